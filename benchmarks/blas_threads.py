@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 import orderparam  # noqa: F401, float64
-from orderparam.core.threads import one_blas_thread
+from orderparam.running.threads import one_blas_thread
 
 REPEATS = 5
 STEPS = 100

@@ -4,10 +4,10 @@ writes docs/agreement.md from them.
     python docs/agreement.py [STUDY ...] [--size SIZE] [--results FOLDER] [--no-run] [--list]
 
 A study's result is kept in FOLDER/SIZE/STUDY-STATE, where STATE is a hash of the code that the
-study reaches, wherever it stands, without what carries and draws numbers (`core`, `plotting`, the
-decorators of studies) and without comments and docstrings. While that is unchanged, a finished
-study is not run again and an interrupted one goes on where it stopped. A study that fails is
-reported and the rest goes on. Before each study it is said how many are left and, from the records
+study reaches, wherever it stands, without what carries and draws numbers (`core`, `running`,
+`comparison`, `plotting`, the decorators of studies) and without comments and docstrings. While that
+is unchanged, a finished study is not run again and an interrupted one goes on where it stopped. A
+study that fails is reported and the rest goes on. Before each study it is said how many are left and, from the records
 of earlier runs, about how long they take; --list says only that. With names, these alone are run.
 With --no-run nothing is: what has a result is taken, the newest of another state where there is
 none of this one.
@@ -39,8 +39,8 @@ from _site.record import draw, record  # noqa: E402
 from _site.state import source_state  # noqa: E402
 
 import orderparam.plotting  # noqa: E402
+from orderparam.comparison import Study, load, studies  # noqa: E402
 from orderparam.core.outline import SIZES  # noqa: E402
-from orderparam.core.study import Study, load, studies  # noqa: E402
 
 GALLERY = HERE / "gallery"
 INTRODUCTION = """\

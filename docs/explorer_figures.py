@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from orderparam.core.agreement import estimate
-from orderparam.core.sweep import sweep
 from orderparam.explore.choose import THUMBNAILS
 from orderparam.explore.curves import entries
 from orderparam.explore.evaluate import curve
 from orderparam.explore.figures import STORE
 from orderparam.explore.starts import starts
 from orderparam.explore.state import PageState, opened
+from orderparam.running.estimate import estimate
+from orderparam.running.sweep import sweep
 
 DIGITS = 4
 # of a thumbnail: its longer side in pixels, and how well it is kept (all together some 200 KB)

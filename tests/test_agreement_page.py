@@ -10,8 +10,8 @@ import pytest
 import unchanged
 from magnet import Paramagnet, exact, sampled
 
-from orderparam.core.study import Curve, compare, study
-from orderparam.core.study.registry import _registry
+from orderparam.comparison import Curve, compare, study
+from orderparam.comparison.registry import _registry
 from orderparam.plotting import Panel
 
 DOCS = Path(__file__).parents[1] / "docs"

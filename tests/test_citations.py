@@ -22,7 +22,7 @@ NO_WORKS = {
 
 
 def test_every_source_of_a_study_is_in_the_bibliography():
-    from orderparam.core.study import studies
+    from orderparam.comparison import studies
 
     sources = {
         name: study.source

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from orderparam.core.program import DONE, FAILED, UNCONVERGED, describe
+from orderparam.comparison import compare, studies
+from orderparam.comparison.table import tables
 from orderparam.core.result import Result
-from orderparam.core.study import compare, studies
-from orderparam.core.study.table import tables
-from orderparam.core.sweep import checked
 from orderparam.core.system import replace
+from orderparam.running.program import DONE, FAILED, UNCONVERGED, describe
+from orderparam.running.sweep import checked
 
 STUDIES = studies()
 SIZE = 3  # of dimensions that nothing else tells
@@ -29,7 +29,7 @@ SIZE = 3  # of dimensions that nothing else tells
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_is_drawn(name, monkeypatch):
-    monkeypatch.setattr("orderparam.core.study.run.sweep", Fabricated())
+    monkeypatch.setattr("orderparam.comparison.run.sweep", Fabricated())
     comparison = _built(lambda: compare(STUDIES[name]))
     assert list(comparison.datasets)
     for key, agreement in comparison.agreement.items():

@@ -13,9 +13,9 @@ from types import ModuleType
 import pytest
 
 import orderparam
+from orderparam.comparison import studies
 from orderparam.core import registry
 from orderparam.core.on_demand import on_demand
-from orderparam.core.study import studies
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import orderparam as op
-from orderparam.core.study import compare, find, studies
+from orderparam.comparison import compare, find, studies
 
 pytestmark = pytest.mark.smoke
 

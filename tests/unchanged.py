@@ -37,7 +37,7 @@ FOLDERS = (
 )  # fmt: skip
 # Modules that find code by name: what a test that imports one of them reaches cannot be read off
 # its source.
-BY_NAME = ("orderparam.cli", "orderparam.core.registry", "orderparam.core.study", "subprocess")
+BY_NAME = ("orderparam.cli", "orderparam.core.registry", "orderparam.comparison", "subprocess")
 
 
 def is_long(item) -> bool:

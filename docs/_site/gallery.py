@@ -23,8 +23,8 @@ from PIL import Image
 from _site.docstrings import table, value
 from _site.names import title
 from orderparam.citations import bibtex, works_of
-from orderparam.core.study import Study
-from orderparam.core.study import studies as known
+from orderparam.comparison import Study
+from orderparam.comparison import studies as known
 
 FOLDER = Path(__file__).parents[1] / "gallery"
 SMALL = (320, 220)  # pixels of a picture in an overview

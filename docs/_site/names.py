@@ -13,7 +13,8 @@ import orderparam
 from orderparam.core import registry
 from orderparam.core.on_demand import on_demand
 
-CONTRACT = "contract"  # the page of `orderparam` itself and of its core
+CONTRACT = "contract"  # the page of `orderparam` itself and of the packages that carry it out
+_OF_THE_CONTRACT = ("core", "running", "comparison")
 
 # called by the commands, which have a page of their own
 COMMANDS = ("orderparam.cli", "orderparam.explore")
@@ -43,7 +44,7 @@ def packages() -> tuple[str, ...]:
     return tuple(
         name
         for name in names
-        if name not in ("systems", "core") and f"orderparam.{name}" not in COMMANDS
+        if name not in ("systems", *_OF_THE_CONTRACT) and f"orderparam.{name}" not in COMMANDS
     )
 
 

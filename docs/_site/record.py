@@ -15,7 +15,7 @@ import xarray as xr
 from PIL import Image
 from scipy import stats
 
-from orderparam.core.study import Comparison
+from orderparam.comparison import Comparison
 from orderparam.plotting import Panel, house_style
 from orderparam.plotting.captions import filled
 
@@ -32,7 +32,7 @@ class Agreement:
     """One theory beside the measured points that it can be compared with.
 
     z: deviation in standard errors, as a normal deviate of Student's t; deviation: |mean / theory -
-    1|; resolution: standard error over the theory (see `orderparam.core.agreement`); runs:
+    1|; resolution: standard error over the theory (see `orderparam.comparison.agreement`); runs:
     converged runs. Entries that are no numbers are left out.
     """
 

@@ -8,7 +8,7 @@ for the command goes on.
 
 import sys
 
-from orderparam.core.signals import end_on_signals
+from orderparam.running.signals import end_on_signals
 
 
 def main() -> None:

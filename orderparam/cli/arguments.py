@@ -114,7 +114,7 @@ def free_folder(out: Path | None, name: str) -> Iterator[Path]:
     It is made at once: what cannot be written is refused before anything is computed. Where nothing
     comes of it, it is gone again.
     """
-    from orderparam.core.store import is_free
+    from orderparam.running.store import is_free
 
     if out is None:
         candidates = (

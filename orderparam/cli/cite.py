@@ -24,7 +24,7 @@ def cite(
 
         entries = [package_entry(orderparam.__version__)]
         if study is not None:
-            from orderparam.core.study import find
+            from orderparam.comparison import find
 
             entries.append(bibtex(works_of(find(study).source)))
         print("\n\n".join(filter(None, entries)))

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 from orderparam.cli.terminal import console, duration, plain, short
 
 if TYPE_CHECKING:
-    from orderparam.core.study import Comparison
+    from orderparam.comparison import Comparison
 
 
 def print_comparison(finished: "Comparison", folder: Path) -> None:
     """A finished study: its parameters, its agreement tables and why they disagree, what failed,
     and where the files are.
     """
-    from orderparam.core.study.table import tables
+    from orderparam.comparison.table import tables
 
     out = console()
     summary: dict[str, Any] = finished.summary

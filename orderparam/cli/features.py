@@ -85,8 +85,8 @@ def print_features(result: "FeatureForecast", title: str, folder: Path) -> None:
     """The learning curve of a linear model in given features, predicted and measured, and the
     penalty.
     """
-    from orderparam.core.agreement import estimate
     from orderparam.core.text import with_error
+    from orderparam.running.estimate import estimate
 
     out = console()
     out.print(f"[bold]{plain(title)}[/]\n")

@@ -54,7 +54,7 @@ def _outlined(name: str) -> Outline:
     found = outline(name)
     if found is not None:
         return found
-    from orderparam.core.study import find
+    from orderparam.comparison import find
 
     study = find(name)
     words = (

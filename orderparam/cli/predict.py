@@ -251,8 +251,8 @@ def print_columns(problem: "Problem") -> None:
 
 def print_forecast(result: "Forecast", folder: Path) -> None:
     """A predicted learning curve beside the measured points."""
-    from orderparam.core.agreement import estimate
     from orderparam.core.text import with_error
+    from orderparam.running.estimate import estimate
 
     out, problem = console(), result.problem
     out.print(f"[bold]{plain(f'{problem.name}: {problem.task}, {result.learner}')}[/]\n")

@@ -9,8 +9,8 @@ from orderparam.cli.arguments import changes_of, chosen_size, result_folder
 from orderparam.cli.comparison import print_comparison
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import check_parameters, check_workers, within_memory
-from orderparam.core.lock import alone
 from orderparam.core.registry import outline
+from orderparam.running.lock import alone
 
 
 def run(
@@ -62,7 +62,7 @@ def run(
             check_parameters(known, known.parameters(chosen, changes), changes)
             with alone(out or Path("results") / result_folder(name, chosen, changes)):
                 pass
-        from orderparam.core.study import compare, find
+        from orderparam.comparison import compare, find
 
         study = find(name)
         check_parameters(study, study.parameters(chosen, changes), changes)

@@ -161,8 +161,8 @@ def _write(law: "ScalingLaw", budgets: list[float], folder: Path, file: Path) ->
     import xarray as xr
 
     from orderparam.analysis.scaling_law.figure import draw_law
-    from orderparam.core.folder import write_folder
     from orderparam.plotting import house_style
+    from orderparam.plotting.folder import write_folder
 
     def draw() -> Any:
         with house_style():

@@ -22,7 +22,7 @@ def show(
         from orderparam.cli.finished import finished_run
 
         folder = finished_run(result)
-        from orderparam.core.study import load
+        from orderparam.comparison import load
 
         finished = load(folder)
         try:

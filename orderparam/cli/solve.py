@@ -86,8 +86,8 @@ def solve(
                 f"{twice[0]} is given twice: {twice[0]}={given[twice[0]]} and by --over"
             )
         check_fields(name, [*given, *grid])
-        from orderparam.core.sweep import sweep
         from orderparam.core.verb import Experiment
+        from orderparam.running.sweep import sweep
 
         verb, measured = find(name), None if against is None else find(against)
         if measured is not None and not isinstance(measured, Experiment):
@@ -149,8 +149,8 @@ def _report(
     """Prints what was swept, or how far it is from what was measured; writes all of it and draws
     what was asked for.
     """
-    from orderparam.core.agreement import agreement
-    from orderparam.core.study.table import tables
+    from orderparam.comparison.agreement import agreement
+    from orderparam.comparison.table import tables
 
     names = _observables(list(found.values()), show)
     out = console()
@@ -228,8 +228,8 @@ def _table(data: "xr.Dataset", names: Sequence[str], width: int) -> Any:
     """
     import numpy as np
 
-    from orderparam.core.agreement import estimate
     from orderparam.core.text import with_error
+    from orderparam.running.estimate import estimate
 
     grid = [str(dim) for dim in data["status"].dims if dim != "seed"]
     shape = [data.sizes[dim] for dim in grid]
@@ -275,7 +275,7 @@ def _marks(data: "xr.Dataset", dims: int) -> list[str]:
     """Of each point, over all its runs: what is not right with it, in words."""
     import numpy as np
 
-    from orderparam.core.program import FAILED, UNCONVERGED
+    from orderparam.running.program import FAILED, UNCONVERGED
 
     status = data["status"].values
     valid = (

@@ -18,7 +18,6 @@ import numpy as np
 import panel as pn
 import xarray as xr
 
-from orderparam.core.program import DONE, FAILED
 from orderparam.explore.cards import Cards
 from orderparam.explore.choose import system_cards
 from orderparam.explore.controls import (
@@ -43,6 +42,7 @@ from orderparam.explore.systems import about, kinds, theories_of, title_of
 from orderparam.explore.take_away import picture, table
 from orderparam.explore.written import Unwritten
 from orderparam.explore.your_data import YourData
+from orderparam.running.program import DONE, FAILED
 
 # where a page opens whose address cannot be read: it is known from every course
 FIRST = "spins.MeanFieldMagnet"

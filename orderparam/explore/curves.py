@@ -14,10 +14,10 @@ import xarray as xr
 from bokeh.models import ColumnDataSource, HoverTool, Legend, LegendItem, Span
 from bokeh.plotting import figure
 
-from orderparam.core.agreement import estimate
-from orderparam.core.program import DONE, UNCONVERGED
 from orderparam.plotting.style import COLOURS
 from orderparam.plotting.words import words
+from orderparam.running.estimate import estimate
+from orderparam.running.program import DONE, UNCONVERGED
 
 ENTRIES = 6  # of an observable with a dimension of its own
 COURSE = ("record", "time")  # dimensions of a course in time, of which the end is drawn

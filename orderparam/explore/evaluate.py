@@ -18,11 +18,11 @@ from typing import Any
 import jax
 import xarray as xr
 
-from orderparam.core.program import Outcome, Program, Task
-from orderparam.core.sweep import sweep
 from orderparam.core.verb import Theory, forget_programs, unwrap
 from orderparam.explore.state import PageState
 from orderparam.explore.written import text
+from orderparam.running.program import Outcome, Program, Task
+from orderparam.running.sweep import sweep
 
 KEPT = 24  # compiled programs; beyond them all are forgotten, so that memory does not grow
 THREADS = 3

@@ -7,9 +7,9 @@ from typing import Any
 
 import panel as pn
 
+from orderparam.comparison import find
 from orderparam.core.grid import numeric
 from orderparam.core.registry import index
-from orderparam.core.study import find
 from orderparam.core.verb import Theory, unwrap
 from orderparam.explore.cards import Cards
 from orderparam.explore.choose import study_cards

@@ -16,13 +16,13 @@ import numpy as np
 import xarray as xr
 
 from orderparam.core.errors import SweepError
-from orderparam.core.layout import StoreError
-from orderparam.core.program import FAILED, MISSING
-from orderparam.core.store import read
-from orderparam.core.sweep import sweep
 from orderparam.core.verb import unwrap
-from orderparam.core.workers import run_in_workers
 from orderparam.explore.state import PageState
+from orderparam.running.layout import StoreError
+from orderparam.running.program import FAILED, MISSING
+from orderparam.running.store import read
+from orderparam.running.sweep import sweep
+from orderparam.running.workers import run_in_workers
 
 MOST = 4  # measurements of one server at a time
 WORKERS = max(1, min(4, (os.cpu_count() or 2) - 1))

@@ -11,7 +11,7 @@ from typing import Any
 import panel as pn
 import xarray as xr
 
-from orderparam.core.agreement import agreement
+from orderparam.comparison.agreement import agreement
 from orderparam.core.text import with_error
 from orderparam.explore.controls import experiment_menu, options_of
 from orderparam.explore.curves import CurveFigure, at_the_end, spoken

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from orderparam.comparison import Curve, find
 from orderparam.core.fields import Declaration, declarations
 from orderparam.core.given import makers
 from orderparam.core.grid import numeric
 from orderparam.core.registry import index, room_of
-from orderparam.core.study import Curve, find
 from orderparam.core.system import Record, System, replace
 from orderparam.core.verb import Theory, unwrap
 from orderparam.explore.starts import FirstFigure, starts

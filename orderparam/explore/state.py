@@ -18,11 +18,11 @@ from urllib.parse import parse_qsl, urlencode
 import numpy as np
 
 from orderparam.analysis.phases.axes import axes_of
+from orderparam.comparison import find
 from orderparam.core.fields import is_number
 from orderparam.core.given import read_option
 from orderparam.core.grid import numeric
 from orderparam.core.names import nearest
-from orderparam.core.study import find
 from orderparam.core.system import System, replace
 from orderparam.core.verb import Theory, unwrap
 from orderparam.explore.knobs import Knob, knobs

@@ -13,7 +13,6 @@ import panel as pn
 from bokeh.models import ColumnDataSource, LegendItem, Span
 
 from orderparam.analysis.phases.axes import Axis
-from orderparam.core.agreement import estimate
 from orderparam.core.text import with_error
 from orderparam.explore.curves import INK, PAPER, dressed_legend, plain_figure
 from orderparam.explore.evaluate import Latest, Stale
@@ -23,6 +22,7 @@ from orderparam.explore.menu import Menu
 from orderparam.explore.slider import Slider
 from orderparam.learning_curves import Forecast, Problem, forecast_problem, from_file
 from orderparam.plotting.style import COLOURS
+from orderparam.running.estimate import estimate
 
 ACTIVATIONS = ("relu", "erf", "sign", "linear")
 DEEPEST = 6

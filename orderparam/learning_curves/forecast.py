@@ -14,7 +14,6 @@ import xarray as xr
 from jaxtyping import Float
 
 from orderparam.analysis.exponent import straight_line
-from orderparam.core.threads import one_blas_thread
 from orderparam.kernels.extrapolation import Extrapolated, extrapolate, extrapolate_other
 from orderparam.learning_curves.choice import TRIED, Candidate, best_ridge
 from orderparam.learning_curves.choice import compare as compare_kernels
@@ -23,6 +22,7 @@ from orderparam.learning_curves.estimators import checked, named
 from orderparam.learning_curves.learners import LARGEST, MOST_ROWS, Exact, Learner, learner
 from orderparam.learning_curves.measured import LONGEST, Measured, measure, measure_estimator
 from orderparam.learning_curves.problem import FEWEST, Problem, from_arrays
+from orderparam.running.threads import one_blas_thread
 
 ORDERS = 16  # random orders of the examples
 NORMAL = 1.96

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from orderparam.core.folder import write_folder
 from orderparam.learning_curves.forecast import Forecast
+from orderparam.plotting.folder import write_folder
 
 
 def draw_forecast(result: Forecast) -> Any:

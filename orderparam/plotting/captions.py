@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from orderparam.core.program import UNCONVERGED
 from orderparam.plotting.words import number
+from orderparam.running.program import UNCONVERGED
 
 
 class _Plain(string.Formatter):

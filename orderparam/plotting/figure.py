@@ -16,7 +16,7 @@ from orderparam.plotting.style import house_style
 from orderparam.plotting.ticks import readable_ticks
 
 if TYPE_CHECKING:
-    from orderparam.core.study import Comparison
+    from orderparam.comparison import Comparison
 
 
 def draw(

@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 
 from orderparam.analysis.exponent import straight_line
-from orderparam.core.agreement import estimate
 from orderparam.plotting.style import COLOURS, MARKERS
+from orderparam.running.estimate import estimate
 
 
 def mean_and_error(values: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from orderparam.core.agreement import estimate
-from orderparam.core.program import DONE, UNCONVERGED
 from orderparam.plotting.panel import Panel, Quantity
+from orderparam.running.estimate import estimate
+from orderparam.running.program import DONE, UNCONVERGED
 
 
 def role_of(data: xr.Dataset) -> str:

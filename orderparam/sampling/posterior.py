@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from orderparam.core.fields import check_integer
 from orderparam.core.system import nearest
-from orderparam.core.threads import batched
+from orderparam.running.threads import batched
 from orderparam.sampling.chains import adapt, begin_chains, burn_in, record
 from orderparam.sampling.checks import (
     check_finite,

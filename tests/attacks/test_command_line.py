@@ -8,7 +8,7 @@ import sys
 import pytest
 from malformed import LONGEST, calls, every_file, faults, make_files, settings
 
-from orderparam.core.study import studies
+from orderparam.comparison import studies
 
 pytestmark = pytest.mark.attack
 

@@ -13,7 +13,7 @@ from damage import contents, damage, put_back
 from typer.testing import CliRunner
 
 from orderparam.cli.commands import app
-from orderparam.core.store import read
+from orderparam.running.store import read
 
 pytestmark = [pytest.mark.attack, pytest.mark.timeout(7200)]
 

@@ -88,7 +88,7 @@ def test_kills_of_the_command_with_workers(place):
     assert len(computed) <= 120 + 2 * kills
     whole = place / "whole"
     assert start(place, "run", "killed_study.py", "--out", str(whole)).wait() == 0
-    from orderparam.core.study import load
+    from orderparam.comparison import load
 
     one, other = (load(folder) for folder in (place / "out", whole))
     for key, data in one.datasets.items():

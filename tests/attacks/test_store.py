@@ -19,7 +19,7 @@ from magnet import Paramagnet, sampled
 from sweeping import GRID, SEEDS
 
 import orderparam as op
-from orderparam.core.store import read
+from orderparam.running.store import read
 
 pytestmark = [pytest.mark.attack, pytest.mark.timeout(900)]
 CORE = Path(__file__).parent.parent / "core"

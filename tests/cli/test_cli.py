@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from orderparam.cli.arguments import result_folder
 from orderparam.cli.commands import app
+from orderparam.comparison import Curve, load, study
+from orderparam.comparison.registry import _registry
 from orderparam.core.registry import index
-from orderparam.core.study import Curve, load, study
-from orderparam.core.study.registry import _registry
 from orderparam.core.text import with_error
 from orderparam.plotting import Panel
 

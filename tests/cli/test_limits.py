@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from orderparam.cli.commands import app
 from orderparam.cli.finished import finished_run
 from orderparam.cli.limits import check_parameters, check_workers, within_memory
-from orderparam.core.study import Curve, study
-from orderparam.core.study.registry import _registry
-from orderparam.core.study.summary import opened, sealed
+from orderparam.comparison import Curve, study
+from orderparam.comparison.registry import _registry
+from orderparam.comparison.summary import opened, sealed
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ end.
 import pytest
 from malformed import calls, faults
 
-from orderparam.core.study import studies
+from orderparam.comparison import studies
 
 
 @pytest.mark.timeout(600)

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import orderparam as op
 from orderparam.cli.commands import app
+from orderparam.comparison import find
+from orderparam.comparison import registry as study_registry
 from orderparam.core import registry, verb
-from orderparam.core.study import find
-from orderparam.core.study import registry as study_registry
 
 
 def orderparam(*words):

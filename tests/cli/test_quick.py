@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from orderparam.cli import parameters
+from orderparam.comparison import find
 from orderparam.core import registry
 from orderparam.core.described import kept
-from orderparam.core.study import find
 
 QUICK = [
     ("list hopfield-capacity", 0, "basin_loads"),
@@ -71,7 +71,7 @@ for words in sys.argv[1:]:
 
 
 def test_a_run_that_another_process_fills_is_refused_as_quickly(tmp_path):
-    from orderparam.core.lock import alone
+    from orderparam.running.lock import alone
 
     (tmp_path / "results" / "hopfield-capacity" / "result.zarr").mkdir(parents=True)
     code = "import sys; from orderparam.cli import main; sys.argv = ['orderparam', 'run', 'hopfield-capacity']\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from orderparam.core.store import StoreError, read
+from orderparam.running.store import StoreError, read
 
 REMEDY = r"move it away|the same command|the command that made it"
 KINDS = ("flip", "cut", "empty", "grow", "delete", "delete folder", "swap", "copy", "digit")

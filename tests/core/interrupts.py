@@ -10,7 +10,7 @@ from magnet import Paramagnet, sampled
 from sweeping import GRID, SEEDS
 
 import orderparam as op
-from orderparam.core.store import StoreError, read
+from orderparam.running.store import StoreError, read
 
 HERE = Path(__file__).parent
 ENDS = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}

@@ -4,7 +4,7 @@ magnet_study.py:magnet`.
 
 from magnet import Paramagnet, exact, unhurried
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel
 
 

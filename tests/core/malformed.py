@@ -19,11 +19,11 @@ from typer.testing import CliRunner
 
 import orderparam.analysis.scaling_law as scaling_law
 from orderparam.cli.commands import app
+from orderparam.comparison.summary import sealed
 from orderparam.core.fields import declarations
 from orderparam.core.given import concrete, makers
-from orderparam.core.program import Outcome
 from orderparam.core.registry import experiments, theories
-from orderparam.core.study.summary import sealed
+from orderparam.running.program import Outcome
 
 LONGEST = 60  # seconds of one call
 LOG = os.environ.get("ORDERPARAM_TEST_CALLS", "")  # file that lists every call and its end
@@ -459,13 +459,13 @@ def faults(tmp_path, monkeypatch, calls: Iterable[list[str]], bombs: bool = Fals
         stop()
 
     fit = scaling_law.scaling_law
-    monkeypatch.setattr("orderparam.core.study.run.sweep", stop)
-    monkeypatch.setattr("orderparam.core.program.TheoryRun.__call__", failed)
+    monkeypatch.setattr("orderparam.comparison.run.sweep", stop)
+    monkeypatch.setattr("orderparam.running.program.TheoryRun.__call__", failed)
     monkeypatch.setattr(
-        "orderparam.core.program.TheoryRun.block_shape",
+        "orderparam.running.program.TheoryRun.block_shape",
         lambda self: self.grid.block_shape(1024, self.static_dims),
     )
-    monkeypatch.setattr("orderparam.core.program.ExperimentRun.__call__", failed)
+    monkeypatch.setattr("orderparam.running.program.ExperimentRun.__call__", failed)
     monkeypatch.setattr("orderparam.core.verb.Theory.__call__", called)
     monkeypatch.setattr("orderparam.explore.server.serve", stop)
     monkeypatch.setattr(

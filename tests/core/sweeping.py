@@ -6,7 +6,7 @@ EXECUTOR: `here`, a number of workers, or a Dask scheduler's address.
 
 import sys
 
-from orderparam.core.signals import end_on_signals
+from orderparam.running.signals import end_on_signals
 
 GRID = {"temperature": [0.5, 1.0, 2.0], "field": [0.1, 0.2]}
 SEEDS = 20

@@ -8,8 +8,9 @@ import xarray as xr
 from rich.console import Console
 from scipy import stats
 
-from orderparam.core.agreement import agreement, estimate, summary
-from orderparam.core.study.table import tables
+from orderparam.comparison.agreement import agreement, summary
+from orderparam.comparison.table import tables
+from orderparam.running.estimate import estimate
 
 
 def _measured(values):

@@ -13,7 +13,7 @@ import pytest
 from magnet import Paramagnet, sampled
 
 import orderparam as op
-from orderparam.core.store import read
+from orderparam.running.store import read
 
 HERE = Path(__file__).parent
 PAGE = (HERE.parent.parent / "docs" / "howto" / "clusters.md").read_text()

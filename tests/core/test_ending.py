@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import orderparam as op
 from orderparam.cli.commands import app
+from orderparam.comparison import Curve, study
+from orderparam.comparison.registry import _registry
 from orderparam.core.errors import SweepError
-from orderparam.core.study import Curve, study
-from orderparam.core.study.registry import _registry
 
 GRID = {"temperature": [1.0, 2.0]}
 SYSTEM = Paramagnet(1.0)

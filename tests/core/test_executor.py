@@ -28,8 +28,8 @@ from sweeping import SEEDS
 
 import orderparam as op
 from orderparam.core.registry import load_file
-from orderparam.core.store import StoreError, read
-from orderparam.core.workers import _send
+from orderparam.running.store import StoreError, read
+from orderparam.running.workers import _send
 
 SYSTEM = Paramagnet(1.0)
 GRID = {"temperature": [0.5, 1.0, 2.0], "field": [0.1, 0.2]}
@@ -89,7 +89,7 @@ def test_workers_end_when_the_sweep_does(tmp_path):
 
 
 def test_a_worker_that_nobody_listens_to_ends_in_silence():
-    code = "from orderparam.core.workers import serve; serve()"
+    code = "from orderparam.running.workers import serve; serve()"
     worker = subprocess.Popen(
         [sys.executable, "-c", code],
         **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE),

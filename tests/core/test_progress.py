@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from orderparam.core.progress import time_left, track
+from orderparam.running.progress import time_left, track
 
 
 def test_the_time_left_has_compilation_in_it_and_grows_while_nothing_comes():

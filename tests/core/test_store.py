@@ -21,9 +21,9 @@ from magnet import Paramagnet, counted, exact, sampled
 
 import orderparam as op
 from orderparam.core.grid import Grid
-from orderparam.core.program import ExperimentRun, Task
-from orderparam.core.store import PointStore, StoreError, read
-from orderparam.core.sweep import identity
+from orderparam.running.program import ExperimentRun, Task
+from orderparam.running.store import PointStore, StoreError, read
+from orderparam.running.sweep import identity
 
 SYSTEM = Paramagnet(1.0)
 GRID = {"temperature": [0.5, 1.0, 2.0], "field": [0.1, 0.2]}

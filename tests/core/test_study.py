@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from magnet import Paramagnet, exact, sampled
 
-from orderparam.core.lock import alone
-from orderparam.core.store import StoreError
-from orderparam.core.study import Curve, compare, load, study
-from orderparam.core.study.curve import agree
-from orderparam.core.study.registry import _registry
-from orderparam.core.sweep import sweep
+from orderparam.comparison import Curve, compare, load, study
+from orderparam.comparison.registry import _registry
+from orderparam.core.facets import agree
 from orderparam.plotting import Panel
+from orderparam.running.lock import alone
+from orderparam.running.store import StoreError
+from orderparam.running.sweep import sweep
 
 FIELDS = (0.2, 1.0)
 

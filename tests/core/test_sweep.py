@@ -14,10 +14,10 @@ from magnet import Magnetisation, Paramagnet, exact, failing_at_two, sampled
 import orderparam as op
 from orderparam.core.errors import SweepError
 from orderparam.core.grid import Grid, point_key
-from orderparam.core.program import TheoryRun
 from orderparam.core.result import Result
 from orderparam.core.system import Record, System, parameter, part, structure
 from orderparam.core.verb import experiment, theory
+from orderparam.running.program import TheoryRun
 
 SYSTEM = Paramagnet(1.0)
 GRID = {"temperature": [0.5, 1.0, 2.0], "field": [0.1, 0.2]}

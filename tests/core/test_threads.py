@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from orderparam.core.threads import _CHOSEN_BY
+from orderparam.running.threads import _CHOSEN_BY
 
 pytestmark = pytest.mark.skipif(
     (os.cpu_count() or 1) < 2, reason="with one core there is one thread always"
@@ -18,7 +18,7 @@ START = """
 import threading, time
 from threadpoolctl import threadpool_info, threadpool_limits
 import jax, jax.numpy as jnp
-from orderparam.core.threads import one_blas_thread
+from orderparam.running.threads import one_blas_thread
 
 def counts():
     return {library["filepath"]: library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}

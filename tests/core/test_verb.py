@@ -16,11 +16,11 @@ from magnet import Magnetisation, Paramagnet, exact, sampled
 import orderparam as op
 from orderparam.core import verb
 from orderparam.core.grid import Grid
-from orderparam.core.program import TheoryRun
 from orderparam.core.registry import room_of
 from orderparam.core.result import Result
 from orderparam.core.system import System, parameter, structure
 from orderparam.core.verb import Theory, experiment, theory, unwrap
+from orderparam.running.program import TheoryRun
 
 
 class Well(System):

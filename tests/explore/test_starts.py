@@ -167,10 +167,10 @@ def test_every_start_opens_as_the_table_says(name):
 @pytest.mark.attack
 @pytest.mark.parametrize("name", starts())
 def test_theory_and_measurement_of_every_start_agree_when_done_again(name):
-    from orderparam.core.agreement import estimate
-    from orderparam.core.sweep import sweep
     from orderparam.explore.curves import entries
     from orderparam.explore.evaluate import curve
+    from orderparam.running.estimate import estimate
+    from orderparam.running.sweep import sweep
 
     start, state, kept = starts()[name], opened(name), stored_figures().get(name)
     shown = state.show[0]

@@ -62,7 +62,7 @@ def test_python_gives_the_numbers_that_are_drawn(name):
 
 
 def test_python_measures_what_is_measured(magnet):
-    from orderparam.core.sweep import sweep
+    from orderparam.running.sweep import sweep
 
     state = magnet.with_(
         theories=(), seeds=2, measured=2, options={("spins.glauber", "sweeps"): 40}

@@ -5,7 +5,7 @@ and it is said.
 import numpy as np
 import pytest
 
-from orderparam.core.study import find
+from orderparam.comparison import find
 from orderparam.data import images as posed
 from orderparam.data import load
 from orderparam.systems.kernel_regression.pool import model as images

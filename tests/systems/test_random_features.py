@@ -11,9 +11,9 @@ from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
-from orderparam.core.sweep import sweep
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.losses import ClassLabels, RealLabels, SignLabels, fresh_means, loss, minimise
+from orderparam.running.sweep import sweep
 from orderparam.systems.random_features import (
     ExplicitSpectrum,
     FeaturePool,

@@ -6,7 +6,7 @@ from pathlib import Path
 import xarray as xr
 
 from orderparam.analysis.phases.diagram import PhaseDiagram
-from orderparam.core.store import StoreError, clear_leftovers, make_whole
+from orderparam.running.store import StoreError, clear_leftovers, make_whole
 
 
 def write(found: PhaseDiagram, folder: Path) -> None:

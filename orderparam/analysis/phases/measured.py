@@ -17,9 +17,9 @@ import xarray as xr
 
 from orderparam.analysis.phases.axes import Axis
 from orderparam.core.names import nearest
-from orderparam.core.sweep import sweep
 from orderparam.core.system import System, replace
 from orderparam.core.verb import unwrap
+from orderparam.running.sweep import sweep
 
 GRID = 2048
 STEPS = 60

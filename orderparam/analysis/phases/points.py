@@ -16,11 +16,11 @@ from orderparam.analysis.phases.axes import Axis
 from orderparam.core.errors import SweepError
 from orderparam.core.grid import Listed
 from orderparam.core.names import nearest
-from orderparam.core.program import FAILED, UNCONVERGED, Task, TheoryRun, fn_name
-from orderparam.core.store import MemoryStore, PointStore
-from orderparam.core.sweep import identity
 from orderparam.core.system import System
 from orderparam.core.verb import Theory, unwrap
+from orderparam.running.program import FAILED, UNCONVERGED, Task, TheoryRun, fn_name
+from orderparam.running.store import MemoryStore, PointStore
+from orderparam.running.sweep import identity
 
 Order = str | Sequence[str] | Callable[[xr.Dataset], xr.DataArray]
 

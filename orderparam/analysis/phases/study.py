@@ -20,8 +20,8 @@ from jaxtyping import Array, Float, Int
 from orderparam.analysis.phases.diagram import phase_diagram
 from orderparam.analysis.phases.figure import LINES, draw_plane
 from orderparam.analysis.phases.points import Order
+from orderparam.comparison import Curve
 from orderparam.core.result import Result
-from orderparam.core.study import Curve
 from orderparam.core.system import System
 from orderparam.core.verb import Theory
 from orderparam.plotting import Freehand

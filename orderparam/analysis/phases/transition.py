@@ -28,10 +28,10 @@ from orderparam.analysis.phases.brackets import (
 from orderparam.analysis.phases.measured import measured_transition
 from orderparam.analysis.phases.points import STABLE, Order, Points, points_of
 from orderparam.analysis.phases.poles import poles
-from orderparam.core.program import fn_name
-from orderparam.core.sweep import SweepError
 from orderparam.core.system import System
 from orderparam.core.verb import Experiment, unwrap
+from orderparam.running.program import fn_name
+from orderparam.running.sweep import SweepError
 
 ACCURACY = 1e-11  # of the range, to which a crossing is bracketed
 _DISTANCES = Distances(28, 2.0)  # eight decades

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel, vertical
 from orderparam.systems.committee.experiment import message_passing
 from orderparam.systems.committee.model import Committee

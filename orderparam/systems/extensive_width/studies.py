@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
-from orderparam.core.study import Comparison, Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel
 from orderparam.plotting.style import ink
 from orderparam.systems.extensive_width.limits import flat_hierarchy

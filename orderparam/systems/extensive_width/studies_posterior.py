@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.gaussian.polynomials import Polynomial
 from orderparam.plotting import Panel, curve, horizontal
 from orderparam.systems.extensive_width.model import (

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel, horizontal, slope
 from orderparam.systems.extensive_width.experiment import adam_at_effective_width, adam_student
 from orderparam.systems.extensive_width.limits import steep_hierarchy

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orderparam.core.study import Comparison, Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, tex, vertical
 from orderparam.plotting.measured import dots
 from orderparam.plotting.style import COLOURS, ink

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orderparam.core.study import Comparison, Curve, between, study
+from orderparam.comparison import Comparison, Curve, between, study
 from orderparam.losses import RealLabels, SignLabels
 from orderparam.plotting import Freehand, Panel, horizontal
 from orderparam.plotting.measured import mean_and_error

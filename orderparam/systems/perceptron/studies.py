@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
-from orderparam.core.study import Comparison, Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, vertical
 from orderparam.plotting.style import COLOURS
 from orderparam.systems.perceptron.experiment import (

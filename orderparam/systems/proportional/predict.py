@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from orderparam.core.sweep import sweep
 from orderparam.data import Dataset, Targets
+from orderparam.running.sweep import sweep
 from orderparam.systems.proportional.model import (
     BayesianNetwork,
     Convolutional,

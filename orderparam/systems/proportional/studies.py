@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
-from orderparam.core.study import Comparison, Curve, between, study
+from orderparam.comparison import Comparison, Curve, between, study
 from orderparam.plotting import Freehand, Panel, horizontal
 from orderparam.systems.proportional.deep import Closure
 from orderparam.systems.proportional.experiment import (

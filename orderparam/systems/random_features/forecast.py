@@ -13,15 +13,15 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from orderparam.core.agreement import estimate
-from orderparam.core.folder import write_folder
-from orderparam.core.sweep import sweep
 from orderparam.data import apply_task, load_file
 from orderparam.data.frame import FRAMES
 from orderparam.kernels.extrapolation import extrapolate
 from orderparam.learning_curves.measured import scatter
 from orderparam.learning_curves.problem import Problem, from_dataset, from_file
 from orderparam.losses import loss as find_loss
+from orderparam.plotting.folder import write_folder
+from orderparam.running.estimate import estimate
+from orderparam.running.sweep import sweep
 from orderparam.systems.random_features.experiment import learn_pool
 from orderparam.systems.random_features.model import FeaturePool
 from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
@@ -249,7 +249,7 @@ def draw_features(result: FeatureForecast, title: str) -> Any:
 
 def save_features(result: FeatureForecast, out: Path, title: str, settings: dict[str, Any]) -> None:
     """Figure, predicted and measured curve, and summary in a new folder, see
-    `orderparam.core.folder`.
+    `orderparam.plotting.folder`.
     """
     names = ("loss", "examples", "feature_count", "error", "deviation", "other_penalty")
     summary = {**settings, **{name: getattr(result, name) for name in names}}

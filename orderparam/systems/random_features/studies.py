@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
-from orderparam.core.study import Comparison, Curve, between, study
+from orderparam.comparison import Comparison, Curve, between, study
 from orderparam.kernels import Spectrum
 from orderparam.kernels.spectra import power_law, zonal_multiplicities
 from orderparam.losses import RealLabels, SignLabels

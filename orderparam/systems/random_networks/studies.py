@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from orderparam.core.study import Comparison, Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.gaussian import activation
 from orderparam.plotting import Freehand, Panel, curve, horizontal, slope
 from orderparam.plotting.measured import dots

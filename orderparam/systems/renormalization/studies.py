@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.analysis import Collapse, collapse
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.plotting import Freehand
 from orderparam.plotting.style import COLOURS, MARKERS, ink

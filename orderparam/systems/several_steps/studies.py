@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from orderparam.core.study import Comparison, Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.core.text import with_error
 from orderparam.plotting import Freehand, Panel, horizontal, tex
 from orderparam.plotting.measured import mean_and_error

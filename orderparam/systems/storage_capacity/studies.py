@@ -12,7 +12,7 @@ import xarray as xr
 from scipy.stats import norm
 
 from orderparam.analysis import collapse
-from orderparam.core.study import Comparison, Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal, vertical
 from orderparam.plotting.style import COLOURS, GREY, MARKERS, ink
 from orderparam.systems.storage_capacity.experiment import (

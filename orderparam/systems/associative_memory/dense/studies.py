@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel, vertical
 from orderparam.systems.associative_memory.dense.experiment import dense_recall
 from orderparam.systems.associative_memory.dense.model import DenseMemory, ExponentialMemory

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orderparam.core.study import Comparison, Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel
 from orderparam.systems.associative_memory.images.experiment import one_picture, restored
 from orderparam.systems.associative_memory.images.model import StoredImages

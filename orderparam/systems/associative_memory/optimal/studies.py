@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel, horizontal
 from orderparam.systems.associative_memory.optimal.experiment import trained_network
 from orderparam.systems.associative_memory.optimal.model import OptimalStability

@@ -11,7 +11,7 @@ import numpy as np
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.channels import RealLabels, SignLabels
 from orderparam.channels.outlier import LEAST_MEASURED
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel, vertical
 from orderparam.priors import GaussianPrior, Rademacher, SparsePrior
 from orderparam.systems.generalised_linear.bayes.experiment import (

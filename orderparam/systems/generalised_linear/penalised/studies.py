@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel
 from orderparam.priors import SparsePrior
 from orderparam.systems.generalised_linear.penalised.experiment import fitted_elastic_net

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from orderparam.core.study import Comparison, Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel
 from orderparam.plotting.measured import mean_and_error
 from orderparam.plotting.style import COLOURS, GREY, ink

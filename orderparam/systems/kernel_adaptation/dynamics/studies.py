@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from orderparam.core.study import Comparison, Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.data import load, subsample
 from orderparam.data.tasks import one_hot
 from orderparam.plotting import Freehand, Panel, vertical

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel
 from orderparam.systems.kernel_adaptation.network import hermite_target
 from orderparam.systems.kernel_adaptation.on_data.experiment import (

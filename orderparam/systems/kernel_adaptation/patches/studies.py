@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel, curve
 from orderparam.systems.kernel_adaptation.network import hermite_target
 from orderparam.systems.kernel_adaptation.patches.experiment import sampled_patches

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel
 from orderparam.plotting.words import number
 from orderparam.systems.kernel_regression.pool.experiment import gp_regression, network_posterior

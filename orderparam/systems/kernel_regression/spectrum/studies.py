@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import PRNGKeyArray
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.kernels import Spectrum, finite_rank, power_law
 from orderparam.networks.fully_connected import fully_connected
 from orderparam.plotting import Panel, curve, horizontal, vertical

@@ -8,7 +8,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.networks.fully_connected import fully_connected
 from orderparam.plotting import Panel
 from orderparam.systems.kernel_regression.training.experiment import hamiltonian, langevin

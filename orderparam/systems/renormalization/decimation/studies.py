@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.plotting import Freehand, Panel, vertical
 from orderparam.plotting.style import COLOURS, DASHES, GREY

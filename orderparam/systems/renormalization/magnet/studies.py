@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal
 from orderparam.plotting.style import COLOURS, ink
 from orderparam.systems.renormalization.magnet.experiment import block_spins

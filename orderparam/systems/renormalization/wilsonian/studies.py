@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.plotting import Freehand, Panel, curve
 from orderparam.plotting.style import COLOURS, GREY, ink

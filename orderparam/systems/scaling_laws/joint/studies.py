@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel, horizontal, slope
 from orderparam.systems.scaling_laws.joint.experiment import drawn_regression
 from orderparam.systems.scaling_laws.joint.model import ParameterBudget, ScaleFreeFeatures

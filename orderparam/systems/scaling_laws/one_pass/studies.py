@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orderparam.core.study import Comparison, Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal, slope
 from orderparam.plotting.style import ink
 from orderparam.systems.scaling_laws.one_pass.compute_optimal import (

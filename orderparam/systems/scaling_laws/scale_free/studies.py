@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from orderparam.analysis.exponent import straight_line
-from orderparam.core.study import Comparison, Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel
 from orderparam.plotting.measured import power_law
 from orderparam.plotting.style import COLOURS

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel
 from orderparam.systems.spins.graph.experiment import regular_graph_clusters
 from orderparam.systems.spins.graph.model import RegularPotts

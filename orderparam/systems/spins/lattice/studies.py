@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.analysis import Collapse, exponent
-from orderparam.core.study import Comparison, Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, canvas, finish, horizontal, vertical
 from orderparam.plotting.style import COLOURS, GREY, MARKERS, ink
 from orderparam.systems.spins.lattice.experiment import (

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel, horizontal
 from orderparam.systems.spins.mean_field.experiment import glauber
 from orderparam.systems.spins.mean_field.model import MeanFieldMagnet

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from orderparam.core.study import Curve, study
+from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel
 from orderparam.systems.spins.scalar_field.experiment import field_clusters
 from orderparam.systems.spins.scalar_field.model import ScalarField

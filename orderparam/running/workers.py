@@ -19,8 +19,8 @@ from itertools import islice
 from typing import IO
 
 from orderparam.core.errors import said
-from orderparam.core.program import Outcome, Program, Task
-from orderparam.core.threads import for_workers
+from orderparam.running.program import Outcome, Program, Task
+from orderparam.running.threads import for_workers
 
 ATTEMPTS = 3
 
@@ -45,7 +45,7 @@ class Worker:
     """
 
     def __init__(self, program: bytes):
-        code = f"import sys; sys.path[:] = {sys.path!r}; from orderparam.core.workers import serve; serve()"
+        code = f"import sys; sys.path[:] = {sys.path!r}; from orderparam.running.workers import serve; serve()"
         self.process = subprocess.Popen(
             [sys.executable, "-c", code],
             stdin=subprocess.PIPE,
@@ -80,7 +80,7 @@ class Worker:
 def run_in_workers(
     workers: int, program: Program, tasks: Iterable[Task], *, stop: threading.Event | None = None
 ) -> Iterator[tuple[Task, Outcome]]:
-    """An executor (see `orderparam.core.executor`). A thread for each worker passes tasks on; where
+    """An executor (see `orderparam.running.executor`). A thread for each worker passes tasks on; where
     one dies, another starts.
 
     stop: once it is set, what runs is killed and no more outcomes come.

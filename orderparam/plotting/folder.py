@@ -7,7 +7,7 @@ from typing import Any
 
 import xarray as xr
 
-from orderparam.core.store import StoreError, clear_leftovers, is_free, make_whole
+from orderparam.running.store import StoreError, clear_leftovers, is_free, make_whole
 
 
 def write_folder(

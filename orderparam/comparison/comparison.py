@@ -8,9 +8,9 @@ from typing import Any
 
 import xarray as xr
 
-from orderparam.core.agreement import agreement
-from orderparam.core.study.curve import agree
-from orderparam.core.study.registry import Study
+from orderparam.comparison.agreement import agreement
+from orderparam.comparison.registry import Study
+from orderparam.core.facets import agree
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,14 @@ from typing import Any
 
 import zarr
 
+from orderparam.comparison.comparison import Comparison, agreements
+from orderparam.comparison.curve import slug
+from orderparam.comparison.registry import Study, absent, find, known
+from orderparam.comparison.summary import opened, sealed
 from orderparam.core.errors import StoreError
-from orderparam.core.lock import READ_ONLY
-from orderparam.core.store import clear_leftovers, fingerprint, make_whole, read
-from orderparam.core.study.comparison import Comparison, agreements
-from orderparam.core.study.curve import key, slug
-from orderparam.core.study.registry import Study, absent, find, known
-from orderparam.core.study.summary import opened, sealed
+from orderparam.core.facets import key
+from orderparam.running.lock import READ_ONLY
+from orderparam.running.store import clear_leftovers, fingerprint, make_whole, read
 
 _ATTRIBUTES = (
     "label",

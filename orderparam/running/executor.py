@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from orderparam.core.program import Outcome, Program, Task
 from orderparam.core.registry import loaded_files
-from orderparam.core.workers import ATTEMPTS, run_in_workers
+from orderparam.running.program import Outcome, Program, Task
+from orderparam.running.workers import ATTEMPTS, run_in_workers
 
 Executor = Callable[[Program, Iterable[Task]], Iterator[tuple[Task, Outcome]]]
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from orderparam.core.errors import StoreError
-from orderparam.core.program import STATUS_MEANINGS
-from orderparam.core.zarr3 import METADATA, array_metadata, chunk_file, encode, group_metadata
+from orderparam.running.program import STATUS_MEANINGS
+from orderparam.running.zarr3 import METADATA, array_metadata, chunk_file, encode, group_metadata
 
 FORMAT = 2
 FLAGS: dict[str, Any] = {

@@ -17,10 +17,12 @@ import xarray as xr
 
 import orderparam
 from orderparam.core.errors import SweepError
-from orderparam.core.executor import in_process, resolve
 from orderparam.core.fields import declarations
 from orderparam.core.grid import Grid, numeric
-from orderparam.core.program import (
+from orderparam.core.system import System, nearest, replace
+from orderparam.core.verb import Experiment, Theory, Verb, unwrap
+from orderparam.running.executor import in_process, resolve
+from orderparam.running.program import (
     FAILED,
     UNCONVERGED,
     ExperimentRun,
@@ -32,10 +34,8 @@ from orderparam.core.program import (
     describe,
     fn_name,
 )
-from orderparam.core.progress import track
-from orderparam.core.store import MemoryStore, PointStore, ShapeMismatch
-from orderparam.core.system import System, nearest, replace
-from orderparam.core.verb import Experiment, Theory, Verb, unwrap
+from orderparam.running.progress import track
+from orderparam.running.store import MemoryStore, PointStore, ShapeMismatch
 
 
 def sweep(

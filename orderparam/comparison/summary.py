@@ -12,9 +12,9 @@ import numpy as np
 import xarray as xr
 
 import orderparam
-from orderparam.core.agreement import summary
-from orderparam.core.layout import digest
-from orderparam.core.study.registry import Study
+from orderparam.comparison.agreement import summary
+from orderparam.comparison.registry import Study
+from orderparam.running.layout import digest
 
 
 def summary_of(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from orderparam.core.facets import key
 from orderparam.core.system import System
 
 
@@ -49,27 +50,6 @@ def between(values: Sequence[float], points: int = 60) -> list[float]:
     """
     spread = np.geomspace(min(values), max(values), points)
     return np.unique(np.append(spread, values).round(12)).tolist()
-
-
-def key(label: str, facets: Mapping[str, Any]) -> str:
-    """Label and facets as one text: numbers as "name value", texts as they are."""
-    return ", ".join([label, *(spelled(name, value) for name, value in facets.items())])
-
-
-def spelled(name: str, value: Any) -> str:
-    """A facet in words."""
-    if isinstance(value, str):
-        return value
-    return (
-        f"{name.replace('_', ' ')} {value:g}"
-        if isinstance(value, float)
-        else f"{name.replace('_', ' ')} {value}"
-    )
-
-
-def agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two sets of facets agree on all names that both carry."""
-    return all(one[name] == other[name] for name in one.keys() & other.keys())
 
 
 def slug(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from orderparam.core.agreement import ENOUGH_RUNS
+from orderparam.comparison.agreement import ENOUGH_RUNS
 from orderparam.core.text import with_error
 
 _ROW = " row"  # of a table; no dimension of a result is called so

@@ -26,13 +26,13 @@ from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any
 
+from orderparam.comparison.curve import Curve
 from orderparam.core import registry
 from orderparam.core.names import nearest
 from orderparam.core.outline import Size, parameters_of
-from orderparam.core.study.curve import Curve
 
 if TYPE_CHECKING:
-    from orderparam.core.study.comparison import Comparison
+    from orderparam.comparison.comparison import Comparison
     from orderparam.plotting import Freehand, Panel
 
 Panels = Sequence["Panel | Freehand"] | Callable[[Mapping[str, Any]], Sequence["Panel | Freehand"]]

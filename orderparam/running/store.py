@@ -24,7 +24,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.core.errors import StoreError
-from orderparam.core.layout import (
+from orderparam.running.layout import (
     CHECKSUM,
     ELSEWHERE,
     FLAGS,
@@ -34,9 +34,9 @@ from orderparam.core.layout import (
     Observable,
     digest,
 )
-from orderparam.core.lock import READ_ONLY, lock
-from orderparam.core.program import FAILED, MISSING, Outcome, Task
-from orderparam.core.zarr3 import METADATA, blank, chunk_file, decode, encode
+from orderparam.running.lock import READ_ONLY, lock
+from orderparam.running.program import FAILED, MISSING, Outcome, Task
+from orderparam.running.zarr3 import METADATA, blank, chunk_file, decode, encode
 
 __all__ = [
     "MemoryStore",

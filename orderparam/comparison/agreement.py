@@ -9,68 +9,13 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
-from orderparam.core.program import DONE, UNCONVERGED
+from orderparam.running.estimate import pooled_runs, unconverged_runs
+from orderparam.running.program import DONE
 
 ENOUGH_RUNS = 4  # the scatter of fewer says too little about the error of their mean
 # a theory is zero where it is smaller than this, relative to its largest value at the measured
 # points
 ZERO = 1e-6
-
-
-def estimate(
-    measured: xr.Dataset, observable: str, converged: bool = True
-) -> tuple[xr.DataArray, xr.DataArray]:
-    """Mean over seeds of an observable and the standard error of that mean.
-
-    The error is the scatter over seeds, std / sqrt(n) with n - 1 in the variance. Where the result
-    carries a standard error of its own for every run (`X_error` beside `X`, from the effective
-    samples of its chains), their pooled value, sqrt(sum of squares)/n, is a lower bound and stands
-    in for the scatter of a single run. Failed runs (NaN) and runs that did not converge are left
-    out; a single run without an error of its own has the error NaN.
-
-    converged: False gives the mean over the runs that did not converge, and its error.
-    """
-    mean, scatter, own, _ = _pooled(measured, observable, converged)
-    return mean, xr.where(own >= scatter, own, scatter).where(scatter.notnull(), own)
-
-
-def unconverged_runs(measured: xr.Dataset) -> xr.DataArray:
-    """Number of runs that did not converge at each point of the grid."""
-    status = measured["status"] if "status" in measured else xr.DataArray(DONE)
-    missed = (status == UNCONVERGED).astype(int)
-    return missed.sum("seed") if "seed" in missed.dims else missed
-
-
-def _pooled(
-    measured: xr.Dataset, observable: str, converged: bool = True
-) -> tuple[xr.DataArray, ...]:
-    """Mean over seeds; its error by the scatter over seeds and by the runs' own errors (NaN where
-    there is none); runs.
-    """
-    values = measured[observable].astype(float)
-    if "status" in measured and set(measured["status"].dims) <= set(values.dims):
-        values = values.where((measured["status"] == UNCONVERGED) != converged)
-    own = measured.get(f"{observable}_error")
-    own = (
-        xr.full_like(values, np.nan)
-        if own is None or own.dims != values.dims
-        else own.astype(float)
-    )
-    if "seed" not in values.dims:
-        return (
-            values,
-            xr.full_like(values, np.nan),
-            own.where(values.notnull()),
-            values.notnull().astype(int),
-        )
-    count = values.notnull().sum("seed")
-    several = count.where(count > 1)
-    variance = ((values - values.mean("seed")) ** 2).sum("seed") / (several - 1)
-    known = (own.notnull() | values.isnull()).all("seed")
-    pooled = (own**2).where(values.notnull()).sum("seed").where(
-        known & (count > 0)
-    ) ** 0.5 / count.where(count > 0)
-    return values.mean("seed"), (variance / several) ** 0.5, pooled, count
 
 
 def agreement(
@@ -121,7 +66,7 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
             or (dim not in theory.coords and size != measured.sizes[dim])
         ):
             return None
-    mean, scatter, own, runs = _pooled(measured, name)
+    mean, scatter, own, runs = pooled_runs(measured, name)
     value = _at(theory, name, mean)
     if not value.notnull().any():
         return None

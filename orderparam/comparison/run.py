@@ -10,18 +10,19 @@ from typing import Any
 
 import xarray as xr
 
+from orderparam.comparison.comparison import Comparison, agreements
+from orderparam.comparison.curve import Curve, slug
+from orderparam.comparison.files import open_result, write
+from orderparam.comparison.registry import Study, find
+from orderparam.comparison.summary import summary_of
 from orderparam.core.errors import said
-from orderparam.core.executor import resolve
+from orderparam.core.facets import agree
 from orderparam.core.grid import numeric
-from orderparam.core.lock import alone
 from orderparam.core.outline import Size
-from orderparam.core.store import fingerprint
-from orderparam.core.study.comparison import Comparison, agreements
-from orderparam.core.study.curve import Curve, agree, slug
-from orderparam.core.study.files import open_result, write
-from orderparam.core.study.registry import Study, find
-from orderparam.core.study.summary import summary_of
-from orderparam.core.sweep import checked, sweep
+from orderparam.running.executor import resolve
+from orderparam.running.lock import alone
+from orderparam.running.store import fingerprint
+from orderparam.running.sweep import checked, sweep
 
 
 def compare(

@@ -25,9 +25,9 @@ from orderparam.core.errors import said
 from orderparam.core.grid import Block, Grid, label, numeric, point_key
 from orderparam.core.result import Result
 from orderparam.core.system import System, is_number, replace
-from orderparam.core.threads import one_blas_thread
 from orderparam.core.verb import Theory, unwrap
-from orderparam.core.zarr3 import blank
+from orderparam.running.threads import one_blas_thread
+from orderparam.running.zarr3 import blank
 
 MISSING, DONE, UNCONVERGED, FAILED = 0, 1, 2, 3
 STATUS_MEANINGS = ("missing", "done", "unconverged", "failed")

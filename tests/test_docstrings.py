@@ -40,6 +40,7 @@ WRITTEN = (
     "random_networks",
     "several_steps",
     "renormalization",
+    "spins",
 )
 UNPLAIN = (
     "Of ",

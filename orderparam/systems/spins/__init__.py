@@ -1,5 +1,5 @@
-"""Spins: the mean-field magnet, the Ising model, Potts spins on graphs and the scalar field,
-exactly and simulated.
+"""The physics of spins: the mean-field magnet, the Ising model, Potts spins on graphs and the
+scalar field, solved exactly and simulated.
 
 import orderparam as op
 from orderparam.systems.spins import IsingLattice, kaufman, onsager, swendsen_wang

@@ -1,9 +1,9 @@
-"""What a simulation of spins reports: averages, fluctuations and ratios of moments, with errors
-that know of correlations.
+"""Averages that a simulation of spins reports, with errors that take correlations in time into
+account.
 
-Series are cut into blocks, and every derived quantity is jackknifed over the blocks of all
-replicas: its standard error follows from the scatter when one block is left out, and the bias of
-order 1/blocks of variances and ratios is removed (Quenouille 1956).
+Each series is cut into blocks, and every derived quantity is jackknifed over the blocks of all
+replicas: its standard error follows from the scatter of the values when one block is left out, and
+the bias of order 1/blocks of variances and ratios is removed (Quenouille 1956).
 """
 
 from typing import NamedTuple
@@ -19,7 +19,8 @@ from orderparam.sampling.jackknife import blocked_jackknife
 
 class Series(NamedTuple):
     """Values after each sweep: energy per spin, m = (1/N) sum s, |m|, and estimates of m^2 and
-    m^4."""
+    m^4.
+    """
 
     energy: Float[Array, "replica sweep"]
     magnetisation: Float[Array, "replica sweep"]
@@ -29,13 +30,23 @@ class Series(NamedTuple):
 
 
 class MeasuredSpins(Result):
-    """Equilibrium averages per spin over all replicas and sweeps, in the conventions of
-    `thermodynamics.Thermodynamics`.
+    """Measured equilibrium averages per spin over all replicas and sweeps, in the conventions of
+    `Thermodynamics`.
 
-    X_error is the standard error of X. autocorrelation_time: integrated, of |m|, in sweeps: the
-    squared error of its mean is 2 autocorrelation_time Var / sweeps. effective_samples: how many
-    independent values of |m| the run is worth. converged: R-hat of |m| is below 1.05 and there are
-    at least 100 effective samples.
+    Every field NAME_error is the standard error of NAME.
+
+    Fields:
+        energy, energy_error: mean energy per spin <e>.
+        heat_capacity, heat_capacity_error: N (<e^2> - <e>^2)/T^2.
+        magnetisation, magnetisation_error: <m>, with m = (1/N) sum s.
+        absolute_magnetisation, absolute_magnetisation_error: <|m|>.
+        squared_magnetisation, squared_magnetisation_error: <m^2>.
+        susceptibility, susceptibility_error: N (<m^2> - <|m|>^2)/T.
+        binder, binder_error: Binder's ratio 1 - <m^4>/(3 <m^2>^2).
+        autocorrelation_time: integrated autocorrelation time tau of |m| in sweeps. The squared
+            error of the mean of |m| is 2 tau Var(|m|)/sweeps.
+        effective_samples: number of independent values of |m| that the run is worth.
+        converged: whether R-hat of |m| is below 1.05 and `effective_samples` is at least 100.
     """
 
     energy: Float[Array, ""]
@@ -61,7 +72,16 @@ class MeasuredSpins(Result):
 def measured(
     series: Series, temperature: Float[Array, ""], spins: Float[Array, ""]
 ) -> MeasuredSpins:
-    """Averages of the series with their errors. Needs at least 8 sweeps."""
+    """Averages of the series with their jackknife errors.
+
+    Args:
+        series: values after each sweep; at least 8 sweeps.
+        temperature: temperature T in units of the coupling.
+        spins: number N of spins.
+
+    Returns:
+        the averages of all replicas together, one `MeasuredSpins`.
+    """
 
     def derived(means: Float[Array, "moment"]) -> Float[Array, "observable"]:
         energy, energy_squared, m, absolute, second, fourth = means
@@ -79,8 +99,8 @@ def measured(
             ]
         )
 
-    # Energies are taken from their mean, so that the variance of a nearly frozen system is not lost
-    # to rounding.
+    # Energies are measured from their mean, so that rounding does not swamp the variance of a
+    # nearly frozen system.
     centre = jnp.mean(series.energy)
     moments = jnp.stack(
         [series.energy - centre, (series.energy - centre) ** 2, *series[1:]], axis=-1

@@ -1,5 +1,5 @@
-"""Exact averages of a finite magnet from its density of states: how many configurations have which
-energy.
+"""Exact averages of a finite magnet from its density of states, the number of configurations at
+each energy and magnetisation.
 """
 
 import jax.numpy as jnp
@@ -10,11 +10,17 @@ from orderparam.core.result import Result
 
 
 class Thermodynamics(Result):
-    """Averages of N spins, per spin, with m = (1/N) sum s and the energy e per spin.
+    """Equilibrium averages of N spins, per spin, with e the energy per spin and m = (1/N) sum s.
 
-    free_energy -(T/N) ln Z, energy <e>, heat_capacity N (<e^2> - <e>^2)/T^2, magnetisation <m>,
-    absolute_magnetisation <|m|>, squared_magnetisation <m^2>, susceptibility N (<m^2> - <|m|>^2)/T,
-    and Binder's ratio binder 1 - <m^4>/(3 <m^2>^2).
+    Fields:
+        free_energy: -(T/N) ln Z.
+        energy: <e>.
+        heat_capacity: N (<e^2> - <e>^2)/T^2.
+        magnetisation: <m>.
+        absolute_magnetisation: <|m|>.
+        squared_magnetisation: <m^2>.
+        susceptibility: N (<m^2> - <|m|>^2)/T.
+        binder: Binder's ratio 1 - <m^4>/(3 <m^2>^2).
     """
 
     free_energy: Float[Array, ""]
@@ -35,10 +41,18 @@ def averages(
     spins: float,
     moments: tuple[Float[Array, "state"], ...] | None = None,
 ) -> Thermodynamics:
-    """Averages over states of the given energy and magnetisation per spin, exp(log_count)
-    configurations each.
+    """Boltzmann averages over states of given degeneracy, energy and magnetisation.
 
-    moments: what |m|, m^2 and m^4 are, where they are not those of the magnetisation.
+    Args:
+        log_count: logarithm of the number of configurations of each state.
+        energy: energy per spin of each state.
+        magnetisation: magnetisation per spin of each state.
+        temperature: temperature T in units of the coupling.
+        spins: number N of spins.
+        moments: |m|, m^2 and m^4 of each state, where they are not those of `magnetisation`.
+
+    Returns:
+        the averages per spin; sums are taken in logarithms.
     """
     size, square, power = moments or (jnp.abs(magnetisation), magnetisation**2, magnetisation**4)
     logs = log_count - spins * energy / temperature
@@ -47,6 +61,7 @@ def averages(
     mean, m, absolute, second, fourth = (
         jnp.sum(weights * x) for x in (energy, magnetisation, size, square, power)
     )
+    # <m^2> - <|m|>^2 as a sum of terms that do not cancel.
     spread = jnp.sum(weights * ((size - absolute) ** 2 + square - size**2))
     energy_variance = jnp.sum(weights * (energy - mean) ** 2)
     return Thermodynamics(

@@ -1,4 +1,4 @@
-"""The Potts model on a graph simulated by clusters."""
+"""Cluster simulations of the Potts model on a graph."""
 
 from functools import partial
 
@@ -27,11 +27,25 @@ def _feasible(system: RegularPotts, **_: object) -> None:
 def graph_clusters(
     system: PottsGraph, key: PRNGKeyArray, *, replicas: int = 8, warmup: int = 50, sweeps: int = 500
 ) -> MeasuredSpins:
-    """Every cluster of Swendsen and Wang takes a random state in every sweep, from all spins in
-    state 0.
+    """Equilibrium averages of the Potts model on a given graph, simulated with the clusters of
+    Swendsen and Wang.
 
-    An edge joins equal spins with probability 1 - exp(-1/T). Magnetisations as `order_parameters`
-    has them.
+    In every sweep an edge joins its two sites, if their spins are equal, with probability $1 -
+    e^{-1/T}$, and every cluster of joined sites takes a random state. All spins start in state 0.
+    The magnetisations are those of `potts_enumerated`.
+
+    Args:
+        replicas: number of independent runs that are simulated together.
+        warmup: sweeps of each replica before anything is measured.
+        sweeps: measured sweeps of each replica; at least 8.
+
+    Source: Swendsen, Wang (1987).
+
+    >>> import jax
+    >>> system = PottsGraph(2.0, regular_edges(8, 3, np.random.default_rng(0)), states=3)
+    >>> runs = graph_clusters(system, jax.random.key(0), sweeps=200)
+    >>> runs.energy.shape, bool(runs.converged)
+    ((), True)
     """
     return _measured(
         np.asarray(system.edges, int),
@@ -53,7 +67,27 @@ def regular_graph_clusters(
     warmup: int = 50,
     sweeps: int = 500,
 ) -> MeasuredSpins:
-    """`graph_clusters` on one random graph, drawn with the key."""
+    """Equilibrium averages of the Potts model on one random graph of equal degree, simulated with
+    the clusters of Swendsen and Wang.
+
+    The graph is drawn with the key, so that seeds average over graphs. The updates are those of
+    `graph_clusters`.
+
+    Args:
+        replicas: number of independent runs on the same graph.
+        warmup: sweeps of each replica before anything is measured.
+        sweeps: measured sweeps of each replica; at least 8.
+
+    Raises:
+        ValueError: unless `sites` * `degree` is even and `degree` is smaller than `sites`.
+
+    Source: Swendsen, Wang (1987).
+
+    >>> import jax
+    >>> runs = regular_graph_clusters(RegularPotts(0.5, sites=64), jax.random.key(0), sweeps=100)
+    >>> bool(runs.absolute_magnetisation > 0.9)
+    True
+    """
     graph_key, run_key = jax.random.split(key)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(graph_key)))
     edges = regular_edges(system.size("sites"), system.degree, rng)
@@ -88,14 +122,14 @@ def potts_series(
     warmup: int,
     sweeps: int,
 ) -> Series:
-    """Series of independent replicas; sites are numbered through all of them."""
+    """Series of independent replicas, whose sites are numbered consecutively through all replicas."""
     one, two = ((jnp.arange(replicas)[:, None] * sites + end).ravel() for end in edges.T)
 
     def sweep(carry: tuple[Array, Counter], _: None) -> tuple[tuple[Array, Counter], Array]:
         spins, words = carry
         words, drawn = random_words(words, one.size)
         bond = (spins[one] == spins[two]) & below(drawn, -jnp.expm1(-1 / temperature))
-        # of no effect where there is no bond
+        # Where there is no bond the labels of site 0 are compared with themselves.
         here, there = jnp.where(bond, one, 0), jnp.where(bond, two, 0)
 
         def seen(labels: Array) -> Array:

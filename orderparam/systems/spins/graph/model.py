@@ -1,5 +1,5 @@
-"""The Potts model on a graph of one's own, and on random graphs in which every site has as many
-neighbours.
+"""The Potts model on a graph given by its edges, and on random graphs in which all sites have the
+same number of neighbours.
 """
 
 import math
@@ -12,11 +12,20 @@ from orderparam.core.system import System, parameter, structure
 
 
 class PottsGraph(System):
-    """Potts spins s = 0 .. q - 1 on the sites of a graph, H = -sum over edges of [s = s'].
+    r"""Potts spins on the sites of a graph.
 
-    For q = 2 this is the Ising model at twice the temperature: s s' = 2 [s = s'] - 1. Sites are
-    numbered from 0 and all that are numbered belong to the graph. Raises `ValueError` for a site
-    that is joined to itself.
+    A spin takes one of q = `states` values, and
+
+    $$ H = -\sum_{(ij)} \delta_{s_i s_j}, \qquad s_i \in \{0, \dots, q - 1\} $$
+
+    sums over the `edges`. For q = 2 this is the Ising model at twice the temperature, because $s s'
+    = 2 \delta_{s s'} - 1$. Sites are numbered from 0, and every number up to the largest one is a
+    site of the graph.
+
+    Raises:
+        ValueError: for an edge that joins a site to itself.
+
+    Source: Potts (1952).
     """
 
     temperature: float = parameter("temperature T in units of the coupling", above=0)
@@ -51,8 +60,17 @@ class RegularPotts(System):
 
 
 def lattice_edges(shape: tuple[int, ...]) -> np.ndarray:
-    """The periodic lattice of any dimension: (L,) a ring, (L, L) the square, (L, L, L) the cubic
-    lattice.
+    """Edges of a periodic hypercubic lattice of any dimension.
+
+    Args:
+        shape: number of sites along each direction: (L,) is a ring, (L, L) the square lattice, (L,
+            L, L) the cubic lattice.
+
+    Returns:
+        pairs of sites, of shape (edge, 2), numbered from 0 in row-major order.
+
+    >>> lattice_edges((3,)).tolist()
+    [[0, 1], [1, 2], [2, 0]]
     """
     sites = np.arange(math.prod(shape)).reshape(shape)
     return np.concatenate(
@@ -64,8 +82,21 @@ def lattice_edges(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def random_edges(sites: int, edges: int, rng: np.random.Generator) -> np.ndarray:
-    """So many different pairs out of all, each choice as likely as any other (Erdos, Renyi
-    1959)."""
+    """Edges of a uniform random graph with a given number of edges.
+
+    Args:
+        sites: number of sites.
+        edges: number of edges, all different. Every set of that many pairs is equally likely.
+        rng: generator of random numbers.
+
+    Returns:
+        pairs of sites, of shape (edge, 2), numbered from 0.
+
+    Source: Erdős, Rényi (1959).
+
+    >>> random_edges(5, 3, np.random.default_rng(0)).shape
+    (3, 2)
+    """
     chosen = rng.choice(sites * (sites - 1) // 2, edges, replace=False)
     larger = ((1 + np.sqrt(1 + 8 * chosen.astype(float))) // 2).astype(int)
     larger -= larger * (larger - 1) // 2 > chosen  # where rounding went up
@@ -73,10 +104,24 @@ def random_edges(sites: int, edges: int, rng: np.random.Generator) -> np.ndarray
 
 
 def regular_edges(sites: int, degree: int, rng: np.random.Generator) -> np.ndarray:
-    """A random graph in which every site has the same degree: ends are paired at random, and loops
-    and double edges swap an end with a random edge until none is left.
+    """Edges of a random graph in which every site has the same degree.
 
-    Raises `ValueError` unless sites * degree is even and degree < sites.
+    The ends of edges are paired at random. Loops and double edges then swap one end with a random
+    edge until none is left.
+
+    Args:
+        sites: number of sites.
+        degree: number of neighbours of every site.
+        rng: generator of random numbers.
+
+    Returns:
+        pairs of sites, of shape (edge, 2), numbered from 0.
+
+    Raises:
+        ValueError: unless sites * degree is even and degree is smaller than sites.
+
+    >>> np.bincount(regular_edges(6, 3, np.random.default_rng(0)).ravel()).tolist()
+    [3, 3, 3, 3, 3, 3]
     """
     if sites * degree % 2 or degree >= sites:
         raise ValueError(

@@ -14,7 +14,7 @@ from orderparam.systems.spins.graph.theory import cavity
 
 @study(
     "potts-regular-graph",
-    title="The Potts model on random graphs of equal degree against the cavity method",
+    title="The Potts model on random regular graphs against the cavity method",
     source="Bethe 1935; Potts 1952; Mezard, Montanari 2009; Swendsen, Wang 1987",
     seconds=(45, 1800),
     observables=("energy", "absolute_magnetisation"),
@@ -22,10 +22,12 @@ from orderparam.systems.spins.graph.theory import cavity
     panels=[
         Panel("temperature", name, facet="states") for name in ("energy", "absolute_magnetisation")
     ],
-    caption="{sites} sites of {degree} neighbours each, a new graph in each run; {replicas} replicas of {sweeps} sweeps.",
+    caption="{sites} sites with {degree} neighbours each; a new graph in each run. "
+    "{replicas} replicas of {sweeps} sweeps.",
     explained=(
-        "The cavity method is that of infinite graphs: with N sites the energy of the disordered phase is off by a "
-        "constant over N (250 to 4000 sites), the magnetisation by 1/sqrt(N)."
+        "The cavity method describes infinite graphs. With N sites the energy of the disordered "
+        "phase differs from it by a constant over N (measured for 250 to 4000 sites), and the "
+        "magnetisation by 1/sqrt(N)."
     ),
 )
 def potts_regular_graph(

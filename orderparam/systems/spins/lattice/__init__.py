@@ -1,3 +1,3 @@
-"""The Ising model on periodic lattices: exact on the square lattice, finite and infinite, and
-simulated in any dimension.
+"""The Ising model on periodic lattices: solved exactly on the finite and the infinite square
+lattice, and simulated in any dimension.
 """

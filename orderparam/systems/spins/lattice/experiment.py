@@ -1,5 +1,5 @@
-"""The Ising model simulated: Metropolis updates, clusters of Swendsen and Wang, Wolff's single
-cluster.
+"""Simulations of the Ising model: Metropolis updates, the clusters of Swendsen and Wang, and
+Wolff's single cluster.
 """
 
 import itertools
@@ -29,7 +29,8 @@ from orderparam.systems.spins.lattice.model import IsingLattice
 from orderparam.systems.spins.measurement import MeasuredSpins, Series, measured
 
 # ------------------------------------------------------------------------------------------------
-# What is measured while clusters of spins are turned: series of averages, correlations, the last configuration.
+# Series that are measured while clusters of spins are turned: averages, correlations, and the last
+# configuration.
 
 Method = Literal["swendsen-wang", "wolff"]
 
@@ -74,6 +75,7 @@ def cluster_series(
         squares, fourths = (
             jnp.sum((sizes.reshape(replicas, n) / n) ** power, axis=1) for power in (2, 4)
         )
+        # Averaged over the independent signs of the clusters, m^2 and m^4 depend on sizes alone.
         second = jnp.where(field == 0, squares, m**2)
         fourth = jnp.where(field == 0, 3 * squares**2 - 2 * fourths, m**4)
         return (spins, words), jnp.stack([energy - field * m, m, jnp.abs(m), second, fourth])
@@ -91,7 +93,7 @@ def last_configuration(
     shape: tuple[int, ...],
     sweeps: int,
 ) -> Int8[Array, "*shape"]:
-    """The spins after so many sweeps of Swendsen and Wang from random ones."""
+    """The spins after the given number of sweeps of Swendsen and Wang from random spins."""
     start_key, run_key = jax.random.split(key)
 
     def sweep(_: int, carry: tuple[Spins, Counter]) -> tuple[Spins, Counter]:
@@ -115,10 +117,10 @@ def correlation_series(
     sweeps: int,
     reach: int,
 ) -> Float[Array, "replica sweep step"]:
-    """The share of pairs of sites 1 .. reach steps along the diagonal apart that are in one
+    """Share of the pairs of sites at 1 .. reach steps along the diagonal that belong to one
     cluster, after each sweep.
 
-    Without a field its mean is the correlation of their spins (improved estimator).
+    Without a field its mean is the correlation of the two spins (improved estimator).
     """
     axes = tuple(range(1, 1 + len(shape)))
 
@@ -142,15 +144,25 @@ def correlation_series(
 
 
 class Configuration(Result):
-    """The spins of a square lattice, +-1, and their energy per spin."""
+    """One configuration of a square lattice.
+
+    Fields:
+        spin: the spins, +1 or -1.
+        energy: their energy per spin.
+    """
 
     spin: Float[Array, "row column"]
     energy: Float[Array, ""]
 
 
 class Correlation(Result):
-    """correlation: <s s'> of two sites `steps` diagonal steps apart, with its standard error.
-    converged: see `MeasuredSpins`.
+    """Measured correlations along the diagonal.
+
+    Fields:
+        steps: number n of diagonal steps between the two sites.
+        correlation, correlation_error: <s s'> of the two sites and its standard error.
+        converged: whether R-hat is below 1.05 and there are at least 100 effective samples, at
+            every distance.
     """
 
     steps: Float[Array, "step"]
@@ -160,8 +172,12 @@ class Correlation(Result):
 
 
 class Quench(Result):
-    """After `sweep` sweeps: energy per spin with its standard error over 64 replicas, and the spins
-    of one of them.
+    """Spins and energies at several times after a quench from infinite temperature.
+
+    Fields:
+        sweep: number of sweeps after the quench.
+        energy, energy_error: energy per spin, the mean over 64 replicas and its standard error.
+        spin: the spins of one of the replicas, +1 or -1.
     """
 
     sweep: Float[Array, "time"]
@@ -219,13 +235,34 @@ def metropolis(
     sweeps: int = 2000,
     every: int = 1,
 ) -> MeasuredSpins:
-    """Metropolis updates from all spins up, one colour of the checkerboard after the other; any
-    dimension and field.
+    r"""Equilibrium averages of the Ising model, simulated with Metropolis updates in any dimension
+    and field.
 
-    Replicas are independent and come in multiples of 64. In a field a flip must be accepted by
-    bonds and by the field, each with its own factor min(1, exp(-dE/T)). Near T_c correlations last
-    about L^2.17 sweeps. Probabilities are resolved to 2^-24. every: sweeps from one measurement to
-    the next; one costs about two thirds of what a sweep does.
+    The two colours of the checkerboard are updated in turn, from all spins up. A flip that changes
+    the energy by dE is accepted with probability $\min(1, e^{-dE/T})$; in a field it must be
+    accepted by the bonds and by the field, each with its own such factor, which keeps detailed
+    balance. The replicas are the bits of words and are independent.
+
+    Args:
+        replicas: number of independent runs, a multiple of 64.
+        warmup: sweeps of each replica before anything is measured.
+        sweeps: sweeps of each replica while it is measured.
+        every: sweeps from one measurement to the next; a measurement costs about two thirds of a
+            sweep. At least 8 measurements must remain.
+
+    Raises:
+        ValueError: for a lattice with an odd length, `replicas` that are not a multiple of 64, or
+            fewer than 8 measurements.
+
+    Accuracy: probabilities are resolved to 2^-24. Near T_c the autocorrelation time grows as L^2.17
+    sweeps.
+
+    Source: Michel, Kapfer, Krauth (2014), for the factors in a field.
+
+    >>> import jax
+    >>> runs = metropolis(IsingLattice(1.0, (4, 4)), jax.random.key(0), warmup=100, sweeps=100)
+    >>> round(float(runs.energy), 1)
+    -2.0
     """
     tilted = bool(system.field != 0)
     series = metropolis_series(
@@ -246,10 +283,25 @@ def swendsen_wang(
     warmup: int = 50,
     sweeps: int = 500,
 ) -> MeasuredSpins:
-    """All clusters are turned independently in every sweep, from all spins up; any dimension and
-    field.
+    """Equilibrium averages of the Ising model, simulated with the clusters of Swendsen and Wang in
+    any dimension and field.
 
-    Without a field m^2, m^4 and what follows from them are averaged over the signs of the clusters.
+    In every sweep neighbours with equal spins are joined with probability $1 - e^{-2/T}$. A cluster
+    of $n_c$ sites then points up with probability $1/(1 + e^{-2 h n_c/T})$, with h = `field`. All
+    spins start up. Without a field $m^2$, $m^4$ and all that follows from them are averaged over
+    the signs of the clusters (improved estimators).
+
+    Args:
+        replicas: number of independent runs that are simulated together.
+        warmup: sweeps of each replica before anything is measured.
+        sweeps: measured sweeps of each replica; at least 8.
+
+    Source: Swendsen, Wang (1987); Wolff (1988) for the improved estimators.
+
+    >>> import jax
+    >>> runs = swendsen_wang(IsingLattice(2.2, (4, 4)), jax.random.key(0), sweeps=100)
+    >>> bool(abs(runs.energy + 1.6) < 0.2), runs.binder.shape
+    (True, ())
     """
     return _clusters(system, key, "swendsen-wang", replicas, warmup, sweeps)
 
@@ -263,8 +315,27 @@ def wolff(
     warmup: int = 200,
     sweeps: int = 2000,
 ) -> MeasuredSpins:
-    """One cluster is turned at a time, that of a random site: a `sweep` is one cluster, and times
-    are counted in clusters.
+    """Equilibrium averages of the Ising model without a field, simulated with Wolff's single
+    cluster.
+
+    In every update the cluster of one random site is turned; its bonds are those of
+    `swendsen_wang`. A "sweep" is one cluster here, and the autocorrelation time is counted in
+    clusters.
+
+    Args:
+        replicas: number of independent runs that are simulated together.
+        warmup: clusters that each replica turns before anything is measured.
+        sweeps: measured updates of each replica; at least 8.
+
+    Raises:
+        ValueError: for a field.
+
+    Source: Wolff (1989); Wolff (1988) for the improved estimators.
+
+    >>> import jax
+    >>> runs = wolff(IsingLattice(2.2, (4, 4)), jax.random.key(0), warmup=50, sweeps=200)
+    >>> bool(abs(runs.energy + 1.6) < 0.2)
+    True
     """
     return _clusters(system, key, "wolff", replicas, warmup, sweeps)
 
@@ -279,8 +350,26 @@ def correlations(
     warmup: int = 50,
     sweeps: int = 500,
 ) -> Correlation:
-    """Along the diagonal, up to `reach` steps (0: half the shortest side), from the clusters of
+    r"""Correlations along the diagonal of a lattice without a field, measured with the clusters of
     Swendsen and Wang.
+
+    The correlation $\langle s s' \rangle$ is the probability that the two sites belong to the same
+    cluster (improved estimator), averaged over all pairs of sites at the same distance.
+
+    Args:
+        reach: largest number of diagonal steps; 0 stands for half the shortest side.
+        replicas: number of independent runs that are simulated together.
+        warmup: sweeps of each replica before anything is measured.
+        sweeps: measured sweeps of each replica; at least 4.
+
+    Raises:
+        ValueError: for a field.
+
+    Source: Swendsen, Wang (1987); Wolff (1988).
+
+    >>> import jax
+    >>> correlations(IsingLattice(2.3, (8, 8)), jax.random.key(0), sweeps=50).correlation.shape
+    (4,)
     """
     steps = reach or min(system.shape) // 2
     series = correlation_series(
@@ -302,12 +391,27 @@ def quench(
     *,
     sweeps: tuple[int, ...] = (0, 1, 2, 5, 10, 20, 50, 100, 200),
 ) -> Quench:
-    """Metropolis updates of 64 lattices from random spins, seen after these numbers of sweeps:
-    domains grow as t^(1/2) below T_c (Allen, Cahn 1979), and the energy of their walls falls as
-    t^(-1/2).
+    """Spins and energies of the square lattice at given times after a quench from infinite
+    temperature to `temperature`.
 
-    Flips that cost nothing are left to a coin: were they all made, walls would run instead of
-    diffuse, as a whole colour turns at once. Equilibrium is the same.
+    Random spins of 64 lattices follow Metropolis updates. Below T_c domains grow as $t^{1/2}$, and
+    the energy of their walls falls as $t^{-1/2}$. A flip that costs no energy is made with
+    probability 1/2: if all such flips were made, a whole colour of the checkerboard would turn at
+    once and walls would run instead of diffuse. The equilibrium state is the same.
+
+    Args:
+        sweeps: numbers of sweeps after which the lattice is looked at, increasing.
+
+    Raises:
+        ValueError: for another dimension than two, an odd length, a field, or `sweeps` that do not
+            increase.
+
+    Source: Allen, Cahn (1979), for the growth of domains.
+
+    >>> import jax
+    >>> path = quench(IsingLattice(1.0, (16, 16)), jax.random.key(0), sweeps=(0, 10))
+    >>> path.spin.shape, bool(path.energy[1] < path.energy[0])
+    ((2, 16, 16), True)
     """
     energies, spins = quenched_series(system.temperature, key, system.shape, jnp.asarray(sweeps))
     error = jnp.std(energies, axis=1, ddof=1) / jnp.sqrt(energies.shape[1])
@@ -318,7 +422,21 @@ def quench(
 
 @experiment(check=_square)
 def configuration(system: IsingLattice, key: PRNGKeyArray, *, sweeps: int = 200) -> Configuration:
-    """A square lattice after so many sweeps of Swendsen and Wang from random spins."""
+    """One configuration of the square lattice, drawn with the clusters of Swendsen and Wang from
+    random spins.
+
+    Args:
+        sweeps: number of sweeps from the random start to the configuration.
+
+    Raises:
+        ValueError: for another dimension than two.
+
+    Source: Swendsen, Wang (1987).
+
+    >>> import jax
+    >>> configuration(IsingLattice(2.3, (8, 8)), jax.random.key(0), sweeps=20).spin.shape
+    (8, 8)
+    """
     spins = last_configuration(system.temperature, system.field, key, system.shape, sweeps).astype(
         float
     )

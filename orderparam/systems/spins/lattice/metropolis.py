@@ -45,13 +45,12 @@ class State(NamedTuple):
 
 
 class Updates(NamedTuple):
-    """Metropolis updates of one lattice; all but the first two are static: tilted says whether
-    there is a field, coins whether flips that cost nothing are left to a coin. All lengths must be
-    even.
+    """Metropolis updates of one lattice, all of whose lengths must be even.
 
-    A flip is accepted with probability min(1, exp(-dE/T)) for the bonds and, where there is a
-    field, independently with min(1, exp(-dE/T)) for the field: detailed balance holds for each
-    factor (Michel, Kapfer, Krauth 2014).
+    All fields but the first two are static: tilted says whether there is a field, coins whether
+    flips that cost no energy are made with probability 1/2. A flip is accepted with probability
+    min(1, exp(-dE/T)) for the bonds and, where there is a field, independently with min(1,
+    exp(-dE/T)) for the field: detailed balance holds for each factor (Michel, Kapfer, Krauth 2014).
     """
 
     temperature: Float[Array, ""]
@@ -75,11 +74,11 @@ class Updates(NamedTuple):
         return State(even, odd, *self._draw(counter))
 
     def sweep(self, state: State) -> tuple[State, list[Half]]:
-        """Both colours once; and the number of unequal neighbours of the second colour's spins, as
-        binary digits.
+        """Update both colours once; also give the number of unequal neighbours of the spins of the
+        second colour, as binary digits.
 
-        Bits are drawn a sweep ahead: in one loop with what shifts arrays the compiler would not
-        vectorise them.
+        Bits are drawn a sweep ahead: the compiler would not vectorise them in one loop with the
+        operations that shift arrays.
         """
         counter, drawn = self._draw(state.counter)
         accepted = state.accepted.reshape(-1, 2, *self.half)
@@ -89,8 +88,8 @@ class Updates(NamedTuple):
         return State(even, odd, counter, drawn), added([odd ^ neighbour for neighbour in around])
 
     def _draw(self, counter: Counter) -> tuple[Counter, Words]:
-        """What bonds (a word for each neighbour beyond half of them), the field and the coins
-        accept, for both colours.
+        """Random decisions for both colours: for the bonds (a word for each parallel neighbour
+        beyond half of them), for the field and for the coins.
         """
         size = 2 * int(np.prod(self.half))
         counter, accepted = random_bits(
@@ -107,7 +106,9 @@ class Updates(NamedTuple):
         return counter, jnp.concatenate(drawn)
 
     def neighbours(self, other: Half, shifted: np.ndarray) -> list[Half]:
-        """They are all of the other colour; in rows that are `shifted` the own columns are odd."""
+        """The spins of the neighbours, which all have the other colour; in `shifted` rows this
+        colour stands in the odd columns.
+        """
         rows = [
             jnp.roll(other, step, axis) for axis in range(1, len(self.shape)) for step in (1, -1)
         ]
@@ -142,7 +143,7 @@ def metropolis_series(
     tilted: bool,
     every: int = 1,
 ) -> Series:
-    """Series of independent replicas that start with all spins up, looked at after every so many
+    """Series of independent replicas that start with all spins up, measured once in every `every`
     sweeps.
     """
     updates, n, directions = (
@@ -175,8 +176,8 @@ def quenched_series(
     shape: tuple[int, ...],
     times: Int[Array, "time"],
 ) -> tuple[Float[Array, "time replica"], Int8[Array, "time *shape"]]:
-    """Energies per spin of 64 replicas after these numbers of sweeps from random spins, and the
-    spins of the first of them.
+    """Energies per spin of 64 replicas after the given numbers of sweeps from random spins, and
+    the spins of the first replica.
     """
     updates = Updates(temperature, jnp.zeros(()), shape, REPLICAS, tilted=False, coins=True)
     counter, words = random_words(first_word(key), int(np.prod(shape)))
@@ -200,7 +201,7 @@ def quenched_series(
 
 
 def added(planes: list[Half]) -> list[Half]:
-    """The number of ones among the words at each bit, as binary digits, the lowest first."""
+    """Number of ones among the words at each bit, as binary digits, the lowest first."""
     digits: list[Half] = []
     for count, carry in enumerate(planes, start=1):
         for k, digit in enumerate(digits):
@@ -211,7 +212,7 @@ def added(planes: list[Half]) -> list[Half]:
 
 
 def at_least(digits: list[Half], threshold: int) -> Half:
-    """Ones where the number with these binary digits is not below the threshold."""
+    """Ones where the number with these binary digits is at least the threshold."""
     found = jnp.full_like(digits[0], _ONES)
     for k, digit in enumerate(digits):
         found = digit & found if threshold >> k & 1 else digit | found
@@ -219,8 +220,8 @@ def at_least(digits: list[Half], threshold: int) -> Half:
 
 
 def replica_totals(words: UInt64[Array, "kind word *half"]) -> Int[Array, "kind replica"]:
-    """How many of the sites of each replica have a one: words are added in pairs as long as that is
-    cheaper than unpacking.
+    """Number of sites of each replica whose bit is one; words are added in pairs as long as that
+    is cheaper than unpacking.
     """
     rows = words.reshape(*words.shape[:2], -1)
     rounds = min(4, rows.shape[-1].bit_length() - 1)

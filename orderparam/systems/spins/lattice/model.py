@@ -4,17 +4,27 @@ import math
 
 from orderparam.core.system import System, parameter, structure
 
-# of the infinite square lattice (Kramers, Wannier 1941; Onsager 1944)
+# Critical temperature of the infinite square lattice (Kramers, Wannier 1941; Onsager 1944).
 CRITICAL_TEMPERATURE = 2 / math.log(1 + math.sqrt(2))
 
 
 class IsingLattice(System):
-    """Spins s = +-1 on a periodic lattice, H = -sum over nearest neighbours s s' - field sum s.
+    r"""Ising spins on a periodic hypercubic lattice.
 
-    Energies, the field and the temperature are in units of the coupling. shape: the number of sites
-    along each direction, (L,) a ring, (L, M) the square and (L, M, K) the cubic lattice. Each site
-    has one bond in every direction: where a length is 2, the same two sites are joined twice. A
-    positive field favours s = +1: where +h sum s is written instead, it has the other sign.
+    Spins s = +-1 with one bond to the next site in each direction have the energy
+
+    $$ H = -\sum_{\langle ij \rangle} s_i s_j - h \sum_i s_i $$
+
+    with h = `field`. Energies, the field and the temperature are in units of the coupling. A
+    positive field favours s = +1; where a source writes $+h \sum s$, its field has the other sign.
+    `shape` is (L,) for a ring, (L, M) for the square and (L, M, K) for the cubic lattice. Where a
+    length is 2, the same two sites are joined twice.
+
+    Raises:
+        ValueError: for an empty `shape`.
+
+    >>> IsingLattice(2.2, (16, 16)).spins
+    256
     """
 
     temperature: float = parameter("temperature T in units of the coupling", above=0)

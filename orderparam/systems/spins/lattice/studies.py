@@ -1,5 +1,5 @@
-"""The named figures of the Ising model: the square lattice against its exact solutions, crossings
-of ratios, pictures.
+"""Named figures of the Ising model: the square lattice against its exact solutions, crossings of
+Binder's ratios, and pictures.
 """
 
 import itertools
@@ -33,11 +33,11 @@ from orderparam.systems.spins.lattice.theory import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# What the studies of the Ising model draw by hand: configurations, crossings of Binder's ratios, collapsed curves, a quench.
+# Panels of the studies that are drawn by functions of their own.
 
 
 def draw_configuration(temperature: float, axes: Any, comparison: Comparison) -> None:
-    """The configuration of the first seed: black is up."""
+    """Draw the configuration of the first seed; black is up."""
     (runs,) = comparison.experiments().values()
     axes.imshow(
         runs["spin"].sel(temperature=temperature).isel(seed=0),
@@ -50,8 +50,8 @@ def draw_configuration(temperature: float, axes: Any, comparison: Comparison) ->
 
 
 def draw_crossings(axes: Any, comparison: Comparison) -> None:
-    """The temperature where Binder's ratios of two successive sizes cross, against the larger one's
-    inverse.
+    """Draw the temperature where Binder's ratios of two successive sizes cross against the inverse
+    of the larger size.
     """
     runs = {data.attrs["facets"]["length"]: data for data in comparison.experiments().values()}
     lengths = sorted(runs)
@@ -73,11 +73,11 @@ def draw_crossings(axes: Any, comparison: Comparison) -> None:
 
 
 def crossing(smaller: xr.Dataset, larger: xr.Dataset) -> np.ndarray:
-    """The temperature of each seed at which the difference of the two ratios, a parabola fitted to
-    all temperatures, vanishes.
+    """Temperature at which Binder's ratios of two sizes are equal, for each seed.
 
-    Of two zeros the one nearer the middle of the range; seeds without one in the range are left
-    out.
+    A parabola in the temperature is fitted to the difference of the two ratios; its zero is the
+    crossing. Of two zeros the one nearer to the middle of the range is taken; seeds without a zero
+    in the range are left out.
     """
     temperatures = smaller["temperature"].values
     middle, half = (
@@ -100,7 +100,7 @@ def crossing(smaller: xr.Dataset, larger: xr.Dataset) -> np.ndarray:
 
 
 def by_length(comparison: Comparison, kind: str) -> xr.Dataset:
-    """The curves of a kind that carry a length, joined along it."""
+    """The curves of one kind that carry a length, joined along it."""
     runs = {data.attrs["facets"]["length"]: data for data in comparison.curves(kind).values()}
     return xr.concat(
         [runs[length].expand_dims(length=[length]) for length in sorted(runs)],
@@ -110,8 +110,8 @@ def by_length(comparison: Comparison, kind: str) -> xr.Dataset:
 
 
 def draw_scaling(comparison: Comparison) -> Any:
-    """Binder's ratio, magnetisation and susceptibility of all sizes on one curve each, and what the
-    fits say.
+    """Draw Binder's ratio, magnetisation and susceptibility of all sizes, each collapsed on one
+    curve, with the fitted exponents.
     """
     figure, axes = canvas(1, 3)
     try:
@@ -170,7 +170,7 @@ def _draw_collapse(axes: Any, fit: Collapse) -> dict[str, Any]:
 
 
 def draw_opposite(axes: Any, comparison: Comparison) -> None:
-    """The correlation of opposite sites against the size, and its exponent."""
+    """Draw the correlation of opposite sites against the size, with its fitted exponent."""
     runs = {data.attrs["facets"]["length"]: data for data in comparison.experiments().values()}
     names = ["correlation", "correlation_error"]
     last = [
@@ -199,7 +199,9 @@ def draw_opposite(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_walls(axes: Any, comparison: Comparison) -> None:
-    """The energy above equilibrium after a quench against time, which falls as its square root."""
+    """Draw the energy above equilibrium after a quench against time, which falls as the inverse
+    square root.
+    """
     (runs,) = comparison.experiments().values()
     for number, temperature in enumerate(runs["temperature"].values):
         own = runs.sel(temperature=temperature)
@@ -229,8 +231,8 @@ def draw_walls(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_quenched(time: int, axes: Any, comparison: Comparison) -> None:
-    """The lattice of the first seed at the lowest temperature, `time` being the place in the list
-    of times.
+    """Draw the lattice of the first seed at the lowest temperature; `time` is the position in the
+    list of times.
     """
     (runs,) = comparison.experiments().values()
     axes.imshow(
@@ -244,7 +246,13 @@ def draw_quenched(time: int, axes: Any, comparison: Comparison) -> None:
 
 
 def animate(quench: Quench, path: str | Path, frames_per_second: int = 10) -> None:
-    """Writes the pictures of a quench as an animated GIF, one frame for each of its times."""
+    """Write the configurations of a quench as an animated GIF.
+
+    Args:
+        quench: result of the experiment `quench`; each of its times becomes one frame.
+        path: file to write; it is overwritten.
+        frames_per_second: speed of the animation.
+    """
     from PIL import Image
 
     frames = [
@@ -306,7 +314,7 @@ def ising_square(
 
 @study(
     "ising-binder",
-    title="Where ratios of moments cross: the critical temperature of the Ising model from small lattices",
+    title="The critical temperature of the Ising model from the crossings of Binder's ratio",
     source="Binder 1981; Kamieniarz, Blöte 1993; Swendsen, Wang 1987",
     seconds=(45, 3600),
     observables=("binder",),
@@ -357,7 +365,7 @@ def ising_binder(
 
 @study(
     "ising-scaling",
-    title="Finite-size scaling of the Ising model: temperature and exponents of the transition from small lattices",
+    title="Finite-size scaling of the Ising model: temperature and exponents of its transition",
     source="Fisher, Barber 1972; Binder 1981; Onsager 1944",
     seconds=(60, 3600),
     observables=("energy",),
@@ -381,7 +389,7 @@ def ising_scaling(
 
 @study(
     "ising-correlations",
-    title="Critical correlations of the Ising model against the exact ones of the plane and of the torus",
+    title="Critical correlations of the Ising model against theory on the plane and on the torus",
     source="McCoy, Wu 1973; Di Francesco, Saleur, Zuber 1987; Wolff 1988",
     seconds=(45, 3600),
     observables=("correlation",),
@@ -390,11 +398,12 @@ def ising_scaling(
     panels=[Panel("steps", "correlation", by="length", log="xy"), Freehand(draw_opposite)],
     caption=r"""
         Along the diagonal at $T_c$. Lines: conformal field theory on the torus; grey: infinite lattice, which falls as
-        $0.70338/r^{{1/4}}$. {replicas} replicas of {sweeps} sweeps each in a run. Right: at half the lattice.
+        $0.70338/r^{{1/4}}$. {replicas} replicas of {sweeps} sweeps each in a run. Right: two sites
+        half a lattice apart.
     """,
     explained=(
-        "The line leaves out terms of order 1/r^2: 1.3 % at the first step and 0.5 % at the second; farther, all "
-        "distances of a run fluctuate together."
+        "The theory leaves out terms of order 1/r^2: 1.3 % at the first step and 0.5 % at the "
+        "second. At larger distances the deviations of one run are correlated."
     ),
 )
 def ising_correlations(
@@ -423,7 +432,7 @@ def ising_correlations(
 
 @study(
     "ising-quench",
-    title="The Ising model quenched below its critical temperature: domains grow",
+    title="Growth of domains after a quench of the Ising model below its critical temperature",
     source="Allen, Cahn 1979; Bray 1994",
     seconds=(30, 600),
     observables=("energy",),
@@ -456,7 +465,7 @@ def _shown(times: tuple[int, ...]) -> list[int]:
 
 @study(
     "ising-configurations",
-    title="The Ising model seen below, at and above its critical temperature",
+    title="Configurations of the Ising model below, at and above its critical temperature",
     source="Onsager 1944; Swendsen, Wang 1987",
     seconds=(10, 300),
     observables=("energy",),

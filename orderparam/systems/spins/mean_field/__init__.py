@@ -1,3 +1,3 @@
-"""Every spin coupled to every other (Curie-Weiss): exact at any size, with its limit, its
-metastable states and their end.
+"""The mean-field magnet of Curie and Weiss: exact at any size, with its limit of many spins, its
+metastable states and their spinodal.
 """

@@ -22,12 +22,30 @@ def glauber(
     warmup: int = 200,
     sweeps: int = 1000,
 ) -> MeasuredSpins:
-    """A random spin is drawn anew from its conditional law, N times a sweep (Glauber 1963);
-    `replicas` independent runs.
+    r"""Equilibrium or metastable averages of the mean-field magnet, simulated with heat-bath
+    dynamics.
 
-    start: all spins along the field (up in zero field), or against it, from where a metastable
-    state is reached that lives for a time exponential in N. The number of spins that are up is a
-    Markov chain of its own, and is all that is kept.
+    N times a sweep a random spin is drawn anew from its conditional law,
+
+    $$ P(s_i = +1) = \frac{1}{1 + e^{-2 (h + \frac1N \sum_{j \ne i} s_j)/T}} $$
+
+    with N = `spins`, h = `field` and T = `temperature`. The number of spins that are up is a Markov
+    chain, and the simulation keeps nothing else.
+
+    Args:
+        start: "along" starts with all spins along the field (up without a field), "against" with
+            all spins against it. The latter reaches the metastable state, whose lifetime is
+            exponential in N.
+        replicas: number of independent runs that are simulated together.
+        warmup: sweeps of each replica before anything is measured.
+        sweeps: measured sweeps of each replica; at least 8.
+
+    Source: Glauber (1963).
+
+    >>> import jax
+    >>> runs = glauber(MeanFieldMagnet(0.5, 0.1, spins=100), jax.random.key(0), sweeps=100)
+    >>> bool(abs(runs.magnetisation - 0.97) < 0.02)
+    True
     """
     n = system.spins
     first = n if (system.field >= 0) == (start == "along") else 0
@@ -47,10 +65,10 @@ def _run(
     warmup: int,
     sweeps: int,
 ) -> Int[Array, "replica sweep"]:
-    """The number of spins that are up, after each sweep of the warmed-up chains."""
+    """Number of spins that are up after each measured sweep."""
     up = jnp.arange(n + 1.0)
     total = 2 * up - n
-    # a spin that is down turns up
+    # A random spin is down and turns up, or is up and turns down; it does not feel its own field.
     rise = (1 - up / n) * jax.nn.sigmoid(2 * ((total + 1) / n + field) / temperature)
     fall = up / n * jax.nn.sigmoid(-2 * ((total - 1) / n + field) / temperature)
 

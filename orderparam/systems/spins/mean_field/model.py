@@ -1,13 +1,18 @@
-"""The magnet in which every spin is coupled to every other."""
+"""The magnet in which every spin is coupled to every other spin."""
 
 from orderparam.core.system import System, parameter, structure
 
 
 class MeanFieldMagnet(System):
-    """N spins s_i = +-1 with the energy H = -(1/2N) (sum s)^2 - field sum s (Curie-Weiss).
+    r"""The mean-field magnet of Curie and Weiss: N spins that are all coupled to each other.
 
-    Energies, the field and the temperature are in units of the coupling. A positive field favours s
-    = +1: where +h sum s is written instead, the field has the other sign.
+    $$ H = -\frac{1}{2N} \Big( \sum_i s_i \Big)^2 - h \sum_i s_i, \qquad s_i = \pm 1 $$
+
+    with N = `spins` and h = `field`. Energies, the field and the temperature are in units of the
+    coupling. A positive field favours s = +1; where a source writes $+h \sum s$, its field has the
+    other sign.
+
+    Source: Weiss (1907).
     """
 
     temperature: float = parameter("temperature T in units of the coupling", above=0)

@@ -1,4 +1,4 @@
-"""A real field on a periodic lattice with the potential of Landau."""
+"""A real field on a periodic lattice with a quartic potential, as in Landau's theory."""
 
 import math
 
@@ -6,11 +6,21 @@ from orderparam.core.system import System, parameter, structure
 
 
 class ScalarField(System):
-    """Fields of density exp(-S), S = sum_x [(1/2) sum_directions (phi_(x+1) - phi_x)^2 + (mass/2)
-    phi_x^2 + coupling phi_x^4].
+    r"""A real field on a periodic lattice with a quartic potential.
 
-    mass is the coefficient of phi^2 / 2, and negative in the ordered phase. Each site has one bond
-    in every direction.
+    The density of a configuration is $e^{-S}$ with
+
+    $$ S = \sum_x \Big[ \tfrac12 \sum_i (\phi_{x + i} - \phi_x)^2 + \tfrac r2 \phi_x^2 + u\,
+          \phi_x^4 \Big] $$
+
+    where i runs over the directions of `shape`, r is `mass` and u is `coupling`. The mass is
+    negative in the ordered phase. Each site has one bond in every direction.
+
+    Raises:
+        ValueError: for an empty `shape`.
+
+    >>> ScalarField(-1.0, 0.25, (8, 8)).sites
+    64
     """
 
     mass: float = parameter("coefficient of phi^2/2")

@@ -16,7 +16,7 @@ from orderparam.systems.spins.scalar_field.theory import best_gaussian_field, tr
 
 @study(
     "scalar-field",
-    title="A scalar field with a quartic potential: on a ring exactly, in the plane beside the best Gaussian field",
+    title="A scalar field with a quartic potential: on a ring, exactly, and in the plane",
     source="Brower, Tamayo 1989; Di Castro, Jona-Lasinio 1969",
     seconds=(45, 1800),
     observables=("squared_field",),
@@ -27,7 +27,8 @@ from orderparam.systems.spins.scalar_field.theory import best_gaussian_field, tr
         Panel("mass", "squared_field", where={"part": "plane"}, title="plane"),
         Panel("mass", "binder", where={"part": "plane"}, title="plane"),
     ],
-    caption="$u$ = {coupling}; a ring of {ring} sites, and a plane of {length} x {length}, which orders at the left.",
+    caption="$u$ = {coupling}; a ring of {ring} sites, and a plane of {length} x {length} sites. "
+    "The plane is ordered where the mass is sufficiently negative.",
 )
 def scalar_field(
     coupling: float = 0.25,

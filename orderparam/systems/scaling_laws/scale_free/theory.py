@@ -31,6 +31,14 @@ from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 # there is known (derived for this package). Eigenvalues are divided by it before any exponent is
 # fitted. Errors come from half-samples of the examples, because neighbouring eigenvalues are not
 # independent, and residuals of a fit through them tell nothing.
+#
+# A target of power j^(-1 - b) on the population's modes has, on those of the sample, the power
+#
+#     (1/pi) |Im sum_j j^(-1-b) / (s + j^-a)| dx = r^(b/a - 1) sin(u t)/sin(u pi) dx / a,  u = 1 - b/a,
+#
+# between the eigenvalues x and x + dx (from the same resolvent, for 0 < b < 2 a; for larger b the
+# first modes leak into all others). What lies beyond rank k is therefore less than sum_(j >= k)
+# j^(-1-b), by 6 % at k = n/20 and 12 % at n/10: as much as a straight line would put into b.
 
 Spectral = Float[np.ndarray, "mode"]
 
@@ -41,19 +49,45 @@ _OCTAVES = 1.0  # half a running window, for local slopes
 _SHORTEST = 2.0  # octaves of a power law's window
 _EXPONENTS = 1 + np.geomspace(0.05, 7, 40)  # between which the ratio is used
 _ROUNDS = 12
+# between which exponents of a target's tail are looked for, and how close to twice that of the
+# spectrum
+_FLATTEST, _STEEPEST, _BELOW_TWICE = 0.01, 20.0, 1.999
+
+
+def _sample_curve(exponent: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """k/n, log of r and log of the sample eigenvalue along t, in units of n^-exponent."""
+    a, t = exponent, _CURVE
+    inner = np.sin((1 - 1 / a) * t)
+    rank = np.maximum(1 - (t - (a - 1) * np.sin(t) * np.sin(t / a) / inner) / np.pi, 1e-12)
+    integral = np.pi / a / np.sin(np.pi / a)
+    log_radius = a * np.log(integral * inner / np.sin(t))
+    return rank, log_radius, log_radius + np.log(np.sin(t / a) / inner)
 
 
 def sample_ratio(share: Float[np.ndarray, "mode"], exponent: float) -> Float[np.ndarray, "mode"]:
     """Sample over population eigenvalue at rank k = share n, 0 < share <= 1, of a spectrum
     k^-exponent, exponent > 1.
     """
-    a, t = exponent, _CURVE
-    inner = np.sin((1 - 1 / a) * t)
-    rank = np.maximum(1 - (t - (a - 1) * np.sin(t) * np.sin(t / a) / inner) / np.pi, 1e-12)
-    integral = np.pi / a / np.sin(np.pi / a)
-    log_ratio = a * np.log(integral * inner / np.sin(t) * rank) + np.log(np.sin(t / a) / inner)
+    rank, _, log_value = _sample_curve(exponent)
     order = np.argsort(rank)
+    log_ratio = log_value + exponent * np.log(rank)
     return np.exp(np.interp(np.log(share), np.log(rank[order]), log_ratio[order]))
+
+
+def tail_ratio(
+    share: Float[np.ndarray, "mode"], exponent: float, target: float
+) -> Float[np.ndarray, "mode"]:
+    """The power of a target beyond rank k = share n of the sample, over that beyond rank k of the
+    population, where the power of mode j is j^(-1 - target), 0 < target < 2 exponent.
+    """
+    rank, log_radius, log_value = _sample_curve(exponent)
+    shift, values = 1 - target / exponent, np.exp(log_value)
+    wave = np.sin(shift * _CURVE) / np.sin(shift * np.pi) if abs(shift) > 1e-9 else _CURVE / np.pi
+    density = wave * np.exp(-shift * log_radius) * target / exponent
+    beyond = np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(values))
+    order = np.argsort(rank[1:])
+    log_ratio = np.log(beyond) + target * np.log(rank[1:])
+    return np.exp(np.interp(np.log(share), np.log(rank[1:][order]), log_ratio[order]))
 
 
 def ranks(first: float, last: float) -> np.ndarray:
@@ -166,13 +200,13 @@ class ScaleFreeFit(Result):
     from each rank on.
 
     spectral_exponent: a of k^-a in the widest window, from rank `first` to `last`, in which ln
-    lambda deviates by less than the tolerance (`power_law`: there is one). target_exponent: b - 1
-    of sum_(j >= k) y_j^2 ~ (k - 1/2)^(1-b) up to rank M/10. learning_exponent: min(b - 1, 2a), that
-    of the test error without a ridge and without noise. X_error: root mean square difference from
-    half-samples of the pool, which differ by chance and where the correction for its size is not
-    the right one. power_deviation, cutoff_deviation, lognormal_deviation: root mean square
-    deviation of ln lambda over all ranks from A k^-a, from A k^-a e^(-k/c), and from the quantiles
-    of a log-normal law.
+    lambda deviates by less than the tolerance (`power_law`: there is one). target_exponent: b of
+    target powers k^(-1 - b), from their sums beyond each rank up to M/10 (`tail_exponent`), at most
+    2a. learning_exponent: min(b, 2a), that of the test error without a ridge and without noise.
+    X_error: root mean square difference from half-samples of the pool, which differ by chance and
+    where the correction for its size is not the right one. power_deviation, cutoff_deviation,
+    lognormal_deviation: root mean square deviation of ln lambda over all ranks from A k^-a, from A
+    k^-a e^(-k/c), and from the quantiles of a log-normal law.
     """
 
     rank: Float[Array, "rank"]
@@ -226,13 +260,19 @@ def scale_free_fit(
     raw, population, beyond = laws(gram, targets)
     law = widest(rank, population, tolerance)
     few = rank[rank <= pool // _TARGET_SHARE]
-    window = int(min(law.window[0], few[0 if len(few) < 8 else -8])), int(few[-1])
+    within = few[few >= min(law.window[0], few[0 if len(few) < 8 else -8])]
+
+    def of_target(beyond: np.ndarray, exponent: float, examples: int) -> float:
+        sums = beyond[np.isin(rank, within)]
+        return tail_exponent(within, sums, exponent, None if finite else examples)
+
     rng, drawn = np.random.default_rng(0), []
     for _ in range(half_samples):
         half = rng.choice(pool, pool // 2, replace=False)
         _, again, rest = laws(gram[np.ix_(half, half)], targets[half])
-        drawn.append([fitted(rank, again, law.window).exponent, _of_sums(rank, rest, window)])
-    target = _of_sums(rank, beyond, window)
+        exponent = fitted(rank, again, law.window).exponent
+        drawn.append([exponent, of_target(rest, exponent, len(half))])
+    target = of_target(beyond, law.exponent, pool)
     exponents = np.array([law.exponent, target, min(target, 2 * law.exponent)])
     halves = np.array([[a, b, min(b, 2 * a)] for a, b in drawn])
     error = np.sqrt(np.mean((halves - exponents) ** 2, axis=0))
@@ -258,11 +298,30 @@ def scale_free_fit(
     )
 
 
-def _of_sums(rank: np.ndarray, sums: np.ndarray, window: tuple[int, int]) -> float:
-    """The exponent b - 1 of sum_(j >= k) j^-b, which goes as (k - 1/2)^(1-b): the sum over whole
-    numbers from k is the integral from k - 1/2, up to a relative error of order k^-2."""
-    inside = (rank >= window[0]) & (rank <= window[1])
-    return -straight_line(np.log(rank[inside] - 0.5), np.log(sums[inside])).slope
+def tail_exponent(
+    rank: np.ndarray, sums: np.ndarray, exponent: float, examples: int | None
+) -> float:
+    """b of sums beyond each rank, where the power of mode j is A j^(-1-b): least squares of the
+    logarithms, the sum over the modes in its closed form (Hurwitz's zeta function), times
+    `tail_ratio`.
+
+    examples: n, or None where the features are fewer than the examples, and nothing is corrected.
+    A tail that falls faster than the ratio is known for ends at the end of that range, 2 exponent,
+    where the learning exponent no longer depends on it.
+    """
+
+    exponent = float(np.clip(exponent, _EXPONENTS[0], _EXPONENTS[-1]))
+
+    def scatter(b: float) -> float:
+        expected = np.log(scipy.special.zeta(1 + b, rank))
+        if examples is not None:
+            expected = expected + np.log(tail_ratio(rank / examples, exponent, b))
+        return float(np.var(np.log(sums) - expected))
+
+    most = _STEEPEST if examples is None else min(_STEEPEST, _BELOW_TWICE * exponent)
+    return float(
+        scipy.optimize.minimize_scalar(scatter, bounds=(_FLATTEST, most), method="bounded").x
+    )
 
 
 def _modes(gram: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -42,11 +42,42 @@ FILES = (
     "nan.npy", "strings.npy", "flat.npy", "folder.csv", "wide.csv", "missing.csv", "pipe.csv", "zero.npy", "columns.csv",
     "columns.npy", "zeros.npz", "claim.npz", "table.parquet", "cut.parquet", "rows.parquet", "table.xlsx", "cut.xlsx",
     "zeros.xlsx", "table.feather", "cut.feather", "runs.csv", "runs.jsonl", "deep.json", "cut.json", "table.npz",
+    "round.csv",
 )  # fmt: skip
 COMMANDS = (
     "list", "run", "run", "run", "show", "predict", "predict", "features", "exponents", "exponents", "other", "solve", "solve",
-    "solve", "phases", "phases", "design", "design", "scaling-law", "scaling-law", "explore", "new-system",
+    "solve", "phases", "phases", "design", "design", "scaling-law", "scaling-law", "explore", "explore",
+    "new-system", "cite",
 )  # fmt: skip
+PROGRAMS = {  # files of a person's own, as `run` and `show` name them
+    "nothing.py": b"",
+    "unfinished.py": b"def f(:\n",
+    "ends.py": b"import sys\nsys.exit(0)\n",
+    "raises.py": b"class Odd(Exception):\n    def __str__(self): raise self\nraise Odd\n",
+    "interrupts.py": b"raise GeneratorExit\n",
+    "bytes.py": bytes(range(256)),
+    "nul.py": b"x = 1\0\n",
+    "latin.py": "# \u00e9\nx = '\u00e9'\n".encode("latin-1"),
+    "import.py": b"x = 1\n",
+    "json.py": b"x = 1\n",
+    "deep.py": b"x = " + b"(" * 5000,
+}
+SYSTEMS = (
+    "spin_glass", "spin_glass.py", "class", "numpy", "orderparam", "json", "a_b_c", "../x", "a/b", "Glass", "con", "_x", "x_",
+    "system", "theory", "np", "match", "print", "9x", "spin-glass", "g" * 250, "é", "nothing",
+)  # fmt: skip
+HOSTS = (
+    "0.0.0.0",
+    "::1",
+    "[::1]",
+    "localhost",
+    "127.0.0.1",
+    "evil.example",
+    "a b",
+    "http://x",
+    "255.255.255.255",
+    "-",
+)
 RUNS = ("loss", "n", "d", "name", "lss", "")
 
 
@@ -78,6 +109,10 @@ def make_files(folder: Path, bombs: bool = False) -> None:
     (folder / "folder.csv").mkdir()
     os.mkfifo(folder / "pipe.csv")
     (folder / "zero.npy").symlink_to("/dev/zero")
+    for name, program in PROGRAMS.items():
+        (folder / name).write_bytes(program)
+    (folder / "round.py").symlink_to(folder / "round.py")
+    (folder / "round.csv").symlink_to(folder / "round.csv")
     _tables(folder)
     if bombs:
         _bombs(folder)
@@ -248,7 +283,15 @@ def calls(seed: int, count: int, studies: dict) -> Iterator[list[str]]:
                     ["--set", value()],
                 )
             )
-            yield ["run", draw.choice((name, name, mutated(name), value())), *odd, *option("--out")]
+            own = f"{draw.choice((*PROGRAMS, 'round.py'))}{draw.choice(('', ':', ':x', '::', f':{value()}'))}"
+            asked = draw.choice((name, name, mutated(name), value(), own))
+            yield [
+                "run",
+                asked,
+                *odd,
+                *option("--out", "--size"),
+                *draw.choice(([], [], ["--dask", value()])),
+            ]
         elif command == "show":
             yield [
                 "show",
@@ -323,11 +366,21 @@ def calls(seed: int, count: int, studies: dict) -> Iterator[list[str]]:
             yield [
                 "explore",
                 "--no-browser",
-                *option("--port", "--host", "--token", "--folder"),
-                *draw.choice(([], [value()])),
+                *option("--port", "--host", "--token", "--folder", "--allow-origin"),
+                *draw.choice(([], ["--port", "5999"], ["--host", draw.choice(HOSTS)])),
+                *draw.choice(([], [], ["--allow-origin", draw.choice(HOSTS)])),
+                *draw.choice(([], [], ["--folder", draw.choice(FILES)])),
+                *draw.choice(([], [], [value()])),
             ]
         elif command == "new-system":
-            yield ["new-system", value(), *draw.choice(([], [value()]))]
+            yield [
+                "new-system",
+                draw.choice((value(), *SYSTEMS)),
+                *draw.choice(([], [], [value()])),
+            ]
+        elif command == "cite":
+            further = draw.choice(([], [], [value()]))
+            yield ["cite", *draw.choice(([], [name], [mutated(name)], [value()])), *further]
         else:
             yield [value(), *option("--help-", "--version=", "-x")]
 

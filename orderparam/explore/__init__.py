@@ -21,6 +21,7 @@ In the order of reading:
     formulas.py    text with formulas as HTML
     take_away.py   what is drawn, as files
     slider.py      one number
+    upload.py      a file from the browser
     controls.py    sliders and menus of one system
     cards.py       pictures to choose from
     choose.py      what stands on them: systems and studies

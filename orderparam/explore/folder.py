@@ -48,13 +48,13 @@ def checked(path: Path, size: int) -> Path:
 
 
 @contextmanager
-def uploaded(name: str, content: bytes) -> Iterator[Path]:
+def uploaded(name: str, content: bytes, size: int | None = None) -> Iterator[Path]:
     """The content of an upload as a file for as long as it is read. Of its name only the ending is
-    used, and its letters.
+    used, and its letters. size: how many bytes it has, where they were not sent.
 
     What is said to be wrong with the file names it, and not the place where it lies.
     """
-    ending = checked(Path(name), len(content)).suffix.lower()
+    ending = checked(Path(name), len(content) if size is None else size).suffix.lower()
     stem = "".join(c for c in Path(name).stem if c.isalnum() or c in "-_")[:40] or "data"
     with tempfile.TemporaryDirectory(prefix="orderparam-") as aside:
         path = Path(aside) / f"{stem}{ending}"

@@ -20,13 +20,13 @@ import panel as pn
 from bokeh.server.auth_provider import AuthProvider
 from tornado.web import HTTPError, RequestHandler
 
-from orderparam.explore import cards, slider  # noqa: F401, see there
+from orderparam.explore import cards, slider, upload  # noqa: F401, see there
 from orderparam.explore.folder import LARGEST
 from orderparam.explore.gate import LOOPBACK, Gate, checked_origins
 from orderparam.explore.style import css
 
 COOKIE = "orderparam_token"
-# bytes; above it the connection ends, so that a file that is only too large is refused in words
+# bytes; above it the connection ends. The page sends no file that is larger than `LARGEST`.
 MESSAGE = 8 * LARGEST
 TICK = 300  # milliseconds between two looks at what has changed
 GONE = 15_000  # milliseconds after which a page that is closed is forgotten

@@ -20,6 +20,7 @@ from orderparam.explore.folder import KINDS, LARGEST, files, inside, uploaded
 from orderparam.explore.knobs import STEPS, Knob
 from orderparam.explore.menu import Menu
 from orderparam.explore.slider import Slider
+from orderparam.explore.upload import Upload
 from orderparam.learning_curves import Forecast, Problem, forecast_problem, from_file
 from orderparam.plotting.style import COLOURS
 from orderparam.running.estimate import estimate
@@ -85,7 +86,7 @@ class YourData:
         self._problem: Problem | None = None
         self._latest = Latest(self._work)
         wide = {"sizing_mode": "stretch_width"}
-        self.upload = pn.widgets.FileInput(accept=",".join(KINDS), name="a file of yours", **wide)
+        self.upload = Upload(label="a file of yours", accept=",".join(KINDS), **wide)
         self.file = Menu(
             name="or one in the explorer's folder", options=["", *files(folder)], **wide
         )
@@ -117,7 +118,7 @@ class YourData:
             one.param.watch(lambda _: self.ask(), "value")
         self.ridge.param.watch(lambda _: self._ridged(), "position")
         self.ridge.param.watch(lambda event: self._typed(event.new), "typed")
-        self.upload.param.watch(lambda _: self.read(), "value")
+        self.upload.param.watch(lambda _: self.read(), "chosen")
         for one in (self.file, self.target):
             one.param.watch(lambda _: self.read(), "value")
         controls = pn.Column(
@@ -172,8 +173,9 @@ class YourData:
         """Reads the file that is named or uploaded; what is wrong with it is said."""
         target = self.target.value.strip() or None
         try:
-            if self.upload.value is not None:
-                with uploaded(str(self.upload.filename or ""), self.upload.value) as path:
+            if self.upload.chosen:
+                name, content, size = self.upload.file()
+                with uploaded(name, content, size) as path:
                     self._problem = from_file(str(path), target)
             elif self.file.value:
                 self._problem = from_file(str(inside(self._folder, self.file.value)), target)

@@ -114,6 +114,7 @@ def upload(draw, rng, trap):
         (".csv.exe", table),
         (".xlsx", zipped.getvalue()),
         (".csv", b"1,2\n" * (3 * 2**20)),  # more than is taken
+        (".csv", b"1,2\n" * (13 * 2**20)),  # more than one message holds
     ]
     ending, content = draw.choice(kinds)
     name = (

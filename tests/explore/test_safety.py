@@ -1,6 +1,9 @@
 """What a browser may name, upload and know."""
 
+import json
 import os
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -8,6 +11,8 @@ import pytest
 pytest.importorskip("panel", reason="the extra explore is not installed")
 
 from orderparam.explore.folder import KINDS, LARGEST, files, inside, uploaded
+from orderparam.explore.upload import Upload
+from orderparam.explore.your_data import YourData
 
 
 @pytest.fixture
@@ -90,12 +95,66 @@ def test_what_is_wrong_with_an_upload_does_not_say_where_it_lies():
 
 
 def test_an_empty_upload_is_refused_in_words(tmp_path):
-    from orderparam.explore.your_data import YourData
-
     page = YourData(tmp_path, False, lambda work: None)
-    page.upload.filename = "mine.csv"
-    page.upload.value = b""
+    page.upload.chosen = ["mine.csv", "", 0, 1]
     assert "mine.csv has 0 bytes: must be at least 1" in page.status.object
+
+
+@pytest.mark.parametrize("size", [LARGEST + 1, 49 * 2**20, 2**50])
+def test_a_file_that_is_too_large_is_refused_in_words_and_not_sent(tmp_path, size):
+    page = YourData(tmp_path, False, lambda work: None)
+    page.upload.chosen = ["mine.csv", "", size, 1]
+    assert (
+        f"mine.csv has {size} bytes: must be at least 1 and at most {LARGEST}" in page.status.object
+    )
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        ["mine.csv"],
+        ["mine.csv", None, 3, 1],
+        ["mine.csv", "no base 64", 3, 1],
+        ["mine.csv", "MSwyCg==", 3, 1],
+        ["mine.csv", "MSwyCg==", -1, 1],
+        ["mine.csv", "MSwyCg==", "4", 1],
+        [3, "MSwyCg==", 4, 1],
+    ],
+)
+def test_what_the_page_would_not_send_is_refused_in_words(tmp_path, chosen):
+    page = YourData(tmp_path, False, lambda work: None)
+    page.upload.chosen = chosen
+    assert "choose it again" in page.status.object
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
+def test_the_browser_sends_nothing_of_a_file_that_is_too_large():
+    """The code of the upload in Node, with as much of a browser as it uses."""
+    code = """
+    class Part extends EventTarget { append(other) { this.field = other } }
+    globalThis.document = { createElement: () => new Part() }
+    globalThis.FileReader = class extends EventTarget {
+      readAsDataURL(file) { this.result = "data:;base64,MSwyCg=="; this.dispatchEvent(new Event("load")) }
+    }
+    const { render } = await import("data:text/javascript," + encodeURIComponent(process.argv[1]))
+    const model = { label: "", accept: "", largest: 100 }
+    const field = render({ model }).field
+    for (const size of [101, 5, 100, 49 * 2 ** 20]) {
+      field.files = [{ name: "mine.csv", size }]
+      field.dispatchEvent(new Event("change"))
+      console.log(JSON.stringify(model.chosen))
+    }
+    """
+    said = subprocess.run(
+        ["node", "--input-type=module", "-e", code, "--", Upload._esm],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert [json.loads(line) for line in said.stdout.splitlines()] == [
+        ["mine.csv", "", 101, 1],
+        ["mine.csv", "MSwyCg==", 5, 2],
+        ["mine.csv", "MSwyCg==", 100, 3],
+        ["mine.csv", "", 49 * 2**20, 4],
+    ]
 
 
 def test_an_array_of_objects_is_not_unpickled(tmp_path):

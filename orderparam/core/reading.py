@@ -28,6 +28,13 @@ FAULTS = (
 KINDS = (".npz", ".npy", ".csv", ".tsv", ".parquet", ".feather", ".xlsx")
 
 
+MOST_UNPACKED = 2**30  # bytes by which an .npz file may grow
+
+
+class TooLarge(ValueError):
+    """What unpacks into more than a machine holds."""
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turns any fault inside into `ValueError("path: what is wrong")`."""
@@ -79,6 +86,16 @@ def read_bytes(path: Path) -> bytes:
             raise ValueError(f"damaged gzip file ({error})") from None
 
 
+def check_archive(path: Path, most: int) -> None:
+    """Refuses a zip archive that grows by more than so many bytes, before it is unpacked. Raises
+    `TooLarge`.
+    """
+    with zipfile.ZipFile(path) as parts:
+        more = sum(part.file_size - part.compress_size for part in parts.infolist())
+    if more > most:
+        raise TooLarge(f"unpacks into {more} bytes more than it has: must be at most {most}")
+
+
 def _numpy_reads(read: Callable[[], Any]) -> Any:
     """What `read` returns; on damaged bytes NumPy's header parser raises anything (SyntaxError,
     TypeError, TokenError, ..).
@@ -108,6 +125,7 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
         if isinstance(archive, np.ndarray):
             raise ValueError("is one .npy array, not an .npz archive: rename it")
         with archive:
+            check_archive(path, MOST_UNPACKED)
             return {name: _member(archive, name) for name in archive.files}
 
 

@@ -2,7 +2,6 @@
 dates as they stand in the file."""
 
 import csv
-import zipfile
 from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -12,13 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from orderparam.core.reading import reading
+from orderparam.core.reading import TooLarge, check_archive, reading
+from orderparam.data.feather import unpacked_bytes
 from orderparam.data.table import MISSING, MOST_COLUMNS, number, read_table
 
 LARGE = 2**22  # bytes from which text is read by pandas' own readers, a column at a time
 TEXT, BINARY = (".csv", ".tsv"), (".parquet", ".feather", ".xlsx", ".xls")
 FRAMES = (*TEXT, *BINARY)
-MOST_CELLS, MOST_UNPACKED = 10**8, 2**28  # of a .parquet file, bytes of an .xlsx file
+MOST_CELLS = 10**8  # of a .parquet file
+MOST_UNPACKED = {".xlsx": 2**28, ".feather": 2**30}  # bytes
 _TRUTH = {"true": True, "false": False, "yes": True, "no": False}
 
 
@@ -76,10 +77,6 @@ def read_frame(path: Path, fewest: int = 2, missing: Sequence[str] = ()) -> pd.D
         return frame.set_axis(pd.RangeIndex(1, len(frame) + 1, name="row"))
 
 
-class TooLarge(ValueError):
-    """A table that unpacks into more than a machine holds."""
-
-
 def _check_size(path: Path) -> None:
     """Refuses what unpacks into very much, before it is unpacked."""
     if path.suffix.lower() == ".parquet":
@@ -92,10 +89,11 @@ def _check_size(path: Path) -> None:
                 f"holds {rows} rows of {columns} columns: must be at most {MOST_CELLS} cells"
             )
     elif path.suffix.lower() == ".xlsx":
-        with zipfile.ZipFile(path) as parts:
-            unpacked = sum(part.file_size for part in parts.infolist())
-        if unpacked > MOST_UNPACKED:
-            raise TooLarge(f"unpacks into {unpacked} bytes: must be at most {MOST_UNPACKED}")
+        check_archive(path, MOST_UNPACKED[".xlsx"])
+    elif path.suffix.lower() == ".feather":
+        unpacked, most = unpacked_bytes(path), MOST_UNPACKED[".feather"]
+        if unpacked > most:
+            raise TooLarge(f"unpacks into {unpacked} bytes: must be at most {most}")
 
 
 def _large(path: Path, suffix: str, gaps: frozenset[str]) -> pd.DataFrame | None:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from orderparam.data import DataNotFound, Dataset, apply_task, load_file
 from orderparam.data.columns import fit_encoding
-from orderparam.data.frame import read_frame
+from orderparam.data.feather import unpacked_bytes
+from orderparam.data.frame import MOST_UNPACKED, read_frame
 from orderparam.data.table import MISSING, number
 
 X = np.array([[1.0, 2.5], [3.0, -4.0], [5.5, 6.0]])
@@ -433,11 +434,63 @@ def test_tables_that_unpack_into_very_much_are_refused_before(tmp_path, monkeypa
     frame = pd.DataFrame({"a": np.arange(50), "b": np.arange(50)})
     frame.to_parquet(tmp_path / "a.parquet")
     frame.to_excel(tmp_path / "a.xlsx", index=False)
+    np.savez_compressed(tmp_path / "a.npz", x=np.zeros((50, 2)), y=np.arange(50))
     monkeypatch.setattr("orderparam.data.frame.MOST_CELLS", 99)
-    monkeypatch.setattr("orderparam.data.frame.MOST_UNPACKED", 99)
+    monkeypatch.setitem(MOST_UNPACKED, ".xlsx", 99)
+    monkeypatch.setattr("orderparam.core.reading.MOST_UNPACKED", 99)
     with pytest.raises(
         ValueError, match=r"a.parquet: holds 50 rows of 2 columns: must be at most 99 cells"
     ):
         read_frame(tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match=r"a.xlsx: unpacks into [0-9]+ bytes: must be at most 99"):
+    more = r"unpacks into [0-9]+ bytes more than it has: must be at most 99"
+    with pytest.raises(ValueError, match=f"a.xlsx: {more}"):
         read_frame(tmp_path / "a.xlsx")
+    with pytest.raises(ValueError, match=f"a.npz: {more}"):
+        load_file(tmp_path / "a.npz")
+    np.savez(tmp_path / "a.npz", x=np.ones((50, 2)), y=np.arange(50))  # not packed at all
+    assert isinstance(load_file(tmp_path / "a.npz"), Dataset)
+
+
+def test_a_feather_file_says_what_it_unpacks_into(tmp_path, monkeypatch):
+    """By the buffers as Arrow itself unpacks them."""
+    rng = np.random.default_rng(0)
+    words = pd.Categorical(["one", "two"] * 500)
+    frame = pd.DataFrame(
+        {"a": np.zeros(1000), "b": rng.normal(size=1000), "c": ["x" * 9] * 1000, "d": words}
+    )
+    sizes = {}
+    for compression in ("zstd", "lz4", "uncompressed"):
+        path = tmp_path / f"{compression}.feather"
+        frame.to_feather(path, compression=compression, chunksize=300)
+        sizes[compression] = unpacked_bytes(path)
+    assert sizes["zstd"] == sizes["lz4"]
+    assert 8000 + 8000 + 9000 + 4000 <= sizes["zstd"] <= sizes["uncompressed"] < 40_000
+    monkeypatch.setitem(MOST_UNPACKED, ".feather", 10_000)
+    with pytest.raises(
+        ValueError, match=r"lz4.feather: unpacks into [0-9]+ bytes: must be at most"
+    ):
+        read_frame(tmp_path / "lz4.feather")
+    monkeypatch.undo()
+    pd.testing.assert_frame_equal(
+        read_frame(tmp_path / "lz4.feather")[["a", "b"]].reset_index(drop=True), frame[["a", "b"]]
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_damaged_feather_file_is_refused_by_name(tmp_path, seed):
+    frame = pd.DataFrame({"a": np.zeros(1000), "b": ["x" * 9] * 1000})
+    frame.to_feather(tmp_path / "a.feather", compression="zstd")
+    whole, rng = (tmp_path / "a.feather").read_bytes(), np.random.default_rng(seed)
+    for _ in range(40):
+        broken = bytearray(whole)
+        for place in rng.integers(8, len(broken), 1 + seed):
+            broken[place] = rng.integers(256)
+        (tmp_path / "b.feather").write_bytes(
+            broken[: rng.integers(8, len(broken))] if seed == 2 else broken
+        )
+        refused = "b.feather"
+        try:
+            read_frame(tmp_path / "b.feather")
+        except ValueError as error:
+            refused = str(error)
+        assert "b.feather" in refused

@@ -106,6 +106,22 @@ def result_folder(name: str, size: str, changes: dict[str, str]) -> str:
     return f"{folder[:150]}-{hashlib.sha256(folder.encode()).hexdigest()[:8]}"
 
 
+def check_own(folder: Path, results: Sequence[str]) -> None:
+    """Refuses a folder that holds anything, but none of these results: what lies there is not ours
+    to write over.
+    """
+    try:
+        there = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".")}
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        raise ValueError(f"{folder} is a file; choose another folder with --out") from None
+    if there and not there & set(results):
+        raise ValueError(
+            f"{folder} is not empty and holds no {' or '.join(results)}; move it away, or choose another folder with --out"
+        )
+
+
 @contextmanager
 def free_folder(out: Path | None, name: str) -> Iterator[Path]:
     """An empty folder for a result: the one asked for, else results/NAME, with the first number

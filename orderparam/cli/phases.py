@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orderparam.cli import completion
-from orderparam.cli.arguments import result_folder
+from orderparam.cli.arguments import check_own, result_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
 from orderparam.cli.parameters import check_fields
@@ -94,6 +94,7 @@ def phases(
         folder = out or Path("results") / result_folder(
             f"phases-{verb.name}", "quick", {**given, "order": order}
         )
+        check_own(folder, ["points", "diagram.zarr"])
         asked, screen = partial(verb, **options), console()
         if len(over) == 1:
             found = transition(

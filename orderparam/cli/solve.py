@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orderparam.cli import completion
-from orderparam.cli.arguments import result_folder
+from orderparam.cli.arguments import check_own, result_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
 from orderparam.cli.parameters import check_fields
@@ -107,31 +107,46 @@ def solve(
                 f"--seeds {seeds}: {verb.name} is a theory, which has no runs; --against EXPERIMENT adds one"
             )
         if not grid and measured is None and not isinstance(verb, Experiment):
-            _print_result(verb, verb(system, **options))
+            if out is not None:
+                raise ValueError(
+                    f"--out {out}: one result is printed, and not written; --over NAME=LOW:HIGH:N writes a table"
+                )
+            _check_shown(show or [], [name for one in verb.results for name in one.dims()])
+            _print_result(verb, verb(system, **options), show or [])
             return
         shown = {**given, **{text.partition("=")[0]: text.partition("=")[2] for text in over or []}}
         folder = out or Path("results") / result_folder(f"solve-{verb.name}", "quick", shown)
+        asked = [(one, own) for one, own in ((verb, options), (measured, {})) if one is not None]
+        check_own(folder, [f"{one.name}.zarr" for one, _ in asked])
         found: dict[str, xr.Dataset] = {}
-        for one, own in ((verb, options), (measured, {})):
-            if one is not None:
-                several = runs if isinstance(one, Experiment) else None
-                data = sweep(
-                    partial(one, **own),
-                    system,
-                    grid,
-                    seeds=several,
-                    store=folder / f"{one.name}.zarr",
-                )
-                found[one.name] = _with_words(data, grid).assign_attrs(
-                    label=one.name.rpartition(".")[2].replace("_", " ")
-                )
+        for one, own in asked:
+            several = runs if isinstance(one, Experiment) else None
+            data = sweep(
+                partial(one, **own),
+                system,
+                grid,
+                seeds=several,
+                store=folder / f"{one.name}.zarr",
+            )
+            found[one.name] = _with_words(data, grid).assign_attrs(
+                label=one.name.rpartition(".")[2].replace("_", " ")
+            )
         _report(found, measured, grid, show or [], folder, _title(verb.name, given))
 
 
-def _print_result(verb: Any, result: Any) -> None:
+def _check_shown(show: Sequence[str], known: Sequence[str]) -> None:
+    from orderparam.core.names import nearest
+
+    for name in show:
+        if name not in known:
+            raise ValueError(f"--show {name}: there is no such observable{nearest(name, known)}")
+
+
+def _print_result(verb: Any, result: Any, show: Sequence[str]) -> None:
     import numpy as np
 
-    print(result)
+    title, *rows = repr(result).splitlines()
+    print("\n".join([title, *(row for row in rows if not show or row.split()[0] in show)]))
     for name in ("converged", "valid"):
         if not np.all(getattr(result, name, True)):
             meaning = "did not converge" if name == "converged" else "has no such solution here"
@@ -184,12 +199,7 @@ def _with_words(data: "xr.Dataset", grid: dict[str, Any]) -> "xr.Dataset":
 
 def _observables(found: Sequence["xr.Dataset"], show: Sequence[str]) -> list[str]:
     """Those asked for, or all numbers that say more than whether it went well."""
-    from orderparam.core.names import nearest
-
-    known = [str(name) for data in found for name in data.data_vars]
-    for name in show:
-        if name not in known:
-            raise ValueError(f"--show {name}: there is no such observable{nearest(name, known)}")
+    _check_shown(show, [str(name) for data in found for name in data.data_vars])
     first = found[0]
     chosen = [
         str(name)

@@ -153,6 +153,38 @@ def test_a_plane_is_a_diagram_with_files_and_goes_on(run, tmp_path):
     assert "diagram.zarr is damaged, or another diagram: move it away" in damaged.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("solve", "onsager", "--over", "temperature=1,2"),
+        ("phases", "mean_field", "temperature=0.5:1.5", "field=-0.2:0.2", "--resolution", "8"),
+        ("phases", "mean_field", "temperature=0.5:1.5"),
+    ],
+)
+def test_what_another_wrote_is_not_written_over(run, tmp_path, command):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "figure.png").write_text("not to be lost")
+    (tmp_path / "file").write_text("")
+    for place, told in (("mine", "is not empty and holds no"), ("file", "is a file")):
+        result = run(*command, "--out", place)
+        assert result.exit_code == 2
+        assert f"{place} {told}" in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+    assert (tmp_path / "mine" / "figure.png").read_text() == "not to be lost"
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["figure.png"]
+
+
+def test_the_observables_of_one_result_are_chosen(run):
+    result = run("solve", "onsager", "temperature=2", "--show", "energy")
+    assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == ["energy"]
+    wrong = run("solve", "onsager", "temperature=2", "--show", "enrgy")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert "did you mean 'energy'" in wrong.stderr
+    nothing = run("solve", "onsager", "temperature=2", "--out", "r")
+    assert nothing.exit_code == 2
+    assert "not written" in nothing.stderr
+
+
 def test_one_range_is_a_transition(run):
     result = run(
         "phases",

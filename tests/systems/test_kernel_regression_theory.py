@@ -438,6 +438,10 @@ def test_nothing_is_decimated_when_every_mode_can_be_learned():
         ({"threshold": 0.0}, "threshold = 0.0: must be between 0 and 1"),
         ({"cutoff": "hard"}, "cutoff = 'hard': must be one of self_consistent, bare"),
         ({"residual": "cavity"}, "residual = 'cavity': must be one of"),
+        (
+            {"residual": "self_consistent_on_pool"},
+            "residual = self_consistent_on_pool: takes a PoolRegression, not a KernelRegression",
+        ),
     ],
 )
 def test_unknown_options_are_refused(options, message):

@@ -50,10 +50,17 @@ class RenormalizedCurve(LearningCurve):
     found_cutoff: Bool[Array, ""]
 
 
-def check_threshold(system: KernelRegression, threshold: float = 0.01, **options: str) -> None:
-    """`ValueError` unless it is a share; a traced value passes."""
+def check_threshold(
+    system: KernelRegression, threshold: float = 0.01, residual: str = "", **options: str
+) -> None:
+    """`ValueError` unless it is a share, where a traced value passes; and for a theory of the
+    remaining modes that takes another system.
+    """
     if is_number(threshold) and not 0 < threshold < 1:
         raise ValueError(f"threshold = {threshold}: must be between 0 and 1")
+    if residual and not isinstance(system, _RESIDUALS[residual].systems):
+        wanted = " or ".join(kind.__name__ for kind in _RESIDUALS[residual].systems)
+        raise ValueError(f"residual = {residual}: takes a {wanted}, not a {type(system).__name__}")
 
 
 @theory(check=check_threshold)

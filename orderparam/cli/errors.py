@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from orderparam.cli.terminal import one_line, plain
 from orderparam.core.errors import SweepError, said
+from orderparam.core.signals import sudden_ends_are_errors
 
 
 class Commands(TyperGroup):
@@ -45,7 +46,8 @@ def clear_errors() -> Iterator[None]:
     the program is one, too.
     """
     try:
-        yield
+        with sudden_ends_are_errors():
+            yield
     except KeyboardInterrupt:
         raise
     except BaseException as error:

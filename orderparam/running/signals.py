@@ -6,7 +6,10 @@ import atexit
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from os import _exit  # whatever is put in its place, see `sudden_ends_are_errors`
 from types import FrameType
 
 _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
@@ -32,7 +35,7 @@ def end_on_signals() -> None:
             try:
                 os.write(2, f"{clean}{line}\n".encode())
             finally:
-                os._exit(128 + number)
+                _exit(128 + number)
 
     def handle(number: int, frame: FrameType | None) -> None:
         end(number)
@@ -56,3 +59,22 @@ def end_on_signals() -> None:
     for number in _WORDS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` and background jobs stay deaf
             signal.signal(number, handle)
+
+
+@contextmanager
+def sudden_ends_are_errors() -> Iterator[None]:
+    """Inside, `os._exit` in this thread of this process raises `SystemExit`, which can be told;
+    else the code of an experiment that calls it would end a command in silence, with exit status 0.
+    """
+    process, thread = os.getpid(), threading.get_ident()
+
+    def end(status: int) -> None:
+        if (os.getpid(), threading.get_ident()) == (process, thread):
+            raise SystemExit(f"os._exit({status})")
+        _exit(status)  # of a forked process, or of a watchdog
+
+    before, os._exit = os._exit, end  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os._exit = before

@@ -2,6 +2,7 @@
 packages.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -97,6 +98,56 @@ def test_mistakes_are_one_line(own, words, message):
     assert done.exit_code == 2
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def not_caught(status):
+    raise AssertionError("this process would have ended")
+
+
+def test_a_point_that_ends_the_process_is_a_point_that_failed(own, monkeypatch):
+    monkeypatch.setattr("os._exit", not_caught)
+    text = (own / "own_magnet.py").read_text()
+    sudden = (
+        "    if system.temperature > 0.75:\n        __import__('os')._exit(0)\n    n = system.size"
+    )
+    assert "    n = system.size" in text
+    (own / "own_magnet.py").write_text(text.replace("    n = system.size", sudden))
+    done = orderparam("run", "own_magnet.py", "--set", "spins=20", "--set", "sweeps=20")
+    assert done.exit_code == 0, done.output
+    assert "of 12 points 4 failed" in done.stderr
+    assert "temperature = 0.8, seed 0, 1, 2, 3: SystemExit: os._exit(0)" in done.stderr
+    assert Path("results/own-magnet-spins=20-sweeps=20/summary.json").is_file()
+    assert os._exit is not_caught  # put back
+
+
+@pytest.mark.parametrize("where", ["import", "study"])
+def test_a_file_that_ends_the_process_is_told(own, monkeypatch, where):
+    monkeypatch.setattr("os._exit", not_caught)
+    text = (own / "own_magnet.py").read_text()
+    end = "__import__('os')._exit(0)\n"
+    text = text + end if where == "import" else text.replace("    grid = ", f"    {end}    grid = ")
+    assert end in text
+    (own / "own_magnet.py").write_text(text)
+    done = orderparam("run", "own_magnet.py")
+    assert done.exit_code == 2
+    assert "os._exit(0)" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_forked_processes_and_watchdogs_still_end_at_once():
+    code = """
+import os, threading
+from orderparam.core.signals import sudden_ends_are_errors
+with sudden_ends_are_errors():
+    child = os.fork()
+    if child == 0:
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    threading.Thread(target=os._exit, args=(9,)).start()
+    threading.Event().wait(60)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], timeout=60, check=False)
+    assert ended.returncode == 9
 
 
 def test_the_rooms_of_an_installed_package_are_in_every_list(own, monkeypatch):

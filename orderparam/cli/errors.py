@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from orderparam.cli.terminal import one_line, plain
 from orderparam.core.errors import SweepError, said
-from orderparam.core.signals import sudden_ends_are_errors
+from orderparam.running.signals import sudden_ends_are_errors
 
 
 class Commands(TyperGroup):

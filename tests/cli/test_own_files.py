@@ -137,7 +137,7 @@ def test_a_file_that_ends_the_process_is_told(own, monkeypatch, where):
 def test_forked_processes_and_watchdogs_still_end_at_once():
     code = """
 import os, threading
-from orderparam.core.signals import sudden_ends_are_errors
+from orderparam.running.signals import sudden_ends_are_errors
 with sudden_ends_are_errors():
     child = os.fork()
     if child == 0:

@@ -41,6 +41,7 @@ WRITTEN = (
     "several_steps",
     "renormalization",
     "spins",
+    "scaling_laws",
 )
 UNPLAIN = (
     "Of ",

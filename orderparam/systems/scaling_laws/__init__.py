@@ -1,12 +1,8 @@
 """Scaling laws: how the error falls with data, width and compute, and where a power law ends.
 
-import orderparam as op from orderparam.systems.scaling_laws import ComputeBudget, PowerLawFeatures,
-compute_optimal, deterministic_risk, one_pass_sgd
-
-system = PowerLawFeatures(1.0, 0.3, 400, width=100, learning_rate=0.3, horizon=1e5)
-deterministic_risk(system).risk
-op.sweep(one_pass_sgd, system, {"width": [50, 100]}, seeds=8)
-compute_optimal(ComputeBudget(1e8, 1.0, 0.3)).width
+joint/        random features with a given number of examples and of features
+one_pass/     one-pass SGD on random features: risk, best width at a given compute, schedules
+scale_free/   real images as scale-free data
 """
 
 from orderparam.systems.scaling_laws.joint.experiment import drawn_regression

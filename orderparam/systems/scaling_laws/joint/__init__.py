@@ -1,3 +1,3 @@
-"""Random features in the number of examples and of features at once: where which of them is what
-limits.
+"""Random features with a given number of examples and of features: which of the two limits the
+error.
 """

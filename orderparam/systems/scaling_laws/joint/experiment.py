@@ -15,7 +15,11 @@ _LARGEST = 100_000  # modes
 
 
 class MeasuredError(Result):
-    """Of one training set and one draw of the features, exact over inputs; without label noise."""
+    """Test error of one training set and one draw of the features.
+
+    Fields:
+        test_error: E (f - f*)^2, exact over inputs (no factor 1/2, without label noise).
+    """
 
     test_error: Float[Array, ""]
 
@@ -31,8 +35,30 @@ def _drawable(system: ScaleFree, **_: object) -> None:
 def drawn_regression(
     system: ScaleFree, key: PRNGKeyArray, *, penalty: Literal["given", "best"] = "given"
 ) -> MeasuredError:
-    """Gaussian inputs and features, drawn once. penalty: the ridge of the system, or that of
-    `optimal_ridge`.
+    r"""Test error of ridge regression on random features, with Gaussian modes drawn once.
+
+    $$ \min_w \sum_{\mu=1}^P \Big( y_\mu - \frac{w \cdot \phi(x_\mu)}{\sqrt N} \Big)^2
+       + \text{ridge}\, |w|^2 , \qquad
+       \phi_i(x) = \sum_k \sqrt{\lambda_k}\, \psi_k(x)\, \chi_{ki} $$
+
+    with independent standard Gaussian $\psi_k(x)$ and $\chi_{ki}$.
+
+    Args:
+        penalty: "given" (the default) takes the ridge of the system, "best" that of
+            `optimal_ridge`.
+
+    Raises:
+        ValueError: for more than 100,000 modes.
+
+    Cost: O(modes P + modes N) numbers and the cube of the smaller of P and N.
+
+    Source: Defilippis, Loureiro, Misiakiewicz (2024).
+
+    >>> import jax
+    >>> from orderparam.systems.scaling_laws import ScaleFreeFeatures
+    >>> run = drawn_regression(ScaleFreeFeatures(50, 20, modes=200, ridge=0.1), jax.random.key(0))
+    >>> bool(0 < run.test_error < 1)
+    True
     """
     k = jnp.arange(1.0, system.size("modes") + 1)
     eigenvalues, power = k**-system.spectral_decay, k**-system.target_decay

@@ -1,8 +1,8 @@
 """Ridge regression on random features of a scale-free problem: the parameters.
 
-Features and target as in `orderparam.kernels.feature_equivalent`: eigenvalues k^-a, target power
-k^-b, k = 1 ... M, P examples (n_train), N features (width), and the penalty ridge |weights|^2
-beside the summed squared error.
+Features and target are those of `orderparam.kernels.feature_equivalent`: eigenvalues k^-a, target
+powers k^-b, k = 1 ... M, P examples (`n_train`), N features (`width`), and the penalty ridge
+|weights|^2 added to the summed squared error.
 """
 
 import abc
@@ -18,7 +18,14 @@ from orderparam.kernels.spectrum import Spectrum
 
 
 class ScaleFree(System):
-    """lambda_k = k^-a and y_k^2 = k^-b with a > 1, b > 1; M may be infinite for a theory."""
+    r"""A kernel with eigenvalues $\lambda_k = k^{-a}$ and a target with powers $y_k^2 = k^{-b}$.
+
+    a > 1 is `spectral_decay`, b > 1 is `target_decay`; the number M of `modes` may be infinite for
+    a theory.
+
+    Raises:
+        ValueError: for a finite number of modes that is not whole.
+    """
 
     spectral_decay: float = parameter("a: eigenvalue k is k^-a", above=1, default=2.0, kw_only=True)
     target_decay: float = parameter(
@@ -44,6 +51,7 @@ class ScaleFree(System):
 
     @property
     def spectrum(self) -> Spectrum:
+        """The spectrum in levels (see `orderparam.kernels.spectra.power_law_levels`)."""
         return power_law_levels(self.spectral_decay, self.target_decay, self.modes)
 
     @property
@@ -54,11 +62,11 @@ class ScaleFree(System):
     @property
     @abc.abstractmethod
     def drawn_sizes(self) -> tuple[int, int]:
-        """(P, N) of an experiment."""
+        """(P, N) of an experiment, as whole numbers."""
 
 
 class ScaleFreeFeatures(ScaleFree):
-    """P examples and N features.
+    """`ScaleFree` with P examples (`n_train`) and N features (`width`).
 
     `bordelon`, `paquette` and `caponnetto` translate the exponents of three papers.
     """
@@ -78,15 +86,15 @@ class ScaleFreeFeatures(ScaleFree):
 
     @classmethod
     def bordelon(cls, a: float, b: float, n_train: Any, width: Any, **fields: Any) -> Self:
-        """Bordelon, Atanasov, Pehlevan 2024 (arXiv:2402.01092): lambda_k = k^-b, lambda_k w_k^2 =
-        k^-a.
+        """The system in the notation of Bordelon, Atanasov, Pehlevan (2024): lambda_k = k^-b,
+        lambda_k w_k^2 = k^-a.
         """
         return cls(n_train, width, spectral_decay=b, target_decay=a, **fields)
 
     @classmethod
     def paquette(cls, alpha: float, beta: float, n_train: Any, width: Any, **fields: Any) -> Self:
-        """Paquette et al. 2024 (arXiv:2405.15074): lambda_k = k^(-2 alpha), coefficient k^-beta of
-        sqrt(lambda_k) z_k.
+        """The system in the notation of Paquette et al. (2024): lambda_k = k^(-2 alpha),
+        coefficient k^-beta of sqrt(lambda_k) z_k.
         """
         return cls(
             n_train, width, spectral_decay=2 * alpha, target_decay=2 * (alpha + beta), **fields
@@ -96,8 +104,9 @@ class ScaleFreeFeatures(ScaleFree):
     def caponnetto(
         cls, capacity: float, source: float, n_train: Any, width: Any, **fields: Any
     ) -> Self:
-        """Caponnetto and De Vito 2007: lambda_k = k^-capacity, y_k^2 = k^(-1 - 2 source
-        capacity)."""
+        """The system in the notation of Caponnetto, De Vito (2007): lambda_k = k^-capacity, y_k^2 =
+        k^(-1 - 2 source capacity).
+        """
         return cls(
             n_train,
             width,
@@ -108,7 +117,7 @@ class ScaleFreeFeatures(ScaleFree):
 
 
 class ParameterBudget(ScaleFree):
-    """N + P numbers shared out to features and examples."""
+    """`ScaleFree` with N + P = `total` given and shared between features and examples."""
 
     total: float = parameter("features and examples together, N + P", minimum=2)
     data_share: float = parameter("P/(N + P)", above=0, below=1, default=0.5)

@@ -1,4 +1,4 @@
-"""The named figures of random features in examples and width at once."""
+"""Studies of random features with a given number of examples and of features."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -19,7 +19,9 @@ from orderparam.systems.scaling_laws.joint.theory import (
 
 @study(
     "joint-scaling-regimes",
-    title="Random features in width and data: two regimes that resolution limits, and two that fluctuations do",
+    title=(
+        "Random features in width and data: two resolution-limited and two variance-limited regimes"
+    ),
     source="Bahri, Dyer, Kaplan, Lee, Sharma 2024 (arXiv:2102.06701); Defilippis, Loureiro, Misiakiewicz 2024 (arXiv:2405.15699)",
     panels=lambda p: [
         Panel(
@@ -67,10 +69,12 @@ from orderparam.systems.scaling_laws.joint.theory import (
             reference=[slope(-1, "$1/n$")],
         ),
     ],
-    caption=r"""
-        Eigenvalues $k^{{-{spectral_decay:g}}}$, target power $k^{{-{target_decay:g}}}$, ridge {ridge} beside the summed error, no
-        noise. Above: as long as the other number is larger, resolution limits the error. Below: beyond, fluctuations do.
-    """,
+    caption=(
+        "Eigenvalues $k^{{-{spectral_decay:g}}}$, target power $k^{{-{target_decay:g}}}$, ridge "
+        "{ridge} added to the summed error, no noise. Above: the error while the other number is "
+        "larger, where resolution limits it. Below: the distance from the limit, which comes from "
+        "fluctuations."
+    ),
     observables=("test_error",),
     seconds=(40, 900),
     full={
@@ -118,7 +122,10 @@ def joint_scaling_regimes(
 
 @study(
     "joint-scaling-optimum",
-    title="With the best ridge the error falls with examples and features together, and equal numbers of both are nearly best",
+    title=(
+        "With the best ridge the error falls with examples and features together, and equal "
+        "numbers are nearly best"
+    ),
     source="Bahri et al. 2024 (arXiv:2102.06701); Maloney, Roberts, Sully 2022 (arXiv:2210.16859); Defilippis et al. 2024",
     panels=lambda p: [
         Panel(
@@ -149,10 +156,11 @@ def joint_scaling_regimes(
             reference=[horizontal(0.5)],
         ),
     ],
-    caption=r"""
-        Eigenvalues $k^{{-{spectral_decay:g}}}$, target power $k^{{-{target_decay:g}}}$ (left, middle), no noise. Without a ridge
-        ({tiny:g}) $n = N$ is the interpolation threshold. Right: large sizes, $N + n = 10^5$.
-    """,
+    caption=(
+        "Eigenvalues $k^{{-{spectral_decay:g}}}$, target power $k^{{-{target_decay:g}}}$ (left, "
+        "middle), no noise. Without a ridge ({tiny:g}) the interpolation threshold is at $n = N$. "
+        "Right: large sizes, $N + n = 10^5$."
+    ),
     observables=("test_error",),
     seconds=(40, 900),
     full={"modes": 20_000, "sizes": (30, 100, 300, 1000, 3000), "total": 2000, "seeds": 16},

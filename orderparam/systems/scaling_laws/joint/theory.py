@@ -1,11 +1,9 @@
-"""The joint law of the error in examples P and features N, its exponents, its best ridge and its
-best split of parameters.
+"""Error in examples P and features N: its exponents, its best ridge, and the best split of N + P.
 
-Whichever of P and N is smaller decides how many modes are resolved: the threshold is nu ~ min(P,
-N)^-a, and the error falls as a power of that number. The other one enters through fluctuations: the
-error differs from its limit by something proportional to 1/P or 1/N. These are the two
-resolution-limited and the two variance-limited regimes of Bahri, Dyer, Kaplan, Lee, Sharma 2024
-(arXiv:2102.06701).
+The smaller of P and N decides how many modes are resolved: the threshold is nu ~ min(P, N)^-a, and
+the error falls as a power of that number. The larger one enters through fluctuations: the error
+differs from its limit by a term of order 1/P or 1/N. These are the two resolution-limited and the
+two variance-limited regimes of Bahri, Dyer, Kaplan, Lee, Sharma (2024).
 """
 
 from typing import NamedTuple
@@ -35,9 +33,14 @@ Scalar = Float[Array, ""] | float
 
 
 class LimitExponents(NamedTuple):
-    """Without label noise and with a vanishing ridge: error ~ P^-data for N >> P, ~ N^-width for P
-    >> N, ~ N^-together along P ~ N at the best ridge. |error - its limit| ~ 1/N and 1/P, exponent
-    `variance`."""
+    """Limiting exponents without label noise and with a vanishing ridge.
+
+    Fields:
+        data: the error falls as P^-data for N >> P.
+        width: the error falls as N^-width for P >> N.
+        together: the error falls as N^-together along P ~ N at the best ridge.
+        variance: the difference of the error from its limit falls as 1/N or 1/P to this power.
+    """
 
     data: float
     width: float
@@ -46,12 +49,24 @@ class LimitExponents(NamedTuple):
 
 
 def limit_exponents(spectral_decay: float, target_decay: float) -> LimitExponents:
-    """min(b - 1, 2a), min(b - 1, a), min(b - 1, a), 1.
+    """Exponents min(b - 1, 2a), min(b - 1, a), min(b - 1, a) and 1 of a scale-free problem.
 
-    Features are a random subspace: what they cannot represent is sum y^2 nu/(lambda + nu), which
-    saturates at nu ~ N^-a, where the bias of regression on examples is sum y^2 nu^2/(lambda +
-    nu)^2. (Bahri et al. 2024 have one exponent for both, that of b - 1 below a.) Raises
-    `ValueError` unless both decays are above 1.
+    The features span a random subspace. The target that they cannot represent, sum y^2 nu/(lambda +
+    nu), saturates at nu ~ N^-a, while the bias of regression on examples is sum y^2 nu^2/(lambda +
+    nu)^2 and saturates at nu^2. (Bahri et al. 2024 have one exponent for both, that of b - 1 below
+    a.)
+
+    Args:
+        spectral_decay: a > 1, eigenvalues fall as k^-a.
+        target_decay: b > 1, target powers fall as k^-b.
+
+    Raises:
+        ValueError: unless both decays are above 1.
+
+    Source: Bahri, Dyer, Kaplan, Lee, Sharma (2024); the exponents for b - 1 > a are derived here.
+
+    >>> limit_exponents(1.5, 3.0)
+    LimitExponents(data=2.0, width=1.5, together=1.5, variance=1.0)
     """
     if not (spectral_decay > 1 and target_decay > 1):
         raise ValueError(
@@ -67,12 +82,21 @@ def _sizes(system: ScaleFree) -> tuple[Scalar, Scalar]:
 
 
 class JointLaw(Result):
-    """test_error: E (f - f*)^2 = bias + variance over training sets, features and noise, without
-    1/2 and without label noise.
+    """Test error of ridge regression on random features, its slopes and its distance from both
+    limits.
 
-    data_exponent, width_exponent: -d ln test_error / d ln P and / d ln N at this ridge.
-    above_infinite_width: test_error less that with N infinite at the same ridge;
-    above_infinite_data: less that with P infinite, where neither ridge nor noise matters.
+    Fields:
+        test_error: E (f - f*)^2, the sum of bias and variance over training sets, features and
+            noise (no factor 1/2, without label noise).
+        bias: part of the error that does not come from label noise.
+        variance: part of the error that comes from label noise.
+        data_exponent: -d ln test_error / d ln P at the given ridge.
+        width_exponent: -d ln test_error / d ln N at the given ridge.
+        above_infinite_width: test_error minus that for infinite N, at the same ridge.
+        above_infinite_data: test_error minus that for infinite P, where neither ridge nor noise
+            matters.
+        residual: residual of the equation for the threshold.
+        converged: whether it was solved and all derivatives are finite.
     """
 
     test_error: Float[Array, ""]
@@ -88,7 +112,33 @@ class JointLaw(Result):
 
 @theory
 def joint_law(system: ScaleFree) -> JointLaw:
-    """`orderparam.kernels.feature_equivalent` of the power laws, and its derivatives."""
+    r"""Test error of random features for P examples and N features, with its local exponents.
+
+    With $T(\nu) = \sum_k \lambda_k / (\lambda_k + \nu)$ the number of modes learned, the threshold
+    $\nu$ solves
+
+    $$ \frac{(P - T)(N - T)\, \nu}{N} = \text{ridge} , \qquad T = T(\nu) < \min(P, N) . $$
+
+    With $q = \sum_k \lambda_k^2 / (\lambda_k + \nu)^2$, $\tau = \sum_k \lambda_k / (\lambda_k +
+    \nu)^2$ and $\Upsilon = T^2 / (PN) + (1 - T/N)^2 q / (P (1 - q/N))$, the test error is the sum
+    of
+
+    $$ \text{bias} = \frac{\nu^2}{1 - \Upsilon} \Big[ \sum_k \frac{y_k^2}{(\lambda_k + \nu)^2}
+       + \frac{\tau}{N - q} \sum_k \frac{y_k^2 \lambda_k}{(\lambda_k + \nu)^2} \Big] , \qquad
+       \text{variance} = \frac{\sigma^2\, \Upsilon}{1 - \Upsilon} $$
+
+    with $\sigma^2$ = `noise`, $P$ = `n_train` and $N$ = `width`.
+
+    Accuracy: 1e-8 of the deterministic equivalent, whose own relative error falls with P and N.
+
+    Source: Defilippis, Loureiro, Misiakiewicz (2024); regimes of Bahri, Dyer, Kaplan, Lee, Sharma
+    (2024).
+
+    >>> from orderparam.systems.scaling_laws import ScaleFreeFeatures
+    >>> law = joint_law(ScaleFreeFeatures(200, 80, ridge=0.1))
+    >>> round(float(law.test_error), 6), round(float(law.width_exponent), 4)
+    (0.045537, 0.5488)
+    """
     spectrum, (n_train, width) = system.spectrum, _sizes(system)
     sizes = jnp.log(jnp.stack([n_train, width]))
 
@@ -116,17 +166,22 @@ def joint_law(system: ScaleFree) -> JointLaw:
 
 
 def unrepresented(spectrum: Spectrum, width: Scalar) -> Float[Array, ""]:
-    """sum y^2 nu/(lambda + nu) with sum lambda/(lambda + nu) = N: what no weights of N features can
-    fit.
+    """Power of the target that N features cannot represent: sum y^2 nu/(lambda + nu), with sum
+    lambda/(lambda + nu) = N.
     """
     solved = effective_ridge(spectrum, width, 0.0)
     return spectrum.target_power @ (1 - solved.learnability) + spectrum.tail_power
 
 
 class JointOptimum(Result):
-    """ridge: with the lowest test_error, 0 where that falls with every ridge down to none.
-    residual: |d test_error / d ln nu| over test_error, nu the threshold that belongs to the ridge.
-    converged: that is small and inside the scanned range."""
+    """Ridge with the lowest test error.
+
+    Fields:
+        ridge: the best ridge; 0 where the error falls as the ridge vanishes.
+        test_error: E (f - f*)^2 at that ridge (no factor 1/2, without label noise).
+        residual: |d ln test_error / d ln nu|, with nu the threshold that belongs to the ridge.
+        converged: whether that is small and the minimum lies inside the scanned range.
+    """
 
     ridge: Float[Array, ""]
     test_error: Float[Array, ""]
@@ -136,11 +191,24 @@ class JointOptimum(Result):
 
 @theory
 def optimal_ridge(system: ScaleFree) -> JointOptimum:
-    """min over the ridge of `joint_law`; the ridge of the system is not used.
+    r"""Ridge with the lowest test error of `joint_law`; the ridge of the system is not used.
 
-    The error is explicit in the threshold nu, and ridge = (P - T)(N - T) nu/N with T = sum
-    lambda/(lambda + nu): a scan over ln nu from T = min(P, N), where there is no ridge, then the
-    root of the derivative.
+    The error is explicit in the threshold $\nu$, which is minimised over, and the ridge follows
+    from it,
+
+    $$ \text{ridge} = \frac{(P - T)(N - T)\, \nu}{N} , \qquad
+       T = \sum_k \frac{\lambda_k}{\lambda_k + \nu} . $$
+
+    A scan over $\ln \nu$, from $T = \min(P, N)$ where the ridge vanishes, is followed by the root
+    of the derivative.
+
+    Source: Defilippis, Loureiro, Misiakiewicz (2024) for the error; the minimisation over the
+    threshold is derived here.
+
+    >>> from orderparam.systems.scaling_laws import ScaleFreeFeatures
+    >>> best = optimal_ridge(ScaleFreeFeatures(200, 80, noise=0.1))
+    >>> round(float(best.ridge), 4), round(float(best.test_error), 5)
+    (0.1321, 0.06191)
     """
     spectrum, noise, (n_train, width) = system.spectrum, system.noise, _sizes(system)
     ridgeless = effective_ridge(spectrum, jnp.minimum(n_train, width), 0.0)
@@ -177,8 +245,15 @@ def optimal_ridge(system: ScaleFree) -> JointOptimum:
 
 
 class BestSplit(Result):
-    """data_share: P/(N + P) of the lowest test_error, with the ridge that belongs to it. residual:
-    largest entry of the gradient of ln test_error over logit data_share and ln nu."""
+    """Split of N + P numbers into features and examples with the lowest test error.
+
+    Fields:
+        data_share: P/(N + P).
+        ridge: best ridge for this split.
+        test_error: E (f - f*)^2 there (no factor 1/2, without label noise).
+        residual: largest entry of the gradient of ln test_error by logit data_share and ln nu.
+        converged: whether the minimum was found.
+    """
 
     data_share: Float[Array, ""]
     ridge: Float[Array, ""]
@@ -189,8 +264,20 @@ class BestSplit(Result):
 
 @theory
 def best_split(system: ParameterBudget) -> BestSplit:
-    """min over the share and the threshold nu, both at once, in which the error is explicit: a
-    scan, then Newton steps. The share and the ridge of the system are not used."""
+    r"""Split of N + P into features and examples, and ridge, with the lowest test error of
+    `joint_law`.
+
+    The error is explicit in the share $P/(N + P)$ and in the threshold $\nu$ of `optimal_ridge`.
+    Both are minimised over together, by a scan and Newton steps. The share and the ridge of the
+    system are not used.
+
+    Source: the question is that of Maloney, Roberts, Sully (2022); the error is that of Defilippis,
+    Loureiro, Misiakiewicz (2024).
+
+    >>> best = best_split(ParameterBudget(1000.0))
+    >>> round(float(best.data_share), 4), round(float(best.test_error), 6)
+    (0.5, 0.00984)
+    """
     spectrum = system.spectrum
 
     def log_error(unknowns: Float[Array, "2"]) -> Float[Array, ""]:

@@ -1,3 +1,1 @@
-"""One-pass SGD with power-law random features: risk, best width at a given compute, momentum and
-schedules.
-"""
+"""One-pass SGD on power-law random features: risk, best width at a given compute, schedules."""

@@ -1,5 +1,4 @@
-"""One-pass SGD with features that are drawn: the exact mean over samples, and the algorithm
-itself."""
+"""One-pass SGD with drawn features: the exact mean over samples, and the algorithm itself."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +18,14 @@ _LARGEST = 5 * 10**7  # entries of W
 
 
 class DrawnRisk(Result):
-    """Of one draw of the features; fields as in `OnePassRisk`."""
+    """Risk of one-pass SGD for one draw of the features.
+
+    Fields:
+        step: number t of the step.
+        risk: R(t) = E (f - y)^2 over the population (no factor 1/2).
+        compute: d B t, number of multiplications by features.
+        irreducible_risk: risk of the best predictor with these features.
+    """
 
     step: Float[Array, "time"]
     risk: Float[Array, "time"]
@@ -28,7 +34,9 @@ class DrawnRisk(Result):
 
 
 class Features:
-    """K = W^T D W of one draw in its eigenbasis, the best weights there and the risk they leave."""
+    """K = W^T D W of one draw in its eigenbasis, the best weights there, and the risk that they
+    leave.
+    """
 
     def __init__(self, system: OnePassFeatures, key: PRNGKeyArray) -> None:
         eigenvalues, power = system.modes()
@@ -44,8 +52,8 @@ class Features:
 
 @jax.jit
 def _diagonalised(eigenvalues: Array, power: Array, normal: Array) -> tuple[Array, Array, Array]:
-    """(s, theta*, R_0) of K: the target is projected on the features, and R_0 is what is left of
-    its power.
+    """(s, theta*, R_0) of K: the target is projected on the features, and R_0 is the power of the
+    rest.
     """
     scaled = jnp.sqrt(eigenvalues)[:, None] * normal / jnp.sqrt(normal.shape[1])
     s, vectors = jnp.linalg.eigh(scaled.T @ scaled)
@@ -58,12 +66,28 @@ def _diagonalised(eigenvalues: Array, power: Array, normal: Array) -> tuple[Arra
 
 @experiment
 def drawn_features(system: OnePassFeatures, key: PRNGKeyArray) -> DrawnRisk:
-    """The mean of R(t) over all streams of samples for one draw of W, exact at every t from one
-    diagonalisation.
+    r"""Mean risk of one-pass SGD over all streams of samples, for one draw of the features.
 
-    c(t+1) = c(t) - N c(t) + gamma^2 B R_0 s with N = diag(2 gamma B s - gamma^2 B (B + 1) s^2) -
-    gamma^2 B s s^T symmetric. A learning rate that is unstable for this draw gives a risk that
-    grows without bound.
+    In the eigenbasis of $K = W^T D W$, with eigenvalues $s$, the mean squares $c$ of $\theta -
+    \theta^*$ obey
+
+    $$ c(t + 1) = (1 - N)\, c(t) + \gamma^2 B R_0\, s , \qquad
+       N = \mathrm{diag}(2 \gamma B s - \gamma^2 B (B + 1) s^2) - \gamma^2 B\, s s^T , $$
+
+    which is solved exactly at every $t$ by diagonalising the symmetric $N$. A learning rate that is
+    unstable for this draw gives a risk that grows without bound.
+
+    Raises:
+        ValueError: for a spectrum that is not resolved mode by mode, and for too many weights.
+
+    Cost: two eigendecompositions of d x d matrices.
+
+    Source: Paquette, Paquette, Xiao, Pennington (2024).
+
+    >>> from orderparam.systems.scaling_laws import PowerLawFeatures
+    >>> system = PowerLawFeatures(1.0, 0.3, 40, width=10, learning_rate=0.3, horizon=100, records=3)
+    >>> drawn_features(system, jax.random.key(0)).risk.shape
+    (3,)
     """
     features = Features(system, key)
     risk = _mean_risk(
@@ -96,12 +120,26 @@ def _mean_risk(
 
 @experiment
 def one_pass_sgd(system: OnePassFeatures, key: PRNGKeyArray) -> DrawnRisk:
-    """SGD on one stream of fresh samples with one draw of W; the risk is that of the population,
-    exact for the weights reached.
+    r"""Risk of SGD on one stream of fresh samples, for one draw of the features.
 
-    In the eigenbasis of K a sample's features are sqrt(s) xi and its label theta*.phi + sqrt(R_0)
-    eps with independent normal xi, eps: the same law as x itself, at the cost of d numbers a
-    sample.
+    $$ \theta \leftarrow \theta - \gamma \sum_{i \le B} \phi_i\, (\phi_i \cdot \theta - y_i) $$
+
+    The risk is that of the population, exact for the weights reached. In the eigenbasis of $K$ the
+    features of a sample are $\sqrt s\, \xi$ and its label is $\theta^* \cdot \phi + \sqrt{R_0}\,
+    \epsilon$ with independent normal $\xi$ and $\epsilon$. This is the law of the original features
+    and labels, at the cost of $d$ numbers for a sample.
+
+    Raises:
+        ValueError: for a spectrum that is not resolved mode by mode, and for too many weights.
+
+    Cost: O(d B) for each step.
+
+    Source: Paquette, Paquette, Xiao, Pennington (2024).
+
+    >>> from orderparam.systems.scaling_laws import PowerLawFeatures
+    >>> system = PowerLawFeatures(1.0, 0.3, 40, width=10, learning_rate=0.3, horizon=100, records=3)
+    >>> one_pass_sgd(system, jax.random.key(0)).risk.shape
+    (3,)
     """
     draw, stream = jax.random.split(key)
     features = Features(system, draw)
@@ -140,7 +178,7 @@ def _stream(
 def batch_slope(
     s: Array, irreducible: Array, off: Array, key: PRNGKeyArray, batch: int
 ) -> Float[Array, "mode"]:
-    """sum_(i <= B) phi_i (phi_i.theta - y_i) of fresh samples, for off = theta - theta*."""
+    """sum_(i <= B) phi_i (phi_i.theta - y_i) over fresh samples, for off = theta - theta*."""
     normal = jax.random.normal(key, (batch, s.size + 1))
     phi = jnp.sqrt(s) * normal[:, :-1]
     return (phi @ off - jnp.sqrt(irreducible) * normal[:, -1]) @ phi
@@ -149,7 +187,7 @@ def batch_slope(
 def recorded(
     step: Callable, start: Any, steps: Array, risk: Callable[[Any], Array]
 ) -> Float[Array, "time"]:
-    """The risk at the recorded steps of state <- step(number of the step, state)."""
+    """Risk at the recorded steps of the iteration state <- step(number of the step, state)."""
 
     def record(state: tuple[Array, Any], until: Array) -> tuple[tuple[Array, Any], Array]:
         begin, moving = state
@@ -160,29 +198,32 @@ def recorded(
 
 
 # ------------------------------------------------------------------------------------------------
-# One-pass SGD with momentum and a learning rate that changes: exact in the mean over samples, and simulated.
+# One-pass SGD with momentum and a learning rate that changes: exact in the mean over samples, and
+# simulated.
 #
-#     v <- momentum v - gamma_t sum_(i <= B) phi_i (phi_i.theta - y_i),      theta <- theta + v
+#     v <- momentum v - gamma_t sum_(i <= B) phi_i (phi_i.theta - y_i),    theta <- theta + v
 #
 # In the eigenbasis of K the second moments of x = theta - theta* and v close, mode by mode, for
 # Gaussian inputs and any gamma_t:
 #
-#     E v'^2 = mu^2 V - 2 mu gamma B s Y + gamma^2 [B s R + B (B + 1) s^2 X],   E x v' = mu Y - gamma B s X,
+#     E v'^2 = mu^2 V - 2 mu gamma B s Y + gamma^2 [B s R + B (B + 1) s^2 X],
+#     E x v' = mu Y - gamma B s X,
 #     X' = X + 2 E x v' + E v'^2,   Y' = E x v' + E v'^2,   V' = E v'^2,   R = R_0 + sum s X
 #
-# with X = E x^2, Y = E x v, V = E v^2 (derived for this package; momentum 0 is the recursion of
-# Paquette et al. 2024). Nothing is closed in t: a curve costs as many steps as SGD makes, of d
-# numbers each. Features are drawn; there is no theory without a draw here, but `deterministic_risk`
-# for a constant rate, which is also the limit of momentum for small ones, at gamma/(1 - mu).
+# with X = E x^2, Y = E x v, V = E v^2 (derived here; without momentum it is the recursion of
+# Paquette et al. 2024). There is no closed form in t: a curve costs as many steps as SGD makes, of
+# d numbers each. The features are drawn. At small learning rates momentum acts as the constant rate
+# gamma/(1 - mu), for which `deterministic_risk` needs no draw.
 
 Schedule = Literal["constant", "power", "linear", "cosine"]
 
 
 class ScheduledSGD(System):
-    """The learning rate of `features` times a factor of t = 0, 1, ..., T, T their horizon:
+    r"""One-pass SGD of `features` with momentum and a learning rate that changes with the step t.
 
-    constant: 1. power: (1 + t/period)^-decay. linear: 1 - t/T. cosine: (1 + cos(pi t/T))/2. Each
-    times min(1, (t + 1)/warmup).
+    The learning rate is that of `features` times a factor, with $T$ the horizon: "constant": 1;
+    "power": $(1 + t/\text{period})^{-\text{decay}}$; "linear": $1 - t/T$; "cosine": $(1 + \cos(\pi
+    t/T))/2$. Every factor is multiplied by $\min(1, (t + 1)/\text{warmup})$.
     """
 
     features: OnePassFeatures = part("the features, the target, and SGD without what stands below")
@@ -193,7 +234,7 @@ class ScheduledSGD(System):
     warmup: float = parameter("steps over which the rate rises", minimum=1, default=1.0)
 
     def rate(self, step: Float[Array, "*time"]) -> Float[Array, "*time"]:
-        """gamma_t."""
+        """The learning rate gamma_t at each step."""
         share = step / jnp.floor(self.features.horizon)
         factor = {
             "constant": jnp.ones_like(share),
@@ -206,8 +247,29 @@ class ScheduledSGD(System):
 
 @experiment
 def scheduled_mean(system: ScheduledSGD, key: PRNGKeyArray) -> DrawnRisk:
-    """The mean of R(t) over all streams of samples for one draw of the features, by the
-    recursion."""
+    r"""Mean risk of SGD with momentum and a schedule over all streams of samples, for one draw.
+
+    The second moments $X = E x^2$, $Y = E x v$, $V = E v^2$ of $x = \theta - \theta^*$ and the
+    velocity $v$ close mode by mode: with $\mu$ = `momentum`, $\gamma$ the learning rate of the step
+    and $R = R_0 + \sum s X$,
+
+    $$ X' = X + 2 (\mu Y - \gamma B s X) + V' , \qquad Y' = \mu Y - \gamma B s X + V' , $$
+
+    $$ V' = \mu^2 V - 2 \mu \gamma B s Y + \gamma^2 B s\, [R + (B + 1) s X] . $$
+
+    Raises:
+        ValueError: for a spectrum that is not resolved mode by mode, and for too many weights.
+
+    Cost: O(d) for each of the `horizon` steps.
+
+    Source: derived here; without momentum it is the recursion of Paquette, Paquette, Xiao,
+    Pennington (2024).
+
+    >>> from orderparam.systems.scaling_laws import PowerLawFeatures
+    >>> plain = PowerLawFeatures(1.0, 0.3, 40, width=10, learning_rate=0.03, horizon=100, records=3)
+    >>> scheduled_mean(ScheduledSGD(plain, momentum=0.9), jax.random.key(0)).risk.shape
+    (3,)
+    """
     features, drawn = system.features, Features(system.features, key)
     steps = features.steps
     risk = _mean(system, drawn.eigenvalues, drawn.best, drawn.irreducible, steps.astype(int))
@@ -216,7 +278,27 @@ def scheduled_mean(system: ScheduledSGD, key: PRNGKeyArray) -> DrawnRisk:
 
 @experiment
 def scheduled_sgd(system: ScheduledSGD, key: PRNGKeyArray) -> DrawnRisk:
-    """SGD on one stream of fresh samples with one draw of the features, as `one_pass_sgd`."""
+    r"""Risk of SGD with momentum and a schedule on one stream of fresh samples, for one draw.
+
+    $$ v \leftarrow \mu v - \gamma_t \sum_{i \le B} \phi_i\, (\phi_i \cdot \theta - y_i) , \qquad
+       \theta \leftarrow \theta + v $$
+
+    with $\mu$ = `momentum` and the learning rate $\gamma_t$ of the schedule. Samples are drawn as
+    in `one_pass_sgd`.
+
+    Raises:
+        ValueError: for a spectrum that is not resolved mode by mode, and for too many weights.
+
+    Cost: O(d B) for each step.
+
+    Source: derived here, as the stream whose mean is `scheduled_mean`; the features are those of
+    Paquette, Paquette, Xiao, Pennington (2024).
+
+    >>> from orderparam.systems.scaling_laws import PowerLawFeatures
+    >>> plain = PowerLawFeatures(1.0, 0.3, 40, width=10, learning_rate=0.03, horizon=100, records=3)
+    >>> scheduled_sgd(ScheduledSGD(plain, momentum=0.9), jax.random.key(0)).risk.shape
+    (3,)
+    """
     draw, stream = jax.random.split(key)
     features, drawn = system.features, Features(system.features, draw)
     steps = features.steps

@@ -1,13 +1,14 @@
-"""Least squares with power-law random features, every sample seen once: the parameters.
+"""Least squares with power-law random features and every sample used once: the parameters.
 
-Inputs x of v coordinates x_j = sqrt(lambda_j) z_j, z standard normal, target y = sum_j b_j x_j,
-features phi = W^T x with W of shape (v, d) and independent entries N(0, 1/d). From theta = 0, each
-step takes B fresh samples,
+Inputs have v coordinates x_j = sqrt(lambda_j) z_j with z standard normal, the target is y = sum_j
+b_j x_j, and the features are phi = W^T x with W of shape (v, d) and independent entries N(0, 1/d).
+From theta = 0, each step takes B fresh samples,
 
-    theta <- theta - learning_rate sum_(i <= B) phi_i (phi_i.theta - y_i),        risk R = E (phi.theta - y)^2  (no 1/2).
+    theta <- theta - learning_rate sum_(i <= B) phi_i (phi_i.theta - y_i),
 
-The power-law model of Paquette, Paquette, Xiao, Pennington 2024 (arXiv:2405.15074): lambda_j =
-j^(-2 alpha), b_j = j^(-beta), learning_rate = gamma. Their code reports R/2 in places.
+and the risk is R = E (phi.theta - y)^2, without a factor 1/2. In the power-law model of Paquette,
+Paquette, Xiao, Pennington (2024) lambda_j = j^(-2 alpha), b_j = j^(-beta), learning_rate = gamma.
+Their code reports R/2 in places.
 """
 
 import abc
@@ -26,8 +27,8 @@ _LARGEST = 20000  # modes of an experiment
 
 
 class OnePassFeatures(System):
-    """What the spectrum of the inputs does not say: width d, learning rate, batch size, and when
-    the risk is looked at.
+    """Parameters of one-pass SGD other than the spectrum: width d, learning rate, batch size, and
+    the steps at which the risk is recorded.
     """
 
     width: float = parameter("number of features d", minimum=1, kw_only=True)
@@ -49,11 +50,12 @@ class OnePassFeatures(System):
     @abc.abstractmethod
     def spectrum(self) -> Spectrum:
         """Eigenvalues lambda of the inputs' covariance, and the target's power lambda b^2 on
-        each."""
+        each.
+        """
 
     @property
     def steps(self) -> Float[Array, "time"]:
-        """The recorded steps: whole numbers from 1 to the horizon, geometric."""
+        """The recorded steps: whole numbers from 1 to the horizon, spaced geometrically."""
         last = jnp.floor(jnp.asarray(self.horizon, jnp.float64))
         return (
             jnp.round(last ** jnp.linspace(0.0, 1.0, self.records))
@@ -62,8 +64,9 @@ class OnePassFeatures(System):
         )
 
     def modes(self) -> tuple[Float[Array, "mode"], Float[Array, "mode"]]:
-        """(lambda, lambda b^2) of every mode, for an experiment. Raises `ValueError` where they are
-        not known or too many.
+        """(lambda, lambda b^2) of every mode, for an experiment.
+
+        Raises `ValueError` where modes are not resolved one by one, or are too many.
         """
         spectrum = self.spectrum
         if np.any(np.asarray(spectrum.multiplicities) != 1) or float(spectrum.tail) != 0:
@@ -74,11 +77,15 @@ class OnePassFeatures(System):
 
 
 class PowerLawFeatures(OnePassFeatures):
-    """lambda_j = j^(-2 alpha), b_j = j^(-beta), j = 1 ... v; v may be infinite for a theory where
-    alpha > 1/2.
+    r"""Inputs with eigenvalues $\lambda_j = j^{-2\alpha}$ and target coefficients $b_j =
+    j^{-\beta}$.
 
-    Raises `ValueError` unless 2 (alpha + beta) > 1, so that the target's power is finite for v to
-    infinity.
+    $\alpha$ = `spectral_exponent`, $\beta$ = `target_exponent`, and $j$ runs to $v$ = `input_dim`,
+    which may be infinite for a theory where $\alpha > 1/2$.
+
+    Raises:
+        ValueError: unless 2 (alpha + beta) > 1, so that the target's power stays finite for
+            infinite v; for infinite v with alpha <= 1/2; and for a finite v that is not whole.
     """
 
     spectral_exponent: float = parameter(
@@ -132,8 +139,9 @@ class PowerLawFeatures(OnePassFeatures):
 
 
 class SpectralStream(OnePassFeatures):
-    """Any spectrum, of real inputs for example: `Spectrum.from_pool(inputs @ inputs.T,
-    targets)`."""
+    """Inputs with any spectrum, of real data for example: `Spectrum.from_pool(inputs @ inputs.T,
+    targets)`.
+    """
 
     input_spectrum: Spectrum = part(
         "eigenvalues of the inputs' covariance and the target's power on each"

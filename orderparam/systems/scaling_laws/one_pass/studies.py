@@ -1,4 +1,4 @@
-"""The named figures of one-pass SGD with power-law random features."""
+"""Studies of one-pass SGD with power-law random features."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -48,8 +48,8 @@ PLACES = {
 def _features(
     place: tuple[float, float], width: int, share: float, horizon: float
 ) -> PowerLawFeatures:
-    """v = 4 d inputs, and a learning rate that is `share` of the reciprocal power of the inputs,
-    whatever the width.
+    """Features of v = 4 d inputs with the learning rate `share` / sum of the eigenvalues, at every
+    width.
     """
     alpha, beta = place
     power = float(np.sum(np.arange(1.0, 4 * width + 1) ** (-2 * alpha)))
@@ -66,7 +66,7 @@ _AXES = {name: rf"phase {name}: $\alpha={a:g}$, $\beta={b:g}$" for name, (a, b) 
 
 
 def _draw_boundaries(axes: Any) -> list[tuple[str, float, float]]:
-    """Boundaries of the phases in (alpha, beta); their names and where those may stand."""
+    """Draw the boundaries of the phases in (alpha, beta); return their names with their places."""
     alpha, beta = np.meshgrid(np.linspace(0.02, 1.2, 119), np.linspace(0.01, 1.4, 140))
     phase = np.full(alpha.shape, -1)
     exists = 2 * (alpha + beta) > 1
@@ -84,20 +84,20 @@ def _draw_boundaries(axes: Any) -> list[tuple[str, float, float]]:
 
 
 def _draw_names(axes: Any, _: Any) -> None:
-    """The phases by name."""
+    """Draw the names of the phases."""
     for name, alpha, beta in _draw_boundaries(axes):
         axes.text(alpha, beta, name, ha="center", va="center", color=ink())
 
 
 def _draw_phases(axes: Any, comparison: Any) -> None:
-    """The phases by name, and the places of the other panels."""
+    """Draw the names of the phases, and the places of the other panels."""
     _draw_names(axes, comparison)
     for place in PLACES.values():
         axes.plot(*place, "o", color=ink(), markersize=3)
 
 
 def _draw_difference(name: str, axes: Any, comparison: Comparison) -> None:
-    """Exponent at the given compute less that of the phase, at every place of the plane."""
+    """Draw the exponent at the given compute minus that of the phase, over the plane."""
     field = name.removesuffix("_exponent")
     found = [
         (
@@ -121,7 +121,10 @@ def _draw_difference(name: str, axes: Any, comparison: Comparison) -> None:
 
 @study(
     "sgd-compute-frontier",
-    title="Random features and one pass of SGD: the risk at a given compute, and the width that is best for it",
+    title=(
+        "Random features and one pass of SGD: the risk at a given compute, and the best width for "
+        "it"
+    ),
     source=SOURCE,
     panels=lambda p: [
         Panel(
@@ -135,11 +138,12 @@ def _draw_difference(name: str, axes: Any, comparison: Comparison) -> None:
         ),
         Freehand(_draw_phases, "the phases"),
     ],
-    caption=r"""
-        $v = 4N$ inputs, $\lambda_j = j^{{-2\alpha}}$, $b_j = j^{{-\beta}}$, batches of one sample, learning rate
-        {share} / $\sum\lambda$. Lines: large width, nothing drawn. Drawn features: mean over the samples exact; SGD: one
-        stream for each draw, $N$ = {sgd_width}. Dotted: slope of the lower envelope at large compute.
-    """,
+    caption=(
+        r"$v = 4N$ inputs, $\lambda_j = j^{{-2\alpha}}$, $b_j = j^{{-\beta}}$, batches of one "
+        r"sample, learning rate {share} / $\sum\lambda$. Lines: theory of large width, nothing "
+        r"drawn. Drawn features: exact mean over samples. SGD: one stream for each draw, $N$ = "
+        r"{sgd_width}. Dotted: slope of the lower envelope at large compute."
+    ),
     observables=("risk",),
     seconds=(60, 1800),
     full={"widths": (10, 32, 100, 320, 1000), "horizon": 1e6, "seeds": 40},
@@ -167,7 +171,7 @@ def sgd_compute_frontier(
 
 @study(
     "sgd-compute-exponents",
-    title="The best width for a given compute, and how slowly its exponents are reached",
+    title="The best width at a given compute, and how slowly its exponents reach their limits",
     source=SOURCE,
     panels=lambda p: [
         Panel("compute", "width", facet="phase", log="xy", where={"part": "optimum"}, text=_AXES),
@@ -183,11 +187,11 @@ def sgd_compute_frontier(
             ],
         ),
     ],
-    caption=r"""
-        Learning rate {learning_rate}, batches of one sample. Lines: infinitely many inputs, large width. Marks: minimum of a
-        cubic through five widths, each the mean of {draws} draws of features of $8N$ inputs. Below: $-d\ln R/d\ln f$ of the
-        lowest risk.
-    """,
+    caption=(
+        r"Learning rate {learning_rate}, batches of one sample. Lines: infinitely many inputs, "
+        r"large width. Marks: minimum of a cubic through five widths, each the mean of {draws} "
+        r"draws of features of $8N$ inputs. Below: $-d\ln R/d\ln f$ of the lowest risk."
+    ),
     observables=("width", "risk"),
     seconds=(60, 900),
     full={"computes": (1e4, 1e5, 1e6), "draws": 20, "seeds": 8},
@@ -222,17 +226,18 @@ def sgd_compute_exponents(
 
 @study(
     "sgd-compute-plane",
-    title="How far exponents at a given compute are from their limits, in all phases of the plane of the two exponents",
+    title="Distance of the compute-optimal exponents from their limits, in all phases",
     source=SOURCE,
     panels=[
         Freehand(partial(_draw_difference, "risk_exponent"), "exponent of the lowest risk"),
         Freehand(partial(_draw_difference, "width_exponent"), "exponent of the best width"),
         Freehand(_draw_names, "the phases"),
     ],
-    caption=r"""
-        $v = 4N$ inputs, batches of one sample, learning rate {share} / $\sum\lambda$, large width, nothing drawn. Exponents:
-        $-d\ln R^*/d\ln f$ and $d\ln N^*/d\ln f$ over the decade around $f$ = {compute:g}; limits: balance of terms.
-    """,
+    caption=(
+        r"$v = 4N$ inputs, batches of one sample, learning rate {share} / $\sum\lambda$, theory of "
+        r"large width, nothing drawn. Exponents: $-d\ln R^*/d\ln f$ and $d\ln N^*/d\ln f$ over the "
+        r"decade around $f$ = {compute:g}; limits: from the balance of terms of the risk."
+    ),
     observables=(),
     seconds=(60, 300),
     full={
@@ -269,7 +274,10 @@ ARMS: dict[str, tuple[float, Schedule]] = {
 
 @study(
     "sgd-schedules",
-    title="Momentum acts as a larger learning rate, and a rate that falls goes below the floor of noise",
+    title=(
+        "Momentum acts as a larger learning rate, and a falling learning rate goes below the "
+        "noise floor"
+    ),
     source=SOURCE,
     panels=[
         Panel(
@@ -281,14 +289,18 @@ ARMS: dict[str, tuple[float, Schedule]] = {
             text=_AXES | {"1/sqrt(t)": r"$\propto t^{-1/2}$"},
         )
     ],
-    caption=r"""
-        {width} features of {inputs} inputs, learning rate {share}/$\sum\lambda$ (with momentum: a tenth of it). Lines: constant
-        rate, large width. Exact: mean over the samples for each draw; SGD: one stream for each draw.
-    """,
+    caption=(
+        r"{width} features of {inputs} inputs, learning rate {share}/$\sum\lambda$ (with momentum: "
+        r"a tenth of it). Lines: constant learning rate, large width. Exact: mean over the samples "
+        r"for each draw; SGD: one stream for each draw."
+    ),
     observables=("risk",),
     seconds=(40, 900),
     full={"width": 200, "inputs": 800, "horizon": 1e6, "seeds": 40},
-    explained="The line is that of the constant rate: with momentum the first dozens of steps lag behind it.",
+    explained=(
+        "The line is that of a constant learning rate: with momentum the first dozens of steps "
+        "lag behind it."
+    ),
 )
 def sgd_schedules(
     width: int = 50, inputs: int = 400, share: float = 0.5, horizon: float = 2e4, seeds: int = 8

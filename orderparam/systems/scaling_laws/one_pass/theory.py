@@ -1,12 +1,12 @@
-"""The risk of one-pass SGD with random features for large width, at any step, without drawing
-features or samples.
+"""Risk of one-pass SGD with random features at large width and any step, without drawing features
+or samples.
 
-The mean over samples for given features obeys c_j(t+1) = h_j c_j(t) + gamma^2 B s_j R(t) with s_j
+For given features, the mean over samples obeys c_j(t+1) = h_j c_j(t) + gamma^2 B s_j R(t), with s_j
 the eigenvalues of K = W^T D W, h = 1 - 2 gamma B s + gamma^2 B (B + 1) s^2 and R = R_0 + sum_j s_j
-c_j. Its generating function sum_t R(t) e^(-p t) depends on the features through two resolvents of K
-alone, at the two roots s_1, s_2 of e^p = h(s). They concentrate for large width; the inversion
-gives R(t). (The recursion: Paquette, Paquette, Xiao, Pennington 2024, arXiv:2405.15074; the closed
-generating function and its inversion are derived for this package.)
+c_j (Paquette, Paquette, Xiao, Pennington 2024). The generating function sum_t R(t) e^(-p t) depends
+on the features through two resolvents of K alone, at the two roots s_1, s_2 of e^p = h(s). The
+resolvents concentrate at large width; an inversion gives R(t). The closed generating function and
+its inversion are derived here.
 """
 
 import jax
@@ -23,7 +23,8 @@ from orderparam.solve.root import decreasing_root
 from orderparam.systems.scaling_laws.one_pass.model import OnePassFeatures
 
 # ------------------------------------------------------------------------------------------------
-# The covariance of random features without the features: its resolvent for large width, from the spectrum of the inputs.
+# The resolvent of the covariance of random features at large width, from the spectrum of the
+# inputs.
 #
 # K = W^T D W with D = diag(lambda) and W of shape (v, d) with entries N(0, 1/d). With w in the
 # place of z,
@@ -33,12 +34,13 @@ from orderparam.systems.scaling_laws.one_pass.model import OnePassFeatures
 # (Silverstein and Bai 1995), so that for any z off the spectrum
 #
 #     tr (K - z)^-1 = -d m / z,
-#     b D^(1/2) (D^(1/2) W W^T D^(1/2) - z)^-1 D^(1/2) b = (1/m) sum_j lambda_j b_j^2 / (lambda_j - w).
+#     b D^(1/2) (D^(1/2) W W^T D^(1/2) - z)^-1 D^(1/2) b
+#         = (1/m) sum_j lambda_j b_j^2 / (lambda_j - w).
 
-_FAR = 1e6  # |z| in units of the spectrum's size where w = z to all purposes
+_FAR = 1e6  # |z| in units of the spectrum's size from which on w = z to working precision
 _STAGES = 24
 _NEWTON = 3
-_POLISH = 2  # Newton steps that derivatives go through: exact up to the third
+_POLISH = 2  # Newton steps that are differentiated: derivatives up to the third are exact
 
 Number = Complex[Array, ""] | Float[Array, ""]
 
@@ -62,7 +64,9 @@ def target_resolvent(spectrum: Spectrum, w: Number, m: Number) -> Number:
 def companion(
     spectrum: Spectrum, width: Float[Array, ""] | float, z: Complex[Array, ""]
 ) -> Complex[Array, ""]:
-    """The w of a complex z, followed from infinity along the ray to z by Newton's method."""
+    """The w that belongs to a complex z, followed from infinity along the ray to z by Newton
+    steps.
+    """
 
     def slope(w: Number) -> Number:
         return (
@@ -96,7 +100,7 @@ def companion(
 def upper_edge(
     spectrum: Spectrum, width: Float[Array, ""] | float
 ) -> tuple[Float[Array, ""], Float[Array, ""], Bool[Array, ""]]:
-    """(w, z, solved) at the upper edge of the spectrum of K: the minimum of z(w) above the largest
+    """(w, z, solved) at the upper edge of the spectrum of K, the minimum of z(w) above the largest
     eigenvalue.
     """
     largest = jnp.max(spectrum.eigenvalues)
@@ -131,7 +135,7 @@ def above_edge(
     z: Float[Array, ""] | float,
     edge: Float[Array, ""],
 ) -> Float[Array, ""]:
-    """The w > edge of a real z above the spectrum; at the edge where there is none."""
+    """The w > edge that belongs to a real z above the spectrum; the edge where there is none."""
 
     def excess(log_gap: Float[Array, ""], args: tuple) -> Float[Array, ""]:
         spectrum, width, z, edge = args
@@ -149,22 +153,24 @@ Scalar = Float[Array, ""] | float
 # EARLY exact to 1e-12.
 EARLY = 30.0
 _CIRCLE = 256
-_SHRINK = 1e-13  # radius^_CIRCLE: what the rule adds of R(t + _CIRCLE)
+_SHRINK = 1e-13  # radius^_CIRCLE: the share of R(t + _CIRCLE) that the rule adds to R(t)
 # Late steps: the inverse Laplace transform on the cotangent contour (Weideman 2006).
 _TALBOT = 24
 
 
 class OnePassRisk(Result):
-    """The population risk R = E (f - y)^2, without 1/2, at the recorded steps.
+    """Population risk of one-pass SGD at the recorded steps.
 
-    step:              t.
-    risk:              R(t).
-    compute:           d B t, multiplications by features.
-    irreducible_risk:  of the best predictor with these features.
-    limit_risk:        R(t -> infinity) = irreducible_risk / (1 - noise): the floor that the noise of SGD holds up.
-    noise:             (gamma/2) sum_j s_j / (1 - gamma (B + 1) s_j / 2), by which fresh samples amplify the risk; < 1.
-    converged:         the learning rate is stable (noise < 1, gamma (B + 1) s_max < 2) and all was solved; the curve is NaN where
-                       it is not.
+    Fields:
+        step: number t of the step.
+        risk: R(t) = E (f - y)^2 (no factor 1/2); NaN where the learning rate is unstable.
+        compute: d B t, number of multiplications by features.
+        irreducible_risk: R_0, risk of the best predictor with these features.
+        limit_risk: R(t -> infinity) = irreducible_risk / (1 - noise), kept up by the noise of SGD.
+        noise: zeta = (gamma/2) sum_j s_j / (1 - gamma (B + 1) s_j / 2), by which fresh samples
+            amplify the risk; below 1 where SGD is stable.
+        converged: whether the learning rate is stable (noise < 1, gamma (B + 1) s_max < 2) and all
+            equations were solved.
     """
 
     step: Float[Array, "time"]
@@ -178,8 +184,33 @@ class OnePassRisk(Result):
 
 @theory
 def deterministic_risk(system: OnePassFeatures) -> OnePassRisk:
-    """R(t) for large d: the mean over samples and features up to O(1/d), relative error of the
-    inversion below 1e-8.
+    r"""Risk of one-pass SGD with random features at large width, averaged over samples and
+    features.
+
+    With the eigenvalues $s_j$ of $K = W^T D W$, $D = \mathrm{diag}(\lambda)$, the mean square $c_j$
+    of the weights' distance from the best ones obeys
+
+    $$ c_j(t + 1) = h(s_j)\, c_j(t) + \gamma^2 B s_j R(t) , \qquad
+       h(s) = 1 - 2 \gamma B s + \gamma^2 B (B + 1) s^2 , \qquad R = R_0 + \sum_j s_j c_j $$
+
+    with $\gamma$ = `learning_rate` and $B$ = `batch_size`. The sum $\sum_t R(t) e^{-pt}$ needs the
+    resolvents of $K$ at the two roots of $h(s) = e^p$, which are known at large width:
+
+    $$ z = w\, m(w) , \qquad m(w) = 1 - \frac1d \sum_j \frac{\lambda_j}{\lambda_j - w} , \qquad
+       \mathrm{tr}\,(K - z)^{-1} = -\frac{d\, m}{z} . $$
+
+    Accuracy: relative error of the inversion below 1e-8; the mean over features is that of large d,
+    up to O(1/d).
+
+    Source: Paquette, Paquette, Xiao, Pennington (2024) for the recursion; Silverstein, Bai (1995)
+    for the resolvent; the generating function and its inversion are derived here.
+
+    >>> from orderparam.systems.scaling_laws import PowerLawFeatures
+    >>> system = PowerLawFeatures(
+    ...     1.0, 0.3, 400, width=100, learning_rate=0.3, horizon=100, records=2
+    ... )
+    >>> np.round(deterministic_risk(system).risk, 5)
+    Array([0.99057, 0.04122], dtype=float64)
     """
     steps = system.steps
     features = (system.spectrum, system.width, system.learning_rate, system.batch_size)
@@ -199,7 +230,7 @@ def deterministic_risk(system: OnePassFeatures) -> OnePassRisk:
 def limits(
     spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar
 ) -> tuple[Array, Array, Bool[Array, ""]]:
-    """Irreducible risk, amplification by noise, and whether the learning rate is stable."""
+    """Irreducible risk, amplification zeta by noise, and whether the learning rate is stable."""
     solved = effective_ridge(spectrum, width, 0.0)
     unlearned = spectrum.target_power @ (1 - solved.learnability) + spectrum.tail_power
     edge, top, found = upper_edge(spectrum, width)
@@ -213,7 +244,7 @@ def limits(
 def risk_at(
     spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar, step: Scalar
 ) -> Float[Array, ""]:
-    """R at one step t = 0, 1, ..."""
+    """R at one step t = 0, 1, 2, ..."""
     early = step < EARLY
     # Half of the circle: the other half is its complex conjugate.
     points = _SHRINK ** (1 / _CIRCLE) * np.exp(
@@ -231,11 +262,11 @@ def risk_at(
 def late_risk(
     spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar, step: Scalar
 ) -> Float[Array, ""]:
-    """R at t >= 30, a smooth function of t.
+    """R at a step t >= 30, a smooth function of t.
 
-    -d/dp of the transform is that of t R(t), which falls slower than 1/t. Of R itself, where R
-    falls faster, sum_t R(t) is what the transform is at small p, and R(t) at large t would be its
-    rounding error.
+    The derivative by p of the transform is inverted, which is the transform of -t R(t). Where R
+    falls faster than 1/t, the transform of R itself tends to sum_t R(t) at small p, and R(t) at
+    large t would be lost in its rounding error.
     """
     # Half of the contour, as above.
     theta = np.pi * (2 * np.arange(_TALBOT // 2) + 1) / _TALBOT
@@ -267,7 +298,8 @@ def _transformed(
     # (gamma B)^2 - root^2 = -curvature growth: the small root without cancellation
     roots = jnp.stack([-growth / (rate * batch + root), (rate * batch + root) / curvature])
     w = jax.vmap(lambda z: companion(spectrum, width, z))(roots)
-    m = roots / w  # not from the sum, which cancels where the roots are small
+    # The sum in `ratio` would cancel where the roots are small.
+    m = roots / w
     f = jax.vmap(lambda w, m: target_resolvent(spectrum, w, m))(w, m)
     k = roots * width * (1 - m)
     difference = (roots[0] - roots[1]) * curvature

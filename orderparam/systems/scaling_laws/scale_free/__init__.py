@@ -1,3 +1,1 @@
-"""Real images as scale-free data: power laws of their spectra and targets, and the learning
-exponents that follow.
-"""
+"""Real images as scale-free data: power laws of spectra and targets, and the learning exponents."""

@@ -12,8 +12,11 @@ from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 
 
 class LearnedPool(Result):
-    """Of one training set, mean squares without 1/2: over what was not learned, and over the whole
-    pool.
+    """Errors of one training set drawn from the pool (mean squares, no factor 1/2).
+
+    Fields:
+        test_error: error over the examples that were not learned.
+        population_error: error over the whole pool.
     """
 
     test_error: Float[Array, ""]
@@ -21,25 +24,56 @@ class LearnedPool(Result):
 
 
 class LearnedClone(Result):
-    """Of one training set, exact over the population, without 1/2."""
+    """Error of one training set of Gaussian data.
+
+    Fields:
+        population_error: mean square, exact over the population (no factor 1/2).
+    """
 
     population_error: Float[Array, ""]
 
 
 @experiment
 def learned_pool(system: ScaleFreeData, key: PRNGKeyArray) -> LearnedPool:
-    """P examples of the pool without replacement are learned, all others are for testing."""
+    r"""Kernel regression on P examples of the pool, drawn without replacement, tested on all
+    others.
+
+    $$ f(x) = k_x^T (K + \text{ridge})^{-1} y $$
+
+    with the kernel matrix $K$ of the $P$ = `n_train` examples.
+
+    Source: Spigler, Geiger, Wyart (2020); Bahri, Dyer, Kaplan, Lee, Sharma (2024).
+
+    >>> x = jnp.linspace(-1.0, 1.0, 100)
+    >>> gram = jnp.exp(-((x[:, None] - x) ** 2))
+    >>> run = learned_pool(ScaleFreeData(gram, jnp.sin(3 * x), n_train=10), jax.random.key(0))
+    >>> bool(run.test_error < 0.1)
+    True
+    """
     return _on_pool(system.gram, system.targets, system.ridge, key, system.size("n_train"))
 
 
 @experiment
 def gaussian_clone(system: ScaleFreeData, key: PRNGKeyArray) -> LearnedClone:
-    """The same regression with x replaced by independent normal features of the pool's eigenvalues,
-    and the target by the linear one of the same power on each. What differs from `learned_pool` is
-    what the spectrum does not know.
+    r"""Kernel regression on Gaussian data with the spectrum and the target powers of the pool.
 
-    Normal features look the same in every basis. In that of the pool the kernel of z and z' is z.K
-    z'/M and the target is z.y/sqrt(M): no eigenvalue is needed.
+    Each example has independent normal features $z_k$ of the pool's eigenvalues, and the target is
+    linear in them with the pool's power on each. Normal features look the same in every basis. In
+    that of the pool no eigenvalue is needed:
+
+    $$ k(z, z') = \frac{z \cdot K z'}{M} , \qquad y(z) = \frac{z \cdot y}{\sqrt M} . $$
+
+    The difference from `learned_pool` is the effect of everything that the spectrum does not
+    determine.
+
+    Source: Goldt, Loureiro et al. (2020) for the idea of a Gaussian equivalent; derived here in
+    this basis.
+
+    >>> x = jnp.linspace(-1.0, 1.0, 100)
+    >>> gram = jnp.exp(-((x[:, None] - x) ** 2))
+    >>> run = gaussian_clone(ScaleFreeData(gram, jnp.sin(3 * x), n_train=10), jax.random.key(0))
+    >>> bool(run.population_error > 0)
+    True
     """
     return LearnedClone(
         _on_clone(system.gram, system.targets, system.ridge, key, system.size("n_train"))

@@ -1,4 +1,4 @@
-"""A pool of real examples with one target each, seen through a kernel."""
+"""A pool of real examples, one target each, given by their kernel matrix."""
 
 from typing import Any, Literal, Self
 
@@ -15,8 +15,14 @@ from orderparam.networks.fully_connected import fully_connected
 
 
 class ScaleFreeData(System):
-    """M examples by the matrix of their kernel, and their targets y. P = n_train of them are
-    learned by kernel regression.
+    """A pool of M examples, given by their kernel matrix, and their targets.
+
+    P = `n_train` examples of the pool are learned by kernel regression with `ridge` added to the
+    diagonal of their kernel matrix.
+
+    Raises:
+        ValueError: for a matrix that is no kernel, targets that do not fit it, and `n_train` that
+            leaves no example of the pool for testing.
     """
 
     gram: Float[Array, "pool pool"] = parameter("kernel matrix K of the pool")
@@ -45,10 +51,12 @@ class ScaleFreeData(System):
         kernel: Literal["linear", "erf", "relu"] = "relu",
         **fields: Any,
     ) -> Self:
-        """A random part of a data set, or of a file that `orderparam.data.load` reads: each column
-        less its mean, every row of length sqrt(d). task: as `orderparam.data.apply_task` has it.
-        kernel: x.x'/d, or that of one infinitely wide hidden layer with weights of variance one and
-        no biases."""
+        """Random part of a data set, or of a file that `orderparam.data.load` reads, as a pool.
+
+        Each column is centred and every row scaled to the length sqrt(d). `task`: see
+        `orderparam.data.apply_task`. `kernel`: "linear" is x.x'/d; "relu" and "erf" are the kernels
+        of one hidden layer of infinite width with weights of variance one and no biases.
+        """
         chosen, _ = apply_task(load(data), task)
         few, targets = apply_task(subsample(chosen, min(pool, chosen.examples)), task)
         inputs = jnp.asarray(normalise(centre(few)).inputs)
@@ -62,7 +70,7 @@ class ScaleFreeData(System):
 
     @property
     def spectrum(self) -> Spectrum:
-        """Eigenvalues of K/M and the target's power on each, in increasing order, the pool standing
+        """Eigenvalues of K/M in increasing order, and the target's power on each; the pool stands
         for the population.
         """
         size = len(self.gram)

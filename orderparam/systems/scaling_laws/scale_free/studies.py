@@ -1,5 +1,5 @@
-"""The named figure of scale-free data: spectra and targets of real images, and the exponents of
-their learning curves.
+"""Study of scale-free data: spectra and targets of real images, and exponents of learning
+curves.
 """
 
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ _MARKS = {"full spectrum": "+", "real data": "o", "Gaussian clone": "s"}
 
 
 def draw_exponents(axes: Any, comparison: Comparison) -> None:
-    """One row for each data set: the exponent that the power laws predict, and those of the three
-    learning curves.
+    """Draw one row for each data set: the exponent that the power laws predict, and those of the
+    three learning curves.
     """
     rows: list[str] = []
     for fit in comparison.theories(part="spectrum").values():
@@ -64,7 +64,10 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "scale-free-data",
-    title="Spectra and targets of real images as power laws, and the exponents of learning that they predict",
+    title=(
+        "Spectra and targets of real images as power laws, and the learning exponents that they "
+        "predict"
+    ),
     source="Bahri et al. 2024 (arXiv:2102.06701); Spigler, Geiger, Wyart 2020; Caponnetto, De Vito 2007",
     panels=[
         Panel("rank", "population_eigenvalue", by="data", where={"part": "spectrum"}, log="xy"),
@@ -72,16 +75,20 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
         Panel("n_train", "test_error", by="data", where={"part": "error"}, log="xy"),
         Freehand(draw_exponents),
     ],
-    caption=r"""
-        {pool} pictures, even against odd classes, kernel of a wide {kernel} layer. Eigenvalues are corrected for the size of the
-        pool. Exponents: filled, from the power laws of spectrum and target; cross, curve of the full spectrum; circle, measured;
-        square, Gaussian data with the same spectrum and target; 95 % intervals.
-    """,
+    caption=(
+        "{pool} images, even against odd classes, kernel of one wide {kernel} layer. Eigenvalues "
+        "are corrected for the size of the pool. Exponents with 95 % intervals: filled, from the "
+        "power laws of spectrum and target; cross, curve of the full spectrum; circle, measured; "
+        "square, Gaussian data with the same spectrum and target."
+    ),
     observables=("test_error", "population_error"),
     seconds=(60, 900),
     full={"pool": 4000, "sizes": (20, 40, 80, 160, 320, 640), "seeds": 16},
     columns=2,
-    explained="Real pictures are not Gaussian: what the spectrum says of them holds to some percent, of their clones exactly.",
+    explained=(
+        "Real images are not Gaussian: predictions from their spectrum hold to some percent, and "
+        "for Gaussian clones exactly."
+    ),
 )
 def scale_free_data(
     data: tuple[str, ...] = ("digits", "mnist", "cifar10"),

@@ -1,5 +1,5 @@
-"""Exponents of a pool's spectrum and target, the learning exponent that follows, and the learning
-curve of the full spectrum.
+"""Exponents of a pool's spectrum and target, the learning exponent that follows from them, and the
+learning curve of the full spectrum.
 """
 
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 #     r = [(I/n) sin(c t)/sin t]^a,    sample eigenvalue r sin(t/a)/sin(c t),
 #     its rank k/n = 1 - [t - (a - 1) sin t sin(t/a)/sin(c t)]/pi.
 #
-# Their ratio to k^-a depends on k/n alone: it is near one up to k ~ n/5, and where it goes from
-# there is known (derived for this package). Eigenvalues are divided by it before any exponent is
-# fitted. Errors come from half-samples of the examples, because neighbouring eigenvalues are not
-# independent, and residuals of a fit through them tell nothing.
+# Their ratio to k^-a depends on k/n alone and is near one up to k ~ n/5 (derived here). Eigenvalues
+# are divided by it before any exponent is fitted. Errors come from half-samples of the examples:
+# neighbouring eigenvalues are not independent, so that residuals of a fit tell nothing of its
+# error.
 #
 # A target of power j^(-1 - b) on the population's modes has, on those of the sample, the power
 #
@@ -42,20 +42,19 @@ from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 
 Spectral = Float[np.ndarray, "mode"]
 
-# of t, dense towards pi, where k is small
+# values of t, dense towards pi, where k is small
 _CURVE = np.pi - np.geomspace(np.pi * (1 - 1e-9), 1e-9, 2000)
-_PER_OCTAVE = 6  # ranks that a fit uses
-_OCTAVES = 1.0  # half a running window, for local slopes
-_SHORTEST = 2.0  # octaves of a power law's window
-_EXPONENTS = 1 + np.geomspace(0.05, 7, 40)  # between which the ratio is used
+_PER_OCTAVE = 6  # number of ranks that a fit uses
+_OCTAVES = 1.0  # half width of the running window for local slopes
+_SHORTEST = 2.0  # shortest window of a power law, in octaves
+_EXPONENTS = 1 + np.geomspace(0.05, 7, 40)  # range of exponents for which the ratio is tabulated
 _ROUNDS = 12
-# between which exponents of a target's tail are looked for, and how close to twice that of the
-# spectrum
+# range of exponents of a target's tail: smallest, largest, and largest in units of the spectrum's
 _FLATTEST, _STEEPEST, _BELOW_TWICE = 0.01, 20.0, 1.999
 
 
 def _sample_curve(exponent: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """k/n, log of r and log of the sample eigenvalue along t, in units of n^-exponent."""
+    """k/n, log of r, and log of the sample eigenvalue along t, in units of n^-exponent."""
     a, t = exponent, _CURVE
     inner = np.sin((1 - 1 / a) * t)
     rank = np.maximum(1 - (t - (a - 1) * np.sin(t) * np.sin(t / a) / inner) / np.pi, 1e-12)
@@ -65,8 +64,8 @@ def _sample_curve(exponent: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def sample_ratio(share: Float[np.ndarray, "mode"], exponent: float) -> Float[np.ndarray, "mode"]:
-    """Sample over population eigenvalue at rank k = share n, 0 < share <= 1, of a spectrum
-    k^-exponent, exponent > 1.
+    """Ratio of sample to population eigenvalue at rank k = share n, 0 < share <= 1, for a spectrum
+    k^-exponent with exponent > 1.
     """
     rank, _, log_value = _sample_curve(exponent)
     order = np.argsort(rank)
@@ -77,8 +76,8 @@ def sample_ratio(share: Float[np.ndarray, "mode"], exponent: float) -> Float[np.
 def tail_ratio(
     share: Float[np.ndarray, "mode"], exponent: float, target: float
 ) -> Float[np.ndarray, "mode"]:
-    """The power of a target beyond rank k = share n of the sample, over that beyond rank k of the
-    population, where the power of mode j is j^(-1 - target), 0 < target < 2 exponent.
+    """Ratio of the target's power beyond rank k = share n of the sample to that beyond rank k of
+    the population, where the power of mode j is j^(-1 - target), 0 < target < 2 exponent.
     """
     rank, log_radius, log_value = _sample_curve(exponent)
     shift, values = 1 - target / exponent, np.exp(log_value)
@@ -91,13 +90,15 @@ def tail_ratio(
 
 
 def ranks(first: float, last: float) -> np.ndarray:
-    """Whole numbers from first to last, evenly spaced in their logarithm as far as they can be."""
+    """Whole numbers from first to last, as evenly spaced in their logarithm as they can be."""
     count = max(2, round(_PER_OCTAVE * np.log2(last / first)) + 1)
     return np.unique(np.round(np.geomspace(first, last, count)).astype(int))
 
 
 def local_exponents(log_rank: np.ndarray, log_value: np.ndarray) -> np.ndarray:
-    """-d log value / d log rank, of a straight line through all points at most one octave away."""
+    """-d log value / d log rank at every rank, from a straight line through all points at most one
+    octave away.
+    """
     slopes = np.empty(len(log_rank))
     for i, centre in enumerate(log_rank):
         near = np.abs(log_rank - centre) <= _OCTAVES * np.log(2)
@@ -106,11 +107,11 @@ def local_exponents(log_rank: np.ndarray, log_value: np.ndarray) -> np.ndarray:
 
 
 def corrected(rank: np.ndarray, values: np.ndarray, examples: int | None) -> np.ndarray:
-    """Population eigenvalues at these ranks, from those of the sample: divided by `sample_ratio` at
-    the local exponent, which is that of a parabola through the logarithms of the result (slopes
-    between neighbours would feed back on themselves).
+    """Population eigenvalues at given ranks, from the eigenvalues of a sample.
 
-    examples: n, or None where the features are fewer than the examples, and nothing is corrected.
+    The values are divided by `sample_ratio` at the local exponent, that of a parabola through the
+    logarithms of the result (slopes between neighbours would be unstable). `examples`: n, or None
+    where there are fewer features than examples, so that nothing is to be corrected.
     """
     if examples is None:
         return values
@@ -126,8 +127,13 @@ def corrected(rank: np.ndarray, values: np.ndarray, examples: int | None) -> np.
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """value = amplitude rank^-exponent from rank window[0] to window[1]; deviation: root mean
-    square of ln value from it.
+    """A power law value = amplitude rank^-exponent inside a window of ranks.
+
+    Fields:
+        exponent: the exponent.
+        amplitude: the amplitude.
+        window: first and last rank.
+        deviation: root mean square of ln value minus the law, inside the window.
     """
 
     exponent: float
@@ -137,7 +143,7 @@ class PowerLaw:
 
 
 def fitted(rank: np.ndarray, values: np.ndarray, window: tuple[int, int]) -> PowerLaw:
-    """Least squares in the logarithms, inside the window."""
+    """Power law by least squares in the logarithms, inside the window."""
     inside = (rank >= window[0]) & (rank <= window[1])
     x, y = np.log(rank[inside]), np.log(values[inside])
     line = straight_line(x, y)
@@ -147,8 +153,11 @@ def fitted(rank: np.ndarray, values: np.ndarray, window: tuple[int, int]) -> Pow
 
 
 def widest(rank: np.ndarray, values: np.ndarray, tolerance: float) -> PowerLaw:
-    """In the widest window, of two octaves at least, in which the deviation is below `tolerance`;
-    that with the smallest deviation of two octaves where there is none."""
+    """Power law in the widest window in which its deviation is below `tolerance`.
+
+    A window spans at least two octaves. Where none is good enough, the law with the smallest
+    deviation is returned.
+    """
     pairs = [(int(a), int(b)) for a in rank for b in rank if b >= a * 2**_SHORTEST]
     laws = [fitted(rank, values, pair) for pair in pairs]
     good = [law for law in laws if law.deviation < tolerance]
@@ -159,11 +168,12 @@ def widest(rank: np.ndarray, values: np.ndarray, tolerance: float) -> PowerLaw:
 
 @dataclass(frozen=True)
 class Shapes:
-    """Root mean square deviations of ln value, over all ranks, of three shapes with their best
-    numbers.
+    """Root mean square deviations of ln value, over all ranks, from three fitted shapes.
 
-    power: A k^-a. cutoff: A k^-a e^(-k/c). lognormal: the values are quantiles of a log-normal law
-    of `modes` members.
+    Fields:
+        power: A k^-a.
+        cutoff: A k^-a e^(-k/c).
+        lognormal: quantiles of a log-normal law of `modes` members.
     """
 
     power: float
@@ -172,7 +182,7 @@ class Shapes:
 
 
 def shapes(rank: np.ndarray, values: np.ndarray, modes: int) -> Shapes:
-    """Two, three and two numbers are fitted to ln value."""
+    """Deviations from the three shapes, of two, three and two fitted numbers."""
     y, one, log_rank = np.log(values), np.ones(len(rank)), np.log(rank)
 
     def deviation(columns: list[np.ndarray], bounds: tuple[list[float], list[float]]) -> float:
@@ -190,23 +200,39 @@ def shapes(rank: np.ndarray, values: np.ndarray, modes: int) -> Shapes:
 
 _FIRST = 2  # rank from which on laws are fitted
 _SHARE = 4  # the last rank is M / 4, so that it is below half of a half-sample
-# of target powers M / 10: what small modes of a pool carry is not what those of the population do
+# The last rank of target powers is M / 10: the small modes of a pool carry another share of the
+# target than those of the population.
 _TARGET_SHARE = 10
 _RESOLVED = 1e-12  # of the largest eigenvalue
 
 
 class ScaleFreeFit(Result):
-    """Eigenvalues at some ranks, those of the population that they tell of, and the target's power
-    from each rank on.
+    """Eigenvalues and target tails of a pool at some ranks, and the exponents fitted to them.
 
-    spectral_exponent: a of k^-a in the widest window, from rank `first` to `last`, in which ln
-    lambda deviates by less than the tolerance (`power_law`: there is one). target_exponent: b of
-    target powers k^(-1 - b), from their sums beyond each rank up to M/10 (`tail_exponent`), at most
-    2a. learning_exponent: min(b, 2a), that of the test error without a ridge and without noise.
-    X_error: root mean square difference from half-samples of the pool, which differ by chance and
-    where the correction for its size is not the right one. power_deviation, cutoff_deviation,
-    lognormal_deviation: root mean square deviation of ln lambda over all ranks from A k^-a, from A
-    k^-a e^(-k/c), and from the quantiles of a log-normal law.
+    An error is the root mean square difference of an exponent from its values on half-samples of
+    the pool. Half-samples differ by chance, and also where the correction for the size is not
+    right.
+
+    Fields:
+        rank: ranks at which laws are fitted.
+        eigenvalue: eigenvalues of K/M.
+        population_eigenvalue: eigenvalues corrected for the size of the pool.
+        local_exponent: local exponent of the corrected eigenvalues.
+        target_tail: power of the target on all modes from each rank on.
+        spectral_exponent: a of k^-a, in the widest window where ln lambda deviates by less than the
+            tolerance.
+        spectral_exponent_error: its error.
+        target_exponent: b of target powers k^(-1 - b), from their sums beyond each rank up to M/10;
+            at most 2a.
+        target_exponent_error: its error.
+        learning_exponent: min(b, 2a), exponent of the test error without ridge and noise.
+        learning_exponent_error: its error.
+        first: first rank of the window of spectral_exponent.
+        last: last rank of that window.
+        power_law: whether there is such a window; otherwise the best one of two octaves was taken.
+        power_deviation: root mean square deviation of ln lambda over all ranks from A k^-a.
+        cutoff_deviation: the same from A k^-a e^(-k/c).
+        lognormal_deviation: the same from the quantiles of a log-normal law.
     """
 
     rank: Float[Array, "rank"]
@@ -239,8 +265,38 @@ def _large_enough(system: ScaleFreeData, **_: object) -> None:
 def scale_free_fit(
     system: ScaleFreeData, *, tolerance: float = 0.05, half_samples: int = 16
 ) -> ScaleFreeFit:
-    """Eigenvalues are corrected for the size of the pool, where the kernel has more modes than the
-    pool has examples, before anything is fitted. The same half-samples for the same pool."""
+    r"""Exponents of a pool's spectrum and target, and the learning exponent min(b, 2a).
+
+    Where the kernel has more modes than the pool has examples, eigenvalues are first corrected for
+    the size $n$ of the pool. For population eigenvalues $k^{-a}$ and Gaussian features the sample
+    eigenvalue of rank $k$ is, with $c = 1 - 1/a$, $I = (\pi/a) / \sin(\pi/a)$ and $0 < t < \pi$,
+
+    $$ \frac{\sin(t/a)}{\sin ct} \Big[ \frac In \frac{\sin ct}{\sin t} \Big]^a , \qquad
+       \frac kn = 1 - \frac1\pi \Big[ t - (a - 1) \frac{\sin t\, \sin(t/a)}{\sin ct} \Big] . $$
+
+    The power of the target beyond each rank, for target powers $k^{-1-b}$, has a factor that follows
+    from the same resolvent (`tail_ratio`) and is part of the fit of b.
+
+    Args:
+        tolerance: largest root mean square deviation of ln lambda from a power law inside its
+            window; 0.05 by default.
+        half_samples: number of half-samples of the pool from which errors come; 16 by default. The
+            same pool always gets the same half-samples.
+
+    Raises:
+        ValueError: for a pool of fewer than 100 examples.
+
+    Cost: `half_samples` + 1 eigendecompositions, O(M^3) each.
+
+    Source: the corrections are derived here, from the equation of Silverstein, Bai (1995); exponents
+    as in Bahri, Dyer, Kaplan, Lee, Sharma (2024) and Spigler, Geiger, Wyart (2020).
+
+    >>> gram = jnp.diag(200 * jnp.arange(1.0, 201.0) ** -1.5)
+    >>> targets = jnp.sqrt(200 * jnp.arange(1.0, 201.0) ** -2.0)
+    >>> found = scale_free_fit(ScaleFreeData(gram, targets), half_samples=2)
+    >>> found.rank.shape, bool(found.power_law)
+    ((23,), True)
+    """
     gram, targets = np.asarray(system.gram), np.asarray(system.targets)
     pool = len(gram)
     values = _modes(gram, targets)[0]
@@ -301,13 +357,13 @@ def scale_free_fit(
 def tail_exponent(
     rank: np.ndarray, sums: np.ndarray, exponent: float, examples: int | None
 ) -> float:
-    """b of sums beyond each rank, where the power of mode j is A j^(-1-b): least squares of the
-    logarithms, the sum over the modes in its closed form (Hurwitz's zeta function), times
-    `tail_ratio`.
+    """Exponent b of the sums beyond each rank, where the power of mode j is A j^(-1-b).
 
-    examples: n, or None where the features are fewer than the examples, and nothing is corrected.
-    A tail that falls faster than the ratio is known for ends at the end of that range, 2 exponent,
-    where the learning exponent no longer depends on it.
+    The logarithms are fitted by least squares. The sum over the modes is in closed form (Hurwitz's
+    zeta function) and is multiplied by `tail_ratio`. `examples`: n, or None where there are fewer
+    features than examples, so that nothing is to be corrected. A tail that falls faster than 2
+    `exponent`, where the ratio is no longer known, gets that exponent: the learning exponent does
+    not depend on it from there on.
     """
 
     exponent = float(np.clip(exponent, _EXPONENTS[0], _EXPONENTS[-1]))
@@ -331,10 +387,14 @@ def _modes(gram: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 class SpectralLearningCurve(Result):
-    """Mean square errors without 1/2: population_error over the whole pool, test_error over what
-    was not learned.
+    """Errors of kernel regression on a pool, from its full spectrum (mean squares, no factor 1/2).
 
-    effective_dimension: sum lambda/(lambda + kappa).
+    Fields:
+        test_error: error over the examples of the pool that are not learned.
+        population_error: error over the whole pool.
+        effective_dimension: sum lambda/(lambda + kappa).
+        residual: residual of the equation for kappa.
+        converged: whether it was solved.
     """
 
     test_error: Float[Array, ""]
@@ -346,9 +406,27 @@ class SpectralLearningCurve(Result):
 
 @theory
 def spectral_curve(system: ScaleFreeData) -> SpectralLearningCurve:
-    """The error of kernel regression from all eigenvalues and target powers of the pool, no law
-    fitted to them: it bends where they do (`orderparam.kernels.effective_ridge`). test_error is
-    population_error/(1 - P/M): what is learned has no error, exactly so without a ridge."""
+    r"""Learning curve of kernel regression from all eigenvalues and target powers of the pool.
+
+    No law is fitted to the spectrum. With the threshold $\kappa$ of $P = \text{ridge}/\kappa +
+    \sum_k L_k$ and $L_k = \lambda_k / (\lambda_k + \kappa)$,
+
+    $$ \text{population\_error} = \frac{\sum_k y_k^2 (1 - L_k)^2}{1 - \sum_k L_k^2 / P} , \qquad
+       \text{test\_error} = \frac{\text{population\_error}}{1 - P/M} , $$
+
+    because the $P$ of $M$ examples that are learned have no error (exactly so without a ridge).
+
+    Accuracy: takes the modes of the pool for Gaussian features; on real images it holds to some
+    percent.
+
+    Source: Bordelon, Canatar, Pehlevan (2020); Canatar, Bordelon, Pehlevan (2021).
+
+    >>> gram = jnp.diag(200 * jnp.arange(1.0, 201.0) ** -1.5)
+    >>> targets = jnp.sqrt(200 * jnp.arange(1.0, 201.0) ** -2.0)
+    >>> curve = spectral_curve(ScaleFreeData(gram, targets, n_train=50))
+    >>> round(float(curve.population_error), 5)
+    0.04122
+    """
     spectrum = system.spectrum
     solved = effective_ridge(spectrum, system.n_train, system.ridge)
     error = spectrum.target_power @ (1 - solved.learnability) ** 2 / solved.complement

@@ -3,7 +3,8 @@
 The hash covers definitions (functions, classes, constants), not files: starting from one
 definition, every name that its code uses is followed through imports to the definition it stands
 for, and so on. It therefore does not change when code moves from one file to another, when
-comments, docstrings or the words of `@study` change, or when other parts of a file change.
+comments, docstrings or the words of `@study` change, when a function is registered by `@tool`, or
+when other parts of a file change.
 
 Four folders of the package are left out, `core`, `running`, `comparison` and `plotting`: they carry
 and draw numbers, and have tests of their own.
@@ -241,8 +242,10 @@ def _names(statement: ast.stmt) -> tuple[tuple[str, ...], ...]:
     return tuple(used)
 
 
-def _is_study(decorator: ast.expr) -> bool:
-    """Whether a decorator is `@study(...)`, which tells a study its words."""
+def _only_registers(decorator: ast.expr) -> bool:
+    """Whether a decorator is `@study(...)`, which tells a study its words, or `@tool`."""
+    if isinstance(decorator, ast.Name):
+        return decorator.id == "tool"
     return (
         isinstance(decorator, ast.Call)
         and isinstance(decorator.func, ast.Name)
@@ -258,5 +261,5 @@ def _without_words(statement: ast.stmt) -> ast.stmt:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             if ast.get_docstring(node, clean=False) is not None:
                 node.body = node.body[1:] or [ast.Pass()]
-            node.decorator_list = [one for one in node.decorator_list if not _is_study(one)]
+            node.decorator_list = [one for one in node.decorator_list if not _only_registers(one)]
     return statement

@@ -4,7 +4,6 @@ it is one at all.
 
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import scipy.special
@@ -12,6 +11,7 @@ import xarray as xr
 
 from orderparam.analysis.collapse import ACCEPTED
 from orderparam.analysis.measured import columns
+from orderparam.solve.straight_line import straight_line
 
 
 @dataclass(frozen=True)
@@ -128,30 +128,4 @@ def exponent(
         np.sqrt(place[1:] * place[:-1]),
         np.diff(logs[1]) / rise,
         np.hypot(logs[2][1:], logs[2][:-1]) / rise,
-    )
-
-
-class Line(NamedTuple):
-    """slope x + constant; error: standard error of the slope. freedom: points less two."""
-
-    slope: float
-    error: float
-    constant: float
-    chi_squared: float
-    freedom: int
-
-
-def straight_line(x: np.ndarray, y: np.ndarray, error: np.ndarray | None = None) -> Line:
-    """The straight line through points, weighted by their errors (None: all 1)."""
-    weight = np.ones(len(x)) if error is None else error**-2.0
-    centre, height = (float(np.sum(weight * column) / np.sum(weight)) for column in (x, y))
-    spread = float(np.sum(weight * (x - centre) ** 2))
-    slope = float(np.sum(weight * (x - centre) * y)) / spread
-    residuals = y - height - slope * (x - centre)
-    return Line(
-        slope,
-        spread**-0.5,
-        height - slope * centre,
-        float(np.sum(weight * residuals**2)),
-        len(x) - 2,
     )

@@ -42,10 +42,11 @@ def design(
     """
     with clear_errors(), warnings_in_one_line(), within_memory():
         check_file(file)
+        from orderparam.core.registry import find_tool
         from orderparam.data import load_file
         from orderparam.data.files import load_design
-        from orderparam.systems.generalised_linear import assess_design
 
+        assess_design = find_tool("generalised_linear.assess_design")
         if no_labels:
             if target is not None:
                 raise ValueError(

@@ -16,6 +16,6 @@ def exponents(
     sizes that follow.
     """
     with clear_errors(), warnings_in_one_line():
-        from orderparam.systems.multi_index import exponents as exponents_of
+        from orderparam.core.registry import find_tool
 
-        print(exponents_of(target))
+        print(find_tool("multi_index.exponents")(target))

@@ -1,7 +1,7 @@
 """`orderparam features`: the learning curve of a linear model on a person's own features."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,9 +10,6 @@ from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
 from orderparam.cli.predict import print_columns, words_for_gaps
 from orderparam.cli.terminal import console, new_table, plain
-
-if TYPE_CHECKING:
-    from orderparam.systems.random_features.forecast import FeatureForecast
 
 
 def features(
@@ -66,12 +63,12 @@ def features(
     with clear_errors(), warnings_in_one_line(), within_memory():
         check_finite("--ridge", ridge)
         check_file(file)
-        from orderparam.systems.random_features.forecast import (
-            forecast_features,
-            save_features,
-            user_features,
-        )
+        from orderparam.core.registry import find_tool
 
+        user_features, forecast_features, save_features = (
+            find_tool(f"random_features.{name}")
+            for name in ("user_features", "forecast_features", "save_features")
+        )
         problem = user_features(file, targets, task, words_for_gaps(missing))
         with free_folder(out, f"features-{Path(problem.name.split('/')[0]).stem}") as folder:
             result = forecast_features(problem.inputs, problem.values[:, 0], loss, ridge, seeds)
@@ -81,9 +78,9 @@ def features(
             save_features(result, folder, title, {"data": problem.name, "task": problem.task})
 
 
-def print_features(result: "FeatureForecast", title: str, folder: Path) -> None:
+def print_features(result: Any, title: str, folder: Path) -> None:
     """The learning curve of a linear model in given features, predicted and measured, and the
-    penalty.
+    penalty; result: what `forecast_features` returned.
     """
     from orderparam.core.text import with_error
     from orderparam.running.estimate import estimate

@@ -361,14 +361,14 @@ def print_answers(result: "Forecast") -> None:
 def _widths(result: "Forecast", widths: list[float]) -> None:
     import numpy as np
 
+    from orderparam.core.registry import find_tool
     from orderparam.data import Dataset, Targets
-    from orderparam.systems.proportional.predict import predict_width
 
     problem, (_, size, activation) = result.problem, result.arch.split(":")
     shuffled = np.random.default_rng(0).permutation(len(problem.inputs))
     data = problem.dataset or Dataset(problem.inputs, np.zeros(len(shuffled)), problem.name)
     targets = Targets(problem.task, shuffled, problem.targets[shuffled])
-    report = predict_width(
+    report = find_tool("proportional.predict_width")(
         data.take(shuffled),
         targets,
         widths,

@@ -1,5 +1,5 @@
-"""Everything that can be named: the theories, experiments, systems and studies of the package and
-of whoever adds to it.
+"""Everything that can be named: the theories, experiments, systems, studies and tools of the package
+and of whoever adds to it.
 
 Three places are looked in:
 
@@ -20,7 +20,7 @@ import inspect
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS = "orderparam.rooms"
 _SYSTEMS = Path(__file__).parents[1] / "systems"
-_DECORATORS = ("theory", "experiment", "study")
+_DECORATORS = ("theory", "experiment", "study", "tool")
 _DECORATED = re.compile(rf"^@(\w+\.)*({'|'.join(_DECORATORS)})\b", re.MULTILINE)
 _DOCSTRING = re.compile(r'\A\s*[rR]?"""[^"]*(?:"{1,2}[^"]+)*"""')  # of the file
 _STATEMENT = re.compile(r"^(?=[A-Za-z_@])", re.MULTILINE)
@@ -50,7 +50,7 @@ _SIGNATURE = re.compile(r'def .*?:\n    [rR]?"""[^"]*(?:"{1,2}[^"]+)*"""', re.DO
 class Entry:
     """What a decorator says of the function below it, read from the source.
 
-    kind: theory, experiment or study. name: `room.function`, or the study's own. module: import it
+    kind: theory, experiment, study or tool. name: `room.function`, or the study's own. module: import it
     and the thing is registered. details: the decorator's literal keyword arguments; summary: the
     first sentence of the docstring. call, function, constants: the source itself, for the outline
     of a study.
@@ -322,7 +322,11 @@ def load_entry(kind: str, name: str) -> None:
     _import(_entry(kind, name).module)
 
 
-studies_made: dict[str, Any] = {}  # by name, those whose module is imported
+# by name, those whose module is imported
+theories_made: dict[str, "Theory"] = {}
+experiments_made: dict[str, "Experiment"] = {}
+studies_made: dict[str, Any] = {}
+tools_made: dict[str, Callable[..., Any]] = {}
 loaded_files: list[Path] = []  # those of `load_file`, which workers on other machines are sent
 
 
@@ -359,20 +363,29 @@ def load_file(path: str | Path) -> ModuleType:
     return module
 
 
+def tool(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Registers a function of a topic that works on a person's own data or formula, so that a
+    command finds it by name without importing the topic: see `find_tool`."""
+    tools_made[f"{room_of(function.__module__)}.{function.__name__}"] = function
+    return function
+
+
+def find_tool(name: str) -> Callable[..., Any]:
+    """The function `room.function` under `@tool`. Raises `ValueError` with the nearest name."""
+    load_entry("tool", name)
+    return tools_made[name]
+
+
 def theories() -> dict[str, "Theory"]:
     """All theories by name, `room.function`."""
-    from orderparam.core import verb
-
     load_all()
-    return dict(sorted(verb._theories.items()))
+    return dict(sorted(theories_made.items()))
 
 
 def experiments() -> dict[str, "Experiment"]:
     """All experiments by name, `room.function`."""
-    from orderparam.core import verb
-
     load_all()
-    return dict(sorted(verb._experiments.items()))
+    return dict(sorted(experiments_made.items()))
 
 
 def systems() -> dict[str, type["System"]]:
@@ -407,23 +420,17 @@ def find(name: str) -> Any:
     """
     full, module = _module_of(name)
     _import(module)
-    from orderparam.core import verb
-
-    return {**verb._theories, **verb._experiments}[full]
+    return {**theories_made, **experiments_made}[full]
 
 
 def _module_of(name: str) -> tuple[str, str]:
     modules = {
         entry.name: entry.module for entry in index() if entry.kind in ("theory", "experiment")
     }
-    # where it is not imported, no file has added to it
-    verb = sys.modules.get("orderparam.core.verb")
-    if verb is not None:
-        modules |= {
-            known.name: known.__module__
-            for known in (*verb._theories.values(), *verb._experiments.values())
-        }
-    fitting = [known for known in modules if name in (known, known.rpartition(".")[2])]
+    modules |= {
+        verb.name: verb.__module__ for verb in (*theories_made.values(), *experiments_made.values())
+    }
+    fitting = [full for full in modules if name in (full, full.rpartition(".")[2])]
     if not fitting:
         raise ValueError(f"there is no theory or experiment {name!r}{nearest(name, list(modules))}")
     if len(fitting) > 1:

@@ -25,7 +25,7 @@ import numpy as np
 
 from orderparam.core.fields import alternatives, is_number, short, words_of
 from orderparam.core.names import nearest
-from orderparam.core.registry import room_of
+from orderparam.core.registry import experiments_made, room_of, theories_made
 from orderparam.core.result import Result
 from orderparam.core.system import System, as_arrays, replace
 
@@ -236,10 +236,6 @@ class Experiment(Verb):
         return self.fn(as_arrays(system), key, **self._read(system, arguments, options))
 
 
-_theories: dict[str, Theory] = {}
-_experiments: dict[str, Experiment] = {}
-
-
 @overload
 def theory(fn: Callable[..., Any]) -> Theory: ...
 @overload
@@ -271,7 +267,7 @@ def theory(
 
     def register(fn: Callable[..., Any]) -> Theory:
         made = Theory(fn, check, traced, differentiable)
-        return _enter(_theories, made)
+        return _enter(theories_made, made)
 
     return register if fn is None else register(fn)
 
@@ -290,13 +286,13 @@ def experiment(
     """
 
     def register(fn: Callable[..., Any]) -> Experiment:
-        return _enter(_experiments, Experiment(fn, check))
+        return _enter(experiments_made, Experiment(fn, check))
 
     return register if fn is None else register(fn)
 
 
 def _enter(registry: dict[str, Any], verb: Any) -> Any:
-    known = _theories.get(verb.name) or _experiments.get(verb.name)
+    known: Verb | None = theories_made.get(verb.name) or experiments_made.get(verb.name)
     if known is not None and (known.__module__ != verb.__module__ or type(known) is not type(verb)):
         raise ValueError(
             f"two are called {verb.name!r}: in {known.__module__} and in {verb.__module__}"
@@ -309,8 +305,8 @@ def forget_programs() -> None:
     """Drops the compiled programs of all sweeps, which are otherwise kept as long as the process
     lives.
     """
-    for known in _theories.values():
-        known._batched.clear()
+    for made in theories_made.values():
+        made._batched.clear()
 
 
 def unwrap(fn: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:

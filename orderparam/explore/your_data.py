@@ -57,15 +57,15 @@ def forecast_of(asked: Asked) -> Forecast:
 
 def gain_of_width(asked: Asked, forecast: Forecast) -> str:
     """What a Bayesian network of this width would gain over its infinite limit, in a sentence."""
+    from orderparam.core.registry import find_tool
     from orderparam.data import Dataset, Targets
-    from orderparam.systems.proportional.predict import predict_width
 
     problem = asked.problem
     rows = np.random.default_rng(0).permutation(len(problem.inputs))[:600]
     data = Dataset(problem.inputs[rows], np.zeros(len(rows)), problem.name)
     targets = Targets(problem.task, np.arange(len(rows)), problem.targets[rows])
     assert asked.width is not None
-    report = predict_width(
+    report = find_tool("proportional.predict_width")(
         data,
         targets,
         [asked.width],

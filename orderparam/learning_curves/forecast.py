@@ -13,7 +13,6 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from orderparam.analysis.exponent import straight_line
 from orderparam.kernels.extrapolation import Extrapolated, extrapolate, extrapolate_other
 from orderparam.learning_curves.choice import TRIED, Candidate, best_ridge
 from orderparam.learning_curves.choice import compare as compare_kernels
@@ -22,7 +21,9 @@ from orderparam.learning_curves.estimators import checked, named
 from orderparam.learning_curves.learners import LARGEST, MOST_ROWS, Exact, Learner, learner
 from orderparam.learning_curves.measured import LONGEST, Measured, measure, measure_estimator
 from orderparam.learning_curves.problem import FEWEST, Problem, from_arrays
+from orderparam.learning_curves.report import draw_forecast, in_a_sentence
 from orderparam.running.threads import one_blas_thread
+from orderparam.solve.straight_line import straight_line
 
 ORDERS = 16  # random orders of the examples
 NORMAL = 1.96
@@ -158,8 +159,6 @@ class Forecast:
         """The answer in words: the error now, with twice the rows, and the rows that an error
         needs. reach, name: that error, a measure of `curve` (default: error_rate for classes,
         test_error for numbers)."""
-        from orderparam.learning_curves.report import in_a_sentence
-
         return in_a_sentence(self, reach, name)
 
     def gain_of_doubling(self) -> tuple[float, float, float]:
@@ -179,8 +178,6 @@ class Forecast:
 
     def figure(self) -> Any:
         """The predicted curve with its interval and the measured points, in the house style."""
-        from orderparam.learning_curves.report import draw_forecast
-
         return draw_forecast(self)
 
     def summary(self) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from orderparam.learning_curves.forecast import Forecast
-from orderparam.plotting.folder import write_folder
+if TYPE_CHECKING:
+    from orderparam.learning_curves.forecast import Forecast
 
 
-def draw_forecast(result: Forecast) -> Any:
+def draw_forecast(result: "Forecast") -> Any:
     """Predicted error with its interval, and the measured points; for classes the share of wrong
     ones beside it.
     """
@@ -68,7 +68,7 @@ def draw_forecast(result: Forecast) -> Any:
         return figure
 
 
-def _last(result: Forecast) -> str:
+def _last(result: "Forecast") -> str:
     if result.problem.ordered:
         return "of later rows"
     return (
@@ -78,7 +78,7 @@ def _last(result: Forecast) -> str:
     )
 
 
-def in_a_sentence(result: Forecast, reach: float | None = None, name: str | None = None) -> str:
+def in_a_sentence(result: "Forecast", reach: float | None = None, name: str | None = None) -> str:
     """What `Forecast.sentence` returns."""
     n, classes = result.examples, bool(result.problem.classes)
     main = "error_rate" if classes else "rmse" if len(result.problem.names) == 1 else "test_error"
@@ -114,7 +114,7 @@ def in_a_sentence(result: Forecast, reach: float | None = None, name: str | None
     return " ".join(words)
 
 
-def _title(result: Forecast, name: str) -> str:
+def _title(result: "Forecast", name: str) -> str:
     return {
         "error_rate": "error rate",
         "rmse": f"root mean square error in {result.problem.names[0]}",
@@ -124,7 +124,7 @@ def _title(result: Forecast, name: str) -> str:
     }[name]
 
 
-def _told(result: Forecast, name: str, n: float) -> str:
+def _told(result: "Forecast", name: str, n: float) -> str:
     """A measure at a size with its interval."""
     ends = (
         result.in_units(n)
@@ -148,10 +148,12 @@ def _rows(count: float) -> str:
     return f"{float(f'{count:.2g}'):,.0f}"
 
 
-def save_forecast(result: Forecast, out: Path) -> None:
+def save_forecast(result: "Forecast", out: Path) -> None:
     """`figure.png`, `figure.pdf`, both curves as `forecast.zarr`, and all numbers as `summary.json`
     in a new folder.
     """
+    from orderparam.plotting.folder import write_folder
+
     data = {"predicted": result.predicted, "measured": result.measured}
     write_folder(
         out,

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from orderparam.analysis.exponent import straight_line
 from orderparam.plotting.style import COLOURS, MARKERS
 from orderparam.running.estimate import estimate
+from orderparam.solve.straight_line import straight_line
 
 
 def mean_and_error(values: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:

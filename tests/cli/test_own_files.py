@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 import orderparam as op
 from orderparam.cli.commands import app
 from orderparam.comparison import find
-from orderparam.comparison import registry as study_registry
-from orderparam.core import registry, verb
+from orderparam.core import registry
 
 
 def orderparam(*words):
@@ -30,7 +29,7 @@ def own(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     registries = [
         (known, dict(known))
-        for known in (verb._theories, verb._experiments, study_registry._registry)
+        for known in (registry.theories_made, registry.experiments_made, registry.studies_made)
     ]
     files = list(registry.loaded_files)
     assert orderparam("new-system", "own_magnet").exit_code == 0

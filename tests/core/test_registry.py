@@ -268,3 +268,11 @@ def test_a_file_that_cannot_be_loaded_is_named(tmp_path, name, text, message):
 def test_a_wrong_name_gets_the_nearest():
     with pytest.raises(ValueError, match="there is no theory or experiment 'adapted_wieghts'"):
         registry.find("adapted_wieghts")
+
+
+def test_a_tool_is_found_by_name_and_a_wrong_name_names_the_nearest():
+    found = registry.find_tool("multi_index.exponents")
+    assert found.__name__ == "exponents"
+    assert found.__module__ == "orderparam.systems.multi_index.exponents"
+    with pytest.raises(ValueError, match=r"no tool .*did you mean 'multi_index.exponents'"):
+        registry.find_tool("multi_index.exponent")

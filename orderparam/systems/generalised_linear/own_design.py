@@ -17,6 +17,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import chi2
 
 from orderparam.channels import Likelihood, ProbitLabels, RealLabels
+from orderparam.core.registry import tool
 from orderparam.core.system import nearest
 from orderparam.data.dataset import real_array
 from orderparam.priors import MixturePrior, Prior, prior
@@ -120,6 +121,7 @@ class DesignReport:
         return "\n".join(lines)
 
 
+@tool
 def assess_design(
     design: Float[ArrayLike, "row column"],
     labels: Float[ArrayLike, "row"] | None = None,

@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 from scipy.optimize import minimize
 
+from orderparam.core.registry import tool
 from orderparam.gaussian.formula import LARGEST_DIMENSION
 from orderparam.gaussian.target import Target, target
 from orderparam.systems.multi_index.label import LabelMoments, in_bins
@@ -497,6 +498,7 @@ def sgd_samples(leap: int | None, highest: int) -> str:
     return "d log d" if leap == 2 else _power(leap - 1)
 
 
+@tool
 def exponents(
     what: str | Callable[[Array], Array] | Target,
     dimension: int | None = None,

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
+from orderparam.core.registry import tool
 from orderparam.data import Dataset, Targets
 from orderparam.running.sweep import sweep
 from orderparam.systems.proportional.model import (
@@ -25,6 +26,7 @@ from orderparam.systems.proportional.theory import finite_width, infinite_width
 LOW_TEMPERATURE = 0.05
 
 
+@tool
 def predict_width(
     dataset: Dataset,
     targets: Targets,

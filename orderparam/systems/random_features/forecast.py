@@ -13,13 +13,13 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from orderparam.core.registry import tool
 from orderparam.data import apply_task, load_file
 from orderparam.data.frame import FRAMES
 from orderparam.kernels.extrapolation import extrapolate
 from orderparam.learning_curves.measured import scatter
 from orderparam.learning_curves.problem import Problem, from_dataset, from_file
 from orderparam.losses import loss as find_loss
-from orderparam.plotting.folder import write_folder
 from orderparam.running.estimate import estimate
 from orderparam.running.sweep import sweep
 from orderparam.systems.random_features.experiment import learn_pool
@@ -65,6 +65,7 @@ class FeatureForecast:
         return f"{name}C = 1/({p} x ridge), fit_intercept = False) on the centred features"
 
 
+@tool
 def user_features(
     features: str, targets: str | None, task: str | None, missing: Sequence[str] = ()
 ) -> Problem:
@@ -98,6 +99,7 @@ def user_features(
     return dataclasses.replace(problem, inputs=problem.inputs[order], values=y[order, None])
 
 
+@tool
 def forecast_features(
     features: Float[np.ndarray, "example feature"],
     targets: Float[np.ndarray, "example"],
@@ -247,10 +249,13 @@ def draw_features(result: FeatureForecast, title: str) -> Any:
         return figure
 
 
+@tool
 def save_features(result: FeatureForecast, out: Path, title: str, settings: dict[str, Any]) -> None:
     """Figure, predicted and measured curve, and summary in a new folder, see
     `orderparam.plotting.folder`.
     """
+    from orderparam.plotting.folder import write_folder
+
     names = ("loss", "examples", "feature_count", "error", "deviation", "other_penalty")
     summary = {**settings, **{name: getattr(result, name) for name in names}}
     data = {"predicted": result.predicted, "measured": result.measured, "ahead": result.ahead}

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from orderparam.analysis.exponent import straight_line
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel
 from orderparam.plotting.measured import power_law
 from orderparam.plotting.style import COLOURS
+from orderparam.solve.straight_line import straight_line
 from orderparam.systems.scaling_laws.scale_free.experiment import gaussian_clone, learned_pool
 from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 from orderparam.systems.scaling_laws.scale_free.theory import scale_free_fit, spectral_curve

@@ -10,10 +10,10 @@ import scipy.optimize
 import scipy.special
 from jaxtyping import Array, Bool, Float
 
-from orderparam.analysis.exponent import straight_line
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.kernels.effective_ridge import effective_ridge
+from orderparam.solve.straight_line import straight_line
 from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 
 # ------------------------------------------------------------------------------------------------

@@ -1,14 +1,14 @@
-"""Gaussian-process and kernel regression on random training sets: learning curves, measured and
-predicted.
+"""Gaussian-process and kernel regression on random training sets: predicted and measured learning
+curves.
 
 In the order of reading:
 
-    spectrum/         a kernel by its spectrum: the theories and their own assumption, Gaussian features
-    pool/             random subsets of a pool of real inputs, and finite networks that learn them
-    renormalization/  modes too small to be learned, integrated out of either
-    heteroscedastic/  ridge and label noise that depend on the input, as integrated modes leave them
-    sphere/           inputs on the sphere, degree by degree
-    training/         noisy training of a network on one training set
+    spectrum/           a kernel given by its spectrum: theories, and regression on Gaussian
+                        features; inputs on the sphere; a ridge that depends on the input
+    pool/               random subsets of a pool of real inputs, and finite networks that learn them
+    renormalization.py  modes too small to be learned, integrated out of either
+    training/           noisy training of a finite network on one training set
+    learning_curve.py   the results that all of these share
 """
 
 from orderparam.systems.kernel_regression.learning_curve import LearningCurve, MeasuredLearningCurve

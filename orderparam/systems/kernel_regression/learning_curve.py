@@ -1,5 +1,5 @@
-"""What every theory of kernel regression predicts and every experiment measures, averaged over
-random training sets.
+"""The observables of a learning curve, which every theory of kernel regression predicts and every
+experiment measures, averaged over random training sets.
 """
 
 from typing import Any
@@ -12,23 +12,30 @@ from orderparam.core.result import Result
 
 
 class LearningCurve(Result):
-    """One point of a learning curve. Errors are mean squares without a factor 1/2, of the posterior
-    mean f, summed over outputs.
+    """One point of a learning curve, as a theory predicts it.
 
-    test_error:          E (f(x) - y(x))^2 at points outside the training set, against targets without noise. For an infinite
-                         population this is the population error.
-    population_error:    the same over the measure the training set is drawn from; on a pool it includes the training points.
-    train_error:         (1/P) sum (f - y_noisy)^2 over the training set.
-    bias, variance:      parts of the population error: E_x (E_D f - y)^2 and E_x Var_D f, over data sets D with noisy labels.
-    posterior_variance:  mean posterior variance of f over the population. The error of a single posterior sample (Gibbs error)
-                         exceeds that of the mean by this much.
-    effective_ridge:     P kappa: ridge plus posterior variance (see `orderparam.kernels.effective_ridge`).
-    effective_dimension: number of modes learned, E tr K (K + T)^-1 = P - T E tr (K + T)^-1.
-    target_learnability: E <f, y> / <y, y> over the population.
-    squared_discrepancy: mean of t^2 over the training set, t = (y_noisy - f)/T = (K + T)^-1 y_noisy. It is finite at T = 0
-                         while P is below the rank, and diverges there above it as soon as anything
-                         is left unexplained.
-    residual, converged: of the equation that was solved.
+    Errors are mean squares of the posterior mean f without a factor 1/2, summed over outputs.
+
+    Fields:
+        test_error: E (f(x) - y(x))^2 at points outside the training set, against targets without
+            noise. For an infinite population this is the population error.
+        population_error: E (f(x) - y(x))^2 over the measure that the training set is drawn from; on
+            a pool it includes the training points.
+        train_error: (1/P) sum (f - y_noisy)^2 over the P points of the training set.
+        bias: E_x (E_D f - y)^2, the part of the population error that remains after averaging f
+            over data sets D with noisy labels.
+        variance: E_x Var_D f, the other part of the population error.
+        posterior_variance: mean posterior variance of f over the population. The error of a single
+            posterior sample (Gibbs error) exceeds that of the mean by this much.
+        effective_ridge: P kappa, the ridge plus the posterior variance (see
+            `orderparam.kernels.effective_ridge`).
+        effective_dimension: number of modes learned, E tr K (K + T)^-1 = P - T E tr (K + T)^-1.
+        target_learnability: E <f, y> / <y, y> over the population.
+        squared_discrepancy: mean of t^2 over the training set, t = (y_noisy - f)/T = (K + T)^-1
+            y_noisy. At T = 0 it is finite while P is below the rank, and diverges above the rank as
+            soon as any part of the labels is left unexplained.
+        residual: of the equation that was solved.
+        converged: whether the equation was solved.
     """
 
     test_error: Float[Array, ""]
@@ -46,11 +53,21 @@ class LearningCurve(Result):
 
 
 class MeasuredLearningCurve(Result):
-    """One training set's share of a learning curve; every observable means what it means in
-    `LearningCurve`.
+    """One point of a learning curve, measured on one training set.
 
-    converged: False where K + T was not positive definite to working precision; the observables
-    then are NaN.
+    Errors are mean squares of the posterior mean f without a factor 1/2, summed over outputs.
+
+    Fields:
+        test_error: mean of (f(x) - y(x))^2 at points outside the training set, against targets
+            without noise.
+        population_error: mean of (f(x) - y(x))^2 over the population.
+        train_error: (1/P) sum (f - y_noisy)^2 over the training set.
+        posterior_variance: mean posterior variance of f over the population.
+        effective_dimension: tr K (K + T)^-1.
+        target_learnability: <f, y> / <y, y> over the population.
+        squared_discrepancy: mean over the training set of t^2, t = (K + T)^-1 y_noisy.
+        converged: whether K + T was positive definite to working precision; otherwise all fields
+            are NaN.
     """
 
     test_error: Float[Array, ""]
@@ -68,8 +85,10 @@ def on_training_set(
     inverse_diagonal: Float[Array, "train"],
     ridge: Float[Array, ""] | Float[Array, "train"],
 ) -> dict[str, Array]:
-    """The observables of the training set, from t = (K + T)^-1 y and the diagonal of (K + T)^-1; T
-    may differ by example.
+    """The observables of the training set, from t = (K + T)^-1 y and the diagonal of (K + T)^-1.
+
+    Args:
+        ridge: the ridge T, one number or one for each example.
     """
     squares = jnp.sum(discrepancy**2, axis=1)
     return {
@@ -81,8 +100,11 @@ def on_training_set(
 
 
 def solved(measured: Any, temperature: Float[Array, ""] | float) -> Any:
-    """The measurement, `ValueError` when K + T was singular. Under `vmap` over keys `converged`
-    alone says so.
+    """The measurement itself, refused where K + T was singular.
+
+    Raises:
+        ValueError: where K + T is not positive definite. Under `vmap` over keys the measurement is
+            returned and `converged` is False.
     """
     if not isinstance(measured.converged, jax.core.Tracer) and not bool(measured.converged):
         raise ValueError(
@@ -97,11 +119,13 @@ def held_out(
     clean_train_error: Float[Array, ""],
     sampled_fraction: Float[Array, ""],
 ) -> Float[Array, ""]:
-    """Error outside the training set, which is the share p of the population: E = (E_population - p
-    E_train) / (1 - p).
+    r"""Error outside the training set, which is the fraction p of the population.
 
-    E_train is measured against targets without noise. Derived for this package, not in the cited
-    papers.
+    $$ E = \frac{E_{\mathrm{population}} - p\, E_{\mathrm{train}}}{1 - p} $$
+
+    with $E_{\mathrm{train}}$ measured against targets without noise.
+
+    Source: derived here.
     """
     return (population_error - sampled_fraction * clean_train_error) / (1 - sampled_fraction)
 
@@ -111,11 +135,13 @@ def clean_train_error(
     error: Float[Array, "*input"],
     noise: float | Float[Array, ""],
 ) -> Float[Array, "*input"]:
-    """Error at training points against targets without noise, s^2 error + (1 - s)^2 noise with s
-    the shrinkage T/(T + V).
+    """Error at training points against targets without noise, s^2 error + (1 - s)^2 noise.
 
-    At a training point f - y = s (f - y)_outside + (1 - s) (label noise): it has been pulled
-    towards its noisy label.
+    The shrinkage is s = T/(T + V) with V the posterior variance: at a training point f - y is s
+    times the deviation without that point plus (1 - s) times the label noise, towards which f is
+    pulled.
+
+    Source: derived here.
     """
     return shrunk(shrinkage, error) + (1 - shrinkage) ** 2 * noise
 

@@ -1,5 +1,5 @@
-"""Modes too small to be learned are integrated out: into a ridge and a noise, the same everywhere
-or where the modes live.
+"""Learning curves after renormalisation: modes too small to be learned are integrated out into a
+ridge and a noise, which are uniform or depend on the input.
 """
 
 from typing import Literal
@@ -36,12 +36,14 @@ _RESIDUALS = {
 
 
 class RenormalizedCurve(LearningCurve):
-    """Learning curve of the theory that is left after decimation.
+    """One point of the learning curve of the theory that is left after decimation.
 
-    mode_count:           number of modes kept.
-    renormalized_ridge:   T' = T + sum of the eigenvalues of the modes integrated out.
-    renormalized_noise:   s2' = s2 + target power on the modes integrated out.
-    found_cutoff:         whether any mode was unlearnable; otherwise nothing was integrated out.
+    Fields:
+        mode_count: number of modes kept.
+        renormalized_ridge: T' = T + sum of the eigenvalues of the modes integrated out.
+        renormalized_noise: s' = s + target power on the modes integrated out.
+        found_cutoff: whether any mode was below the threshold; otherwise nothing was integrated
+            out.
     """
 
     mode_count: Float[Array, ""]
@@ -53,8 +55,11 @@ class RenormalizedCurve(LearningCurve):
 def check_threshold(
     system: KernelRegression, threshold: float = 0.01, residual: str = "", **options: str
 ) -> None:
-    """`ValueError` unless it is a share, where a traced value passes; and for a theory of the
+    """Refuse a threshold that is not between 0 and 1, unless it is traced, and a theory of the
     remaining modes that takes another system.
+
+    Raises:
+        ValueError: for such a threshold or theory.
     """
     if is_number(threshold) and not 0 < threshold < 1:
         raise ValueError(f"threshold = {threshold}: must be between 0 and 1")
@@ -73,23 +78,39 @@ def renormalization_group(
         "self_consistent", "self_consistent_on_pool", "equivalent_kernel"
     ] = "self_consistent",
 ) -> RenormalizedCurve:
-    """Integrates out all modes with learnability below `threshold`, then solves the theory of those
-    that are left.
+    r"""Learning curve of the modes that remain after all modes of small learnability are integrated
+    out.
 
-        T' = T + sum_{k>n} m_k lambda_k,   s2' = s2 + sum_{k>n} Y_k
+    $$ T' = T + \sum_{k > n} m_k \lambda_k, \qquad s' = s + \sum_{k > n} Y_k $$
 
-    (Howard, Jefferson, Maiti and Ringel 2024, for Gaussian features, to leading order in lambda P /
-    T'.) Whole levels are kept or integrated out.
+    with T the `temperature` and s the label `noise`: an integrated mode adds its eigenvalue to the
+    ridge and its target power to the noise. The theory `residual` is then solved for the other
+    modes. Whole levels are kept or integrated out.
 
-    cutoff: how the learnability of mode n is judged. "self_consistent": lambda_n / (lambda_n +
-    kappa), with kappa of the
-        self-consistent theory of all modes. "bare": lambda_n / (lambda_n + T'/P) with T' the ridge
-        after n is integrated out, taking the largest eigenvalue that falls below the threshold;
-        when the spectrum is finite and T small there may be none, and `found_cutoff` is False.
-    residual: theory of the remaining modes ("self_consistent_on_pool" needs a pool, and is better
-    there when the pool is not
-        much larger than n_train). The equivalent kernel is far too optimistic unless T' is large,
-        because modes slightly above the threshold still renormalise the ridge.
+    Args:
+        threshold: learnability below which a mode is integrated out, between 0 and 1. Default 0.01.
+        cutoff: how the learnability of mode n is found. "self_consistent" (default) is lambda_n /
+            (lambda_n + kappa), with kappa of the self-consistent theory of all modes. "bare" is
+            lambda_n / (lambda_n + T'/P), with T' the ridge after n is integrated out; it takes the
+            largest eigenvalue that falls below the threshold. When the spectrum is finite and T
+            small there may be none, and `found_cutoff` is False.
+        residual: theory of the remaining modes: "self_consistent" (default),
+            "self_consistent_on_pool" or "equivalent_kernel". "self_consistent_on_pool" needs a
+            pool, and is better there when the pool is not much larger than n_train.
+            "equivalent_kernel" needs a large T', because modes slightly above the threshold still
+            renormalise the ridge.
+
+    Raises:
+        ValueError: for a threshold that is not between 0 and 1.
+
+    Accuracy: leading order in lambda P / T' of the modes integrated out.
+
+    Source: Howard, Jefferson, Maiti, Ringel (2024), for Gaussian features.
+
+    >>> from orderparam.kernels import power_law
+    >>> curve = renormalization_group(KernelRegression(power_law(1.5, 0.5), 100, temperature=0.1))
+    >>> bool(curve.found_cutoff), round(float(curve.test_error), 6)
+    (True, 0.004666)
     """
     spectrum = system.spectrum
     if cutoff == "self_consistent":
@@ -98,6 +119,7 @@ def renormalization_group(
     else:
         kept = learnable(spectrum, system.n_train, system.temperature, threshold)
 
+    # The modes that are not kept leave their variance as a ridge and their target as noise.
     reduced = decimate(spectrum, kept)
     curve = _RESIDUALS[residual](eqx.tree_at(lambda s: s.spectrum, system, reduced))
     return RenormalizedCurve(
@@ -121,19 +143,23 @@ _VALID = 0.05
 
 
 class LocallyRenormalizedCurve(CavityCurve):
-    """Learning curve of the theory that is left after decimation on a pool.
+    """One point of the learning curve of the theory that is left after decimation on a pool.
 
-    mode_count:      number of modes kept.
-    local_ridge:     (pool,) T'(x) = T + sum of lambda_k phi_k(x)^2 over the modes integrated out.
-    local_noise:     (pool,) s2'(x) = s2 + y_>(x)^2, with y_> the part of the target on these modes.
-    ridge_variation: standard deviation of T'(x) over the pool, divided by the mean effective ridge: what a uniform ridge leaves
-                     out.
-    neglected:       relative change at the next order, because the modes integrated out are learned a little: of the ridge,
-                     sum of lambda_k L_k / (P kappa), plus of the error, sum of L_k (2 - L_k) Y_k /
-                     error. An estimate and not a bound: where the error is steep in the ridge it
-                     changes more.
-    valid:           whether `neglected` is below 0.05.
-    point_error, point_variance: (pool,) as in `CavityCurve`.
+    Fields:
+        mode_count: number of modes kept.
+        local_ridge: T'(x) = T + sum of lambda_k phi_k(x)^2 over the modes integrated out, at every
+            point of the pool.
+        local_noise: s'(x) = s + y_>(x)^2 at every point, with y_> the part of the target on these
+            modes.
+        ridge_variation: standard deviation of T'(x) over the pool, divided by the mean effective
+            ridge; a uniform ridge leaves it out.
+        neglected: relative change at the next order, because the modes integrated out are learned a
+            little: of the ridge, sum of lambda_k L_k / (P kappa), plus of the error, sum of L_k (2
+            - L_k) Y_k / error. It is an estimate and not a bound: where the error is steep in the
+            ridge it changes more.
+        valid: whether `neglected` is below 0.05.
+        point_error: as in `CavityCurve`.
+        point_variance: as in `CavityCurve`.
     """
 
     mode_count: Float[Array, ""]
@@ -148,18 +174,37 @@ class LocallyRenormalizedCurve(CavityCurve):
 def local_renormalization(
     system: PoolRegression, *, threshold: float = 0.01
 ) -> LocallyRenormalizedCurve:
-    """Integrates out the modes of a pool whose self-consistent learnability is below `threshold`,
-    keeping where they act.
+    r"""Learning curve on a pool after modes of small learnability are integrated out into a ridge
+    and a noise that depend on the input.
 
-        T'(x) = T + sum_{k>n} lambda_k phi_k(x)^2,   s2'(x) = s2 + (sum_{k>n} y_k phi_k(x))^2
+    $$ T'(x) = T + \sum_{k > n} \lambda_k \phi_k(x)^2, \qquad
+       s'(x) = s + \Big( \sum_{k > n} y_k \phi_k(x) \Big)^2 $$
 
-    The modes that are left are solved by the equations of `cavity` with ridge T'(x), so that their
-    variance depends on position too, and with the actual targets, whose part on the decimated modes
-    then is the noise s2'(x) - s2. Errors at a held-out point include it. The largest mode is always
-    kept. Cost: that of `cavity` and one eigendecomposition of the kernel.
+    with T the `temperature` and s the label `noise`. The remaining modes are solved by the
+    equations of `cavity` with the ridge T'(x) and the actual targets, whose part on the integrated
+    modes is the noise s'(x) - s. The error at a held-out point includes that part. The largest mode
+    is always kept.
 
-    The flow of T'(x) is that of Howard et al. (2024, arXiv:2405.06008); its solution on a pool was
-    derived for this package. No derivatives with respect to a kernel with equal eigenvalues.
+    Args:
+        threshold: self-consistent learnability below which a mode is integrated out, between 0 and
+            1. Default 0.01.
+
+    Raises:
+        ValueError: for a threshold that is not between 0 and 1.
+
+    Accuracy: `neglected` estimates the next order. There are no derivatives with respect to a
+    kernel with equal eigenvalues.
+
+    Cost: that of `cavity` and one eigendecomposition of the kernel.
+
+    Source: the flow of T'(x) is that of Howard, Jefferson, Maiti, Ringel (2024); its solution on a
+    pool is derived here.
+
+    >>> x = np.random.default_rng(0).normal(size=(12, 3))
+    >>> pool = PoolRegression.from_kernel(np.exp(x @ x.T / 3), x[:, 0], n_train=6, temperature=0.5)
+    >>> curve = local_renormalization(pool)
+    >>> curve.local_ridge.shape, bool(curve.converged)
+    ((12,), True)
     """
     size, temperature = system.pool_size, system.temperature
     eigenvalues, vectors = jnp.linalg.eigh(system.kernel / size)
@@ -168,8 +213,10 @@ def local_renormalization(
     full = effective_ridge(system.spectrum, system.n_train, temperature)
     kept = (full.learnability >= threshold).at[0].set(True)
 
+    # The variance of the integrated modes at every point: the ridge that they leave there.
     local = vectors**2 @ jnp.where(kept, 0.0, size * eigenvalues)
     targets = system.columns
+    # The part of the target on the integrated modes, which no training set can teach.
     missed = vectors @ (jnp.where(kept, 0.0, 1.0)[:, None] * (vectors.T @ targets))
     kernel = (vectors * jnp.where(kept, size * eigenvalues, 0.0)) @ vectors.T
     curve = site_dependent_cavity(system, decimate(system.spectrum, kept), kernel, local)

@@ -1,4 +1,4 @@
-"""Regression on random subsets of a pool, really done: as a Gaussian process, and with a finite
+"""Measured regression on random subsets of a pool: as a Gaussian process, and with a finite
 network.
 """
 
@@ -30,12 +30,26 @@ PADDING = 32  # training sets of a network are compiled in multiples of this siz
 
 @experiment
 def gp_regression(system: PoolRegression, key: PRNGKeyArray) -> MeasuredLearningCurve:
-    """Gaussian-process regression on n_train points of the pool, drawn without replacement; labels
-    get N(0, noise) noise.
+    """Gaussian-process regression on n_train points of the pool, drawn without replacement.
 
-    f(x) = k_x^T (K + T)^-1 y by Cholesky factorisation in float64, evaluated at every point of the
-    pool. For several outputs the noise variance is shared equally among them. Raises `ValueError`
-    when n_train is not an integer or when K + T is not positive definite (equal inputs at T = 0).
+    $$ f(x) = k_x^T (K + T)^{-1} y $$
+
+    by Cholesky factorisation, evaluated at every point of the pool. Labels get Gaussian noise of
+    variance `noise`; for several outputs the variance is shared equally among them.
+
+    Raises:
+        ValueError: where n_train is not an integer, or where K + T is not positive definite (equal
+            inputs at T = 0).
+
+    Cost: O(n_train^2 pool) operations.
+
+    Source: Canatar, Bordelon, Pehlevan (2021).
+
+    >>> import jax
+    >>> x = np.random.default_rng(0).normal(size=(12, 3))
+    >>> pool = PoolRegression.from_kernel(np.exp(x @ x.T / 3), x[:, 0], n_train=6, temperature=0.5)
+    >>> bool(gp_regression(pool, jax.random.key(0)).test_error > 0)
+    True
     """
     order, noise = _draw(system, key)
     chosen = order[: noise.shape[0]]
@@ -48,8 +62,8 @@ def gp_regression(system: PoolRegression, key: PRNGKeyArray) -> MeasuredLearning
 def _draw(
     system: PoolRegression, key: PRNGKeyArray
 ) -> tuple[Int[Array, "pool"], Float[Array, "train output"]]:
-    """The pool in random order, its first n_train points being the training set, and the label
-    noise of these.
+    """The pool in random order, of which the first n_train points are the training set, and the
+    label noise of these.
     """
     subset_key, noise_key = jax.random.split(key)
     outputs = system.columns.shape[1]
@@ -86,17 +100,20 @@ def _regress(
 
 
 class NetworkCurve(Result):
-    """One training set learned by a finite network. The error is that of the posterior mean (see
-    `theory.LearningCurve`).
+    """One training set learned by a finite network, with the error of its posterior mean.
 
-    test_error:         over test points outside the training set, with the sampling error of the mean (its variance over the
-                        draws) subtracted.
-    held_out_variance:  posterior variance of the network's output at the test points: of the
-    read-out given the hidden weights,
-                        and over them. (`posterior_variance` of the other curves is over the whole
-                        population.)
-    r_hat, effective_samples: worst over the outputs at the test points; `converged` as in
-    `orderparam.sampling.Samples`.
+    Fields:
+        test_error: mean square error over test points outside the training set, with the sampling
+            error of the mean (its variance over the draws) subtracted.
+        train_error: mean of (f - y_noisy)^2 over the training set, with the sampling error
+            subtracted.
+        held_out_variance: posterior variance of the network's output at the test points: of the
+            read-out given the hidden weights, and over the hidden weights. (`posterior_variance` of
+            the other curves is over the whole population.)
+        r_hat: largest potential scale reduction over the outputs at the test points.
+        effective_samples: smallest effective sample size over these outputs.
+        acceptance_rate: mean acceptance rate of Hamiltonian Monte Carlo.
+        converged: as in `orderparam.sampling.Samples`.
     """
 
     test_error: Float[Array, ""]
@@ -119,18 +136,46 @@ def network_posterior(
     leapfrog_steps: int = 8,
     test_points: int = 200,
 ) -> NetworkCurve:
-    """The posterior of a network of finite width, sampled at equilibrium by Hamiltonian Monte Carlo
-    from independent prior draws.
+    r"""Test error of a network of finite width, sampled from its posterior by Hamiltonian Monte
+    Carlo.
 
     The read-out weights are Gaussian given the hidden weights W and are integrated exactly, which
     leaves
-        p(W | data) ∝ p(W) det(K_W + T)^(-1/2) exp(-y^T (K_W + T)^-1 y / 2),   K_W = Phi_W Phi_W^T,
-    with Phi_W the features of the last hidden layer: the same posterior over functions as sampling
-    all weights at temperature T (weight decay T / prior variance), without its stiffest directions.
-    At infinite width K_W is the kernel and f the posterior mean of `gp_regression`, on the same
-    subsets for the same key. The hidden weights have unit scale: the tuned step is about 0.2 for 64
-    x 64 of them, and a trajectory of `leapfrog_steps` should be about pi/2 long (2 pi would lead
-    back to its start).
+
+    $$ p(W \mid \mathrm{data}) \propto p(W)\, \det(K_W + T)^{-1/2}
+       \exp\big( -\tfrac12 y^T (K_W + T)^{-1} y \big), \qquad K_W = \Phi_W \Phi_W^T $$
+
+    with $\Phi_W$ the features of the last hidden layer and T the `temperature`. This is the
+    posterior over functions of sampling all weights at temperature T with weight decay T / (prior
+    variance), without its stiffest directions. At infinite width $K_W$ is the kernel and f the
+    posterior mean of `gp_regression`, which draws the same training set for the same key. Chains
+    start from independent draws of the prior.
+
+    Args:
+        chains: number of independent chains, at least 2 for `r_hat`. Default 4.
+        warmup: steps of a chain that tune the step size and are discarded. Default 150.
+        draws: recorded draws of each chain. Default 200.
+        leapfrog_steps: leapfrog steps of a trajectory, which should be about pi/2 long (2 pi would
+            lead back to its start). Weights have unit scale; the tuned step is about 0.2 for 64 x
+            64 of them. Default 8.
+        test_points: largest number of points outside the training set at which the output is
+            recorded. Default 200.
+
+    Raises:
+        ValueError: where n_train is not an integer.
+
+    Cost: chains * (warmup + draws) * leapfrog_steps gradients, each O(n_train^2 width).
+
+    Source: Neal (1996); Naveh et al. (2021).
+
+    >>> import jax
+    >>> from orderparam.networks import fully_connected
+    >>> network = NetworkRegression.from_architecture(
+    ...     fully_connected(1, None, "relu"), np.eye(3), [1.0, 0.0, -1.0], 2, 0.5, width=2
+    ... )
+    >>> curve = network_posterior(network, jax.random.key(0), chains=2, warmup=20, draws=10)
+    >>> bool(curve.held_out_variance > 0)
+    True
     """
     order, noise = _draw(system, key)  # the training set of `gp_regression`
     count, targets = noise.shape[0], system.columns
@@ -166,8 +211,11 @@ def network_posterior(
         observe=jax.tree_util.Partial(_Collapsed.predict, problem),
     )
     mean, error = drawn.mean, drawn.standard_error
+    # The square of a mean over finitely many draws is too large by its sampling variance.
     squared = jnp.sum((mean["test"] - targets[test]) ** 2 - error["test"] ** 2, axis=1)
     residual = jnp.sum((mean["train"] - labels) ** 2 - jnp.nan_to_num(error["train"]) ** 2)
+    # Variance of the read-out's mean over the hidden weights; the variance of the read-out given
+    # them is added below.
     scatter = jnp.sum(jnp.var(drawn.observables["test"], axis=(0, 1)), axis=1)
     return NetworkCurve(
         test_error=jnp.mean(squared),
@@ -181,7 +229,7 @@ def network_posterior(
 
 
 class _Collapsed(eqx.Module):
-    """The posterior of the hidden weights, the read-out integrated out, for one training set."""
+    """The posterior of the hidden weights for one training set, with the read-out integrated out."""
 
     architecture: Architecture
     blank: Any  # zeros in the shape of the read-out: the features do not depend on it

@@ -1,5 +1,5 @@
-"""Kernel regression on random subsets of a finite pool of real inputs, and the finite networks that
-learn the same subsets.
+"""Kernel regression on random subsets of a finite pool of real inputs, and finite networks that
+learn these subsets.
 """
 
 from functools import lru_cache
@@ -21,12 +21,22 @@ from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 
 
 class PoolRegression(KernelRegression):
-    """Training sets drawn without replacement from a finite pool of real inputs, all of which have
-    a target.
+    """Kernel regression on training sets drawn without replacement from a finite pool of real
+    inputs.
 
-    `PoolRegression.from_kernel` computes the spectrum from the kernel and the targets. Raises
-    `ValueError` when the three do not belong together, or when n_train leaves no point of the pool
-    to test on.
+    All inputs of the pool have a target; `n_train` of them are in a training set. The spectrum is
+    that of the kernel over the pool. `PoolRegression.from_kernel` computes it from the kernel and
+    the targets.
+
+    Raises:
+        ValueError: where the spectrum does not belong to the kernel and the targets, or where
+            n_train leaves no point of the pool to test on.
+
+    Source: Canatar, Bordelon, Pehlevan (2021).
+
+    >>> pool = PoolRegression.from_kernel(np.eye(3), [1.0, 0.0, -1.0], n_train=2, temperature=0.1)
+    >>> pool.pool_size
+    3
     """
 
     kernel: Float[Array, "pool pool"] = parameter("kernel matrix of all inputs", kw_only=True)
@@ -74,11 +84,20 @@ class PoolRegression(KernelRegression):
         noise: Any = 0.0,
         **fields: Any,
     ) -> Self:
-        """The pool with this kernel matrix and these targets; one eigendecomposition, of cost
-        O(pool^3).
+        """The pool with the given kernel matrix and targets.
 
-        fields: those that a subclass adds. Raises `ValueError` for a matrix that is no kernel, or
-        targets that do not fit it.
+        Args:
+            kernel: kernel matrix K(x, x') of all inputs of the pool.
+            targets: targets without noise, shape (pool,) or (pool, output).
+            n_train: number of inputs in a training set.
+            temperature: ridge T.
+            noise: variance of the label noise, summed over outputs. Default 0.
+            fields: fields that a subclass adds.
+
+        Raises:
+            ValueError: for a matrix that is not a kernel, or targets that do not fit it.
+
+        Cost: one eigendecomposition, O(pool^3).
         """
         gram, labels = checked_gram(kernel, targets)
         return cls(
@@ -93,22 +112,33 @@ class PoolRegression(KernelRegression):
 
     @property
     def pool_size(self) -> int:
+        """The number M of inputs in the pool."""
         return self.kernel.shape[-1]
 
     @property
     def columns(self) -> Float[Array, "pool output"]:
-        """The targets, one column an output."""
+        """The targets, with one column for each output."""
         return self.targets.reshape(self.pool_size, -1)
 
     @property
     def sampled_fraction(self) -> Float[Array, ""]:
-        """n_train / pool_size."""
+        """The fraction p = n_train / pool_size of the pool that a training set takes."""
         return jnp.asarray(self.n_train, jnp.float64) / self.pool_size
 
 
 class NetworkRegression(PoolRegression):
-    """A pool together with a finite network that learns it; the kernel is that of the network at
-    infinite width.
+    """A pool together with a finite network that learns it.
+
+    `kernel` is the NNGP kernel of the network at infinite width. `from_architecture` computes it.
+
+    Source: Neal (1996); Lee et al. (2018).
+
+    >>> from orderparam.networks import fully_connected
+    >>> network = NetworkRegression.from_architecture(
+    ...     fully_connected(1, None, "relu"), np.eye(3), [1.0, 0.0, -1.0], 2, 0.1, width=8
+    ... )
+    >>> network.kernel.shape
+    (3, 3)
     """
 
     inputs: Float[Array, "pool *input"] = parameter("the inputs of the pool", kw_only=True)
@@ -133,8 +163,18 @@ class NetworkRegression(PoolRegression):
         noise: Any = 0.0,
         width: int = 512,
     ) -> Self:
-        """The pool with the kernel of the infinitely wide network; one kernel matrix and one
-        eigendecomposition.
+        """The pool with the kernel of the infinitely wide network.
+
+        Args:
+            architecture: of the network; where it leaves widths open, `width` fills them.
+            inputs: the inputs of the pool, one in each row.
+            targets: targets without noise, shape (pool,) or (pool, output).
+            n_train: number of inputs in a training set.
+            temperature: ridge T.
+            noise: variance of the label noise. Default 0.
+            width: width of the hidden layers. Default 512.
+
+        Cost: one kernel matrix and one eigendecomposition, O(pool^3).
         """
         kernel = architecture.kernel(jnp.asarray(inputs)).nngp
         return cls.from_kernel(
@@ -164,11 +204,21 @@ def image_pool(
     temperature: float = 0.1,
     width: int = 512,
 ) -> NetworkRegression:
-    """Images of a standard data set with ±1 (or one-hot) targets, and the kernel of a fully
+    """Images of a standard data set with targets ±1 (or one-hot), and the kernel of a fully
     connected network on them.
 
-    Preprocessed by `orderparam.data.images.image_task`. The kernel is that of `depth` hidden layers
-    with weight variance 1 and no biases (read-out variance 1).
+    Images are preprocessed by `orderparam.data.images.image_task`. The kernel is that of `depth`
+    hidden layers with weight variance 1, read-out variance 1 and no biases.
+
+    Args:
+        dataset: name of the data set, such as "digits", "mnist" or "cifar10".
+        task: the classes, such as "even-odd" or "3-vs-8".
+        activation: activation of the network. Default "relu".
+        depth: number of hidden layers. Default 1.
+        pool: number of images; 0 (default) takes all.
+        n_train: number of images in a training set. Default 100.
+        temperature: ridge T. Default 0.1.
+        width: width of the finite network. Default 512.
     """
     inputs, targets = image_task(dataset, task, pool)
     architecture = fully_connected(depth, None, activation)

@@ -32,8 +32,8 @@ CLOSE = ("effective ridge", "cavity", "Gaussian process", "network")
     seconds=(60, 900),
     observables=("test_error", "train_error"),
     explained=(
-        "The features of low-dimensional images are not Gaussian: the effective ridge is too low in the test error from 64 "
-        "examples on. The cavity theory, which knows the images, has no such assumption."
+        "The features of low-dimensional images are not Gaussian: from 64 examples on the theory of the effective ridge "
+        "predicts too small a test error. The cavity theory takes the images as they are."
     ),
     gallery={
         "images": 900,
@@ -92,11 +92,12 @@ def digits_learning_curve(
         for temperature in p["temperatures"]
     ],
     caption="Gaussian-process regression with the {activation} network kernel of {depth} hidden layers, on pools of up to {pool} "
-    "images of two classes, $y$ = ±1; the same random training sets at every $T$; error on the images outside of them. RG: modes "
-    "of learnability below {threshold} integrated out. Equivalent-kernel lines leave the axes where their error is too small.",
+    "images of two classes, $y$ = ±1. The random training sets are the same at every $T$; the error is that on all other images. "
+    "RG: modes of learnability below {threshold} are integrated out. The lines of the equivalent kernel leave the axes where "
+    "they predict too small an error.",
     seconds=(85, 3600),
     observables=("test_error", "population_error"),
-    explained="The features of images are not Gaussian: deviations of 1 to 2.5 % in the median, 8 % at worst.",
+    explained="The features of images are not Gaussian: the theories are 1 to 2.5 % off in the median and 8 % at worst.",
     full={"pool": 10_000, "n_train": (10, 30, 100, 300, 1000, 3000), "seeds": 20},
 )
 def gpr_binary_images(

@@ -1,5 +1,5 @@
-"""Theories of training sets that are drawn from a pool: all points alike, the equivalent kernel,
-and point by point.
+"""Theories of regression on training sets that are drawn from a pool: with all points alike, to
+first order in 1/T, and point by point.
 """
 
 import jax
@@ -27,19 +27,32 @@ from orderparam.systems.kernel_regression.spectrum.theory import VALID, Equivale
 
 @theory
 def self_consistent_on_pool(system: PoolRegression) -> LearningCurve:
-    """The self-consistent theory for subsets of a pool drawn without replacement, with all points
-    alike.
+    r"""Learning curve on subsets of a pool that are drawn without replacement, in the
+    self-consistent theory with all points alike.
 
-    With p = P/M, D = sum_k m_k L_k, L_k = lambda_k / (lambda_k + kappa) and gamma = (1/P) sum_k m_k
-    L_k^2,
+    With M points in the pool, p = P/M of them in the training set (P = `n_train`), D = $\sum_k m_k
+    L_k$, $L_k = \lambda_k / (\lambda_k + \kappa)$ and $\gamma = \frac1P \sum_k m_k L_k^2$,
 
-        P = P T/R + D,   kappa = (p T + (1-p) R) / P,   z = 1 - p D/P,   q = (1-p) (gamma - p (D/P)^2) / z^2
-        test_error e = [B / z^2 + s2 q/(1-p)] / (1 - q),   train_error = (T/R)^2 (e + s2)
+    $$ P = \frac{P T}{R} + D, \qquad \kappa = \frac{p T + (1 - p) R}{P}, \qquad
+       z = 1 - \frac{p D}{P} $$
 
-    where R = T + V is the effective ridge and V the posterior variance outside the training set. It
-    is the average of `cavity` over a pool whose points are all equivalent, at the cost of
-    `self_consistent`, to which it reduces for p -> 0, and with which it agrees for any p at T = 0.
-    Derived for this package, not in the cited papers.
+    $$ q = \frac{(1 - p) (\gamma - p D^2/P^2)}{z^2}, \qquad
+       E = \frac{B / z^2 + s\, q / (1 - p)}{1 - q}, \qquad
+       E_{\mathrm{train}} = \Big( \frac{T}{R} \Big)^2 (E + s) $$
+
+    with T the `temperature`, s the label `noise`, $B = \sum_k (1 - L_k)^2 Y_k$, E the `test_error`
+    and R = T + V the `effective_ridge`, V being the posterior variance outside the training set.
+    This is the average of `cavity` over a pool of equivalent points, at the cost of
+    `self_consistent`. It reduces to `self_consistent` for p -> 0, and at T = 0 for every p.
+
+    Accuracy: the equation is solved to rounding; points of real pools are not alike, see `cavity`.
+
+    Source: derived here.
+
+    >>> x = np.random.default_rng(0).normal(size=(12, 3))
+    >>> pool = PoolRegression.from_kernel(np.exp(x @ x.T / 3), x[:, 0], n_train=6, temperature=0.5)
+    >>> round(float(self_consistent_on_pool(pool).test_error), 6)
+    0.164788
     """
     spectrum, n_train, temperature, noise = (
         system.spectrum,
@@ -77,6 +90,7 @@ def self_consistent_on_pool(system: PoolRegression) -> LearningCurve:
     dimension = spectrum.multiplicities @ learned + ratio(spectrum.tail, threshold)
     shrinkage = 1 - dimension / n_train  # T/R
     z = 1 - fraction * dimension / n_train
+    # gamma of the infinite population; drawing without replacement takes p (D/P)^2 from it.
     spread = spectrum.multiplicities @ learned**2 / n_train
     q = (1 - fraction) * (spread - fraction * (dimension / n_train) ** 2) / z**2
     bias = (1 - learned) ** 2 @ spectrum.target_power + spectrum.tail_power
@@ -104,8 +118,8 @@ def held_in(
     noise: float | Float[Array, ""],
     fraction: Float[Array, ""],
 ) -> Float[Array, "*pool"]:
-    """Error over all points, from that outside the training set, to which a share p of the points
-    belongs.
+    """Error over all points of the pool, from the error outside the training set, to which the
+    fraction p of the points belongs.
     """
     return (1 - fraction) * error + fraction * clean_train_error(shrinkage, error, noise)
 
@@ -115,11 +129,13 @@ def held_in(
 
 
 class PoolEquivalentKernelCurve(EquivalentKernelCurve):
-    """The same on a pool, with the dependence on position.
+    """One point of a learning curve on a pool from the expansion in v/T, with its dependence on
+    position.
 
-    point_error: (pool,) squared error at every point, over all training sets (those that contain
-    the point included). Where the
-                 expansion falls below zero it is given as 0, and the curve is not `valid`.
+    Fields:
+        point_error: squared error at every point of the pool, averaged over all training sets,
+            those that contain the point included. Where the expansion is negative the field is 0,
+            and the curve is not `valid`.
     """
 
     point_error: Float[Array, "pool"]
@@ -134,16 +150,33 @@ def _needs_a_ridge(system: PoolRegression) -> None:
 
 @theory(check=_needs_a_ridge)
 def equivalent_kernel_on_pool(system: PoolRegression) -> PoolEquivalentKernelCurve:
-    """First order in v/T with the exact dependence on position, for any distribution of the
-    features, on a pool.
+    r"""Learning curve on a pool to first order in v/T with its dependence on position, for features
+    of any distribution.
 
-        C = (K^-1 + (P/T) mu)^-1,   v(x) = C(x, x),   D = f_0 - y,   f_0 the equivalent-kernel predictor, mu the pool's measure
-        E f(x) = f_0(x) + (P/T^2) E_x' C(x, x') v(x') D(x'),   Var f(x) = (P/T^2) E_x' C(x, x')^2 (D(x')^2 + s2)
+    $$ C = \Big( K^{-1} + \frac PT \mu \Big)^{-1}, \qquad v(x) = C(x, x), \qquad D = f_0 - y $$
 
-    (Cohen, Malka and Ringel 2021, to order 1/T^2 for a Poisson number of samples with mean P;
-    derived for this package in this form.) Train error and learnability are those of the ridge T +
-    v(x), to the same order. Cost: two Cholesky factorisations of the pool's kernel. Raises
-    `ValueError` at T = 0.
+    $$ E f(x) = f_0(x) + \frac{P}{T^2} E_{x'} C(x, x')\, v(x')\, D(x'), \qquad
+       \mathrm{Var} f(x) = \frac{P}{T^2} E_{x'} C(x, x')^2 (D(x')^2 + s) $$
+
+    with $f_0$ the predictor of the equivalent kernel, $\mu$ the uniform measure over the pool, P =
+    `n_train`, T = `temperature` and s the label `noise`. `train_error` and `target_learnability`
+    are those of the ridge T + v(x), to first order.
+
+    Raises:
+        ValueError: for a temperature of 0.
+
+    Accuracy: relative error of order (v/T)^2; `valid` says whether that is below 0.1.
+
+    Cost: two Cholesky factorisations of the pool's kernel.
+
+    Source: Cohen, Malka, Ringel (2021), to order 1/T^2 for a Poisson number of samples of mean P;
+    in this form derived here.
+
+    >>> x = np.random.default_rng(0).normal(size=(12, 3))
+    >>> pool = PoolRegression.from_kernel(np.exp(x @ x.T / 3), x[:, 0], n_train=6, temperature=20.0)
+    >>> curve = equivalent_kernel_on_pool(pool)
+    >>> round(float(curve.test_error), 6), bool(curve.valid)
+    (1.165764, True)
     """
     size, n_train, temperature, noise = (
         system.pool_size,
@@ -166,6 +199,7 @@ def equivalent_kernel_on_pool(system: PoolRegression) -> PoolEquivalentKernelCur
     kept = jnp.maximum(point_error, 0.0)
     error = jnp.mean(kept)
     shrinkage = 1 / (1 + local)
+    # The learnability of the ridge T + v(x), which agrees to first order in v/T.
     raised = jax.scipy.linalg.cho_factor(system.kernel + level * jnp.diag(1 + local))
     predicted = system.kernel @ jax.scipy.linalg.cho_solve(raised, targets)
     small = jnp.mean(local)
@@ -201,10 +235,13 @@ def equivalent_kernel_on_pool(system: PoolRegression) -> PoolEquivalentKernelCur
 
 
 class CavityCurve(LearningCurve):
-    """Learning curve of the cavity theory, point by point.
+    """One point of the learning curve of the cavity theory, with the error of every point of the
+    pool.
 
-    point_error:    (pool,) expected squared error at each point, over the training sets that do not contain it.
-    point_variance: (pool,) posterior variance there, over the same training sets.
+    Fields:
+        point_error: expected squared error at each point, over the training sets that do not
+            contain it.
+        point_variance: posterior variance at each point, over these training sets.
     """
 
     point_error: Float[Array, "pool"]
@@ -213,22 +250,40 @@ class CavityCurve(LearningCurve):
 
 @theory
 def cavity(system: PoolRegression) -> CavityCurve:
-    """Held-out error of every point of the pool, averaged over random training sets.
+    r"""Held-out error of every point of a pool, averaged over random training sets.
 
-    With p = P/M, the cavity variances V solve
+    With p = P/M the fraction of the M points that is in the training set (P = `n_train`), the
+    cavity variances $V_x$ solve
 
-        Lambda_x = p / (T + (1-p) V_x),   C = (K^-1 + diag Lambda)^-1,   V_x = 1 / (1/C_xx - Lambda_x)
+    $$ \Lambda_x = \frac{p}{T + (1 - p) V_x}, \qquad C = (K^{-1} + \mathrm{diag}\, \Lambda)^{-1},
+       \qquad V_x = \frac{1}{1/C_{xx} - \Lambda_x} $$
 
     and the held-out errors e follow from one linear system,
 
-        z_x = 1 - p V_x / (T + V_x),   h = (C Lambda y - y) / z,   A_xx' = (1 - delta_xx') C_xx'^2 / (z_x^2 z_x'^2 (T + V_x')^2)
-        e = h^2 + p (1-p) A e + p s2 A 1
+    $$ z_x = 1 - \frac{p V_x}{T + V_x}, \qquad h = \frac{C \Lambda y - y}{z}, \qquad
+       A_{xx'} = \frac{(1 - \delta_{xx'})\, C_{xx'}^2}{z_x^2 z_{x'}^2 (T + V_{x'})^2} $$
 
-    test_error is the mean of e, train_error the mean of (T/(T+V_x))^2 (e_x + s2). For small p and a
-    kernel that is the same everywhere this is the self-consistent theory. Still a few per cent low
-    at small T and P. Cost: one Cholesky factorisation of the pool's kernel per iteration, some tens
-    of iterations. `converged` is False, too, where the linear system has no solution e >= 0: the
-    error grows without bound.
+    $$ e = h^2 + p (1 - p) A e + p\, s\, A 1 $$
+
+    with T the `temperature` and s the label `noise`. `point_error` is e, `point_variance` is V,
+    `test_error` the mean of e, and `train_error` the mean of $(T/(T + V_x))^2 (e_x + s)$. For small
+    p and a kernel that is the same everywhere this is `self_consistent`.
+
+    Returns:
+        `CavityCurve`. `converged` is False, too, where the linear system has no solution e >= 0:
+            the error grows without bound.
+
+    Accuracy: a few per cent low at small T and P.
+
+    Cost: one Cholesky factorisation of the pool's kernel in each iteration, some tens of
+    iterations.
+
+    Source: derived here, in the spirit of Malzahn, Opper (2001).
+
+    >>> x = np.random.default_rng(0).normal(size=(12, 3))
+    >>> pool = PoolRegression.from_kernel(np.exp(x @ x.T / 3), x[:, 0], n_train=6, temperature=0.5)
+    >>> round(float(cavity(pool).test_error), 6)
+    0.215498
     """
     return site_dependent_cavity(
         system, system.spectrum, system.kernel, jnp.zeros(system.pool_size)
@@ -241,12 +296,16 @@ def site_dependent_cavity(
     kernel: Float[Array, "pool pool"],
     local: Float[Array, "pool"],
 ) -> CavityCurve:
-    """`cavity` for a kernel matrix plus a diagonal one, `local`: variance that no other point tells
-    anything about.
+    """Solution of the equations of `cavity` for a kernel matrix plus a diagonal one.
 
-    The diagonal part is a ridge that depends on the point, T(x) = T + local(x), in the equations of
-    the kernel that is left; the prediction error and variance of a point include it. `spectrum`: of
-    `kernel`, from which the iteration starts.
+    The diagonal part, `local`, is variance of a point on which no other point gives information. It
+    is a ridge that depends on the point, T(x) = T + local(x), in the equations of the remaining
+    kernel; the error and the variance of the prediction at a point include it.
+
+    Args:
+        spectrum: of `kernel`, from which the iteration starts.
+        kernel: the kernel matrix without its diagonal part.
+        local: the diagonal part.
     """
     size, temperature, noise = system.pool_size, system.temperature, system.noise
     fraction = system.sampled_fraction
@@ -281,9 +340,12 @@ def site_dependent_cavity(
     variance = learnable + local
     total = temperature + variance
     shrinkage = temperature / total
+    # Taking a point out of the training sets that hold it rescales its deviation by 1/z.
     z = 1 - fraction * learnable / total
     # mean of f - y over the training sets without the point
     outside = -(scale / z)[:, None] * (g @ targets)
+    # The errors of the training points, fluctuating with the choice of the set, are felt at the
+    # others.
     coupling = (g * scale[:, None] * scale / (z[:, None] * z * total)) ** 2
     coupling = coupling - jnp.diag(jnp.diag(coupling))
     error = jnp.linalg.solve(

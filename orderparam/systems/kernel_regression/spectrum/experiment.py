@@ -1,5 +1,5 @@
-"""Ridge regression really done: on Gaussian features, on the sphere, and with a ridge that depends
-on the input.
+"""Measured ridge regression: on Gaussian features, on the sphere, and with a ridge that depends on
+the input.
 """
 
 from functools import partial
@@ -42,15 +42,30 @@ def _infinite_population(system: KernelRegression) -> None:
 
 @experiment(check=_infinite_population)
 def gaussian_design(system: KernelRegression, key: PRNGKeyArray) -> MeasuredLearningCurve:
-    """Ridge regression on n_train inputs whose features phi_k are independent standard Gaussians:
-    the theories' own assumption.
+    r"""Ridge regression on n_train inputs with independent standard Gaussian features, as the
+    theories assume them.
 
-    A level of multiplicity m is m modes that share its target power equally; the unresolved tail
-    acts as ridge on the training points and its target power as label noise. Population averages
-    are exact sums over modes. Without any ridge, and with at least as many samples as the kernel
-    has modes, it is the limit T -> 0: least squares. Raises `ValueError` when n_train or a
-    multiplicity is not an integer, the design matrix would be too large, or K + T is not positive
-    definite to working precision.
+    $$ f(x) = k_x^T (K + T)^{-1} y, \qquad K(x, x') = \sum_k \lambda_k \phi_k(x) \phi_k(x'), \qquad
+       \phi_k \sim N(0, 1) $$
+
+    A level of multiplicity m is m modes that share its target power equally. The tail of the
+    spectrum acts as a ridge on the training points, and its target power as label noise. Averages
+    over the population are exact sums over modes. Without any ridge, and with at least as many
+    samples as the kernel has modes, the result is the limit T -> 0: least squares.
+
+    Raises:
+        ValueError: where n_train or a multiplicity is not an integer, the design has more than 4e8
+            entries, the system is a pool, or K + T is not positive definite to working precision.
+
+    Cost: O(n_train^2 modes + n_train^3) operations.
+
+    Source: Simon et al. (2021); Canatar, Bordelon, Pehlevan (2021).
+
+    >>> import jax
+    >>> from orderparam.kernels import finite_rank
+    >>> system = KernelRegression(finite_rank(20, 0.05), n_train=30, temperature=0.1)
+    >>> bool(gaussian_design(system, jax.random.key(0)).test_error > 0)
+    True
     """
     count = system.size("n_train")
     ridge, noise = jnp.full(count, system.temperature), jnp.full(count, system.noise)
@@ -67,8 +82,16 @@ def draw_design(
     key: PRNGKeyArray,
     smallest: float,
 ) -> MeasuredLearningCurve:
-    """One Gaussian design, with a ridge and a label-noise variance for each sample. smallest: the
-    least ridge any may have.
+    """Regression on one Gaussian design, with a ridge and a label-noise variance for each sample.
+
+    Args:
+        spectrum: with integer multiplicities.
+        ridge: ridge of each sample.
+        noise: variance of the label noise of each sample.
+        smallest: the smallest ridge that a sample may have.
+
+    Raises:
+        ValueError: where a multiplicity is not an integer or the design is too large.
     """
     multiplicities = np.asarray(spectrum.multiplicities)
     if np.any(multiplicities != np.round(multiplicities)):
@@ -110,8 +133,11 @@ def _design(
     key: PRNGKeyArray,
     rank: int | None,
 ) -> MeasuredLearningCurve:
-    """rank: number of features with a positive eigenvalue, which come first, where samples without
-    a ridge may determine all.
+    """Regression on one Gaussian design.
+
+    Args:
+        rank: number of features with a positive eigenvalue, which come first, where samples without
+            a ridge may determine all of them; otherwise None.
     """
     feature_key, noise_key = jax.random.split(key)
     features = jax.random.normal(feature_key, (ridge.size, eigenvalues.size))
@@ -121,7 +147,9 @@ def _design(
     conditioned = condition(
         (features * eigenvalues) @ features.T + jnp.diag(ridge + tail), labels, 0.0
     )
+    # f = sum of coefficients times features: the error over the population is a sum over modes.
     coefficients = eigenvalues * (features.T @ conditioned.discrepancy)
+    # The prior variance of the features minus what the training set tells about them.
     half = jsl.solve_triangular(conditioned.cholesky, features * eigenvalues, lower=True)
     error = jnp.sum((coefficients - target) ** 2) + tail_power
     measured = MeasuredLearningCurve(
@@ -155,8 +183,8 @@ def _least_squares(
     noise: Float[Array, "train"],
     tail_power: Float[Array, ""],
 ) -> MeasuredLearningCurve:
-    """The limit of a vanishing ridge where the samples without one determine all modes of the
-    kernel; the others are not heard.
+    """Regression in the limit of a vanishing ridge, where the samples without a ridge determine all
+    modes of the kernel and the other samples have no influence.
 
     t = (y - f)/T stays finite on the samples without a ridge where they are fitted exactly, and
     follows from coefficients = Lambda Phi^T t.
@@ -191,29 +219,48 @@ def _least_squares(
 
 
 class MeasuredSphereCurve(MeasuredLearningCurve):
-    """Measured learning curve with learnability: (degree,), as in `SphereCurve`."""
+    """One point of a learning curve on the sphere, measured on one training set.
+
+    Fields:
+        learnability: L_l of every degree l, averaged over all harmonics of that degree.
+    """
 
     learnability: Float[Array, "degree"]
 
 
 @experiment
 def sphere_regression(system: SphereRegression, key: PRNGKeyArray) -> MeasuredSphereCurve:
-    """Gaussian-process regression on n_train random points of the sphere; all averages over the
-    sphere are exact sums.
+    r"""Gaussian-process regression on n_train random points of the sphere, with exact averages over
+    the sphere.
 
-    With a = (K + T)^-1 y and the addition theorem, sum over the harmonics of degree l of phi(x)
-    phi(x') = N_l P_l(cos(x, x')),
+    With $a = (K + T)^{-1} y$ and the addition theorem, $\sum \phi(x) \phi(x') = N_l P_l(\cos(x,
+    x'))$ over the harmonics of degree l,
 
-        E f^2 = sum_l lambda_l^2 N_l a^T P_l a,   E f y = sum_l lambda_l y_l(X).a,   L_l = lambda_l tr [(K + T)^-1 P_l]
+    $$ E f^2 = \sum_l \lambda_l^2 N_l\, a^T P_l a, \qquad E f y = \sum_l \lambda_l\, y_l(X) \cdot a,
+       \qquad L_l = \lambda_l\, \mathrm{tr} \big[ (K + T)^{-1} P_l \big] $$
 
-    where L_l averages over all harmonics of the degree, those that are not in the target included.
-    Degrees in the tail are left out of E f^2 and of the decrease of the posterior variance, to
-    which each mode contributes its eigenvalue squared. Raises `ValueError` when n_train is not an
-    integer or K + T is not positive definite.
+    where `learnability` $L_l$ averages over all harmonics of the degree, those that are not in the
+    target included.
+
+    Raises:
+        ValueError: where n_train is not an integer or K + T is not positive definite.
+
+    Accuracy: degrees in the tail of the spectrum are left out of E f^2 and of the decrease of the
+    posterior variance, to which each mode contributes its eigenvalue squared.
+
+    Source: derived here, with the theory of Bordelon, Canatar, Pehlevan (2020) in mind.
+
+    >>> import jax
+    >>> from orderparam.networks import fully_connected
+    >>> network = fully_connected(1, None, "relu")
+    >>> sphere = SphereRegression.from_architecture(network, 10, [0, 1], 20, 0.1, max_degree=3)
+    >>> sphere_regression(sphere, jax.random.key(0)).learnability.shape
+    (4,)
     """
     count, input_dim = system.size("n_train"), system.size("input_dim")
     input_key, noise_key = jax.random.split(key)
     directions = jax.random.normal(input_key, (count, input_dim))
+    # A normalised Gaussian vector is uniform on the sphere.
     directions /= jnp.linalg.norm(directions, axis=1, keepdims=True)
     kernel = system.architecture.nngp(jnp.sqrt(system.input_dim) * directions)
     noise = jnp.sqrt(system.noise) * jax.random.normal(noise_key, (count,))
@@ -249,6 +296,7 @@ def _on_sphere(
     learned = eigenvalues * jnp.stack(traces)
     overlap = jnp.sum(eigenvalues * (parts @ dual))
     power = jnp.sum(spectrum.target_power)
+    # E f^2 - 2 E f y + E y^2 over the whole sphere.
     error = (eigenvalues**2 * multiplicities) @ jnp.stack(squares) - 2 * overlap + power
     return MeasuredSphereCurve(
         test_error=error,
@@ -268,11 +316,27 @@ def _on_sphere(
 def heteroscedastic_design(
     system: HeteroscedasticRegression, key: PRNGKeyArray
 ) -> MeasuredLearningCurve:
-    """f(x) = k_x^T (K + D)^-1 y, D = diag(T(x_mu)), on n_train inputs with independent standard
-    Gaussian features.
+    r"""Ridge regression with a ridge and a label noise that depend on the region of the input, on
+    independent standard Gaussian features.
 
-    Each input falls into a region, which decides its ridge T(x) and the variance s2(x) of its label
-    noise; all else as in `gaussian_design`. Raises `ValueError` as that does.
+    $$ f(x) = k_x^T (K + D)^{-1} y, \qquad D = \mathrm{diag}\, T(x_\mu) $$
+
+    Each input falls into a region at random (`weights`), which decides its ridge T(x) and the
+    variance of its label noise. All else is as in `gaussian_design`.
+
+    Raises:
+        ValueError: where `gaussian_design` does.
+
+    Source: Howard, Jefferson, Maiti, Ringel (2024).
+
+    >>> import jax
+    >>> from orderparam.kernels import finite_rank
+    >>> system = HeteroscedasticRegression(
+    ...     finite_rank(20, 0.05), 30, 0.0, weights=[0.5, 0.5], extra_temperature=[0.01, 1.0],
+    ...     extra_noise=[0.0, 0.0],
+    ... )
+    >>> bool(heteroscedastic_design(system, jax.random.key(0)).test_error > 0)
+    True
     """
     region_key, design_key = jax.random.split(key)
     region = jax.random.choice(

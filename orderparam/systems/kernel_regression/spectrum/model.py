@@ -1,5 +1,5 @@
-"""Kernel regression by its spectrum over the inputs: any spectrum, inputs on a sphere, a ridge that
-depends on the input.
+"""Kernel regression given by the kernel's spectrum over the inputs: any spectrum, inputs on a
+sphere, or a ridge that depends on the input.
 """
 
 from typing import Self
@@ -24,11 +24,28 @@ from orderparam.networks.architecture import Architecture
 
 
 class KernelRegression(System):
-    """Training sets of n_train independent inputs from a measure over which the kernel and the
-    target have the given spectrum.
+    r"""Kernel regression on random training sets, with the kernel and the target given by a
+    spectrum.
 
-    Other conventions: a loss averaged instead of summed over the samples has T = n_train * ridge; a
-    loss without the factor 1/2 has T = ridge / 2; `alpha` of scikit-learn's KernelRidge is T.
+    The predictor is the posterior mean of a Gaussian process,
+
+    $$ f(x) = k_x^T (K + T)^{-1} y, \qquad K(x, x') = \sum_k \lambda_k \phi_k(x) \phi_k(x'), \qquad
+       y(x) = \sum_k y_k \phi_k(x) $$
+
+    with T the `temperature`, $E \phi_k \phi_l = \delta_{kl}$ over the inputs, and P = `n_train`
+    independent inputs in a training set. `spectrum` holds the eigenvalues $\lambda_k$, their
+    multiplicities $m_k$ and the target power $Y_k = \sum y_k^2$ of each level. Labels carry
+    Gaussian noise of variance `noise`.
+
+    The loss is $L = \frac12 \sum_\mu (f(x_\mu) - y_\mu)^2$ and T the temperature of sampling
+    $e^{-L/T}$. A loss averaged over the samples has T = n_train * ridge; a loss without the factor
+    1/2 has T = ridge / 2; `alpha` of scikit-learn's KernelRidge is T.
+
+    Source: Canatar, Bordelon, Pehlevan (2021); Simon et al. (2021).
+
+    >>> from orderparam.kernels import finite_rank
+    >>> KernelRegression(finite_rank(20, 0.05), n_train=30, temperature=0.1).n_train
+    30
     """
 
     spectrum: Spectrum = part(
@@ -46,7 +63,7 @@ class KernelRegression(System):
 
     @property
     def sampled_fraction(self) -> Float[Array, ""]:
-        """Share of the population that a training set takes up: 0 for an infinite population."""
+        """The fraction of the population that a training set takes: 0 for an infinite population."""
         return jnp.zeros_like(jnp.asarray(self.n_train, jnp.float64))
 
 
@@ -55,12 +72,25 @@ class KernelRegression(System):
 
 
 class SphereRegression(KernelRegression):
-    """Inputs x uniform on |x|^2 = input_dim, and the kernel of an infinitely wide network, which
-    depends on their angle alone.
+    r"""Kernel regression on inputs that are uniform on the sphere |x|^2 = input_dim, with the
+    kernel of an infinitely wide network.
 
-    The target is y(x) = sum_l sqrt(Y_l N_l) P_l(u.x / sqrt(d)) for a fixed unit vector u, with
-    P_l(1) = 1 the zonal polynomial and N_l the number of spherical harmonics of degree l: power Y_l
-    in degree l. `from_architecture` computes the spectrum.
+    The kernel depends on the angle between inputs only, so that its modes are spherical harmonics.
+    The target is
+
+    $$ y(x) = \sum_l \sqrt{Y_l N_l}\, P_l(u \cdot x / \sqrt d) $$
+
+    for a fixed unit vector u, with $P_l$ the zonal polynomial of degree l ($P_l(1) = 1$), $N_l$ the
+    number of spherical harmonics of degree l and $Y_l$ the power of the target in that degree.
+    `from_architecture` computes the spectrum.
+
+    Source: Bordelon, Canatar, Pehlevan (2020).
+
+    >>> from orderparam.networks import fully_connected
+    >>> network = fully_connected(1, None, "relu")
+    >>> sphere = SphereRegression.from_architecture(network, 10, [0, 1], 20, 0.1, max_degree=3)
+    >>> np.asarray(sphere.spectrum.multiplicities).tolist()
+    [1.0, 10.0, 54.0, 210.0]
     """
 
     architecture: Architecture = part("whose infinite-width limit is the kernel", kw_only=True)
@@ -77,8 +107,17 @@ class SphereRegression(KernelRegression):
         noise: float = 0.0,
         max_degree: int = 20,
     ) -> Self:
-        """target_power: power of the target in degree 0, 1, ...; degrees above max_degree are the
-        spectrum's tail, a ridge.
+        """The regression problem with the spectrum of the architecture's kernel on the sphere.
+
+        Args:
+            architecture: whose infinite-width limit is the kernel.
+            input_dim: input dimension d.
+            target_power: power of the target in degree 0, 1, ...
+            n_train: number P of training samples.
+            temperature: ridge T.
+            noise: variance of the label noise. Default 0.
+            max_degree: largest degree that is resolved; the degrees above are the tail of the
+                spectrum, which acts as a ridge. Default 20.
         """
 
         def kernel_function(cosines: Float[Array, "node"]) -> Float[Array, "node"]:
@@ -99,12 +138,27 @@ class SphereRegression(KernelRegression):
 
 
 class HeteroscedasticRegression(System):
-    """Inputs fall into region i with probability `weights[i]`, independently of the features that
-    can be learned there.
+    r"""Kernel regression with a ridge and a label noise that depend on the region of the input.
 
-    The predictor is f(x) = k_x^T (K + D)^-1 y with D = diag(T(x_mu)), T = temperature +
-    extra_temperature of the region of x_mu; labels carry noise of variance s2 = noise +
-    extra_noise. Raises `ValueError` for probabilities that do not sum to 1.
+    An input falls into region i with probability `weights[i]`, independently of the features that
+    can be learned there. The predictor is
+
+    $$ f(x) = k_x^T (K + D)^{-1} y, \qquad D = \mathrm{diag}\, T(x_\mu) $$
+
+    with T(x) = `temperature` + `extra_temperature` of the region of x. Labels carry noise of
+    variance s(x) = `noise` + `extra_noise` of the region.
+
+    Raises:
+        ValueError: for probabilities that do not sum to 1.
+
+    Source: Howard, Jefferson, Maiti, Ringel (2024), where integrated modes leave such a ridge.
+
+    >>> from orderparam.kernels import finite_rank
+    >>> HeteroscedasticRegression(
+    ...     finite_rank(20, 0.05), 30, 0.0, weights=[0.5, 0.5], extra_temperature=[0.01, 1.0],
+    ...     extra_noise=[0.0, 0.0],
+    ... ).extra_temperature.shape
+    (2,)
     """
 
     spectrum: Spectrum = part(

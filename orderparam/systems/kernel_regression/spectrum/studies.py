@@ -120,9 +120,9 @@ def _tail_panels(p: Mapping[str, Any]) -> list[Panel]:
     source="Canatar, Bordelon, Pehlevan 2021; Howard et al. 2024; Bartlett, Long, Lugosi, Tsigler 2020",
     panels=_tail_panels,
     caption="{rank} modes of eigenvalue 1/{rank} with target power 1, label noise {noise}. Tail: {tail_modes} modes without "
-    "target, $T$ = {temperature}. Measured on Gaussian features; without a tail not at $n$ = {rank}, where the mean does not "
-    "exist. With the tail the labels, noise included, are fitted; the test error is that of the ridge up to terms of order "
-    "$n$/(tail modes).",
+    "target, $T$ = {temperature}. Measured on Gaussian features; without a tail there is no measurement at $n$ = {rank}, where "
+    "the mean does not exist. With the tail the labels and their noise are fitted; the test error is that of the ridge up to "
+    "terms of order $n$/(tail modes).",
     seconds=(60, 1200),
     observables=("test_error", "train_error"),
     full={"tail_modes": 20_000, "seeds": 400},
@@ -326,7 +326,7 @@ def _panels(p: Mapping[str, Any]) -> list[Panel]:
     "harmonic and a cubic one of power {cubic_power} (horizontal line); $T$ = {temperature}. Learnability: mean over all "
     "harmonics of a degree. Vertical: the numbers of linear and of cubic harmonics, $d$ and $N_3 = d(d-1)(d+4)/6$.",
     seconds=(60, 1800),
-    explained="The error is that of one target, drawn anew for few training sets, and scatters most where little of it is left.",
+    explained="Each point averages few training sets; the error scatters most where it is a small part of the target's power.",
     full={
         "input_dims": (10, 20),
         "n_train": (5, 10, 20, 40, 100, 200, 500, 1000, 2000, 5000, 10_000),
@@ -381,12 +381,12 @@ _PER_COPY = "examples per copy $n/m$", lambda data: data["n_train"] / data.attrs
         ),
     ],
     caption="{rank} eigenvalues $1/(mk)$ of $m$ modes each share a target of power 1; $T(x)$ is {low} or {high} on either half "
-    "of the inputs. All $m$ are one curve in theory; what finite systems add falls with $m$. Gaussian features.",
+    "of the inputs. In theory the curves of all $m$ are the same; the effect of finite size falls with $m$. Gaussian features.",
     seconds=(20, 600),
     observables=("test_error", "train_error"),
     explained=(
-        "Finite size: where the error is steep the measured one is up to 25 % above the theory with one copy of each mode, 8 % "
-        "with four."
+        "Finite size: where the error is steep, the measured error is up to 25 % above the theory with one copy of each "
+        "mode, and 8 % above it with four."
     ),
     full={"copies": (1, 2, 4, 8), "seeds": 4000},
 )

@@ -22,8 +22,24 @@ from orderparam.networks.dense import Dense
 
 
 class NetworkTraining(System):
-    """One training set, a network that learns it at a temperature, and the test points at which its
-    output is recorded.
+    r"""One training set, a finite network that learns it at a temperature, and test points at which
+    its output is recorded.
+
+    Langevin training with weight decay $\gamma$ = T / (prior variance) on the loss $L = \frac12
+    \sum_\mu (f(x_\mu) - y_\mu)^2$,
+
+    $$ d\theta = -(\gamma \theta + \nabla L)\, dt + \sqrt{2T}\, dB, $$
+
+    has the stationary density $e^{-L/T}$ times the prior of the weights: the posterior at noise
+    variance T (`temperature`).
+
+    Source: Naveh et al. (2021).
+
+    >>> from orderparam.networks import fully_connected
+    >>> network = fully_connected(1, None, "relu")
+    >>> training = NetworkTraining(np.eye(2), [1.0, -1.0], np.eye(2), network, 0.5)
+    >>> float(training.curvature_step)
+    0.1
     """
 
     inputs: Float[Array, "train input"] = parameter("training inputs")
@@ -50,10 +66,13 @@ class NetworkTraining(System):
 
 
 class FunctionPosterior(Result):
-    """Posterior of the network's output f at the test points: its mean, its variance and its
-    covariance.
+    """Posterior of the network's output f at the test points.
 
-    converged: whether K + T could be factorised, or the chains mixed.
+    Fields:
+        mean: E f at every test point.
+        variance: Var f at every test point.
+        covariance: covariance of f at every pair of test points.
+        converged: whether K + T could be factorised, or the chains mixed.
     """
 
     mean: Float[Array, "test"]

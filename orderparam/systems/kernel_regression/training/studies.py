@@ -46,11 +46,12 @@ POINT = {i: f"test point {i + 1}" for i in range(20)}
     ],
     columns=3,
     caption="{activation} network with one hidden layer, {n_train} training points in $d$ = {input_dim}, $T$ = {temperature}. "
-    "All weights are sampled, from prior draws, by {chains} chains a run: Langevin with $dt\\,A$ = {curvature_step} (right: at "
-    "the largest width), whose step inflates the variance of the stiffest mode by $1/(1-dt\\,A/2)$, and Hamiltonian Monte Carlo.",
+    "Each run samples all weights by {chains} chains that start from the prior: by Langevin dynamics with $dt\\,A$ = "
+    "{curvature_step} (right panel: at the largest width), whose step inflates the variance of the stiffest mode by "
+    "$1/(1-dt\\,A/2)$, and by Hamiltonian Monte Carlo.",
     seconds=(85, 900),
     observables=("mean", "variance"),
-    explained="Networks of width 4 and 20 are no Gaussian processes, and a Langevin step of finite size inflates variances.",
+    explained="Networks of width 4 and 20 are not Gaussian processes, and a Langevin step of finite size inflates variances.",
     full={
         "widths": (3, 10, 30, 100, 300, 1000),
         "steps": (0.1, 0.2, 0.4, 0.6, 0.8, 1.0),

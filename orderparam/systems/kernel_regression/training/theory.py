@@ -1,5 +1,5 @@
-"""The Gaussian process that noisy training samples at infinite width, and how stiff its posterior
-is.
+"""The Gaussian process that noisy training samples at infinite width, and the largest curvature of
+its posterior.
 """
 
 import jax.numpy as jnp
@@ -12,8 +12,23 @@ from orderparam.systems.kernel_regression.training.model import FunctionPosterio
 
 @theory
 def gaussian_process(system: NetworkTraining) -> FunctionPosterior:
-    """Infinite width: mean k^T (K + T)^-1 y, covariance K(x, x') - k(x)^T (K + T)^-1 k(x') (Neal
-    1996; Williams 1997).
+    r"""Posterior of the output of an infinitely wide network at the test points.
+
+    $$ E f(x) = k(x)^T (K + T)^{-1} y, \qquad
+       \mathrm{Cov}(f(x), f(x')) = K(x, x') - k(x)^T (K + T)^{-1} k(x') $$
+
+    with K the NNGP kernel of `architecture` and T the `temperature`; `mean` and `covariance` are
+    these at `test_inputs`.
+
+    Accuracy: exact at infinite width, to rounding.
+
+    Source: Neal (1996); Lee et al. (2018).
+
+    >>> from orderparam.networks import fully_connected
+    >>> network = fully_connected(1, None, "relu")
+    >>> training = NetworkTraining(np.eye(2), [1.0, -1.0], np.eye(2), network, 0.5)
+    >>> np.asarray(gaussian_process(training).mean).round(6).tolist()
+    [0.254202, -0.254202]
     """
     kernel = system.architecture.nngp
     conditioned = condition(kernel(system.inputs), system.targets, system.temperature)
@@ -24,11 +39,16 @@ def gaussian_process(system: NetworkTraining) -> FunctionPosterior:
 
 
 def largest_curvature(system: NetworkTraining) -> Float[Array, ""]:
-    """Of the potential L/T + |u|^2/2 in weights u of unit prior, all layers sampled: 1 + (largest
-    eigenvalue of Theta)/T.
+    r"""Largest curvature of the potential L/T + |u|^2/2, with weights u of unit prior variance and
+    all layers sampled.
 
-    Theta is the tangent kernel of the infinitely wide network on the training set. Sampling the
-    read-out alone, K would stand in its place and the step could be longer.
+    $$ A = 1 + \lambda_{\max}(\Theta) / T $$
+
+    with $\Theta$ the tangent kernel of the infinitely wide network on the training set. If the
+    read-out alone were sampled, the NNGP kernel would stand in its place and the step could be
+    longer.
+
+    Source: derived here.
     """
     tangent = system.architecture.kernel(system.inputs).ntk
     return 1 + jnp.linalg.eigvalsh(tangent)[-1] / system.temperature

@@ -101,7 +101,8 @@ def renormalization_group(
             renormalise the ridge.
 
     Raises:
-        ValueError: for a threshold that is not between 0 and 1.
+        ValueError: for a threshold that is not between 0 and 1; for a theory of the remaining modes
+            that takes another system.
 
     Accuracy: leading order in lambda P / T' of the modes integrated out.
 

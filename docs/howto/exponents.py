@@ -47,7 +47,7 @@ INTRODUCTION = """\
 | you have | use |
 | --- | --- |
 | a curve of a theory, without errors | `regimes(x, y)`: one power law, or two and where they meet |
-| a measured curve, with seeds | `op.exponent(data, "n_train", "test_error")`: with its error and its window |
+| a measured curve, with errors | `op.exponent(data, "n_train", "test_error")`: with an interval |
 | curves of several sizes near a transition | `op.collapse`: [phases](phases.md#measured) |
 | losses of your own training runs | `orderparam scaling-law runs.csv --params N --data tokens`, or `op.scaling_law` |
 

@@ -16,17 +16,21 @@ numbers are not to be quoted.
 import itertools
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.optimize
-import scipy.special
 import xarray as xr
 
+from orderparam.analysis.corrections import ACCEPTED, probable
 from orderparam.analysis.measured import columns
 
-SEARCHED = ("critical", "inverse_nu", "power", "correction")
-ACCEPTED = 0.05  # a fit whose chi squared is exceeded more rarely than this is not believed
+SEARCHED = ("critical", "inverse_nu", "power", "correction", "omega")
+STEEPEST = 10.0  # of inverse_nu and power, either sign
+OMEGAS = (0.25, 4.0)
+WEAKEST, STRONGEST = -0.9, 10.0  # correction at the smallest size; the factor stays positive
+_INSIDE = 1e-6  # of a bound's range: nearer, and the bound rules the fit
+_PROFILE = 3.84  # of chi squared, for an interval of 95 %
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,9 @@ class Collapse:
     L^inverse_nu).
 
     X_error: standard errors by bootstrap, with what leaving out the smallest size changes, 0 for
-    what was given. polynomial: coefficients of F, the constant first. chi_squared, freedom,
+    what was given, infinite for what the data do not determine: a number at the end of the range
+    that is searched, and an omega whose profile of chi squared reaches such an end. omega: NaN
+    without a correction. polynomial: coefficients of F, the constant first. chi_squared, freedom,
     probability: of the fit, and of a chi squared as large by chance. sizes: those used, after the
     smallest were left out until the probability reached 0.05. accepted: it did. scaled_x, scaled_y,
     scaled_error, scaled_size: the points on the common curve.
@@ -49,6 +55,8 @@ class Collapse:
     power_error: float
     correction: float
     correction_error: float
+    omega: float
+    omega_error: float
     polynomial: np.ndarray
     chi_squared: float
     freedom: int
@@ -60,7 +68,7 @@ class Collapse:
 
     @property
     def probability(self) -> float:
-        return float(scipy.special.gammaincc(self.freedom / 2, self.chi_squared / 2))
+        return probable(self.chi_squared, self.freedom)
 
     @property
     def accepted(self) -> bool:
@@ -70,12 +78,30 @@ class Collapse:
         """F at these arguments."""
         return np.polynomial.polynomial.polyval(scaled_x, self.polynomial)
 
-    def __repr__(self) -> str:
-        told = [
-            f"{name} = {getattr(self, name):.6g} ± {getattr(self, name + '_error'):.2g}"
+    def told(self, name: str) -> str:
+        """A fitted number with its error, or that it is not determined."""
+        value, error = getattr(self, name), getattr(self, f"{name}_error")
+        return (
+            f"{name} = {value:.6g} ± {error:.2g}"
+            if np.isfinite(error)
+            else f"{name} not determined"
+        )
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row for each number that was fitted: name, value, error, accepted."""
+        return [
+            {
+                "name": name,
+                "value": getattr(self, name),
+                "error": getattr(self, f"{name}_error"),
+                "accepted": self.accepted,
+            }
             for name in SEARCHED
+            if getattr(self, f"{name}_error") > 0
         ]
-        shown = [text for name, text in zip(SEARCHED, told) if getattr(self, name + "_error") > 0]
+
+    def __repr__(self) -> str:
+        shown = [self.told(name) for name in SEARCHED if getattr(self, name + "_error") > 0]
         sizes = ", ".join(f"{size:g}" for size in self.sizes)
         doubt = "" if self.accepted else "; not accepted: the sizes do not collapse"
         return f"Collapse({', '.join(shown)}; sizes {sizes}; chi^2 {self.chi_squared:.3g} / {self.freedom}{doubt})"
@@ -90,7 +116,7 @@ def collapse(
     critical: float | None = None,
     inverse_nu: float | None = None,
     power: float | None = None,
-    omega: float | None = None,
+    omega: float | Literal["search"] | None = None,
     order: int = 4,
     window: float = np.inf,
     least_sizes: int = 3,
@@ -102,7 +128,8 @@ def collapse(
 
     x, size: dimensions or coordinates; y: an observable, averaged over `seed`, with the errors
     `y_error` or those of the scatter. omega: exponent of a correction factor 1 + correction
-    size^-omega, whose strength is fitted; None for none. order: degree of F. window: points with |x
+    size^-omega, whose strength is fitted; a number keeps it fixed, "search" fits it as well,
+    between 1/4 and 4; None for no correction. order: degree of F. window: points with |x
     - critical| size^inverse_nu beyond it are left out; the window is placed by a first fit to all
     points and then kept. The smallest sizes are left out, one by one, while the fit is improbable
     (below 0.05) and `least_sizes` remain. A power that is given as 0 makes the common crossing
@@ -110,7 +137,10 @@ def collapse(
 
     A fit that stays improbable is returned with a `UserWarning`, and `accepted` is False.
 
-    Raises `ValueError` for unknown names, fewer than two sizes, non-positive sizes, and fewer
+    Searched are inverse_nu and power from -10 to 10, the critical point up to one range of x beyond
+    the data, and corrections of -0.9 to 10 at the smallest size.
+
+    Raises `ValueError` for unknown names, an omega that is not positive, fewer than two sizes, non-positive sizes, and fewer
     points than unknowns.
 
     >>> import xarray as xr
@@ -122,6 +152,10 @@ def collapse(
     >>> round(found.critical, 6), round(found.inverse_nu, 6), round(found.power, 6)
     (1.0, 1.0, -0.125)
     """
+    if isinstance(omega, str) and omega != "search":
+        raise ValueError(f"omega = {omega!r}: must be positive and finite, 'search' or None")
+    if isinstance(omega, (int, float)) and not 0 < omega < np.inf:
+        raise ValueError(f"omega = {omega}: must be positive and finite, 'search' or None")
     table = columns(data, y, (x, size))
     sizes = np.unique(table.coordinates[size])
     if len(sizes) < 2 or sizes[0] <= 0:
@@ -133,15 +167,14 @@ def collapse(
         "inverse_nu": inverse_nu,
         "power": power,
         "correction": 0.0 if omega is None else None,
+        "omega": None if omega == "search" else omega or 1.0,
     }
     kept = {name: float(value) for name, value in given.items() if value is not None}
     rng = np.random.default_rng(seed)
     while True:
         used = np.isin(table.coordinates[size], sizes)
         places, lengths = (table.coordinates[name][used] for name in (x, size))
-        problem = _Scaling(
-            places, lengths, table.value[used], table.error[used], kept, omega or 1.0, order
-        )
+        problem = _Scaling(places, lengths, table.value[used], table.error[used], kept, order)
         found = _fit(problem, window, y, bootstrap, rng)
         if found.accepted or len(sizes) <= max(2, least_sizes):
             break
@@ -169,7 +202,7 @@ def collapse(
             name: 2 * by for name, by in moved.items() if by > 3 * getattr(again, f"{name}_error")
         }
         found = _widened(found, {}, beyond)
-    return found
+    return found if omega is not None else replace(found, omega=np.nan)
 
 
 def _widened(found: Collapse, factors: dict[str, float], added: dict[str, float]) -> Collapse:
@@ -190,7 +223,6 @@ class _Scaling:
     y: np.ndarray
     error: np.ndarray
     kept: dict[str, float]
-    omega: float
     order: int
 
     @property
@@ -204,12 +236,36 @@ class _Scaling:
         )
 
     def named(self, unknowns: np.ndarray) -> dict[str, float]:
-        return {**self.kept, **dict(zip(self.searched, map(float, unknowns)))}
+        """What is given and what is searched; a correction is searched as its strength at the
+        smallest size."""
+        found = {**self.kept, **dict(zip(self.searched, map(float, unknowns)))}
+        if "correction" in self.searched:
+            found["correction"] *= float(np.min(self.size)) ** found["omega"]
+        return found
+
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Between which numbers is searched. Beyond them powers of the sizes overflow, or the
+        factor before F passes 0, where no point means anything."""
+        reach = np.ptp(self.x) or 1.0
+        ranges = {
+            "critical": (np.min(self.x) - reach, np.max(self.x) + reach),
+            "inverse_nu": (-STEEPEST, STEEPEST),
+            "power": (-STEEPEST, STEEPEST),
+            "correction": (WEAKEST, STRONGEST),
+            "omega": OMEGAS,
+        }
+        low, high = np.array([ranges[name] for name in self.searched]).reshape(-1, 2).T
+        return low, high
+
+    def at_an_end(self, unknowns: np.ndarray) -> np.ndarray:
+        """Which of what is searched lies at an end of its range."""
+        low, high = self.bounds()
+        return np.minimum(unknowns - low, high - unknowns) < _INSIDE * (high - low)
 
     def scaled(self, unknowns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The argument of F, and the factor that stands before it."""
         p = self.named(unknowns)
-        factor = self.size ** p["power"] * (1 + p["correction"] * self.size**-self.omega)
+        factor = self.size ** p["power"] * (1 + p["correction"] * self.size ** -p["omega"])
         return (self.x - p["critical"]) * self.size ** p["inverse_nu"], factor
 
     def polynomial(self, unknowns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -226,10 +282,18 @@ class _Scaling:
     def solved(self, start: np.ndarray) -> np.ndarray:
         if not len(start):
             return start
+        low, high = self.bounds()
+        start = np.clip(start, low + 1e-3 * (high - low), high - 1e-3 * (high - low))
         scale = np.maximum(np.abs(start), 0.1)
         scale[[name == "critical" for name in self.searched]] = np.ptp(self.x) or 1.0
         found = scipy.optimize.least_squares(
-            lambda p: self.polynomial(p)[1], start, x_scale=scale, xtol=1e-12, ftol=1e-12
+            lambda p: self.polynomial(p)[1],
+            start,
+            bounds=(low, high),
+            x_scale=scale,
+            xtol=1e-12,
+            ftol=1e-12,
+            max_nfev=200,
         )
         return found.x
 
@@ -251,12 +315,18 @@ def _fit(
     noise = rng.standard_normal((bootstrap, len(problem.y)))
     # about the fitted curve
     drawn = [replace(problem, y=problem.y + problem.error * (residuals + one)) for one in noise]
-    spread = (
-        np.std([again.solved(unknowns) for again in drawn], axis=0, ddof=1)
-        if problem.searched
-        else np.zeros(0)
-    )
-    values, errors = problem.named(unknowns), dict(zip(problem.searched, map(float, spread)))
+    again = [one.named(one.solved(unknowns)) for one in drawn]
+    errors = {
+        name: float(np.std([one[name] for one in again], ddof=1)) for name in problem.searched
+    }
+    values = problem.named(unknowns)
+    errors |= {
+        name: np.inf for name, ended in zip(problem.searched, problem.at_an_end(unknowns)) if ended
+    }
+    if "omega" in errors and _reaches_an_end(
+        problem, unknowns, float(np.sum(residuals**2)), freedom
+    ):
+        errors["omega"] = np.inf
     u, factor = problem.scaled(unknowns)
     return Collapse(
         **values,
@@ -272,6 +342,17 @@ def _fit(
     )
 
 
+def _reaches_an_end(problem: _Scaling, unknowns: np.ndarray, least: float, freedom: int) -> bool:
+    """Whether an omega at an end of its range describes the data nearly as well as the best."""
+    allowed = least + _PROFILE * max(1.0, least / freedom)
+    start = unknowns[[name != "omega" for name in problem.searched]]
+    for omega in OMEGAS:
+        held = replace(problem, kept={**problem.kept, "omega": omega})
+        if np.sum(held.polynomial(held.solved(start))[1] ** 2) <= allowed:
+            return True
+    return False
+
+
 def _searched_from_many(problem: _Scaling) -> np.ndarray:
     """The best of several starts: the critical point at quarters of the range, 1/nu of 1/2, 1 and
     2.
@@ -281,7 +362,8 @@ def _searched_from_many(problem: _Scaling) -> np.ndarray:
         "critical": quarters,
         "inverse_nu": (0.5, 1.0, 2.0),
         "power": (0.0,),
-        "correction": (0.0,),
+        "correction": (0.1,),  # at 0 the fit does not depend on omega
+        "omega": (0.5, 1.0, 2.0),
     }
     found = [
         problem.solved(np.array(start))

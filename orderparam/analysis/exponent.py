@@ -1,131 +1,181 @@
-"""A power law y ~ amplitude x^exponent: where it holds, how well its exponent is known, and whether
-it is one at all.
+"""The exponent of measured values, y ~ x^exponent at large (or small) x, with an interval that
+allows for corrections to scaling, or "not determined".
 """
 
 import warnings
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-import scipy.special
-import xarray as xr
 
-from orderparam.analysis.collapse import ACCEPTED
-from orderparam.analysis.measured import columns
+from orderparam.analysis.corrections import ACCEPTED, asymptotic_slope, probable
+from orderparam.analysis.measured import Columns, Table, columns, steadied
 from orderparam.solve.straight_line import straight_line
+
+DETERMINED = 0.2  # half of an interval, of the exponent or of 1/2, beyond which it says too little
+FEWEST = 3
+NORMAL = 1.959964  # half of a Gaussian's interval of 95 %, in standard deviations
 
 
 @dataclass(frozen=True)
 class Exponent:
-    """y = amplitude x^exponent inside a window of x.
+    """The exponent of y ~ x^exponent and what the data say of it.
 
-    exponent_error: standard error of the weighted fit of ln y. interval: 95 % of the exponent.
-    window: first and last x used. local_slopes: d ln y / d ln x between neighbouring x of all the
-    data, at `local_x`, with `local_errors`. chi_squared, freedom, probability: of the fit.
-    power_law: the probability reached 0.05.
+    exponent: NaN where it is not determined, or no such law describes the data. interval: 95 % of
+    it, always given. window: first and
+    last x used. towards: the end of the x at which the law holds. plain_exponent, plain_error: of
+    one straight line through all ln y, as if there were no correction. local_x, local_slopes,
+    local_errors: exponents of straight lines through the points of one decade (of half the range
+    where the data are less than two decades), each at the middle of its points. chi_squared,
+    freedom, probability: of the best fit; freedom is no integer where the corrections are held by a
+    prior. x, fitted: the points used and the best fit at them. power_law: the probability reached 0.05.
     """
 
     exponent: float
-    exponent_error: float
-    amplitude: float
+    interval: tuple[float, float]
     window: tuple[float, float]
+    towards: str
+    plain_exponent: float
+    plain_error: float
     chi_squared: float
-    freedom: int
+    freedom: float
+    x: np.ndarray
+    fitted: np.ndarray
     local_x: np.ndarray
     local_slopes: np.ndarray
     local_errors: np.ndarray
 
     @property
-    def interval(self) -> tuple[float, float]:
-        return (
-            self.exponent - 1.96 * self.exponent_error,
-            self.exponent + 1.96 * self.exponent_error,
-        )
+    def exponent_error(self) -> float:
+        """A quarter of the interval, which is one standard error of a Gaussian."""
+        return (self.interval[1] - self.interval[0]) / (2 * NORMAL)
+
+    @property
+    def determined(self) -> bool:
+        return bool(np.isfinite(self.exponent))
 
     @property
     def probability(self) -> float:
-        return float(scipy.special.gammaincc(self.freedom / 2, self.chi_squared / 2))
+        return probable(self.chi_squared, self.freedom)
 
     @property
     def power_law(self) -> bool:
         return self.probability >= ACCEPTED
 
     def __repr__(self) -> str:
-        where, quality = (
-            f"{self.window[0]:g} .. {self.window[1]:g}",
-            f"{self.chi_squared:.3g} / {self.freedom}",
-        )
-        return (
-            f"Exponent({self.exponent:.6g} ± {self.exponent_error:.2g}; x {where}; chi^2 {quality})"
-        )
+        low, high = self.interval
+        digits = max(0, min(8, 1 - int(np.floor(np.log10(max(high - low, 1e-12))))))
+        value = f"{self.exponent:.{digits}f}, 95 % " if self.determined else "not determined: "
+        found = f"{value}between {low:.{digits}f} and {high:.{digits}f}"
+        quality = f"chi^2 {self.chi_squared:.3g} / {self.freedom:.3g}"
+        doubt = "" if self.power_law else "; not accepted: no power law describes the data"
+        return f"Exponent({found}; x {self.window[0]:g} .. {self.window[1]:g}; {quality}{doubt})"
 
 
 def exponent(
-    data: xr.Dataset, x: str, y: str, *, window: tuple[float, float] | None = None, least: int = 4
+    data: Table,
+    x: str,
+    y: str,
+    *,
+    window: tuple[float, float] | None = None,
+    towards: Literal["large", "small"] = "large",
+    correction: bool = True,
 ) -> Exponent:
-    """The exponent of y(x), averaged over `seed`, with the errors `y_error` or those of the
-    scatter; x and y must be positive.
+    """The exponent of y(x) where x is large, with an interval that allows for corrections.
 
-    window: the x to use; None chooses the widest window of at least `least` neighbouring points in
-    which a power law has a probability of at least 0.05, and of equally wide ones that with the
-    largest x. Where there is none, the last `least` points are used, and a `UserWarning` says that
-    this is not a power law. Errors of ln y are those of y over y.
+    $$ y = A x^b \\, e^{\\sum_k c_k x^{-k\\omega}} $$
 
-    Raises `ValueError` for unknown names, values that are not positive, and fewer than three
-    points.
+    with five terms, averaged over the exponents $\\omega$ from 1/4 to 5/2 and over how large the
+    corrections may be (see `analysis.corrections`). The interval of 95 % is that of the average. A
+    logarithm beside the power is not among the corrections; the local exponents show one as a drift
+    that does not end.
 
-    >>> import xarray as xr
+    Args:
+        data: A data set, a table (`pandas.DataFrame`) or a dictionary of columns.
+        x, y: Names of the columns; all their values must be positive. Values are averaged over
+            `seed`; errors are `{y}_error`, or those of the scatter over seeds.
+        window: The least and the largest x to use; None for all.
+        towards: "large" for a law at large x, "small" for one at small x, such as a distance to a
+            critical point; the corrections then vanish there.
+        correction: False fits a straight line to ln y, for who knows that the law is pure. Its
+            interval is true for a pure law alone.
+
+    Returns:
+        An `Exponent`. Its exponent is NaN ("not determined") where half of the interval is more
+        than a fifth of the exponent, or of 1/2 if that is larger.
+
+    Raises:
+        ValueError: for unknown names, values that are not positive, fewer than three points, and
+            values without errors. A `UserWarning` says that no such law describes the data;
+            the errors are then multiplied by the root of chi squared for each degree of freedom.
+
+    Accuracy: over 20 laws, with and without corrections, at four levels of noise and ranges, the
+        interval held the exponent in 98.8 to 99.6 % of cases on average and in 90.5 % for the worst
+        (`tests/analysis/test_exponent.py`): it is wider than it need be for a law that is pure. A
+        correction x^-0.4 as large as the law itself is held in 80 %.
+
     >>> n = np.geomspace(10, 1000, 9)
-    >>> data = xr.Dataset({"error": ("n", 3 / n**0.5), "error_error": ("n", 0.03 / n**0.5)}, {"n": n})
-    >>> op.exponent(data, "n", "error")
-    Exponent(-0.5 ± 0.0022; x 10 .. 1000; chi^2 ...)
+    >>> table = {"n": n, "error": 3 / n**0.5 * (1 + 2 / n), "error_error": 0.003 / n**0.5}
+    >>> op.exponent(table, "n", "error")
+    Exponent(-0.5..., 95 % between -0.5... and -0.4...; x 10 .. 1000; chi^2 ...)
     """
-    table = columns(data, y, (x,))
-    order = np.argsort(table.coordinates[x])
-    place, value, error = table.coordinates[x][order], table.value[order], table.error[order]
-    if window is not None:
-        inside = (place >= window[0]) & (place <= window[1])
-        place, value, error = place[inside], value[inside], error[inside]
-    if len(place) < 3:
-        raise ValueError(f"{y!r} has {len(place)} points: a power law needs at least three")
-    for name, numbers in ((x, place), (y, value)):
-        if np.any(numbers <= 0):
-            raise ValueError(
-                f"{name!r} = {numbers[numbers <= 0][0]:g}: must be positive in a power law"
-            )
-    logs = np.log(place), np.log(value), error / value
-    least = min(max(3, least), len(place))
-    widths = [len(place)] if window is not None else range(len(place), least - 1, -1)
-    parts = [
-        slice(start, start + width)
-        for width in widths
-        for start in range(len(place) - width, -1, -1)
-    ]
-    fits = [straight_line(*(column[part] for column in logs)) for part in parts]
-    good = [
-        k
-        for k, fit in enumerate(fits)
-        if scipy.special.gammaincc(fit.freedom / 2, fit.chi_squared / 2) >= ACCEPTED
-    ]
-    chosen = (
-        good[0]
-        if good
-        else next(
-            k for k, part in enumerate(parts) if part == slice(len(place) - widths[-1], len(place))
-        )
-    )
-    part, fit = parts[chosen], fits[chosen]
-    if not good:
-        told = f"chi^2 {fit.chi_squared:.3g} for {fit.freedom} degrees of freedom"
+    if towards not in ("large", "small"):
+        raise ValueError(f"towards = {towards!r}: must be 'large' or 'small'")
+    place, value, error = _positive(columns(data, y, (x,)), x, y, window)
+    sign = 1.0 if towards == "large" else -1.0
+    logs, relative = (np.log(place), np.log(value)), error / value
+    plain = straight_line(*logs, relative)
+    slope = asymptotic_slope(sign * logs[0], value, error, correction)
+    accepted = probable(slope.chi_squared, slope.freedom) >= ACCEPTED
+    if not accepted:
+        told = f"chi^2 {slope.chi_squared:.3g} for {slope.freedom:.3g} degrees of freedom"
         warnings.warn(f"{y!r} against {x!r} is not a power law: {told}", stacklevel=2)
-    rise = np.diff(logs[0])
+    low, high = sorted((sign * slope.low, sign * slope.high))
+    narrow = (high - low) / 2 <= DETERMINED * max(abs(slope.middle), 0.5)
     return Exponent(
-        fit.slope,
-        fit.error,
-        float(np.exp(fit.constant)),
-        (float(place[part][0]), float(place[part][-1])),
-        fit.chi_squared,
-        fit.freedom,
-        np.sqrt(place[1:] * place[:-1]),
-        np.diff(logs[1]) / rise,
-        np.hypot(logs[2][1:], logs[2][:-1]) / rise,
+        sign * slope.middle if narrow and accepted else np.nan,
+        (low, high),
+        (float(place[0]), float(place[-1])),
+        towards,
+        plain.slope,
+        plain.error,
+        slope.chi_squared,
+        slope.freedom,
+        place,
+        np.exp(slope.fitted),
+        *_local(*logs, relative),
     )
+
+
+def _positive(
+    found: Columns, x: str, y: str, window: tuple[float, float] | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Places in order, values and errors in the window, of which a logarithm can be taken."""
+    place, low, high = found.coordinates[x], *(window or (-np.inf, np.inf))
+    order = np.argsort(place)
+    order = order[(place[order] >= low) & (place[order] <= high)]
+    if len(order) < FEWEST:
+        raise ValueError(f"{y!r} has {len(order)} points: a power law needs at least three")
+    for name, numbers in ((x, place[order]), (y, found.value[order])):
+        if np.any(numbers <= 0):
+            wrong = numbers[numbers <= 0][0]
+            raise ValueError(f"{name!r} = {wrong:g}: must be positive in a power law")
+    if np.ptp(place[order]) == 0:
+        raise ValueError(f"{x!r} has one value only, {place[order][0]:g}: a power law needs two")
+    used = Columns({x: place[order]}, found.value[order], found.error[order], found.runs)
+    return used.coordinates[x], used.value, steadied(used, x)
+
+
+def _local(
+    x: np.ndarray, y: np.ndarray, error: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Places, slopes and errors of straight lines through the points of each decade."""
+    width = min(np.log(10.0), (x[-1] - x[0]) / 2) * (1 + 1e-9)
+    rows = []
+    for start in x[x <= x[-1] - width + 1e-9 * width]:
+        part = (x >= start) & (x <= start + width)
+        if len(np.unique(x[part])) >= 2:
+            line = straight_line(x[part], y[part], error[part])
+            rows.append((np.exp(np.mean(x[part])), line.slope, line.error))
+    found = np.array(rows).reshape(-1, 3)
+    return found[:, 0], found[:, 1], found[:, 2]

@@ -1,33 +1,44 @@
-"""Measured values with their errors as flat columns, from a data set with or without runs."""
+"""Measured values with their errors as flat columns, from a data set with or without runs, or from
+a table.
+"""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.special
 import xarray as xr
+
+# a data set, or columns of equal length: a `pandas.DataFrame`, a dictionary
+Table = xr.Dataset | Mapping[str, Any]
 
 
 class Columns(NamedTuple):
-    """Coordinates, means over seeds and standard errors of all points that are known."""
+    """Coordinates, means over seeds and standard errors of all points that are known. runs: how
+    many runs the scatter is of; 0 where the errors were claimed."""
 
     coordinates: dict[str, np.ndarray]
     value: np.ndarray
     error: np.ndarray
+    runs: int
 
 
-def columns(data: xr.Dataset, observable: str, coordinates: tuple[str, ...]) -> Columns:
-    """The observable against these coordinates. Errors are those that the runs claim,
-    `{observable}_error`, joined over seeds, or follow from the scatter over at least two seeds.
-    Points without value or error are left out.
+def columns(table: Table, observable: str, coordinates: tuple[str, ...]) -> Columns:
+    """The observable against these coordinates, which are dimensions or columns. Errors are those
+    that the runs claim, `{observable}_error`, joined over seeds, or follow from the scatter over at
+    least two seeds. Points without value or error are left out.
 
     Raises `ValueError` for names that the data set lacks, for other dimensions, and where there are
     no errors.
     """
+    data = table if isinstance(table, xr.Dataset) else _data_set(table)
     for name in (observable, *coordinates):
         if name not in data:
             known = ", ".join(map(str, [*data.data_vars, *data.coords]))
             raise ValueError(f"{name!r} is not in the data, which hold {known}")
     values = data[observable]
-    if spare := set(values.dims) - {"seed", *coordinates}:
+    places = {axis for name in coordinates for axis in data[name].dims}
+    if spare := set(values.dims) - {"seed"} - places:
         raise ValueError(
             f"{observable!r} has the dimensions {', '.join(sorted(map(str, spare)))} as well: select one value of each"
         )
@@ -47,10 +58,40 @@ def columns(data: xr.Dataset, observable: str, coordinates: tuple[str, ...]) -> 
         )
     mean = values.mean("seed", skipna=False) if runs else values
     given = {"value": mean, "error": error, **{name: data[name] for name in coordinates}}
-    table = dict(zip(given, xr.broadcast(*map(xr.DataArray, given.values()))))
-    flat = {name: np.asarray(column.values.ravel(), float) for name, column in table.items()}
+    flat_table = dict(zip(given, xr.broadcast(*map(xr.DataArray, given.values()))))
+    flat = {name: np.asarray(column.values.ravel(), float) for name, column in flat_table.items()}
     value, deviation = flat.pop("value"), flat.pop("error")
     known = np.isfinite(value) & np.isfinite(deviation) & (deviation > 0)
     return Columns(
-        {name: place[known] for name, place in flat.items()}, value[known], deviation[known]
+        {name: place[known] for name, place in flat.items()},
+        value[known],
+        deviation[known],
+        0 if claimed in data else values.sizes["seed"],
     )
+
+
+def steadied(found: Columns, x: str) -> np.ndarray:
+    """The errors, where they are of the scatter of few runs, shrunk towards a straight line of
+    ln(error / value) against ln x through all points.
+
+    The scatter of four runs is itself known to 40 % only, and a point whose runs happen to lie
+    close together would rule a fit. The logarithm of an estimated variance with f degrees of
+    freedom scatters with the variance trigamma(f / 2); what the points scatter beyond that is
+    theirs (Smyth 2004).
+    """
+    freedom = found.runs - 1
+    if freedom < 1 or len(found.value) < 4:
+        return found.error
+    half = freedom / 2
+    place = np.log(found.coordinates[x])
+    log = np.log((found.error / found.value) ** 2) - scipy.special.digamma(half) + np.log(half)
+    line = np.polynomial.Polynomial.fit(place, log, 1)(place)
+    chance = float(scipy.special.polygamma(1, half))
+    own = max(0.0, float(np.sum((log - line) ** 2)) / (len(log) - 2) - chance)
+    steady = line + (log - line) * own / (own + chance)
+    return np.exp(steady / 2) * np.abs(found.value)
+
+
+def _data_set(table: Mapping[str, Any]) -> xr.Dataset:
+    """Columns of equal length as a data set over their rows."""
+    return xr.Dataset({name: ("row", np.asarray(column)) for name, column in table.items()})

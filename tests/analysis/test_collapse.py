@@ -1,13 +1,15 @@
-"""Finite-size scaling and power laws: what was put in comes out, with the right errors; what is no
-such law is told.
+"""Finite-size scaling: what was put in comes out, with the right errors; what does not collapse is
+said not to.
 """
+
+import warnings
 
 import numpy as np
 import pytest
 import xarray as xr
 
 import orderparam as op
-from orderparam.analysis import collapse, exponent
+from orderparam.analysis import collapse
 from orderparam.systems.spins import MeanFieldMagnet, exact_magnet
 
 SIZES, X = np.array([8.0, 16.0, 32.0, 64.0]), np.linspace(1.9, 2.1, 9)
@@ -127,6 +129,53 @@ def test_exact_magnets_in_a_narrow_and_a_wide_window():
     assert abs(wide.inverse_nu - 0.5) < 2 * wide.inverse_nu_error
 
 
+def test_omega_is_searched():
+    """With its error where the data determine it, and otherwise without a number."""
+    data = made(3, correction=2.0, error=1e-4, omega=1.3)
+    places = {"x": "x", "y": "y", "size": "size", "order": 2, "critical": 2.0, "inverse_nu": 0.8}
+    found = collapse(data, omega="search", bootstrap=30, **places)
+    assert found.accepted
+    assert abs(found.omega - 1.3) < 4 * found.omega_error < 0.4
+    assert abs(found.power + 0.125) < 4 * found.power_error
+    fixed = collapse(data, omega=1.3, bootstrap=30, **places)
+    assert fixed.omega == 1.3
+    assert fixed.omega_error == 0
+    assert fixed.power_error < found.power_error
+    vague = collapse(made(3, error=1e-2), omega="search", bootstrap=10, **places)
+    assert np.isinf(vague.omega_error)
+    assert "omega not determined" in repr(vague)
+    assert np.isnan(collapse(data, bootstrap=2, **places).omega)
+
+
+def test_a_rejected_fit_says_so_wherever_it_is_shown():
+    """Its errors are those of an accepted fit times the root of chi squared per degree of freedom,
+    at least.
+    """
+    places = {"x": "x", "y": "y", "size": "size", "order": 2, "bootstrap": 40, "least_sizes": 4}
+    with pytest.warns(UserWarning, match="does not collapse"):
+        found = collapse(made(3, correction=1.0, error=2e-4), **places)
+    alike = collapse(made(3, error=2e-4), **places)
+    assert alike.accepted
+    excess = (found.chi_squared / found.freedom) ** 0.5
+    assert excess > 2
+    for name in ("critical", "inverse_nu", "power"):
+        assert getattr(found, f"{name}_error") > 0.6 * excess * getattr(alike, f"{name}_error")
+    assert all(not row["accepted"] for row in found.table())
+    assert [row["name"] for row in alike.table()] == ["critical", "inverse_nu", "power"]
+    assert all(row["accepted"] and row["error"] > 0 for row in alike.table())
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_noise_leads_the_search_nowhere(seed):
+    """Exponents to which noise alone leads are bounded; no power of a size overflows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        found = collapse(made(seed, error=1.0), "x", "y", "size", bootstrap=3, order=2)
+    assert -10 <= found.inverse_nu <= 10
+    assert 1.7 <= found.critical <= 2.3
+
+
 def test_a_window_leaves_points_out():
     fit = collapse(made(4), "x", "y", "size", order=2, window=1.0, bootstrap=10)
     assert np.max(np.abs(fit.scaled_x)) < 1.05
@@ -137,6 +186,8 @@ def test_a_window_leaves_points_out():
     ("change", "message"),
     [
         ({"x": "z"}, "'z' is not in the data"),
+        ({"omega": -1.0}, "omega = -1.0: must be positive and finite"),
+        ({"omega": "best"}, "omega = 'best': must be positive and finite"),
         ({"order": 40}, "'y' has 36 points: a fit of 44 numbers needs more"),
     ],
 )
@@ -148,48 +199,3 @@ def test_a_collapse_that_cannot_be_is_refused(change, message):
 def test_one_size_is_not_enough():
     with pytest.raises(ValueError, match="'size' has the values 8: at least two"):
         collapse(made(0).isel(size=[0]), "x", "y", "size")
-
-
-def test_a_power_law_and_its_error():
-    x, rng = np.geomspace(1, 100, 8), np.random.default_rng(0)
-    fits = []
-    for _ in range(40):
-        y = 3 * x**-0.7
-        data = xr.Dataset(
-            {"y": ("x", y * (1 + 0.01 * rng.standard_normal(8))), "y_error": ("x", 0.01 * y)},
-            {"x": x},
-        )
-        fits.append(exponent(data, "x", "y", window=(1, 100)))
-    values = np.array([fit.exponent for fit in fits])
-    np.testing.assert_allclose(np.std(values, ddof=1), fits[0].exponent_error, rtol=0.35)
-    assert abs(np.mean(values) + 0.7) < 4 * fits[0].exponent_error / np.sqrt(40)
-    assert np.mean([low < -0.7 < high for low, high in (fit.interval for fit in fits)]) > 0.85
-    assert all(fit.amplitude == pytest.approx(3, rel=0.05) for fit in fits)
-
-
-def test_the_window_of_a_power_law_that_sets_in_late():
-    x = np.geomspace(1, 1000, 10)
-    y = x**1.5 * (1 + 5 / x**2)
-    data = xr.Dataset({"y": ("x", y), "y_error": ("x", 1e-3 * y)}, {"x": x})
-    found = exponent(data, "x", "y")
-    assert found.window[0] > 5
-    assert found.window[1] == 1000
-    assert abs(found.exponent - 1.5) < 4 * found.exponent_error
-    assert found.power_law
-    np.testing.assert_allclose(found.local_slopes[-1], 1.5, atol=1e-3)
-
-
-def test_what_is_no_power_law_is_said_not_to_be():
-    x = np.geomspace(1, 10, 6)
-    data = xr.Dataset({"y": ("x", np.exp(-x)), "y_error": ("x", 1e-3 * np.exp(-x))}, {"x": x})
-    with pytest.warns(UserWarning, match="is not a power law"):
-        found = exponent(data, "x", "y")
-    assert not found.power_law
-
-
-def test_a_power_law_of_negative_numbers_is_refused():
-    data = xr.Dataset({"y": ("x", [-1.0, 1, 2]), "y_error": ("x", [0.1] * 3)}, {"x": [1.0, 2, 3]})
-    with pytest.raises(ValueError, match="'y' = -1: must be positive"):
-        exponent(data, "x", "y")
-    with pytest.raises(ValueError, match="has no errors"):
-        exponent(data.drop_vars("y_error"), "x", "y")

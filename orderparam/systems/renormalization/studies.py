@@ -110,6 +110,8 @@ def draw_collapse(
             told.append(
                 f"${labels[name].removeprefix('-')}$ = {sign * getattr(fit, name):.3f} ± {unsure:.3f}"
             )
+    if not fit.accepted:
+        told.append(f"not accepted: $\\chi^2$ {fit.chi_squared:.0f} / {fit.freedom}")
     axes.set_title("\n".join(told))
 
 

@@ -140,6 +140,7 @@ def draw_scaling(comparison: Comparison) -> Any:
     )
     quality = ", ".join(
         f"{fit.chi_squared:.0f}/{fit.freedom} from $L$ = {fit.sizes[0]:g} on"
+        + ("" if fit.accepted else " (not accepted)")
         for fit in fits.values()
     )
     exact = f"(exact: {CRITICAL_TEMPERATURE:.4f}, 1, 1/8, 7/4)"
@@ -193,9 +194,9 @@ def draw_opposite(axes: Any, comparison: Comparison) -> None:
     except ValueError as error:  # too few sizes
         axes.set_title(str(error))
         return
-    length = np.array(found.window)
-    axes.plot(length, found.amplitude * length**found.exponent, color=ink(), linewidth=0.8)
-    axes.set_title(rf"$\eta$ = {-found.exponent:.4f} ± {found.exponent_error:.4f} (exact 1/4)")
+    axes.plot(found.x, found.fitted, color=ink(), linewidth=0.8)
+    low, high = found.interval
+    axes.set_title(rf"$\eta$ between {-high:.4f} and {-low:.4f}, 95 % (exact 1/4)")
 
 
 def draw_walls(axes: Any, comparison: Comparison) -> None:

@@ -1,0 +1,141 @@
+"""The slope of ln y against ln x at large x, averaged over the corrections to scaling that it may
+have.
+
+With t = ln x - (its smallest value), a law with corrections is
+
+    ln y = a + b t + sum_{k=1..5} c_k exp(-k omega t),
+
+where the c_k are Gaussian, of mean 0 and standard deviation s. For one (omega, s) this is linear
+regression with a Gaussian prior: the exponent b has a Gaussian posterior, and the data have an
+evidence. The result is the mixture of these posteriors, weighted by the evidence, over the grid
+OMEGAS x STRENGTHS (MacKay 1992). A data set that cannot tell omega from another has a wide mixture,
+which one fit with the best omega would not say.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.special
+
+OMEGAS = np.geomspace(0.25, 2.5, 8)
+STRENGTHS = np.geomspace(0.3, 10.0, 5)  # s: corrections at the smallest x, in ln y
+TERMS = 5
+ACCEPTED = 0.05  # a fit whose chi squared is exceeded more rarely than this is not believed
+_FLAT = (1e-4, 4e-2)  # inverse variances of a and b, so small that they do not matter
+_NEGLIGIBLE = 1e-6  # a part of the mixture
+_ROUNDS = 3  # of weights that follow the fitted y rather than the noisy one
+
+
+class Slope(NamedTuple):
+    """low, middle, high: 2.5, 50 and 97.5 % of what b may be. chi_squared, freedom: of the most
+    probable law, whose ln y are `fitted`."""
+
+    low: float
+    middle: float
+    high: float
+    chi_squared: float
+    freedom: float
+    fitted: np.ndarray
+
+
+class _Posterior(NamedTuple):
+    """For each law of the family: mean and standard deviation of b, the evidence's logarithm, chi
+    squared, degrees of freedom, and fitted ln y."""
+
+    mean: np.ndarray
+    deviation: np.ndarray
+    evidence: np.ndarray
+    chi_squared: np.ndarray
+    freedom: np.ndarray
+    fitted: np.ndarray
+
+
+def probable(chi_squared: float, freedom: float) -> float:
+    """The probability of a chi squared as large by chance."""
+    return float(scipy.special.gammaincc(freedom / 2, chi_squared / 2))
+
+
+def asymptotic_slope(
+    log_x: np.ndarray, y: np.ndarray, error: np.ndarray, correction: bool = True
+) -> Slope:
+    """The slope b of values with these standard errors. Errors are widened by the root of chi
+    squared for each degree of freedom where that is above 1 and the fit improbable."""
+    designs, precisions = _family(log_x - np.min(log_x), correction)
+    found = _fitted(designs, precisions, y, error)
+    best = int(np.argmax(found.evidence))
+    chi_squared, freedom = float(found.chi_squared[best]), float(found.freedom[best])
+    if probable(chi_squared, freedom) < ACCEPTED:
+        found = _fitted(designs, precisions, y, error * np.sqrt(chi_squared / freedom))
+    weights = scipy.special.softmax(found.evidence)
+    return Slope(
+        *_quantiles(found, weights, (0.025, 0.5, 0.975)), chi_squared, freedom, found.fitted[best]
+    )
+
+
+def _family(t: np.ndarray, correction: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Designs (law, point, coefficient), and inverse variances of the coefficients."""
+    line = np.stack([np.ones_like(t), t], axis=1)
+    if not correction:
+        return line[None], np.array([_FLAT])
+    order = np.arange(1, TERMS + 1)
+    designs, precisions = [], []
+    for omega in OMEGAS:
+        for strength in STRENGTHS:
+            designs.append(np.hstack([line, np.exp(-omega * t[:, None] * order)]))
+            precisions.append([*_FLAT, *[strength**-2] * TERMS])
+    return np.array(designs), np.array(precisions)
+
+
+def _fitted(
+    designs: np.ndarray, precisions: np.ndarray, y: np.ndarray, error: np.ndarray
+) -> _Posterior:
+    """Of all laws. The error of ln y is that of y over the fitted y: over the measured one, points
+    that came out low would count for less."""
+    target, weight = np.log(y), y / error
+    for _ in range(_ROUNDS):
+        found = _linear(designs, precisions, target, weight)
+        fitted = found.fitted[np.argmax(found.evidence)]
+        ratio = y * np.exp(-fitted)
+        target, weight = fitted + ratio - 1, np.exp(fitted) / error
+    return found
+
+
+def _linear(
+    designs: np.ndarray, precisions: np.ndarray, target: np.ndarray, weight: np.ndarray
+) -> _Posterior:
+    rows = designs * weight[:, None]
+    information = np.einsum("lpi,lpj->lij", rows, rows)
+    curvature = information + precisions[:, :, None] * np.eye(precisions.shape[1])
+    scale = np.sqrt(np.einsum("lii->li", curvature))
+    covariance = np.linalg.inv(curvature / (scale[:, :, None] * scale[:, None, :]))
+    covariance = covariance / (scale[:, :, None] * scale[:, None, :])
+    coefficients = np.einsum("lij,lpj,p->li", covariance, rows, target * weight)
+    fitted = np.einsum("lpi,li->lp", designs, coefficients)
+    chi_squared = np.sum(((target - fitted) * weight) ** 2, axis=1)
+    penalty = np.sum(precisions * coefficients**2, axis=1)
+    volume = np.linalg.slogdet(covariance)[1] + np.sum(np.log(precisions), axis=1)
+    used = np.einsum("lij,lji->l", covariance, information)
+    return _Posterior(
+        coefficients[:, 1],
+        np.sqrt(covariance[:, 1, 1]),
+        (volume - chi_squared - penalty) / 2,
+        chi_squared,
+        np.maximum(len(target) - used, 1e-3),
+        fitted,
+    )
+
+
+def _quantiles(
+    found: _Posterior, weights: np.ndarray, levels: tuple[float, ...]
+) -> tuple[float, ...]:
+    """Of the mixture of Gaussians, by bisection."""
+    used = weights > _NEGLIGIBLE
+    mean, deviation, weights = found.mean[used], found.deviation[used], weights[used]
+    weights = weights / np.sum(weights)
+    low = np.full(len(levels), np.min(mean - 9 * deviation))
+    high = np.full(len(levels), np.max(mean + 9 * deviation))
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = scipy.special.ndtr((middle[:, None] - mean) / deviation) @ weights < levels
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return tuple(map(float, (low + high) / 2))

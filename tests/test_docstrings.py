@@ -43,6 +43,7 @@ WRITTEN = (
     "renormalization",
     "spins",
     "scaling_laws",
+    "associative_memory",
 )
 UNPLAIN = (
     "Of ",

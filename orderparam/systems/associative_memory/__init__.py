@@ -1,5 +1,5 @@
-"""Associative memory: Hopfield's model in theory and at work, networks of largest stability, dense
-memories, pictures.
+"""Associative memory: Hopfield's model in theory and in simulation, networks of largest stability,
+dense memories, and stored pictures.
 
 import orderparam as op
 from orderparam.systems.associative_memory import Hopfield, phase_lines, recall, replica_symmetric

@@ -1,4 +1,4 @@
-"""Dense associative memories that really recall, one spin after another."""
+"""Simulations of dense associative memories, whose spins are updated one after another."""
 
 import math
 from functools import partial
@@ -12,15 +12,18 @@ from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.systems.associative_memory.dense.model import DenseMemory, ExponentialMemory
 
-_LIMIT = 2**26  # entries of all patterns, one byte each
+_LIMIT = 2**26  # most entries of all patterns together, one byte each
 
 
 class DenseRecall(Result):
-    """Means over the patterns that were tried, one after another, in one network.
+    """Recall in one network, averaged over the patterns that were tried.
 
-    flip_probability: the share of spins of a stored pattern that one parallel step turns. overlap,
-    success: of the state at rest from `start`, and the share of states at rest at the pattern, up
-    to 1 % of the spins. converged: all came to rest.
+    Fields:
+        flip_probability: share of the spins of a stored pattern that one parallel step turns.
+        overlap: overlap (1/N) sum xi s with the pattern once all spins are at rest.
+        success: share of the trials that come to rest at the pattern, with at most 1 % of the spins
+            wrong.
+        converged: whether every trial came to rest within the given number of sweeps.
     """
 
     flip_probability: Float[Array, ""]
@@ -55,15 +58,37 @@ def dense_recall(
     trials: int = 10,
     sweeps: int = 20,
 ) -> DenseRecall:
-    """One network, `trials` of its patterns: s_i <- the sign that has the lower energy, site after
-    site until at rest.
+    r"""Recall of stored patterns in one dense or exponential memory, started at the overlap
+    `start`.
 
-    The overlaps xi . s of all patterns are kept, so that a site costs P. Exponentials are taken
-    relative to the largest one.
+    Site after site takes the sign of lower energy,
+
+    $$ s_i \leftarrow \mathrm{sign} \sum_\mu \xi_i^\mu \big[ F(x_i^\mu + 1) - F(x_i^\mu - 1)
+          \big], \qquad
+       x_i^\mu = \sum_{j \ne i} \xi_j^\mu s_j $$
+
+    with $F(x) = x^n$ (n = `degree`) or $F(x) = e^x$, until no spin changes. The number P of
+    patterns is `load` N^(n-1), or exp(`load` N), rounded and at least 1.
+
+    Args:
+        trials: number of patterns that are tried, at most P.
+        sweeps: largest number of updates of every spin.
+
+    Raises:
+        ValueError: for more than 2^26 entries of all patterns.
+
+    Cost: P operations for the update of a spin.
+
+    Source: Krotov, Hopfield (2016); Demircigil et al. (2017).
+
+    >>> import jax
+    >>> found = dense_recall(DenseMemory(0.01, spins=50), jax.random.key(0), trials=4)
+    >>> float(found.overlap) > 0.9, bool(found.converged)
+    (True, True)
     """
     n, patterns = system.size("spins"), _count(system)
     degree = 0 if isinstance(system, ExponentialMemory) else system.degree
-    # the last ones empty: loads near one another run the same program
+    # Padded with empty patterns, so that similar loads share one compiled program.
     held = 4 ** math.ceil(math.log(patterns, 4))
     return _dense_recall(
         system.start, jnp.asarray(patterns), key, n, held, degree, min(trials, patterns), sweeps
@@ -73,8 +98,14 @@ def dense_recall(
 def energy_difference(
     overlaps: Float[Array, "... pattern"], degree: int, axis: int = -1
 ) -> Float[Array, "... pattern"]:
-    """F(x + 1) - F(x - 1) for the overlaps x without one spin, F = x^degree, or exp for degree 0,
-    up to a positive factor.
+    """Difference F(x + 1) - F(x - 1) up to a positive factor, with F = x^degree, or exp for degree
+    0.
+
+    Args:
+        overlaps: overlaps x of all patterns with the state, without the spin that is updated.
+        degree: degree of the energy; 0 stands for the exponential.
+        axis: axis of the patterns. The exponential is taken relative to the largest overlap along
+            it.
     """
     if degree:
         return (overlaps + 1) ** degree - (overlaps - 1) ** degree
@@ -104,6 +135,7 @@ def _dense_recall(
         overlaps, changed = state
         entries, spin = row
         entries = entries.astype(jnp.float32)
+        # Overlaps without the spin itself, at which the energies of its two states are compared.
         others = overlaps - entries * spin
         field = jnp.sum(entries * energy_difference(others, degree))
         new = jnp.where(field == 0, spin, jnp.sign(field))

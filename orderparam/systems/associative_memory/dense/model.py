@@ -1,16 +1,20 @@
-"""Dense associative memories: energies that count patterns by a high power, or the exponential, of
-their overlap.
+"""Dense associative memories, whose energy is a high power, or the exponential, of the overlaps
+with the patterns.
 """
 
 from orderparam.core.system import System, parameter, structure
 
 
 class DenseMemory(System):
-    """P = load N^(degree - 1) random patterns xi = +-1 in N spins, E = -sum_mu (xi^mu . s)^degree
-    (Krotov, Hopfield 2016).
+    r"""A dense associative memory with a polynomial energy.
 
-    Degree 2 is the Hopfield model with its diagonal, see `Hopfield`. start: overlap (1/N) sum xi s
-    of the first configuration.
+    $$ E = -\sum_{\mu=1}^P (\xi^\mu \cdot s)^n, \qquad P = \alpha N^{n - 1} $$
+
+    with P random patterns $\xi^\mu_i = \pm 1$ in N = `spins` spins, n = `degree` and $\alpha$ =
+    `load`. Degree 2 is the Hopfield model with its diagonal, see `Hopfield`. `start` is the overlap
+    (1/N) sum xi s of the first configuration with a pattern.
+
+    Source: Krotov, Hopfield (2016).
     """
 
     load: float = parameter("patterns per N^(degree - 1)", above=0)
@@ -22,11 +26,15 @@ class DenseMemory(System):
 
 
 class ExponentialMemory(System):
-    """P = exp(load N) random patterns xi = +-1 in N spins, E = -sum_mu exp(xi^mu . s) (Demircigil
-    et al. 2017).
+    r"""A dense associative memory with an exponential energy.
 
-    One step of it is the sign of an attention head's output (Ramsauer et al. 2020). start: as in
-    `DenseMemory`.
+    $$ E = -\sum_{\mu=1}^P e^{\xi^\mu \cdot s}, \qquad P = e^{\alpha N} $$
+
+    with P random patterns $\xi^\mu_i = \pm 1$ in N = `spins` spins and $\alpha$ = `load`. One
+    parallel step gives the sign of the output of an attention head (Ramsauer et al. 2020). `start`
+    is as in `DenseMemory`.
+
+    Source: Demircigil et al. (2017).
     """
 
     load: float = parameter("(ln P)/N", above=0)

@@ -1,4 +1,6 @@
-"""The named figure of dense associative memories: what polynomial and exponential energies hold."""
+"""The named figure of dense associative memories: how much polynomial and exponential energies
+store.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -14,7 +16,7 @@ from orderparam.systems.associative_memory.dense.theory import dense_retrieval, 
 
 @study(
     "dense-memory",
-    title="Dense associative memories: patterns by powers of the number of spins, and exponentially many",
+    title="Dense associative memories: capacities that grow as a power of N, or exponentially",
     source="Krotov, Hopfield 2016; Demircigil et al. 2017; Gardner 1987; Lucibello, Mézard 2024",
     seconds=(60, 3600),
     observables=("overlap", "flip_probability"),

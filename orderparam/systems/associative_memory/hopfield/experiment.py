@@ -1,8 +1,8 @@
-"""Networks of Hopfield that really recall: spins updated one after another or all at once, at any
-temperature.
+"""Simulations of Hopfield networks at any temperature, with spins updated one after another or all
+at once.
 
-The couplings are never formed: with the overlaps M = sum_i xi_i s_i of all patterns a local field
-is (xi_i . M - P s_i)/N, and a turned spin changes M by a row of xi. Patterns take one byte an
+The couplings are never formed. With the overlaps M = sum_i xi_i s_i of all patterns a local field
+is (xi_i . M - P s_i)/N, and a spin that turns changes M by a row of xi. Patterns take one byte an
 entry: load N^2 bytes.
 """
 
@@ -17,18 +17,23 @@ from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
 
-RECALLED = 0.9  # the overlap from which on a pattern counts as recalled
-# patterns are held in so many, the last ones empty: loads near one another run the same program
+RECALLED = 0.9  # overlap from which on a pattern counts as recalled
+# The number of patterns is padded with empty ones to a multiple of this, so that similar loads
+# share one compiled program.
 _BLOCK = 64
 
 
 class Recall(Result):
-    """Averages over independent networks of the last state, above T = 0 over the second half of the
-    sweeps.
+    """Recall in independent networks: averages of the last state at T = 0, and over the second
+    half of the sweeps above.
 
-    overlap (1/N) sum xi s with the pattern, energy per spin (of H, without the diagonal), success:
-    the share of networks whose overlap is at least 0.9. X_error is the standard error of X, from
-    the scatter over networks. converged: above T = 0 always, at T = 0 if all have come to rest.
+    Errors are standard errors from the scatter over networks.
+
+    Fields:
+        overlap, overlap_error: overlap (1/N) sum xi s with the first pattern.
+        energy, energy_error: energy per spin, of H without the diagonal.
+        success, success_error: share of the networks whose overlap is at least 0.9.
+        converged: at T = 0, whether all networks came to rest; always true above.
     """
 
     overlap: Float[Array, ""]
@@ -49,12 +54,32 @@ def recall(
     networks: int = 8,
     sweeps: int = 100,
 ) -> Recall:
-    """`networks` networks of their own patterns each, started at random at the given overlap with
-    one of them.
+    r"""Recall of one pattern in independent Hopfield networks, by heat-bath dynamics.
 
-    update: heat bath of one site after another (patterns are random, so that any order of the sites
-    is a random one), or of all at once, which at T = 0 may end in a cycle of two. P is load N,
-    rounded, and at least 1.
+    A spin is drawn from its conditional law,
+
+    $$ P(s_i = +1) = \frac{1}{1 + e^{-2 h_i/T}}, \qquad h_i = \sum_{j \ne i} J_{ij} s_j $$
+
+    with T = `temperature`; at T = 0 it takes the sign of its field. Each network has patterns of
+    its own and starts in a random state of overlap `start` with the first of them. The number of
+    patterns is `load` * `spins`, rounded and at least 1.
+
+    Args:
+        update: "asynchronous" updates one site after the other (in a fixed order, which is a random
+            order because the patterns are random); "parallel" updates all at once, which at T = 0
+            may end in a cycle of two states.
+        networks: number of independent networks in one run.
+        sweeps: number of updates of every spin; at T = 0 the run ends earlier if all spins are at
+            rest.
+
+    Cost: `load` N^2 operations and bytes for a sweep of one network.
+
+    Source: Amit, Gutfreund, Sompolinsky (1985), for the model and its states.
+
+    >>> import jax
+    >>> found = recall(Hopfield(0.05, spins=200), jax.random.key(0), networks=4)
+    >>> bool(found.overlap > 0.9), bool(found.converged)
+    (True, True)
     """
     n = system.size("spins")
     patterns = max(1, round(float(system.load) * n))
@@ -103,6 +128,7 @@ def _recall(
     def site(total: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         entries, spin, threshold = row
         entries = entries.astype(jnp.float32)
+        # local field (xi_i . M - P s_i)/N: the diagonal is taken out
         new = aligned((jnp.sum(entries * total, axis=1) - diagonal * spin) / n - threshold, spin)
         return total + entries * (new - spin)[:, None], new
 
@@ -159,7 +185,7 @@ def totals(
 def _observed(
     total: Float[Array, "network pattern"], n: int, patterns: Float[Array, ""]
 ) -> Float[Array, "observable network"]:
-    """The overlap with the first pattern and the energy per spin, -(1/2) sum_mu m_mu^2 + P/2N."""
+    """Overlap with the first pattern and energy per spin, -(1/2) sum_mu m_mu^2 + P/2N."""
     overlaps = total.astype(float) / n
     return jnp.stack([overlaps[:, 0], (patterns / n - jnp.sum(overlaps**2, axis=1)) / 2])
 

@@ -1,14 +1,18 @@
-"""The Hopfield model: patterns stored by Hebb's rule as attractors of N spins."""
+"""The Hopfield model: patterns that Hebb's rule stores as attractors of N spins."""
 
 from orderparam.core.system import System, parameter
 
 
 class Hopfield(System):
-    """P = load N random patterns xi = +-1 in N spins s = +-1, H = -(1/2) sum_{i != j} J_ij s_i s_j,
-    J = xi xi^T / N, J_ii = 0.
+    r"""The Hopfield model: random patterns stored by Hebb's rule.
 
-    start matters to dynamics alone: the overlap (1/N) sum xi s of the first configuration with the
-    first pattern.
+    $$ H = -\frac12 \sum_{i \ne j} J_{ij} s_i s_j, \qquad
+       J_{ij} = \frac1N \sum_{\mu=1}^P \xi_i^\mu \xi_j^\mu, \quad J_{ii} = 0, \quad P = \alpha N $$
+
+    with N = `spins` spins, patterns $\xi_i^\mu = \pm 1$ and $\alpha$ = `load`. `start`, the overlap
+    (1/N) sum xi s of the first configuration with the first pattern, matters to dynamics only.
+
+    Source: Hopfield (1982).
     """
 
     load: float = parameter("patterns per spin alpha = P/N", above=0)

@@ -24,7 +24,7 @@ from orderparam.systems.associative_memory.hopfield.theory import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# What the studies of the Hopfield model draw by hand: the phase diagram with its four lines.
+# The phase diagram with its four lines, drawn by a function of its own.
 
 _LINES = {
     "glass_temperature": "$T_g$ spin glass",
@@ -35,8 +35,8 @@ _LINES = {
 
 
 def draw_lines(axes: Any, comparison: Comparison) -> None:
-    """Temperature against load; inset: where retrieval becomes unstable against breaking replica
-    symmetry.
+    """Draw the transition temperatures against load; the inset shows where replica symmetry of
+    retrieval breaks.
     """
     (data,) = comparison.theories(part="lines").values()
     inset = axes.inset_axes((0.55, 0.48, 0.42, 0.26))
@@ -60,7 +60,7 @@ CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
 
 @study(
     "hopfield-phase-diagram",
-    title="The Hopfield model: where patterns are remembered, and how well when it is warm",
+    title="The Hopfield model: phase diagram, and quality of recall against temperature",
     source="Amit, Gutfreund, Sompolinsky 1985, 1987",
     seconds=(50, 2400),
     observables=("overlap", "energy"),
@@ -75,7 +75,10 @@ CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
         Left: replica-symmetric lines, inset: $T_R$. Middle, right: retrieval states, and {networks} networks of {spins} spins in
         a run, started at a pattern; heat bath, averages over the second half of {sweeps} sweeps.
     """,
-    explained="Close to $T_M$ some networks of 1000 spins leave the retrieval state; far below it hardly a spin ever errs.",
+    explained=(
+        "Close to $T_M$ some networks of 1000 spins leave the retrieval state. Far below it almost no "
+        "spin is ever wrong, so that errors are tiny."
+    ),
 )
 def hopfield_phase_diagram(
     loads: tuple[float, ...] = (0.02, 0.05, 0.1),
@@ -100,7 +103,7 @@ def hopfield_phase_diagram(
 
 @study(
     "hopfield-capacity",
-    title="The Hopfield model at zero temperature: recall up to the capacity, and from how far",
+    title="The Hopfield model at zero temperature: capacity and basins of attraction",
     source="Amit, Gutfreund, Sompolinsky 1987",
     seconds=(60, 3600),
     observables=("overlap", "energy"),
@@ -124,9 +127,10 @@ def hopfield_phase_diagram(
         Panel("start", "success", by="load", where={"part": "basin"}),
     ],
     caption=r"""
-        Spins are updated one after another until they rest, {networks} networks in a run. Left, middle: started at a pattern;
-        line: $N\to\infty$, which ends at $\alpha_c = 0.138$. Right: started at an overlap, {basin_spins} spins. Recalled:
-        overlap of at least 0.9.
+        Spins are updated one after another until all are at rest; {networks} networks in a run. Left,
+        middle: started at a pattern; the line is the limit $N\to\infty$, which ends at
+        $\alpha_c = 0.138$. Right: {basin_spins} spins, started at the overlap on the axis. Success is
+        a final overlap of at least 0.9.
     """,
 )
 def hopfield_capacity(
@@ -161,7 +165,7 @@ def hopfield_capacity(
 
 @study(
     "hopfield-dynamics",
-    title="Parallel recall step by step: signal, noise, and what a state remembers of its own past",
+    title="Parallel recall step by step in the Hopfield model, against Amari and Maginu",
     source="Amari, Maginu 1988",
     seconds=(20, 600),
     observables=("overlap",),
@@ -179,8 +183,10 @@ def hopfield_capacity(
         )
     ],
     caption="{spins} spins, {networks} networks in a run, all spins updated at once at $T$ = 0. Lines: Amari and Maginu.",
-    explained="The equations keep correlations over one step only: the first step is exact for many spins,"
-    " later overlaps are overestimated.",
+    explained=(
+        "The equations keep correlations over one step only. The first step is exact for many spins; "
+        "later overlaps are overestimated."
+    ),
 )
 def hopfield_dynamics(
     loads: tuple[float, ...] = (0.08, 0.12),
@@ -209,19 +215,19 @@ def hopfield_dynamics(
 
 
 # ------------------------------------------------------------------------------------------------
-# The phases of the Hopfield model, found by following what its solutions do.
+# The phases of the Hopfield model, found by comparing its solutions.
 
 _BRANCHES = ("retrieval", "spin glass")
 
 
 @study(
     "hopfield-plane",
-    title="Where the Hopfield model remembers: phases in the plane of load and temperature",
+    title="Phases of the Hopfield model in the plane of load and temperature",
     source="Amit, Gutfreund, Sompolinsky 1985, 1987",
     seconds=(40, 300),
     full={"resolution": 128},
     panels=[phases_panel("load", "temperature", order="overlap", branches=("stable", *_BRANCHES))],
-    caption="Colour: overlap of the state of least free energy; {resolution} squares along each axis.",
+    caption="Colour: overlap of the state of lowest free energy; {resolution} squares along each axis.",
 )
 def hopfield_plane(resolution: int = 32, most_load: float = 0.16) -> list[Curve]:
     over, order = (

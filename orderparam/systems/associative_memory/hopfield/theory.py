@@ -6,8 +6,8 @@ averages over h,
 
     m = E tanh(h/T),   q = E tanh(h/T)^2,   C = (1 - q)/T,   r = q/(1 - C)^2
 
-(Amit, Gutfreund, Sompolinsky 1985, 1987). C < 1 is the susceptibility. All of it holds at T = 0 as
-it stands.
+(Amit, Gutfreund, Sompolinsky 1985, 1987). C < 1 is the susceptibility. The code holds at T = 0
+without a limit.
 """
 
 from typing import Literal, NamedTuple
@@ -27,21 +27,21 @@ from orderparam.solve.solved import Solved
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
 
 # ------------------------------------------------------------------------------------------------
-# Averages of tanh(h/T) and its relatives over a Gaussian field h, at every temperature, zero included.
+# Averages of functions of tanh(h/T) over a Gaussian field h, at every temperature, zero included.
 #
-# Where the field varies by less than T the averages are sums over the field, where it varies by
-# more over x = h/T: what tanh x differs from sign x by decays like exp(-2|x|), and the density of
-# the field is then smooth on that scale. No digits are lost in either, the derivatives with respect
-# to mean, deviation and temperature included.
+# Where the deviation of the field is below T the averages are sums over the field. Elsewhere they
+# are sums over x = h/T of the difference between tanh x and sign x, which decays like exp(-2|x|), a
+# scale on which the density of the field is smooth. Both forms keep all digits, also of derivatives
+# with respect to mean, deviation and temperature.
 
 Number = Float[Array, ""]
 
 
 class FieldAverages(NamedTuple):
-    """Averages over h ~ N(mean, deviation^2).
+    """Averages over a Gaussian field h ~ N(mean, deviation^2).
 
-    tanh E tanh(h/T), square E tanh(h/T)^2, response E d tanh(h/T)/dh, fourth T E (d
-    tanh(h/T)/dh)^2, log_cosh T E ln 2cosh(h/T), entropy E [ln 2cosh(h/T) - (h/T) tanh(h/T)].
+    tanh: E tanh(h/T). square: E tanh(h/T)^2. response: E d tanh(h/T)/dh. fourth: T E (d
+    tanh(h/T)/dh)^2. log_cosh: T E ln 2cosh(h/T). entropy: E [ln 2cosh(h/T) - (h/T) tanh(h/T)].
     """
 
     tanh: Number
@@ -52,7 +52,7 @@ class FieldAverages(NamedTuple):
     entropy: Number
 
 
-# z on a grid: the trapezoid rule is exact to exp(-2 pi (pi/2) / step) for tanh(u + w z) with w <= 1
+# Grid of z: the trapezoidal rule is exact to exp(-2 pi (pi/2) / step) for tanh(u + w z), w <= 1.
 _Z = np.arange(-36, 37) * 0.25
 _DZ = np.exp(-(_Z**2) / 2) * 0.25 / np.sqrt(2 * np.pi)
 _EDGES = np.array([0.0, 1.25, 2.5, 5.0, 10.0, 20.0])
@@ -68,7 +68,13 @@ _EXCESS = np.log1p(_FADE)  # ln 2cosh x - x
 
 
 def field_averages(mean: Number, deviation: Number, temperature: Number | float) -> FieldAverages:
-    """All of them at once, to 1e-14; deviation > 0, temperature >= 0."""
+    """All averages over the Gaussian field, to 1e-14.
+
+    Args:
+        mean: mean of the field.
+        deviation: standard deviation of the field, above 0.
+        temperature: temperature T, 0 included.
+    """
     narrow = deviation < temperature
     chosen = zip(
         _over_field(mean, jnp.where(narrow, deviation, 1.0), jnp.where(narrow, temperature, 1.0)),
@@ -116,15 +122,26 @@ def _over_ratio(mean: Number, deviation: Number, temperature: Number) -> FieldAv
 
 
 class HopfieldState(Result):
-    """One solution, per spin.
+    """One solution of the replica-symmetric equations, per spin.
 
-    overlap m = (1/N) sum xi s with the condensed pattern, self_overlap q = (1/N) sum <s>^2,
-    crosstalk r, susceptibility C. free_energy, energy (of H, without the diagonal), entropy; the
-    latter is negative where replica symmetry is wrong. replicon: alpha E (tanh'(h/T)/T)^2 / (1 -
-    C)^2, replica symmetry is stable below 1 (de Almeida, Thouless); infinite at T = 0. stable:
-    against small changes of m and q; the paramagnet is so above T_g alone, although its free energy
-    is lower than that of the spin glass (replica theory turns minima into maxima). valid: the state
-    exists; all numbers are NaN where it does not. residual, converged: of the equations.
+    Every number is NaN where the state does not exist.
+
+    Fields:
+        overlap: m = (1/N) sum xi s with the condensed pattern.
+        self_overlap: q = (1/N) sum <s>^2.
+        crosstalk: r; alpha r is the variance of the field of the other patterns.
+        susceptibility: C = (1 - q)/T.
+        free_energy: f, of H without the diagonal.
+        energy: <H>/N, without the diagonal.
+        entropy: entropy per spin; it is negative where replica symmetry is wrong.
+        replicon: alpha E (d tanh(h/T)/dh)^2/(1 - C)^2. Replica symmetry is stable below 1 (de
+            Almeida, Thouless); at T = 0 the replicon is infinite.
+        stable: whether the state is stable against small changes of m and q. The paramagnet is
+            stable above T_g only, although its free energy is below that of the spin glass: the
+            replica method turns minima into maxima.
+        valid: whether the state exists.
+        residual: residual of the equations.
+        converged: whether the equations were solved.
     """
 
     overlap: Float[Array, ""]
@@ -142,8 +159,17 @@ class HopfieldState(Result):
 
 
 class GroundStates(Result):
-    """At T = 0. overlap, crosstalk, susceptibility and energy of retrieval, NaN above the capacity;
-    energy of the spin glass.
+    """Retrieval and spin-glass states at T = 0.
+
+    Fields:
+        overlap: m of the retrieval state, NaN above the capacity.
+        crosstalk: r of the retrieval state, NaN above the capacity.
+        susceptibility: C of the retrieval state, NaN above the capacity.
+        energy: energy per spin of the retrieval state, NaN above the capacity.
+        spin_glass_energy: energy per spin of the spin glass.
+        valid: whether the retrieval state exists.
+        residual: residual of the equation for the retrieval state.
+        converged: whether that equation was solved.
     """
 
     overlap: Float[Array, ""]
@@ -157,11 +183,15 @@ class GroundStates(Result):
 
 
 class PhaseLines(Result):
-    """Temperatures of a load. A temperature of 0 means that the phase is nowhere.
+    """Transition temperatures at one load; 0 means that the phase does not occur.
 
-    glass_temperature T_g: the spin glass sets in. retrieval_temperature T_M: retrieval states exist
-    below. global_temperature T_c: they are the lowest states below. replicon_temperature T_R: their
-    replica symmetry is broken below.
+    Fields:
+        glass_temperature: T_g, below which there is a spin glass.
+        retrieval_temperature: T_M, below which retrieval states exist.
+        global_temperature: T_c, below which retrieval states have the lowest free energy.
+        replicon_temperature: T_R, below which replica symmetry of retrieval states is broken.
+        residual: largest residual of the equations for the lines.
+        converged: whether all of them were solved.
     """
 
     glass_temperature: Float[Array, ""]
@@ -173,8 +203,14 @@ class PhaseLines(Result):
 
 
 class CriticalLoads(Result):
-    """Loads of a temperature, 0 where the phase is nowhere: retrieval_load, up to which retrieval
-    states exist, with their overlap there, and global_load, up to which they are the lowest states.
+    """Transition loads at one temperature; 0 means that the phase does not occur.
+
+    Fields:
+        retrieval_load: load up to which retrieval states exist.
+        overlap: overlap of the retrieval state at that load.
+        global_load: load up to which retrieval states have the lowest free energy.
+        residual: largest residual of the equations for the loads.
+        converged: whether both were solved.
     """
 
     retrieval_load: Float[Array, ""]
@@ -188,11 +224,32 @@ class CriticalLoads(Result):
 def replica_symmetric(
     system: Hopfield, *, branch: Literal["retrieval", "spin glass", "paramagnet"] = "retrieval"
 ) -> HopfieldState:
-    """One branch of solutions: retrieval (m > 0, the largest of them), spin glass (m = 0, q > 0) or
-    paramagnet (m = q = 0).
+    r"""One replica-symmetric state of the Hopfield model with one condensed pattern.
 
-    Retrieval states exist below T_M, the spin glass below T_g = 1 + sqrt(alpha); the paramagnet is
-    stable above T_g alone.
+    With averages E over the field $h \sim N(m, \alpha r)$, $\alpha$ = `load` and T = `temperature`,
+
+    $$ m = E \tanh \frac hT, \qquad q = E \tanh^2 \frac hT, \qquad C = \frac{1 - q}{T}, \qquad
+       r = \frac{q}{(1 - C)^2} $$
+
+    are `overlap`, `self_overlap`, `susceptibility` and `crosstalk`, and the `free_energy` per spin
+    is
+
+    $$ f = \frac\alpha2 + \frac{m^2}{2} + \frac{\alpha T}{2} \Big[ \ln(1 - C) - \frac{q}{T (1 -
+          C)} \Big] + \frac{\alpha r C}{2} - T\, E \ln 2 \cosh \frac hT $$
+
+    Args:
+        branch: "retrieval" is the solution of largest m > 0, which exists below T_M; "spin glass"
+            has m = 0 and q > 0 and exists below $T_g = 1 + \sqrt\alpha$; "paramagnet" has m = q =
+            0, exists above T = 1 and is stable above T_g.
+
+    Accuracy: 1e-8, also at T = 0. Replica symmetry is broken in the spin glass everywhere and in
+    the retrieval state at very low temperature; `replicon` and a negative `entropy` show it.
+
+    Source: Amit, Gutfreund, Sompolinsky (1985, 1987).
+
+    >>> state = replica_symmetric(Hopfield(load=0.1, temperature=0.2))
+    >>> round(float(state.overlap), 8), bool(state.valid)
+    (0.98908516, True)
     """
     load, temperature = system.load, system.temperature
     if branch == "paramagnet":
@@ -215,21 +272,45 @@ def replica_symmetric(
 
 @theory
 def zero_temperature(system: Hopfield) -> GroundStates:
-    """T = 0, whatever the temperature is: sqrt(alpha) = F(x), F(x) = (erf(x)/x - 2
-    exp(-x^2)/sqrt(pi))/sqrt(2), m = erf(x).
+    r"""Retrieval state and spin glass of the Hopfield model at T = 0.
 
-    The retrieval branch is that beyond the maximum of F, where alpha = alpha_c (Amit, Gutfreund,
-    Sompolinsky 1987).
+    With $\alpha$ = `load`, x solves
+
+    $$ \sqrt\alpha = \frac{1}{\sqrt 2} \Big( \frac{\mathrm{erf}(x)}{x} - \frac{2}{\sqrt\pi}
+          e^{-x^2} \Big), \qquad
+       m = \mathrm{erf}(x) $$
+
+    on the branch beyond the maximum of the right-hand side, which is the capacity $\alpha_c \approx
+    0.138$. The system's temperature is not used.
+
+    Accuracy: 1e-9; fewer digits of m just below the capacity.
+
+    Source: Amit, Gutfreund, Sompolinsky (1987).
+
+    >>> found = zero_temperature(Hopfield(0.1))
+    >>> round(float(found.overlap), 8), round(float(found.energy), 8)
+    (0.99799927, -0.50015421)
     """
     return _ground_states(system.load)
 
 
 @theory
 def phase_lines(system: Hopfield) -> PhaseLines:
-    """The four lines of the phase diagram at the system's load, whatever its temperature is.
+    r"""The four transition temperatures of the Hopfield model at the system's load.
 
-    The replica-symmetric T_M(alpha) bends back at low temperature, up to a load that is 0.2 % above
-    alpha_c: its upper branch is returned.
+    With $x = m/\sigma$, $y = T/\sigma$ and $\sigma^2 = \alpha r$ the equations of
+    `replica_symmetric` are explicit: m, T and the load are functions of x and y. $T_g = 1 +
+    \sqrt\alpha$; $T_M$ is where the load is largest over x at given y; $T_c$ is where the free
+    energies of retrieval and spin glass are equal; $T_R$ is where the replicon of the retrieval
+    state is 1. The system's temperature is not used.
+
+    Accuracy: 1e-8. The line T_M bends back at low temperature, up to a load that is 0.2 % above the
+    capacity; its upper branch is given.
+
+    Source: Amit, Gutfreund, Sompolinsky (1987); the parametrisation by x and y is derived here.
+
+    >>> round(float(phase_lines(Hopfield(0.05)).retrieval_temperature), 8)
+    0.54225504
     """
     load = system.load
     bend = newton_minimum(
@@ -241,12 +322,14 @@ def phase_lines(system: Hopfield) -> PhaseLines:
     highest = _fold(fold.value).temperature
 
     ground = _ground_states(within)
+    # T_c exists where retrieval is the ground state: the spin glass wins at larger loads.
     lowest = stored & ground.valid & (ground.spin_glass_energy > ground.energy)
     equal = decreasing_root(
         _free_energy_gap, jnp.zeros(()), (1 - 1e-6) * highest, jnp.where(lowest, within, 0.01)
     )
 
-    # sqrt(8 alpha / 9 pi) exp(-1/2 alpha), at small loads (Amit, Gutfreund, Sompolinsky 1985)
+    # T_R = sqrt(8 alpha / 9 pi) exp(-1/2 alpha) at small loads (Amit, Gutfreund, Sompolinsky 1985);
+    # below exp(-600) it is given as 0.
     guess = jnp.log(8 * within / (9 * np.pi)) / 2 - 1 / (2 * within)
     fragile = stored & (guess > -600)
     place = jnp.where(fragile, guess, -6.0)
@@ -269,8 +352,17 @@ def phase_lines(system: Hopfield) -> PhaseLines:
 
 @theory
 def critical_loads(system: Hopfield) -> CriticalLoads:
-    """The loads at which the lines T_M and T_c pass the system's temperature, whatever its load is.
-    alpha_c is that at T = 0.
+    r"""The loads at which the lines T_M and T_c of `phase_lines` pass the system's temperature.
+
+    `retrieval_load` solves $T_M(\alpha) = T$ and `global_load` solves $T_c(\alpha) = T$ with T =
+    `temperature`. At T = 0 the first is the capacity. The system's load is not used.
+
+    Accuracy: 1e-8.
+
+    Source: Amit, Gutfreund, Sompolinsky (1987); the parametrisation is that of `phase_lines`.
+
+    >>> round(float(critical_loads(Hopfield(0.1)).retrieval_load), 6)
+    0.137906
     """
     ordered = system.temperature < 1
     temperature = jnp.where(ordered, system.temperature, 0.5)
@@ -305,7 +397,7 @@ def _state(
     residual: Number,
     converged: Bool[Array, ""],
 ) -> HopfieldState:
-    """The observables at a solution."""
+    """All observables of the state with field mean m and standard deviation sigma."""
 
     def kept(value: Number) -> Number:
         return jnp.where(valid, value, jnp.nan)
@@ -331,8 +423,9 @@ def _state(
 def _free_energy(
     load: Number | float, temperature: Number | float, mean: Number, h: FieldAverages
 ) -> Number:
-    """f = alpha/2 + m^2/2 + (alpha T/2) [ln(1-C) - q/(T (1-C))] + alpha r C/2 - T E ln
-    2cosh(h/T)."""
+    """Free energy alpha/2 + m^2/2 + (alpha T/2) [ln(1-C) - q/(T (1-C))] + alpha r C/2 - T E ln
+    2cosh(h/T).
+    """
     diagonal = (load + mean**2 + load * temperature * jnp.log1p(-h.response)) / 2
     return (
         diagonal - load * h.square * (1 - 2 * h.response) / (2 * (1 - h.response) ** 2) - h.log_cosh
@@ -340,12 +433,12 @@ def _free_energy(
 
 
 def _entropy(load: Number | float, h: FieldAverages) -> Number:
-    """-df/dT at fixed m, q and r, in which f is stationary."""
+    """Entropy -df/dT at fixed m, q and r, at which f is stationary."""
     return h.entropy - load * (jnp.log1p(-h.response) + h.response / (1 - h.response)) / 2
 
 
 def _paramagnet(load: Number | float, temperature: Number | float) -> HopfieldState:
-    """m = q = r = 0 and C = 1/T, which must be below 1."""
+    """The state m = q = r = 0, whose C = 1/T must be below 1."""
     valid = jnp.greater(temperature, 1)
 
     def kept(value: Number) -> Number:
@@ -372,8 +465,9 @@ def _paramagnet(load: Number | float, temperature: Number | float) -> HopfieldSt
 
 
 def _glass(load: Number | float, temperature: Number | float) -> Solved:
-    """ln sigma of the spin glass: sqrt(alpha q) = sigma (1 - C). E|z| sigma bounds C sigma, hence
-    the upper end.
+    """Logarithm of sigma in the spin glass, where sqrt(alpha q) = sigma (1 - C).
+
+    C sigma is at most E|z|, which bounds sigma from above.
     """
 
     def equation(logarithm: Number, args: tuple[Number, Number]) -> Number:
@@ -389,11 +483,13 @@ def _glass(load: Number | float, temperature: Number | float) -> Solved:
 def _retrieval(
     load: Number | float, temperature: Number | float
 ) -> tuple[Number, Number, Number, Bool[Array, ""]]:
-    """m and sigma of the retrieval state, the residual, and whether there is one.
+    """Mean m and standard deviation sigma of the retrieval state, the residual, and whether there
+    is one.
 
-    The map (m, sigma) -> (E tanh, sqrt(alpha q)/(1 - C)) keeps the order "smaller m, larger sigma":
-    from m = 1, sigma = sqrt(alpha), which bound every solution, iterations and Newton steps go down
-    to the first, which has the largest m. In the logarithm of m, m = 0 is infinitely far.
+    The map (m, sigma) -> (E tanh, sqrt(alpha q)/(1 - C)) preserves the order "smaller m, larger
+    sigma". From m = 1 and sigma = sqrt(alpha), which bound every solution, iterations and Newton
+    steps therefore descend to the first solution, which has the largest m. In the logarithm of m
+    the solution m = 0 is infinitely far.
     """
 
     def function(logarithms: Float[Array, "2"], args: tuple[Number, Number]) -> Float[Array, "2"]:
@@ -409,8 +505,8 @@ def _retrieval(
 
 
 class _Shape(NamedTuple):
-    """A retrieval state given by x = m / sigma and y = T / sigma, of which all else is an explicit
-    function.
+    """A retrieval state given by x = m/sigma and y = T/sigma, of which overlap, temperature and
+    load are explicit functions.
     """
 
     overlap: Number
@@ -426,7 +522,7 @@ def _shape(x: Number, y: Number) -> _Shape:
 
 
 def _fold(y: Number) -> _Shape:
-    """Where the load is largest at fixed temperature; x is near 2.1 everywhere."""
+    """The retrieval state of largest load at fixed y = T/sigma; its x is near 2.1 for every y."""
 
     def slope(x: Number, y: Number) -> Number:
         along, across = jax.jacfwd(lambda place: _shape(*place))(jnp.stack([x, y]))[1:]
@@ -436,13 +532,13 @@ def _fold(y: Number) -> _Shape:
 
 
 def _reserve(y: Number, load: Number) -> Number:
-    """By how much the load could grow, as a logarithm."""
+    """Logarithm of the factor by which the load may grow until retrieval ends."""
     return _fold(y).log_load - jnp.log(load)
 
 
 @jax.custom_jvp
 def _free_energy_gap(temperature: Number, load: Number) -> Number:
-    """f of the spin glass less f of retrieval."""
+    """Free energy of the spin glass minus that of retrieval."""
     return _gap(temperature, load)[0]
 
 
@@ -453,8 +549,8 @@ def _(primals: tuple[Number, Number], tangents: tuple[Number, Number]) -> tuple[
 
 
 def _gap(temperature: Number, load: Number) -> Float[Array, "3"]:
-    """The difference and its derivatives; f is stationary in m, q and r, which therefore need not
-    be differentiated.
+    """Difference of the free energies and its derivatives in temperature and load. f is stationary
+    in m, q and r, which therefore need no derivative.
     """
 
     def terms(mean: Number, deviation: Number) -> Float[Array, "3"]:
@@ -491,7 +587,7 @@ def _ground_states(load: Number | float) -> GroundStates:
     root = decreasing_root(
         lambda x, load: reached(x) - load, peak, 1 / jnp.sqrt(2 * stored), stored
     )
-    # C / (1 - C)
+    # At T = 0 C/(1 - C) is this Gaussian density at zero field; r = 1/(1 - C)^2 because q = 1.
     m, glance = erf(root.value), jnp.sqrt(2 / (np.pi * stored)) * jnp.exp(-(root.value**2))
     crosstalk = (1 + glance) ** 2
     energy = (-(m**2) + stored * (1 - crosstalk)) / 2

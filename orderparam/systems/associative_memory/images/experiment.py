@@ -1,4 +1,4 @@
-"""Memories of pictures: Hebb's couplings, those of the pseudo-inverse, polynomial energies,
+"""Memories of pictures: Hebb's couplings, those of the pseudo-inverse, polynomial energies, and
 attention.
 """
 
@@ -13,17 +13,20 @@ from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.systems.associative_memory.images.model import StoredImages
 
-_TIE = 1e-12  # of a field that vanishes but for rounding: the pixel stays
+_TIE = 1e-12  # a smaller field is zero up to rounding, and the pixel keeps its value
 
 Rule = Literal["Hebb", "pseudo-inverse", "degree 3", "degree 10", "attention"]
 
 
 class Restored(Result):
-    """Means over the stored pictures that were tried.
+    """Recall of damaged pictures, averaged over the pictures that were tried.
 
-    damaged_overlap, overlap: with the picture, before and after. recognised: the share of pictures
-    to which the final state is nearer than to any other that is stored. exact: the share that came
-    back without a wrong pixel.
+    Fields:
+        damaged_overlap: overlap of the damaged picture with the original.
+        overlap: overlap of the final state with the original.
+        recognised: share of the pictures whose final state is nearer to the original than to any
+            other stored picture.
+        exact: share of the pictures that were restored without a wrong pixel.
     """
 
     damaged_overlap: Float[Array, ""]
@@ -33,7 +36,14 @@ class Restored(Result):
 
 
 class Picture(Result):
-    """One picture: stored, damaged, and what was retrieved."""
+    """One picture before and after its recall.
+
+    Fields:
+        stored: pixels of the original, +1 or -1.
+        damaged: pixels from which the recall starts.
+        retrieved: pixels of the final state.
+        overlap: overlap of the final state with the original.
+    """
 
     stored: Float[Array, "pixel"]
     damaged: Float[Array, "pixel"]
@@ -50,13 +60,28 @@ def restored(
     trials: int = 50,
     sweeps: int = 20,
 ) -> Restored:
-    """Pictures drawn from the stored ones are damaged and retrieved, a sweep being one update of
-    each pixel in a random order.
+    r"""Recall of damaged pictures by one of several memories, averaged over random pictures.
 
-    rule: "Hebb" and "pseudo-inverse" (Personnaz, Guyon, Dreyfus 1985) are s_i <- sign(sum_j J_ij
-    s_j) without self-coupling, J the sum of outer products or the projection on all pictures;
-    "degree n" the sign that lowers -sum_mu (xi^mu . s)^n (Krotov, Hopfield 2016); "attention" s <-
-    X^T softmax(X s) of all pixels at once (Ramsauer et al. 2020), with the sign taken at the end.
+    Pictures drawn from the stored ones are damaged and then retrieved; a sweep updates each pixel
+    once, in a random order.
+
+    Args:
+        rule: the memory. "Hebb" and "pseudo-inverse" update $s_i \leftarrow \mathrm{sign} \sum_{j
+            \ne i} J_{ij} s_j$ with J the sum of the outer products of the pictures over the number
+            of pixels, or the projection on all pictures (Personnaz, Guyon, Dreyfus 1985). "degree
+            n" takes the sign that lowers $-\sum_\mu (\xi^\mu \cdot s)^n$ (Krotov, Hopfield 2016).
+            "attention" updates all pixels at once, $s \leftarrow X^T \mathrm{softmax}(X s)$, and
+            takes the sign at the end (Ramsauer et al. 2020).
+        trials: number of pictures that are drawn, with repetition.
+        sweeps: number of updates of every pixel.
+
+    Source: Hopfield (1982) for Hebb's rule; the others as given above.
+
+    >>> import jax
+    >>> system = StoredImages(np.sign(np.random.default_rng(0).normal(size=(4, 64))), count=4)
+    >>> found = restored(system, jax.random.key(0), trials=5, sweeps=2)
+    >>> bool(found.overlap > found.damaged_overlap)
+    True
     """
     count, choice, damage = system.size("count"), *jax.random.split(key)
     index = jax.random.randint(choice, (trials,), 0, count)
@@ -64,7 +89,7 @@ def restored(
     picture = system.patterns[index]
     overlaps = end @ system.patterns[:count].T / picture.shape[1]
     own = jnp.mean(end * picture, axis=1)
-    exact = jnp.all(end == picture, axis=1)  # not from the overlap, which rounds
+    exact = jnp.all(end == picture, axis=1)  # the overlap would be subject to rounding
     recognised = own >= jnp.max(overlaps, axis=1) - 1e-12
     return Restored(jnp.mean(start * picture), jnp.mean(own), jnp.mean(recognised), jnp.mean(exact))
 
@@ -78,8 +103,24 @@ def one_picture(
     which: int = 0,
     sweeps: int = 20,
 ) -> Picture:
-    """The picture `which` of the stored ones, as `restored` would retrieve it; the damage depends
-    on the key alone.
+    """One stored picture, damaged and retrieved as in `restored`.
+
+    The damage depends on the key alone, so that rules can be compared on the same damaged picture.
+
+    Args:
+        rule: the memory, see `restored`.
+        which: number of the picture among the stored ones, from 0.
+        sweeps: number of updates of every pixel.
+
+    Raises:
+        ValueError: for a picture that is not stored.
+
+    Source: Hopfield (1982); see `restored` for the other rules.
+
+    >>> import jax
+    >>> system = StoredImages(np.sign(np.random.default_rng(0).normal(size=(4, 64))), count=4)
+    >>> one_picture(system, jax.random.key(0), rule="attention", sweeps=2).retrieved.shape
+    (64,)
     """
     count = system.size("count")
     if not 0 <= which < count:
@@ -103,7 +144,7 @@ def _retrieve(
     rule: str,
     sweeps: int,
 ) -> tuple[Float[Array, "trial pixel"], Float[Array, "trial pixel"]]:
-    """The damaged pictures and what became of them."""
+    """The damaged pictures and the final states."""
     pixels = stored.shape[1]
     where, what, order = jax.random.split(key, 3)
     picture = stored[index]
@@ -117,6 +158,7 @@ def _retrieve(
             state = jax.nn.softmax(state @ stored.T, axis=1) @ stored
         return start, jnp.where(state < 0, -1.0, 1.0)
     if rule.startswith("degree"):
+        # Overlaps are divided by the number of pixels, so that high powers do not overflow.
         degree = int(rule.removeprefix("degree "))
         unit = float(pixels)
 

@@ -1,4 +1,4 @@
-"""Pictures as patterns: what memories retrieve when patterns are like one another."""
+"""Pictures as patterns, which unlike random patterns are correlated with one another."""
 
 from typing import Any, Self
 
@@ -11,10 +11,13 @@ from orderparam.data import load
 
 
 class StoredImages(System):
-    """Pictures of +-1 (black, white), the first `count` of which are stored; `damage` of the pixels
-    are drawn anew at random.
+    """Pictures of +1 (black) and -1 (white), the first `count` of which are stored.
 
-    At damage 1 nothing is left of a picture.
+    Before recall a share `damage` of the pixels is replaced by random signs, so that at damage 1
+    nothing is left of a picture.
+
+    Raises:
+        ValueError: for a pixel other than +1 and -1, or a `count` above the number of pictures.
     """
 
     patterns: Float[Array, "image pixel"] = parameter("pictures, one in each row, +-1")
@@ -38,8 +41,16 @@ class StoredImages(System):
 
     @classmethod
     def of(cls, data: str, pictures: int, **fields: Any) -> Self:
-        """The first pictures of a data set of `orderparam.data.load`, white where a pixel is above
-        the mean of all.
+        """A system made of the first pictures of a data set of `orderparam.data.load`.
+
+        Args:
+            data: name of the data set.
+            pictures: number of pictures that are read.
+            fields: the other fields of the system.
+
+        Returns:
+            the system; a pixel is +1 (black) where its value is above the mean over all pictures
+                and pixels.
         """
         inputs = load(data).inputs[:pictures]
         return cls(np.where(inputs > inputs.mean(), 1.0, -1.0), **fields)

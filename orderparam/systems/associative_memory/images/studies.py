@@ -1,4 +1,4 @@
-"""The named figure of stored pictures: what is retrieved of digits that were damaged."""
+"""The named figure of stored pictures: recall of damaged digits."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -12,12 +12,12 @@ from orderparam.systems.associative_memory.images.experiment import one_picture,
 from orderparam.systems.associative_memory.images.model import StoredImages
 
 # ------------------------------------------------------------------------------------------------
-# What the study of pictures draws by hand: the pictures.
+# The panel of pictures, drawn by a function of its own.
 
 
 def draw_pictures(axes: Any, comparison: Comparison) -> None:
-    """A row for each rule: a stored picture, what was left of it, and what was retrieved from that.
-    Black is +1.
+    """Draw a row for each rule: a stored picture, its damaged copy, and the picture that was
+    retrieved. Black is +1.
     """
     rows, names = [], []
     for data in comparison.experiments(part="pictures").values():
@@ -39,7 +39,7 @@ RULES = ("Hebb", "pseudo-inverse", "degree 3", "degree 10", "attention")
 
 @study(
     "stored-images",
-    title="Real pictures as memories: what is retrieved of damaged digits",
+    title="Recall of real pictures: damaged digits restored by five memories",
     source="Hopfield 1982; Personnaz, Guyon, Dreyfus 1985; Krotov, Hopfield 2016; Ramsauer et al. 2020",
     seconds=(45, 1800),
     observables=("overlap", "recognised", "exact"),
@@ -57,8 +57,9 @@ RULES = ("Hebb", "pseudo-inverse", "degree 3", "degree 10", "attention")
         Panel("damage", "exact", by="rule", where={"part": "damage"}),
     ],
     caption=r"""
-        {data}, black and white; a share of the pixels (left, middle: {damage}) is drawn anew. Left: one of {picture_count} stored
-        pictures. Middle, right: the share of pictures that come back without a wrong pixel; right: {picture_count} are stored.
+        {data} in black and white; a share of the pixels (left, middle: {damage}) is replaced at random.
+        Left: one of {picture_count} stored pictures. Middle, right: share of the pictures that are
+        restored without a wrong pixel; right: {picture_count} are stored.
     """,
 )
 def stored_images(

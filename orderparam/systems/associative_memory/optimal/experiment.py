@@ -1,4 +1,4 @@
-"""Networks of optimal stability, trained neuron by neuron and set going."""
+"""Simulations of networks of optimal stability, whose couplings are trained neuron by neuron."""
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +12,12 @@ from orderparam.systems.associative_memory.optimal.model import OptimalStability
 
 
 class TrainedTrajectory(Result):
-    """overlap after 0, 1, ... parallel steps, averaged over starts; stability: mean over neurons.
+    """Measured path of recall in a trained network.
 
-    converged: the couplings of all neurons meet their conditions to 1e-9.
+    Fields:
+        overlap: overlap with the pattern after 0, 1, ... parallel steps, averaged over starts.
+        stability: smallest stability of a neuron's patterns, averaged over neurons.
+        converged: whether the couplings of all neurons satisfy their constraints to 1e-9.
     """
 
     overlap: Float[Array, "time"]
@@ -26,9 +29,27 @@ class TrainedTrajectory(Result):
 def trained_network(
     system: OptimalStability, key: PRNGKeyArray, *, steps: int = 1, starts: int = 20
 ) -> TrainedTrajectory:
-    """One network with couplings of largest stability, found exactly, and `steps` parallel steps s
-    <- sign(J s) from `starts` random states around its patterns in turn. P is load K, rounded, at
-    least 1."""
+    r"""Recall in one network whose couplings have the largest stability, by parallel steps.
+
+    The couplings of each neuron are the exact solution of a quadratic programme, the shortest J
+    with $\xi_i^\mu J \cdot \xi^\mu \ge 1$ for all patterns, and its stability is 1/|J|. The state
+    then follows $s \leftarrow \mathrm{sign}(J s)$ from random states of overlap `start` with the
+    patterns in turn. The number of patterns is `load` * `inputs`, rounded and at least 1.
+
+    Args:
+        steps: number of parallel steps.
+        starts: number of initial states that are averaged.
+
+    Cost: one quadratic programme of `load` * `inputs` constraints for each neuron.
+
+    Source: Gardner (1988); Krauth, Mézard, Nadal (1988).
+
+    >>> import jax
+    >>> system = OptimalStability(0.3, inputs=10, neurons=20, start=0.8)
+    >>> path = trained_network(system, jax.random.key(0))
+    >>> path.overlap.shape, bool(path.converged)
+    ((2,), True)
+    """
     inputs, neurons = system.size("inputs"), system.size("neurons")
     patterns = max(1, round(float(system.load) * inputs))
     for_patterns, for_inputs, for_start = jax.random.split(key, 3)
@@ -37,6 +58,7 @@ def trained_network(
     sources = others + (others >= np.arange(neurons)[:, None])  # no neuron is its own input
     demand = np.ones(patterns)
     signed = (stored[:, sources] * stored[:, :, None]).swapaxes(0, 1)
+    # The shortest J with all aligned fields at least 1 has the largest stability, 1/|J|.
     couplings, found = zip(*(shortest_vector(one, demand) for one in signed))
     couplings = np.stack(couplings)
 

@@ -8,11 +8,21 @@ from orderparam.core.system import System, parameter
 
 
 class OptimalStability(System):
-    """N neurons with K inputs each, drawn among the others; the K couplings J of a neuron maximise
-    its smallest stability xi_i^mu (J . xi^mu)/|J| over P = load K random patterns.
+    r"""A network whose couplings store random patterns with the largest stability.
 
-    Fully connected: neurons = inputs + 1. Strongly diluted: K much smaller than sqrt(N). start: the
-    overlap (1/N) sum xi s of the first state with a stored pattern.
+    Each of N = `neurons` neurons has K = `inputs` inputs, drawn among the others. Its couplings J
+    maximise the smallest stability
+
+    $$ \kappa = \min_\mu \xi_i^\mu \frac{J \cdot \xi^\mu}{|J|} $$
+
+    over P = `load` K random patterns. The network is fully connected for neurons = inputs + 1, and
+    strongly diluted for K much smaller than $\sqrt N$. `start` is the overlap (1/N) sum xi s of the
+    first state with a stored pattern.
+
+    Raises:
+        ValueError: unless `inputs` is below `neurons`.
+
+    Source: Gardner (1988).
     """
 
     load: float = parameter("patterns per input alpha = P/K", above=0, below=2)

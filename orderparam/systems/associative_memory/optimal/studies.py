@@ -14,7 +14,7 @@ from orderparam.systems.associative_memory.optimal.theory import basin, overlaps
 
 @study(
     "optimal-stability-basins",
-    title="Basins of attraction of networks of largest stability",
+    title="Basins of attraction of networks with the largest stability",
     source="Krauth, Mézard, Nadal 1988; Gardner 1988",
     seconds=(55, 2400),
     observables=("overlap",),
@@ -40,11 +40,14 @@ from orderparam.systems.associative_memory.optimal.theory import basin, overlaps
         Panel("load", "basin_edge", where={"part": "edge"}, reference=[horizontal(1.0)]),
     ],
     caption=r"""
-        {neurons} neurons with {inputs} inputs each, trained to optimality, {starts} starts in a run; lines: the map of the
-        overlap for strong dilution, exact for one step of any network. Right: the unstable fixed point, from which on a pattern
-        attracts; zero up to $\alpha$ = 0.4194.
+        {neurons} neurons with {inputs} inputs each, trained to optimality, {starts} starts in a run.
+        Lines: the map of the overlap for strong dilution, exact for one step of any network. Right: the
+        unstable fixed point, from which on a pattern attracts; it is zero up to $\alpha$ = 0.4194.
     """,
-    explained="The map is that of many inputs: with 40 of them overlaps differ by up to 0.05, and single errors count near 1.",
+    explained=(
+        "The map holds for many inputs. With 40 inputs overlaps differ from it by up to 0.05, and near "
+        "overlap 1 a single wrong neuron matters."
+    ),
 )
 def optimal_stability_basins(
     loads: tuple[float, ...] = (0.3, 0.5, 1.0),

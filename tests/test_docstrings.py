@@ -44,6 +44,7 @@ WRITTEN = (
     "spins",
     "scaling_laws",
     "associative_memory",
+    "storage_capacity",
 )
 UNPLAIN = (
     "Of ",

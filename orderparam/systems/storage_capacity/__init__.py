@@ -1,8 +1,9 @@
-"""Storage capacity: how many random patterns a perceptron can store, with real couplings and with
-binary ones.
+"""Storage capacity: how many random patterns a perceptron can store, with real and with binary
+couplings.
 
-import orderparam as op from orderparam.systems.storage_capacity import BinaryPatterns,
-SphericalPatterns, binary_capacity, capacity, cover, separability
+import orderparam as op
+from orderparam.systems.storage_capacity import BinaryPatterns, SphericalPatterns, cover
+from orderparam.systems.storage_capacity import binary_capacity, capacity, separability
 
 capacity(SphericalPatterns(margin=0.5)).capacity
 op.sweep(separability, SphericalPatterns(input_dim=50), {"load": [1.6, 2.0, 2.4]}, seeds=4)

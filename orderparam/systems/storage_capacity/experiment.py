@@ -1,5 +1,5 @@
-"""Random patterns stored by real couplings (linear programming, perceptron learning) and by binary
-ones (counting, annealing).
+"""Random patterns stored by real couplings (linear programming, perceptron learning, largest
+margin) and by binary couplings (enumeration, simulated annealing).
 """
 
 import itertools
@@ -19,12 +19,12 @@ from orderparam.losses.margin import shortest_vector
 from orderparam.systems.storage_capacity.model import BinaryPatterns, SphericalPatterns
 
 # ------------------------------------------------------------------------------------------------
-# A share of samples with its error.
+# Averages over samples with their errors.
 
 
 def fraction(successes: np.ndarray) -> tuple[float, float]:
-    """The share of successes, and its standard error with half a success and half a failure added:
-    never zero.
+    """Share of successes and its standard error, in which half a success and half a failure are
+    added so that it never vanishes.
     """
     count, total = float(np.sum(successes)), len(successes)
     smoothed = (count + 0.5) / (total + 1)
@@ -32,7 +32,9 @@ def fraction(successes: np.ndarray) -> tuple[float, float]:
 
 
 def mean(values: np.ndarray) -> tuple[float, float]:
-    """The mean of what is known and its standard error; NaN of fewer than two."""
+    """Mean of the finite values and its standard error; the error is NaN for fewer than two
+    values.
+    """
     known = values[np.isfinite(values)]
     if len(known) < 2:
         return float(known[0]) if len(known) else np.nan, np.nan
@@ -40,22 +42,32 @@ def mean(values: np.ndarray) -> tuple[float, float]:
 
 
 # ------------------------------------------------------------------------------------------------
-# Random patterns stored by a perceptron with real couplings: linear programming, perceptron learning, the largest margin.
+# Random patterns stored by a perceptron with real couplings: linear programming, perceptron
+# learning, the largest margin.
 
 _CORNERS = 1_000_000
-_TIGHT = 1e-6  # a pattern this near to its demand is one of those that hold the couplings
+_TIGHT = 1e-6  # a pattern this close to its constraint is taken as a support of the couplings
 
 
 class Separability(Result):
-    """success_fraction: share of samples that can be stored, with its standard error."""
+    """Share of samples that can be stored.
+
+    Fields:
+        success_fraction, success_fraction_error: the share and its standard error.
+    """
 
     success_fraction: Float[Array, ""]
     success_fraction_error: Float[Array, ""]
 
 
 class LearnedPatterns(Result):
-    """success_fraction: share of samples stored within the sweeps allowed; sweeps: mean number that
-    those needed.
+    """Samples that perceptron learning stores.
+
+    Fields:
+        success_fraction, success_fraction_error: share of samples stored within the allowed sweeps,
+            and its standard error.
+        sweeps, sweeps_error: mean number of sweeps that these samples needed, and its standard
+            error.
     """
 
     success_fraction: Float[Array, ""]
@@ -65,10 +77,16 @@ class LearnedPatterns(Result):
 
 
 class MeasuredMargin(Result):
-    """margin: mean largest stability of the samples that can be stored (NaN where none can),
-    success_fraction: share of samples whose largest stability reaches the system's margin;
-    condition: largest relative violation of the conditions of Karush, Kuhn and Tucker; converged:
-    it is below 1e-6."""
+    """Largest stabilities of samples.
+
+    Fields:
+        margin, margin_error: mean largest stability of the samples that can be stored, and its
+            standard error; NaN where no sample can.
+        success_fraction, success_fraction_error: share of samples whose largest stability reaches
+            the system's margin, and its standard error.
+        condition: largest relative violation of the conditions of Karush, Kuhn and Tucker.
+        converged: whether `condition` is below 1e-6.
+    """
 
     margin: Float[Array, ""]
     margin_error: Float[Array, ""]
@@ -79,7 +97,12 @@ class MeasuredMargin(Result):
 
 
 class FewestErrors(Result):
-    """error_fraction: mean smallest share of patterns on the wrong side."""
+    """Smallest shares of wrong patterns.
+
+    Fields:
+        error_fraction, error_fraction_error: mean over samples of the smallest share of patterns on
+            the wrong side, and its standard error.
+    """
 
     error_fraction: Float[Array, ""]
     error_fraction_error: Float[Array, ""]
@@ -122,7 +145,25 @@ def _some_patterns(system: SphericalPatterns) -> None:
 def separability(
     system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 50
 ) -> Separability:
-    """Whether couplings with y J.x >= 1 for all patterns exist, by linear programming (HiGHS)."""
+    r"""Share of samples of random patterns that can be stored without a margin, by linear
+    programming.
+
+    A sample can be stored if couplings J with $y^\mu J \cdot x^\mu \ge 1$ for all patterns exist,
+    which HiGHS decides. The number of patterns is `load` * `input_dim`, rounded.
+
+    Args:
+        samples: number of independent samples in one run.
+
+    Raises:
+        ValueError: for a margin, or less than one pattern.
+
+    Source: Cover (1965), for the probability that is measured.
+
+    >>> import jax
+    >>> found = separability(SphericalPatterns(1.5, input_dim=20), jax.random.key(0), samples=20)
+    >>> bool(abs(found.success_fraction - 0.97) < 0.15)
+    True
+    """
 
     def separable(patterns: np.ndarray) -> bool:
         demand = -np.ones(len(patterns))
@@ -139,8 +180,24 @@ def separability(
 def perceptron_learning(
     system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 50, max_sweeps: int = 1000
 ) -> LearnedPatterns:
-    """Patterns in turn, each added to the couplings where it is not stored (Rosenblatt 1962), until
-    all are.
+    r"""Share of samples that Rosenblatt's rule stores, and the number of sweeps that it needs.
+
+    The patterns are presented in turn, and a pattern that is not stored is added to the couplings,
+    $J \leftarrow J + y^\mu x^\mu$, until all are stored.
+
+    Args:
+        samples: number of independent samples in one run.
+        max_sweeps: number of sweeps through all patterns after which a sample counts as not stored.
+
+    Raises:
+        ValueError: for a margin, or less than one pattern.
+
+    Source: Rosenblatt (1962).
+
+    >>> import jax
+    >>> system = SphericalPatterns(load=1.0, input_dim=10)
+    >>> float(perceptron_learning(system, jax.random.key(0), samples=10).success_fraction)
+    1.0
     """
     needed = np.asarray(
         _sweeps_needed(jnp.asarray(np.stack(list(_samples(system, key, samples)))), max_sweeps),
@@ -156,8 +213,26 @@ def perceptron_learning(
 def maximal_margin(
     system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 10
 ) -> MeasuredMargin:
-    """The couplings of largest stability by an active set, exactly; see
-    `losses.margin.shortest_vector`.
+    r"""Largest stability of random patterns, exactly.
+
+    The couplings are the shortest J with $y^\mu J \cdot x^\mu \ge 1$ for all patterns, found by an
+    active set (`orderparam.losses.margin.shortest_vector`), and the largest stability is 1/|J|.
+
+    Args:
+        samples: number of independent samples in one run.
+
+    Raises:
+        ValueError: for a negative margin, for which the problem is not convex, or less than one
+            pattern.
+
+    Accuracy: `condition` says how well the optimality conditions are satisfied.
+
+    Source: Krauth, Mézard (1987), for the largest stability; the active set is derived here.
+
+    >>> import jax
+    >>> found = maximal_margin(SphericalPatterns(0.5, input_dim=20), jax.random.key(0), samples=5)
+    >>> bool(found.margin > 0.5), bool(found.converged)
+    (True, True)
     """
     found = [_largest_margin(patterns) for patterns in _samples(system, key, samples)]
     margins, conditions = (np.array(column) for column in zip(*found))
@@ -172,9 +247,26 @@ def maximal_margin(
 def fewest_errors(
     system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 10
 ) -> FewestErrors:
-    """Exactly: among the couplings that leave the fewest patterns on the wrong side there are some
-    next to a corner, where N - 1 patterns have stability zero and can be put on either side. All
-    C(p, N - 1) corners are tried; at most a million."""
+    r"""Smallest share of patterns on the wrong side over all real couplings, exactly.
+
+    Some couplings with the fewest wrong patterns lie next to a corner, where N - 1 patterns have
+    stability zero and can be put on either side. All $\binom{p}{N - 1}$ corners are tried.
+
+    Args:
+        samples: number of independent samples in one run.
+
+    Raises:
+        ValueError: for a margin, less than one pattern, or more than a million corners.
+
+    Cost: one linear system of N equations for each corner.
+
+    Source: derived here, by enumeration; the limit of large N is that of Gardner, Derrida (1988).
+
+    >>> import jax
+    >>> found = fewest_errors(SphericalPatterns(4.0, input_dim=3), jax.random.key(0), samples=5)
+    >>> bool(0 < found.error_fraction < 0.5)
+    True
+    """
     shares = np.array(
         [_fewest_errors(patterns) / len(patterns) for patterns in _samples(system, key, samples)]
     )
@@ -184,7 +276,7 @@ def fewest_errors(
 def _samples(
     system: SphericalPatterns, key: PRNGKeyArray, samples: int
 ) -> Iterator[Float[np.ndarray, "p n"]]:
-    """The patterns y x of each sample."""
+    """Patterns y x of each sample."""
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     n, bias = system.size("input_dim"), float(system.bias)
     p = round(float(system.load) * n)
@@ -194,15 +286,16 @@ def _samples(
 
 
 def _largest_margin(patterns: np.ndarray) -> tuple[float, float]:
-    """The largest stability and the violation of its conditions; NaN for patterns that cannot be
-    stored.
+    """Largest stability and the violation of its optimality conditions; NaN for patterns that
+    cannot be stored.
     """
     w, stored = shortest_vector(patterns, np.ones(len(patterns)))
     if not stored:
         return np.nan, np.nan
     surplus = patterns @ w - 1
     held = patterns[surplus < _TIGHT]
-    _, rest = scipy.optimize.nnls(held.T, w)  # w is a sum of these with positive weights
+    # At the optimum w is a sum of its supports with positive weights (Karush, Kuhn, Tucker).
+    _, rest = scipy.optimize.nnls(held.T, w)
     return float(1 / np.linalg.norm(w)), float(max(rest / np.linalg.norm(w), -np.min(surplus), 0.0))
 
 
@@ -211,21 +304,23 @@ def _fewest_errors(patterns: np.ndarray) -> int:
     if p < n:
         return 0
     corners = np.array(list(itertools.combinations(range(p), n - 1)))
-    # sets length and sign
+    # One more random equation fixes the length and the sign of w.
     last = np.broadcast_to(np.random.default_rng(0).standard_normal(n), (len(corners), 1, n))
     target = np.append(np.zeros(n - 1), 1.0)
     w = np.linalg.solve(
         np.concatenate([patterns[corners], last], axis=1),
         np.broadcast_to(target[:, None], (len(corners), n, 1)),
     )
-    # none of those at the corner
+    # The N - 1 patterns at the corner do not count as wrong: a small step puts each on its side.
     wrong = np.sum(w[..., 0] @ patterns.T < -_TIGHT * np.linalg.norm(w, axis=1), axis=1)
     return int(min(np.min(wrong), np.min(p - (n - 1) - wrong)))
 
 
 @partial(jax.jit, static_argnames=("max_sweeps",))
 def _sweeps_needed(patterns: Float[Array, "sample p n"], max_sweeps: int) -> Int[Array, "sample"]:
-    """Sweeps until all patterns are stored; max_sweeps + 1 where they are not by then."""
+    """Number of sweeps until all patterns of a sample are stored; max_sweeps + 1 where they are
+    not.
+    """
 
     def learn(patterns: Array) -> Array:
         def one(w: Array, pattern: Array) -> tuple[Array, None]:
@@ -247,15 +342,22 @@ def _sweeps_needed(patterns: Float[Array, "sample p n"], max_sweeps: int) -> Int
 
 
 # ------------------------------------------------------------------------------------------------
-# Binary couplings for random patterns: all of them tried, and simulated annealing.
+# Binary couplings for random patterns: enumeration and simulated annealing.
 
-_LARGEST = 30  # couplings that are tried in all ways
-_CHUNK = 20  # of them vary at a time
+_LARGEST = 30  # most couplings whose 2^N values are enumerated
+_CHUNK = 20  # couplings that vary within one block of the enumeration
 
 
 class Enumerated(Result):
-    """success_fraction: share of samples with a solution; entropy: mean (1/N) ln of the number of
-    solutions over these (NaN where there are none, and larger than over all samples)."""
+    """Binary couplings that store a sample, counted.
+
+    Fields:
+        success_fraction, success_fraction_error: share of samples with a solution, and its standard
+            error.
+        entropy, entropy_error: mean of (1/N) ln of the number of solutions and its standard error,
+            over the samples with a solution: near the capacity larger than the typical entropy, and
+            NaN where no sample has one.
+    """
 
     success_fraction: Float[Array, ""]
     success_fraction_error: Float[Array, ""]
@@ -264,8 +366,11 @@ class Enumerated(Result):
 
 
 class StorageLimit(Result):
-    """capacity: mean largest p/N such that the first p of a sequence of random patterns can be
-    stored.
+    """Largest load that binary couplings can store.
+
+    Fields:
+        capacity, capacity_error: mean largest p/N such that the first p patterns of a random
+            sequence can be stored, and its standard error.
     """
 
     capacity: Float[Array, ""]
@@ -273,8 +378,16 @@ class StorageLimit(Result):
 
 
 class AnnealedPatterns(Result):
-    """success_fraction: share of samples for which a solution was found; sweeps: mean number until
-    it was; error_fraction: mean smallest share of patterns that were not stored."""
+    """Result of simulated annealing of binary couplings.
+
+    Fields:
+        success_fraction, success_fraction_error: share of samples for which a solution was found,
+            and its standard error.
+        sweeps, sweeps_error: mean number of sweeps until the solution was found, over these
+            samples, and its standard error.
+        error_fraction, error_fraction_error: mean smallest share of patterns that were not stored,
+            and its standard error.
+    """
 
     success_fraction: Float[Array, ""]
     success_fraction_error: Float[Array, ""]
@@ -304,8 +417,23 @@ def _some_binary_patterns(system: BinaryPatterns, **_: object) -> None:
 def enumerated_solutions(
     system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 20
 ) -> Enumerated:
-    """Exactly: all couplings that store the patterns are counted. N = 25 takes a second a sample, N
-    = 30 half a minute.
+    """Share of samples that binary couplings can store and their number of solutions, by counting
+    all couplings.
+
+    Args:
+        samples: number of independent samples in one run.
+
+    Raises:
+        ValueError: for more than 30 inputs, or less than one pattern.
+
+    Cost: $2^N$ couplings for each sample: about a second at N = 25, half a minute at N = 30.
+
+    Source: derived here, by enumeration; the limit of large N is that of Krauth, Mézard (1989).
+
+    >>> import jax
+    >>> found = enumerated_solutions(BinaryPatterns(input_dim=11), jax.random.key(0), samples=10)
+    >>> bool(abs(found.entropy - 0.3) < 0.15)
+    True
     """
     rng, n = np.random.default_rng(np.asarray(jax.random.key_data(key))), system.size("input_dim")
     p = round(float(system.load) * n)
@@ -321,12 +449,32 @@ def enumerated_solutions(
 
 @experiment(check=_few)
 def storage_limit(system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 20) -> StorageLimit:
-    """Exactly: patterns are added one by one until no couplings are left, whatever `load` is."""
+    """Largest load that binary couplings can store, by adding patterns until no couplings are
+    left.
+
+    All $2^N$ couplings are followed, so that the result is exact. The system's load is not used,
+    except that it must make at least one pattern.
+
+    Args:
+        samples: number of independent sequences of patterns in one run.
+
+    Raises:
+        ValueError: for more than 30 inputs, or less than one pattern.
+
+    Cost: as for `enumerated_solutions`.
+
+    Source: derived here, by enumeration; the definition is that of Gardner, Derrida (1989).
+
+    >>> import jax
+    >>> found = storage_limit(BinaryPatterns(input_dim=9), jax.random.key(0), samples=10)
+    >>> bool(abs(found.capacity - 0.8) < 0.3)
+    True
+    """
     rng, n = np.random.default_rng(np.asarray(jax.random.key_data(key))), system.size("input_dim")
 
     def limit() -> float:
         patterns: list[int] = []
-        while True:  # in portions, as it is not known how many are needed
+        while True:  # in blocks, because the number of patterns that is needed is unknown
             patterns += [int(rng.integers(2**n)) for _ in range(2 * n)]
             counts = _survivors(n, _most_unlike(system), patterns)
             if counts[-1] == 0:
@@ -345,9 +493,32 @@ def annealed_search(
     hot: float = 1.0,
     cold: float = 0.05,
 ) -> AnnealedPatterns:
-    """Single couplings are turned by Metropolis' rule at temperatures that fall from `hot` to
-    `cold` geometrically, the energy being sum max(0, kappa - y J.x/sqrt N) (Horner 1992 for the
-    number of errors). It stops finding them before there are none.
+    r"""Share of samples for which simulated annealing finds binary couplings that store all
+    patterns.
+
+    Single couplings are turned by Metropolis' rule with the energy
+
+    $$ E = \sum_\mu \max\Big( 0,\, \kappa - y^\mu \frac{J \cdot x^\mu}{\sqrt N} \Big) $$
+
+    and $\kappa$ = `margin`, at temperatures that fall geometrically from `hot` to `cold`. The
+    search fails at loads at which solutions still exist.
+
+    Args:
+        samples: number of independent samples in one run.
+        sweeps: number of sweeps through all couplings.
+        hot: temperature of the first sweep.
+        cold: temperature of the last sweep.
+
+    Raises:
+        ValueError: for less than one pattern.
+
+    Source: Horner (1992), whose energy is the number of errors.
+
+    >>> import jax
+    >>> system = BinaryPatterns(load=0.2, input_dim=21)
+    >>> found = annealed_search(system, jax.random.key(0), samples=4, sweeps=100)
+    >>> bool(found.success_fraction > 0.5)
+    True
     """
     n = system.size("input_dim")
     p = round(float(system.load) * n)
@@ -371,15 +542,13 @@ def annealed_search(
 
 
 def _most_unlike(system: BinaryPatterns) -> int:
-    """The largest number of couplings that differ from a pattern that is stored: J.x = N - 2 of
-    them.
-    """
+    """Largest number of couplings that differ from a stored pattern; n of them give J.x = N - 2 n."""
     n = system.size("input_dim")
     return int(np.floor((n - float(system.margin) * np.sqrt(n)) / 2 + 1e-9))
 
 
 def _survivors(n: int, most_unlike: int, patterns: Iterable[int]) -> np.ndarray:
-    """How many of all couplings, as the bits of a word, store the first 0, 1, 2, ... patterns."""
+    """Number of all couplings, as the bits of a word, that store the first 0, 1, 2, ... patterns."""
     patterns = list(patterns)
     counts = np.zeros(len(patterns) + 1, np.int64)
     for words in _chunks(n):
@@ -407,8 +576,8 @@ def _anneal(
     cold: Float[Array, ""],
     sweeps: int,
 ) -> tuple[Int[Array, "sample"], Int[Array, "sample"]]:
-    """The sweep after which all patterns were first stored (sweeps + 1: never), and the fewest that
-    were not.
+    """Sweep after which all patterns of a sample were first stored (sweeps + 1: never), and the
+    smallest number that was not stored.
     """
     n, samples, _ = patterns.shape
 

@@ -7,11 +7,17 @@ from orderparam.core.system import System, parameter
 
 
 class SphericalPatterns(System):
-    """p = load * N patterns x of N inputs with outputs y = +-1, and couplings J: stored when y J.x
-    / |J| >= margin.
+    r"""Random patterns and a perceptron with real couplings.
 
-    Outputs are +-1 with mean `bias` (b); inputs are Gaussian with mean b and variance 1 - b^2, and
-    +-1 of mean b give the same for large N.
+    $p = \alpha N$ patterns x of N = `input_dim` inputs have outputs $y = \pm 1$ ($\alpha$ =
+    `load`). Couplings J store a pattern if its stability reaches the margin $\kappa$ = `margin`:
+
+    $$ y\, \frac{J \cdot x}{|J|} \ge \kappa $$
+
+    Outputs have mean b = `bias`. Inputs are Gaussian with mean b and variance $1 - b^2$; inputs of
+    +-1 with mean b give the same results for large N.
+
+    Source: Gardner (1988).
     """
 
     load: float = parameter("patterns per input alpha = p/N", above=0, default=1.0)
@@ -25,10 +31,17 @@ class SphericalPatterns(System):
 
 
 class BinaryPatterns(System):
-    """p = load * N patterns of N inputs +-1 and couplings J = +-1: stored when y J.x / sqrt(N) >=
-    margin.
+    r"""Random patterns and a perceptron with binary couplings.
 
-    Outputs y are fair coins, which are absorbed into the patterns.
+    $p = \alpha N$ patterns x of N = `input_dim` inputs $\pm 1$ ($\alpha$ = `load`) are stored by
+    couplings $J_i = \pm 1$ if
+
+    $$ y\, \frac{J \cdot x}{\sqrt N} \ge \kappa $$
+
+    with $\kappa$ = `margin`. The outputs y are +-1 with equal probability and are absorbed into the
+    patterns.
+
+    Source: Krauth, Mézard (1989).
     """
 
     load: float = parameter("patterns per input alpha = p/N", above=0, default=0.5)

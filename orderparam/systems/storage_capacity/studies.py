@@ -1,5 +1,5 @@
-"""The named figures of storage: separability, margin and errors of real couplings, entropy and
-capacity of binary ones.
+"""Named figures of storage: separability, margin and errors of real couplings, entropy and
+capacity of binary couplings.
 """
 
 import math
@@ -37,18 +37,19 @@ from orderparam.systems.storage_capacity.theory import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# Where measured success fractions cross: the load at which half of the samples are stored, and finite-size scaling.
+# Finite-size scaling of measured success fractions, and the load at which half of the samples are
+# stored.
 
-# fractions nearer to 0 or 1 have no useful error on the scale of the normal distribution
+# Fractions closer to 0 or 1 have no useful error on the scale of the normal distribution.
 _INSIDE = 0.04
 
 
 def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Comparison) -> None:
-    """The success fractions of an experiment against (load - critical load) N^(1/nu), and the
-    critical load that this gives.
+    """Draw the success fractions of an experiment against (load - critical load) N^(1/nu), with
+    the fitted critical load.
 
-    What is collapsed is the argument of the normal distribution, in which Cover's law is a straight
-    line for large N.
+    The collapse is made in the argument of the normal distribution, in which Cover's law is a
+    straight line for large N.
     """
     chosen = [data for data in comparison.experiments().values() if data.attrs["label"] == label]
     runs = {data.attrs["facets"]["input_dim"]: data for data in chosen}
@@ -92,12 +93,12 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
 
 
 # ------------------------------------------------------------------------------------------------
-# The named figures of storage by real couplings: separability, the largest margin, the fewest errors.
+# Storage by real couplings: separability, the largest margin, the fewest errors.
 
 
 @study(
     "capacity-separability",
-    title="How many random patterns a perceptron stores: linear programming and learning against Cover's exact law",
+    title="Number of random patterns that a perceptron stores, against Cover's exact law",
     source="Cover 1965; Gardner 1988; Rosenblatt 1962",
     seconds=(50, 1800),
     observables=("success_fraction",),
@@ -113,8 +114,9 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
         Freehand(partial(draw_success_collapse, "linear program", 2.0)),
     ],
     caption=r"""
-        No margin. {samples} samples in a run; perceptron learning is given {max_sweeps} sweeps. Right: the fractions of linear
-        programming on one curve $\Phi(F)$, $F$ a polynomial of $(\alpha-\alpha_c) N^{{1/\nu}}$.
+        No margin. {samples} samples in a run; perceptron learning has at most {max_sweeps} sweeps.
+        Right: the success fractions of linear programming collapsed on $\Phi(F)$, with $F$ a
+        polynomial in $(\alpha-\alpha_c) N^{{1/\nu}}$.
     """,
 )
 def capacity_separability(
@@ -143,7 +145,7 @@ def capacity_separability(
 
 @study(
     "capacity-margin",
-    title="The largest margin with which random patterns can be stored, and the volume of couplings that store them",
+    title="Largest margin of stored random patterns, and volume of the couplings that store them",
     source="Gardner 1988; Krauth, Mezard 1987",
     seconds=(40, 900),
     observables=("margin",),
@@ -156,7 +158,10 @@ def capacity_separability(
         Panel("margin", "capacity", by="bias", log="y", where={"part": "capacity"}),
         Panel("load", "overlap", where={"part": "volume"}),
     ],
-    caption=r"Left: hard margins of {samples} samples in a run. Centre: biased patterns (a bound for $\kappa<0$).",
+    caption=r"""
+        Left: largest margins of {samples} samples in a run. Centre: capacity for biased patterns, an
+        upper bound for $\kappa<0$. Right: overlap of two solutions.
+    """,
 )
 def capacity_margin(
     dims: tuple[int, ...] = (20, 50, 100),
@@ -188,7 +193,7 @@ def capacity_margin(
 
 @study(
     "capacity-errors",
-    title="Beyond the capacity: the smallest fraction of errors, and where replica symmetry is unstable",
+    title="Beyond the capacity: smallest fraction of errors, and instability of replica symmetry",
     source="Gardner, Derrida 1988; Bouten 1994",
     seconds=(30, 600),
     observables=("error_fraction",),
@@ -210,12 +215,13 @@ def capacity_margin(
         ),
     ],
     caption=r"""
-        Left: replica symmetric, a lower bound (Bouten 1994: unstable above $\alpha_c$). Middle: marks, the best of all couplings.
-        Right: capacity, and Gardner and Derrida's line of instability.
+        Left: replica-symmetric theory, a lower bound because replica symmetry is unstable above
+        $\alpha_c$ (Bouten 1994). Middle: the marks are the best of all couplings. Right: capacity,
+        and Gardner and Derrida's line of instability.
     """,
     explained=(
-        "Replica symmetry is a lower bound beyond the capacity, for many inputs; with 3 to 7 the least errors are "
-        "more, and fewer with every input."
+        "The replica-symmetric theory is a lower bound beyond the capacity, for many inputs. With 3 to "
+        "7 inputs the smallest error fractions are larger, and fall with the number of inputs."
     ),
 )
 def capacity_errors(
@@ -256,14 +262,14 @@ def capacity_errors(
 
 
 # ------------------------------------------------------------------------------------------------
-# The named figures of storage by binary couplings: entropy and capacity by enumeration, simulated annealing beyond.
+# Storage by binary couplings: entropy and capacity by enumeration, simulated annealing beyond.
 
 CAPACITY = 0.8330785997  # of binary couplings without margin: `binary_capacity`
 
 
 @study(
     "binary-capacity",
-    title="The binary perceptron: entropy of its solutions and capacity, against all couplings of small ones",
+    title="The binary perceptron: entropy of solutions and capacity, against enumeration",
     source="Krauth, Mezard 1989; Gardner, Derrida 1989",
     seconds=(50, 3600),
     observables=("entropy", "capacity"),
@@ -287,12 +293,13 @@ CAPACITY = 0.8330785997  # of binary couplings without margin: `binary_capacity`
         Panel("margin", "capacity", by="input_dim", where={"part": "capacity"}),
     ],
     caption=r"""
-        All $2^N$ couplings of {samples} samples in a run. Entropies are those of samples with solutions, above the average near
-        $\alpha_c$. Below: patterns are added until no couplings are left.
+        All $2^N$ couplings are enumerated for {samples} samples in a run. Entropies are averages over
+        the samples with solutions, which near $\alpha_c$ are above the typical value. Below: patterns
+        are added until no couplings are left.
     """,
     explained=(
-        "Lines are limits of many couplings. Entropies of 11 to 19 couplings are averages over samples that have "
-        "solutions, which near and beyond the capacity are not the typical ones."
+        "The lines are limits of many couplings. Entropies of 11 to 19 couplings are averages over the "
+        "samples that have solutions, which are not typical near and beyond the capacity."
     ),
 )
 def binary_perceptron(
@@ -332,7 +339,7 @@ def binary_perceptron(
 
 @study(
     "binary-capacity-annealing",
-    title="Simulated annealing of a binary perceptron: how many patterns it finds couplings for, and how long it takes",
+    title="Simulated annealing of a binary perceptron: patterns stored, and time needed",
     source="Horner 1992; Krauth, Mezard 1989",
     seconds=(60, 3600),
     observables=("success_fraction",),
@@ -347,7 +354,7 @@ def binary_perceptron(
         ),
         Panel("load", "sweeps", facet="annealing_sweeps", by="input_dim", log="y"),
     ],
-    caption=r"{samples} samples in a run. Solutions exist up to $\alpha_c$ for large $d$.",
+    caption=r"{samples} samples in a run. For many inputs solutions exist up to $\alpha_c$.",
 )
 def binary_perceptron_annealing(
     dims: tuple[int, ...] = (51, 101),

@@ -1,5 +1,5 @@
-"""Storage by real couplings (Gardner, Cover) and by binary ones (Krauth and Mezard): capacity,
-entropy, margin, errors.
+"""Theory of storage by real couplings (Gardner, Cover) and by binary couplings (Krauth and
+Mézard): capacity, entropy, margin and errors.
 """
 
 import jax.numpy as jnp
@@ -15,20 +15,25 @@ from orderparam.solve.root import decreasing_root
 from orderparam.systems.storage_capacity.model import BinaryPatterns, SphericalPatterns
 
 # ------------------------------------------------------------------------------------------------
-# Gardner's theory of storage: capacity, volume of solutions, largest margin, fewest errors; and Cover's law for finite N.
+# Gardner's theory of storage: capacity, volume of solutions, largest margin, fewest errors; and
+# Cover's law for finite N.
 
 Number = Float[Array, ""]
 
-_REACH = 12.0  # of the normal density
+_REACH = 12.0  # argument beyond which the normal density is taken as zero
 _NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(128))
 
 
 class Capacity(Result):
-    """capacity alpha_c, up to which patterns can be stored; alignment M = sum J / sqrt(N |J|^2), by
-    which couplings use the bias.
+    """Storage capacity of a perceptron with real couplings.
 
-    exact: margin >= 0. For a negative margin the solutions are not connected, replica symmetry is
-    broken, and alpha_c is an upper bound. residual, converged: of the equation for M.
+    Fields:
+        capacity: alpha_c, patterns per input up to which random patterns can be stored.
+        alignment: M = sum_i J_i/(sqrt N |J|), the part of the couplings that makes use of the bias.
+        exact: whether margin >= 0. For a negative margin the set of solutions is not connected,
+            replica symmetry is broken, and alpha_c is an upper bound.
+        residual: residual of the equation for M.
+        converged: whether that equation was solved.
     """
 
     capacity: Float[Array, ""]
@@ -39,8 +44,13 @@ class Capacity(Result):
 
 
 class Volume(Result):
-    """overlap q of two random solutions, and entropy (1/N) ln of their share of the sphere.
-    converged: load < alpha_c, too.
+    """Volume of the couplings that store the patterns.
+
+    Fields:
+        overlap: q of two random solutions, J.J'/(|J||J'|).
+        entropy: logarithm of the share of the sphere that the solutions fill, over N.
+        residual: residual of the saddle-point equation.
+        converged: whether it was solved; never above the capacity.
     """
 
     overlap: Float[Array, ""]
@@ -50,8 +60,13 @@ class Volume(Result):
 
 
 class StoredMargin(Result):
-    """margin kappa up to which the patterns can be stored. valid: load < 2; beyond, kappa < 0 is an
-    upper bound.
+    """Largest margin at which the patterns can be stored.
+
+    Fields:
+        margin: kappa.
+        valid: whether the load is below 2. Beyond, kappa is negative and only an upper bound.
+        residual: residual of the equation.
+        converged: whether it was solved.
     """
 
     margin: Float[Array, ""]
@@ -61,11 +76,19 @@ class StoredMargin(Result):
 
 
 class MinimalError(Result):
-    """error_fraction: smallest share of patterns that are not stored; gap x, by which stabilities
-    below the margin avoid it: inf below the capacity. at_value alpha int_{kappa - x}^kappa Dt:
-    below 1 Gardner and Derrida's criterion calls replica symmetry stable. As the distribution of
-    stabilities has a gap it is unstable for every load above the capacity (Bouten 1994), and the
-    fraction is a lower bound there."""
+    """Couplings that leave the fewest patterns below the margin.
+
+    Fields:
+        error_fraction: smallest share of patterns that are not stored; 0 below the capacity, a
+            lower bound above it.
+        gap: x, the width of the interval below the margin in which there are no stabilities; inf
+            below the capacity.
+        at_value: alpha int_{kappa - x}^kappa Dt. Gardner and Derrida's criterion calls replica
+            symmetry stable where it is below 1. Because the distribution of stabilities has a gap,
+            replica symmetry is unstable at every load above the capacity (Bouten 1994).
+        residual: residual of the equation for the gap.
+        converged: whether it was solved.
+    """
 
     error_fraction: Float[Array, ""]
     gap: Float[Array, ""]
@@ -75,8 +98,15 @@ class MinimalError(Result):
 
 
 class InstabilityLine(Result):
-    """load: where Gardner and Derrida's criterion calls replica symmetry unstable, from this load
-    on. valid: margin >= 0; for a negative margin it is unstable throughout."""
+    """Line of instability by the criterion of Gardner and Derrida.
+
+    Fields:
+        load: load from which on the criterion calls replica symmetry unstable.
+        valid: whether margin >= 0. For a negative margin replica symmetry is unstable at every
+            load.
+        residual: residual of the equation.
+        converged: whether it was solved.
+    """
 
     load: Float[Array, ""]
     valid: Bool[Array, ""]
@@ -85,7 +115,11 @@ class InstabilityLine(Result):
 
 
 class SuccessFraction(Result):
-    """success_fraction: probability that random patterns can be stored."""
+    """Probability of storage at finite N.
+
+    Fields:
+        success_fraction: probability that random patterns can be stored.
+    """
 
     success_fraction: Float[Array, ""]
 
@@ -107,10 +141,25 @@ def _cover_holds(system: SphericalPatterns, **_: object) -> None:
 
 @theory
 def capacity(system: SphericalPatterns) -> Capacity:
-    """1/alpha_c = (1 + b)/2 I_2(a_+) + (1 - b)/2 I_2(a_-), a_+- = (kappa -+ b M)/sqrt(1 - b^2),
-    with (1 + b) I_1(a_+) = (1 - b) I_1(a_-) for M, and I_k(a) = int_{-a}^inf Dt (t + a)^k (Gardner
-    1988, eqs. 29 to 36); 1/alpha_c = I_2(kappa) without bias. Replica symmetric; whatever `load`
-    is."""
+    r"""Storage capacity of a perceptron with real couplings at a given margin and bias, as N grows.
+
+    With $\kappa$ = `margin`, b = `bias`, $I_k(a) = \int_{-a}^\infty Dt\, (t + a)^k$ and $a_\pm =
+    (\kappa \mp b M)/\sqrt{1 - b^2}$,
+
+    $$ \frac{1}{\alpha_c} = \frac{1 + b}{2} I_2(a_+) + \frac{1 - b}{2} I_2(a_-), \qquad
+       (1 + b) I_1(a_+) = (1 - b) I_1(a_-) $$
+
+    The second equation determines M = `alignment`. Without a bias $1/\alpha_c = I_2(\kappa)$. The
+    system's load is not used.
+
+    Accuracy: 1e-9. The replica-symmetric result is exact for margin >= 0 and an upper bound below
+    (`exact`).
+
+    Source: Gardner (1988), equations 29 to 36.
+
+    >>> round(float(capacity(SphericalPatterns(margin=0.5)).capacity), 8)
+    0.96120505
+    """
     bias, margin = jnp.asarray(system.bias), jnp.asarray(system.margin)
     width = jnp.sqrt((1 - bias) * (1 + bias))
     odds = jnp.log1p(bias) - jnp.log1p(-bias)
@@ -126,6 +175,8 @@ def capacity(system: SphericalPatterns) -> Capacity:
         share * _second((margin + sign * root.value) / width)
         for share, sign in zip(shares, (-1, 1))
     )
+    # 1/alpha_c is the mean square by which a pattern falls short of the margin, averaged over both
+    # outputs.
     inverse = along + against
     alignment = jnp.where(
         bias == 0, hazard_excess(margin), root.value / jnp.where(bias == 0, 1.0, bias)
@@ -137,9 +188,27 @@ def capacity(system: SphericalPatterns) -> Capacity:
 
 @theory(check=_unbiased)
 def volume(system: SphericalPatterns) -> Volume:
-    """The saddle point over q of (1/2) ln(1 - q) + q/(2(1 - q)) + alpha int Dt ln H(u), u = (kappa
-    + sqrt(q) t)/sqrt(1 - q) (Gardner 1988): q/(1 - q) = alpha int Dt (phi(u)/H(u))^2. H(u) =
-    Phi(-u). Exact for margin >= 0."""
+    r"""Overlap of two solutions and volume of all solutions, for real couplings as N grows.
+
+    The entropy is the saddle point over the `overlap` q of
+
+    $$ \frac12 \ln(1 - q) + \frac{q}{2 (1 - q)} + \alpha \int Dt\, \ln H(u), \qquad
+       u = \frac{\kappa + \sqrt q\, t}{\sqrt{1 - q}} $$
+
+    with $\alpha$ = `load`, $\kappa$ = `margin` and $H(u) = \Phi(-u)$, so that $q/(1 - q) = \alpha
+    \int Dt\, (\varphi(u)/H(u))^2$.
+
+    Raises:
+        ValueError: for a bias.
+
+    Accuracy: 1e-8, also as q tends to 1. Exact for margin >= 0 below the capacity.
+
+    Source: Gardner (1988).
+
+    >>> found = volume(SphericalPatterns(load=1.0))
+    >>> round(float(found.overlap), 8), round(float(found.entropy), 8)
+    (0.58531185, -0.8558206)
+    """
     margin, load = jnp.asarray(system.margin), jnp.asarray(system.load)
 
     def argument(ratio: Number, margin: Number) -> tuple[Array, Array]:
@@ -154,8 +223,8 @@ def volume(system: SphericalPatterns) -> Volume:
         return jnp.log(load * jnp.sum(weight * hazard(minus) ** 2)) - log_ratio
 
     low = jnp.log(load) + 2 * jnp.log(hazard(-margin)) - 1
-    # From h(u) < max(-u, 0) + h(0) for the hazard h = phi/Phi: a quadratic inequality for sqrt(1 +
-    # ratio).
+    # Upper end of the search: h(u) < max(-u, 0) + h(0) for the hazard h = phi/Phi gives a quadratic
+    # inequality for sqrt(1 + ratio).
     free, tilt = (
         1 - load * _second(margin),
         hazard(jnp.zeros(())) * load * jnp.exp(_log_first(margin)),
@@ -171,8 +240,21 @@ def volume(system: SphericalPatterns) -> Volume:
 
 @theory(check=_unbiased)
 def largest_margin(system: SphericalPatterns) -> StoredMargin:
-    """kappa with alpha = alpha_c(kappa), 1/alpha = int_{-kappa}^inf Dt (t + kappa)^2 (Gardner
-    1988), whatever `margin` is.
+    r"""Largest margin at which random patterns of the given load can be stored, as N grows.
+
+    $$ \frac1\alpha = \int_{-\kappa}^\infty Dt\, (t + \kappa)^2 $$
+
+    with $\alpha$ = `load`; $\kappa$ is the `margin` of the result. The system's margin is not used.
+
+    Raises:
+        ValueError: for a bias.
+
+    Accuracy: 1e-9. Exact for loads below 2 (`valid`).
+
+    Source: Gardner (1988).
+
+    >>> round(float(largest_margin(SphericalPatterns(load=1.0)).margin), 8)
+    0.47065535
     """
     load = jnp.asarray(system.load)
 
@@ -187,15 +269,36 @@ def largest_margin(system: SphericalPatterns) -> StoredMargin:
 
 @theory(check=_unbiased)
 def minimal_error(system: SphericalPatterns) -> MinimalError:
-    """Of all couplings those that leave the fewest patterns below the margin: alpha int_{kappa -
-    x}^kappa Dt (kappa - t)^2 = 1 gives the gap x, and Phi(kappa - x) the fraction (Gardner, Derrida
-    1988, section 4). Zero below the capacity."""
+    r"""Smallest share of patterns that real couplings leave below the margin, replica symmetric.
+
+    The stabilities have a gap x below the margin $\kappa$ = `margin`, which solves the first
+    equation with $\alpha$ = `load`:
+
+    $$ \alpha \int_{\kappa - x}^\kappa Dt\, (\kappa - t)^2 = 1, \qquad
+       \mathrm{error\_fraction} = \Phi(\kappa - x) $$
+
+    Below the capacity the share is zero.
+
+    Raises:
+        ValueError: for a bias.
+
+    Accuracy: 1e-8 for the replica-symmetric value, which is a lower bound above the capacity.
+
+    Source: Gardner, Derrida (1988), section 4; Bouten (1994) for the instability of replica
+    symmetry.
+
+    >>> found = minimal_error(SphericalPatterns(load=3.0))
+    >>> round(float(found.error_fraction), 8), round(float(found.gap), 8)
+    (0.03250534, 1.8451846)
+    """
     margin, load = jnp.asarray(system.margin), jnp.asarray(system.load)
 
     def equation(log_gap: Number, args: tuple[Number, Number]) -> Number:
         load, margin = args
         return -jnp.log(load) - jnp.log(_below(margin, jnp.exp(log_gap), 2) + 1e-300)
 
+    # Above the capacity the patterns within x below the margin are lifted to it, and those farther
+    # below stay wrong; the gap x uses up all freedom of the couplings.
     above = load * _second(margin) > 1
     low = jnp.log(3 * np.sqrt(2 * np.pi) / load) / 3 - 1e-9
     high = jnp.log(jnp.abs(margin) + _REACH)
@@ -213,9 +316,26 @@ def minimal_error(system: SphericalPatterns) -> MinimalError:
 
 @theory(check=_unbiased)
 def at_line_gardner_derrida(system: SphericalPatterns) -> InstabilityLine:
-    """alpha int_{kappa - x}^kappa Dt = 1 together with the equation for the gap x of
-    `minimal_error` (Gardner, Derrida 1988), whatever `load` is. See `MinimalError` for what is
-    known of this criterion."""
+    r"""Load at which Gardner and Derrida's criterion calls replica symmetry of `minimal_error`
+    unstable.
+
+    The load and the gap x solve, with $\kappa$ = `margin`,
+
+    $$ \alpha \int_{\kappa - x}^\kappa Dt = 1, \qquad
+       \alpha \int_{\kappa - x}^\kappa Dt\, (\kappa - t)^2 = 1 $$
+
+    The system's load is not used. `MinimalError` says what is known of this criterion.
+
+    Raises:
+        ValueError: for a bias.
+
+    Accuracy: 1e-8 for margin > 0. At margin 0 the gap is cut at 12, where the normal density ends.
+
+    Source: Gardner, Derrida (1988).
+
+    >>> round(float(at_line_gardner_derrida(SphericalPatterns(margin=1.0)).load), 8)
+    1.66584475
+    """
     margin = jnp.asarray(system.margin)
     end = jnp.abs(margin) + _REACH
 
@@ -233,9 +353,25 @@ def at_line_gardner_derrida(system: SphericalPatterns) -> InstabilityLine:
 
 @theory(check=_cover_holds, differentiable=False)
 def cover(system: SphericalPatterns) -> SuccessFraction:
-    """Of the ways to label p points in general position 2^(1 - p) sum_{k<N} C(p - 1, k) can be
-    separated (Cover 1965): exactly, for every N; 1/2 at p = 2N. The incomplete beta function
-    continues it to any p; one up to p = N."""
+    r"""Probability that random patterns of a finite number of inputs can be stored without a
+    margin.
+
+    $$ 2^{1 - p} \sum_{k=0}^{N-1} \binom{p - 1}{k} $$
+
+    is the share of the $2^p$ ways to label $p = \alpha N$ points in general position that a plane
+    through the origin realises, with N = `input_dim` and $\alpha$ = `load`. It is 1 up to p = N and
+    1/2 at p = 2N. The incomplete beta function continues it to real p.
+
+    Raises:
+        ValueError: for a margin or a bias.
+
+    Accuracy: rounding. This theory cannot be differentiated.
+
+    Source: Cover (1965).
+
+    >>> round(float(cover(SphericalPatterns(load=1.5, input_dim=20)).success_fraction), 8)
+    0.96928583
+    """
     n, patterns = system.input_dim, system.load * system.input_dim
     beyond = patterns > n
     fraction = betainc(jnp.where(beyond, patterns - n, 1.0), n, 0.5)
@@ -243,12 +379,12 @@ def cover(system: SphericalPatterns) -> SuccessFraction:
 
 
 def _log_first(a: Number) -> Number:
-    """ln int_{-a}^inf Dt (t + a)."""
+    """Logarithm of I_1(a) = int_{-a}^inf Dt (t + a)."""
     return log_cdf(a) + jnp.log(hazard_excess(a))
 
 
 def _second(a: Number) -> Number:
-    """int_{-a}^inf Dt (t + a)^2."""
+    """The integral I_2(a) = int_{-a}^inf Dt (t + a)^2."""
     return jnp.exp(_log_second(a))
 
 
@@ -257,7 +393,7 @@ def _log_second(a: Number) -> Number:
 
 
 def _below(margin: Number, gap: Number, power: int) -> Number:
-    """int_{margin - gap}^margin Dt (margin - t)^power."""
+    """The integral of (margin - t)^power over the normal density from margin - gap to margin."""
     low, high = jnp.maximum(margin - gap, -_REACH), jnp.clip(margin, -_REACH, _REACH)
     length = jnp.maximum(high - low, 0.0)
     t = low + length * (0.5 + _NODES)
@@ -269,18 +405,25 @@ def _below(margin: Number, gap: Number, power: int) -> Number:
 
 
 # ------------------------------------------------------------------------------------------------
-# Krauth and Mezard's theory of the binary perceptron: the entropy of solutions, and the load at which it vanishes.
+# Krauth and Mézard's theory of the binary perceptron: the entropy of solutions, and the load at
+# which it vanishes.
 
-_LARGEST = 200.0  # conjugate, where 1 - q is below exp(-100)
+_LARGEST = 200.0  # largest conjugate qh, where 1 - q is below exp(-100)
 
 
 class Solutions(Result):
-    """entropy (1/N) ln of the number of solutions, overlap q of two of them, and annealed_entropy
-    ln 2 + alpha ln H(kappa), the logarithm of the mean number, never below it.
+    """Binary couplings that store the patterns.
 
-    frozen: the replica-symmetric entropy is negative: there are no solutions, and the true state is
-    frozen, with one step of replica symmetry breaking whose states are single couplings (Krauth,
-    Mezard 1989). residual, converged: of the saddle point.
+    Fields:
+        entropy: logarithm of the typical number of solutions, over N.
+        overlap: q = J.J'/N of two random solutions.
+        annealed_entropy: ln 2 + alpha ln H(kappa), the logarithm of the mean number of solutions
+            over N, an upper bound of `entropy`.
+        frozen: whether the replica-symmetric entropy is negative. Then there are no solutions, and
+            the state of lowest energy is frozen: it has one step of replica symmetry breaking,
+            whose states are single couplings (Krauth, Mézard 1989).
+        residual: residual of the saddle-point equations.
+        converged: whether they were solved.
     """
 
     entropy: Float[Array, ""]
@@ -292,7 +435,14 @@ class Solutions(Result):
 
 
 class BinaryCapacity(Result):
-    """capacity alpha_c, where the entropy of solutions vanishes, and their overlap there."""
+    """Storage capacity of a perceptron with binary couplings.
+
+    Fields:
+        capacity: alpha_c, at which the entropy of solutions vanishes.
+        overlap: overlap q of two solutions there.
+        residual: residual of the equation.
+        converged: whether it was solved.
+    """
 
     capacity: Float[Array, ""]
     overlap: Float[Array, ""]
@@ -302,10 +452,31 @@ class BinaryCapacity(Result):
 
 @theory
 def solutions(system: BinaryPatterns) -> Solutions:
-    """The saddle point of -qh (1 - q)/2 + int Dz ln 2cosh(sqrt(qh) z) + alpha int Dz ln H(u), u =
-    (kappa - sqrt(q) z)/sqrt(1 - q) (Krauth, Mezard 1989, eqs. 7 to 9), H(u) = Phi(-u): q = int Dz
-    tanh^2(sqrt(qh) z), qh (1 - q) = alpha int Dz (phi(u)/H(u))^2. At given qh both q and alpha
-    follow, and qh alone is searched."""
+    r"""Entropy and overlap of the binary couplings that store the patterns, replica symmetric, as N
+    grows.
+
+    The entropy is the saddle point over q = `overlap` and its conjugate $\hat q$ of
+
+    $$ -\frac{\hat q (1 - q)}{2} + \int Dz\, \ln 2 \cosh(\sqrt{\hat q}\, z) + \alpha \int Dz\,
+          \ln H(u), \qquad
+       u = \frac{\kappa - \sqrt q\, z}{\sqrt{1 - q}} $$
+
+    with $\alpha$ = `load`, $\kappa$ = `margin` and $H(u) = \Phi(-u)$. The equations are
+
+    $$ q = \int Dz \tanh^2(\sqrt{\hat q}\, z), \qquad
+       \hat q (1 - q) = \alpha \int Dz\, \Big( \frac{\varphi(u)}{H(u)} \Big)^2 $$
+
+    and are explicit in $\hat q$, which is the only unknown of the search.
+
+    Accuracy: 1e-8. The entropy is exact up to the capacity; beyond, it is negative and `frozen` is
+    true.
+
+    Source: Krauth, Mézard (1989), equations 7 to 9.
+
+    >>> found = solutions(BinaryPatterns(load=0.5))
+    >>> round(float(found.entropy), 8), round(float(found.overlap), 8)
+    (0.31439007, 0.32238536)
+    """
 
     margin, load = jnp.asarray(system.margin), jnp.asarray(system.load)
 
@@ -323,8 +494,24 @@ def solutions(system: BinaryPatterns) -> Solutions:
 
 @theory
 def binary_capacity(system: BinaryPatterns) -> BinaryCapacity:
-    """The load at which the entropy of `solutions` vanishes (Krauth, Mezard 1989), whatever `load`
-    is: 0.8331 without margin, a threshold since proved (Ding, Sun 2019; Huang 2024)."""
+    r"""Storage capacity of a perceptron with binary couplings, at which the entropy of `solutions`
+    vanishes.
+
+    With the conjugate $\hat q$ and q, $\alpha$ as its functions, $\alpha_c$ = `capacity` solves
+
+    $$ -\frac{\hat q (1 - q)}{2} + \int Dz\, \ln 2 \cosh(\sqrt{\hat q}\, z) + \alpha_c \int Dz\,
+          \ln H(u) = 0 $$
+
+    in the notation of `solutions`. It is 0.8331 without a margin, a threshold that has since been
+    proved (Ding, Sun 2019; Huang 2024). The system's load is not used.
+
+    Accuracy: 1e-8.
+
+    Source: Krauth, Mézard (1989).
+
+    >>> round(float(binary_capacity(BinaryPatterns()).capacity), 8)
+    0.8330786
+    """
 
     def entropy(log_conjugate: Number, margin: Number) -> Number:
         _, load, free, constraint = _state(jnp.exp(log_conjugate), margin)
@@ -337,8 +524,8 @@ def binary_capacity(system: BinaryPatterns) -> BinaryCapacity:
 
 
 def _state(conjugate: Number, margin: Number) -> tuple[Number, Number, Number, Number]:
-    """q, alpha, the entropy without patterns and what each pattern per input adds to it, at a
-    conjugate qh.
+    """Overlap q, load alpha, entropy without patterns, and entropy that one pattern per input
+    adds, at a given conjugate qh.
     """
     root = jnp.sqrt(conjugate)
     z, weight = standard_normal_rule((0.0,), refine=4)

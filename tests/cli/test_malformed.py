@@ -3,11 +3,22 @@ end.
 """
 
 import pytest
-from malformed import calls, faults
+from malformed import COMMANDS, calls, faults
 
 from orderparam.comparison import studies
+from orderparam.core.registry import index, outline
+
+# What these refuse, they refuse before any room is imported, which takes most of the time.
+ALONE = tuple(command for command in COMMANDS if command not in ("solve", "phases", "cite"))
 
 
 @pytest.mark.timeout(600)
 def test_malformed_calls_end_in_one_line(tmp_path, monkeypatch):
     assert faults(tmp_path, monkeypatch, calls(0, 100, studies())) == []
+
+
+def test_malformed_calls_that_need_no_room_end_in_one_line(tmp_path, monkeypatch):
+    names = [entry.name for entry in index() if entry.kind == "study"][:6]
+    known = {name: outline(name) for name in names}
+    assert all(known.values())
+    assert faults(tmp_path, monkeypatch, calls(1, 60, known, ALONE)) == []

@@ -247,8 +247,10 @@ def formula(draw: random.Random, depth: int) -> str:
     return f"{draw.choice(['maximum', 'minimum', 'abs'])}({formula(draw, depth - 1)},{formula(draw, 0)})"
 
 
-def calls(seed: int, count: int, studies: dict) -> Iterator[list[str]]:
-    """`count` command lines."""
+def calls(
+    seed: int, count: int, studies: dict, commands: tuple[str, ...] = COMMANDS
+) -> Iterator[list[str]]:
+    """`count` lines of these commands."""
     draw = random.Random(seed)
     value = lambda: draw.choice(draw.choice((NUMBERS, NUMBERS, TEXTS)))  # noqa: E731
 
@@ -260,7 +262,7 @@ def calls(seed: int, count: int, studies: dict) -> Iterator[list[str]]:
         return [word for name in names if draw.random() < 0.5 for word in (name, value())]
 
     for _ in range(count):
-        command = draw.choice(COMMANDS)
+        command = draw.choice(commands)
         name = draw.choice(list(studies))
         if command == "list":
             yield [

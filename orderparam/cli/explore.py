@@ -7,7 +7,7 @@ import typer
 
 from orderparam.cli.errors import clear_errors
 from orderparam.cli.limits import within_memory
-from orderparam.core.paths import expanded
+from orderparam.core.paths import resolved
 
 PORT = 5117
 
@@ -63,7 +63,7 @@ def explore(
         from orderparam.explore.server import serve
 
         serve(
-            expanded(folder or default_folder()).resolve(),
+            resolved(folder or default_folder()),
             port,
             host,
             token,

@@ -11,3 +11,15 @@ def expanded(path: str | os.PathLike[str]) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         raise ValueError(f"{os.fspath(path)}: there is no such user") from None
+
+
+def resolved(path: str | os.PathLike[str]) -> Path:
+    """The same place with links followed. Raises `ValueError` for links in a circle and what no
+    file can be called.
+    """
+    try:
+        return expanded(path).resolve()
+    except RuntimeError:
+        raise ValueError(f"{os.fspath(path)}: its links lead in a circle") from None
+    except OSError as error:
+        raise ValueError(f"{os.fspath(path)}: {error.strerror or error}") from None

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from orderparam.core.errors import said
 from orderparam.core.names import nearest
 from orderparam.core.outline import Outline
-from orderparam.core.paths import expanded
+from orderparam.core.paths import resolved
 
 if TYPE_CHECKING:
     from orderparam.core.system import System
@@ -335,7 +335,7 @@ def load_file(path: str | Path) -> ModuleType:
 
     Raises `ValueError` for a file that is not there, is no Python, or fails.
     """
-    path = expanded(path).resolve()
+    path = resolved(path)
     if path.suffix != ".py" or not path.is_file():
         raise ValueError(f"{path}: not a Python file")
     name = path.stem

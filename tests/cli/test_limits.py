@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -102,13 +103,18 @@ def test_workers_have_a_bound():
         (["predict", "digits", "--width", "9" * 400], "at most 1000000"),
         (["predict", "digits", "--temperature", "inf"], "finite"),
         (["predict", "digits", "--seeds", "1000000000"], "10000"),
+        (["run", "round.py"], "round.py: "),
+        (["explore", "--no-browser", "--folder", "round.csv"], "round.csv: "),
+        (["predict", "round.csv"], "round.csv"),
         (["predict", "~nosuchuser/x.csv"], "no such user"),
         (["features", "~nosuchuser/x.csv"], "no such user"),
         (["features", "x.npy", "--ridge", "inf"], "finite"),
         (["run", "digits-learning-curve", "--workers", "1000000"], "four for each processor"),
     ],
 )
-def test_numbers_beyond_their_bound_are_refused(run, arguments, message):
+def test_what_is_beyond_its_bound_is_refused(run, arguments, message):
+    for name in ("round.py", "round.csv"):
+        Path(name).symlink_to(name)  # a circle
     result = run(*arguments)
     assert result.exit_code == 2, result.output
     assert message in result.stderr
@@ -125,8 +131,6 @@ def _finish(folder, name, when):
 
 def test_show_finds_the_newest_run_of_a_study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    from pathlib import Path
-
     results = Path("results")
     _finish(results / "magnet-seeds=50", "magnet", 100)
     _finish(results / "magnet-full", "magnet", 200)

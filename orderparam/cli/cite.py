@@ -6,6 +6,7 @@ import typer
 
 from orderparam.cli import completion
 from orderparam.cli.errors import clear_errors
+from orderparam.core.registry import outline
 
 
 def cite(
@@ -24,7 +25,15 @@ def cite(
 
         entries = [package_entry(orderparam.__version__)]
         if study is not None:
-            from orderparam.comparison import find
-
-            entries.append(bibtex(works_of(find(study).source)))
+            entries.append(bibtex(works_of(_source_of(study))))
         print("\n\n".join(filter(None, entries)))
+
+
+def _source_of(study: str) -> str:
+    """What a study names as its source; it is imported where its outline does not say it."""
+    known = outline(study)
+    if known is not None:
+        return known.source
+    from orderparam.comparison import find
+
+    return find(study).source

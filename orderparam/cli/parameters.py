@@ -4,16 +4,17 @@ default.
 
 import dataclasses
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from orderparam.cli.terminal import console, new_table, plain, short
-from orderparam.core.described import Described, fitting, keep, kept
+from orderparam.core.described import Described, Kind, fitting, keep, kept
 from orderparam.core.given import concrete, heads_of, kind_of, makers
 from orderparam.core.registry import full_name, index, source_files
 
 if TYPE_CHECKING:
     from orderparam.core.fields import Declaration
+    from orderparam.core.system import System
 
 
 def one_verb(name: str) -> None:
@@ -52,29 +53,23 @@ def described(name: str) -> Described:
     return found
 
 
-def check_fields(name: str, given: Sequence[str]) -> None:
-    """Refuses names of fields and options that a theory or experiment has not, if its description
-    is kept.
+def check_fields(name: str, given: Mapping[str, str]) -> None:
+    """Refuses names of fields and options that a theory or experiment has not, and numbers that are
+    not allowed, if its description is kept.
     """
     known = kept(full_name(name), source_files())
     if known is not None and known.systems:
-        fitting(known.systems, [option for option, *_ in known.options], heads_of(given))
+        options = [option for option, *_ in known.options]
+        place, _ = fitting(known.systems, options, heads_of(list(given)))
+        known.systems[place].check(given)
 
 
 def _described(name: str) -> Described:
-    from orderparam.core.fields import declarations
     from orderparam.core.registry import find
     from orderparam.core.verb import Theory
 
     verb = find(name)
-    systems = []
-    for system in concrete(verb.systems):
-        rows: list[list[str | None]] = []
-        for field, declaration in declarations(system).items():
-            default = system.__dataclass_fields__[field].default
-            shown = None if default is dataclasses.MISSING else short(_named(default))
-            rows.append([field, declaration.meaning, _allowed(declaration), shown])
-        systems.append(dataclasses.replace(kind_of(system), rows=rows))
+    systems = [kind_in_words(system) for system in concrete(verb.systems)]
     options = [
         [option, ", ".join(map(str, verb.choices(option))), short(_named(parameter.default))]
         for option, parameter in verb.options.items()
@@ -84,6 +79,23 @@ def _described(name: str) -> Described:
     return Described(
         verb.name, kind, inspect.cleandoc(verb.fn.__doc__ or ""), systems, options, observables
     )
+
+
+def kind_in_words(system: type["System"]) -> Kind:
+    """What the fields of a system are, what they allow and what they are by default."""
+    from orderparam.core.fields import declarations
+
+    rows: list[list[str | None]] = []
+    numbers = {}
+    for field, declaration in declarations(system).items():
+        default = system.__dataclass_fields__[field].default
+        shown = None if default is dataclasses.MISSING else short(_named(default))
+        rows.append([field, declaration.meaning, _allowed(declaration), shown])
+        is_number = declaration.kind == "parameter" and declaration.annotations == (float,)
+        if is_number and declaration.convert is None:
+            told = ("meaning", "limits", "integer", "infinite")
+            numbers[field] = {name: getattr(declaration, name) for name in told}
+    return dataclasses.replace(kind_of(system), rows=rows, numbers=numbers)
 
 
 def systems_of() -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from orderparam.cli import completion
 from orderparam.cli.arguments import check_own, result_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
-from orderparam.cli.parameters import check_fields
+from orderparam.cli.parameters import check_fields, described
 from orderparam.cli.terminal import console, plain
 
 
@@ -75,7 +75,8 @@ def phases(
         if seeds is not None and not 4 <= seeds <= SEEDS:
             raise ValueError(f"--seeds {seeds}: must be at least 4 and at most {SEEDS}")
         full_name(name)  # a name that there is not is refused before anything is imported
-        check_fields(name, list(given))
+        first = {field: str(ends[0]) for field, ends in over.items()}
+        check_fields(name, {**given, **first})
         from orderparam.analysis import phase_diagram, transition
         from orderparam.analysis.phases.brackets import MIDDLE
         from orderparam.analysis.phases.files import write
@@ -88,7 +89,7 @@ def phases(
             raise ValueError(
                 f"{verb.name} is an experiment: its transition is measured along one field; give one range"
             )
-        first = {field: str(ends[0]) for field, ends in over.items()}
+        described(name)  # kept, so that the next mistake is refused before anything is imported
         system, options = read(verb, {**given, **first}, {})
         order = order or next(iter(verb.results[0].dims()))
         folder = out or Path("results") / result_folder(

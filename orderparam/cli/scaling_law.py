@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orderparam.cli.arguments import free_folder
+from orderparam.cli.arguments import check_file, free_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import within_memory
 from orderparam.cli.terminal import console, new_table, plain
@@ -75,6 +75,8 @@ def scaling_law(
                 "name the column of the sizes: --params COLUMN, --data COLUMN, or both"
             )
         budgets = _budgets(compute)
+        for path in filter(None, (file, runs)):
+            check_file(str(path))
         from orderparam.analysis.scaling_law import scaling_law as fit
         from orderparam.analysis.scaling_law.tables import read_runs
 

@@ -11,7 +11,7 @@ from orderparam.cli import completion
 from orderparam.cli.arguments import check_own, result_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
-from orderparam.cli.parameters import check_fields
+from orderparam.cli.parameters import check_fields, described
 from orderparam.cli.terminal import console, new_table, plain
 
 if TYPE_CHECKING:
@@ -78,14 +78,15 @@ def solve(
         grid = grid_of(over or [])
         if seeds is not None and not 1 <= seeds <= SEEDS:
             raise ValueError(f"--seeds {seeds}: must be at least 1 and at most {SEEDS}")
-        for asked in (name, *([against] if against is not None else [])):
-            full_name(asked)  # a name that there is not is refused before anything is imported
+        for wanted in (name, *([against] if against is not None else [])):
+            full_name(wanted)  # a name that there is not is refused before anything is imported
         given = assignments(settings or [])
         if twice := sorted(given.keys() & grid.keys()):
             raise ValueError(
                 f"{twice[0]} is given twice: {twice[0]}={given[twice[0]]} and by --over"
             )
-        check_fields(name, [*given, *grid])
+        first = {**given, **{field: str(values[0]) for field, values in grid.items()}}
+        check_fields(name, first)
         from orderparam.core.verb import Experiment
         from orderparam.running.sweep import sweep
 
@@ -98,9 +99,8 @@ def solve(
             raise ValueError(
                 f"--against {against}: {verb.name} is an experiment itself; name a theory"
             )
-        system, options = read(
-            verb, {**given, **{field: str(values[0]) for field, values in grid.items()}}, {}
-        )
+        described(name)  # kept, so that the next mistake is refused before anything is imported
+        system, options = read(verb, first, {})
         runs = (seeds or 4) if isinstance(verb, Experiment) or measured is not None else None
         if seeds is not None and runs is None:
             raise ValueError(

@@ -9,12 +9,13 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from orderparam.core import bounds
 from orderparam.core.compilation_cache import ENVIRONMENT_VARIABLE, folder_of_programs
 from orderparam.core.names import nearest
 
@@ -25,12 +26,26 @@ _FILE = "descriptions.json"
 class Kind:
     """A system: the names of its fields, those without a default, and of each that is declared
     meaning, allowed and default.
+
+    numbers: of those that are one number, meaning, limits, integer and infinite.
     """
 
     name: str
     fields: Sequence[str]
     needed: Sequence[str]
     rows: Sequence[Sequence[str | None]] = ()
+    numbers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def check(self, given: Mapping[str, str]) -> None:
+        """Raises `ValueError` for texts of these fields that are no numbers, or not allowed."""
+        for name, known in self.numbers.items():
+            if name in given:
+                number = number_in(given[name], name)
+                limits, integer, infinite = (known[k] for k in ("limits", "integer", "infinite"))
+                if not bounds.holds(number, limits, integer, infinite):
+                    must_be = bounds.allowed(limits, integer, infinite)
+                    told = bounds.refusal(name, str(number), must_be, known["meaning"])
+                    raise ValueError(f"{self.name}.{told}")
 
 
 @dataclass(frozen=True)
@@ -43,6 +58,14 @@ class Described:
     systems: Sequence[Kind]
     options: Sequence[Sequence[str]]
     observables: Sequence[str]
+
+
+def number_in(text: str, path: str) -> float:
+    """The number in the text of a field. Raises `ValueError` where there is none."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{path} = {text}: must be a number") from None
 
 
 def fitting(

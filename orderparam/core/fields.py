@@ -29,14 +29,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from orderparam.core import bounds
 from orderparam.core.names import nearest
-
-_LIMITS: dict[str, tuple[str, Callable[[Any, float], Any]]] = {
-    "minimum": (">=", lambda x, bound: x >= bound),
-    "above": (">", lambda x, bound: x > bound),
-    "maximum": ("<=", lambda x, bound: x <= bound),
-    "below": ("<", lambda x, bound: x < bound),
-}
 
 
 class Refused(ValueError):
@@ -167,16 +161,10 @@ class Declaration:
     @property
     def allowed(self) -> str:
         """What a number may be, in words."""
-        words = ["an integer"] if self.integer else []
-        words += [
-            f"{_LIMITS[key][0]} {bound:g}"
-            for key, bound in self.limits.items()
-            if bound is not None
-        ]
-        return " and ".join(words) or ("a number" if self.infinite else "a finite number")
+        return bounds.allowed(self.limits, self.integer, self.infinite)
 
     def refuse(self, value: Any, allowed: str) -> Refused:
-        return Refused(f"{self.name} = {short(value)}: must be {allowed} ({self.meaning})")
+        return Refused(bounds.refusal(self.name, short(value), allowed, self.meaning))
 
     def _refuse_array(self, fault: str, allowed: str) -> Refused:
         return Refused(f"{self.name} {fault}: must be {allowed} ({self.meaning})")
@@ -265,7 +253,7 @@ class Declaration:
         inside = ~np.isnan(array) if self.infinite else np.isfinite(array)
         for key, bound in self.limits.items():
             if bound is not None:
-                inside &= _LIMITS[key][1](array, bound)
+                inside &= bounds.LIMITS[key][1](array, bound)
         return inside & (np.floor(array) == array) if self.integer else inside
 
     # -- structure and parts ----------------------------------------------------------------------

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orderparam.core.described import Kind, fitting
+from orderparam.core.described import Kind, fitting, number_in
 from orderparam.core.names import nearest
 from orderparam.core.paths import expanded
 
@@ -313,13 +313,13 @@ def _word(text: str, path: str, kinds: Sequence[Any], words: Sequence[Any]) -> A
 def _numbers(text: str, path: str, shapes: Sequence[tuple[str, ...]]) -> Any:
     """A number, or an array written out or in a file."""
     scalar, wanted = () in shapes, [dims for dims in shapes if dims]
+    if not wanted:
+        return number_in(text, path)
     try:
         number = float(text)
         return number if scalar else [number]
     except ValueError:
         pass
-    if not wanted:
-        raise ValueError(f"{path} = {text}: must be a number")
     if text.endswith(FILES):
         return _from_file(expanded(text), path)
     try:

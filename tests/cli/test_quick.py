@@ -11,6 +11,9 @@ from orderparam.cli import parameters
 from orderparam.comparison import find
 from orderparam.core import registry
 from orderparam.core.described import kept
+from orderparam.core.fields import Refused, declarations
+from orderparam.core.given import _numbers
+from orderparam.core.registry import systems
 
 QUICK = [
     ("list hopfield-capacity", 0, "basin_loads"),
@@ -29,6 +32,13 @@ QUICK = [
         "there is no theory or experiment",
     ),
     ("phases spins.mean_field temprature=1:2", 2, "did you mean 'temperature'"),
+    ("solve spins.mean_field temperature=-1", 2, "MeanFieldMagnet.temperature = -1.0: must be > 0"),
+    ("solve spins.mean_field temperature=cold", 2, "temperature = cold: must be a number"),
+    ("solve spins.mean_field --over temperature=0,1", 2, "temperature = 0.0: must be > 0"),
+    ("phases spins.mean_field temperature=-1:2", 2, "temperature = -1.0: must be > 0"),
+    ("scaling-law nothing.csv --params n", 2, "there is no file"),
+    ("cite hopfield-capacty", 2, "did you mean 'hopfield-capacity'"),
+    ("cite hopfield-capacity", 0, "Amit"),
     ("show nothing", 2, "there is no result"),
     ("predict nothing.csv", 2, "there is no file"),
     ("features nothing.npy", 2, "there is no file"),
@@ -118,6 +128,31 @@ def test_what_is_left_out_of_the_source_says_nothing(monkeypatch):
 def said(entry):
     told = (entry.kind, entry.name, entry.module, entry.room, entry.details, entry.summary)
     return (*told, entry.outline) if entry.kind == "study" else told
+
+
+@pytest.mark.parametrize("text", ["-1", "0", "nan", "inf", "-inf", "1.5", "3", "1e300", "many"])
+def test_a_number_is_refused_as_quickly_as_it_would_be_later(text):
+    """In the same words, by every field of every system that is one number."""
+    found = 0
+    for name, system in systems().items():
+        kind = parameters.kind_in_words(system)
+        for field, declaration in declarations(system).items():
+            if field not in kind.numbers:
+                continue
+            found += 1
+            later = quick = None
+            try:
+                declaration(_numbers(text, field, declaration.shapes))
+            except Refused as error:
+                later = f"{system.__name__}.{error}"
+            except ValueError as error:
+                later = str(error)
+            try:
+                kind.check({field: text})
+            except ValueError as error:
+                quick = str(error)
+            assert quick == later, (name, field)
+    assert found > 200
 
 
 def test_a_description_is_kept_until_the_source_changes(tmp_path, monkeypatch):

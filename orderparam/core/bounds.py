@@ -1,0 +1,37 @@
+"""What numbers a field allows, in words and as a test; known without JAX, so that a number that is
+not allowed is refused before anything is imported.
+"""
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+LIMITS: dict[str, tuple[str, Callable[[Any, float], Any]]] = {
+    "minimum": (">=", operator.ge),
+    "above": (">", operator.gt),
+    "maximum": ("<=", operator.le),
+    "below": ("<", operator.lt),
+}
+
+
+def allowed(limits: Mapping[str, float | None], integer: bool, infinite: bool) -> str:
+    """In words."""
+    words = ["an integer"] if integer else []
+    words += [f"{LIMITS[key][0]} {bound:g}" for key, bound in limits.items() if bound is not None]
+    return " and ".join(words) or ("a number" if infinite else "a finite number")
+
+
+def holds(number: float, limits: Mapping[str, float | None], integer: bool, infinite: bool) -> bool:
+    """Whether this number is allowed."""
+    if math.isnan(number) or (math.isinf(number) and not infinite):
+        return False
+    within = all(
+        LIMITS[key][1](number, bound) for key, bound in limits.items() if bound is not None
+    )
+    return within and (not integer or math.isinf(number) or number.is_integer())
+
+
+def refusal(name: str, value: str, must_be: str, meaning: str) -> str:
+    """What is said of a value that is not allowed."""
+    return f"{name} = {value}: must be {must_be} ({meaning})"

@@ -45,6 +45,7 @@ WRITTEN = (
     "scaling_laws",
     "associative_memory",
     "storage_capacity",
+    "generalised_linear",
 )
 UNPLAIN = (
     "Of ",

@@ -1,12 +1,9 @@
 """Generalised linear models: the optimal estimator with its transitions, message passing, and
-penalised least squares.
+penalised losses.
 
-import orderparam as op from orderparam.systems.generalised_linear import GeneralisedLinear,
-message_passing, state_evolution, thresholds
-
-system = GeneralisedLinear(1.0, "sign", "rademacher")
-thresholds(system).information
-op.sweep(message_passing, system, {"sample_ratio": [0.5, 1.0, 1.4]}, seeds=4)
+    bayes/         Bayes-optimal estimation: state evolution, thresholds, message passing, VAMP
+    penalised/     minimisers of convex losses with l1 and l2 penalties
+    own_design.py  predictions and measurements for a design matrix of your own
 """
 
 from orderparam.channels.outlier import SpectralEstimate

@@ -1,9 +1,9 @@
-"""On a person's own design matrix: what can be learned of a linear model at this number of rows, by
-whom, and what is measured.
+"""Predictions and measurements for a design matrix of your own: what can be learned of a linear
+model from this number of rows, by which method.
 
-Every theory of this room takes rows with independent Gaussian entries. How far the data are from
-that is told by their spectrum, beside what is predicted. Columns are brought to mean zero and
-variance 1/d, labels that are real to mean zero.
+Every theory of this topic assumes rows with independent Gaussian entries. The distance of the data
+from that assumption, by their spectrum, is reported beside the predictions. Columns are brought to
+mean zero and variance 1/d, real labels to mean zero.
 """
 
 from dataclasses import dataclass, field
@@ -40,16 +40,26 @@ _LEAST_NOISE, _MOST_NOISE = 1e-3, 1e4  # in units of the variance of the fields
 
 @dataclass(frozen=True)
 class DesignReport:
-    """What `assess_design` found; prints as a short report.
+    """Result of `assess_design`; prints as a short report.
 
-    rows, columns: n and d. noise: of the labels, in units of the variance of the fields;
-    noise_interval: of 95 %, by likelihood, where it was estimated, else None. spectrum_distance:
-    largest difference between the distribution of the eigenvalues of the covariance and that of
-    Gaussian entries (Marchenko, Pastur 1967); spectrum_scatter: that of a drawn Gaussian design of
-    this shape. thresholds: of the model. predicted, measured: method -> error on held-out rows at n
-    = 0.8 rows, of variance 1 for real labels, P(wrong) for signs, and the standard error of what is
-    measured, over the splits in which the method converged. unconverged: method -> how many did
-    not.
+    Fields:
+        rows: n.
+        columns: d.
+        kind: "linear" or "signs".
+        prior: law of a weight, with E w^2 = 1.
+        noise: variance of the label noise, in units of the variance of the fields.
+        noise_interval: its interval of 95 % by likelihood where it was estimated, else None.
+        spectrum_distance: largest difference between the distribution of the eigenvalues of the
+            covariance and that of Gaussian entries (Marchenko, Pastur 1967).
+        spectrum_scatter: the same for a drawn Gaussian design of this shape.
+        thresholds: thresholds of the model.
+        optimal: share of the weights' variance that stays unknown to the optimal estimator.
+        by_passing: the same for message passing.
+        predicted: method -> error on held-out rows at n = 0.8 rows: mean square error over variance
+            for real labels, P(wrong) for signs.
+        measured: method -> the measured error and its standard error, over the splits on which the
+            method converged.
+        unconverged: method -> number of splits on which it did not converge.
     """
 
     rows: int
@@ -131,14 +141,28 @@ def assess_design(
     noise: float | None = None,
     seed: int = 0,
 ) -> DesignReport:
-    """Is a linear model with this prior identifiable from these rows, what would the best
-    estimator, message passing and logistic regression or the Lasso reach, and what do they reach on
-    held-out rows?
+    """Predicted and measured errors of several methods for a linear model on rows of your own.
 
-    kind: "linear" (y = w.x + noise) or "signs" (y = sign(w.x + noise)); from the labels where there
-    are some. noise: variance in units of that of w.x; estimated from the labels by likelihood if
-    not given, 0.1 without labels. Raises `ValueError` for a design that is no matrix of finite
-    numbers, with constant columns or fewer than 20 rows, and for labels that do not fit.
+    The report says whether the weights are determined at this number of rows and found by a fast
+    algorithm, and which errors the optimal estimator, message passing, and logistic regression or
+    ridge regression and the Lasso reach, each at its best penalty; with labels it also measures
+    them on held-out rows.
+
+    Args:
+        design: (row, column) matrix of finite numbers.
+        labels: label of each row; None (the default) for predictions alone.
+        weights: prior of the weights, "gaussian" by default.
+        kind: "linear" (y = w.x + noise) or "signs" (y = sign(w.x + noise)); by default "signs"
+            where the labels take two values, otherwise "linear".
+        noise: variance of the noise in units of that of w.x; by default estimated from the labels
+            by likelihood, and 0.1 without labels.
+        seed: seed of the splits and of the drawn Gaussian design; 0 by default.
+
+    Raises:
+        ValueError: for a design that is no matrix of finite numbers, has constant columns or fewer
+            than 20 rows, and for labels that do not fit.
+
+    Source: derived here, from `thresholds`, `state_evolution` and `penalised_fit`.
     """
     x = real_array("design", design)
     if x.ndim != 2 or min(x.shape) < 2:
@@ -192,8 +216,9 @@ def assess_design(
 
 
 def spectrum_distance(x: Float[np.ndarray, "row column"]) -> float:
-    """Largest difference between the law of the eigenvalues of x^T x d/n that are not zero, and
-    that of entries N(0, 1/d), as rows and columns grow."""
+    """Largest difference between the distribution of the eigenvalues of x^T x d/n that are not zero
+    and that of entries N(0, 1/d) as rows and columns grow.
+    """
     rows, columns = x.shape
     gram = x.T @ x if columns <= rows else x @ x.T
     values = (
@@ -234,7 +259,7 @@ def _prepared(y: np.ndarray, kind: str) -> np.ndarray:
 
 
 def _unit(law: Prior) -> Prior:
-    """The prior with E w^2 = 1."""
+    """The prior scaled to E w^2 = 1."""
     shares, means, variances = law.components
     power = law.power
     return (
@@ -245,10 +270,13 @@ def _unit(law: Prior) -> Prior:
 
 
 def _noise(x: np.ndarray, y: np.ndarray, kind: str) -> tuple[float, float, float]:
-    """Noise over signal h of largest likelihood of y ~ N(0, x x^T + h) up to a factor, right for
-    any weights that are independent (Jiang, Li, Paul, Yang, Zhao 2016); for signs through their
-    linear part, E[y z]^2 = (2/pi) / (1 + noise). Then the ends of the interval of 95 %: where twice
-    the log likelihood is below its largest value by the quantile of chi squared."""
+    """Ratio of noise to signal with the largest likelihood, and the ends of its interval of 95 %.
+
+    The likelihood is that of y ~ N(0, x x^T + h) up to a factor, which is right for any independent
+    weights (Jiang, Li, Paul, Yang, Zhao 2016); for signs it is that of their linear part, E[y z]^2
+    = (2/pi) / (1 + noise). At the ends of the interval, twice the log likelihood is below its
+    largest value by the quantile of chi squared.
+    """
     rank = min(len(x) - 1, x.shape[1])
     left, singular, _ = np.linalg.svd(x, full_matrices=False)
     powers = (left.T @ y)[:rank] ** 2
@@ -305,8 +333,8 @@ def _measured(
     fits: dict[str, PenalisedFit],
     seed: int,
 ) -> tuple[dict[str, tuple[float, float]], dict[str, int]]:
-    """Errors on a fifth of the rows, after learning from the others, five times; and how often a
-    method did not converge.
+    """Errors on a fifth of the rows after learning from the others, five times, and the number of
+    times that a method did not converge.
     """
     n, d = x.shape
     scale = np.sqrt(1 + float(law.noise)) if isinstance(law, RealLabels) else 1.0

@@ -1,3 +1,1 @@
-"""The optimal estimator of a generalised linear model, and message passing, which reaches it up to
-the first transition.
-"""
+"""Bayes-optimal estimation of weights: state evolution, thresholds and message passing."""

@@ -28,27 +28,30 @@ from orderparam.systems.generalised_linear.bayes.theory import (
 # ------------------------------------------------------------------------------------------------
 # Generalised approximate message passing on a drawn problem.
 #
-#     omega = X a - V g',  g = g(y, omega, V),  A = -(1/d) sum dg,  b = A a + X^T g,  (a, v) = posterior(b, A),  V = (1/d) sum v
+#     omega = X a - V g',  g = g(y, omega, V),  A = -(1/d) sum dg,
+#     b = A a + X^T g,  (a, v) = posterior(b, A),  V = (1/d) sum v
 #
 # with rows of X of variance 1/d and g' the previous g (Rangan 2011; Donoho, Maleki, Montanari
 # 2009).
 #
-# Damping mixes all of (a, V, g) with what they were: a linearised map M becomes (1 - eta) M + eta,
-# whose fixed points are the same and whose oscillations die. (Mixing g before a is computed from it
-# makes new ones: a label that says much of its field then no longer takes back what it said a step
-# ago.)
+# Damping mixes all of (a, V, g) with their values before the step: a linearised map M becomes (1 -
+# eta) M + eta, which has the same fixed points and whose oscillations decay. (Mixing g before a is
+# computed from it makes new oscillations: the correction -V g' would no longer match the estimate.)
 
-_LEAST = 1e-12  # variances below are recovered weights
-_ROWS = 128  # of the matrix that are drawn together
-_PARTS = 4  # of the steps, each damped more than the one before
+_LEAST = 1e-12  # variance below which weights count as recovered
+_ROWS = 128  # number of rows of the matrix that are drawn together
+_PARTS = 4  # parts of the iteration, each damped more than the one before
 _SMALL, _NEAR = 1e-2, 1e-3  # deviations of estimates from zero, and from the weights, at the start
-_ROUGHLY = 1e-2  # relative accuracy of an eigenvalue whose vector is a start
-_ALIGNED = 0.1  # least cosine that an eigenvector is given
+_ROUGHLY = 1e-2  # relative accuracy of the eigenvalue whose vector is a start
+_ALIGNED = 0.1  # least cosine that the start along an eigenvector gets
 
 
 class MessagePassing(TeacherEstimate):
-    """steps: iterations. residual: root mean square change of the estimate in the last one, before
-    damping.
+    """Accuracy of message passing on a drawn problem.
+
+    Fields:
+        steps: number of iterations.
+        residual: root mean square change of the estimate in the last iteration, before damping.
     """
 
     steps: Float[Array, ""]
@@ -56,8 +59,8 @@ class MessagePassing(TeacherEstimate):
 
 
 class Found(eqx.Module):
-    """What message passing leaves: estimates a and their mean variance, the steps, the last change,
-    and whether it is small.
+    """Result of message passing: estimates and their mean variance, number of steps, last change,
+    and whether it is below the tolerance.
     """
 
     weights: Float[Array, "input"]
@@ -80,16 +83,44 @@ def message_passing(
     density: float = 0.05,
     precision: Literal["double", "single"] = "double",
 ) -> MessagePassing:
-    """GAMP on one drawn problem. start: estimates next to zero, along the eigenvector of
-    `leading_eigenvector` with the cosine that `spectral` predicts (Mondelli, Venkataramanan 2021),
-    or next to the weights themselves.
+    r"""Estimates of generalised approximate message passing (GAMP) on one drawn problem.
 
-    damping: the share of the state that is kept in the first quarter of `max_steps`; in the k-th
-    quarter it is damping^(1/k). design: Gaussian entries of variance 1/d, or entries
-    +-1/sqrt(density d) with probability `density` and zero otherwise. Where labels do not know the
-    sign of the weights (an even law), the better of the two is what is measured. Raises
-    `ValueError` for a dimension or a number of samples that rounds to nothing, and for a spectral
-    start where labels do not tell the size of a field.
+    With rows of $X$ of variance $1/d$, estimates $a$ of mean variance $V$ and $g'$ the $g$ of the
+    step before,
+
+    $$ \omega = X a - V g' , \quad g = g(y, \omega, V) , \quad A = -\frac1d \sum_\mu \partial_\omega
+       g_\mu , \quad b = A a + X^T g , \quad (a, V) = \text{posterior}(b, A) . $$
+
+    Where labels do not determine the sign of the weights (an even law), the better of the two signs
+    is measured.
+
+    Args:
+        damping: share of the state that is kept, from 0 (the default) to below 1, in the first
+            quarter of `max_steps`; in the k-th quarter it is damping^(1/k).
+        max_steps: largest number of iterations; 300 by default.
+        tolerance: root mean square change, in units of sqrt(rho), at which the iteration ends; 1e-6
+            by default.
+        start: "uninformed" (the default), estimates next to zero; "spectral", along the vector of
+            `leading_eigenvector` with the cosine that `spectral` predicts; "informed", next to the
+            weights.
+        design: "dense" (the default), Gaussian entries of variance 1/d; "sparse", entries
+            +-1/sqrt(density d) with probability `density` and zero otherwise.
+        density: share of entries of a sparse design that are not zero; 0.05 by default.
+        precision: "double" (the default) or "single" precision of the iteration.
+
+    Raises:
+        ValueError: where the number of samples rounds to zero, and for a spectral start where
+            labels do not depend on the size of a field.
+
+    Cost: two products with the n x d matrix in a step.
+
+    Source: Rangan (2011); Donoho, Maleki, Montanari (2009); Mondelli, Venkataramanan (2021) for the
+    spectral start.
+
+    >>> system = GeneralisedLinear(2.0, "sign", input_dim=200)
+    >>> run = message_passing(system, jax.random.key(0))
+    >>> bool(run.converged), bool(run.cosine > 0.6)
+    (True, True)
     """
     aligned = jnp.maximum(spectral(system).cosine, _ALIGNED) if start == "spectral" else None
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
@@ -128,8 +159,8 @@ def message_passing(
 
 
 def _padded(n: int) -> int:
-    """Rows of the matrix: at most a quarter more than samples, so that a few compiled programs
-    serve every number of them.
+    """Number of rows of the matrix: at most a quarter more than samples, so that a few compiled
+    programs serve every number of samples.
     """
     step = 2 ** max(0, math.ceil(math.log2(n)) - 3)
     return -(-n // step) * step
@@ -139,7 +170,7 @@ def _padded(n: int) -> int:
 def _design(
     key: PRNGKeyArray, n: int, d: int, design: str, density: Array, kind: type
 ) -> Float[Array, "sample input"]:
-    """Some rows at a time, written into the matrix: nothing of its size stands beside it."""
+    """The matrix, drawn a few rows at a time, so that no second array of its size is needed."""
     size = math.gcd(n, _ROWS)
 
     def block(number: Array, matrix: Array) -> Array:
@@ -175,11 +206,21 @@ def gamp(
     least: Float[Array, ""],
     max_steps: int,
 ) -> Found:
-    """Runs until an undamped step is shorter than `tolerance` sqrt(rho), in the precision of the
-    matrix; works under `vmap`.
+    """Message passing until an undamped step is shorter than `tolerance` sqrt(rho); works under
+    `vmap`.
 
-    start_variance: V of the start. damping: share of the state that is kept; in the k-th quarter of
-    the steps damping^(1/k). seen: 1 for samples that count, 0 for those that only fill the matrix.
+    Args:
+        matrix: rows of inputs, of variance 1/d for each entry; their precision is used throughout.
+        labels: label of each row.
+        seen: 1 for samples that count, 0 for rows that only fill the matrix.
+        law: law of the labels.
+        prior: law of the weights.
+        start: first estimates.
+        start_variance: V of the start.
+        damping: share of the state that is kept; in the k-th quarter of the steps damping^(1/k).
+        tolerance: change at which the iteration ends, in units of sqrt(rho).
+        least: variance, in units of rho, below which weights count as known.
+        max_steps: largest number of iterations.
     """
     n, d = matrix.shape
     rho = prior.power.astype(matrix.dtype)
@@ -197,8 +238,8 @@ def gamp(
         posterior = prior.posterior(precision * a + fresh @ matrix, precision)
         estimate = posterior.mean.astype(matrix.dtype)
         spread = jnp.mean(posterior.variance).astype(matrix.dtype)
-        # Weights that are known make every label certain: none is left that measures them, and they
-        # would be forgotten.
+        # Known weights make every label certain, so that no label measures them any more: they keep
+        # their estimates, which would be forgotten otherwise.
         forgotten = (v < 1e-3 * rho) & (spread > 0.1 * rho)
         estimate, spread = jnp.where(forgotten, a, estimate), jnp.where(forgotten, v, spread)
         change = jnp.sqrt(jnp.mean((estimate - a) ** 2))
@@ -259,12 +300,25 @@ def _measured(
 def leading_eigenvector(
     system: GeneralisedLinear, key: PRNGKeyArray, *, least_weight: float = LEAST_MEASURED
 ) -> SpectralEstimate:
-    """The leading eigenvector of a drawn matrix.
+    r"""Leading eigenvector of the label-weighted covariance of a drawn problem, by Lanczos
+    iteration.
 
-    least_weight: the value below which the weights T(y) of the matrix are cut; the smaller, the
-    more Lanczos steps it takes.
+    The matrix is $\frac1n \sum_\mu T(y_\mu)\, x_\mu x_\mu^T$ of `spectral`.
 
-    Raises `ValueError` where the number of samples rounds to nothing, and where `spectral` does."""
+    Args:
+        least_weight: value below which the weights T(y) are cut; -30 by default. The smaller it is,
+            the more Lanczos steps are needed.
+
+    Raises:
+        ValueError: where the number of samples rounds to zero, and for labels that do not depend on
+            the size of a field.
+
+    Source: Mondelli, Montanari (2018); Lu, Li (2020).
+
+    >>> run = leading_eigenvector(GeneralisedLinear(4.0, "abs", input_dim=100), jax.random.key(0))
+    >>> bool(run.cosine > 0.5)
+    True
+    """
     sizes_seen(system)
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
@@ -290,7 +344,7 @@ def leading_eigenvector(
 # VAMP and GAMP on a drawn problem with a rotationally invariant matrix.
 
 _LEAST_INVARIANT, _MOST = 1e-11, 1e11  # precisions of messages
-_FAR = 1e3  # deviations of a weight at which estimates have diverged
+_FAR = 1e3  # estimates this many standard deviations of a weight away have diverged
 
 
 @experiment
@@ -302,10 +356,26 @@ def vector_message_passing(
     max_steps: int = 500,
     tolerance: float = 1e-5,
 ) -> MeasuredWeights:
-    """gamp: what takes the entries for independent, on the same problem; it may diverge where they
-    are not.
+    """Estimates of VAMP, or of GAMP, on one drawn problem with a rotationally invariant matrix.
 
-    Raises `ValueError` for a number of samples that rounds to nothing.
+    VAMP alternates the posterior mean of each weight given a Gaussian message of precision $a_1$
+    with the least-squares estimate given a message of precision $a_2$ (`vector_state_evolution`).
+
+    Args:
+        algorithm: "vamp" (the default), or "gamp", which takes the entries of the matrix for
+            independent and may diverge where they are not.
+        max_steps: largest number of iterations; 500 by default.
+        tolerance: root mean square change, in units of sqrt(rho), at which the iteration ends; 1e-5
+            by default.
+
+    Raises:
+        ValueError: where the number of samples rounds to zero.
+
+    Source: Rangan, Schniter, Fletcher (2019); Rangan (2011) for GAMP.
+
+    >>> run = vector_message_passing(InvariantDesign(0.8, input_dim=100), jax.random.key(0))
+    >>> bool(run.converged), bool(run.error < 0.2)
+    (True, True)
     """
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
@@ -375,7 +445,7 @@ def _vamp(
     tolerance: Float[Array, ""],
     max_steps: int,
 ) -> tuple[Array, Array, Array, Array]:
-    """The estimate, the steps, its last change, and whether that is small."""
+    """The estimate, the number of steps, the last change, and whether it is below the tolerance."""
     d, rho = right.shape[0], prior.power
 
     def bounded(precision: Array) -> Array:
@@ -387,7 +457,7 @@ def _vamp(
         variance = jnp.maximum(jnp.mean(posterior.variance), 1e-300)
         other = bounded(1 / variance - precision)
         back = (posterior.mean / variance - precision * message) / other
-        # of the least-squares estimate towards U^T y
+        # gain of the least-squares estimate along each singular direction
         gain = singular / (singular**2 + noise * other)
         estimate = back + right @ (gain * (seen - singular * (right.T @ back)))
         filtered = jnp.sum(singular * gain) / d

@@ -1,4 +1,4 @@
-"""Weights seen through projections, random or rotationally invariant, and a law of labels."""
+"""Weights observed through random or rotationally invariant projections: the parameters."""
 
 from orderparam.channels import Likelihood, channel
 from orderparam.core.system import System, parameter, part
@@ -9,10 +9,11 @@ from orderparam.priors import Prior, prior
 
 
 class GeneralisedLinear(System):
-    """Labels y ~ P(y | nu) of fields nu = w.x, with weights w_i from the prior and n = sample_ratio
-    * d inputs x ~ N(0, I/d).
+    r"""Labels $y \sim P(y | \nu)$ of fields $\nu = w \cdot x$, with weights $w_i$ drawn from a
+    prior.
 
-    The prior and the law of the labels are known; rho = E w^2 is the variance of the fields.
+    There are $n = \alpha d$ inputs $x \sim N(0, I/d)$, $\alpha$ = `sample_ratio`. The prior and the
+    law of the labels are known to the estimator; $\rho = E w^2$ is the variance of the fields.
     """
 
     sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)
@@ -26,12 +27,12 @@ class GeneralisedLinear(System):
 
 
 class InvariantDesign(System):
-    """y = X w + sqrt(noise) z, n = sample_ratio * d rows, X = U S V^T with random rotations U and
-    V.
+    r"""Linear measurements $y = X w + \sqrt\Delta z$ by a rotationally invariant matrix.
 
-    The min(n, d) singular values are spaced evenly in their logarithm from the smallest to
-    `condition` times it, with sum s^2 = n, as for rows of Gaussian entries of variance 1/d.
-    condition = 1: orthogonal rows (or columns).
+    $X = U S V^T$ has $n = \alpha d$ rows ($\alpha$ = `sample_ratio`) and random rotations $U$, $V$;
+    $\Delta$ is `noise`. The min(n, d) singular values are spaced evenly in their logarithm, the
+    largest being `condition` times the smallest, with $\sum s^2 = n$ as for Gaussian entries of
+    variance 1/d. For `condition` = 1 the rows (or columns) are orthogonal.
     """
 
     sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)

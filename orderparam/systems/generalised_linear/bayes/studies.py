@@ -1,6 +1,4 @@
-"""The named figures of Bayes-optimal estimation: signs, magnitudes, compressed sensing, invariant
-measurements.
-"""
+"""Studies of Bayes-optimal estimation: signs, magnitudes, sparse weights, invariant matrices."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -30,7 +28,8 @@ from orderparam.systems.generalised_linear.bayes.theory import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# The named figures of Bayes-optimal estimation: labels that are signs, magnitudes, and compressed sensing.
+# The named figures of Bayes-optimal estimation: labels that are signs, magnitudes, and compressed
+# sensing.
 
 PRIORS = {"gaussian": GaussianPrior(), "binary": Rademacher(), "sparse": SparsePrior(0.2, 5.0)}
 WAYS = ("determined", "message passing", "l1 norm")
@@ -42,7 +41,9 @@ BINARY = (1.2446840, 1.4926318)
 
 @study(
     "one-bit-estimation",
-    title="Weights from the signs of their projections: state evolution and message passing",
+    title=(
+        "Weights estimated from the signs of their projections: state evolution and message passing"
+    ),
     source="Györgyi 1990; Barbier, Krzakala, Macris, Miolane, Zdeborová 2019",
     seconds=(50, 900),
     observables=("overlap", "error"),
@@ -52,10 +53,11 @@ BINARY = (1.2446840, 1.4926318)
         Panel("sample_ratio", "cosine", by="prior", reference=[vertical(x, "") for x in BINARY]),
         Panel("sample_ratio", "error", by="prior", log="y", ylim=(1e-3, 1.2)),
     ],
-    caption=r"""
-        $y = \mathrm{{sign}}(w\cdot x)$, weights of variance 1, $d$ = {input_dim}. Binary weights are determined from
-        $\alpha = 1.245$ on; message passing finds them from 1.493 on (grey lines).
-    """,
+    caption=(
+        r"$y = \mathrm{{sign}}(w\cdot x)$, weights of variance 1, $d$ = {input_dim}. Binary "
+        r"weights are determined for $\alpha > 1.245$, and message passing finds them for $\alpha "
+        r"> 1.493$ (grey lines)."
+    ),
 )
 def one_bit_estimation(
     sample_ratios: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0, 1.25, 1.75, 2.0),
@@ -78,7 +80,7 @@ def one_bit_estimation(
 
 @study(
     "phase-retrieval",
-    title="Weights from the magnitudes of their projections: weak and full recovery",
+    title="Weights estimated from the magnitudes of their projections: weak and full recovery",
     source="Barbier, Krzakala, Macris, Miolane, Zdeborová 2019; Mondelli, Montanari 2018",
     seconds=(60, 1800),
     observables=("overlap", "cosine"),
@@ -108,11 +110,13 @@ def one_bit_estimation(
         ),
     ],
     columns=2,
-    caption=r"""
-        $y = |w\cdot x|$ without noise, Gaussian weights, $d$ = {input_dim}. Left: message passing; from the spectral start it
-        ends where it does from $q = 0$. Grey: all solutions of state evolution. Weights are recovered weakly from 0.5 on,
-        determined from 1 and found from 1.128. Right: the leading eigenvector of the inputs weighted by $1 - 1/y^2$.
-    """,
+    caption=(
+        r"$y = |w\cdot x|$ without noise, Gaussian weights, $d$ = {input_dim}. Left: message "
+        r"passing, which ends at the same point from the spectral start as from $q = 0$. Grey: all "
+        r"solutions of state evolution. Weak recovery begins at $\alpha$ = 0.5; weights are "
+        r"determined from 1 and found from 1.128 on. Right: the leading eigenvector of the "
+        r"covariance of the inputs weighted by $1 - 1/y^2$."
+    ),
 )
 def phase_retrieval(
     sample_ratios: tuple[float, ...] = (0.3, 0.7, 0.9, 1.05, 1.25),
@@ -180,7 +184,10 @@ def phase_retrieval(
 
 @study(
     "compressed-sensing",
-    title="Sparse weights from few projections: what is determined, what message passing finds, what the l1 norm finds",
+    title=(
+        "Sparse weights from few projections: determined, found by message passing, found by the "
+        "l1 norm"
+    ),
     source="Donoho, Maleki, Montanari 2009; Krzakala, Mézard, Sausset, Sun, Zdeborová 2012",
     seconds=(40, 900),
     observables=("error",),
@@ -240,7 +247,10 @@ def compressed_sensing(
     seconds=(90, 900),
     full={"resolution": 64},
     panels=[phases_panel("prior.density", "sample_ratio", order="error")],
-    caption="Bernoulli-Gauss weights, no noise; colour: error of message passing after any number of steps.",
+    caption=(
+        "Bernoulli-Gauss weights, no noise. Colour: error of message passing after any number of "
+        "steps."
+    ),
 )
 def compressed_sensing_plane(resolution: int = 16) -> list[Curve]:
     over = {"prior.density": (0.02, 0.6), "sample_ratio": (0.05, 0.9)}
@@ -261,10 +271,10 @@ def compressed_sensing_plane(resolution: int = 16) -> list[Curve]:
     observables=("error",),
     full={"input_dim": 4000, "seeds": 16, "conditions": tuple(np.geomspace(1, 300, 9).tolist())},
     panels=[Panel("condition", "error", by="sample_ratio", log="xy")],
-    caption=r"""
-        $y = Xw + $ noise of variance {noise}, weights of density {density}; singular values of $X$ evenly spaced in their
-        logarithm, $d$ = {input_dim}.
-    """,
+    caption=(
+        "$y = Xw + $ noise of variance {noise}, weights of density {density}, $d$ = {input_dim}. "
+        "The singular values of $X$ are evenly spaced in their logarithm."
+    ),
 )
 def measurement_conditioning(
     conditions: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0),

@@ -1,5 +1,5 @@
-"""State evolution of Bayes-optimal estimation: message passing and where it ends, sparse weights,
-spectral starts, VAMP.
+"""State evolution of Bayes-optimal estimation: message passing, thresholds, sparse weights,
+spectral estimates, and VAMP.
 """
 
 from collections.abc import Callable
@@ -30,37 +30,44 @@ from orderparam.solve.root import decreasing_root
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear, InvariantDesign
 
 # ------------------------------------------------------------------------------------------------
-# State evolution of the Bayes-optimal estimator: one equation for the precision qh with which the labels measure a weight,
+# State evolution of the Bayes-optimal estimator: one equation for the precision qh with which all
+# labels together measure a weight,
 #
 #     V(qh) = E (w - <w>)^2,    q = rho - V,    qh = alpha I(q, V),    I = E g(y, omega, V)^2,
 #
-# exact as d grows: Barbier, Krzakala, Macris, Miolane, Zdeborová 2019 (arXiv:1708.03395). Given qh,
-# q follows from the prior alone and alpha = qh / I: the whole curve of solutions, unstable ones
-# included, is explicit. An AMP run starts at q = 0 and stays on the first branch; the stable
-# solution of largest free entropy,
+# which is exact as d grows (Barbier, Krzakala, Macris, Miolane, Zdeborová 2019). Given qh, q
+# follows from the prior alone and alpha = qh / I: the whole curve of solutions, unstable ones
+# included, is explicit. Approximate message passing (AMP) starts at q = 0 and stays on the first
+# branch. The stable solution of largest free entropy,
 #
-#     f = alpha E ln Z - i(qh) + qh V / 2,    i the information that an observation of precision qh has about its weight,
+#     f = alpha E ln Z - i(qh) + qh V / 2,
 #
-# is the Bayes-optimal one. Weights of which a share D has a density (the others are atoms) have V =
-# D / qh as qh grows, and labels that fix a share delta of their fields I = delta / V: known weights
-# are a solution for alpha > D / delta, where their free entropy (delta alpha - D) ln(1/V) / 2 is
-# infinite, and the optimal one from there on.
+# with i the information of an observation of precision qh about its weight, is the Bayes-optimal
+# one. If a share D of the weights has a density (the others are atoms), V = D / qh as qh grows; if
+# labels fix a share delta of their fields, I = delta / V. Known weights are then a solution for
+# alpha > D / delta. Their free entropy (delta alpha - D) ln(1/V) / 2 is infinite: they are the
+# optimal solution.
 
 Scalar = Float[Array, ""]
 
-_KNOWN = 1e-24  # V / rho at which weights count as known
-_FIXED = 1e-16  # where labels without noise fix them
+_KNOWN = 1e-24  # V / rho below which weights count as known
+_FIXED = 1e-16  # the same, where labels without noise fix the weights
 _FIRST, _LAST = 1e-8, 1e14  # precisions of the curve, in units of 1 / rho
 _INFORMED = 1e6
-_ROUNDING = 1e-7  # relative: where weights are all but known the curve is flat
-_WEAK = 1e-3  # alpha at the first point of the curve that says that q = 0 is a solution
+_ROUNDING = 1e-7  # relative; where weights are nearly known the curve is flat
+_WEAK = 1e-3  # alpha at the first point of the curve above which q = 0 is a solution
 
 
 class TeacherEstimate(Result):
-    """overlap: q = E w <w>, and of a run the mean of w times its estimate. error: E (w - <w>)^2.
+    """Accuracy of an estimate of the weights.
 
-    cosine: of the angle between weights and estimate, sqrt(q / rho). classification_error: that
-    sign(field) is not y; NaN for labels that are no signs.
+    Fields:
+        overlap: q = E w <w>; in an experiment the mean of w times its estimate.
+        error: E (w - <w>)^2 of a weight (no factor 1/2).
+        cosine: cosine of the angle between weights and estimate, sqrt(q / rho).
+        classification_error: probability that the sign of a new field is not its label; NaN for
+            labels that are not signs.
+        converged: whether the iteration ended.
     """
 
     overlap: Scalar
@@ -71,10 +78,14 @@ class TeacherEstimate(Result):
 
 
 class OptimalEstimate(TeacherEstimate):
-    """precision: qh. free_entropy: (1/d) ln P(y | x) at this solution, infinite where labels
-    without noise fix the weights. steps: iterations, those of AMP.
+    """Solution of state evolution that an iteration reaches.
 
-    residual: change of ln qh in another step.
+    Fields:
+        precision: qh, with which the labels together measure a weight.
+        free_entropy: (1/d) ln P(y | x) at this solution; infinite where labels without noise fix
+            the weights.
+        steps: number of iterations, that of message passing.
+        residual: change of ln qh in another step.
     """
 
     precision: Scalar
@@ -84,10 +95,14 @@ class OptimalEstimate(TeacherEstimate):
 
 
 class SolutionCurve(Result):
-    """All solutions with q > 0, ordered by q: where alpha = sample_ratio. stable: alpha increases
-    with q there.
+    """All solutions with q > 0, ordered by q.
 
-    free_entropy: of each solution at its alpha.
+    Fields:
+        sample_ratio: alpha at which the solution holds.
+        overlap: q.
+        error: V = E (w - <w>)^2.
+        free_entropy: free entropy of the solution at its alpha.
+        stable: whether alpha increases with q there.
     """
 
     sample_ratio: Float[Array, "point"]
@@ -98,12 +113,19 @@ class SolutionCurve(Result):
 
 
 class Thresholds(Result):
-    """weak: alpha above which q = 0 is left; 0 where it is no solution. algorithmic: where the
-    branch that starts at q = 0 ends, and AMP jumps; without a jump, where the weights are known
-    exactly; inf where they never are. information: where the optimal solution jumps; equal to
-    `algorithmic` where nothing does. informed: where the branch that it jumps to begins; 0 where
-    that is always there. overlap_before, overlap_after: at the information-theoretic transition,
-    NaN where there is none. first_order: whether there is one.
+    """Sample ratios at which solutions appear, vanish and exchange their order.
+
+    Fields:
+        weak: alpha above which the iteration leaves q = 0; 0 where q = 0 is no solution.
+        algorithmic: alpha at which the branch from q = 0 ends and message passing jumps. Without a
+            jump it is the alpha from which on weights are known exactly, infinite where they never
+            are.
+        information: alpha at which the optimal solution jumps; equal to `algorithmic` without a
+            jump.
+        informed: alpha at which the branch that it jumps to begins; 0 where it always exists.
+        overlap_before: q before the jump of the optimal solution; NaN without one.
+        overlap_after: q after it; NaN without one.
+        first_order: whether there is such a jump.
     """
 
     weak: Scalar
@@ -122,10 +144,37 @@ def state_evolution(
     start: Literal["uninformed", "informed"] = "uninformed",
     max_steps: int = 2000,
 ) -> OptimalEstimate:
-    """The solution that the iteration reaches from q = 0 (what AMP reaches) or from q = rho (the
-    best there is).
+    r"""Solution of state evolution that the iteration reaches from no or full knowledge of the
+    weights.
 
-    Where q = 0 is a solution by symmetry, the iteration starts beside it, as AMP does.
+    All labels together measure each weight with one precision $\hat q$ (`precision`),
+
+    $$ V(\hat q) = E (w - \langle w \rangle)^2 , \qquad q = \rho - V , \qquad
+       \hat q = \alpha I(q, V) , \qquad I = E\, g(y, \omega, V)^2 , $$
+
+    with $g = \partial_\omega \ln Z$ of the evidence $Z(y, \omega, V)$ of a label whose field is
+    $N(\omega, V)$, $\omega \sim N(0, q)$; $q$ = `overlap`, $V$ = `error`, $\alpha$ =
+    `sample_ratio`. The free entropy is
+
+    $$ f = \alpha E \ln Z - i(\hat q) + \tfrac12 \hat q V $$
+
+    with $i$ the information of an observation of precision $\hat q$ about its weight. The stable
+    solution of largest $f$ is the Bayes-optimal estimator.
+
+    Args:
+        start: "uninformed" (the default) starts at q = 0 and gives the result of message passing;
+            "informed" starts next to q = rho. Where q = 0 is a solution by symmetry, the iteration
+            starts beside it.
+        max_steps: largest number of iterations; 2000 by default.
+
+    Accuracy: exact as d grows; 1e-11 of the fixed point. Close to a threshold the number of
+    iterations grows without bound (see `amp_fixed_point`).
+
+    Source: Barbier, Krzakala, Macris, Miolane, Zdeborová (2019).
+
+    >>> found = state_evolution(GeneralisedLinear(1.0, "sign", "rademacher"))
+    >>> round(float(found.overlap), 4)
+    0.5607
     """
     rho = system.prior.power
     first = (1e-6 if start == "uninformed" else _INFORMED) / rho
@@ -156,8 +205,25 @@ def state_evolution(
 
 @theory(differentiable=False)
 def solutions(system: GeneralisedLinear, *, points: int = 161) -> SolutionCurve:
-    """The curve of all solutions; the sample ratio of the system is not used. No iteration, and no
-    branch is missed.
+    r"""All solutions of state evolution as one curve, unstable ones included.
+
+    Given the precision $\hat q$, the prior alone gives $V$ and $q$, and the sample ratio follows,
+
+    $$ \alpha = \frac{\hat q}{I(q, V)} , $$
+
+    so that no iteration is needed and no branch is missed. The sample ratio of the system is not
+    used; equations as in `state_evolution`.
+
+    Args:
+        points: number of precisions, spaced geometrically from 1e-8 to 1e14 in units of 1/rho; 161
+            by default.
+
+    Source: Barbier, Krzakala, Macris, Miolane, Zdeborová (2019); the explicit curve is derived
+    here.
+
+    >>> curve = solutions(GeneralisedLinear(1.0, "sign", "rademacher"), points=41)
+    >>> bool(curve.stable.all()), curve.overlap.shape
+    (False, (41,))
     """
     rho = system.prior.power
 
@@ -174,12 +240,32 @@ def solutions(system: GeneralisedLinear, *, points: int = 161) -> SolutionCurve:
 
 @theory(traced=False)
 def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
-    """Where solutions appear, vanish and exchange their order as alpha grows; the sample ratio of
-    the system is not used.
+    r"""Sample ratios at which solutions appear, vanish and exchange their order.
 
-    From the curve of all solutions, refined to 1e-9. Transitions between the first and the last
-    branch are looked for. Where labels without noise fix the weights at the end of the curve, its
-    end is the information-theoretic transition.
+    They are read from the curve of all solutions, $\alpha(\hat q) = \hat q / I$: its maximum ends
+    the branch of message passing (`algorithmic`), its minimum begins the informed branch
+    (`informed`), and the optimal solution jumps where the free entropies of both branches are equal
+    (`information`). If a share $D$ of the weights has a density and labels without noise fix a
+    share $\delta$ of their fields, weights are known exactly for
+
+    $$ \alpha > D / \delta , $$
+
+    which is then the last possible `information`. The sample ratio of the system is not used.
+
+    Args:
+        points: number of precisions of the curve before refinement; 97 by default.
+
+    Accuracy: 1e-9. Transitions between the first and the last branch are found; a curve with three
+    stable branches is not taken apart.
+
+    Cost: some seconds for labels without a closed evidence.
+
+    Source: Barbier, Krzakala, Macris, Miolane, Zdeborová (2019); the free entropy of known weights
+    is derived here.
+
+    >>> found = thresholds(GeneralisedLinear(1.0, "sign", "rademacher"))
+    >>> round(float(found.information), 4), round(float(found.algorithmic), 4)
+    (1.2447, 1.4926)
     """
     rho, fixed = float(system.prior.power), float(system.labels.determined)
     needed = float(system.prior.dimension) / fixed if fixed else np.inf
@@ -214,7 +300,7 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     first = int(np.argmin(rises))
     top, algorithmic = (-np.inf, weak) if first == 0 else _extremum(ratio, u, first, -1.0)
     lowest = first + int(np.argmin(curve[first:]))
-    # the end is approached as ln(qh) / qh
+    # The curve approaches its end only as ln(qh) / qh.
     ends = lowest == end or (fixed > 0 and bool(curve[lowest] > (1 - 1e-4) * needed))
     floor = needed if fixed else 0.0 if known else float(curve[end])
     bottom, informed = (u[end], floor) if ends else _extremum(ratio, u, lowest, 1.0)
@@ -234,7 +320,7 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
         )
 
     def gain(alpha: float) -> float:
-        """Free entropy of the last branch above that of the first."""
+        """Free entropy of the last branch minus that of the first."""
         return at(high(alpha), alpha)[2] - at(low(alpha), alpha)[2]
 
     information = informed
@@ -242,7 +328,7 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
         information = max(informed * (1 + 1e-12), 1e-6 * algorithmic)
         if gain(information) < 0:
             information = brentq(gain, information, algorithmic * (1 - 1e-12), xtol=1e-12)
-    # where they are a solution, weights that are fixed are the best
+    # Where fixed weights are a solution, they are the optimal one.
     information = min(information, needed)
     after = rho if information == needed else at(high(information))[1]
     return _thresholds(
@@ -275,7 +361,9 @@ def precisions(points: int) -> Float[Array, "point"]:
 def at_precision(
     system: GeneralisedLinear, precision: Scalar
 ) -> tuple[Scalar, Scalar, Scalar, Float[Array, "2"]]:
-    """q, V, I(q, V), and the free entropies: of the prior qh V / 2 - i(qh), and of a label."""
+    """q, V, I(q, V), and the free entropies: qh V / 2 - i(qh) of the prior, and E ln Z of a
+    label.
+    """
     prior = system.prior.averages(precision)
     error = jnp.maximum(prior.error, _KNOWN * system.prior.power)
     labels = system.labels.averages(prior.overlap, error)
@@ -298,14 +386,15 @@ def classification_error(system: GeneralisedLinear, overlap: Scalar) -> Scalar:
 
 
 # ------------------------------------------------------------------------------------------------
-# Where message passing ends after any number of steps: the first solution of state evolution that it meets from its start.
+# The end of message passing after any number of steps: the first solution of state evolution that
+# it meets from its start.
 #
 # The iteration u -> ln(alpha I(e^u)) of u = ln qh rises from q = 0 to the smallest root of gain(u)
-# = ln(alpha I(e^u)) - u, and falls from known weights to the largest one. Close to a threshold its
-# steps grow without bound; the root does not need them.
+# = ln(alpha I(e^u)) - u, and falls from known weights to the largest one. Close to a threshold the
+# number of its steps grows without bound; the root is found without them.
 
 _GOLDEN = (5**0.5 - 1) / 2
-_NARROWED = 26  # times: a bracket to 3e-6, in which a minimum is known to 1e-11
+_NARROWED = 26  # steps: a bracket of 3e-6, in which the height of a minimum is known to 1e-11
 
 
 @theory
@@ -315,13 +404,28 @@ def amp_fixed_point(
     start: Literal["uninformed", "informed"] = "uninformed",
     points: int = 161,
 ) -> TeacherEstimate:
-    """What `state_evolution` reaches from the same start with `max_steps` = infinity, exactly on
-    either side of a jump.
+    r"""Fixed point that message passing reaches after any number of steps.
 
-    gain(u) is looked at on a grid of `points` precisions, up from q = 0 or (informed) down from
-    known weights; the nearest that it comes to zero before its first zero is followed to its end,
-    so that two roots between neighbouring points are seen. Where no root is left from q = 0 the
-    weights are known (error 0).
+    With $u = \ln \hat q$ the iteration of `state_evolution` is $u \to \ln[\alpha I(e^u)]$. It rises
+    from $q = 0$ to the smallest root of
+
+    $$ \ln[\alpha I(e^u)] - u = 0 , $$
+
+    and falls from known weights to the largest one. The root is found without iterating, so that it
+    is exact on either side of a jump. Where there is no root above $q = 0$ the weights are known
+    (error 0).
+
+    Args:
+        start: "uninformed" (the default) or "informed", as in `state_evolution`.
+        points: number of precisions on which roots are looked for; 161 by default. The smallest
+            distance from zero before the first root is followed, so that two roots between
+            neighbouring points are found.
+
+    Source: Barbier, Krzakala, Macris, Miolane, Zdeborová (2019); the root is derived here.
+
+    >>> found = amp_fixed_point(GeneralisedLinear(1.5, "sign", "rademacher"))
+    >>> float(found.error) < 1e-20
+    True
     """
     rho = system.prior.power
     up = start == "uninformed"
@@ -367,8 +471,8 @@ def amp_fixed_point(
 def _lowest(
     function: Callable[[Scalar], Scalar], one: Scalar, middle: Scalar, other: Scalar, lowest: Scalar
 ) -> tuple[Scalar, Scalar]:
-    """The minimum between two places and its height, from the height in the middle: golden section,
-    one new value a step.
+    """Minimum between two places and its height, from the height in the middle, by golden section
+    with one new value in a step.
     """
 
     def narrower(_: int, state: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
@@ -389,13 +493,17 @@ def _lowest(
 
 
 # ------------------------------------------------------------------------------------------------
-# How many noiseless linear measurements sparse weights need.
+# The number of noiseless linear measurements that sparse weights need.
 
 _PLACES = 4001
 
 
 class Needed(Result):
-    """sample_ratio_needed: n/d above which all weights are found."""
+    """Number of measurements that sparse weights need.
+
+    Fields:
+        sample_ratio_needed: n/d above which all weights are found.
+    """
 
     sample_ratio_needed: Float[Array, ""]
 
@@ -416,13 +524,34 @@ def sparse_thresholds(
     *,
     way: Literal["determined", "message passing", "l1 norm"] = "message passing",
 ) -> Needed:
-    """The number of measurements from which weights are determined, found by message passing, or
-    minimise the l1 norm.
+    r"""Number of noiseless linear measurements that sparse weights need, by three methods.
 
-    determined: alpha = density. message passing: max over qh of qh V(qh) (Krzakala et al. 2012). l1
-    norm: min over a of density (1 + a^2) + 2 (1 - density) [(1 + a^2) Phi(-a) - a phi(a)], for
-    weights of any law that are not zero (Donoho, Tanner 2005; Donoho, Maleki, Montanari 2009).
-    Maximum and minimum by a fine grid and a parabola: 1e-8.
+    With $\rho_0$ the density of the weights: the weights are determined from $\alpha = \rho_0$ on;
+    message passing finds them from the first, and the minimum of the $l_1$ norm from the second of
+
+    $$ \alpha = \max_{\hat q}\, \hat q V(\hat q) , \qquad
+       \alpha = \min_a \big\{ \rho_0 (1 + a^2)
+       + 2 (1 - \rho_0) [(1 + a^2) \Phi(-a) - a \varphi(a)] \big\} . $$
+
+    The second holds for weights of any law that has no further mass at zero.
+
+    Args:
+        way: "determined", "message passing" (the default) or "l1 norm".
+
+    Raises:
+        ValueError: for labels that are not linear without noise, and for priors that are not
+            sparse.
+
+    Accuracy: 1e-8 (a fine grid and a parabola).
+
+    Source: Krzakala, Mézard, Sausset, Sun, Zdeborová (2012) for message passing; Donoho, Tanner
+    (2005) and Donoho, Maleki, Montanari (2009) for the l1 norm.
+
+    >>> from orderparam.priors import SparsePrior
+    >>> sparse = GeneralisedLinear(1.0, RealLabels("linear", 0.0), SparsePrior(0.1))
+    >>> needed = sparse_thresholds(sparse, way="l1 norm")
+    >>> round(float(needed.sample_ratio_needed), 4)
+    0.3288
     """
     density = system.prior.components.shares[1]
     if way == "determined":
@@ -436,8 +565,7 @@ def sparse_thresholds(
 
 
 def _top(values: Float[Array, "place"]) -> Float[Array, ""]:
-    """The height of the parabola through the largest of equally spaced values and its
-    neighbours."""
+    """Height of the parabola through the largest of equally spaced values and its neighbours."""
     i = jnp.clip(jnp.argmax(values), 1, len(values) - 2)
     left, middle, right = values[i - 1], values[i], values[i + 1]
     bend = left - 2 * middle + right
@@ -447,16 +575,17 @@ def _top(values: Float[Array, "place"]) -> Float[Array, ""]:
 
 
 # ------------------------------------------------------------------------------------------------
-# Spectral estimation of the weights: theory of the leading eigenvector, see `orderparam.channels.outlier`.
+# Spectral estimation of the weights: theory of the leading eigenvector (see
+# `orderparam.channels.outlier`).
 #
-# It first stands out at the weak recovery threshold of the optimal estimator (Mondelli, Montanari
-# 2018).
+# Its eigenvalue first stands out at the weak recovery threshold of the optimal estimator (Mondelli,
+# Montanari 2018).
 
 _NONE = 1e-9
 
 
 def label_power(system: GeneralisedLinear, label: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-    """E[z^2 | y] of fields z in units of their deviation."""
+    """E[z^2 | y] of fields z, in units of their standard deviation."""
     rho = system.prior.power
     mean = jnp.zeros_like(label)
     pull, slope = (
@@ -468,13 +597,13 @@ def label_power(system: GeneralisedLinear, label: Float[Array, "*batch"]) -> Flo
 def label_weight(
     system: GeneralisedLinear, label: Float[Array, "*batch"], least_weight: float = LEAST_MEASURED
 ) -> Float[Array, "*batch"]:
-    """The weight T(y) of a label in the matrix."""
+    """Weight T(y) of a label in the matrix of the spectral estimate."""
     return best_weight(label_power(system, label), least_weight)
 
 
 def sizes_seen(system: GeneralisedLinear, **options: object) -> None:
-    """Raises `ValueError` for labels of which no one makes a large field likelier: the matrix is
-    zero, or negative.
+    """Raise `ValueError` for labels none of which makes a large field more likely: the matrix would
+    be zero or negative.
     """
     label, share = system.labels.label_rule(jnp.zeros(()), system.prior.power)
     if not float(jnp.max(jnp.where(share > 0, label_weight(system, label), 0.0))) > _NONE:
@@ -485,13 +614,32 @@ def sizes_seen(system: GeneralisedLinear, **options: object) -> None:
 
 @theory(differentiable=False, check=sizes_seen)
 def spectral(system: GeneralisedLinear, *, least_weight: float = LEAST) -> SpectralEstimate:
-    """The leading eigenvector, from the law of the labels at weights that are not known; the prior
-    enters by its variance alone.
+    r"""Overlap of the leading eigenvector of the label-weighted covariance with the weights.
 
-    least_weight: the value below which the weights T(y) of the matrix are cut. The default is no
-    cut; `leading_eigenvector` measures with -30.
+    For the matrix $\frac1n \sum_\mu T(y_\mu) x_\mu x_\mu^T$ with $x \sim N(0, I)$ and $T = 1 -
+    1/E[z^2 | y]$, let
 
-    Raises `ValueError` for labels that do not tell the size of a field, as signs.
+    $$ \phi(l) = l\, E\Big[ \frac{z^2 T}{l - T} \Big] , \qquad
+       \psi(l) = l\, \Big( \frac1\alpha + E\Big[ \frac{T}{l - T} \Big] \Big) . $$
+
+    The bulk of eigenvalues ends at the minimum of $\psi$, at $\bar l$ (`edge`). If $\phi = \psi$ at
+    some $l^* > \bar l$, the eigenvalue $\psi(l^*)$ (`eigenvalue`) stands out, and its eigenvector
+    has the squared cosine $\psi' / (\psi' - \phi')$ with the weights. The prior enters by its
+    variance alone.
+
+    Args:
+        least_weight: value below which the weights T(y) are cut; by default there is no cut, while
+            `leading_eigenvector` measures with -30.
+
+    Raises:
+        ValueError: for labels that do not depend on the size of a field, such as signs.
+
+    Accuracy: exact as d grows.
+
+    Source: Lu, Li (2020); Mondelli, Montanari (2018).
+
+    >>> round(float(spectral(GeneralisedLinear(2.0, "abs")).cosine), 4)
+    0.7993
     """
     label, share = system.labels.label_rule(jnp.zeros(()), system.prior.power)
     kept = share > 0
@@ -505,7 +653,8 @@ def spectral(system: GeneralisedLinear, *, least_weight: float = LEAST) -> Spect
 
 
 # ------------------------------------------------------------------------------------------------
-# State evolution of vector approximate message passing (VAMP): two estimators in turn, each given the other's Gaussian message,
+# State evolution of vector approximate message passing (VAMP): two estimators in turn, each given
+# the other's Gaussian message,
 #
 #     v1 = E (w - <w>)^2 at precision a1,  a2 = 1/v1 - a1;      v2 = E_s 1 / (s^2/noise + a2),  a1 = 1/v2 - a2.
 #
@@ -515,8 +664,14 @@ def spectral(system: GeneralisedLinear, *, least_weight: float = LEAST) -> Spect
 
 
 class MeasuredWeights(Result):
-    """error: |w - estimate|^2 / d. overlap: w.estimate/d. steps: iterations. residual: the last
-    change (in theory of ln a1).
+    """Accuracy of an estimate of the weights of an `InvariantDesign`.
+
+    Fields:
+        error: |w - estimate|^2 / d (no factor 1/2).
+        overlap: w.estimate / d.
+        steps: number of iterations.
+        residual: last change of the estimate; in theory, last change of ln a1.
+        converged: whether the iteration ended.
     """
 
     error: Scalar
@@ -527,7 +682,11 @@ class MeasuredWeights(Result):
 
 
 class MeasuredWeightsTheory(MeasuredWeights):
-    """precision: a1, with which the measurements observe a weight."""
+    """State evolution of an `InvariantDesign`.
+
+    Fields:
+        precision: a1, with which the measurements observe a weight.
+    """
 
     precision: Scalar
 
@@ -536,7 +695,28 @@ class MeasuredWeightsTheory(MeasuredWeights):
 def vector_state_evolution(
     system: InvariantDesign, *, max_steps: int = 2000
 ) -> MeasuredWeightsTheory:
-    """The solution reached from a1 = 0, that of VAMP."""
+    r"""State evolution of vector approximate message passing (VAMP), from no knowledge of the
+    weights.
+
+    Two estimators are used in turn, each with the Gaussian message of the other,
+
+    $$ v_1 = E (w - \langle w \rangle)^2 \text{ at precision } a_1 , \quad
+       a_2 = \frac{1}{v_1} - a_1 , \qquad v_2 = E_s \frac{1}{s^2/\Delta + a_2} , \quad a_1 = \frac{1}{v_2} - a_2 , $$
+
+    with $v_1$ = `error`, $a_1$ = `precision` and $\Delta$ = `noise`. The fixed points are those of
+    the replica theory of rotationally invariant matrices; for the singular values of Gaussian
+    entries they are those of `state_evolution`.
+
+    Args:
+        max_steps: largest number of iterations; 2000 by default.
+
+    Accuracy: exact as d grows; 1e-11 of the fixed point.
+
+    Source: Rangan, Schniter, Fletcher (2019).
+
+    >>> round(float(vector_state_evolution(InvariantDesign(0.6)).error), 5)
+    0.14511
+    """
 
     def update(log_precision: Scalar, system: InvariantDesign) -> Scalar:
         precision = jnp.exp(log_precision)
@@ -554,8 +734,8 @@ def vector_state_evolution(
 
 
 def measurement_precision(system: InvariantDesign, extrinsic: Scalar) -> Scalar:
-    """1/v2 - a2 = E[c/(c + a2)] / E[1/(c + a2)], c = s^2/noise, zero for directions that are not
-    measured.
+    """1/v2 - a2 = E[c/(c + a2)] / E[1/(c + a2)], with c = s^2/noise, which is zero in directions
+    that are not measured.
     """
     x, weight = np.polynomial.legendre.leggauss(80)
     rank = jnp.minimum(system.sample_ratio, 1.0)

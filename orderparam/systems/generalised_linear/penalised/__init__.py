@@ -1,1 +1,1 @@
-"""Minimisers of any convex loss with l1 and l2 penalties."""
+"""Minimisers of convex losses with l1 and l2 penalties."""

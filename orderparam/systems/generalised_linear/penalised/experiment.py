@@ -1,4 +1,4 @@
-"""scikit-learn's estimators on drawn problems."""
+"""Estimators of scikit-learn on drawn problems."""
 
 import warnings
 from typing import Any
@@ -16,7 +16,8 @@ from orderparam.systems.generalised_linear.penalised.model import ElasticNet, Pe
 from orderparam.systems.generalised_linear.penalised.theory import Fit, SparseFit
 
 # ------------------------------------------------------------------------------------------------
-# Estimators of scikit-learn on drawn problems: Ridge, Lasso, ElasticNet, LogisticRegression, LinearSVC, QuantileRegressor.
+# Estimators of scikit-learn on drawn problems: Ridge, Lasso, ElasticNet, LogisticRegression,
+# LinearSVC, QuantileRegressor.
 #
 # It has none for the Huber loss at a given scale, nor for quantiles with l2: the former is
 # minimised here, the latter refused.
@@ -26,8 +27,8 @@ _TEST = 20_000
 
 
 def estimator(system: PenalisedFit, n: int, tolerance: float) -> Any:
-    """scikit-learn's own, or None for the Huber loss. Raises `ValueError` for penalties that it
-    does not have.
+    """The estimator of scikit-learn, or None for the Huber loss. Raises `ValueError` for penalties
+    that scikit-learn does not have.
     """
     l1, ridge = float(system.l1), float(system.ridge)
     common: dict[str, Any] = {"fit_intercept": False}
@@ -56,9 +57,27 @@ def estimator(system: PenalisedFit, n: int, tolerance: float) -> Any:
 
 @experiment
 def fitted_estimator(system: PenalisedFit, key: PRNGKeyArray, *, tolerance: float = 1e-7) -> Fit:
-    """On one drawn problem; errors on 20000 new examples. residual: violation of the conditions on
-    the gradient in units of the penalties (NaN where the loss has no gradient). Raises `ValueError`
-    where no sample is left, or there is no estimator."""
+    r"""Fit of one drawn problem by an estimator of scikit-learn.
+
+    $$ \min_w\; \sum_\mu \ell(y_\mu, w \cdot x_\mu) + l_1 |w|_1 + \frac\lambda2 |w|^2 $$
+
+    Errors are those on 20,000 new examples. scikit-learn has no estimator for the Huber loss at a
+    given scale, which is minimised here.
+
+    Args:
+        tolerance: accuracy that the estimator is asked for; 1e-7 by default.
+
+    Raises:
+        ValueError: where the number of samples rounds to zero, and for penalties that no estimator
+            has.
+
+    Source: Aubin, Krzakala, Lu, Zdeborová (2020); estimators of scikit-learn.
+
+    >>> system = PenalisedFit(2.0, "logistic", "sign", input_dim=50)
+    >>> run = fitted_estimator(system, jax.random.key(0))
+    >>> bool(run.converged), bool(run.classification_error < 0.4)
+    (True, True)
+    """
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(
@@ -73,8 +92,8 @@ def fitted_estimator(system: PenalisedFit, key: PRNGKeyArray, *, tolerance: floa
         weights = minimise(system.loss, matrix, labels, jnp.asarray(system.ridge)).weights
     else:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # said by `converged`
-            # names of options that change with the version
+            warnings.simplefilter("ignore", ConvergenceWarning)  # `converged` tells of it
+            # scikit-learn warns of options that it renames
             warnings.simplefilter("ignore", FutureWarning)
             weights = jnp.asarray(
                 np.ravel(chosen.fit(np.asarray(matrix), np.asarray(labels)).coef_)
@@ -116,7 +135,7 @@ def fitted_estimator(system: PenalisedFit, key: PRNGKeyArray, *, tolerance: floa
 
 
 # ------------------------------------------------------------------------------------------------
-# scikit-learn's own estimators on drawn problems.
+# Lasso, Ridge and ElasticNet of scikit-learn on drawn problems.
 
 _ELASTIC_STEPS = 20_000
 
@@ -125,11 +144,23 @@ _ELASTIC_STEPS = 20_000
 def fitted_elastic_net(
     system: ElasticNet, key: PRNGKeyArray, *, tolerance: float = 1e-9
 ) -> SparseFit:
-    """Lasso, Ridge or ElasticNet of scikit-learn on one drawn problem. test_error is that of all
-    new examples, exactly.
+    r"""Lasso, Ridge or ElasticNet of scikit-learn on one drawn problem.
 
-    residual: the largest violation of the conditions on the gradient, in units of the penalties.
-    Raises `ValueError` where the number of samples rounds to nothing.
+    $$ \min_w\; \tfrac12 |y - X w|^2 + l_1 |w|_1 + \frac\lambda2 |w|^2 $$
+
+    The test error is that over all new examples, exactly: the error plus the noise.
+
+    Args:
+        tolerance: accuracy that the estimator is asked for; 1e-9 by default.
+
+    Raises:
+        ValueError: where the number of samples rounds to zero.
+
+    Source: Bayati, Montanari (2012); estimators of scikit-learn.
+
+    >>> run = fitted_elastic_net(ElasticNet(0.8, l1=0.1, input_dim=50), jax.random.key(0))
+    >>> bool(run.converged), bool(0 < run.support < 1)
+    (True, True)
     """
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
@@ -150,7 +181,7 @@ def fitted_elastic_net(
         options = {"fit_intercept": False, "tol": tolerance, "max_iter": _ELASTIC_STEPS}
         estimator = linear_model.ElasticNet(penalty, l1_ratio=share, **options)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # said by `converged`
+        warnings.simplefilter("ignore", ConvergenceWarning)  # `converged` tells of it
         weights = estimator.fit(matrix, labels).coef_
     gradient = matrix.T @ (matrix @ weights - labels) + ridge * weights
     violation = np.where(

@@ -20,8 +20,9 @@ _RESIDUAL = {"huber": Huber, "quantile": Quantile}
 
 
 def any_loss(which: Any) -> Loss:
-    """Of `loss`, or "huber" and "quantile" with their default numbers. Raises `ValueError` for
-    anything else.
+    """A loss of `orderparam.losses.loss`, or "huber" or "quantile" with their default parameters.
+
+    Raises `ValueError` for any other name.
     """
     if isinstance(which, str) and which in _RESIDUAL:
         return _RESIDUAL[which]()
@@ -34,10 +35,16 @@ def any_loss(which: Any) -> Loss:
 
 
 class PenalisedFit(System):
-    """The minimiser of sum_mu l(y_mu, w.x_mu) + l1 |w|_1 + (ridge/2) |w|^2, where y ~ P(y | w0.x).
+    r"""Minimiser of a convex loss with two penalties, for labels $y \sim P(y | w_0 \cdot x)$.
 
-    n = sample_ratio * d rows x ~ N(0, I/d), true weights w0 from the prior. Penalties stand beside
-    the sum over examples, as 1/C in scikit-learn.
+    $$ \min_w\; \sum_\mu \ell(y_\mu, w \cdot x_\mu) + l_1 |w|_1 + \frac\lambda2 |w|^2 $$
+
+    There are $n = \alpha d$ rows $x \sim N(0, I/d)$, $\alpha$ = `sample_ratio`, and true weights
+    $w_0$ from the prior; $l_1$ = `l1`, $\lambda$ = `ridge`. Penalties are added to the sum over
+    examples, as 1/C in scikit-learn.
+
+    Raises:
+        ValueError: for a loss and labels that do not fit, and where both penalties are 0.
     """
 
     sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)
@@ -67,12 +74,18 @@ class PenalisedFit(System):
 
 
 class ElasticNet(System):
-    """The minimiser of (1/2) |y - X w|^2 + l1 |w|_1 + (ridge/2) |w|^2, where y = X w0 + sqrt(noise)
-    z.
+    r"""Minimiser of the square loss with two penalties, for linear labels $y = X w_0 + \sqrt\Delta
+    z$.
 
-    n = sample_ratio * d rows x ~ N(0, I/d), and true weights w0 from the prior. Penalties stand
-    beside the sum over examples: in scikit-learn Lasso(alpha=l1/n), Ridge(alpha=ridge),
-    ElasticNet(alpha=(l1 + ridge)/n, l1_ratio=l1/(l1 + ridge)), without intercept.
+    $$ \min_w\; \tfrac12 |y - X w|^2 + l_1 |w|_1 + \frac\lambda2 |w|^2 $$
+
+    There are $n = \alpha d$ rows $x \sim N(0, I/d)$, $\alpha$ = `sample_ratio`, and true weights
+    $w_0$ from the prior; $\Delta$ = `noise`. In scikit-learn this is Lasso(alpha=l1/n),
+    Ridge(alpha=ridge) or ElasticNet(alpha=(l1 + ridge)/n, l1_ratio=l1/(l1 + ridge)), without
+    intercept.
+
+    Raises:
+        ValueError: where both penalties are 0.
     """
 
     sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)

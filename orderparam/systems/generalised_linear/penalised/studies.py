@@ -1,4 +1,4 @@
-"""The named figure of the Lasso: its best penalty, and what the optimal estimator does better."""
+"""Study of the Lasso: its best penalty, and its distance from the optimal estimator."""
 
 from collections.abc import Iterator
 
@@ -24,9 +24,10 @@ from orderparam.systems.generalised_linear.penalised.theory import elastic_net
         Panel("l1", "error", by="sample_ratio", log="xy"),
         Panel("l1", "support", by="sample_ratio", log="x"),
     ],
-    caption=r"""
-        Weights of density {density}, label noise {noise}, $d$ = {input_dim}. Penalty beside the sum of the squares over 2.
-    """,
+    caption=(
+        "Weights of density {density}, label noise {noise}, $d$ = {input_dim}. The penalty is "
+        "added to half the sum of squares."
+    ),
 )
 def lasso(
     penalties: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8),

@@ -3,6 +3,7 @@ refusals.
 """
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from deviations import MOMENTS, deviations
@@ -21,6 +22,8 @@ from orderparam.systems.spins import (
     regular_edges,
     regular_graph_clusters,
 )
+from orderparam.systems.spins.graph.experiment import potts_series
+from orderparam.systems.spins.measurement import measured
 
 
 def test_two_states_are_the_ising_model_at_twice_the_temperature():
@@ -48,6 +51,24 @@ def test_clusters_on_a_graph_against_all_configurations(states, temperature):
         lambda key: graph_clusters(system, key, sweeps=1000), potts_enumerated(system), MOMENTS
     )
     assert max(map(abs, found.values())) < 4, found
+
+
+@pytest.mark.parametrize("replicas", [1, 4])
+def test_errors_on_small_graphs_are_those_of_the_scatter(replicas):
+    """The deviations of 400 runs from all configurations have the size that their errors say."""
+    edges, temperature = regular_edges(8, 3, np.random.default_rng(0)), 2.0
+    exact = potts_enumerated(PottsGraph(temperature, edges, states=3))
+
+    def run(key):
+        series = potts_series(
+            jnp.asarray(temperature), jnp.asarray(edges), key, 8, 3, replicas, 50, 500 // replicas
+        )
+        return measured(series, jnp.asarray(temperature), jnp.asarray(8.0))
+
+    runs = jax.jit(jax.vmap(run))(jax.random.split(jax.random.key(1), 400))
+    for name in MOMENTS:
+        away = (getattr(runs, name) - getattr(exact, name)) / getattr(runs, f"{name}_error")
+        assert 0.88 < np.sqrt(np.mean(away**2)) < 1.12, name
 
 
 def test_the_bethe_lattice_orders_where_it_is_known_to():

@@ -2,8 +2,8 @@
 account.
 
 Each series is cut into blocks, and every derived quantity is jackknifed over the blocks of all
-replicas: its standard error follows from the scatter of the values when one block is left out, and
-the bias of order 1/blocks of variances and ratios is removed (Quenouille 1956).
+replicas, which removes the bias of order 1/blocks of variances and ratios (Quenouille 1956). Its
+standard error follows from the effective sample size of its own series: see `blocked_jackknife`.
 """
 
 from typing import NamedTuple
@@ -72,7 +72,7 @@ class MeasuredSpins(Result):
 def measured(
     series: Series, temperature: Float[Array, ""], spins: Float[Array, ""]
 ) -> MeasuredSpins:
-    """Averages of the series with their jackknife errors.
+    """Averages of the series with their standard errors.
 
     Args:
         series: values after each sweep; at least 8 sweeps.

@@ -101,7 +101,7 @@ def offered(module: ModuleType) -> dict[str, Any]:
     names = (
         module.__all__
         if module is orderparam
-        else [name for name in vars(module) if not name.startswith("_")]
+        else [name for name in vars(module) if not name.startswith("_") and name != "LABELS"]
     )
     things = {name: getattr(module, name) for name in names}
     own = {

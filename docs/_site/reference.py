@@ -14,10 +14,11 @@ from typing import Any
 from _site.docstrings import annotation, inline, meanings, prose, signature, table, value
 from _site.names import CONTRACT, Name, packages, public, rooms, title
 from orderparam.core.fields import Declaration, declarations
+from orderparam.core.registry import room_of
 from orderparam.core.result import Result
 from orderparam.core.system import Record, System
 from orderparam.core.verb import Theory, Verb
-from orderparam.plotting.words import WORDS
+from orderparam.plotting.text import label
 
 _USUAL = {  # of results, where the docstring of a result does not say more
     "converged": "whether the iteration converged",
@@ -232,17 +233,22 @@ def _result(kind: type[Result]) -> Iterator[str]:
             annotation(hints[name]).partition("[")[0], ""
         )
         shape = html.escape(f"({', '.join(dims)})" if dims else dtype or "number")
-        meaning = said.get(name) or _USUAL.get(name) or _words(name)
+        meaning = said.get(name) or _USUAL.get(name) or _words(name, room_of(kind.__module__))
         rows.append((f"<code>{name}</code>", shape, inline(meaning)))
     yield table(("field", "dimensions", "meaning"), rows)
 
 
-def _words(name: str) -> str:
-    """What the figures call an observable."""
+def _words(name: str, room: str) -> str:
+    """What the figures of a topic call an observable, as far as that is more than its name."""
+
+    def called(name: str) -> str:
+        words, symbol = label(name, room)
+        return words if symbol or words != name.replace("_", " ") else ""
+
     base = name.removesuffix("_error")
-    if name != base and base in WORDS:
-        return f"standard error of `{base}`" if name not in WORDS else WORDS[name][0]
-    return WORDS.get(name, ("", ""))[0]
+    if name != base and not called(name) and called(base):
+        return f"standard error of `{base}`"
+    return called(name)
 
 
 def _class(name: str, kind: type) -> Iterator[str]:

@@ -134,8 +134,13 @@ def outline(name: str) -> Outline | None:
 def room_of(module: str) -> str:
     """The room a module stands in: below `systems` the folder's name, elsewhere the module's
     own."""
+    return _topic_of(module).rpartition(".")[2]
+
+
+def _topic_of(module: str) -> str:
+    """The package of the topic that a module stands in; elsewhere the module itself."""
     parts = module.split(".")
-    return parts[parts.index("systems") + 1] if "systems" in parts[:-1] else parts[-1]
+    return ".".join(parts[: parts.index("systems") + 2]) if "systems" in parts[:-1] else module
 
 
 @functools.cache
@@ -374,6 +379,18 @@ def find_tool(name: str) -> Callable[..., Any]:
     """The function `room.function` under `@tool`. Raises `ValueError` with the nearest name."""
     load_entry("tool", name)
     return tools_made[name]
+
+
+def labels_of(room: str) -> dict[str, tuple[str, str]]:
+    """The axis labels that a topic declares, name -> words and symbol: the `LABELS` of its package,
+    or of a person's own file."""
+    made = (verb.__module__ for verb in (*theories_made.values(), *experiments_made.values()))
+    listed = (entry.module for entry in index())
+    modules = {module for module in (*made, *listed) if room_of(module) == room}
+    found: dict[str, tuple[str, str]] = {}
+    for package in sorted({_topic_of(module) for module in modules}):
+        found |= getattr(_import(package), "LABELS", {})
+    return found
 
 
 def theories() -> dict[str, "Theory"]:

@@ -25,7 +25,7 @@ from orderparam.explore.state import (
     taken,
 )
 from orderparam.explore.systems import experiments_of, theories_of, verbs
-from orderparam.plotting.words import words
+from orderparam.plotting.text import words
 
 Change = Callable[[PageState], None]  # what is called with the state that a person asks for
 Tell = Callable[[str], None]  # what is called with a sentence for the person

@@ -15,7 +15,7 @@ from bokeh.models import ColumnDataSource, HoverTool, Legend, LegendItem, Span
 from bokeh.plotting import figure
 
 from orderparam.plotting.style import COLOURS
-from orderparam.plotting.words import words
+from orderparam.plotting.text import words
 from orderparam.running.estimate import estimate
 from orderparam.running.program import DONE, UNCONVERGED
 

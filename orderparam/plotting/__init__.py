@@ -7,4 +7,4 @@ from orderparam.plotting.guides import curve, horizontal, slope, vertical
 from orderparam.plotting.layout import canvas, finish
 from orderparam.plotting.panel import Freehand, Panel
 from orderparam.plotting.style import house_style, save
-from orderparam.plotting.words import tex
+from orderparam.plotting.text import tex

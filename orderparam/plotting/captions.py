@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from orderparam.plotting.words import number
+from orderparam.plotting.text import number
 from orderparam.running.program import UNCONVERGED
 
 

@@ -26,7 +26,7 @@ from orderparam.plotting.selection import (
     values_of,
 )
 from orderparam.plotting.style import COLOURS, DASHES, GREY, MARKERS, ink, paper
-from orderparam.plotting.words import value_words, words
+from orderparam.plotting.text import value_words, words
 
 _DENSE = 60  # measured points beyond which a band stands for marks
 
@@ -107,14 +107,7 @@ class Look:
         if value is not None:
             parts.append(self._said(panel, panel.facet, value))
         axes.set_title(", ".join(parts))
-        room = next(
-            (
-                room_of(data.attrs.get("function", ""))
-                for data in shown.values()
-                if data is not None
-            ),
-            "",
-        )
+        room = self._room(shown.values())
         axes.set_xlabel(
             panel.xlabel or (words(panel.x, room) if isinstance(panel.x, str) else panel.x[0])
         )
@@ -153,7 +146,15 @@ class Look:
         counted = not any(
             name in carried(data) or name in data.coords for data in self.datasets.values()
         )
-        return value_words(name, value + 1 if counted else value)
+        return value_words(
+            name, value + 1 if counted else value, self._room(self.datasets.values())
+        )
+
+    @staticmethod
+    def _room(curves: Iterable[xr.Dataset | None]) -> str:
+        """The topic that the curves are of."""
+        functions = (one.attrs.get("function", "") for one in curves if one is not None)
+        return room_of(next(functions, ""))
 
     def _own_colour(self, data: xr.Dataset) -> Any:
         """Of a curve that is not told apart by `by` here: that of its facet where other panels tell

@@ -1,5 +1,8 @@
 """Figures from facets: what is drawn, in which colour, and what is said about it."""
 
+import importlib
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -7,6 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import orderparam as op
 from orderparam.plotting import (
     Freehand,
     Panel,
@@ -23,8 +27,8 @@ from orderparam.plotting import (
 from orderparam.plotting.captions import filled
 from orderparam.plotting.layout import wrapped
 from orderparam.plotting.style import GREY
+from orderparam.plotting.text import number, value_words, words
 from orderparam.plotting.ticks import readable_ticks
-from orderparam.plotting.words import number, value_words, words
 
 N = np.array([10.0, 20.0, 40.0, 80.0])
 POWERS = {1: -0.5, 2: -1.0}  # of the error against n, by width
@@ -373,3 +377,24 @@ def test_ticks_of_logarithmic_axes_are_numbers_that_find_room(limits):
     ]
     assert 2 <= len([text for text in shown if text]) <= 9
     plt.close(figure)
+
+
+def test_a_quantity_has_the_symbol_of_its_own_topic():
+    assert words("correlation", "spins") == r"correlation $\langle s_0 s_r\rangle$"
+    assert words("correlation", "random_networks") == "correlation"
+    assert value_words("steps", 3, "spins") == "$n$ = 3"
+    assert value_words("steps", 3, "committee") == "steps 3"
+
+
+def test_every_declared_label_is_of_a_name_in_its_topic():
+    topics = Path(op.__file__).parent / "systems"
+    declared = 0
+    for init in topics.glob("*/__init__.py"):
+        labels = getattr(
+            importlib.import_module(f"orderparam.systems.{init.parent.name}"), "LABELS", {}
+        )
+        source = "".join(file.read_text() for file in init.parent.rglob("*.py") if file != init)
+        declared += len(labels)
+        for name in labels:
+            assert re.search(rf"\b{re.escape(name)}\b", source), (init.parent.name, name)
+    assert declared >= 60

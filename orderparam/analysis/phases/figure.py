@@ -10,8 +10,8 @@ import xarray as xr
 from orderparam.plotting.layout import canvas, finish
 from orderparam.plotting.plane import plane_image
 from orderparam.plotting.style import COLOURS, house_style, ink
+from orderparam.plotting.text import words
 from orderparam.plotting.ticks import readable_ticks
-from orderparam.plotting.words import words
 
 LINES = {"jump": "-", "continuous": "--", "crossover": ":", "end": "-.", "divergence": (0, (1, 3))}
 _NAMES = {
@@ -41,7 +41,7 @@ def draw_plane(axes: Any, data: xr.Dataset, room: str = "") -> None:
             rasterized=True,
             zorder=0,
         )
-        axes.figure.colorbar(mesh, ax=axes, label=words(str(data["component"].values[0])))
+        axes.figure.colorbar(mesh, ax=axes, label=words(str(data["component"].values[0]), room))
     branches = list(data.attrs["branches"])
     drawn: set[str] = set()
     for curve in np.unique(data["curve"].values):

@@ -49,3 +49,14 @@ from orderparam.systems.associative_memory.optimal.experiment import (
 )
 from orderparam.systems.associative_memory.optimal.model import OptimalStability
 from orderparam.systems.associative_memory.optimal.theory import Basin, Trajectory, basin, overlaps
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "basin_edge": ("edge of the basin", "m_b"),
+    "count": ("stored pictures", ""),
+    "damage": ("damaged pixels", ""),
+    "exact": ("restored exactly", ""),
+    "flip_probability": ("spins that turn in one step", ""),
+    "success": ("recalled", ""),
+    "energy": ("energy per neuron", "e"),
+}

@@ -27,3 +27,10 @@ from orderparam.systems.committee.theory import (
     spectral,
     state_evolution,
 )
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "overlap": ("overlap of a unit with itself", "Q_{11}"),
+    "unit_ratio": ("samples per dimension and unit", "n/(Kd)"),
+    "cross_overlap": ("overlap with another unit", "Q_{12}"),
+}

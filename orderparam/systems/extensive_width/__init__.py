@@ -58,3 +58,9 @@ from orderparam.systems.extensive_width.transitions import (
     coexistence_windows,
     staircase,
 )
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "decay": ("decay", r"\beta"),
+    "effective_width": ("effective width", "k_c"),
+}

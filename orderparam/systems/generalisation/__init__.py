@@ -30,3 +30,8 @@ from orderparam.systems.generalisation.theory import (
     uniform_bound,
     worst_consistent,
 )
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "copies": ("copies of every mode", "m"),
+}

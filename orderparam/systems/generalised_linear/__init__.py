@@ -47,3 +47,12 @@ from orderparam.systems.generalised_linear.penalised.theory import (
     elastic_net,
     penalised_fit,
 )
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "condition": ("condition number", r"s_\mathrm{max}/s_\mathrm{min}"),
+    "l1": ("penalty", r"\lambda_1"),
+    "prior.density": ("density", r"\rho"),
+    "sample_ratio_needed": ("samples per dimension needed", "n/d"),
+    "support": ("share of non-zero weights", ""),
+}

@@ -70,3 +70,13 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import (
     gaussian_weights,
     kernel_scaling,
 )
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "chi": ("adaptation", r"\chi"),
+    "eigenvalue_ratio": ("kernel eigenvalue ratio", ""),
+    "per_dimension": ("examples per dimension", "n/d"),
+    "spread": ("spread along the target", r"d\langle\rho^2\rangle/\sigma_w^2"),
+    "total_learnability": ("learnability", ""),
+    "rank": ("rank", "k"),
+}

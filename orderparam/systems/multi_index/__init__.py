@@ -41,3 +41,11 @@ from orderparam.systems.multi_index.theory import (
     spectral,
     state_evolution,
 )
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "exit_samples": ("samples until exit", "n"),
+    "exit_steps": ("steps until exit", "n/b"),
+    "hint": ("overlap of the hint", "Q"),
+    "next_threshold": ("samples per dimension of the next directions", ""),
+}

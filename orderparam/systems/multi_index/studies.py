@@ -12,7 +12,7 @@ from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, tex, vertical
 from orderparam.plotting.measured import dots
 from orderparam.plotting.style import COLOURS, ink
-from orderparam.plotting.words import number, words
+from orderparam.plotting.text import number, words
 from orderparam.systems.multi_index.experiment import (
     climbed_staircase,
     exit_chain,

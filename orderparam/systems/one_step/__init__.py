@@ -31,3 +31,8 @@ from orderparam.systems.one_step.theory import (
     spiked,
     spiked_asymptotics,
 )
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "batch_ratio": ("batch per dimension", "n_B/d"),
+}

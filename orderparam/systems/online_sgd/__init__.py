@@ -35,3 +35,8 @@ from orderparam.systems.online_sgd.theory import (
     residual_risk,
     steady_state,
 )
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "test_error": ("population risk", r"R = \frac{1}{2}\,\mathrm{E}(f_*-f)^2"),
+}

@@ -32,3 +32,8 @@ from orderparam.systems.perceptron.theory import (
     online_rule,
     quenched,
 )
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "mistakes": ("share of mistakes in training", ""),
+}

@@ -30,3 +30,10 @@ from orderparam.systems.proportional.results import (
 )
 from orderparam.systems.proportional.similarity import kernel_corrected, similarity
 from orderparam.systems.proportional.theory import finite_width, infinite_width, renormalised_kernel
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "order_parameters": ("order parameters", "Q"),
+    "test_bias": ("bias", r"E\,(y-\langle f\rangle)^2"),
+    "test_variance": ("variance", r"E\,(f-\langle f\rangle)^2"),
+}

@@ -39,3 +39,9 @@ from orderparam.systems.random_features.theory import (
     ridge_response,
     state_evolution,
 )
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "cross_validation": ("cross-validated error", ""),
+    "excess_risk": ("excess risk", r"E\,(f-f_*)^2"),
+}

@@ -62,3 +62,18 @@ from orderparam.systems.random_networks.theory import (
     marginals,
     sixth_cumulant,
 )
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "kurtosis": ("excess kurtosis", ""),
+    "nngp_bias": ("bias of the NNGP kernel", r"\langle \mathrm{E}\hat K - K, K\rangle / \|K\|^2"),
+    "nngp_correlation": ("NNGP kernel", r"K(\theta)/K(0)"),
+    "nngp_fluctuation": ("fluctuation of the NNGP kernel", r"\|\delta\hat K\|/\|K\|"),
+    "ntk_bias": (
+        "bias of the tangent kernel",
+        r"\langle \mathrm{E}\hat\Theta - \Theta, \Theta\rangle / \|\Theta\|^2",
+    ),
+    "ntk_correlation": ("tangent kernel", r"\Theta(\theta)/\Theta(0)"),
+    "ntk_fluctuation": ("fluctuation of the tangent kernel", r"\|\delta\hat\Theta\|/\|\Theta\|"),
+    "width_kurtosis": ("excess kurtosis", r"\times\ N"),
+}

@@ -62,3 +62,24 @@ from orderparam.systems.renormalization.wilsonian.theory import (
     scaling_interval,
     spherical_point,
 )
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "length": ("length", "L"),
+    "neighbour_coupling": ("coupling of neighbours", "K_1"),
+    "cut": ("modes kept", r"\Lambda"),
+    "exact_ridge": ("ridge", r"T(\Lambda)"),
+    "fluctuation": ("posterior variance", ""),
+    "frozen": ("modes learned", "k_h"),
+    "non_gaussianity": ("non-Gaussianity", "g"),
+    "nu": ("exponent of the correlation length", r"\nu"),
+    "omega": ("correction exponent", r"\omega"),
+    "quartic": ("quartic term", "u"),
+    "relative_mass": ("slope of the loss", r"m(Q)/\rho"),
+    "components": ("components", "n"),
+    "dim": ("dimension", "d"),
+    "level": ("mode", "k"),
+    "shift": ("interaction", r"m/\rho-1"),
+    "squared_deviation": ("squared deviation", "Q"),
+    "starting_coupling": ("coupling", "K"),
+}

@@ -46,3 +46,13 @@ from orderparam.systems.scaling_laws.one_pass.theory import OnePassRisk, determi
 from orderparam.systems.scaling_laws.scale_free.experiment import gaussian_clone, learned_pool
 from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 from orderparam.systems.scaling_laws.scale_free.theory import scale_free_fit, spectral_curve
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "above_infinite_data": ("error above that of infinite data", ""),
+    "above_infinite_width": ("error above that of infinite width", ""),
+    "data_share": ("share of the examples", "n/(N+n)"),
+    "population_eigenvalue": ("eigenvalue", r"\lambda_k"),
+    "rank": ("rank", "k"),
+    "target_tail": ("target's power from here on", r"\sum_{j\geq k} y_j^2"),
+}

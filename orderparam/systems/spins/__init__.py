@@ -65,3 +65,16 @@ from orderparam.systems.spins.scalar_field.theory import (
     transfer_matrix,
 )
 from orderparam.systems.spins.thermodynamics import Thermodynamics
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "binder": ("Binder ratio", r"1-\langle m^4\rangle/3\langle m^2\rangle^2"),
+    "heat_capacity": ("heat capacity", "c"),
+    "field": ("field", "h"),
+    "squared_field": ("squared field", r"\langle\phi^2\rangle"),
+    "states": ("states", "q"),
+    "steps": ("diagonal steps", "n"),
+    "correlation": ("correlation", r"\langle s_0 s_r\rangle"),
+    "energy": ("energy per spin", "e"),
+    "magnetisation": ("magnetisation", r"\langle m\rangle"),
+}

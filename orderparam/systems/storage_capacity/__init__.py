@@ -44,3 +44,12 @@ from orderparam.systems.storage_capacity.theory import (
     solutions,
     volume,
 )
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "annealing_sweeps": ("sweeps", ""),
+    "capacity": ("capacity", r"\alpha"),
+    "margin": ("margin", r"\kappa"),
+    "error_fraction": ("fraction of errors", "f"),
+    "bias": ("bias", "b"),
+}

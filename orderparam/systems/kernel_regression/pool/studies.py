@@ -8,7 +8,7 @@ import numpy as np
 
 from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel
-from orderparam.plotting.words import number
+from orderparam.plotting.text import number
 from orderparam.systems.kernel_regression.pool.experiment import gp_regression, network_posterior
 from orderparam.systems.kernel_regression.pool.model import image_pool
 from orderparam.systems.kernel_regression.pool.theory import cavity, self_consistent_on_pool

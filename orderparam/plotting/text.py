@@ -5,154 +5,69 @@ target formulas typeset.
 import ast
 from typing import Any
 
-# name, or room.name where a room's convention is another -> words and symbol; either may be missing
-WORDS: dict[str, tuple[str, str]] = {
-    "activation": ("activation", ""),
+from orderparam.core.registry import labels_of
+
+# Quantities of several topics: name -> words and symbol; either may be missing. What one topic alone
+# has, or calls otherwise, stands in the `LABELS` of its `__init__`.
+_SHARED: dict[str, tuple[str, str]] = {
     "absolute_magnetisation": ("magnetisation", r"\langle|m|\rangle"),
-    "acceptance_rate": ("acceptance rate", ""),
-    "basin_edge": ("edge of the basin", "m_b"),
-    "annealing_sweeps": ("sweeps", ""),
-    "batch_ratio": ("batch per dimension", r"n_B/d"),
     "batch_size": ("batch size", "b"),
-    "binder": ("Binder ratio", r"1-\langle m^4\rangle/3\langle m^2\rangle^2"),
-    "capacity": ("capacity", r"\alpha"),
     "channels": ("channels", "C"),
-    "chi": ("adaptation", r"\chi"),
-    "classification_error": (r"classification error", r"P(\mathrm{sign} f\neq y)"),
-    "condition": ("condition number", r"s_\mathrm{max}/s_\mathrm{min}"),
-    "copies": ("copies of every mode", "m"),
-    "count": ("stored pictures", ""),
-    "cross_validation": ("cross-validated error", ""),
-    "damage": ("damaged pixels", ""),
-    "correlation": ("correlation", r"\langle s_0 s_r\rangle"),
-    "decay": ("decay", r"\beta"),
+    "classification_error": ("classification error", r"P(\mathrm{sign} f\neq y)"),
+    "cosine": ("cosine", r"\cos(w,\hat w)"),
     "degree": ("degree", "k"),
     "depth": ("depth", "L"),
-    "cosine": ("cosine", r"\cos(w,\hat w)"),
-    "energy": ("energy per spin", "e"),
     "effective_dimension": ("effective number of parameters", ""),
-    "effective_width": ("effective width", "k_c"),
-    "eigenvalue_ratio": ("kernel eigenvalue ratio", ""),
-    "exact": ("restored exactly", ""),
-    "excess_risk": ("excess risk", r"E\,(f-f_*)^2"),
-    "epoch": ("epoch", ""),
+    "entropy": ("entropy", "s"),
     "error": ("error", r"\varepsilon"),
     "feature": ("feature", "i"),
-    "flip_probability": ("spins that turn in one step", ""),
-    "load": ("load", r"\alpha"),
-    "overlap": ("overlap", ""),
-    "committee.overlap": ("overlap of a unit with itself", "Q_{11}"),
-    "unit_ratio": ("samples per dimension and unit", r"n/(Kd)"),
-    "cross_overlap": ("overlap with another unit", "Q_{12}"),
-    "per_dimension": ("examples per dimension", "n/d"),
-    "ratio": ("ratio", ""),
-    "exit_samples": ("samples until exit", "n"),
-    "exit_steps": ("steps until exit", "n/b"),
-    "field": ("field", "h"),
-    "heat_capacity": ("heat capacity", "c"),
-    "hint": ("overlap of the hint", "Q"),
-    "horizon": ("horizon", ""),
     "input_dim": ("input dimension", "d"),
-    "kurtosis": ("excess kurtosis", ""),
     "layer": ("layer", "l"),
     "layers": ("layer", "l"),
-    "learnability": ("learnability", ""),
     "learning_rate": ("learning rate", r"\eta"),
-    "l1": ("penalty", r"\lambda_1"),
-    "length": ("length", "L"),
-    "magnetisation": ("magnetisation", r"\langle m\rangle"),
+    "load": ("load", r"\alpha"),
     "mass": ("mass", "r"),
-    "mistakes": ("share of mistakes in training", ""),
-    "next_threshold": ("samples per dimension of the next directions", ""),
-    "replicon": ("replicon (stable below 1)", ""),
+    "mode_count": ("modes left", r"\Lambda"),
     "n_test": ("test examples", r"n_\mathrm{test}"),
     "n_train": ("training examples", "n"),
-    "nngp_bias": ("bias of the NNGP kernel", r"\langle \mathrm{E}\hat K - K, K\rangle / \|K\|^2"),
-    "nngp_correlation": ("NNGP kernel", r"K(\theta)/K(0)"),
-    "nngp_fluctuation": ("fluctuation of the NNGP kernel", r"\|\delta\hat K\|/\|K\|"),
     "noise": ("label noise", r"\Delta"),
-    "ntk_bias": (
-        "bias of the tangent kernel",
-        r"\langle \mathrm{E}\hat\Theta - \Theta, \Theta\rangle / \|\Theta\|^2",
-    ),
-    "ntk_correlation": ("tangent kernel", r"\Theta(\theta)/\Theta(0)"),
-    "ntk_fluctuation": ("fluctuation of the tangent kernel", r"\|\delta\hat\Theta\|/\|\Theta\|"),
-    "patches": ("patches", ""),
-    "online_sgd.test_error": ("population risk", r"R = \frac{1}{2}\,\mathrm{E}(f_*-f)^2"),
-    "order_parameters": ("order parameters", "Q"),
     "rate_exponent": ("learning-rate exponent", r"\delta"),
     "readout_variance": ("read-out variance", ""),
-    "above_infinite_data": ("error above that of infinite data", ""),
-    "above_infinite_width": ("error above that of infinite width", ""),
-    "data_share": ("share of the examples", "n/(N+n)"),
-    "population_eigenvalue": ("eigenvalue", r"\lambda_k"),
-    "rank": ("rank", "k"),
-    "target_tail": ("target's power from here on", r"\sum_{j\geq k} y_j^2"),
-    "target_decay": ("decay of the target", "b"),
-    "spins": ("spins", "N"),
+    "replicon": ("replicon (stable below 1)", ""),
     "ridge": ("ridge", r"\lambda"),
-    "prior.density": ("density", r"\rho"),
-    "sample_ratio_needed": ("samples per dimension needed", r"n/d"),
     "sample_ratio": ("samples per dimension", r"\alpha = n/d"),
     "scale": ("scale", r"\beta"),
-    "spread": ("spread along the target", r"d\langle\rho^2\rangle/\sigma_w^2"),
+    "spins": ("spins", "N"),
     "start": ("initial overlap", "m_0"),
-    "squared_field": ("squared field", r"\langle\phi^2\rangle"),
-    "states": ("states", "q"),
-    "steps": ("diagonal steps", "n"),
-    "bias": ("bias", "b"),
-    "margin": ("margin", r"\kappa"),
-    "success_fraction": ("success fraction", ""),
-    "error_fraction": ("fraction of errors", "f"),
-    "entropy": ("entropy", "s"),
     "step": ("step size", "s"),
-    "success": ("recalled", ""),
-    "support": ("share of non-zero weights", ""),
+    "target_decay": ("decay of the target", "b"),
     "temperature": ("temperature", "T"),
-    "test_bias": ("bias", r"E\,(y-\langle f\rangle)^2"),
     "test_error": ("test error", r"E\,(y-f)^2"),
-    "test_variance": ("variance", r"E\,(f-\langle f\rangle)^2"),
-    "total_learnability": ("learnability", ""),
     "train_error": ("train error", r"\overline{(y-f)^2}"),
     "weight_variance": ("weight variance", r"\sigma_w^2"),
-    "width_kurtosis": ("excess kurtosis", r"\times\ N"),
-    "closure": ("closure", ""),
-    "neighbour_coupling": ("coupling of neighbours", "K_1"),
-    "cut": ("modes kept", r"\Lambda"),
-    "exact_ridge": ("ridge", r"T(\Lambda)"),
-    "fluctuation": ("posterior variance", ""),
-    "frozen": ("modes learned", "k_h"),
-    "mode_count": ("modes left", r"\Lambda"),
-    "non_gaussianity": ("non-Gaussianity", "g"),
-    "nu": ("exponent of the correlation length", r"\nu"),
-    "omega": ("correction exponent", r"\omega"),
-    "quartic": ("quartic term", "u"),
-    "relative_mass": ("slope of the loss", r"m(Q)/\rho"),
-    "renormalization.components": ("components", "n"),
-    "renormalization.dim": ("dimension", "d"),
-    "renormalization.level": ("mode", "k"),
-    "shift": ("interaction", r"m/\rho-1"),
-    "squared_deviation": ("squared deviation", "Q"),
-    "starting_coupling": ("coupling", "K"),
     "width": ("width", "N"),
 }
 
 
+def label(name: str, room: str = "") -> tuple[str, str]:
+    """Words and symbol of a field or observable, as the topic `room` calls it."""
+    plain = (name.rpartition(".")[2].replace("_", " "), "")
+    return labels_of(room).get(name) or _SHARED.get(name) or plain
+
+
 def words(name: str, room: str = "") -> str:
     """A field or observable, of curves of a room, as an axis label."""
-    text, symbol = WORDS.get(f"{room}.{name}") or WORDS.get(
-        name, (name.rsplit(".", 1)[-1].replace("_", " "), "")
-    )
+    text, symbol = label(name, room)
     return f"{text} ${symbol}$" if symbol else text
 
 
-def value_words(name: str, value: Any) -> str:
+def value_words(name: str, value: Any, room: str = "") -> str:
     """A facet as a title or a legend entry: "$N$ = 50", "square loss"; the formula of a facet
     called `target` is typeset.
     """
     if isinstance(value, str):
         return f"$y = {tex(value)}$" if name == "target" else value
-    text, symbol = WORDS.get(name, (name.rsplit(".", 1)[-1].replace("_", " "), ""))
+    text, symbol = label(name, room)
     symbol = symbol.split("=")[0].strip()
     return f"${symbol}$ = {number(value)}" if symbol else f"{text} {number(value)}"
 

@@ -16,4 +16,5 @@ SYSTEMS = [
     DenseMemory(0.03),
     ExponentialMemory(0.3),
 ]
-globals().update(checks("associative_memory", SYSTEMS, infinite=("replicon",)))
+FEWER = {"generating_functional": 8}
+globals().update(checks("associative_memory", SYSTEMS, fewer=FEWER, infinite=("replicon",)))

@@ -17,6 +17,7 @@ from orderparam.systems.associative_memory import (
     dense_recall,
     dense_retrieval,
     exponential_basin,
+    generating_functional,
     one_picture,
     overlaps,
     parallel_steps,
@@ -355,6 +356,30 @@ def test_one_parallel_step_is_exact_for_many_spins(load, start):
         abs(np.mean(runs) - float(statistical_neurodynamics(system, steps=1).overlap[1]))
         < 4 * error + 1e-3
     )
+
+
+def test_memory_of_all_steps_foretells_what_that_of_one_step_does_not():
+    """Beside the edge of the basin: networks lose the pattern that Amari and Maginu recall."""
+    system = Hopfield(0.12, spins=4000, start=0.35)
+    runs = [parallel_steps(system, jax.random.key(seed), networks=4).overlap for seed in SEEDS]
+    exact = generating_functional(system).overlap
+    short = statistical_neurodynamics(system).overlap
+    error = np.std(runs, axis=0, ddof=1) / 2
+    # 0.01 for the paths and for the spins, of which there are not infinitely many
+    assert np.all(np.abs(np.mean(runs, axis=0) - exact) < 3.5 * error + 0.01)
+    assert short[-1] - np.mean(runs, axis=0)[-1] > 0.25
+
+
+def test_paths_are_amari_and_maginu_for_one_step_and_rest_in_the_retrieval_state():
+    """Within three errors of so many paths: sqrt(1 - m^2) of the overlap, 1/sqrt(alpha) of the
+    response and so of the noise's logarithm, each over the root of their number."""
+    paths, load = 1 << 19, 0.1
+    path = generating_functional(Hopfield(load, start=0.9), steps=12, paths=paths)
+    short = statistical_neurodynamics(Hopfield(load, start=0.9), steps=1)
+    m, rest = float(short.overlap[1]), float(zero_temperature(Hopfield(load)).overlap)
+    assert abs(path.overlap[1] - m) < 3 * np.sqrt((1 - m**2) / paths)
+    assert abs(path.noise[1] / short.noise[1] - 1) < 3 / np.sqrt(load * paths)
+    assert abs(path.overlap[-1] - rest) < 3 * np.sqrt((1 - rest**2) / paths)
 
 
 def test_parallel_steps_end_where_recall_does():

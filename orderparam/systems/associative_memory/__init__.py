@@ -21,6 +21,7 @@ from orderparam.systems.associative_memory.dense.theory import (
     signal_to_noise,
 )
 from orderparam.systems.associative_memory.hopfield.dynamics import (
+    generating_functional,
     parallel_steps,
     statistical_neurodynamics,
 )

@@ -6,13 +6,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import xarray as xr
+from matplotlib.colors import LogNorm
 
-from orderparam.analysis.phases.study import diagram_curve, phases_panel
+from orderparam.analysis.phases.study import diagram_curve
 from orderparam.comparison import Comparison, Curve, between, study
 from orderparam.kernels import Spectrum
 from orderparam.kernels.spectra import power_law, zonal_multiplicities
 from orderparam.losses import RealLabels, SignLabels
 from orderparam.plotting import Freehand, Panel, curve, horizontal, vertical
+from orderparam.plotting.measured import mean_and_error
 from orderparam.plotting.style import COLOURS, GREY
 from orderparam.systems.random_features.experiment import (
     Features,
@@ -499,25 +502,89 @@ def polynomial_staircase(
 # The phases of ridgeless regression on random features: whether the examples can be interpolated.
 
 
+def draw_descent(axes: Any, comparison: Comparison) -> None:
+    """The test error over the plane in colour, that of networks inside the circles; where the train
+    error vanishes.
+    """
+    (plane,) = comparison.theories(part="plane").values()
+    (found,) = comparison.theories(part="interpolation").values()
+    highest = 30 * float(plane["test_error"].min())
+    look = {"norm": LogNorm(float(plane["test_error"].min()), highest), "cmap": "cividis"}
+    shown = axes.pcolormesh(
+        plane["n_train"], plane["width"], plane["test_error"].T, shading="gouraud", **look
+    )
+    axes.figure.colorbar(shown, ax=axes, label="test error", extend="max")
+    order = np.argsort(found["boundary_x"].values)
+    axes.plot(found["boundary_x"][order], found["boundary_y"][order], color="white", linestyle="--")
+    for data in comparison.experiments().values():
+        mean, _ = mean_and_error(data["test_error"])
+        n_train = np.full(len(mean), data.attrs["facets"]["examples"])
+        axes.scatter(n_train, data["width"], c=mean, edgecolors="black", zorder=3, **look)
+    axes.set(xscale="log", yscale="log", xlabel="training examples $n$", ylabel=WIDTH)
+    axes.set(xlim=plane["n_train"].values[[0, -1]], ylim=plane["width"].values[[0, -1]])
+
+
+def _per_example(data: xr.Dataset) -> xr.DataArray:
+    return data["width"] / data.attrs["facets"]["examples"]
+
+
 @study(
     "double-descent-plane",
     title="Double descent in the plane of examples and features: the error peaks where interpolation begins",
     source="Mei, Montanari 2022; d'Ascoli, Sagun, Biroli 2020",
-    seconds=(40, 400),
-    full={"resolution": 64},
-    panels=[phases_panel("n_train", "width", log="xy", order="train_error")],
-    caption="d = {input_dim}, ridge {ridge:g}; colour: train error, which vanishes above the line.",
+    seconds=(40, 900),
+    observables=("test_error", "train_error"),
+    gallery={"input_dim": 100, "resolution": 48, "seeds": 64},
+    full={"input_dim": 200, "resolution": 64, "seeds": 100},
+    columns=3,
+    panels=lambda p: [
+        Freehand(draw_descent),
+        *[
+            Panel(
+                ("features per example $p/n$", _per_example),
+                observable,
+                by="examples",
+                log=log,
+                where={"part": "cut"},
+                reference=[vertical(1.0, "$p = n$")],
+            )
+            for observable, log in (("test_error", "xy"), ("train_error", "x"))
+        ],
+    ],
+    caption=r"""
+        Random features, $d$ = {input_dim} inputs, linear teacher with noise of variance {noise}, ridge {ridge:g}. Left: test
+        error of the theory, measured inside the circles; above the dashed line the train error vanishes without a ridge.
+    """,
 )
 def double_descent_plane(
-    resolution: int = 16, input_dim: int = 100, ridge: float = 1e-14
-) -> list[Curve]:
-    over = {
-        "n_train": (0.2 * input_dim, 10.0 * input_dim, "log"),
-        "width": (0.25 * input_dim, 8.0 * input_dim, "log"),
-    }
-    system = RandomFeatures(input_dim, 2 * input_dim, n_train=3 * input_dim, ridge=ridge)
-    return [
-        diagram_curve(
-            asymptotics, system, over, order="train_error", resolution=resolution, accuracy=1e-5
-        )
-    ]
+    resolution: int = 24,
+    input_dim: int = 50,
+    ridge: float = 1e-4,
+    noise: float = 0.1,
+    examples_per_input: tuple[float, ...] = (0.5, 3.0),
+    features_per_example: tuple[float, ...] = (0.25, 0.5, 0.9, 1.1, 2.0, 4.0),
+    seeds: int = 12,
+) -> Iterator[Curve]:
+    system = RandomFeatures(
+        input_dim, input_dim, n_train=input_dim, ridge=ridge, labels=RealLabels(noise=noise)
+    )
+    n_train = (0.2 * input_dim, 10.0 * input_dim)
+    width = (0.1 * input_dim, 20.0 * input_dim)
+    plane = {"n_train": between(n_train, resolution), "width": between(width, resolution)}
+    yield Curve("theory", asymptotics, system, plane, facets={"part": "plane"})
+    yield diagram_curve(
+        asymptotics,
+        system.with_(ridge=1e-14),
+        {"n_train": (*n_train, "log"), "width": (*width, "log")},
+        order="train_error",
+        resolution=16,
+        accuracy=1e-5,
+        label="where the train error vanishes",
+        facets={"part": "interpolation"},
+    )
+    for ratio in examples_per_input:
+        count = round(ratio * input_dim)
+        one, facets = system.with_(n_train=count), {"part": "cut", "examples": count}
+        widths = [round(share * count) for share in features_per_example]
+        yield Curve("theory", asymptotics, one, {"width": between(widths, 200)}, facets=facets)
+        yield Curve("networks", learn, one, {"width": widths}, seeds, facets=facets)

@@ -11,6 +11,10 @@ variance s^2. With u = m/s and the normal density phi, Amari and Maginu (1988, N
 The last term is the correlation of the state with the noise of the step before. The first step is
 exact for many spins, the second nearly so. Correlations over more than one step are left out, so
 that the equations overestimate later overlaps: they lose the pattern at a load of 0.16 only.
+
+With the correlations of all steps the dynamics is exact for many spins (Duering, Coolen,
+Sherrington 1998, J. Phys. A 31, 8607): one spin moves in the field of all others, with noise that
+is correlated in time and a force from its own past.
 """
 
 from functools import partial
@@ -98,6 +102,72 @@ def statistical_neurodynamics(system: Hopfield, *, steps: int = 10) -> Steps:
     begin = jnp.asarray(system.start), jnp.sqrt(load)
     _, path = jax.lax.scan(step, begin, length=steps)
     return Steps(*(jnp.concatenate([first[None], rest]) for first, rest in zip(begin, path)))
+
+
+@theory(differentiable=False, check=_cold)
+def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 << 17) -> Steps:
+    r"""Overlap and noise after each parallel step in the limit of many spins, with the memory of
+    all steps before.
+
+    One spin, measured along the pattern, moves in the field of all others,
+
+    $$ s_{t+1} = \mathrm{sgn}\Big(m_t + \alpha \sum_{t'<t} R_{tt'} s_{t'} + \sqrt\alpha\, \eta_t\Big),
+       \qquad \langle \eta\eta^T\rangle = (1-G)^{-1} C (1-G^T)^{-1}, \qquad R = (1-G)^{-1} G $$
+
+    where $m_t$, $C_{tt'} = \langle s_t s_{t'}\rangle$ and the response $G_{tt'}$ of $s_t$ to a field
+    at $t'$ are averages over its own paths. Each step uses those of the steps before, so that
+    `paths` paths are drawn once, step by step (Eissfeller, Opper 1992). The response follows from
+    Gaussian integration by parts, $\langle s\,\eta^T\rangle = \sqrt\alpha\, G\, \langle
+    \eta\eta^T\rangle$. `noise` is $\sqrt{\alpha \langle\eta_t^2\rangle}$.
+
+    Args:
+        system: the network; `temperature` is 0 and `spins` does not matter.
+        steps: number of parallel steps.
+        paths: number of paths of the one spin, of fixed random numbers.
+
+    Accuracy: that of an average over `paths` paths, 0.003 in the first two steps and amplified
+    beside the edge of the basin of attraction, where paths part.
+
+    Source: Duering, Coolen, Sherrington (1998); paths: Eissfeller, Opper (1992).
+
+    >>> path = generating_functional(Hopfield(0.08, start=0.35), steps=2)
+    >>> first = statistical_neurodynamics(Hopfield(0.08, start=0.35), steps=1)
+    >>> bool(abs(path.overlap[1] - first.overlap[1]) < 0.005)
+    True
+    """
+    load, start, times = system.load, jnp.asarray(system.start), jnp.arange(steps + 1)
+    for_start, for_noise = jax.random.split(jax.random.key(0))
+    rank = jax.random.permutation(for_start, (jnp.arange(paths) + 0.5) / paths)
+    first = jnp.where(rank < (1 + start) / 2, 1.0, -1.0)
+    normal = jax.random.normal(for_noise, (steps + 1, paths))
+
+    def step(
+        state: tuple[Array, Array, Array, Array], t: Array
+    ) -> tuple[tuple[Array, Array, Array, Array], tuple[Array, Array]]:
+        spins, overlap, noises, response = state  # times after t hold zeros
+        known = jnp.where(times <= t, 1.0, 0.0)
+        memory = jnp.linalg.inv(jnp.eye(steps + 1) - response)
+        later = jnp.diag(1 - known)
+        across = memory @ (spins @ spins.T / paths + later) @ memory.T
+        factor = jnp.linalg.cholesky(across + _SMALLEST * jnp.eye(steps + 1))
+        noise = jnp.sqrt(load) * factor[t] @ normal
+        noises = noises.at[t].set(noise)
+        field = overlap + load * (memory @ response)[t] @ spins + noise
+        following = jnp.where(field > 0, 1.0, -1.0)
+        # <s eta^T> = sqrt(alpha) G <eta eta^T>, where hardly any noise is new with a penalty on G
+        moved = noises @ following / paths / load * known
+        covariance = across * known * known[:, None] + later + jnp.eye(steps + 1) / paths
+        response = response.at[t + 1].set(jnp.linalg.solve(covariance, moved), mode="drop")
+        after = jnp.mean(following)
+        spins = spins.at[t + 1].set(following, mode="drop")
+        return (spins, after, noises, response), (overlap, jnp.sqrt(load * across[t, t]))
+
+    none = jnp.zeros((steps + 1, paths))
+    begin = (none.at[0].set(first), start, none, jnp.zeros((steps + 1, steps + 1)))
+    return Steps(*jax.lax.scan(step, begin, times)[1])
+
+
+_SMALLEST = 1e-9  # variance of new noise in a step: states that rest have none
 
 
 @experiment(check=_cold)

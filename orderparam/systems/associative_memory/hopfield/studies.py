@@ -8,10 +8,12 @@ import numpy as np
 import xarray as xr
 
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
-from orderparam.comparison import Comparison, Curve, study
+from orderparam.comparison import Comparison, Curve, between, study
 from orderparam.plotting import Freehand, Panel, vertical
-from orderparam.plotting.style import COLOURS, DASHES
+from orderparam.plotting.measured import dots
+from orderparam.plotting.style import COLOURS, DASHES, ink
 from orderparam.systems.associative_memory.hopfield.dynamics import (
+    generating_functional,
     parallel_steps,
     statistical_neurodynamics,
 )
@@ -163,55 +165,80 @@ def hopfield_capacity(
         )
 
 
+_TIME = (
+    "parallel steps $t$",
+    lambda data: xr.DataArray(np.arange(data.sizes["time"]), dims="time"),
+)
+
+
+def draw_edge(axes: Any, comparison: Comparison) -> None:
+    """The last overlap against the first."""
+    for number, data in enumerate(comparison.theories(part="edge").values()):
+        axes.plot(data["start"], data["overlap"][..., -1], color=ink(), linestyle=DASHES[number])
+    for number, data in enumerate(comparison.experiments(part="edge").values()):
+        dots(axes, data["start"], data["overlap"][..., -1], number, colour=ink(), filled=not number)
+    p = comparison.parameters
+    axes.set(title=rf"$\alpha$ = {p['edge_load']:g}", xlabel="overlap at the start $m_0$")
+    axes.set_ylabel(f"overlap after {p['steps']} steps")
+
+
 @study(
     "hopfield-dynamics",
-    title="Parallel recall step by step in the Hopfield model, against Amari and Maginu",
-    source="Amari, Maginu 1988",
-    seconds=(20, 600),
+    title="Parallel recall depends on all earlier steps: a theory of one step recalls too much",
+    source="Amari, Maginu 1988; Duering, Coolen, Sherrington 1998",
+    seconds=(40, 1800),
     observables=("overlap",),
-    full={"spins": 10_000, "networks": 16, "seeds": 8},
-    columns=2,
+    gallery={"spins": 8000, "edge_spins": (2000, 250), "paths": 1 << 19},
+    full={
+        "spins": 10_000,
+        "edge_spins": (10_000, 1000),
+        "networks": 16,
+        "seeds": 16,
+        "paths": 1 << 20,
+    },
+    columns=3,
     panels=[
-        Panel(
-            (
-                "parallel steps $t$",
-                lambda data: xr.DataArray(np.arange(data.sizes["time"]), dims="time"),
-            ),
-            "overlap",
-            by="start",
-            facet="load",
-        )
+        Panel(_TIME, "overlap", by="start", facet="load", where={"part": "path"}),
+        Freehand(draw_edge),
     ],
-    caption="{spins} spins, {networks} networks in a run, all spins updated at once at $T$ = 0. Lines: Amari and Maginu.",
+    caption=r"""
+        Overlap with a pattern of {networks} networks in a run, all spins updated at once at
+        temperature 0; $\alpha$: patterns per spin, $m_0$: overlap at the start. Correlations over
+        all steps: generating functional, exact for many spins; over one step: Amari and Maginu.
+        Right: around the edge of the basin of attraction, dots: {edge_spins[0]} spins, squares:
+        {edge_spins[1]} spins.
+    """,
     explained=(
-        "The equations keep correlations over one step only. The first step is exact for many spins; "
-        "later overlaps are overestimated."
+        "Beside the edge of the basin of attraction the overlap of the networks is above the "
+        "exact theory of many spins, by less with every spin: some of them recall, some do not."
     ),
 )
 def hopfield_dynamics(
     loads: tuple[float, ...] = (0.08, 0.12),
-    starts: tuple[float, ...] = (0.1, 0.2, 0.35, 0.5, 0.8),
+    starts: tuple[float, ...] = (0.2, 0.35, 0.5),
+    edge_load: float = 0.12,
+    edge_starts: tuple[float, ...] = (0.1, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.9),
     spins: int = 2000,
+    edge_spins: tuple[int, ...] = (1000, 250),
     steps: int = 10,
     networks: int = 8,
-    seeds: int = 4,
+    paths: int = 1 << 17,
+    seeds: int = 8,
 ) -> Iterator[Curve]:
-    for load in loads:
-        for start in starts:
-            system, facets = (
-                Hopfield(load, spins=spins, start=start),
-                {"load": load, "start": start},
-            )
-            over = {"load": (load,)}
+    places = [("path", load, starts, starts, paths, (spins,)) for load in loads]
+    places.append(
+        ("edge", edge_load, between(edge_starts, 30), edge_starts, paths // 4, edge_spins)
+    )
+    for part, load, fine, coarse, drawn, counts in places:
+        facets = {"part": part, "load": load}
+        exact = partial(generating_functional, steps=steps, paths=drawn)
+        short = partial(statistical_neurodynamics, steps=steps)
+        for label, theory in (("correlations over all steps", exact), ("over one step", short)):
+            yield Curve(label, theory, Hopfield(load), {"start": fine}, facets=facets)
+        for count in counts:
             run = partial(parallel_steps, networks=networks, steps=steps)
-            yield Curve(
-                "theory",
-                partial(statistical_neurodynamics, steps=steps),
-                system,
-                over,
-                facets=facets,
-            )
-            yield Curve("networks", run, system, over, seeds, facets=facets)
+            system, over = Hopfield(load, spins=count), {"start": coarse}
+            yield Curve(f"{count} spins", run, system, over, seeds, facets=facets)
 
 
 # ------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 
 from orderparam.comparison import Curve, study
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.plotting import Freehand, Panel, vertical
+from orderparam.plotting import Freehand, Panel, horizontal, vertical
 from orderparam.plotting.style import COLOURS, DASHES, GREY
 from orderparam.systems.renormalization.decimation.experiment import regression
 from orderparam.systems.renormalization.decimation.model import (
@@ -134,34 +134,40 @@ def decimation_flow_figure(
     )
 
 
+_MODES_LEFT = r"modes left $\Lambda$"
+
+
 def _image_panels(p: Mapping[str, Any]) -> list[Panel]:
     return [
         Panel(
-            "n_train",
+            "cut",
             "test_error",
             facet="task",
-            log="xy",
+            by="n_train",
             where={"part": "curve"},
-            ylim=(0.05, 1.5),
+            log="xy",
+            xlabel=_MODES_LEFT,
+            share_y=False,
         ),
         Panel(
-            (r"modes left $\Lambda$", lambda data: data["mode_count"]),
+            (_MODES_LEFT, lambda data: data["mode_count"]),
             (r"$T(\Lambda)/T_\mathrm{eff}$", lambda data: data["ridge"] / data["effective_ridge"]),
             facet="task",
             by="n_train",
             where={"part": "flow"},
             log="xy",
             ylim=(1e-3, 20),
+            reference=[horizontal(1.0, r"$T_\mathrm{eff}$")],
         ),
     ]
 
 
+_TASKS = ("mnist:3-vs-8", "mnist:4-vs-9", "cifar10:cat-vs-dog", "cifar10:airplane-vs-ship")
+
+
 @study(
     "decimation-images",
-    title=(
-        "Decimation on four tasks of real images: the self-consistent closure follows the "
-        "measured error"
-    ),
+    title="Images: with few examples nearly all modes may be integrated out, with many hardly any",
     source="Howard, Maiti, Jefferson, Ringel 2024; Ringel et al. 2025, Fig. 2.1",
     seconds=(50, 3600),
     observables=("test_error",),
@@ -169,29 +175,23 @@ def _image_panels(p: Mapping[str, Any]) -> list[Panel]:
         "The features of images are not Gaussian, and a pool of finite size differs from its "
         "limit: together a few percent."
     ),
-    full={"pool": 6000, "n_train": (10, 30, 100, 300, 1000), "seeds": 20},
+    gallery={"pool": 1984, "seeds": 24},
+    full={"pool": 6000, "n_train": (10, 30, 100, 300, 1000), "seeds": 20, "tasks": _TASKS},
     panels=_image_panels,
-    caption=(
-        "{activation} kernel on pools of up to {pool} images of two classes, $y$ = ±1, $T$ = "
-        "{temperature}; errors over the whole pool. RG: modes of learnability below $x$ are "
-        "integrated out to leading order, and the modes that are left are closed by their "
-        "effective ridge or, for EK, as a quadratic theory (equivalent kernel). Where no mode is "
-        "below $x$, none is integrated out. Below: the ridge to leading order along the flow."
-    ),
+    caption=r"""
+        {activation} kernel on pools of up to {pool} images of two classes, $y$ = ±1, ridge $T$ =
+        {temperature}; $n$ training images, errors over the whole pool. Above: all modes but the
+        $\Lambda$ largest are integrated out to leading order, and those that are left are closed by
+        their effective ridge; marks: regression with all modes. Below: the ridge to leading order
+        over the effective ridge $T_\mathrm{{eff}}$ of all modes; above 1 it is too large.
+    """,
 )
 def decimation_images(
-    tasks: tuple[str, ...] = (
-        "mnist:3-vs-8",
-        "mnist:4-vs-9",
-        "cifar10:cat-vs-dog",
-        "cifar10:airplane-vs-ship",
-    ),
+    tasks: tuple[str, ...] = (_TASKS[0], _TASKS[3]),
     activation: str = "erf",
     pool: int = 800,
     temperature: float = 1e-8,
-    thresholds: tuple[float, ...] = (0.1, 0.01),
-    n_train: tuple[int, ...] = (10, 20, 50, 100, 200),
-    flows: tuple[int, ...] = (20, 200),
+    n_train: tuple[int, ...] = (10, 40, 160),
     seeds: int = 8,
 ) -> Iterator[Curve]:
     for text in tasks:
@@ -205,24 +205,30 @@ def decimation_images(
             warnings.warn(
                 f"{text}: {images} images are here; larger n_train are left out", stacklevel=2
             )
-        grid = {"n_train": np.geomspace(min(sizes), max(sizes), 25)}
+        modes = float(np.sum(system.spectrum.multiplicities))
+        cuts = np.unique(np.geomspace(5, modes, 60).round())
         facets = {"task": f"{dataset.upper()} {task.replace('-vs-', '/')}", "part": "curve"}
-        yield Curve("effective ridge", decimated, system, grid, facets=facets)
-        yield from (
-            Curve(f"RG, $x$ = {x:g}", partial(decimated, threshold=x), system, grid, facets=facets)
-            for x in thresholds
-        )
         yield Curve(
-            f"RG + EK, $x$ = {thresholds[0]:g}",
-            partial(decimated, threshold=thresholds[0], closure="equivalent kernel"),
+            "theory of the modes left",
+            decimated,
             system,
-            grid,
+            {"n_train": sizes, "cut": cuts},
             facets=facets,
-            baseline=True,
         )
-        yield Curve("measured", regression, system, {"n_train": sizes}, seeds, facets=facets)
         yield Curve(
-            "flow", decimation_flow, system, {"n_train": flows}, facets={**facets, "part": "flow"}
+            "measured",
+            regression,
+            system,
+            {"n_train": sizes, "cut": (modes,)},
+            seeds,
+            facets=facets,
+        )
+        yield Curve(
+            "ridge of leading order",
+            decimation_flow,
+            system,
+            {"n_train": sizes},
+            facets={**facets, "part": "flow"},
         )
 
 

@@ -46,6 +46,7 @@ WRITTEN = (
     "associative_memory",
     "storage_capacity",
     "generalised_linear",
+    "perceptron",
 )
 UNPLAIN = (
     "Of ",

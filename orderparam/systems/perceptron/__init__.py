@@ -1,7 +1,8 @@
 """The perceptron and its teacher: students at a temperature, and learning rules.
 
-import orderparam as op from orderparam.systems.perceptron import OnlinePerceptron,
-ThermalPerceptron, binary_transitions, online_rule, quenched
+import orderparam as op
+from orderparam.systems.perceptron import OnlinePerceptron, ThermalPerceptron
+from orderparam.systems.perceptron import binary_transitions, online_rule, quenched
 
 binary_transitions(ThermalPerceptron(1.0)).thermodynamic
 op.sweep(online_rule, OnlinePerceptron(1.0, "rosenblatt"), {"sample_ratio": [1, 2, 5]})

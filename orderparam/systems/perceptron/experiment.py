@@ -1,5 +1,5 @@
-"""Real students: counted or drawn at a temperature, and trained by rules on a set or on a stream of
-examples.
+"""Simulated students: enumerated or sampled at a temperature, and trained by rules on a set or on
+a stream of examples.
 """
 
 from functools import partial
@@ -17,21 +17,29 @@ from orderparam.systems.perceptron.model import BatchPerceptron, OnlinePerceptro
 from orderparam.systems.perceptron.theory import Learner, OnlineError, RuleError
 
 # ------------------------------------------------------------------------------------------------
-# Students of a binary teacher: all of them counted, or drawn by parallel tempering.
+# Students of a binary teacher: all of them enumerated, or sampled by parallel tempering.
 
 _MOST = 19  # weights whose 2^N states are enumerated
 
 
 class Counted(Learner):
-    """entropy: (1/N) times that of the students; free_entropy: (1/N) ln Z."""
+    """Exact averages over all students on one training set.
+
+    Fields:
+        free_entropy: (1/N) ln Z.
+        entropy: entropy of the students over N.
+    """
 
     free_entropy: Float[Array, ""]
     entropy: Float[Array, ""]
 
 
 class Tempered(Learner):
-    """exchanges: accepted fraction of exchanges of neighbouring temperatures, the least of all
-    pairs.
+    """Averages over sampled students.
+
+    Fields:
+        exchanges: share of accepted exchanges between neighbouring temperatures, the smallest of
+            all pairs.
     """
 
     exchanges: Float[Array, ""]
@@ -61,8 +69,22 @@ def _counts(system: ThermalPerceptron) -> tuple[int, int]:
 
 @experiment(check=_few)
 def enumerated_students(system: ThermalPerceptron, key: PRNGKeyArray) -> Counted:
-    """Every one of the 2^N students on one drawn training set, that of `parallel_tempering` with
-    the same key.
+    r"""Exact averages over all $2^N$ binary students on one random training set.
+
+    The training set is that of `parallel_tempering` with the same key. At T = 0 the average is over
+    the students without errors.
+
+    Raises:
+        ValueError: for spherical weights, more than 19 weights, or no example.
+
+    Cost: $2^N \alpha N^2$ operations.
+
+    Source: derived here, by enumeration; the limit of large N is that of Györgyi (1990).
+
+    >>> import jax
+    >>> found = enumerated_students(ThermalPerceptron(0.5, 1.0, input_dim=9), jax.random.key(0))
+    >>> bool(0 < found.teacher_overlap < 1)
+    True
     """
     n, p = _counts(system)
     inputs = jax.random.normal(key, (p, n))
@@ -71,7 +93,9 @@ def enumerated_students(system: ThermalPerceptron, key: PRNGKeyArray) -> Counted
 
 @jax.jit
 def _count(inputs: Float[Array, "train input"], temperature: Float[Array, ""]) -> Counted:
-    """The teacher is all ones: inputs have no preferred direction."""
+    """Averages over all students of a teacher whose weights are all one; the law of the inputs is
+    isotropic.
+    """
     p, n = inputs.shape
     labels = jnp.sign(jnp.sum(inputs, axis=1))
     states = 1.0 - 2.0 * ((jnp.arange(2**n)[:, None] >> jnp.arange(n)) & 1)
@@ -105,12 +129,34 @@ def parallel_tempering(
     warmup: int = 500,
     sweeps: int = 1000,
 ) -> Tempered:
-    """Single flips of binary weights at `levels` temperatures in geometric steps, exchanged after
-    each sweep.
+    """Averages over binary students at a temperature, sampled by parallel tempering on one random
+    training set.
 
-    From the system's temperature, at least 0.05, to `hottest`. Two independent ladders on one
-    training set: their mean weights give q. converged: the two agree in R within what either varies
-    by, and every pair of temperatures exchanges.
+    Two independent ladders of temperatures in geometric steps are simulated with single flips of
+    weights by Metropolis' rule, and neighbouring temperatures are exchanged after each sweep. q is
+    the overlap of the mean weights of the two ladders.
+
+    Args:
+        levels: number of temperatures of a ladder.
+        hottest: highest temperature; the lowest is the system's, but at least 0.05.
+        warmup: sweeps before anything is measured.
+        sweeps: measured sweeps.
+
+    Raises:
+        ValueError: for spherical weights, or no example.
+
+    Accuracy: `converged` says whether the two ladders agree in R within the scatter of either, and
+    every pair of temperatures accepts more than 2 % of its exchanges. Beyond the transition both
+    ladders may stay in the metastable state.
+
+    Source: Seung, Sompolinsky, Tishby (1992), for the theory that it tests; the simulation is
+    derived here.
+
+    >>> import jax
+    >>> system = ThermalPerceptron(0.5, 1.0, input_dim=15)
+    >>> found = parallel_tempering(system, jax.random.key(0), levels=4, warmup=50, sweeps=100)
+    >>> bool(0 < found.teacher_overlap < 1), found.exchanges.shape
+    (True, ())
     """
     n, p = _counts(system)
     first_key, run_key = jax.random.split(jax.random.fold_in(key, 1))
@@ -129,8 +175,8 @@ def parallel_tempering(
 def _ladders(
     signed: Array, ladder: Array, starts: Array, keys: Array, sweeps: int
 ) -> tuple[Array, Array, Array]:
-    """Coldest weights and their errors after each sweep, for each ladder, and how often neighbours
-    were exchanged.
+    """Weights at the lowest temperature and their errors after each sweep, for each ladder, and
+    the shares of accepted exchanges.
     """
     levels = len(ladder)
     inverse = 1 / ladder
@@ -194,15 +240,27 @@ def _tempered(
 
 
 # ------------------------------------------------------------------------------------------------
-# Real students: trained on a drawn set, or on a stream of examples.
+# Students that are trained on a random set, or on a stream of examples.
 
 _BLOCK = 64  # examples of a stream that are drawn together
 
 
 @experiment
 def batch_student(system: BatchPerceptron, key: PRNGKeyArray) -> RuleError:
-    """One student on one drawn training set. Raises `ValueError` for sizes that round to
-    nothing."""
+    """Overlap with the teacher of one student that a rule trains on one random training set.
+
+    "maximal stability" is solved exactly, by an active set.
+
+    Raises:
+        ValueError: for a number of examples that rounds to zero.
+
+    Source: Opper, Kinzel, Kleinz, Nehl (1990).
+
+    >>> import jax
+    >>> found = batch_student(BatchPerceptron(2.0, "hebb", input_dim=200), jax.random.key(0))
+    >>> bool(abs(found.teacher_overlap - 0.75) < 0.1)
+    True
+    """
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(
@@ -212,7 +270,7 @@ def batch_student(system: BatchPerceptron, key: PRNGKeyArray) -> RuleError:
 
 
 def _batch(inputs: Float[np.ndarray, "train input"], rule: str) -> RuleError:
-    """The teacher is all ones."""
+    """Train a student whose teacher has all weights one; the law of the inputs is isotropic."""
     labels = np.sign(inputs.sum(axis=1))
     converged, stability = np.asarray(True), np.nan
     if rule == "hebb":
@@ -234,8 +292,21 @@ def _batch(inputs: Float[np.ndarray, "train input"], rule: str) -> RuleError:
 
 @experiment
 def online_student(system: OnlinePerceptron, key: PRNGKeyArray) -> OnlineError:
-    """alpha N examples, each seen once, in memory for a few of them. The optimal rule takes V from
-    its flow's own step.
+    r"""Overlap with the teacher of one student that sees each of alpha N examples once.
+
+    Examples are drawn in blocks and never stored. The optimal rule follows its variance by the step
+    $V \leftarrow V + V^2 g'/N$, with $g'$ the derivative of g in the field at each example, whose
+    mean is $-E g^2$.
+
+    Raises:
+        ValueError: for a number of examples that rounds to zero.
+
+    Source: Kinzel, Rujan (1990); Biehl, Schwarze (1992); Opper (1996) for the optimal rule.
+
+    >>> import jax
+    >>> found = online_student(OnlinePerceptron(2.0, "hebb", input_dim=200), jax.random.key(0))
+    >>> bool(abs(found.teacher_overlap - 0.75) < 0.1)
+    True
     """
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:

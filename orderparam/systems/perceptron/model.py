@@ -1,4 +1,6 @@
-"""A student perceptron that learns from a perceptron: at a temperature, or by a rule."""
+"""A student perceptron that learns from a teacher perceptron: in equilibrium at a temperature, or
+by a learning rule.
+"""
 
 from typing import Literal
 
@@ -9,12 +11,20 @@ from orderparam.core.system import System, parameter, structure
 
 
 class ThermalPerceptron(System):
-    """N weights w, labels y = sign(w0.x) of n = alpha N Gaussian inputs, and students of
-    probability exp(-(errors of w)/T) / Z.
+    r"""A student perceptron in equilibrium at a temperature, with a teacher of the same kind.
 
-    Weights are +-1 (binary) or of length sqrt(N) (spherical), those of the teacher w0 alike. R =
-    w.w0/N is the overlap with the teacher, q that of two students; the error on a new input is
-    arccos(R)/pi. T = 0: students without errors, all alike.
+    The teacher's weights $w_0$ label $n = \alpha N$ Gaussian inputs, $y = \mathrm{sign}(w_0 \cdot
+    x)$, with $\alpha$ = `sample_ratio` and N = `input_dim`. The student's weights w have the
+    probability
+
+    $$ P(w) = \frac1Z\, e^{-E(w)/T}, \qquad
+       E(w) = \text{number of examples that } w \text{ gets wrong} $$
+
+    with T = `temperature`; at T = 0 all students without errors are equally likely. Weights of
+    student and teacher are +-1 ("binary") or have length $\sqrt N$ ("spherical"). R = w.w0/N is the
+    overlap with the teacher, q that of two students, and arccos(R)/pi the error on a new input.
+
+    Source: Györgyi (1990); Sompolinsky, Tishby, Seung (1990).
     """
 
     sample_ratio: float = parameter("samples per dimension alpha = n/N", above=0)
@@ -33,12 +43,15 @@ OnlineRule = Literal["hebb", "rosenblatt", "adaline", "optimal"]
 
 
 class BatchPerceptron(System):
-    """A student of all n = alpha N examples, labels y = sign(w0.x) of Gaussian inputs x ~ N(0,
-    I/N).
+    r"""A student perceptron that learns from all examples at once by a rule.
 
-    hebb: w = sum y x. pseudo-inverse: least squares of y, of minimal length where that leaves a
-    choice. maximal stability: the largest smallest margin y w.x / |w|. Overlap R: the cosine of the
+    A teacher labels $n = \alpha N$ Gaussian inputs $x \sim N(0, I/N)$, $y = \mathrm{sign}(w_0 \cdot
+    x)$, with $\alpha$ = `sample_ratio` and N = `input_dim`. `rule` is "hebb", $w = \sum_\mu y^\mu
+    x^\mu$; "pseudo-inverse", the shortest least-squares fit of the labels; or "maximal stability",
+    the weights of largest smallest margin $y\, w \cdot x/|w|$. The overlap R is the cosine of the
     angle between student and teacher.
+
+    Source: Opper, Kinzel, Kleinz, Nehl (1990).
     """
 
     sample_ratio: float = parameter("samples per dimension alpha = n/N", above=0)
@@ -49,12 +62,18 @@ class BatchPerceptron(System):
 
 
 class OnlinePerceptron(System):
-    """A student that sees each of alpha N examples once: w <- w + f y x, x ~ N(0, I/N), y =
-    sign(w0.x), from w = 0.
+    r"""A student perceptron that sees each example once and learns by a rule.
 
-    With the margin k = y w.x and Q = |w|^2/N:  hebb f = rate; rosenblatt f = rate where k < 0, 0
-    elsewhere; adaline f = rate (1 - k); optimal: the mean and the variance V of the weights are
-    kept, f = V g(1, k, V), dV = -V^2 E g^2 (Opper 1996; the bound of Kinouchi and Caticha 1992).
+    $$ w \leftarrow w + f\, y\, x, \qquad y = \mathrm{sign}(w_0 \cdot x), \quad x \sim N(0, I/N) $$
+
+    for $\alpha N$ examples, from w = 0, with $\alpha$ = `sample_ratio` and N = `input_dim`. With
+    the margin $k = y\, w \cdot x$ and $\eta$ = `rate`, `rule` is "hebb", $f = \eta$; "rosenblatt",
+    $f = \eta$ where k < 0, else 0; "adaline", $f = \eta (1 - k)$; or "optimal", which keeps the
+    mean and the variance V of the weights, $f = V g(1, k, V)$ and $dV/d\alpha = -V^2 E g^2$, with g
+    the derivative of the log-likelihood of the label in its field.
+
+    Source: Kinzel, Rujan (1990); Biehl, Schwarze (1992); Opper (1996) for the optimal rule, which
+    reaches the bound of Kinouchi, Caticha (1992).
     """
 
     sample_ratio: float = parameter("samples per dimension alpha = n/N", above=0)

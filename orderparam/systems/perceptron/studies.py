@@ -1,6 +1,4 @@
-"""The named figures of perceptrons: the first-order transition of binary weights, and learning
-rules.
-"""
+"""Named figures of perceptrons: the first-order transition of binary weights, and learning rules."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -29,15 +27,15 @@ from orderparam.systems.perceptron.theory import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# The named figures of students at a temperature: the first-order transition of binary weights, and their phases.
+# Students at a temperature: the first-order transition of binary weights, and their phases.
 
-# of binary weights at T = 0 (Györgyi 1990; Sompolinsky, Tishby, Seung 1990)
+# Transitions of binary weights at T = 0 (Györgyi 1990; Sompolinsky, Tishby, Seung 1990).
 TRANSITION, SPINODAL = 1.2446840, 1.4926318
 
 
 def draw_lines(axes: Any, comparison: Comparison) -> None:
-    """Where the state R < 1 stops to be the state of largest free entropy, where its entropy
-    vanishes, and where it ends.
+    """Draw the lines at which the state R < 1 loses the largest free entropy, its entropy
+    vanishes, and it ends.
     """
     (lines,) = comparison.theories(part="plane").values()
     for name, style, text in (
@@ -51,7 +49,7 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "binary-perceptron",
-    title="A perceptron with binary weights: sudden generalisation and metastable students",
+    title="A perceptron with binary weights: first-order transition to perfect generalisation",
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
     seconds=(60, 1800),
     observables=("classification_error", "mistakes", "free_entropy", "entropy"),
@@ -72,16 +70,18 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
             title="$T = 0$",
         ),
         Panel("sample_ratio", "classification_error", by="temperature", where={"part": "warm"}),
-        Freehand(draw_lines, "Lines of the state $R < 1$"),
+        Freehand(draw_lines, "Transitions of the state $R < 1$"),
     ],
     caption=r"""
-        Left: theory for $N\to\infty$, transition at 1.245 and spinodal at 1.493 (dotted); all $2^N$ students at $N$ = {counted}.
-        Middle: parallel tempering, $N$ = {input_dim}. Grey: annealed. Right: where the state $R < 1$ has the free entropy of the
-        teacher (first order), where its entropy vanishes (freezing), and where it ends (spinodal).
+        Left: theory for $N\to\infty$ with the transition at 1.245 and the spinodal at 1.493 (dotted);
+        marks are averages over all $2^N$ students at $N$ = {counted}. Middle: parallel tempering,
+        $N$ = {input_dim}. Grey: annealed theory. Right: lines at which the state $R < 1$ has the free
+        entropy of the teacher (first order), its entropy vanishes (freezing), and it ends (spinodal).
     """,
     explained=(
-        "Every student can be counted at 15 weights only: the jump is rounded, and the error is below that of many "
-        "weights (at n/d = 0.9 by 23 % at 9 and 13 weights, 14 % at 17)."
+        "All students can be enumerated for few weights only (15 here). The transition is then rounded, "
+        "and the error is below the limit of many weights: at n/d = 0.9 by 23 % at 9 and 13 weights and "
+        "by 14 % at 17."
     ),
 )
 def binary_perceptron(
@@ -122,13 +122,15 @@ def binary_perceptron(
 
 
 def teacher_overlap(data: xr.Dataset) -> xr.DataArray:
-    """In equilibrium: 1 where the teacher, of free entropy 0, has the largest."""
+    """Overlap with the teacher in equilibrium: 1 where the teacher, whose free entropy is 0, has
+    the largest free entropy.
+    """
     return data["teacher_overlap"].where(data["free_entropy"] > 0, 1.0)
 
 
 @study(
     "binary-perceptron-plane",
-    title="A binary perceptron generalises perfectly beyond a line of first order",
+    title="Phases of the binary perceptron: perfect generalisation beyond a first-order line",
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
     seconds=(60, 600),
     full={"resolution": 64},
@@ -142,7 +144,7 @@ def binary_perceptron_plane(resolution: int = 16, most_samples: float = 2.4) -> 
 
 
 # ------------------------------------------------------------------------------------------------
-# The named figure of learning rules: from all examples at once, and from one at a time.
+# Learning rules: from all examples at once, and from one at a time.
 
 BATCH = ("hebb", "pseudo-inverse", "maximal stability")
 ONLINE = ("hebb", "rosenblatt", "adaline", "optimal")
@@ -150,7 +152,7 @@ ONLINE = ("hebb", "rosenblatt", "adaline", "optimal")
 
 @study(
     "perceptron-rules",
-    title="Rules by which a perceptron learns from a teacher, from all examples at once and one at a time",
+    title="Learning rules of a perceptron, from all examples at once and from each example once",
     source="Opper, Kinzel, Kleinz, Nehl 1990; Kinouchi, Caticha 1992; Watkin, Rau, Biehl 1993",
     seconds=(50, 900),
     observables=("teacher_overlap", "classification_error"),
@@ -174,7 +176,7 @@ ONLINE = ("hebb", "rosenblatt", "adaline", "optimal")
     ],
     caption=r"""
         $y=\mathrm{{sign}}(w_0\cdot x)$. $N$ = {input_dim} (left) and {stream_dim} (right, learning rate {rate}).
-        Grey: a student drawn from all those without errors.
+        Grey: a random student among all those without training errors.
     """,
 )
 def perceptron_rules(

@@ -1,5 +1,5 @@
-"""Students at a temperature (replica-symmetric and annealed theory, transitions), and what learning
-rules reach.
+"""Theory of the perceptron: students in equilibrium (replica-symmetric and annealed theory,
+transitions), and the errors that learning rules reach.
 """
 
 from collections.abc import Callable
@@ -27,11 +27,11 @@ from orderparam.solve.solved import Solved
 from orderparam.systems.perceptron.model import BatchPerceptron, OnlinePerceptron, ThermalPerceptron
 
 # ------------------------------------------------------------------------------------------------
-# Fixed points by pairs of steps, each pair prolonged by the geometric series that it belongs to.
+# Fixed points by pairs of steps, each pair extrapolated by its geometric series.
 
-# ratio of a geometric series of steps, and how far it is followed at once
+# Largest ratio of a geometric series of steps that is used, and longest extrapolation.
 _STEEPEST, _FARTHEST = 0.9, 0.1
-_SHORT = 1e-8  # steps that are not prolonged: rounding is no series
+_SHORT = 1e-8  # shorter steps are not extrapolated, because rounding is no series
 
 Vector = Float[Array, "unknown"]
 
@@ -44,11 +44,21 @@ def prolonged_fixed_point(
     tolerance: float,
     max_steps: int,
 ) -> Solved:
-    """y = update(y, args), for unknowns of order one or their logarithms; `max_steps` counts pairs.
+    """Fixed point y = update(y, args) by pairs of steps, each extrapolated by the geometric series
+    to which it belongs.
 
-    residual: the largest |update(y) - y|, of a single step. `converged` where pairs of steps change
-    y by less than tolerance * (1 + |y|), and a single step by less than ten times that: values that
-    `update` exchanges are no fixed points, though a pair of steps leaves them where they are.
+    Args:
+        update: function of y and args.
+        start: first y; unknowns should be of order one, or logarithms.
+        args: further arguments of `update`.
+        tolerance: relative change of y below which the iteration ends.
+        max_steps: largest number of pairs of steps.
+
+    Returns:
+        the solution; its residual is the largest |update(y) - y|. It has converged where a pair of
+            steps changes y by less than tolerance (1 + |y|) and a single step by less than ten
+            times that: values that `update` exchanges are no fixed point, although a pair of steps
+            leaves them unchanged.
     """
 
     def prolonged(y: Vector, args: PyTree) -> Vector:
@@ -67,34 +77,42 @@ def prolonged_fixed_point(
 
 
 # ------------------------------------------------------------------------------------------------
-# Replica-symmetric theory of a student at a temperature, its annealed approximation, and the transitions of binary weights.
+# Replica-symmetric theory of a student at a temperature, its annealed approximation, and the
+# transitions of binary weights.
 #
 # Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992. A temperature acts
-# as if labels were turned over with probability e/(1 + e), e = exp(-1/T): the student's likelihood
-# of a label is e + (1 - e) Phi(u). With the student's field w of variance q, what is left of it V =
-# 1 - q, and the teacher's field of covariance R,
+# as if labels were flipped with probability e/(1 + e), e = exp(-1/T): the student's likelihood of a
+# label is e + (1 - e) Phi(u). The student's field w has variance q, with V = 1 - q left unknown,
+# and covariance R with the teacher's field:
 #
-#     qh = alpha E g^2,  Rh = alpha E sum_y (dZ0/dM) g;   binary: q = E tanh^2(sqrt(qh) z + Rh),  R = E tanh(sqrt(qh) z + Rh);
+#     qh = alpha E g^2,  Rh = alpha E sum_y (dZ0/dM) g;
+#     binary: q = E tanh^2(sqrt(qh) z + Rh),  R = E tanh(sqrt(qh) z + Rh);
 #     spherical: q = (qh + Rh^2)(1 - q)^2,  R = Rh (1 - q).
 #
 # The replica-symmetric entropy of binary weights becomes negative at low T, where it is wrong.
 
 Scalar = Float[Array, ""]
 
-# 1 - q below which binary weights are drawn to the teacher; 1 - R^2/q, of order (1 - q)^2, is soon
-# rounding
+# Binary weights with 1 - q below this are taken to be the teacher: 1 - R^2/q is of order (1 - q)^2
+# and would be lost to rounding.
 _KNOWN = 1e-6
-_LEAST = 1e-12  # 1 - q of spherical ones at the least
-# ln qh and ln Rh of binary weights that are the teacher's: 1 - q is zero to rounding
+_LEAST = 1e-12  # smallest 1 - q of spherical weights
+# ln qh and ln Rh of binary weights that equal the teacher's, where 1 - q is zero to rounding.
 _TAUGHT = np.log(1e4)
-_UNALIGNED = -6.0  # ln Rh of students that know almost nothing
+_UNALIGNED = -6.0  # ln Rh of students with almost no overlap with the teacher
 _HOTTEST = 1e6
-_SPINODAL = (-1.0, 2.0)  # ln Rh at the spinodal is between: 1.2 at T = 0, 0.2 for T to infinity
+_SPINODAL = (-1.0, 2.0)  # bounds of ln Rh at the spinodal: 1.2 at T = 0, 0.2 as T grows
 
 
 class Learner(Result):
-    """teacher_overlap: R. self_overlap: q. classification_error: P(wrong on a new input),
-    arccos(R)/pi. mistakes: per example.
+    """Overlaps and errors of a student.
+
+    Fields:
+        teacher_overlap: R, the overlap of a student with the teacher.
+        self_overlap: q, the overlap of two students on the same examples.
+        classification_error: probability of a wrong label on a new input, arccos(R)/pi.
+        mistakes: share of the training examples that a student gets wrong.
+        converged: whether the equations were solved, or the simulation is in equilibrium.
     """
 
     teacher_overlap: Scalar
@@ -105,13 +123,16 @@ class Learner(Result):
 
 
 class Quenched(Learner):
-    """free_entropy: (1/N) E ln Z, zero at R = 1 for binary weights. entropy: (1/N) times that of
-    the students, without the constant of the sphere for spherical ones. bayes_error:
-    arccos(sqrt(q))/pi, that of the majority of students at T = 0.
+    """Replica-symmetric state of a student.
 
-    replicon: of binary or spherical weights E (variance of a weight)^2 alpha E (dg/dw)^2; the
-    replica-symmetric state is stable against its breaking where it is below 1 (de Almeida, Thouless
-    1978).
+    Fields:
+        free_entropy: (1/N) E ln Z; for binary weights it is zero at R = 1.
+        entropy: entropy of the students over N; for spherical weights without the constant of the
+            sphere.
+        bayes_error: arccos(sqrt(q))/pi, the error of the majority vote of students at T = 0.
+        replicon: alpha E (dg/dw)^2 times the mean square of the variance of a weight. The
+            replica-symmetric state is stable where it is below 1 (de Almeida, Thouless 1978).
+        residual: last change of the logarithms of the conjugates qh and Rh.
     """
 
     free_entropy: Scalar
@@ -122,8 +143,13 @@ class Quenched(Learner):
 
 
 class Annealed(Result):
-    """The maximum of the annealed free entropy that is reached from R = 0; `free_entropy` is zero
-    at R = 1.
+    """Maximum of the annealed free entropy that is reached from R = 0.
+
+    Fields:
+        teacher_overlap: R at the maximum.
+        classification_error: arccos(R)/pi.
+        free_entropy: its value; it is zero at R = 1 for binary weights.
+        converged: whether there is a maximum below R = 1.
     """
 
     teacher_overlap: Scalar
@@ -133,8 +159,14 @@ class Annealed(Result):
 
 
 class WarmTransitions(Result):
-    """Values of alpha / T. thermodynamic, overlap: where R = 1 becomes the state of largest free
-    entropy, and R of the other state there. spinodal, spinodal_overlap: where that state ends."""
+    """Transitions of binary weights at high temperature, as values of alpha/T.
+
+    Fields:
+        thermodynamic: alpha/T at which R = 1 becomes the state of largest free entropy.
+        overlap: R of the competing state there.
+        spinodal: alpha/T at which the competing state ends.
+        spinodal_overlap: its R there.
+    """
 
     thermodynamic: Scalar
     overlap: Scalar
@@ -143,10 +175,17 @@ class WarmTransitions(Result):
 
 
 class BinaryTransitions(Result):
-    """Of binary weights at the system's temperature. thermodynamic: alpha at which R = 1 becomes
-    the state of largest free entropy, and overlap: R of the other state there. freezing: alpha at
-    which the entropy of that state vanishes, infinite where it ends before. spinodal,
-    spinodal_overlap: alpha at which that state ends, and its R there.
+    """Transitions of the perceptron with binary weights at the system's temperature.
+
+    Fields:
+        thermodynamic: sample ratio alpha at which perfect generalisation, R = 1, becomes the state
+            of largest free entropy.
+        overlap: R of the competing state at that alpha.
+        freezing: alpha at which the entropy of the competing state vanishes; infinite where that
+            state ends before.
+        spinodal: alpha at which the competing state ends.
+        spinodal_overlap: its R there.
+        converged: whether all equations were solved.
     """
 
     thermodynamic: Scalar
@@ -159,9 +198,33 @@ class BinaryTransitions(Result):
 
 @theory(differentiable=False)
 def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
-    """The solution reached from R = 0. For binary weights it is metastable beyond their first-order
-    transition, and beyond its spinodal it is the teacher: R = q = 1, free entropy, entropy and
-    errors 0. residual: the last change of ln qh and ln Rh.
+    r"""Replica-symmetric state of a student that is reached from R = 0, as N grows.
+
+    With $\alpha$ = `sample_ratio`, $e = e^{-1/T}$, a field $w \sim N(0, q)$ of the student, $u = y
+    w/\sqrt{1 - q}$, $g = \partial_w \ln[e + (1 - e) \Phi(u)]$ and the probability $Z_0(y, w)$ that
+    the teacher gives to a label, whose field has mean M given w,
+
+    $$ \hat q = \alpha\, E g^2, \qquad \hat R = \alpha\, E \sum_y \partial_M Z_0\, g $$
+
+    $$ \text{binary: } q = E \tanh^2(\sqrt{\hat q} z + \hat R), \quad R = E \tanh(\sqrt{\hat q} z
+          + \hat R); \qquad
+       \text{spherical: } q = (\hat q + \hat R^2)(1 - q)^2, \quad R = \hat R (1 - q) $$
+
+    are `self_overlap` q and `teacher_overlap` R. For binary weights this state is metastable beyond
+    the first-order transition, where its `free_entropy` is negative. Beyond its spinodal the
+    solution is the teacher: R = q = 1, with free entropy, entropy and errors 0.
+
+    Args:
+        max_steps: largest number of pairs of iteration steps.
+
+    Accuracy: 1e-8. Binary weights with a negative `entropy` are beyond replica symmetry. This
+    theory cannot be differentiated.
+
+    Source: Györgyi (1990); Sompolinsky, Tishby, Seung (1990); Seung, Sompolinsky, Tishby (1992).
+
+    >>> found = quenched(ThermalPerceptron(1.0, weights="spherical"))
+    >>> round(float(found.teacher_overlap), 6), round(float(found.bayes_error), 6)
+    (0.486264, 0.254373)
     """
     binary = system.weights == "binary"
 
@@ -175,6 +238,7 @@ def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
     solved = prolonged_fixed_point(update, start, system, tolerance=1e-11, max_steps=max_steps)
     power, alignment = jnp.exp(solved.value)
     known, overlap = _overlaps(system, power, alignment)
+    # Where the student is the teacher all averages are known; a harmless value keeps them finite.
     taught = binary & (known >= 1 - _KNOWN)
     power, alignment, known, overlap = (
         jnp.where(taught, 0.5, part) for part in (power, alignment, known, overlap)
@@ -202,11 +266,24 @@ def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
 
 @theory(differentiable=False)
 def annealed(system: ThermalPerceptron, *, points: int = 20001) -> Annealed:
-    """ln of the mean of Z: s(R) + alpha ln(1 - (1 - e) arccos(R)/pi), e = exp(-1/T), at its first
-    maximum in R.
+    r"""First maximum in R of the annealed free entropy, the logarithm of the mean of Z.
 
-    s(R) = -sum (1 +- R)/2 ln((1 +- R)/2), or ln(1 - R^2)/2 for spherical weights. From a grid and a
-    parabola: 1e-8. `converged` is False where there is no maximum below R = 1.
+    $$ s(R) + \alpha \ln\Big( 1 - (1 - e^{-1/T}) \frac{\arccos R}{\pi} \Big) $$
+
+    with $\alpha$ = `sample_ratio`, T = `temperature` and $s(R) = -\sum_\pm \frac{1 \pm R}{2} \ln
+    \frac{1 \pm R}{2}$ for binary weights, $\frac12 \ln(1 - R^2)$ for spherical weights. It is an
+    upper bound of the free entropy.
+
+    Args:
+        points: number of values of R on the grid.
+
+    Accuracy: 1e-8, from a parabola through three points of the grid. `converged` is false where
+    there is no maximum below R = 1.
+
+    Source: Seung, Sompolinsky, Tishby (1992).
+
+    >>> round(float(annealed(ThermalPerceptron(1.0)).teacher_overlap), 6)
+    0.501592
     """
 
     def gain(error: Array) -> Array:
@@ -224,11 +301,26 @@ def _warm(system: ThermalPerceptron, **options: object) -> None:
 
 @theory(differentiable=False, check=_warm)
 def high_temperature(system: ThermalPerceptron, *, points: int = 20001) -> Annealed:
-    """The limit T -> infinity at alpha / T held, where every example only adds its mean error: free
-    entropy s(R) - (alpha / T) arccos(R)/pi, at its first maximum in R (Seung, Sompolinsky, Tishby
-    1992). As `annealed` otherwise.
+    r"""First maximum in R of the free entropy in the limit of high temperature at fixed alpha/T.
 
-    Raises `ValueError` for temperature 0.
+    Every example then adds its mean error only, and the free entropy is
+
+    $$ s(R) - \frac{\alpha}{T} \frac{\arccos R}{\pi} $$
+
+    with s(R) as in `annealed`; only the ratio of `sample_ratio` and `temperature` matters.
+
+    Args:
+        points: number of values of R on the grid.
+
+    Raises:
+        ValueError: for temperature 0.
+
+    Accuracy: 1e-8, as for `annealed`.
+
+    Source: Seung, Sompolinsky, Tishby (1992).
+
+    >>> round(float(high_temperature(ThermalPerceptron(1.0, temperature=1.0)).teacher_overlap), 6)
+    0.324351
     """
     return _first_maximum(
         system, lambda error: -system.sample_ratio / system.temperature * error, points
@@ -237,11 +329,25 @@ def high_temperature(system: ThermalPerceptron, *, points: int = 20001) -> Annea
 
 @theory(traced=False)
 def high_temperature_transitions(system: ThermalPerceptron) -> WarmTransitions:
-    """Of binary weights for T -> infinity, to 1e-9; nothing of the system's numbers is used. Saddle
-    points have alpha / T = pi sqrt(1 - R^2) artanh(R): the spinodal is its maximum, and the
-    transition where the free entropy is zero.
+    r"""Transitions of binary weights in the limit of high temperature, as values of alpha/T.
 
-    Raises `ValueError` for spherical weights, which have none.
+    The stationary points of the free entropy of `high_temperature` satisfy
+
+    $$ \frac{\alpha}{T} = \pi \sqrt{1 - R^2}\, \mathrm{artanh}\, R $$
+
+    The `spinodal` is the maximum of the right-hand side, and `thermodynamic` the point where the
+    free entropy is zero. No number of the system is used.
+
+    Raises:
+        ValueError: for spherical weights, which have no transition.
+
+    Accuracy: 1e-9. This theory cannot be differentiated.
+
+    Source: Seung, Sompolinsky, Tishby (1992).
+
+    >>> found = high_temperature_transitions(ThermalPerceptron(1.0))
+    >>> round(float(found.thermodynamic), 6), round(float(found.spinodal), 6)
+    (1.695933, 2.08207)
     """
     if system.weights != "binary":
         raise ValueError(
@@ -257,7 +363,7 @@ def high_temperature_transitions(system: ThermalPerceptron) -> WarmTransitions:
             -up * np.log(up) - down * np.log(down) - ratio(overlap) * np.arccos(overlap) / np.pi
         )
 
-    # where d ratio/dR = 0
+    # spinodal: d(alpha/T)/dR = 0
     end = brentq(lambda overlap: overlap * np.arctanh(overlap) - 1, 0.1, 0.999, xtol=1e-14)
     place = brentq(free, 0.01, end, xtol=1e-14)
     return WarmTransitions(*(jnp.asarray(x) for x in (ratio(place), place, ratio(end), end)))
@@ -266,7 +372,7 @@ def high_temperature_transitions(system: ThermalPerceptron) -> WarmTransitions:
 def _first_maximum(
     system: ThermalPerceptron, gain: Callable[[Array], Array], points: int
 ) -> Annealed:
-    """Of s(R) + gain(error) as R grows from 0."""
+    """First maximum of s(R) + gain(error) as R grows from 0."""
     overlap = jnp.sin(np.pi / 2 * jnp.linspace(0.0, 1.0, points)[:-1])
     entropy = jnp.log1p(-(overlap**2)) / 2
     if system.weights == "binary":
@@ -291,7 +397,7 @@ def _binary(system: ThermalPerceptron, **options: object) -> None:
 
 
 class _Solution(NamedTuple):
-    """The alpha that has a given Rh, and what is found there."""
+    """The sample ratio alpha at which a given Rh solves the equations, with the observables there."""
 
     sample_ratio: Scalar
     overlap: Scalar
@@ -311,13 +417,30 @@ def _below_the_limit(system: ThermalPerceptron, **options: object) -> None:
 
 @theory(traced=False, check=_below_the_limit)
 def binary_transitions(system: ThermalPerceptron) -> BinaryTransitions:
-    """On the curve of all solutions, to 1e-9 (the overlap at the spinodal, the place of a maximum,
-    to 1e-7); alpha of the system is not used.
+    r"""Transitions of the perceptron with binary weights at the system's temperature.
 
-    Rh from 0 on leads along the state reached from R = 0 to its spinodal, where alpha is largest,
-    and back along a state that nothing reaches. Transitions are zeros of the free entropy and of
-    the entropy on the way there. Raises `ValueError` for spherical weights, and for temperatures
-    above 1e6.
+    All solutions of the equations of `quenched` lie on one curve: given the conjugate $\hat R$, the
+    $\hat q$ is the root of the first equation and $\alpha$ follows from the second,
+
+    $$ \frac{\hat R}{\hat q} = \frac{E \sum_y \partial_M Z_0\, g}{E g^2}, \qquad
+       \alpha = \frac{\hat q}{E g^2} $$
+
+    From $\hat R = 0$ the curve follows the state reached from R = 0 up to its `spinodal`, where
+    alpha is largest, and then returns along an unstable state. `thermodynamic` and `freezing` are
+    the zeros of the free entropy and of the entropy before the spinodal. The system's
+    `sample_ratio` is not used.
+
+    Raises:
+        ValueError: for spherical weights, which have no transition, and for temperatures above 1e6,
+            where `high_temperature_transitions` has the limit.
+
+    Accuracy: 1e-9; the overlap at the spinodal 1e-7. This theory cannot be differentiated.
+
+    Source: Györgyi (1990); Sompolinsky, Tishby, Seung (1990); the curve is derived here.
+
+    >>> found = binary_transitions(ThermalPerceptron(1.0))
+    >>> round(float(found.thermodynamic), 6), round(float(found.spinodal), 6)
+    (1.244684, 1.492632)
     """
 
     def at(log_alignment: float) -> _Solution:
@@ -344,8 +467,10 @@ def binary_transitions(system: ThermalPerceptron) -> BinaryTransitions:
 
 @eqx.filter_jit
 def _solution(system: ThermalPerceptron, log_alignment: Scalar) -> _Solution:
-    """Rh/qh = (E dZ0/dM g)/(E g^2), at the q and R of both, has one root qh; then alpha = qh / E
-    g^2.
+    """The point of the curve of solutions at a given Rh.
+
+    At the q and R of qh and Rh, the equation Rh/qh = (E dZ0/dM g)/(E g^2) has one root qh; then
+    alpha = qh/E g^2.
     """
     one, alignment = system.with_(sample_ratio=1.0), jnp.exp(log_alignment)
 
@@ -368,18 +493,18 @@ def _solution(system: ThermalPerceptron, log_alignment: Scalar) -> _Solution:
 
 
 def _inverse(system: ThermalPerceptron) -> Scalar:
-    """1/T, of which T = 0 has no use: 0."""
+    """Inverse temperature 1/T; 0 at T = 0, where it is not used."""
     cold = system.temperature == 0
     return jnp.where(cold, 0.0, 1 / jnp.where(cold, 1.0, system.temperature))
 
 
 def _penalty(system: ThermalPerceptron) -> Scalar:
-    """e = exp(-1/T)."""
+    """Boltzmann factor e = exp(-1/T) of one error."""
     return jnp.where(system.temperature == 0, 0.0, jnp.exp(-_inverse(system)))
 
 
 def _overlaps(system: ThermalPerceptron, power: Scalar, alignment: Scalar) -> tuple[Scalar, Scalar]:
-    """q and R from qh and Rh."""
+    """Overlaps q and R from their conjugates qh and Rh."""
     if system.weights == "spherical":
         rest = 2 / (1 + jnp.sqrt(1 + 4 * (power + alignment**2)))
         return 1 - rest, alignment * rest
@@ -389,8 +514,9 @@ def _overlaps(system: ThermalPerceptron, power: Scalar, alignment: Scalar) -> tu
 
 
 class _Labels(NamedTuple):
-    """alpha times E g^2, E dZ0/dM g, E ln Z and E (dg/dw)^2, and the errors per training
-    example."""
+    """Averages over labels: alpha times E g^2, E dZ0/dM g, E ln Z and E (dg/dw)^2, and the errors
+    per training example.
+    """
 
     power: Scalar
     alignment: Scalar
@@ -400,12 +526,12 @@ class _Labels(NamedTuple):
 
 
 def _labels(system: ThermalPerceptron, known: Scalar, overlap: Scalar) -> _Labels:
-    """Averages over the student's field and labels; both labels give the same."""
+    """Averages over the student's field and the labels; both labels contribute the same."""
     e = _penalty(system)
     student = SignLabels(e / (1 + e))
     rest = jnp.maximum(1 - known, _LEAST)
-    # The student's evidence e + (1 - e) Phi(u) bends where both terms are equal, at u far below
-    # zero when T is small.
+    # The student's likelihood e + (1 - e) Phi(u) changes its slope where both terms are equal. This
+    # is at large negative u when T is small, and the quadrature needs a cut there.
     bend = jnp.sqrt(rest) * norm.ppf(jnp.maximum(student.flip, 1e-300))
     w, weight, evidence, change = labelled_nodes(
         SignLabels(), 1.0, Fields(known, 1.0, overlap), (bend,), panels=SHARP
@@ -438,7 +564,9 @@ def _labels(system: ThermalPerceptron, known: Scalar, overlap: Scalar) -> _Label
 def _weights(
     system: ThermalPerceptron, known: Scalar, overlap: Scalar, power: Scalar, alignment: Scalar
 ) -> tuple[Scalar, Scalar]:
-    """What the weights add to the free entropy, and the mean square of the variance of one."""
+    """Contribution of the weights to the free entropy, and the mean square of the variance of a
+    weight.
+    """
     if system.weights == "spherical":
         rest = jnp.maximum(1 - known, _LEAST)
         return jnp.log(rest) / 2 + (known - overlap**2) / (2 * rest), rest**2
@@ -459,9 +587,16 @@ _FIRST = 1e-7  # sqrt(alpha) at which the flow of Rosenblatt's rule starts
 
 
 class RuleError(Result):
-    """teacher_overlap: R, the cosine of the angle to the teacher. classification_error:
-    arccos(R)/pi. stability: smallest margin sqrt(N) y w.x / |w| of the examples, for maximal
-    stability; NaN for other rules."""
+    """Student that learns by a rule from all examples.
+
+    Fields:
+        teacher_overlap: R, the cosine of the angle between student and teacher.
+        classification_error: arccos(R)/pi.
+        stability: smallest margin sqrt(N) y w.x/|w| of the examples, with inputs of variance 1/N,
+            for "maximal stability"; NaN for the other rules.
+        residual: residual of the equations for "maximal stability"; 0 for the other rules.
+        converged: whether the equations, or the optimisation, were solved.
+    """
 
     teacher_overlap: Scalar
     classification_error: Scalar
@@ -471,8 +606,13 @@ class RuleError(Result):
 
 
 class OnlineError(Result):
-    """teacher_overlap: R, the cosine of the angle to the teacher. length: |w| / sqrt(N).
-    classification_error: arccos(R)/pi.
+    """Student that learns by a rule from each example once.
+
+    Fields:
+        teacher_overlap: R, the cosine of the angle between student and teacher.
+        length: |w|/sqrt(N).
+        classification_error: arccos(R)/pi.
+        converged: whether the flow was integrated, or the weights are finite and not zero.
     """
 
     teacher_overlap: Scalar
@@ -483,9 +623,30 @@ class OnlineError(Result):
 
 @theory
 def batch_rule(system: BatchPerceptron) -> RuleError:
-    """Hebb: R^2 = 2 alpha/(pi + 2 alpha) (Vallet 1989). Pseudo-inverse: R^2 = 2 alpha (1 -
-    alpha)/(pi - 2 alpha) for alpha < 1, 2 (alpha - 1)/(pi + 2 alpha - 4) above, chance at alpha =
-    1; maximal stability: see `channels.largest_margin` (Opper, Kinzel, Kleinz, Nehl 1990).
+    r"""Overlap with the teacher that a rule reaches from all examples, as N grows.
+
+    With $\alpha$ = `sample_ratio`, R = `teacher_overlap` is
+
+    $$ \text{hebb: } R^2 = \frac{2 \alpha}{\pi + 2 \alpha}; \qquad
+       \text{pseudo-inverse: } R^2 = \frac{2 \alpha (1 - \alpha)}{\pi - 2 \alpha} \; (\alpha <
+          1), \quad \frac{2 (\alpha - 1)}{\pi + 2 \alpha - 4} \; (\alpha > 1) $$
+
+    For "maximal stability", with $\kappa$ = `stability` and $s^2 = 1 - R^2$,
+
+    $$ s^2 = 2 \alpha \int_{-\infty}^\kappa Dt\, \Phi\Big( \frac{R t}{s} \Big) (\kappa - t)^2,
+          \qquad
+       R = \frac{2 \alpha}{s} \int_{-\infty}^\kappa Dt\, \varphi\Big( \frac{R t}{s} \Big) (\kappa
+          - t) $$
+
+    The pseudo-inverse has no overlap with the teacher at $\alpha = 1$.
+
+    Accuracy: rounding; 1e-8 for "maximal stability".
+
+    Source: Vallet (1989) for Hebb's rule; Opper, Kinzel, Kleinz, Nehl (1990) for the others.
+
+    >>> found = batch_rule(BatchPerceptron(2.0, "maximal stability"))
+    >>> round(float(found.teacher_overlap), 6), round(float(found.stability), 6)
+    (0.829758, 0.454578)
     """
     alpha = system.sample_ratio
     nothing, exact = jnp.asarray(jnp.nan), (jnp.zeros(()), jnp.asarray(True))
@@ -504,13 +665,30 @@ def batch_rule(system: BatchPerceptron) -> RuleError:
 
 @theory(differentiable=False)
 def online_rule(system: OnlinePerceptron) -> OnlineError:
-    """The flow of w.w0/N and Q = |w|^2/N in alpha, exact as N grows (Kinzel, Rujan 1990; Biehl,
-    Schwarze 1992), to 1e-8.
+    r"""Overlap with the teacher that a rule reaches when it sees each example once, as N grows.
 
-    With c = sqrt(2/pi), eta = rate, R = w.w0/(N sqrt(Q)), M = R sqrt(Q) and epsilon = arccos(R)/pi:
-    hebb: dM = eta c, dQ = 2 eta c M + eta^2. adaline: dM = eta (c - M), dQ = 2 eta (c M - Q) +
-    eta^2 (1 - 2 c M + Q). rosenblatt: dM = eta c (1 - R)/2, dQ = -eta c sqrt(Q) (1 - R) + eta^2
-    epsilon. optimal: R^2 = q, dq = (1 - q)^2 I(q, 1 - q).
+    With $c = \sqrt{2/\pi}$, $\eta$ = `rate`, $M = w \cdot w_0/N = R \sqrt Q$, $Q = |w|^2/N$
+    (`length` squared) and $\epsilon = \arccos(R)/\pi$, the derivatives in $\alpha$ = `sample_ratio`
+    are
+
+    $$ \text{hebb: } \dot M = \eta c, \quad \dot Q = 2 \eta c M + \eta^2; \qquad
+       \text{adaline: } \dot M = \eta (c - M), \quad \dot Q = 2 \eta (c M - Q) + \eta^2 (1 - 2 c
+          M + Q) $$
+
+    $$ \text{rosenblatt: } \dot M = \tfrac12 \eta c (1 - R), \quad \dot Q = -\eta c \sqrt Q (1 -
+          R) + \eta^2 \epsilon; \qquad
+       \text{optimal: } R^2 = Q = q, \quad \dot q = (1 - q)^2 E g^2 $$
+
+    from M = Q = 0, with g as in `OnlinePerceptron`.
+
+    Accuracy: 1e-8. This theory cannot be differentiated.
+
+    Source: Kinzel, Rujan (1990); Biehl, Schwarze (1992); Kinouchi, Caticha (1992) and Opper (1996)
+    for the optimal rule.
+
+    >>> found = online_rule(OnlinePerceptron(2.0, "hebb"))
+    >>> round(float(found.teacher_overlap), 8), round(float(found.length), 8)
+    (0.74839772, 2.13224743)
     """
     c, alpha, rate = np.sqrt(2 / np.pi), system.sample_ratio, system.rate
     if system.rule == "optimal":
@@ -534,8 +712,10 @@ def online_rule(system: OnlinePerceptron) -> OnlineError:
 def _rosenblatt(
     alpha: Scalar | float, rate: Scalar | float
 ) -> tuple[Scalar, Scalar, Bool[Array, ""]]:
-    """M and Q: with w = rate v the rate drops out; v grows as sqrt(alpha) at first, and sqrt(alpha)
-    is the time.
+    """Overlap M and squared length Q of Rosenblatt's rule.
+
+    With w = rate v the rate drops out. v grows as sqrt(alpha) at first, so that sqrt(alpha) is
+    taken as the time.
     """
     c = np.sqrt(2 / np.pi)
 
@@ -553,8 +733,8 @@ def _rosenblatt(
 
 
 def _adaline_power(alpha: Scalar | float, rate: Scalar | float) -> Scalar:
-    """Q of dQ = -(2 eta - eta^2) Q + 2 eta (1 - eta) c M + eta^2, M = c (1 - exp(-eta alpha)), Q =
-    0 at first.
+    """Squared length Q of Adaline: the solution of dQ = -(2 eta - eta^2) Q + 2 eta (1 - eta) c M +
+    eta^2 from Q = 0, with M = c (1 - exp(-eta alpha)).
     """
     c, decay = 2 / np.pi, rate * (2 - rate)
     constant = 2 * rate * (1 - rate) * c + rate**2

@@ -25,7 +25,7 @@ from orderparam.core.errors import said
 from orderparam.core.grid import Block, Grid, label, numeric, point_key
 from orderparam.core.result import Result
 from orderparam.core.system import System, is_number, replace
-from orderparam.core.verb import Theory, unwrap
+from orderparam.core.verb import Theory, Verb, unwrap
 from orderparam.running.threads import one_blas_thread
 from orderparam.running.zarr3 import blank
 
@@ -177,13 +177,19 @@ def _wrong(task: Task, error: WrongResult) -> Outcome:
     return dataclasses.replace(Outcome.failure(task, str(error)), wrong=str(error))
 
 
-def describe(fn: Callable) -> str:
-    """`module.name(keyword=value)` of a function or `functools.partial`."""
+def describe(fn: Callable, *, registered: bool = False) -> str:
+    """`module.name(keyword=value)` of a function or `functools.partial`.
+
+    registered: a theory or experiment by the name under which it is registered, `room.name`, which
+    stays when its module moves.
+    """
+    if registered and isinstance(fn, Verb):
+        return fn.name
     inner = getattr(fn, "func", None)
     if inner is not None:
         arguments = [repr(a) for a in getattr(fn, "args", ())]
         arguments += [f"{k}={v!r}" for k, v in sorted(getattr(fn, "keywords", {}).items())]
-        return f"{describe(inner)}({', '.join(arguments)})"
+        return f"{describe(inner, registered=registered)}({', '.join(arguments)})"
     return f"{getattr(fn, '__module__', '?')}.{getattr(fn, '__qualname__', type(fn).__name__)}"
 
 

@@ -258,7 +258,7 @@ def identity(
         digest.update(np.asarray(leaf).tobytes() if hasattr(leaf, "dtype") else repr(leaf).encode())
     coords = {name: values.tolist() for name, values in grid.coords().items()}
     return {
-        "function": re.sub(r" at 0x[0-9a-f]+", "", describe(fn)),
+        "function": re.sub(r" at 0x[0-9a-f]+", "", describe(fn, registered=True)),
         "system": _fingerprint_text(system),
         "numbers": digest.hexdigest(),
         "grid": coords,

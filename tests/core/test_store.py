@@ -17,7 +17,7 @@ import pytest
 import xarray as xr
 from damage import silent
 from jaxtyping import Array, Bool, Complex, Float, Int
-from magnet import Paramagnet, counted, exact, sampled
+from magnet import Magnetisation, Paramagnet, counted, exact, sampled
 
 import orderparam as op
 from orderparam.core.grid import Grid
@@ -49,6 +49,25 @@ def write_points(store, points):
     for i, j in points:
         task = Task((slice(i, i + 1), slice(j, j + 1)), slice(0, 1))
         store.write(task, program(task))
+
+
+def test_a_store_goes_on_after_its_theory_moved_to_another_module(tmp_path):
+    calls = []
+
+    def exactly(system: Paramagnet, *, power: float = 1.0) -> Magnetisation:
+        calls.append(float(system.temperature))
+        m = jnp.tanh(system.field / system.temperature) ** power
+        return Magnetisation(m, jnp.stack([1 - m, 1 + m]) / 2, jnp.asarray(True))
+
+    def swept(module):
+        exactly.__module__ = f"orderparam.systems.spins.{module}"
+        fn = functools.partial(op.core.verb.Theory(exactly, None, False, False), power=2.0)
+        return op.sweep(fn, SYSTEM, {"temperature": [0.5, 1.0]}, store=tmp_path / "s.zarr")
+
+    before = swept("mean_field.theory")
+    after = swept("magnets")
+    assert calls == [0.5, 1.0]
+    xr.testing.assert_identical(before.drop_attrs(), after.drop_attrs())
 
 
 def test_a_stored_sweep_is_not_computed_again(tmp_path, log):

@@ -1,5 +1,6 @@
-"""How long it takes to find a few hidden directions: exponents of a target, exit times of SGD, and
-what reuse of data changes."""
+"""Targets of a few hidden directions: their exponents, exit times of SGD, message passing, and the
+reuse of data.
+"""
 
 from orderparam.gaussian.target import Target, target
 from orderparam.systems.multi_index.experiment import (

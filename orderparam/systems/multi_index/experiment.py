@@ -43,19 +43,30 @@ from orderparam.systems.multi_index.passing import (
 from orderparam.systems.multi_index.targets import hermite_values, read
 
 # ------------------------------------------------------------------------------------------------
-# Hermite powers of a target, measured on random samples, and message passing that climbs its stairs.
+# Hermite powers of a target, measured on random samples, and message passing on its stairs.
 
-_LEAST = 1e-12  # variance of a field that is known
-# variance that is added to that of z1: while examples are still given their preimages, and at the
-# end
+_LEAST = 1e-12  # smallest variance of a field; below it the field counts as known
+# variance added to that of z1: while examples may still change their preimages, and at the end
 _SOFT, _HARD = 1e-3, 1e-6
 _ROUNDING = 1e-12
-_SIGNS = np.array(list(itertools.product((1.0, -1.0), repeat=3)))  # of the three fields
+_SIGNS = np.array(list(itertools.product((1.0, -1.0), repeat=3)))  # signs of the three fields
 
 
 @experiment
 def measured_hermite_power(system: WeakLearnability, key: PRNGKeyArray) -> HermitePower:
-    """From samples (z, y): products of the averages of y h_a(z) over two halves."""
+    r"""Hermite powers of a target, measured on random inputs without bias.
+
+    $$ \sum_{|a| = k} \overline{y\, h_a(z)}^{(1)}\; \overline{y\, h_a(z)}^{(2)} $$
+
+    is a product of averages over two halves of the samples, whose mean is $\sum c_a^2$.
+
+    Source: Abbe, Boix-Adsera, Misiakiewicz (2023) for the coefficients; the estimate is derived
+    here.
+
+    >>> run = measured_hermite_power(WeakLearnability("z1*z2", samples=20000), jax.random.key(0))
+    >>> run.hermite_power.shape, bool(abs(run.hermite_power[1] - 1) < 0.1)
+    ((4,), True)
+    """
     g = read(system.target)
     z = np.asarray(jax.random.normal(key, (2, system.samples // 2, g.dimension)))
     features = np.ones((2, 1, z.shape[1]))
@@ -88,15 +99,36 @@ def climbed_staircase(
     max_steps: int = 600,
     tolerance: float = 1e-4,
 ) -> Climb:
-    """Message passing on a drawn problem: for the first direction from a random estimate, then for
-    all from that of the first and small ones of the others along eigenvectors. It commutes with
-    rotations: the directions are the first three axes.
+    r"""Message passing on drawn labels $z_1^2 + \mathrm{sign}(z_1 z_2 z_3)$, stair by stair.
 
-    Labels without noise tell z1 so well that an example which is given the wrong one of its
-    preimages keeps it for ever: z1 is taken to be known to a variance of 1e-3 at best, and to one
-    of 1e-6 in a last run. `converged`, residual: see `passing.Passed`. Raises `ValueError` for any
-    other target than z1^2 + sign(z1 z2 z3), whose labels have four preimages in z1, where no sample
-    is left, and for damping outside of [0, 1).
+    It runs first for the first direction, from a random estimate, then for all three, from the
+    estimate of the first and small ones of the others along eigenvectors,
+
+    $$ \omega = X a - v g' , \qquad g = \partial_\omega \ln P(y | \omega, v) , \qquad
+       a \leftarrow \frac{A a + X^T g}{1 + A} , \qquad v = \frac{1}{1 + A} . $$
+
+    The algorithm commutes with rotations, so that the directions are the first three axes. An
+    example has four preimages in $z_1$, and labels without noise determine $z_1$ so well that an
+    example with the wrong preimage would keep it for ever: $z_1$ is taken to be known to a variance
+    of 1e-3 at best, and to one of 1e-6 in a last run.
+
+    Args:
+        damping: share of the state that is kept in each step, from 0 to below 1; 0.3 by default.
+        max_steps: largest number of iterations of each run; 600 by default.
+        tolerance: root mean square change at which a run ends; 1e-4 by default.
+
+    Raises:
+        ValueError: for any other target, where no sample is left, and for a damping outside of [0,
+            1).
+
+    Accuracy: overlaps of single runs scatter by 0.1 at d = 500. `converged` is False where d is too
+    small (see `passing.Passed`).
+
+    Source: Aubin et al. (2018) for the equations; Troiani et al. (2024) for the target.
+
+    >>> run = climbed_staircase(LearnedTarget(0.5, input_dim=50), jax.random.key(0), max_steps=20)
+    >>> run.overlap.shape
+    (3,)
     """
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
@@ -126,7 +158,7 @@ def climbed_staircase(
     start = jnp.concatenate([first.messages.estimate[:, :1], others], axis=1)
     found = passed(passed(Messages.first(start, n), _SOFT).messages, _HARD)
     overlaps = np.asarray(found.messages.estimate[:3]) / np.sqrt(d)
-    # of estimates that have died out
+    # Estimates that have died out are left with rounding errors.
     overlaps = np.where(np.abs(overlaps) > _ROUNDING, overlaps, 0.0)
     return Climb(
         overlap=jnp.asarray([abs(overlaps[0, 0]), *matched(overlaps[1:, 1:])]),
@@ -137,9 +169,14 @@ def climbed_staircase(
 
 
 class _Preimages(NamedTuple):
-    """Of the eight choices of signs, of which each has one z1: their probabilities given y = z1^2 +
-    sign(z1 z2 z3) and omega, (z1 - omega1) / v1, and d ln P(signs of z2 and z3 | omega) / d omega.
-    variance: v, with what is added to v1."""
+    """The eight choices of signs, each with one z1, given y = z1^2 + sign(z1 z2 z3) and omega.
+
+    Fields:
+        share: their probabilities.
+        pull: (z1 - omega1) / v1.
+        slope: d ln P(signs of z2 and z3 | omega) / d omega.
+        variance: v, with the variance that is added to v1.
+    """
 
     share: Float[Array, "sample choice"]
     pull: Float[Array, "sample choice"]
@@ -150,7 +187,7 @@ class _Preimages(NamedTuple):
 def _preimages(
     omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array | float]
 ) -> _Preimages:
-    """data: labels, and what is added to v1."""
+    """The preimages of data = (labels, variance that is added to v1)."""
     labels, added = data
     square = labels[:, None] - np.prod(_SIGNS, axis=1)
     root = jnp.sqrt(jnp.where(square > 0, square, 1.0))
@@ -178,19 +215,20 @@ def _square_and_sign(
 
 
 # ------------------------------------------------------------------------------------------------
-# The real runs: the overlaps as an exact Markov chain at any d, and a neuron with all its weights.
+# Runs of SGD: the overlaps as an exact Markov chain at any d, and a neuron with all its weights.
 #
 # For Gaussian inputs the overlaps m = W* w of a unit vector are themselves Markov. With z* the
 # hidden fields, xi the field along the part of w outside the hidden subspace (s = sqrt(1 - |m|^2),
 # lambda = m.z* + s xi) and chi2 the squared length of everything else, d - r - 1 normal variables,
 # the mean gradient over a batch has
 #
-#     T = sum_i e_i (z*_i - lambda_i m) / b,  U = sum_i e_i (xi_i - lambda_i s) / b,  V^2 = sum_i e_i^2 chi2 / b^2,
+#     T = sum_i e_i (z*_i - lambda_i m) / b,    U = sum_i e_i (xi_i - lambda_i s) / b,
+#     V^2 = sum_i e_i^2 chi2 / b^2,
 #
 # and with a = learning_rate / d the step is m <- (m + a T) / sqrt(|m + a T|^2 + (s + a U)^2 + a^2
-# V^2). Derived for this package.
+# V^2) (derived here).
 
-_BLOCK = 64  # samples whose random numbers are drawn together, if they make at least _STEPS steps
+_BLOCK = 64  # samples whose random numbers are drawn together, but at least _STEPS steps
 _STEPS = 4
 
 
@@ -220,7 +258,7 @@ def _draw(system: SphericalSGD, key: Array, batch: int) -> tuple[Array, Array, A
 
 
 def _block(batch: int) -> int:
-    """Steps of a block."""
+    """Number of steps of a block."""
     return max(_BLOCK // batch, _STEPS)
 
 
@@ -229,7 +267,7 @@ def _step(system: SphericalSGD, m: Float[Array, "index"], drawn: tuple) -> Float
     outside = jnp.sqrt(jnp.maximum(1 - jnp.sum(m**2), 0.0))
     field = stars @ m + outside * xi
     label = system.teacher(stars) + jnp.sqrt(system.noise) * noise
-    # read only when a batch is one sample
+    # The length of the input is used only where a batch is one sample.
     length = (jnp.sum(stars**2, axis=-1) + xi**2 + rest) / system.input_dim
     error = system.error_signal(field, label, length)
     size = system.rate / system.input_dim
@@ -240,8 +278,28 @@ def _step(system: SphericalSGD, m: Float[Array, "index"], drawn: tuple) -> Float
 
 @experiment
 def exit_chain(system: SphericalSGD, key: PRNGKeyArray) -> ExitTime:
-    """One run of the chain until |m| >= exit_overlap or n = horizon d. Traceable in the key; its
-    cost does not depend on d."""
+    r"""Number of samples until |m| reaches `exit_overlap`, in one run of the exact chain of
+    overlaps.
+
+    For Gaussian inputs the overlaps are a Markov chain. With $\lambda = w \cdot x$, $\xi$ the field
+    along the part of $w$ outside of the hidden subspace, $s = \sqrt{1 - |m|^2}$, $a = \gamma/d$ and
+    batch means $T = \overline{e (z_* - \lambda m)}$, $U = \overline{e (\xi - \lambda s)}$, $V^2 =
+    \sum e^2 \chi^2_{d-r-1} / b^2$,
+
+    $$ m \leftarrow \frac{m + a T}{\sqrt{|m + a T|^2 + (s + a U)^2 + a^2 V^2}} . $$
+
+    The run ends at n = `horizon` d at the latest. It can be traced in the key.
+
+    Accuracy: the law of spherical SGD, exactly.
+
+    Cost: independent of d for each step.
+
+    Source: derived here; the algorithm is that of Ben Arous, Gheissari, Jagannath (2021).
+
+    >>> run = exit_chain(SphericalSGD(input_dim=64, first_overlap=0.3), jax.random.key(0))
+    >>> bool(run.converged)
+    True
+    """
     limit = jnp.floor(system.horizon * system.input_dim / system.batch_size).astype(int)
     steps, found = _run_until(system, limit, key, system.size("batch_size"))
     return ExitTime(steps * system.batch_size, steps, found)
@@ -276,7 +334,22 @@ def _run_until(system: SphericalSGD, limit: Array, key: Array, batch: int) -> tu
 
 @experiment
 def overlap_chain(system: SphericalSGD, key: PRNGKeyArray) -> OverlapPath:
-    """m along one run of the chain, at the records. Traceable in the key."""
+    r"""Overlaps at the records along one run of the exact chain of overlaps.
+
+    $$ m \leftarrow \frac{m + a T}{\sqrt{|m + a T|^2 + (s + a U)^2 + a^2 V^2}} $$
+
+    with the symbols of `exit_chain`. The run can be traced in the key.
+
+    Accuracy: the law of spherical SGD, exactly.
+
+    Cost: independent of d for each step.
+
+    Source: derived here; the algorithm is that of Ben Arous, Gheissari, Jagannath (2021).
+
+    >>> system = SphericalSGD(input_dim=64, horizon=2.0, records=3)
+    >>> overlap_chain(system, jax.random.key(0)).overlap.shape
+    (3, 1)
+    """
     return _as_path(
         system, _path(system, system.steps().astype(int), key, system.size("batch_size"))
     )
@@ -298,9 +371,21 @@ def _path(system: SphericalSGD, steps: Array, key: Array, batch: int) -> Array:
 
 @experiment
 def trained_neuron(system: SphericalSGD, key: PRNGKeyArray) -> OverlapPath:
-    """m along one run of a neuron with `input_dim` weights on inputs drawn in full; the hidden
-    directions are the first coordinates (any others are the same by rotation). Traceable in the
-    key."""
+    r"""Overlaps at the records along one run of a neuron with all its `input_dim` weights.
+
+    $$ w \leftarrow \frac{w + \frac\gamma d\, e\, (x - (w \cdot x) w)}{|\cdot|} $$
+
+    on inputs that are drawn in full. The hidden directions are the first coordinates; by rotation,
+    any others are equivalent. The run can be traced in the key.
+
+    Cost: O(d) for each sample.
+
+    Source: Ben Arous, Gheissari, Jagannath (2021).
+
+    >>> system = SphericalSGD(input_dim=64, horizon=2.0, records=3)
+    >>> trained_neuron(system, jax.random.key(0)).overlap.shape
+    (3, 1)
+    """
     steps, dim, batch = (
         system.steps().astype(int),
         system.size("input_dim"),
@@ -319,7 +404,7 @@ def _train(system: SphericalSGD, steps: Array, key: Array, dim: int, batch: int)
 
     def step(weights: Array, key: Array, _: Array) -> Array:
         input_key, noise_key = jax.random.split(key)
-        # drawing is most of the work
+        # Drawing is most of the work: inputs are drawn in single precision.
         x = jax.random.normal(input_key, (batch, dim), jnp.float32).astype(jnp.float64)
         field = x @ weights
         label = system.teacher(x[:, :count]) + jnp.sqrt(system.noise) * jax.random.normal(
@@ -342,16 +427,20 @@ def _as_path(system: SphericalSGD, overlap: Float[Array, "record index"]) -> Ove
 # ------------------------------------------------------------------------------------------------
 # Message passing and eigenvectors on a drawn parity with a hint.
 #
-# Both commute with rotations, so that the directions may be axes: u the first, w1 in the plane of
-# the first two, w2 the third and w3 the fourth. What is unknown lies off the first axis.
+# Both algorithms commute with rotations, so that the directions may be axes: u the first, w1 in the
+# plane of the first two, w2 the third and w3 the fourth. The unknown part lies off the first axis.
 
 # signs of the fields of a label y, times y
 _STATES = np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)])
 
 
 class _Drawn(NamedTuple):
-    """matrix: x / sqrt(d) off the hint; its columns 0, 1, 2 are the unknown part of w1, w2 and w3.
-    known: omega.
+    """A drawn parity with a hint.
+
+    Fields:
+        matrix: x / sqrt(d) off the hint; its columns 0, 1, 2 are the unknown part of w1, w2 and w3.
+        known: omega.
+        labels: y.
     """
 
     matrix: Float[Array, "sample input"]
@@ -380,12 +469,31 @@ def message_passing(
     max_steps: int = 500,
     tolerance: float = 1e-4,
 ) -> HintedOverlaps:
-    """Of the two unknown directions and of what the hint leaves of the first, from small estimates
-    along the eigenvectors.
+    r"""Overlaps that message passing reaches on a drawn parity with a hint.
 
-    `converged`, residual: see `passing.Passed`. It is False where the overlap is so near to 1 that
-    d is too small for message passing. Raises `ValueError` where no sample is left, and for damping
-    outside of [0, 1).
+    It estimates the two unknown directions, and the part of the first that the hint leaves open,
+    from small estimates along eigenvectors,
+
+    $$ \omega = X a - v g' , \qquad g = \partial_\omega \ln P(y | \omega, v) , \qquad
+       a \leftarrow \frac{A a + X^T g}{1 + A} , \qquad v = \frac{1}{1 + A} . $$
+
+    Args:
+        damping: share of the state that is kept in each step, from 0 to below 1; 0.2 by default.
+        max_steps: largest number of iterations; 500 by default.
+        tolerance: root mean square change at which the iteration ends; 1e-4 by default.
+
+    Raises:
+        ValueError: where no sample is left, and for a damping outside of [0, 1).
+
+    Accuracy: `converged` is False where the overlap is so near to 1 that d is too small for message
+    passing (see `passing.Passed`).
+
+    Source: Aubin et al. (2018).
+
+    >>> system = HintedParity(8.0, 0.9, input_dim=50)
+    >>> run = message_passing(system, jax.random.key(0), max_steps=50)
+    >>> bool(0 <= run.overlap < 1.2)
+    True
     """
     drawn = _draw_parity(system, key)
     start = jnp.pad(first_pair(drawn.matrix, _correlation(system, drawn)), ((0, 0), (1, 0)))
@@ -404,8 +512,9 @@ def message_passing(
 def _parity(
     omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array, Array]
 ) -> tuple[Float[Array, "sample 3"], Float[Array, "sample 3"]]:
-    """g = d ln P(y | omega, v) / d omega and its slopes, of z1 = known + sqrt(1 - Q) (omega1 +
-    sqrt(v1) t) and z_k = omega_k + sqrt(v_k) t."""
+    """g = d ln P(y | omega, v) / d omega and its slopes, for z1 = known + sqrt(1 - Q) (omega1 +
+    sqrt(v1) t) and z_k = omega_k + sqrt(v_k) t.
+    """
     hint, known, labels = data
     scale = jnp.stack([jnp.sqrt(1 - hint), 1.0, 1.0])
     deviation = jnp.sqrt(jnp.maximum(scale**2 * v, _LEAST))
@@ -421,7 +530,20 @@ def _parity(
 
 @experiment
 def leading_eigenvectors(system: HintedParity, key: PRNGKeyArray) -> HintedSpectrum:
-    """By Lanczos iteration. Raises `ValueError` where no sample is left."""
+    r"""Overlap of leading eigenvectors with the unknown directions of a drawn parity with a hint.
+
+    The matrices are $\sum_\mu T(y_\mu, \omega_\mu)\, x_\mu x_\mu^T$ of `spectral`; their vectors
+    come from Lanczos iteration.
+
+    Raises:
+        ValueError: where no sample is left.
+
+    Source: Mondelli, Montanari (2018).
+
+    >>> run = leading_eigenvectors(HintedParity(20.0, 0.9, input_dim=50), jax.random.key(0))
+    >>> bool(run.overlap > 0.3)
+    True
+    """
     drawn = _draw_parity(system, key)
     values, (total, difference) = pair_of_eigenvectors(drawn.matrix, _correlation(system, drawn))
     overlap = ((total[1] + total[2]) ** 2 + (difference[1] - difference[2]) ** 2) / 4

@@ -1,13 +1,13 @@
-"""How hard a target is: its information, leap and generative exponents, and the sample complexity
-of kernels, SGD and the best algorithm.
+"""Hardness of a target: its information, leap and generative exponents, and the sample complexity
+of kernels, SGD and the best efficient algorithm.
 
-Single index, c_k = E[g h_k]: the information exponent is the first k >= 1 with c_k != 0 (Ben Arous,
-Gheissari, Jagannath 2021). Several indices: the first degree with a nonzero Hermite tensor, and the
-leap exponent, the highest stair that SGD climbs until it knows all directions (Abbe, Boix-Adsera,
-Misiakiewicz 2023). The generative exponent is the first k whose conditional moment E[h_k(z) | y]
-does not vanish (Damian et al. 2024): the best information exponent over all transformations of the
-label. The generative leap is the highest such order on the way to all directions, those found
-before being known (Damian, Lee, Bruna 2025).
+For one index, with c_k = E[g h_k], the information exponent is the first k >= 1 with c_k != 0 (Ben
+Arous, Gheissari, Jagannath 2021). For several indices it is the first degree with a nonzero Hermite
+tensor, and the leap exponent is the highest stair that SGD climbs until it knows all directions
+(Abbe, Boix-Adsera, Misiakiewicz 2023). The generative exponent is the first k whose conditional
+moment E[h_k(z) | y] does not vanish (Damian et al. 2024): the lowest information exponent over all
+transformations of the label. The generative leap is the highest such order on the way to all
+directions, those found before being known (Damian, Lee, Bruna 2025).
 """
 
 import dataclasses
@@ -40,7 +40,8 @@ from orderparam.systems.multi_index.staircases import (
 from orderparam.systems.multi_index.targets import NODES, REACH, double_exponential, grid
 
 # ------------------------------------------------------------------------------------------------
-# Whether a target has a second moment, and the target in units of its own spread: what makes "zero" mean something.
+# Whether a target has a second moment, and the target in units of its own spread: what makes "zero"
+# mean something.
 #
 # Exponents ask which coefficients vanish. That is decided relative to the norm of the target, and a
 # target has one only if E[g(z)^2] is finite: where |g| grows without bound it is followed towards
@@ -55,10 +56,10 @@ _STEEPEST = 0.45  # |g| ~ distance^-p has a second moment for p < 1/2
 
 
 def normalised(target: Target) -> tuple[Target, float]:
-    """g / spread as a target, and the spread (standard deviation) of g(z), z standard normal.
+    """g / spread as a target, and the spread (standard deviation) of g(z) for standard normal z.
 
-    Raises `ValueError` for a target without second moment, one that is constant to within rounding,
-    and one of extreme size.
+    Raises `ValueError` for a target without second moment, for one that is constant to within
+    rounding, and for one of extreme size.
     """
     z = np.random.default_rng(4).standard_normal((256, target.dimension))
     unit = float(np.max(np.abs(target(z)))) or float(np.max(np.abs(target(4 * z)))) or 1.0
@@ -241,12 +242,16 @@ _UNLIKELY = 5.0  # standard errors of the moments of fields that are taken as st
 
 @dataclass(frozen=True)
 class WeakThreshold:
-    """kind: "trivial", "easy" or "hard", of the directions that are found first. sample_ratio: n/d
-    from which they are found, 0 where they are trivial, infinite where they are hard. error: of
-    sample_ratio, an upper bound.
+    """Weak recovery of the directions of a target from n = O(d) samples.
 
-    stairs: the directions found together, one after the other, those before being known; what they
-    leave out is hard, unless `complete`. method: how the moments of the label were found.
+    Fields:
+        sample_ratio: n/d from which the directions found first are found: 0 where they are trivial,
+            infinite where they are hard.
+        error: upper bound of the error of sample_ratio.
+        stairs: groups of directions found together, one after the other, those before being known;
+            the directions that they leave out are hard, unless `complete`.
+        complete: whether the stairs lead to all directions.
+        method: how the moments of the label were computed.
     """
 
     target: str
@@ -258,6 +263,7 @@ class WeakThreshold:
 
     @property
     def kind(self) -> str:
+        """Kind of the directions that are found first: "trivial", "easy" or "hard"."""
         return _kind(self.stairs[0]) if self.stairs else "hard"
 
     def __str__(self) -> str:
@@ -282,15 +288,31 @@ def threshold(
     overlap: Float[ArrayLike, "index"] | Float[ArrayLike, "index index"] | None = None,
     kinks: tuple[float, ...] = (),
 ) -> WeakThreshold:
-    """Whether y = g(z) is trivial, easy or hard, and its alpha_c; in about a second.
+    """Kind of a target y = g(z), trivial, easy or hard, and its weak recovery threshold.
 
-    what: text such as "z1*z2", or a function of an array (..., dimension), see `target`. With
-    `labels`: samples of the fields z (sample, index) themselves, for any law of labels, noise
-    included; their first stair only. With `overlap`, of an estimate that knows a part of the
-    directions (a symmetric matrix with eigenvalues from 0 to 1, or its diagonal): the next stair of
-    those of overlap 0, to a few parts in a thousand (`moments_given`). Raises `ValueError` for what
-    is no target, for samples of the wrong shape, fewer than 2000, or with fields that are not
-    standard normal, and for what is no overlap.
+    A direction is trivial where E[z | y] shows it, easy where only G = E[z z^T - 1 | y] does, from
+    n/d = 1 / lambda_max(X -> E_y[G X G]) on, and hard where neither does.
+
+    Args:
+        what: text such as "z1*z2", a function of an array (..., dimension) (see `target`), or, with
+            `labels`, samples (sample, index) of the fields z.
+        dimension: number of indices of a function; by default read from the target.
+        labels: labels of the samples, of any law, noise included. Only their first stair is found.
+        overlap: overlap of an estimate that knows a part of the directions, a symmetric matrix with
+            eigenvalues from 0 to 1 or its diagonal. The next stair of the directions of overlap 0
+            is then returned, to a few parts in a thousand.
+
+    Raises:
+        ValueError: for what is no target, for samples of the wrong shape, fewer than 2000, or with
+            fields that are not standard normal, and for what is no overlap.
+
+    Cost: about a second.
+
+    Source: Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala (2024).
+
+    >>> found = threshold("z1*z2")
+    >>> found.kind, round(found.sample_ratio, 5)
+    ('easy', 0.59375)
     """
     if overlap is not None:
         if labels is not None:
@@ -318,7 +340,7 @@ def _found(name: str, stairs: list[Stair], complete: bool, moments: LabelMoments
 
 
 def _next(g: Target, overlap: np.ndarray) -> WeakThreshold:
-    """The stair after what an estimate of this overlap knows."""
+    """The stair after those that an estimate of this overlap knows."""
     overlap = np.diag(overlap) if overlap.ndim == 1 else overlap
     size = g.dimension
     if (
@@ -348,7 +370,7 @@ def _next(g: Target, overlap: np.ndarray) -> WeakThreshold:
 
 
 def weak_recovery(kind: str, sample_ratio: float, error: float) -> str:
-    """In words, with as many digits as are known."""
+    """The kind and the threshold in words, with as many digits as are known."""
     if kind == "trivial":
         return "trivial, from any n/d > 0"
     if kind == "hard":
@@ -362,7 +384,7 @@ def _kind(stair: Stair) -> str:
 
 
 def _of_samples(z: np.ndarray, y: np.ndarray) -> LabelMoments:
-    """Moments by four pairs of disjoint parts of the samples."""
+    """Moments from four pairs of disjoint parts of the samples."""
     z = z[:, None] if z.ndim == 1 else z
     if z.ndim != 2 or not 1 <= z.shape[1] <= LARGEST_DIMENSION or y.shape != z.shape[:1]:
         raise ValueError(
@@ -395,21 +417,27 @@ _COARSEST = 0.1
 
 @dataclass(frozen=True)
 class TargetExponents:
-    """The exponents of one target and what follows from them. Prints as a short report; `row()` is
+    """Exponents of one target and what follows from them. It prints as a short report; `row()` is
     its row of the table.
 
-    information, leap, generative: None when beyond `highest`, the last order looked at. degree:
-    degree of a polynomial, None for every other function. hermite: the root of the sum of c_a^2
-    over |a| = k, k = 0 .. highest. stages: (degree climbed, number of new directions) of the
-    staircase of SGD. generative_leap: highest order of the staircase of the best algorithm, whose
-    generative_stages are (order, number of new directions, n / d from which they are seen when
-    those before are known). label_power: order k = 1, 2, ...: the sum over |a| = k of
-    E_y[zeta_a^2], zeta_a(y) = E[h_a(z) | y] with normalised h_a, for one index lambda_k^2 <= 1.
-    label_eigenvalues: the largest eigenvalues of E_y[m m^T], m = E[z | y], and of X -> E_y[G X G],
-    G = E[z z^T - 1 | y]; for one index lambda_1^2 and 2 lambda_2^2. threshold: n / d above which
-    the best algorithm finds a first direction: 0 for order 1, 1 / the second eigenvalue for order
-    2, infinite for orders above 2. hermite_tolerance, label_tolerance: below these a coefficient
-    counts as zero.
+    Fields:
+        information: information exponent; None beyond `highest`, the last order computed.
+        leap: leap exponent; None beyond `highest`.
+        generative: generative exponent; None beyond `highest`.
+        degree: degree of a polynomial; None for every other function.
+        hermite: root of the sum of c_a^2 over |a| = k, k = 0 .. highest.
+        stages: (degree climbed, number of new directions) of the staircase of SGD.
+        generative_leap: highest order of the staircase of the best algorithm.
+        generative_stages: its (order, number of new directions, n/d from which they are found when
+            those before are known).
+        label_power: for order k = 1, 2, ... the sum over |a| = k of E_y[zeta_a^2], zeta_a(y) =
+            E[h_a(z) | y] with normalised h_a; for one index lambda_k^2 <= 1.
+        label_eigenvalues: largest eigenvalues of E_y[m m^T], m = E[z | y], and of X -> E_y[G X G],
+            G = E[z z^T - 1 | y]; for one index lambda_1^2 and 2 lambda_2^2.
+        threshold: n/d above which the best algorithm finds a first direction: 0 for order 1, 1 /
+            the second eigenvalue for order 2, infinite for orders above 2.
+        hermite_tolerance: a coefficient below it counts as zero.
+        label_tolerance: a moment of the label below it counts as zero.
     """
 
     target: str
@@ -431,8 +459,10 @@ class TargetExponents:
     highest: int
 
     def row(self) -> dict[str, str]:
-        """Samples needed: kernels for the whole target (d^degree; no power of d is enough for what
-        is not a polynomial), one-pass SGD and the best algorithm to find all directions."""
+        """Numbers of samples: for a kernel to learn the whole target (d^degree; no power of d is
+        enough where it is not a polynomial), and for one-pass SGD and the best algorithm to find
+        all directions.
+        """
         return {
             "target": self.target,
             "kernels": "e^d" if self.degree is None else _power(self.degree),
@@ -492,7 +522,7 @@ def _power(exponent: int) -> str:
 
 
 def sgd_samples(leap: int | None, highest: int) -> str:
-    """d, d log d, d^(l-1) (Ben Arous, Gheissari, Jagannath 2021, theorem 1.3)."""
+    """d, d log d or d^(l-1) in words (Ben Arous, Gheissari, Jagannath 2021, theorem 1.3)."""
     if leap is None:
         return f">= d^{highest}"
     return "d log d" if leap == 2 else _power(leap - 1)
@@ -506,16 +536,34 @@ def exponents(
     kinks: tuple[float, ...] = (),
     highest: int = _HIGHEST,
 ) -> TargetExponents:
-    """The exponents of a target: text such as `"z1*z2*z3"`, or a Python function of an array of
-    shape (..., dimension).
+    """Information, leap and generative exponents of a target, and the samples that follow from
+    them.
 
-    See `target` for what may be written. A function with jumps or kinks: for one index name the
-    places in `kinks`; for several they are resolved exactly when they lie on coordinate planes, and
-    otherwise show in `hermite_tolerance`. Functions of several indices whose label is neither
-    discrete nor a product of coordinates get their conditional moments to about 1%. What counts as
-    zero is measured against the spread of the target. Raises `ValueError` for what is not a
-    formula, a bad dimension or order, a constant target, one without second moment, and one that
-    oscillates or jumps too much for the quadrature.
+    A function with jumps or kinks: for one index, name the places in `kinks`; for several indices
+    they are resolved exactly where they lie on coordinate planes, and show in `hermite_tolerance`
+    otherwise. What counts as zero is measured against the spread of the target.
+
+    Args:
+        what: text such as `"z1*z2*z3"`, or a Python function of an array of shape (..., dimension);
+            see `target`.
+        dimension: number of indices of a function; by default read from the target.
+        kinks: places of jumps and kinks of a function of one index; none by default.
+        highest: last order that is computed.
+
+    Raises:
+        ValueError: for what is not a formula, a bad dimension or order, a constant target, one
+            without second moment, and one that oscillates or jumps too much for the quadrature.
+
+    Accuracy: exact to rounding for polynomials and for kinks on coordinate planes. Functions of
+    several indices whose label is neither discrete nor a product of coordinates get their
+    conditional moments to about 1 %.
+
+    Source: Ben Arous, Gheissari, Jagannath (2021); Abbe, Boix-Adsera, Misiakiewicz (2023); Damian
+    et al. (2024); Damian, Lee, Bruna (2025).
+
+    >>> found = exponents("z1*z2*z3")
+    >>> found.information, found.leap, found.generative
+    (3, 3, 2)
     """
     if isinstance(highest, bool) or not isinstance(highest, int) or not 3 <= highest <= 12:
         raise ValueError(

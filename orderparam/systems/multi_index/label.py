@@ -25,7 +25,8 @@ from orderparam.systems.multi_index.targets import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# What the label tells about the hidden fields: E[h_a(z) | y], the quantities that no transformation of the labels can hide.
+# What the label tells about the hidden fields: E[h_a(z) | y], the quantities that no transformation
+# of the labels can hide.
 
 
 @dataclass(frozen=True)
@@ -248,7 +249,8 @@ def _hermite_integrals(orders: int, a: float, b: float) -> np.ndarray:
 
 
 # ------------------------------------------------------------------------------------------------
-# E[h_a(z) | y] for several hidden indices: sums over discrete labels, products of coordinates, quantile bins for the rest.
+# E[h_a(z) | y] for several hidden indices: sums over discrete labels, products of coordinates,
+# quantile bins for the rest.
 
 Sample = tuple[Float[np.ndarray, "sample index"], Float[np.ndarray, "sample"]]
 DISCRETE = 64  # a function with no more values than this is a classification

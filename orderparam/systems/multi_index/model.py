@@ -1,5 +1,5 @@
-"""Targets of a few directions: one whose hardness is asked for, a neuron that looks for them by
-SGD, a parity with a hint.
+"""Targets of a few directions: the hardness of a target, a neuron that finds directions by SGD, and
+a parity with a hint.
 """
 
 from typing import Any, Literal
@@ -17,14 +17,14 @@ from orderparam.sampling.recording import geometric_steps
 from orderparam.systems.multi_index.targets import formula, read
 
 # ------------------------------------------------------------------------------------------------
-# A target whose hardness is asked for, and what is found.
+# A target, its hardness, and overlaps with its directions.
 
-ORDERS = 4  # of the Hermite powers that are reported
-STAIRS = "z1**2 + sign(z1*z2*z3)"  # a target of two stairs
+ORDERS = 4  # number of Hermite powers that are reported
+STAIRS = "z1**2 + sign(z1*z2*z3)"  # a target whose directions are found in two stairs
 
 
 class WeakLearnability(System):
-    """A target whose hardness is asked for."""
+    """A target whose exponents and thresholds are computed or measured."""
 
     target: str | Target = structure("target g, see `exponents`", convert=formula, default="z")
     samples: int = structure(
@@ -45,11 +45,17 @@ class LearnedTarget(System):
 
 
 class Hardness(Result):
-    """information, leap, generative, generative_leap: the exponents, infinite when beyond order 8.
-    degree: of a polynomial, infinite otherwise.
+    """Exponents of a target, infinite where they are beyond order 8.
 
-    threshold: n / d of weak recovery by the best algorithm. hermite_power: sum of c_a^2 over |a| =
-    order, for orders 1 .. 4.
+    Fields:
+        information: information exponent.
+        leap: leap exponent.
+        generative: generative exponent.
+        generative_leap: generative leap exponent.
+        degree: degree of a polynomial; infinite for every other function.
+        threshold: n/d of weak recovery by the best efficient algorithm.
+        hermite_power: sum of c_a^2 over |a| = order, for orders 1 to 4, of the target at spread 1.
+        converged: always true; errors are bounded by the tolerances of `exponents`.
     """
 
     information: Float[Array, ""]
@@ -63,17 +69,25 @@ class Hardness(Result):
 
 
 class HermitePower(Result):
-    """hermite_power: sum of c_a^2 over |a| = order, for orders 1 .. 4, without bias."""
+    """Hermite powers of a target, measured on samples.
+
+    Fields:
+        hermite_power: sum of c_a^2 over |a| = order, for orders 1 to 4, without bias.
+    """
 
     hermite_power: Float[Array, "order"]
 
 
 class Climb(Result):
-    """overlap: E z_i <z_i>, of the field along each coordinate of the target with its estimate; 1
-    where it is known.
+    """Overlaps with the directions of a target that have been found.
 
-    next_threshold: n / d from which an estimate with these overlaps sees another direction,
-    infinite where there is none to see; NaN in a measurement, which does not know it.
+    Fields:
+        overlap: E z_i <z_i> of the field along each coordinate with its estimate; 1 where it is
+            known.
+        next_threshold: n/d from which an estimate with these overlaps finds another direction;
+            infinite where there is none; NaN in an experiment, which does not determine it.
+        converged: whether the iteration ended.
+        residual: last change of the iteration.
     """
 
     overlap: Float[Array, "index"]
@@ -83,7 +97,7 @@ class Climb(Result):
 
 
 # ------------------------------------------------------------------------------------------------
-# One neuron on the sphere that looks for a few hidden directions by SGD: the parameters and what is observed.
+# One neuron on the sphere that finds a few hidden directions by SGD: parameters and observables.
 
 
 def _of_one_field(what: Any) -> str | Target:
@@ -93,21 +107,26 @@ def _of_one_field(what: Any) -> str | Target:
 
 
 class SphericalSGD(System):
-    """Spherical one-pass SGD of one neuron sigma(w.x), |w| = 1, x ~ N(0, 1_d), on y = g(W* x) +
-    sqrt(noise) N(0, 1) with r orthonormal hidden directions (Ben Arous, Gheissari, Jagannath 2021):
+    r"""Spherical one-pass SGD of one neuron $\sigma(w \cdot x)$ on a target of a few directions.
 
-        w <- (w + learning_rate / d e P x) / |...|,  P = 1 - w w^T,  e = sigma'(w.x) (y -
-        sigma(w.x)).
+    Inputs are $x \sim N(0, 1_d)$, labels $y = g(W_* x) + \sqrt\Delta N(0, 1)$ with $r$ orthonormal
+    rows of $W_*$ and $\Delta$ = `noise`, and the weights stay on the sphere $|w| = 1$:
 
-    gamma = learning_rate d^(-rate_exponent) stands for the first factor. loss "correlation" leaves
-    out - sigma(w.x). A batch of b samples a step uses the mean gradient, or the sum of gradients
-    (gamma grows with b). With `repetition` rho > 0 each sample is used twice: e is taken after the
-    extra step w + rho / d e x on the same sample (Dandi et al. 2024, Arnaboldi et al. 2024), and
-    every e in the equations of this room is that second one.
+    $$ w \leftarrow \frac{w + \frac\gamma d\, e\, P x}{|\cdot|} , \qquad P = 1 - w w^T , \qquad
+       e = \sigma'(w \cdot x)\, (y - \sigma(w \cdot x)) $$
 
-    The order parameters are the overlaps m = W* w. They start at those of a random w, with positive
-    signs for `start` "positive", or all at `first_overlap` when that is not 0. A direction counts
-    as found when |m| reaches `exit_overlap`. Time is `sample_ratio` = n / d.
+    with $\gamma$ = `learning_rate` * d^(-`rate_exponent`). The loss "correlation" leaves out
+    $-\sigma(w \cdot x)$. A batch uses the mean gradient, or the sum of gradients. With `repetition`
+    $\varrho > 0$ each sample is used twice: $e$ is taken after the extra step $w + \frac\varrho d e
+    x$ on the same sample (Dandi et al. 2024; Arnaboldi et al. 2024).
+
+    The order parameters are the overlaps m = W_* w. They start at those of a random w (with
+    positive signs for `start` "positive"), or all at `first_overlap` when that is not 0. A
+    direction counts as found when |m| reaches `exit_overlap`. Time is `sample_ratio` = n/d.
+
+    Raises:
+        ValueError: for `first_record` >= `horizon`, for `repetition` > 0 with batches, and for a
+            `first_overlap` that makes |m| > 1.
     """
 
     input_dim: float = parameter("input dimension d", minimum=8, default=256)
@@ -175,12 +194,12 @@ class SphericalSGD(System):
 
     @property
     def rate(self) -> Float[Array, ""]:
-        """The learning rate of one sample, gamma / batch_size (gamma for summed gradients)."""
+        """Learning rate of one sample: gamma / batch_size, or gamma for summed gradients."""
         gamma = self.learning_rate * jnp.asarray(self.input_dim, jnp.float64) ** -self.rate_exponent
         return gamma / (self.batch_size if self.gradient == "mean" else 1)
 
     def steps(self) -> Float[Array, "record"]:
-        """Whole numbers of steps at the records."""
+        """Numbers of steps at the records, as whole numbers."""
         return geometric_steps(
             self.first_record, self.horizon, self.records, self.input_dim / self.batch_size
         )
@@ -204,8 +223,14 @@ class SphericalSGD(System):
 
 
 class OverlapPath(Result):
-    """The overlaps m = W* w along training, at `sample_ratio` = n / d; `norm` = |m|, the part of w
-    inside the hidden subspace."""
+    """Overlaps of a neuron with the hidden directions along training.
+
+    Fields:
+        sample_ratio: n/d at the records.
+        overlap: m = W_* w.
+        norm: |m|, length of the part of w inside the hidden subspace.
+        converged: whether the path was computed to its end.
+    """
 
     sample_ratio: Float[Array, "record"]
     overlap: Float[Array, "record index"]
@@ -214,11 +239,13 @@ class OverlapPath(Result):
 
 
 class ExitTime(Result):
-    """How many samples it takes until |m| reaches `exit_overlap`. converged: it did so before the
-    horizon.
+    """Number of samples until |m| reaches `exit_overlap`.
 
-    exit_samples: n, the mean over starts and runs for a theory, one run's for an experiment.
-    exit_steps: the same in SGD steps.
+    Fields:
+        exit_samples: n, the mean over starts and runs in a theory, that of one run in an
+            experiment.
+        exit_steps: the same in steps of SGD.
+        converged: whether the exit is before the horizon.
     """
 
     exit_samples: Float[Array, ""]
@@ -227,15 +254,17 @@ class ExitTime(Result):
 
 
 # ------------------------------------------------------------------------------------------------
-# A parity of three directions and a hint at the first: the stair that knowing it in part opens.
+# A parity of three directions with a hint at the first: the other two become learnable.
 
 
 class HintedParity(System):
-    """Labels y = sign(z1 z2 z3), z_k = w_k.x of orthonormal w_k, of n inputs x ~ N(0, 1_d), and a
-    unit vector u with (u.w1)^2 = Q, u.w2 = u.w3 = 0. So omega = sqrt(Q) u.x is known of z1 = omega
-    + sqrt(1 - Q) t.
+    r"""Labels $y = \mathrm{sign}(z_1 z_2 z_3)$ of three directions, with a hint at the first one.
 
-    Without the hint (Q = 0) no n = O(d) samples show a direction.
+    $z_k = w_k \cdot x$ with orthonormal $w_k$ and $n = \alpha d$ inputs $x \sim N(0, 1_d)$,
+    $\alpha$ = `sample_ratio`. A unit vector $u$ with $(u \cdot w_1)^2 = Q$ (`hint`) and $u \cdot
+    w_2 = u \cdot w_3 = 0$ is given, so that $\omega = \sqrt Q\, u \cdot x$ is known of $z_1 =
+    \omega + \sqrt{1 - Q}\, t$. Without the hint (Q = 0) no number of samples of order d shows a
+    direction.
     """
 
     sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)
@@ -248,9 +277,15 @@ class HintedParity(System):
 
 
 class HintedOverlaps(Result):
-    """overlap: E z_k <z_k> of the two other directions, their mean, up to what no label tells
-    (their order, a common sign). hinted_overlap: E z_1 <z_1>, which is Q where the labels add
-    nothing. residual: the last change, of ln(1 + qh / Q^2) in a theory, of estimates in a run."""
+    """Overlaps with the directions of a parity with a hint.
+
+    Fields:
+        overlap: mean of E z_k <z_k> over the two other directions, up to their order and a common
+            sign, which no label determines.
+        hinted_overlap: E z_1 <z_1>; it is Q where the labels add nothing.
+        converged: whether the iteration ended.
+        residual: last change: of ln(1 + qh / Q^2) in a theory, of the estimates in an experiment.
+    """
 
     overlap: Float[Array, ""]
     hinted_overlap: Float[Array, ""]
@@ -259,9 +294,14 @@ class HintedOverlaps(Result):
 
 
 class HintedSpectrum(Result):
-    """overlap: of the two other directions, of the best estimate that the eigenvectors allow: the
-    mean of their squared cosines with (w2 + w3)/sqrt(2) and (w2 - w3)/sqrt(2). eigenvalue: the
-    largest, mean of both matrices."""
+    """Spectral estimate of the two other directions of a parity with a hint.
+
+    Fields:
+        overlap: overlap of the best estimate that the eigenvectors allow: the mean of their squared
+            cosines with (w2 + w3)/sqrt(2) and (w2 - w3)/sqrt(2).
+        eigenvalue: largest eigenvalue, mean of both matrices.
+        converged: whether the equations were solved, or the iteration ended.
+    """
 
     overlap: Float[Array, ""]
     eigenvalue: Float[Array, ""]
@@ -269,7 +309,7 @@ class HintedSpectrum(Result):
 
 
 def correlation(margin: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-    """E[z2 z3 | y, omega], of which nothing is known, at the margin y omega / sqrt(1 - Q): (2/pi)
-    E[y sign z1 | omega].
+    """E[z2 z3 | y, omega] at the margin y omega / sqrt(1 - Q), where nothing is known of z2 and z3:
+    (2/pi) E[y sign z1 | omega].
     """
     return 2 / np.pi * erf(margin / np.sqrt(2))

@@ -1,17 +1,17 @@
-"""Message passing for several Gaussian directions: GAMP with a field of every direction for every
-example.
+"""Message passing for several Gaussian directions: GAMP with one field for every direction and
+every example.
 
-    omega = X a - v g',  g = gradient of ln P(y | omega, v),  a <- (A a + X^T g) / (1 + A),  v = 1 /
-    (1 + A)
+    omega = X a - v g',  g = gradient of ln P(y | omega, v),
+    a <- (A a + X^T g) / (1 + A),  v = 1 / (1 + A)
 
-with rows of X of variance 1/d and g' the previous g (Aubin et al. 2018), for estimates that have no
-overlaps with one another. The precision A_k is -sum dg_k/domega_k / d, but at least the lesser of 1
-and sum g_k^2 / d. Both have the same mean; the first may be negative while little is known, the
-second is far too large where a few examples are taken for what they are not. Damping mixes all of
-(a, v, g) with what they were, which leaves fixed points where they are.
+with rows of X of variance 1/d and g' the g of the step before (Aubin et al. 2018), for estimates
+that have no overlaps with one another. The precision A_k is -sum dg_k/domega_k / d, but at least
+the smaller of 1 and sum g_k^2 / d. Both expressions have the same mean. The first may be negative
+while little is known; the second is far too large where a few examples are misjudged. Damping mixes
+all of (a, v, g) with their values before the step, which does not change the fixed points.
 
-It presumes many dimensions: where 1 - q falls to a few times 1/d, the variances are too small and
-the estimates become too long.
+The equations hold for many dimensions: where 1 - q falls to a few times 1/d, the variances are too
+small and the estimates become too long.
 """
 
 import itertools
@@ -29,12 +29,18 @@ from orderparam.channels.outlier import best_weight, leading_vector
 Fields = Float[Array, "sample direction"]
 
 FIRST = 0.1  # root mean square of first estimates of weights of variance 1
-# times 1/sqrt(d): by how much mean square and variance of an estimate may fail to add up to 1
+# tolerance, in units of 1/sqrt(d), of mean square plus variance of an estimate against 1
 _LENGTHS = 3.0
 
 
 class Messages(NamedTuple):
-    """estimate: a, of weights of variance 1. variance: v. gradient: g of every example."""
+    """State of message passing.
+
+    Fields:
+        estimate: a, of weights of variance 1.
+        variance: v.
+        gradient: g of every example.
+    """
 
     estimate: Float[Array, "input direction"]
     variance: Float[Array, "direction"]
@@ -42,15 +48,21 @@ class Messages(NamedTuple):
 
     @classmethod
     def first(cls, estimate: Float[Array, "input direction"], samples: int) -> "Messages":
-        """Of an estimate of which no example was asked yet."""
+        """Messages of an estimate before any example has been used."""
         size = estimate.shape[1]
         return cls(estimate, jnp.ones(size), jnp.zeros((samples, size)))
 
 
 class Passed(NamedTuple):
-    """messages: the last. fields: omega of every example. residual: root mean square change of the
-    estimate in the last step, before damping. converged: it is below the tolerance, and mean
-    squares and variances of the estimates add up to one."""
+    """Result of message passing.
+
+    Fields:
+        messages: the last messages.
+        fields: omega of every example.
+        residual: root mean square change of the estimate in the last step, before damping.
+        converged: whether that is below the tolerance, and mean squares and variances of the
+            estimates add up to one.
+    """
 
     messages: Messages
     fields: Fields
@@ -68,8 +80,10 @@ def passing(
     tolerance: Float[Array, ""],
     max_steps: int,
 ) -> Passed:
-    """gradient: g_k and dg_k / domega_k of omega, v and `data`, at module level: it is a part of
-    the compiled program.
+    """Message passing until the estimate changes by less than `tolerance`.
+
+    `gradient` gives g_k and dg_k / domega_k of omega, v and `data`. It must be a function at module
+    level: it is a part of the compiled program.
     """
     d = matrix.shape[1]
 
@@ -102,8 +116,9 @@ def passing(
 
 
 def matched(overlaps: Float[np.ndarray, "direction direction"]) -> Float[np.ndarray, "direction"]:
-    """Of each direction with the estimate that is taken for it, in the best order and up to
-    signs."""
+    """Overlap of each direction with the estimate assigned to it, in the best order and up to
+    signs.
+    """
     size, units = np.abs(overlaps), np.arange(len(overlaps))
     return max((size[units, list(order)] for order in itertools.permutations(units)), key=np.sum)
 
@@ -111,9 +126,11 @@ def matched(overlaps: Float[np.ndarray, "direction direction"]) -> Float[np.ndar
 def pair_of_eigenvectors(
     matrix: Float[Array, "sample input"], correlation: Float[Array, "sample"]
 ) -> tuple[Float[np.ndarray, "2"], Float[np.ndarray, "2 input"]]:
-    """Of two directions of which each example shows E[z2 z3 | y] = correlation, and no more: the
-    leading eigenvectors of sum T x x^T with the best T for (w2 + w3)/sqrt(2) and for (w2 -
-    w3)/sqrt(2), and their eigenvalues."""
+    """Leading eigenvectors, and their eigenvalues, for two directions of which each example shows
+    only E[z2 z3 | y] = correlation.
+
+    The matrices are sum T x x^T with the best T for (w2 + w3)/sqrt(2) and for (w2 - w3)/sqrt(2).
+    """
     found = [leading_vector(matrix, best_weight(1 + sign * correlation)) for sign in (1, -1)]
     return np.stack([value for value, _ in found]), np.stack([vector for _, vector in found])
 
@@ -121,9 +138,11 @@ def pair_of_eigenvectors(
 def first_pair(
     matrix: Float[Array, "sample input"], correlation: Float[Array, "sample"]
 ) -> Float[Array, "input 2"]:
-    """Small estimates of both directions along `pair_of_eigenvectors`. From random ones both may
-    become estimates of the sum, which `passing`, that knows of no overlaps between them, does not
-    leave."""
+    """Small estimates of both directions along `pair_of_eigenvectors`.
+
+    From random estimates both may become estimates of the sum of the directions, which `passing`
+    does not leave, since it takes them to have no overlap with one another.
+    """
     values, vectors = pair_of_eigenvectors(matrix, correlation)
     total, difference = np.where(np.isfinite(values)[:, None], vectors, np.nan) * np.sqrt(
         matrix.shape[1] / 2

@@ -179,7 +179,8 @@ def depends(target: Target, directions: np.ndarray) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------
-# The label's moments of any target, by the most exact way that fits it, and the staircase that the best algorithm climbs.
+# The label's moments of any target, by the most exact way that fits it, and the staircase that the
+# best algorithm climbs.
 #
 # For one index, lambda_k^2 = E_y E[h_k(z) | y]^2 (Damian, Pillaud-Vivien, Lee and Bruna 2024); for
 # several, the second moments of E[z | y] (order 1), the operator X -> E_y[G X G] with G(y) = E[z
@@ -270,8 +271,8 @@ def _given(target: Target, known: np.ndarray, orders: int) -> LabelMoments:
 
 
 # ------------------------------------------------------------------------------------------------
-# What the label tells of hidden fields of which an estimate knows a part: the moments of Troiani et al. 2024 (arXiv:2405.15480)
-# between the first stair and perfect knowledge.
+# What the label tells of hidden fields of which an estimate knows a part: the moments of Troiani et
+# al. 2024 (arXiv:2405.15480) between the first stair and perfect knowledge.
 #
 # An estimate of overlap Q (index, index), 0 <= Q <= 1, knows omega ~ N(0, Q) of the fields z =
 # omega + sqrt(1 - Q) t, t ~ N(0, 1). With m = E[t | y, omega] the labels measure the weights with

@@ -1,6 +1,4 @@
-"""The named figures of targets with several directions: the staircase, sample complexities, and the
-times SGD needs.
-"""
+"""Studies of targets with several directions: staircases, sample complexities, and times of SGD."""
 
 import math
 from collections.abc import Iterator
@@ -41,11 +39,12 @@ from orderparam.systems.multi_index.theory import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# What the studies of multi-index targets draw by hand: the table of sample complexities, and Hermite powers as bars.
+# What the studies of multi-index targets draw by hand: the table of sample complexities, and
+# Hermite powers as bars.
 
 
 def draw_table(axes: Any, comparison: Comparison) -> None:
-    """Row by row: the exponents of a target, and what they cost each algorithm."""
+    """Draw the exponents of each target and the samples that each algorithm needs, row by row."""
     (theory,) = comparison.theories().values()
     rows = []
     for name in theory["target"].values:
@@ -90,7 +89,7 @@ def draw_table(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_powers(axes: Any, comparison: Comparison) -> None:
-    """Sums of squared Hermite coefficients of each degree: exact bars and sampled dots."""
+    """Draw the sums of squared Hermite coefficients of each degree: exact bars, measured dots."""
     (theory,), (runs,) = comparison.theories().values(), comparison.experiments().values()
     names = [str(name) for name in theory["target"].values]
     for order in range(theory.sizes["order"]):
@@ -115,7 +114,7 @@ _TARGETS = ("z", "z**2", "He3(z)", "z1*z2", "z1*z2*z3", "sign(z1*z2*z3)")
 
 @study(
     "leap-staircase",
-    title="SGD climbs a staircase of directions",
+    title="SGD finds the directions of a staircase target one after the other",
     source="Abbe, Boix-Adsera, Misiakiewicz 2022, 2023",
     full={"dim": 100_000, "network_dim": 4096, "seeds": 64, "horizon": 200.0},
     seconds=(45, 1800),
@@ -130,12 +129,13 @@ _TARGETS = ("z", "z**2", "He3(z)", "z1*z2", "z1*z2*z3", "sign(z1*z2*z3)")
             text={0: "$m_1$", 1: "$m_2$", 2: "$m_3$"},
         )
     ],
-    caption=r"""
-        One neuron, $\sigma = \mathrm{{He}}_1 + \mathrm{{He}}_2/2 + \mathrm{{He}}_3/6$, correlation loss, learning rate
-        0.05. Flow from all overlaps = {first}; exact chain: $d$ = {dim}; network with all weights: $d$ = {network_dim}.
-        With its stairs (leap 1) the target shows one direction after the other; without them (leap 3) nothing moves in
-        this time.
-    """,
+    caption=(
+        r"One neuron, $\sigma = \mathrm{{He}}_1 + \mathrm{{He}}_2/2 + \mathrm{{He}}_3/6$, "
+        r"correlation loss, learning rate 0.05. Flow from all overlaps = {first}; exact chain: $d$ "
+        r"= {dim}; network with all weights: $d$ = {network_dim}. With its stairs (leap 1) the "
+        r"target shows one direction after the other; without them (leap 3) no direction is found "
+        r"in this time."
+    ),
 )
 def leap_staircase(
     dim: int = 2048,
@@ -172,19 +172,19 @@ def leap_staircase(
 
 @study(
     "weak-learnability-table",
-    title="Kernels, one-pass SGD and the best algorithm, target by target",
+    title="Samples needed by kernels, one-pass SGD and the best algorithm, target by target",
     source="Abbe et al. 2023; Damian et al. 2024; Troiani et al. 2024",
     full={"samples": 2_000_000, "seeds": 16},
     seconds=(10, 300),
     observables=("hermite_power",),
     columns=1,
     panels=[Freehand(draw_table), Freehand(draw_powers)],
-    caption="""
-        Samples needed to learn the whole target with a kernel, and to find all directions with one-pass SGD and with
-        the best known efficient algorithm (last column: the $n/d$ from which it finds the first); $e^d$: more than any
-        power. Below: sum of squared Hermite coefficients of each degree; bars: exact, dots: samples of {samples}
-        points.
-    """,
+    caption=(
+        "Samples needed to learn the whole target with a kernel, and to find all directions with "
+        "one-pass SGD and with the best known efficient algorithm (last column: the $n/d$ from "
+        "which it finds the first); $e^d$: more than any power. Below: sum of squared Hermite "
+        "coefficients of each degree; bars: exact, dots: measured on {samples} samples."
+    ),
 )
 def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[Curve]:
     over = {"target": _TARGETS}
@@ -195,7 +195,7 @@ def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[
 
 @study(
     "hinted-parity",
-    title="A parity of three that nobody can learn, until one of its directions is known in part",
+    title="A parity of three that cannot be learned, until one of its directions is known in part",
     source="Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024; Mondelli, Montanari 2018",
     full={
         "input_dim": 3000,
@@ -206,8 +206,8 @@ def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[
     seconds=(60, 1800),
     observables=("overlap",),
     explained=(
-        "At few dimensions an eigenvector has an overlap below the threshold too (0.04 at d = 500), and near the jump at Q = 0.5 "
-        "some runs of message passing stay before it."
+        "At finite d an eigenvector has some overlap below the threshold too (0.04 at d = 500), "
+        "and near the jump at Q = 0.5 some runs of message passing do not jump."
     ),
     panels=lambda p: [
         Panel(
@@ -220,11 +220,12 @@ def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[
             ylabel="overlap with $w_2$ and $w_3$",
         )
     ],
-    caption=r"""
-        $y = \mathrm{{sign}}(z_1 z_2 z_3)$, $d$ = {input_dim}, and a vector whose squared cosine with $w_1$ is $Q$. Dotted: where
-        the other two directions are first seen, $n/d = (\pi^2/4)/((2/\pi)\arcsin Q)$; without a hint never. Optimal message
-        passing improves the hint as well; eigenvectors take it as it is.
-    """,
+    caption=(
+        r"$y = \mathrm{{sign}}(z_1 z_2 z_3)$, $d$ = {input_dim}, and a vector whose squared cosine "
+        r"with $w_1$ is $Q$. Dotted: the $n/d = (\pi^2/4)/((2/\pi)\arcsin Q)$ from which the other "
+        r"two directions are found; without a hint they never are. Optimal message passing "
+        r"improves the hint as well; eigenvectors leave it as it is."
+    ),
 )
 def hinted_parity(
     hints: tuple[float, ...] = (0.5, 0.8, 1.0),
@@ -251,7 +252,7 @@ def hinted_parity(
 
 @study(
     "grand-staircase",
-    title="One direction of a target opens the way to the others",
+    title="One direction of a target makes the others learnable",
     source="Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024",
     full={
         "lines": tuple(np.arange(0.4, 4.01, 0.05).round(12).tolist()),
@@ -271,11 +272,12 @@ def hinted_parity(
             ylabel="overlap with each direction",
         )
     ],
-    caption=r"""
-        $y = z_1^2 + \mathrm{{sign}}(z_1 z_2 z_3)$, $d$ = {input_dim}: no $n = O(d)$ labels show a parity of three, but the square
-        shows $z_1$, and who knows it is left with a parity of two. Dotted: the two stairs, the second for perfect knowledge of
-        $z_1$.
-    """,
+    caption=(
+        r"$y = z_1^2 + \mathrm{{sign}}(z_1 z_2 z_3)$, $d$ = {input_dim}. No number of labels of "
+        r"order $d$ shows a parity of three, but the square shows $z_1$, and with $z_1$ known a "
+        r"parity of two is left. Dotted: the two thresholds, the second for perfect knowledge of "
+        r"$z_1$."
+    ),
 )
 def grand_staircase_study(
     lines: tuple[float, ...] = (
@@ -321,7 +323,7 @@ def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
 
 @study(
     "sgd-exit-times",
-    title="How many samples SGD needs to find a direction",
+    title="Number of samples that SGD needs to find a direction",
     source="Ben Arous, Gheissari, Jagannath 2021, theorem 1.3; Arnaboldi et al. 2023",
     full={
         "dims": (128, 512, 2048, 8192, 32768),
@@ -330,7 +332,10 @@ def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
     },
     seconds=(60, 3600),
     observables=("exit_samples",),
-    explained="For degree 3 at d < 100 single steps are not small, as the diffusion of the overlap takes them to be.",
+    explained=(
+        "For degree 3 at d < 100 single steps are not small, while the theory of a diffusing "
+        "overlap takes them to be small."
+    ),
     panels=[
         Panel(
             "input_dim",
@@ -361,7 +366,7 @@ def sgd_exit_times(
 
 @study(
     "sgd-data-reuse",
-    title="A second look at each sample removes the information exponent",
+    title="Using each sample twice removes the information exponent",
     source="Dandi, Troiani et al. 2024; Arnaboldi et al. 2024",
     full={
         "dims": (64, 256, 1024, 4096),
@@ -371,7 +376,10 @@ def sgd_exit_times(
     },
     seconds=(60, 3600),
     observables=("exit_samples", "norm"),
-    explained="One look at degree 3 and d < 100: single steps are not small, as the diffusion of the overlap takes them to be.",
+    explained=(
+        "Each sample once, degree 3 and d < 100: single steps are not small, while the theory of "
+        "a diffusing overlap takes them to be small."
+    ),
     panels=[
         Panel(
             "sample_ratio",
@@ -391,13 +399,14 @@ def sgd_exit_times(
             ylabel="$n$ until $|m| = 0.3$",
         ),
     ],
-    caption=r"""
-        Target $-\mathrm{{He}}_3/\sqrt{{6}}$ (information exponent 3, generative exponent 1), student
-        $\mathrm{{erf}}(z/\sqrt{{2}})$, correlation loss; one look: learning rate $1/\sqrt{{d}}$; two looks: first step
-        1, learning rate 0.3. Left: $d$ = {path_dim}, all runs from $m$ = 0.1, flow for $d\to\infty$. Right: random
-        starts, mean first-passage time; exponents with 95 % intervals; one look is steeper than its asymptotic $d^2$ at
-        these $d$.
-    """,
+    caption=(
+        r"Target $-\mathrm{{He}}_3/\sqrt{{6}}$ (information exponent 3, generative exponent 1), "
+        r"student $\mathrm{{erf}}(z/\sqrt{{2}})$, correlation loss. Each sample used once: "
+        r"learning rate $1/\sqrt{{d}}$; used twice: first step 1, learning rate 0.3. Left: $d$ = "
+        r"{path_dim}, all runs from $m$ = 0.1, flow for $d\to\infty$. Right: random starts, mean "
+        r"first-passage time; exponents with 95 % intervals. With samples used once the time is "
+        r"steeper than its asymptotic $d^2$ at these $d$."
+    ),
 )
 def sgd_data_reuse(
     dims: tuple[int, ...] = (64, 256, 1024),
@@ -434,7 +443,10 @@ def sgd_data_reuse(
     full={"dim": 128, "batches": (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048), "seeds": 256},
     seconds=(60, 1200),
     observables=("exit_samples", "exit_steps"),
-    explained="The theory takes the gradient noise of single examples; batches near d^(degree/2) need more of them than that.",
+    explained=(
+        "The theory has the gradient noise of single examples; batches near d^(degree/2) need "
+        "more of them than that."
+    ),
     panels=lambda p: [
         Panel(
             "batch_size",
@@ -445,10 +457,11 @@ def sgd_data_reuse(
         )
         for y, unit in (("exit_samples", "samples $n$"), ("exit_steps", "steps $n/b$"))
     ],
-    caption=r"""
-        Information exponent 3, $d$ = {dim}, learning rate $0.5\,b/\sqrt{{d}}$ for batches of $b$. The theory takes the
-        gradient noise of a sample whatever the batch; it holds for $b$ well below $d^{{3/2}}$.
-    """,
+    caption=(
+        r"Information exponent 3, $d$ = {dim}, learning rate $0.5\,b/\sqrt{{d}}$ for batches of "
+        r"$b$. The theory takes the gradient noise of single samples at every batch size; it holds "
+        r"for $b$ well below $d^{{3/2}}$."
+    ),
 )
 def sgd_batch_size(
     dim: int = 64, batches: tuple[int, ...] = (1, 8, 64, 256), seeds: int = 96

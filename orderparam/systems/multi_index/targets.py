@@ -24,8 +24,8 @@ def formula(what: Any) -> str | Target:
 
 
 # ------------------------------------------------------------------------------------------------
-# Quadrature for targets that nobody chose to be smooth: kinks on coordinate planes, square-root singularities at
-# extrema.
+# Quadrature for targets that nobody chose to be smooth: kinks on coordinate planes, square-root
+# singularities at extrema.
 #
 # In NumPy: a target is looked at once, and compiling would take longer than computing.
 

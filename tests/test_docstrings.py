@@ -48,6 +48,7 @@ WRITTEN = (
     "storage_capacity",
     "generalised_linear",
     "perceptron",
+    "generalisation",
 )
 UNPLAIN = (
     "Of ",

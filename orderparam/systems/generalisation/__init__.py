@@ -1,8 +1,9 @@
-"""Generalisation: bounds on the worst case, what is typical, and global minima that do not
+"""Generalisation: bounds on the worst case, typical learning curves, and global minima that do not
 generalise.
 
-import orderparam as op from orderparam.systems.generalisation import PerceptronLearning, typical,
-uniform_bound, worst_consistent
+import orderparam as op
+from orderparam.systems.generalisation import PerceptronLearning, typical
+from orderparam.systems.generalisation import uniform_bound, worst_consistent
 
 system = PerceptronLearning(sample_ratio=5.0)
 typical(system, learner="Bayes").error

@@ -1,5 +1,5 @@
-"""Perceptrons that learn from a teacher in four ways, and networks that start from random labels
-they have memorised.
+"""Simulated perceptrons that learn from a teacher in several ways, and networks that start from
+weights that have memorised random labels.
 """
 
 from functools import partial
@@ -17,17 +17,23 @@ from orderparam.losses.margin import shortest_vector
 from orderparam.systems.generalisation.model import ImageClassifier, PerceptronLearning
 
 # ------------------------------------------------------------------------------------------------
-# Perceptrons that really learn from a teacher: by Hebb's rule, by the largest margin, at random, and as badly as possible.
+# Perceptrons that learn from a teacher: by Hebb's rule, by the largest margin, at random, and as
+# badly as possible.
 
-# away from the teacher; from 1 on the consistent student nearest to it may be the origin
+# Length of a step away from the teacher. From 1 on the nearest consistent student may be the
+# origin.
 _STEP = 0.9
 
 
 class Learned(Result):
-    """Means over independent data sets. overlap with the teacher and error, each with its standard
-    error; training_error.
+    """Students of independent data sets.
 
-    converged: what was optimised meets its conditions to 1e-9.
+    Fields:
+        overlap, overlap_error: mean cosine of the angle to the teacher, and its standard error.
+        error, error_error: mean probability of a wrong sign on a new input, arccos(overlap)/pi, and
+            its standard error.
+        training_error: mean share of training examples with a wrong sign.
+        converged: whether the optimisation satisfies its conditions to 1e-9.
     """
 
     overlap: Float[Array, ""]
@@ -46,7 +52,21 @@ def trained_student(
     learner: Literal["Hebb", "largest margin"] = "largest margin",
     data_sets: int = 8,
 ) -> Learned:
-    """w = sum_mu y_mu x_mu, or the student of largest margin."""
+    r"""Error of a student trained by Hebb's rule, or with the largest margin, averaged over data
+    sets.
+
+    Args:
+        learner: "Hebb" is $w = \sum_\mu y^\mu x^\mu$; "largest margin" is solved exactly, by an
+            active set.
+        data_sets: number of independent data sets and teachers in one run.
+
+    Source: Vallet (1989); Opper, Kinzel, Kleinz, Nehl (1990).
+
+    >>> import jax
+    >>> found = trained_student(PerceptronLearning(2.0, 20), jax.random.key(0), data_sets=4)
+    >>> bool(abs(found.error - 0.19) < 0.1), float(found.training_error)
+    (True, 0.0)
+    """
     teacher, signed = _data(key, *_sizes(system), data_sets)
     student, found = (
         (signed.sum(axis=1), True) if learner == "Hebb" else _largest_margin(np.asarray(signed))
@@ -63,14 +83,31 @@ def sampled_students(
     data_sets: int = 8,
     steps: int = 4000,
 ) -> Learned:
-    """Students drawn uniformly from those without a training error: the mean of their errors, or
-    the error of their vote.
+    r"""Mean error of random students without a training error, or the error of their majority vote.
 
-    Hit and run: from the student of largest margin, `steps` times, to a random point of the part of
-    a random great circle on which no example is misclassified; the first quarter is left out. Two
-    chains for every data set: with the means m and m' of their students (of length one), the mean
-    of infinitely many has the overlap (m + m').w_0/(2 sqrt(m.m')) with the teacher, m.m' averaged
-    over data sets. The chains need many more than d^2 steps to forget their start.
+    Hit and run: starting at the student of largest margin, each step goes to a random point of the
+    part of a random great circle on which no example is misclassified. The first quarter of the
+    steps is discarded. There are two chains for every data set. With the means m and m' of their
+    students of length one, the vote of infinitely many students has the overlap
+
+    $$ R = \frac{(m + m') \cdot w_0}{2 \sqrt{m \cdot m'}} $$
+
+    with the teacher $w_0$ of length one, where $m \cdot m'$ is averaged over data sets.
+
+    Args:
+        learner: "Gibbs" for the mean error of the students, "Bayes" for the error of the vote.
+        data_sets: number of independent data sets and teachers in one run.
+        steps: number of steps of each chain; many more than $d^2$ are needed to lose the memory of
+            the start.
+
+    Source: Györgyi (1990) and Opper, Haussler (1991), for the theory that it tests; the estimator
+    from two chains is derived here.
+
+    >>> import jax
+    >>> system = PerceptronLearning(2.0, input_dim=6)
+    >>> found = sampled_students(system, jax.random.key(0), data_sets=4, steps=400)
+    >>> bool(0 < found.error < 0.5), float(found.training_error)
+    (True, 0.0)
     """
     for_data, for_chain = jax.random.split(key)
     teacher, signed = _data(for_data, *_sizes(system), data_sets)
@@ -96,12 +133,24 @@ def sampled_students(
 def worst_student(
     system: PerceptronLearning, key: PRNGKeyArray, *, data_sets: int = 8, rounds: int = 20
 ) -> Learned:
-    """A student without a training error that is as far from the teacher as projected steps away
-    from it lead.
+    r"""Error of a student without a training error that projected steps move away from the teacher.
 
-    From the largest margin on, w <- the point nearest to w/|w| - 0.9 w_0 of the cone of consistent
-    students, `rounds` times. Where the worst student points away from the teacher, for n < 2d, it
-    is found; elsewhere others may be worse.
+    From the student of largest margin on, w becomes the point of the cone of students without a
+    training error that is nearest to $w/|w| - 0.9\, w_0$. For n < 2d, where the worst student has a
+    negative overlap with the teacher, it is found; elsewhere the result is a lower bound on the
+    worst error.
+
+    Args:
+        data_sets: number of independent data sets and teachers in one run.
+        rounds: number of projected steps.
+
+    Source: derived here.
+
+    >>> import jax
+    >>> system = PerceptronLearning(1.0, input_dim=10)
+    >>> found = worst_student(system, jax.random.key(0), data_sets=2, rounds=5)
+    >>> bool(found.error > 0.5), float(found.training_error)
+    (True, 0.0)
     """
     teacher, signed = (np.asarray(x) for x in _data(key, *_sizes(system), data_sets))
     student, found = _largest_margin(signed)
@@ -120,7 +169,7 @@ def _sizes(system: PerceptronLearning) -> tuple[int, int]:
 def _data(
     key: PRNGKeyArray, d: int, n: int, sets: int
 ) -> tuple[Float[Array, "set d"], Float[Array, "set n d"]]:
-    """Teachers of length one, and examples multiplied by their labels."""
+    """Teachers of length one, and inputs multiplied by their labels."""
     for_teacher, for_inputs = jax.random.split(key)
     teacher = jax.random.normal(for_teacher, (sets, d))
     teacher = teacher / jnp.linalg.norm(teacher, axis=1, keepdims=True)
@@ -129,19 +178,21 @@ def _data(
 
 
 def _largest_margin(signed: np.ndarray) -> tuple[np.ndarray, bool]:
-    """The student of largest margin of each data set, and whether all were found."""
+    """Student of largest margin of each data set, and whether all were found."""
     ones = np.ones(signed.shape[1])
     students, found = zip(*(shortest_vector(one, ones) for one in signed))
     return np.stack(students), all(found)
 
 
 def _overlap(teacher: Any, student: Any) -> Float[Array, "set *draw"]:
-    """student: one of each data set, or several in a dimension after the first."""
+    """Cosine of the angle between teacher and student; `student` holds one student of each data
+    set, or several along the axes after the first.
+    """
     return jnp.einsum("sd,s...d->s...", teacher, student) / jnp.linalg.norm(student, axis=-1)
 
 
 def _wrong(signed: Any, student: Any) -> Float[Array, ""]:
-    """The share of examples with the wrong sign; those on the border are right."""
+    """Share of examples with the wrong sign; examples on the decision boundary count as right."""
     return jnp.mean(jnp.einsum("snd,s...d->sn...", signed, student) < -1e-9)
 
 
@@ -162,14 +213,15 @@ def _spread(values: Float[Array, "set"]) -> Float[Array, ""]:
 def _hit_and_run(
     key: PRNGKeyArray, signed: Float[Array, "set n d"], start: Float[Array, "set d"], steps: int
 ) -> Float[Array, "set draw d"]:
-    """Every tenth student of the chains, the first quarter left out, of length one."""
+    """Every tenth student of each chain without its first quarter, normalised to length one."""
 
     def step(state: tuple[Array, Array], key: PRNGKeyArray) -> tuple[tuple[Array, Array], Array]:
         student, fields = state
         for_direction, for_place = jax.random.split(key)
         direction = jax.random.normal(for_direction, student.shape)
         change = jnp.einsum("snd,sd->sn", signed, direction)
-        # fields cos t + change sin t >= 0 for t within pi/2 of atan(change/fields)
+        # An example stays right, fields cos t + change sin t >= 0, for t within pi/2 of the angle
+        # atan(change/fields).
         places = jnp.arctan2(change, fields)
         low, high = jnp.max(places, axis=1) - np.pi / 2, jnp.min(places, axis=1) + np.pi / 2
         t = (low + (high - low) * jax.random.uniform(for_place, low.shape))[:, None]
@@ -185,7 +237,8 @@ def _hit_and_run(
 
 
 # ------------------------------------------------------------------------------------------------
-# Networks trained from a random start and from one that has memorised random labels, with and without regularisation.
+# Networks trained from a random start and from one that has memorised random labels, with and
+# without regularisation.
 #
 # The protocol of Liu, Papailiopoulos and Achlioptas (2019). Weights are in float32 and start from
 # He's distribution; no biases.
@@ -197,14 +250,18 @@ ARMS = (
     "random start, regularised",
 )
 _CLASSES = 10
-_EVERY = 10  # epochs between two looks at the training error
+_EVERY = 10  # epochs between two evaluations of the training error
 
 Weights = tuple[Array, ...]
 
 
 class Trained(Result):
-    """error: the share of wrong test pictures. train_error: of training pictures. converged: the
-    latter is zero.
+    """A network trained from a random start.
+
+    Fields:
+        error: share of test pictures with a wrong label.
+        train_error: share of training pictures with a wrong label.
+        converged: whether `train_error` is zero.
     """
 
     error: Float[Array, ""]
@@ -213,11 +270,15 @@ class Trained(Result):
 
 
 class Arms(Result):
-    """For each of `ARMS`: error on the test pictures, train_error, weight_norm, and distance from
-    the random start in weights.
+    """One network trained in each of the ways listed in `ARMS`.
 
-    memorised: the share of random labels that the adversarial start reproduces. converged: no arm
-    has a training error.
+    Fields:
+        error: share of test pictures with a wrong label.
+        train_error: share of training pictures with a wrong label.
+        weight_norm: norm of all weights.
+        distance: distance of the weights from the random start.
+        memorised: share of the random labels that the adversarial start reproduces.
+        converged: whether no way ends with a training error.
     """
 
     error: Float[Array, "arm"]
@@ -238,8 +299,21 @@ class _Rates(NamedTuple):
 def trained_network(
     system: ImageClassifier, key: PRNGKeyArray, *, max_epochs: int = 500
 ) -> Trained:
-    """Plain SGD from a random start until no training example is wrong (looked at every 10
-    epochs)."""
+    """Test error of a network that plain SGD trains from a random start until no training example
+    is wrong.
+
+    Args:
+        max_epochs: largest number of epochs; the training error is evaluated every 10 epochs.
+
+    Source: Liu, Papailiopoulos, Achlioptas (2019), for the protocol.
+
+    >>> import jax
+    >>> x = np.random.default_rng(0).normal(size=(30, 8))
+    >>> y = (x[:, 0] > 0).astype(int)
+    >>> system = ImageClassifier(x, y, n_train=20, width=8, learning_rate=0.2, batch_size=5)
+    >>> float(trained_network(system, jax.random.key(0), max_epochs=200).train_error)
+    0.0
+    """
     train, test, start, key = _prepared(system, key)
     rates = _Rates(system.learning_rate, jnp.zeros(()), jnp.zeros(()))
     weights = _sgd(start, train, rates, key, system.size("batch_size"), 0, max_epochs)
@@ -255,13 +329,29 @@ def bad_minima(
     max_epochs: int = 600,
     regularised_epochs: int = 400,
 ) -> Arms:
-    """One network along four ways to zero training error.
+    """Test errors of one network that reaches zero training error in four ways, from good and from
+    bad starts.
 
-    The adversarial start: the random one, trained with momentum on `copies` copies of each training
-    picture, of each of which a random share `dropped` of the pixels is blackened, with labels drawn
-    at random, until all are reproduced. From either start, on the true labels: plain SGD until no
-    training example is wrong; SGD with momentum and weight decay, at least `regularised_epochs`
-    epochs.
+    The adversarial start is the random start trained with momentum on `copies` copies of each
+    training picture with random labels, until all labels are reproduced; a random share `dropped`
+    of the pixels of each copy is set to zero. From either start the network is then trained on the
+    true labels: by plain SGD until no training example is wrong, or by SGD with momentum and weight
+    decay. `ARMS` names the four ways.
+
+    Args:
+        max_epochs: largest number of epochs of each training.
+        regularised_epochs: smallest number of epochs with momentum and weight decay; `max_epochs`
+            counts from there.
+
+    Source: Liu, Papailiopoulos, Achlioptas (2019).
+
+    >>> import jax
+    >>> x = np.random.default_rng(0).normal(size=(20, 4))
+    >>> y = (x[:, 0] > 0).astype(int)
+    >>> system = ImageClassifier(x, y, n_train=10, width=8, copies=1, batch_size=5)
+    >>> found = bad_minima(system, jax.random.key(0), max_epochs=20, regularised_epochs=10)
+    >>> found.error.shape == (len(ARMS),)
+    True
     """
     train, test, random, key = _prepared(system, key)
     for_copies, for_labels, *keys = jax.random.split(key, 7)
@@ -297,7 +387,7 @@ def bad_minima(
 
 
 def _prepared(system: ImageClassifier, key: PRNGKeyArray) -> tuple:
-    """Training and test examples, a network at its random start, and a key."""
+    """Training and test examples, a network at its random start, and a key for what follows."""
     n, width, pixels = system.size("n_train"), system.size("width"), system.inputs.shape[1]
     inputs, labels = system.inputs.astype(jnp.float32), system.labels.astype(int)
     for_weights, key = jax.random.split(key)
@@ -335,8 +425,11 @@ def _sgd(
     least: int,
     most: int,
 ) -> Weights:
-    """SGD in epochs of random batches until no example is wrong, from `least` to `most` epochs; the
-    last part of an epoch that fills no batch is left out."""
+    """Weights after SGD in epochs of random batches until no example is wrong, from `least` to
+    `most` epochs.
+
+    The last examples of an epoch that fill no batch are left out.
+    """
     inputs, labels = data
     rates = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), rates)
     batch = min(batch, len(labels))

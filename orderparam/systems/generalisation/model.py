@@ -1,5 +1,5 @@
-"""A perceptron that learns from a perceptron, and a small network that learns to tell pictures
-apart.
+"""A perceptron that learns from a perceptron, and a small network that learns to classify
+pictures.
 """
 
 from typing import Any, Self
@@ -16,11 +16,12 @@ from orderparam.data import load
 
 
 class PerceptronLearning(System):
-    """n = sample_ratio d examples x ~ N(0, I) in d dimensions with the labels sign(w_0 . x) of a
-    teacher; no threshold.
+    r"""A perceptron that learns from the labels of a teacher perceptron.
 
-    A student's error is the probability of a wrong sign, (1/pi) arccos of its overlap with the
-    teacher.
+    $n = \alpha d$ inputs $x \sim N(0, I)$ in d = `input_dim` dimensions have the labels $y =
+    \mathrm{sign}(w_0 \cdot x)$, without a threshold, with $\alpha$ = `sample_ratio`. The error of a
+    student is the probability of a wrong sign on a new input, $\arccos(R)/\pi$ with R the cosine of
+    the angle between student and teacher. `confidence` is the probability with which a bound holds.
     """
 
     sample_ratio: float = parameter("examples per dimension alpha = n/d", above=0)
@@ -33,16 +34,22 @@ class PerceptronLearning(System):
 
 
 # ------------------------------------------------------------------------------------------------
-# A small network that learns to tell pictures apart.
+# A small network that learns to classify pictures.
 
 
 class ImageClassifier(System):
-    """A network of two hidden relu layers on pictures; the first `n_train` are for training, the
-    others for testing.
+    r"""A network with two hidden relu layers that classifies pictures; the first `n_train` are for
+    training, the others for testing.
 
-    SGD: w <- w - learning_rate g + momentum (last change), g the gradient of the mean cross entropy
-    of a batch plus weight_decay w. copies, dropped: what an adversarial start is prepared with, see
-    `bad_minima`.
+    $$ \Delta w \leftarrow \mu\, \Delta w - \eta\, (\nabla \ell + \gamma w), \qquad
+       w \leftarrow w + \Delta w $$
+
+    is a step of SGD with $\ell$ the mean cross entropy of a batch, $\eta$ = `learning_rate`, and,
+    where the training is regularised, $\mu$ = `momentum` and $\gamma$ = `weight_decay`. `copies`
+    and `dropped` define the preparation of an adversarial start, see `bad_minima`.
+
+    Raises:
+        ValueError: if `n_train` leaves no example for testing.
     """
 
     inputs: Float[Array, "example pixel"] = parameter("pictures, one in each row")
@@ -77,7 +84,14 @@ class ImageClassifier(System):
 
     @classmethod
     def of(cls, data: str, examples: int, **fields: Any) -> Self:
-        """The first examples of a data set of `orderparam.data.load`, in a fixed random order."""
+        """A system made of the first examples of a data set of `orderparam.data.load`, in a fixed
+        random order.
+
+        Args:
+            data: name of the data set.
+            examples: number of examples that are taken, for training and testing together.
+            fields: the other fields of the system.
+        """
         dataset = load(data)
         chosen = np.random.default_rng(0).permutation(len(dataset.labels))[:examples]
         return cls(dataset.inputs[chosen], dataset.labels[chosen], **fields)

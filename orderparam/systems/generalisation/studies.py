@@ -1,5 +1,5 @@
-"""The named figures of generalisation: the worst, the typical and the measured error, and minima
-that do not generalise.
+"""Named figures of generalisation: bounds, worst, typical and measured errors, and minima that do
+not generalise.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ from orderparam.systems.generalisation.theory import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# The named figure of the perceptron: the worst case, its bounds, and what is typical.
+# The perceptron: bounds, the worst case, and the typical case.
 
 _RUNS = {
     "Bayes": sampled_students,
@@ -41,7 +41,7 @@ _RUNS = {
 
 @study(
     "worst-case-typical-case",
-    title="Worst case against typical case: bounds on the error, and the errors that are made",
+    title="Worst case against typical case: bounds on the error, and measured errors",
     source="Vapnik 1998; Blumer et al. 1989; Cover 1965; Györgyi 1990; Opper, Kinzel, Kleinz, Nehl 1990; Opper, Haussler 1991",
     seconds=(60, 3600),
     observables=("error",),
@@ -75,11 +75,15 @@ _RUNS = {
         ),
     ],
     caption=r"""
-        Left: $d$ = {input_dim}, {data_sets} data sets in a run; students without a training error (Hebb: with). Bounds hold with
-        probability 0.95. Right: two hidden layers of {width}, plain SGD to zero training error, {data}; grey: root of weights per
-        example.
+        Left: $d$ = {input_dim}, {data_sets} data sets in a run; all students except Hebb's have no
+        training error. Bounds hold with probability 0.95. Right: a network with two hidden layers of
+        {width} units, trained by plain SGD to zero training error on {data}; grey: square root of the
+        number of weights per example.
     """,
-    explained="Theory is that of many dimensions: in 50 of them the worst student is up to 12 % less wrong (or not quite found).",
+    explained=(
+        "The theory holds for many dimensions. In 50 dimensions the error of the worst student that is "
+        "found is up to 12 % smaller; the search may also miss the worst student."
+    ),
 )
 def worst_case_typical_case(
     input_dim: int = 50,
@@ -118,12 +122,12 @@ def worst_case_typical_case(
 
 
 # ------------------------------------------------------------------------------------------------
-# What the study of bad minima draws by hand: the four ways beside one another.
+# The panels of bad minima, drawn by functions of their own: the four ways of training.
 
 
 def draw_arms(observable: str, label: str) -> Callable[[Any, Comparison], None]:
-    """A function that draws an observable of each way: runs as small points, their mean with its
-    error. The legend names them.
+    """A function that draws an observable of each way of training: the runs as small points, and
+    their mean with its error. The legend names the ways.
     """
 
     def draw(axes: Any, comparison: Comparison) -> None:
@@ -144,12 +148,12 @@ def draw_arms(observable: str, label: str) -> Callable[[Any, Comparison], None]:
 
 
 # ------------------------------------------------------------------------------------------------
-# The named figure of bad global minima: they exist, SGD reaches them, and regularisation leads away from them.
+# Bad global minima: they exist, SGD reaches them, and regularisation avoids them.
 
 
 @study(
     "bad-global-minima",
-    title="Bad global minima exist and SGD reaches them",
+    title="Bad global minima exist, and SGD reaches them",
     source="Liu, Papailiopoulos, Achlioptas 2019",
     seconds=(60, 3600),
     observables=("error", "weight_norm"),
@@ -161,8 +165,9 @@ def draw_arms(observable: str, label: str) -> Callable[[Any, Comparison], None]:
         Freehand(draw_arms("distance", "distance from the random start")),
     ],
     caption=r"""
-        {data}, {n_train} training examples, two hidden layers of {width}; every way ends without a training error. Adversarial
-        start: SGD first reproduced random labels of damaged copies. Regularised: momentum and weight decay.
+        {data}, {n_train} training examples, two hidden layers of {width} units; every way of training
+        ends without a training error. Adversarial start: SGD has first fitted random labels of damaged
+        copies. Regularised: momentum and weight decay.
     """,
 )
 def bad_global_minima(

@@ -174,22 +174,6 @@ def degree(node: ast.expr) -> int | None:
     return None
 
 
-def is_product(node: ast.expr, dimension: int) -> bool:
-    """Whether the formula is z1 * z2 * ... * zr, each once, times numbers."""
-    factors, seen = [node], []
-    while factors:
-        factor = factors.pop()
-        if isinstance(factor, ast.BinOp) and isinstance(factor.op, ast.Mult):
-            factors += [factor.left, factor.right]
-        elif isinstance(factor, ast.UnaryOp):
-            factors.append(factor.operand)
-        elif isinstance(factor, ast.Name) and index(factor.id) is not None:
-            seen.append(index(factor.id))
-        elif degree(factor) != 0:
-            return False
-    return dimension > 1 and sorted(x for x in seen if x is not None) == list(range(dimension))
-
-
 def switches(tree: ast.expr) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
     """Everything in the formula whose sign matters, as functions of z."""
     for node in ast.walk(tree):

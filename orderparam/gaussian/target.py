@@ -24,7 +24,7 @@ class Target:
     degree: of a polynomial; None for every other function (and for Python functions, which cannot
     be looked into). kinks: places on the line where g is not smooth (r = 1), all of them if
     kinks_known. switches: functions of z at whose zeros g is not smooth; poles: those at whose
-    zeros it may be infinite (formulas only). coordinate_product: g is z1 z2 ... zr up to a factor.
+    zeros it may be infinite (formulas only).
     """
 
     name: str
@@ -32,7 +32,6 @@ class Target:
     function: Callable[[Any], Any]
     degree: int | None = None
     kinks: tuple[float, ...] = ()
-    coordinate_product: bool = False
     kinks_known: bool = False
     switches: tuple[Callable[[Any], Any], ...] = ()
     poles: tuple[Callable[[Any], Any], ...] = ()
@@ -126,7 +125,7 @@ def target(
         raise ValueError(f"target {what!r}: must be a finite number for every z")
     switches = tuple(formula.switches(tree))
     return Target(
-        what.strip(), size, function, degree, _kinks(switches) if size == 1 else (), formula.is_product(tree, size),
+        what.strip(), size, function, degree, _kinks(switches) if size == 1 else (),
         kinks_known=True, switches=switches, poles=tuple(formula.poles(tree)),
     )  # fmt: skip
 

@@ -8,9 +8,11 @@ import time
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, special
 
+from orderparam.gaussian.target import target
 from orderparam.systems.multi_index import exponents, threshold
+from orderparam.systems.multi_index.label import binned, power_product, powers_of_product
 
 
 @pytest.mark.parametrize(
@@ -230,3 +232,48 @@ def test_bad_samples_are_refused_by_name():
             threshold(fields, labels=labels)
     with pytest.raises(ValueError, match="beyond z4"):
         threshold("z9")
+
+
+@pytest.mark.parametrize(
+    ("formula", "ratio"),
+    [
+        ("z1*z2", 0.5937510982),
+        ("-3*(z1*z2)**3", 0.5937510982),  # the label's cube root is that of z1 z2
+        ("z1**2*z2**2", 1.4615451159),
+        ("z1*z2*z3", 2.5651804019),
+        ("z1**2*z2**2*z3**2", 2.5651804019),
+    ],
+)
+def test_products_of_powers_are_exact(formula, ratio):
+    """E[z_i^2 | y] alone shows the even powers: 1 / E a^2, a = |y| K1(|y|) / K0(|y|) - 1 for two
+    factors; with odd ones y itself is E[z1 z2 | y], and adds E y^2 = 1.
+    """
+    found = threshold(formula)
+    assert found.method == "convolution of ln|z|"
+    assert found.kind == "easy"
+    assert abs(found.sample_ratio - ratio) < 1e-8
+    assert found.error < 1e-5
+
+
+def test_the_sum_behind_the_squares_is_an_integral_of_bessel_functions():
+    """The density of y = z1 z2 is K0(|y|) / pi."""
+
+    def integrand(y):
+        excess = y * special.k1(y) / special.k0(y) - 1
+        return 2 * special.k0(y) / np.pi * excess**2
+
+    share = integrate.quad(integrand, 0, 1, limit=200, epsabs=1e-12)[0]
+    share += integrate.quad(integrand, 1, 60, epsabs=1e-12)[0]
+    assert abs(threshold("z1**2*z2**2").sample_ratio - 1 / share) < 1e-8
+
+
+def test_products_of_unequal_powers_agree_with_bins():
+    """And a function is looked at as a formula is."""
+    exact = power_product((1, 3), 3)
+    assert powers_of_product(target("2*z1*z2**3")) == (1, 3)
+    assert powers_of_product(target(lambda z: z[..., 0] ** 2 * z[..., 1], 2)) == (2, 1)
+    assert powers_of_product(target("z1*z2 + 1e-9*z1")) == ()
+    assert powers_of_product(target("abs(z1)*z2")) == ()
+    rough = binned(target("z1*z2**3"), 3, log2_points=16, pairs=2, bins=256)
+    np.testing.assert_allclose(rough.operator, exact.operator, atol=0.03)
+    np.testing.assert_allclose(rough.grams[1], exact.grams[1], atol=0.06)

@@ -3,7 +3,6 @@ can exceed.
 """
 
 import itertools
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -253,6 +252,8 @@ def _hermite_integrals(orders: int, a: float, b: float) -> np.ndarray:
 # quantile bins for the rest.
 
 Sample = tuple[Float[np.ndarray, "sample index"], Float[np.ndarray, "sample"]]
+# points of ln|z| and the least density of ln|y|; the second rule shows the accuracy of the first
+_PRODUCT_RULES = ((2**14, 1e-13), (2**13, 1e-12))
 DISCRETE = 64  # a function with no more values than this is a classification
 
 
@@ -353,63 +354,104 @@ def discrete(target: Target, orders: int) -> LabelMoments:
     )
 
 
-def coordinate_product(dimension: int, orders: int) -> LabelMoments:
-    """y = z1 ... zr: the law of ln|y| is a convolution of those of ln|z|, by Fourier transform.
+def power_product(powers: tuple[int, ...], orders: int) -> LabelMoments:
+    """y = z1^p1 ... zr^pr: the law of ln|y| is a convolution of those of p_i ln|z_i|, by Fourier
+    transform.
 
-    Signs leave zeta_a = 0 unless all a_i are even, or all odd; exchanges make every gram k powers[k
-    - 1] / r times 1. By the same symmetries G(y) = a(y) 1 for r > 2, with a(y) = E[z1^2 | y] - 1,
-    and [[a, y], [y, a]] for r = 2: the eigenvalue is E a^2, and 1 + E a^2 for r = 2 (there a = |y|
-    K1(|y|) / K0(|y|) - 1; Troiani et al. 2024).
+    Flips of signs that leave y as it is make zeta_a = 0 unless a_i is even where p_i is, and the
+    other a_i are all even or all odd; zeta_a is then even or odd in y. So zeta_a zeta_b has a mean
+    for two of one kind only, and |y| is enough to find it. For z1 z2 the matrix G(y) is [[a, y],
+    [y, a]], a = |y| K1(|y|) / K0(|y|) - 1 (Troiani et al. 2024).
     """
-    powers, share = _product_powers(dimension, orders, 2**14, 1e-13)
-    coarse, _ = _product_powers(dimension, orders, 2**13, 1e-12)
-    if dimension == 2:
-        operator = np.array([[share, 0.0, 1.0], [0.0, share + 1.0, 0.0], [1.0, 0.0, share]])
-    else:
-        operator = share * np.eye(dimension * (dimension + 1) // 2)
-    grams = tuple(k * power / dimension * np.eye(dimension) for k, power in enumerate(powers, 1))
-    tolerance = max(10 * float(np.max(np.abs(np.subtract(powers, coarse)))), 1e-12)
-    return LabelMoments(grams, operator, powers, tolerance, "convolution of ln|z|")
+    fine, coarse = (_product_moments(powers, orders, *rule) for rule in _PRODUCT_RULES)
+    change = np.max(np.abs(np.subtract(fine[2], coarse[2])))
+    tolerance = max(10 * float(change), 1e-12)
+    return LabelMoments(fine[0], fine[1], fine[2], tolerance, "convolution of ln|z|")
 
 
-def _product_powers(
-    dimension: int, orders: int, count: int, smallest: float
-) -> tuple[tuple[float, ...], float]:
-    """The powers of z1 ... zr, and E a^2; `count` points of ln|z|, where the density of ln|y| is
-    above `smallest`.
-    """
+def _product_moments(
+    powers: tuple[int, ...], orders: int, count: int, smallest: float
+) -> tuple[tuple[np.ndarray, ...], np.ndarray, tuple[float, ...]]:
+    """Gram matrices, operator and powers of `LabelMoments`; `count` points of ln|z|, where the
+    density of ln|y| is above `smallest`. In units of the largest power, which changes no moment."""
+    size, largest = len(powers), max(powers)
     low, high = -60.0, 20.0
     u = low + (high - low) * np.arange(count) / count
     step = u[1] - u[0]
-    # Density of ln|z| times h_n; the convolution of r of them starts at r * low, so the grid is
-    # long enough to hold all of it.
-    z = np.exp(u)
-    density = 2 * z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-    transforms = np.fft.rfft(hermite_values(orders, z) * density, dimension * count)
 
-    def label_density(powers: tuple[int, ...]) -> np.ndarray:
+    def transforms(power: int) -> np.ndarray:
+        """Of the density of (power/largest) ln|z| times h_n. The convolution of all of them starts
+        at size * low, so the grid is long enough to hold all of it."""
+        z = np.exp(np.minimum(u * largest / power, high))
+        density = 2 * z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * largest / power
+        return np.fft.rfft(hermite_values(orders, z) * density, size * count)
+
+    own = {power: transforms(power) for power in set(powers)}
+
+    def label_density(order: tuple[int, ...]) -> np.ndarray:
         """The density of ln|y| times E[h_a | y], up to the sign of y."""
-        return np.fft.irfft(
-            np.prod(transforms[list(powers)], axis=0), dimension * count
-        ) * step ** (dimension - 1)
+        parts = [own[power][n] for power, n in zip(powers, order)]
+        return np.fft.irfft(np.prod(parts, axis=0), size * count) * step ** (size - 1)
 
-    plain = label_density((0,) * dimension)
+    plain = label_density((0,) * size)
     # Where the density has sunk into the rounding of the transform (1e-16 of its maximum) the ratio
     # means nothing.
     kept = plain > smallest * plain.max()
+    root = np.sqrt(plain[kept] / step)
 
-    def square(powers: tuple[int, ...]) -> float:
-        """E_y[zeta_a^2]"""
-        return float(np.sum(label_density(powers)[kept] ** 2 / plain[kept]) * step)
+    def kind(order: tuple[int, ...]) -> int | None:
+        """0 for zeta_a even in y, 1 for odd, None for one that vanishes."""
+        even = all(n % 2 == 0 for n, power in zip(order, powers) if power % 2 == 0)
+        rest = {n % 2 for n, power in zip(order, powers) if power % 2}
+        return None if not even or len(rest) > 1 else next(iter(rest), 0)
 
-    found = np.zeros(orders)
-    for powers in itertools.combinations_with_replacement(range(orders), dimension):
-        if 0 < sum(powers) < orders and len({power % 2 for power in powers}) == 1:
-            copies = math.factorial(dimension) / math.prod(
-                math.factorial(powers.count(n)) for n in set(powers)
-            )
-            found[sum(powers)] += copies * square(powers)
-    return tuple(float(x) for x in found[1:]), 2 * square((0,) * (dimension - 1) + (2,))
+    zeta = {
+        order: label_density(order)[kept] / root
+        for order in np.ndindex((orders,) * size)
+        if 0 < sum(order) < orders and kind(order) is not None
+    }
+
+    def mean(one: tuple[int, ...], other: tuple[int, ...]) -> float:
+        """E_y[zeta_a zeta_b]"""
+        if one not in zeta or other not in zeta or kind(one) != kind(other):
+            return 0.0
+        return float(zeta[one] @ zeta[other])
+
+    axes = np.eye(size, dtype=int)
+    grams = tuple(np.zeros((size, size)) for _ in range(1, orders))
+    for lower in np.ndindex((orders - 1,) * size):
+        if sum(lower) < orders - 1:
+            above = [tuple(map(int, lower + axis)) for axis in axes]
+            for i, j in itertools.product(range(size), repeat=2):
+                weight = np.sqrt((lower[i] + 1) * (lower[j] + 1))
+                grams[sum(lower)][i, j] += weight * mean(above[i], above[j])
+    tensor = np.zeros((size,) * 4)
+    for i, j, k, m in np.ndindex(tensor.shape):
+        one, other = (tuple(map(int, axes[a] + axes[b])) for a, b in ((i, j), (k, m)))
+        doubled = np.sqrt(2.0) ** ((i == j) + (k == m))  # He2 = sqrt(2) h_2
+        tensor[i, j, k, m] = doubled * mean(one, other)
+    squares = [0.0] * orders
+    for order in zeta:
+        squares[sum(order)] += mean(order, order)
+    return grams, operator_of(tensor), tuple(squares[1:])
+
+
+def powers_of_product(target: Target) -> tuple[int, ...]:
+    """The powers p_i of a target that is z1^p1 ... zr^pr up to a factor, all from 1 to 6; none for
+    any other target. Looked for at random points, so that functions are found as formulas are."""
+    z = np.random.default_rng(8).standard_normal((64, target.dimension))
+    value = np.asarray(target(z), float)
+    if not np.all(np.isfinite(value)) or np.any(value == 0):
+        return ()
+    powers = []
+    for axis in np.eye(target.dimension):
+        ratio = np.asarray(target(z * (1 + axis)), float) / value
+        power = int(np.clip(np.round(np.log2(np.abs(np.median(ratio)) + 1e-300)), 0, 7))
+        if not 1 <= power <= 6 or not np.allclose(ratio, 2.0**power, rtol=1e-13):
+            return ()
+        powers.append(power)
+    factor = value / np.prod(z ** np.array(powers), axis=1)
+    return tuple(powers) if np.allclose(factor, factor[0], rtol=1e-12) else ()
 
 
 def binned(

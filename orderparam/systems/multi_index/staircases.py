@@ -14,10 +14,11 @@ from orderparam.systems.multi_index.label import (
     DISCRETE,
     LabelMoments,
     binned,
-    coordinate_product,
     discrete,
     one_index,
     operator_of,
+    power_product,
+    powers_of_product,
 )
 from orderparam.systems.multi_index.targets import (
     NODES,
@@ -194,8 +195,8 @@ def label_moments(target: Target, orders: int, *, quick: bool = False) -> LabelM
     left."""
     if target.dimension == 1:
         return one_index(target, orders)
-    if target.coordinate_product:
-        return coordinate_product(target.dimension, orders)
+    if powers := powers_of_product(target):
+        return power_product(powers, orders)
     probe = np.random.default_rng(3).standard_normal((4096, target.dimension))
     if len(np.unique(np.round(np.asarray(target(probe), float), 10))) <= DISCRETE:
         return discrete(target, orders)

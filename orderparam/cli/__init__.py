@@ -8,6 +8,7 @@ for the command goes on.
 
 import sys
 
+from orderparam.cli.terminal import mend_streams
 from orderparam.running.signals import end_on_signals
 
 
@@ -15,6 +16,7 @@ def main() -> None:
     """Runs the words of `sys.argv`; ends with `SystemExit`. It may be called again."""
     ours = not hasattr(sys, "ps1")  # no prompt: the process is this command's
     if ours:
+        mend_streams()
         end_on_signals()
     from orderparam.cli.commands import app  # what is imported from here on may be interrupted
 

@@ -1,14 +1,15 @@
 """What a person or the machine does wrong, as one line on standard error."""
 
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from orderparam.cli.terminal import one_line, plain
+from orderparam.cli.terminal import is_read, leave_unread, one_line, plain, screen
 from orderparam.core.errors import SweepError, said
 from orderparam.running.signals import sudden_ends_are_errors
 
@@ -19,6 +20,16 @@ class Commands(TyperGroup):
     def main(self, *args: Any, **options: Any) -> Any:
         try:
             status = super().main(*args, **{**options, "standalone_mode": False})
+            sys.stdout.flush()
+        except OSError as error:
+            unread = isinstance(error, BrokenPipeError) and not is_read(sys.stdout)
+            leave_unread(sys.stdout)
+            if unread:  # who reads what is printed has seen enough
+                sys.exit(0)
+            _report(f"cannot print: {error.strerror or error}")
+            status = 2
+        except SystemExit:  # how Click and Rich end where their help is left unread
+            status = 0
         except typer.Abort:
             status = 130
         except Exception as error:
@@ -33,11 +44,10 @@ class Commands(TyperGroup):
 
 
 def _report(text: str) -> None:
-    from rich.console import Console
-
-    Console(stderr=True, soft_wrap=True).print(
-        f"[red]error:[/] {plain(one_line(text))}", highlight=False
-    )
+    with suppress(OSError):  # the exit status tells it, too
+        screen(stderr=True, soft_wrap=True).print(
+            f"[red]error:[/] {plain(one_line(text))}", highlight=False
+        )
 
 
 @contextmanager
@@ -51,11 +61,16 @@ def clear_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
+        if isinstance(error, BrokenPipeError) and not is_read(sys.stdout):
+            leave_unread(sys.stdout)  # who reads what is printed has seen enough
+            raise typer.Exit(0) from None
         words = said(error)
         if isinstance(error, MemoryError):
             text = f"not enough memory: {words or 'make it smaller'}"
         elif isinstance(error, OSError) and error.filename:
             text = f"{error.strerror}: {error.filename}"
+        elif isinstance(error, FileNotFoundError) and not _is_somewhere():
+            text = "the folder in which this was started is gone: start it in another one"
         elif isinstance(error, ValueError | OSError | SweepError):
             text = words
         elif "RESOURCE_EXHAUSTED" in words:  # JAX's own error when memory is refused
@@ -66,6 +81,15 @@ def clear_errors() -> Iterator[None]:
             raise
         _report(text)
         raise typer.Exit(2) from None
+
+
+def _is_somewhere() -> bool:
+    """Whether the folder that names of files are relative to is there."""
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

@@ -1,5 +1,9 @@
-"""The terminal: its width, and how values stand in it."""
+"""The terminal: its width, how values stand in it, and what is done where there is none."""
 
+import os
+import select
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,12 +14,57 @@ if TYPE_CHECKING:
 _WORD, _LINE = 200, 2000  # characters of a message
 
 
-def console() -> "Console":
-    """As wide as the terminal; in a file or a pipe so wide that nothing is cut."""
+def mend_streams() -> None:
+    """Standard input, output and error as they must be: a closed one is the null device, as the
+    next file that is opened would take its place; what an encoding lacks is written as `?`.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream: Any = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+        elif mode == "w" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def is_read(stream: Any) -> bool:
+    """Whether somebody may still read what is written to this stream."""
+    try:
+        watch = select.poll()
+        watch.register(stream.fileno(), 0)
+        return not any(happened & select.POLLERR for _, happened in watch.poll(0))
+    except (AttributeError, OSError, ValueError):  # not on this system, or no file
+        return True
+
+
+def leave_unread(stream: Any) -> None:
+    """Nobody reads this stream any more: what is still written to it goes nowhere."""
+    with suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
+
+
+def screen(stderr: bool = False, **options: Any) -> "Console":
+    """A console that a reader may leave (`orderparam solve ... | head`): files are still written."""
     from rich.console import Console
 
-    terminal = Console()
-    return terminal if terminal.is_terminal else Console(width=160)
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            self.quiet = True
+            leave_unread(self.file)
+
+    return Screen(stderr=stderr, **options)
+
+
+def console() -> "Console":
+    """As wide as the terminal; in a file or a pipe so wide that nothing is cut."""
+    terminal = screen()
+    return terminal if terminal.is_terminal else screen(width=160)
 
 
 def new_table(*columns: str, right: bool = False, title: str | None = None) -> "Table":

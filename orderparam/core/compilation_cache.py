@@ -50,6 +50,7 @@ def keep_programs(version: str) -> None:
     try:
         root = folder_of_programs()
         folder = root / f"orderparam-{version}-jaxlib-{jaxlib.__version__}-{_processor()}"
+        str(folder).encode()  # JAX takes no other names
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         if chosen:
@@ -117,7 +118,7 @@ def _tidy_now_and_then(root: Path) -> None:
         return
     stamp = root / ".tidied"
     try:
-        if not stamp.exists() or time.time() > stamp.stat().st_mtime + _INTERVAL:
+        if not stamp.exists() or abs(time.time() - stamp.stat().st_mtime) > _INTERVAL:
             stamp.touch()
             tidy(root)
     except OSError:  # not ours to change, or another process is at it

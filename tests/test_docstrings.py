@@ -38,6 +38,7 @@ docstrings = importlib.import_module("_site.docstrings")
 
 WRITTEN = (
     "multi_index",
+    "kernel_adaptation",
     "kernel_regression",
     "random_networks",
     "several_steps",

@@ -1,9 +1,10 @@
 """Feature learning as a kernel that adapts: Bayesian networks whose weights turn towards the
 target's direction.
 
-One call each for the infinitely wide network, the kernel rescaled by one number, Gaussian weights,
-weights with their full distribution (specialisation), averaged over data or on given data; deep
-networks on given data and convolutional ones on patches; and the sampled networks themselves.
+There is a theory each for the infinitely wide network, for a kernel rescaled by one number, for
+Gaussian weights, and for weights with their full distribution (specialisation); averaged over data
+or on given data; for deep networks on given data and for convolutional networks on patches.
+Experiments sample or train the networks themselves.
 """
 
 from orderparam.systems.kernel_adaptation.deep.experiment import (

@@ -1,5 +1,5 @@
-"""Are pre-activations, or weights along a direction, Gaussian? Distance and p-value of correlated
-samples from many neurons.
+"""Test whether pre-activations, or weights along a direction, are Gaussian: distance and p-value of
+correlated samples from many neurons.
 """
 
 import functools
@@ -22,18 +22,21 @@ _TRIALS, _NODES = 8000, 401
 
 
 class Gaussianity(Result):
-    """How far samples x are from a Gaussian.
+    """Distance of samples x from a Gaussian.
 
-    mean, variance:    <x> and <x^2> - <x>^2.
-    excess_kurtosis:   fourth central moment / variance^2 - 3 and its standard error `kurtosis_error`, correlations included.
-                       0 for a Gaussian, negative for two wells, positive for heavy tails: a few
-                       specialised neurons among many.
-    distance:          the largest difference of the distribution functions of x and of the Gaussian (Kolmogorov-Smirnov).
-    effective_samples: number of independent values with the same mean square error of the distribution function; at most as many
-                       as there are values.
-    p_value:           probability of at least this distance for as many independent Gaussian values; not below 1e-4. Rather too
-                       large where successive draws are correlated, whose distribution function errs
-                       more smoothly.
+    Fields:
+        mean: <x>.
+        variance: <x^2> - <x>^2.
+        excess_kurtosis: fourth central moment / variance^2 - 3: 0 for a Gaussian, negative for two
+            wells, positive for heavy tails such as those of a few specialised neurons among many.
+        kurtosis_error: its standard error, correlations included.
+        distance: largest difference of the distribution functions of x and of the Gaussian
+            (Kolmogorov-Smirnov).
+        effective_samples: number of independent values with the same mean square error of the
+            distribution function, at most the number of values.
+        p_value: probability of at least this distance for as many independent Gaussian values, not
+            below 1e-4. It is somewhat too large where successive draws are correlated, whose
+            distribution function errs more smoothly.
     """
 
     mean: Float[Array, ""]
@@ -48,19 +51,26 @@ class Gaussianity(Result):
 def gaussianity(
     values: Float[ArrayLike, "chain draw unit"], variance: float | None = None
 ) -> Gaussianity:
-    """Tests the values of all units and draws together against N(0, variance), or against the
-    Gaussian nearest to them.
+    """Test of the values of all units and draws together against a Gaussian.
 
-    values:   x of one direction, for instance w_c . w_*, or v . h_c with the pre-activations h_c of neuron c on the training
-              inputs and a fixed unit vector v.
-    variance: of the Gaussian, as a theory predicts it. None: mean and variance of the values
-    themselves, which tests the shape
-              alone; the distance is then smaller than Kolmogorov's (Lilliefors 1967; its limit is
-              Durbin 1973, simulated here with a fixed seed). Finite numbers of samples as in
-              Stephens 1970.
+    Args:
+        values: x of one direction, for instance w_c . w_*, or v . h_c with the pre-activations h_c
+            of neuron c on the training inputs and a fixed unit vector v; shape (chain, draw, unit).
+        variance: of the Gaussian, of mean 0, as a theory predicts it. None takes mean and variance
+            of the values themselves, which tests the shape alone; the distance is then smaller than
+            Kolmogorov's (its limit is that of Durbin 1973, simulated here with a fixed seed).
 
-    Not traceable. Raises `ValueError` for values that are not finite, or not (chain, draw, unit)
-    with at least 4 draws; for a variance that is not positive.
+    Raises:
+        ValueError: for values that are not finite, or not of shape (chain, draw, unit) with at
+            least 4 draws; for a variance that is not positive.
+
+    Accuracy: finite numbers of samples as in Stephens 1970. Not traceable.
+
+    Source: Lilliefors 1967, Durbin 1973 and Stephens 1970 for the test.
+
+    >>> values = np.random.default_rng(0).normal(size=(2, 50, 4))
+    >>> bool(gaussianity(values, variance=1.0).p_value > 0.001)
+    True
     """
     x = np.asarray(values, float)
     if x.ndim != 3 or x.shape[1] < 4 or x.size == 0 or not np.all(np.isfinite(x)):
@@ -113,7 +123,7 @@ def gaussianity(
 def along_directions(
     directions: Sequence[Any], variances: Sequence[float] | None = None
 ) -> Gaussianity:
-    """The tests of several directions, each field with a leading axis for them."""
+    """The tests of several directions; each field has a leading axis for the directions."""
     each = [
         gaussianity(x, None if variances is None else variances[i])
         for i, x in enumerate(directions)
@@ -126,8 +136,8 @@ def _null_of_nearest() -> np.ndarray:
     """Draws of the limit of sqrt(n) times the distance from the Gaussian of fitted mean and
     variance.
 
-    The largest modulus of a Gaussian process of covariance min(s, t) - s t - p(s) p(t) - g(s) g(t)
-    / 2, p = phi(z) and g = z phi(z) at the quantile z of s (Durbin 1973).
+    The limit is the largest modulus of a Gaussian process of covariance min(s, t) - s t - p(s) p(t)
+    - g(s) g(t) / 2, p = phi(z) and g = z phi(z) at the quantile z of s (Durbin 1973).
     """
     level = np.arange(1, _NODES) / _NODES
     z = special.ndtri(level)

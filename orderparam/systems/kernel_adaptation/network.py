@@ -1,15 +1,15 @@
-"""What all networks here have in common, and the hidden layer of those that are averaged over
-Gaussian data.
+"""The posterior that all networks of this topic share, and the hidden layer of those that are
+averaged over Gaussian data.
 
 A network is sampled at temperature T from
 
-    p(w, a) ~ exp{ -d |w|^2 / (2 weight_variance) - N |a|^2 / (2 readout_variance) - (1/(2T)) sum_mu
-    (f(x_mu) - y_mu)^2 }
+    p(w, a) ~ exp{ -d |w|^2 / (2 weight_variance) - N |a|^2 / (2 readout_variance)
+                   - (1/(2T)) sum_mu (f(x_mu) - y_mu)^2 }
 
 so that T is the variance of the observation noise (the targets have none) and the prior does not
-depend on it. With weight decays gamma |theta|^2 / 2 in the energy, at temperature T,
-weight_variance = T d / gamma_w and readout_variance = T N / gamma_a. h_k = He_k / sqrt(k!) is
-orthonormal under N(0, 1).  Seroussi, Naveh, Ringel 2023; Rubin, Seroussi, Ringel 2024.
+depend on T. With weight decays gamma |theta|^2 / 2 in the energy at temperature T, weight_variance
+= T d / gamma_w and readout_variance = T N / gamma_a. h_k = He_k / sqrt(k!) is orthonormal under
+N(0, 1). Seroussi, Naveh, Ringel 2023; Rubin, Seroussi, Ringel 2024.
 """
 
 import itertools
@@ -37,8 +37,9 @@ Number = Any  # a float64 array inside a theory, where the fields of a System ar
 
 
 class AdaptiveNetwork(System):
-    """The activation, and the scaling of read-out variance and temperature. NB "erf" is erf(z),
-    "erf_scaled" erf(z / sqrt 2).
+    """The activation of a network, and the scaling of its read-out variance and temperature.
+
+    The activation "erf" is erf(z), and "erf_scaled" is erf(z / sqrt 2).
     """
 
     activation: Activation = structure(
@@ -46,12 +47,19 @@ class AdaptiveNetwork(System):
     )
 
     def scaling(self, chi: float, rescale_noise: bool = True) -> Self:
-        """From standard (chi = 1) to mean-field scaling (chi ~ N): read-out variance and
-        temperature divided by chi.
+        """The network with its read-out variance and temperature divided by chi: from standard
+        scaling (chi = 1) to mean-field scaling (chi ~ N).
 
-        The infinitely wide network sees only their ratio and stays the same; the pull on the
-        weights grows as chi. rescale_noise: whether the temperature is divided too; if not, the
-        Gaussian process changes as well. Raises `ValueError` unless chi > 0.
+        The infinitely wide network depends on their ratio only and stays the same; the pull on the
+        weights grows as chi.
+
+        Args:
+            chi: the divisor, > 0.
+            rescale_noise: whether the temperature is divided too. Default True; otherwise the
+                Gaussian process changes as well.
+
+        Raises:
+            ValueError: unless chi > 0.
         """
         if not chi > 0:
             raise ValueError(f"chi = {chi}: must be > 0")
@@ -63,11 +71,18 @@ class AdaptiveNetwork(System):
 def hermite_target(
     coefficients: Mapping[int, float], normalised: bool = False
 ) -> Float[Array, "degree"]:
-    """The array `target` of a system from {degree: coefficient}.
+    """The array `target` of a system from the coefficients of Hermite polynomials.
 
-    normalised: whether the coefficients belong to h_k; otherwise to He_k = sqrt(k!) h_k, so that
-    {1: 1, 3: -0.3} is y = z - 0.3 (z^3 - 3z) and becomes (0, 1, 0, -0.3 sqrt 6). Raises
-    `ValueError` for a degree that is not an integer >= 0.
+    Args:
+        coefficients: {degree: coefficient}.
+        normalised: whether the coefficients belong to h_k. Default False: they belong to He_k =
+            sqrt(k!) h_k, so that {1: 1, 3: -0.3} is y = z - 0.3 (z^3 - 3z).
+
+    Raises:
+        ValueError: for a degree that is not an integer >= 0.
+
+    >>> np.asarray(hermite_target({1: 1.0, 3: -0.3})).round(6).tolist()
+    [0.0, 1.0, 0.0, -0.734847]
     """
     for degree in coefficients:
         if isinstance(degree, bool) or not isinstance(degree, int) or degree < 0:
@@ -79,7 +94,7 @@ def hermite_target(
 
 
 class HermiteTarget(eqx.Module):
-    """y(z) = sum_k coefficients_k h_k(z) + absolute (|z| - E|z|)."""
+    """The target y(z) = sum_k coefficients_k h_k(z) + absolute (|z| - E|z|)."""
 
     polynomial: Float[Array, "degree"]
     absolute: Number = 0.0
@@ -92,20 +107,24 @@ class HermiteTarget(eqx.Module):
         return polynomial + self.absolute * (jnp.abs(z) - math.sqrt(2 / math.pi))
 
     def coefficients(self, degrees: Degrees) -> Float[Array, "mode"]:
-        """y_k of these degrees."""
+        """The coefficients y_k of the given degrees."""
         count = max(max(degrees) + 1, self.polynomial.shape[0])
         known = jnp.zeros(count).at[: self.polynomial.shape[0]].set(self.polynomial)
         return (known + self.absolute * _absolute(count))[np.asarray(degrees)]
 
     @property
     def power(self) -> Float[Array, ""]:
-        """E y^2."""
+        """E y^2 over z ~ N(0, 1)."""
         cross = 2 * self.absolute * (self.polynomial @ _absolute(self.polynomial.shape[0]))
         return self.polynomial @ self.polynomial + cross + self.absolute**2 * (1 - 2 / math.pi)
 
 
 def refuse_zero(owner: str, target: Any, absolute: Any = 0.0) -> None:
-    """Raises `ValueError` for a target that is zero."""
+    """Refuse a target that is zero.
+
+    Raises:
+        ValueError: for such a target.
+    """
     if (
         not isinstance(target, jax.core.Tracer)
         and is_number(absolute)
@@ -127,9 +146,12 @@ def _absolute(count: int) -> np.ndarray:
 
 
 def kept_degrees(phi: Activation, modes: Degrees | None) -> Degrees:
-    """The degrees k of the modes h_k that the theories keep: `modes`, or by activation (1, 3, 5, 7)
-    for odd phi, (0, 2, 4, 6) for even phi, (1,) for linear, (0, 1, 2, 4) for relu and leaky relu,
-    (0, 1, 2, 3, 4) otherwise."""
+    """The degrees k of the modes h_k that the theories keep.
+
+    These are `modes` where given; otherwise (1, 3, 5, 7) for an odd activation, (0, 2, 4, 6) for an
+    even one, (1,) for linear units, (0, 1, 2, 4) for relu and leaky relu, and (0, 1, 2, 3, 4) for
+    all others.
+    """
     if modes is not None:
         return modes
     if isinstance(phi, Linear):
@@ -140,8 +162,11 @@ def kept_degrees(phi: Activation, modes: Degrees | None) -> Degrees:
 
 
 def increasing(modes: Any) -> Degrees | None:
-    """Reads the field `modes`. Raises `ValueError` for what is no sequence of increasing
-    integers."""
+    """The field `modes` as a tuple, or None.
+
+    Raises:
+        ValueError: for anything but a sequence of increasing integers.
+    """
     if modes is None:
         return None
     if (
@@ -154,11 +179,11 @@ def increasing(modes: Any) -> Degrees | None:
 
 
 class HiddenLayer(eqx.Module):
-    """N independent neurons with weights w ~ N(0, v/d), as the theories see them, and the target on
-    the modes that are kept.
+    """The hidden layer as the theories use it: N independent neurons with weights w ~ N(0, v/d),
+    and the target on the modes that are kept.
 
-    copies: how many times every mode exists; the number of patches, of which each has a read-out on
-    the same neurons.
+    `copies` is the number of times every mode exists: the number of patches, of which each has a
+    read-out on the same neurons.
     """
 
     dim: Number
@@ -179,12 +204,12 @@ class HiddenLayer(eqx.Module):
 
     @property
     def y(self) -> Float[Array, "mode"]:
-        """The target on the modes."""
+        """The coefficients y_k of the target on the modes."""
         return self.target.coefficients(self.degrees)
 
     @property
     def size(self) -> Float[Array, ""]:
-        """|y|, the unit of residuals; 1 where the target has nothing on the modes."""
+        """|y|, the unit of residuals; 1 where the target has no component on the modes."""
         squared = self.y @ self.y
         return jnp.sqrt(jnp.where(squared == 0, 1.0, squared))
 
@@ -195,12 +220,12 @@ class HiddenLayer(eqx.Module):
 
     @property
     def scale(self) -> Float[Array, ""]:
-        """sqrt(v/d), of the weights in units of their prior."""
+        """sqrt(v/d), the prior standard deviation of a weight."""
         return jnp.sqrt(self.weight_variance / self.dim)
 
     @property
     def amplitude(self) -> Float[Array, ""]:
-        """sqrt(readout_variance / N), of the read-outs in units of their prior."""
+        """sqrt(readout_variance / N), the prior standard deviation of a read-out weight."""
         return jnp.sqrt(self.readout_variance / self.width)
 
 
@@ -210,13 +235,14 @@ class HiddenLayer(eqx.Module):
 
 class OnModes(Result):
     """The mean output of the network on the modes h_k of the target's direction, and the weights
-    along it.
+    along that direction.
 
-    degree:       k of each mode.
-    output:       f_k = E f h_k, f the posterior mean.
-    learnability: f_k / y_k; NaN where the target has no such component.
-    total_learnability: E f y / E y^2.
-    spread:       d <rho^2> / weight_variance, 1 without adaptation.
+    Fields:
+        degree: k of each mode.
+        output: f_k = E f h_k, with f the posterior mean.
+        learnability: f_k / y_k; NaN where the target has no such component.
+        total_learnability: E f y / E y^2.
+        spread: d <rho^2> / weight_variance with rho = w . w_*; 1 without adaptation.
     """
 
     degree: Float[Array, "mode"]
@@ -252,6 +278,10 @@ def over(
 
 
 def check_chains(system: System, chains: int = 2, **_: object) -> None:
-    """`ValueError` unless as many chains can start in one way as in the other."""
+    """Refuse an odd number of chains, of which half start in one way and half in another.
+
+    Raises:
+        ValueError: for an odd number, or fewer than two.
+    """
     if chains < 2 or chains % 2:
         raise ValueError(f"chains = {chains}: must be even and at least 2")

@@ -1,9 +1,9 @@
-"""The ridge that data leave to a kernel: T/n when the noise dominates, and more when unlearned
+"""The ridge of a kernel averaged over data: T/n when the noise dominates, and more when unlearned
 modes act as noise.
 
 The average over data to first order (equivalent kernel) has the ridge lambda = T/n. It is valid
-when T is large compared with the typical (f - y)^2 and with the kernel mass that is not learned.
-Otherwise lambda is replaced by kappa,
+when T is large compared with the typical (f - y)^2 and with the part of the kernel's trace that is
+not learned. Otherwise lambda is replaced by kappa,
 
     n = T/kappa + sum lambda_i/(lambda_i + kappa)           (`orderparam.kernels.effective_ridge`).
 
@@ -35,9 +35,7 @@ _MAX_ROUNDS = 200
 
 
 def unlearned(layer: HiddenLayer) -> Spectrum:
-    """The modes of the prior kernel without the constant and those along w_*, with no target on
-    them.
-    """
+    """The modes of the prior kernel that carry no target: all but the constant and those along w_*."""
     d = layer.dim
     power = layer.phi.hermite_coefficients(3, layer.weight_variance) ** 2
     eigenvalues = layer.readout_variance * jnp.stack([power[1] / d, 2 * power[2] / d**2])
@@ -51,13 +49,14 @@ def unlearned(layer: HiddenLayer) -> Spectrum:
 
 
 def effective(layer: HiddenLayer) -> Float[Array, ""]:
-    """kappa of the modes without target, as they are at the prior."""
+    """The effective ridge kappa of the modes without target, as they are at the prior."""
     return effective_ridge(unlearned(layer), layer.n_train, layer.temperature).threshold
 
 
 def self_consistent(layer: HiddenLayer, kernel: Kernel) -> Float[Array, ""]:
-    """kappa of all modes at this kernel. Of the trace of the others, quadratic modes are split off
-    as they are at the prior.
+    """The effective ridge kappa of all modes of the given kernel.
+
+    Quadratic modes, as they are at the prior, are split off from the trace of the remaining ones.
     """
     prior = unlearned(layer)
     quadratic, count = prior.eigenvalues[1], prior.multiplicities[1]
@@ -80,8 +79,9 @@ def self_consistent(layer: HiddenLayer, kernel: Kernel) -> Float[Array, ""]:
 def settled(
     layer: HiddenLayer, kind: Ridge, kernel: Callable[[Float[Array, ""]], Kernel]
 ) -> tuple[Float[Array, ""], Bool[Array, ""]]:
-    """The ridge of this kind for weights whose kernel is kernel(ridge), and whether it was
-    found."""
+    """The ridge of the given kind for weights whose kernel is kernel(ridge), and whether it was
+    found.
+    """
     if kind != "self-consistent":
         return (effective(layer) if kind == "effective" else layer.ridge), jnp.asarray(True)
 

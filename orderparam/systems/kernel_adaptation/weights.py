@@ -1,5 +1,5 @@
-"""Averages over the weights of one neuron: its overlaps with the modes, and integrals over their
-law.
+"""Averages over the weights of one neuron: its overlaps with the modes, and integrals over its
+density.
 """
 
 import math
@@ -36,10 +36,12 @@ Overlaps = Callable[[Float[Array, "*batch"], Float[Array, "*batch"]], list[Float
 
 
 def overlaps(phi: Activation, degrees: Degrees, lowest: Array, highest: Array) -> Overlaps:
-    """(rho, q) -> [m_k for k in degrees], elementwise.
+    """The function (rho, q) -> [m_k for k in degrees], elementwise.
 
-    lowest, highest: the range of q, needed for activations without a closed form; q is kept inside
-    it.
+    Args:
+        lowest: lower end of the range of q, for activations without a closed form; q is kept
+            inside.
+        highest: upper end of that range.
     """
     if isinstance(phi, Erf):
         return lambda rho, q: _erf(phi.gain, degrees, rho, q)
@@ -62,10 +64,10 @@ def overlaps(phi: Activation, degrees: Degrees, lowest: Array, highest: Array) -
 def interpolated(
     values: Callable[[Array], Array], lowest: Array, highest: Array
 ) -> Callable[[Array], Array]:
-    """q -> (function, *batch) from functions of a variance q that are given as (node, function):
-    Chebyshev's series in log q.
+    """The function q -> (function, *batch) for functions of a variance q that are given as (node,
+    function), by Chebyshev's series in log q.
 
-    Outside of [lowest, highest] they are continued as constants.
+    Outside of [lowest, highest] the functions are continued as constants.
     """
     middle, half = (
         (jnp.log(highest) + jnp.log(lowest)) / 2,
@@ -133,11 +135,11 @@ LOG_STEPS = np.log(_STEP * (1 + np.exp(-_GRID - 4.5) + np.exp(_GRID - 5)))  # lo
 
 
 class Fluctuations(eqx.Module):
-    """What fluctuations of the output add to the action of a weight: (s/2N) [m^T kernel m +
-    perpendicular p + rest r].
+    """The terms that fluctuations of the output add to the action of a weight, (s/2N) [m^T kernel m
+    + perpendicular p + rest r].
 
-    p = |w_perp|^2 (m_1/rho)^2 is the power of one hidden unit on linear functions across w_*, r
-    that on all other functions.
+    p = |w_perp|^2 (m_1/rho)^2 is the power of one hidden unit on linear functions across w_*, and r
+    its power on all other functions.
     """
 
     kernel: Float[Array, "mode mode"]
@@ -148,8 +150,8 @@ class Fluctuations(eqx.Module):
 class Kernel(eqx.Module):
     """The kernel of the hidden layer at some density of its weights.
 
-    modes: s <m m^T>. perpendicular: s <p> / (d - 1), the eigenvalue of d - 1 linear functions
-    across w_*. rest: s <r>, the trace of all others.
+    `modes` is s <m m^T>; `perpendicular` is s <p> / (d - 1), the eigenvalue of d - 1 linear
+    functions across w_*; `rest` is s <r>, the trace of all other functions.
     """
 
     modes: Float[Array, "mode mode"]
@@ -158,8 +160,8 @@ class Kernel(eqx.Module):
 
 
 def log_mean(log_weight: Array, exponent: Array) -> Float[Array, ""]:
-    """log of the mean of exp(exponent) under weights known up to a factor, exact to rounding also
-    where it is tiny.
+    """The logarithm of the mean of exp(exponent) under weights that are known up to a factor, exact
+    to rounding also where it is tiny.
     """
     weight = jax.nn.softmax(log_weight.ravel()).reshape(log_weight.shape)
     small = jnp.max(jnp.abs(exponent)) < 1
@@ -171,8 +173,11 @@ def log_mean(log_weight: Array, exponent: Array) -> Float[Array, ""]:
 def resolves(
     log_weight: Float[Array, "node *inner"], axis: int = 0, error: float = 4e-8
 ) -> Bool[Array, ""]:
-    """Whether no peak along an axis is too sharp for its nodes: exp(-2 pi^2 / b) times its share of
-    the weight is below `error`, with b the bend of the logarithm from one node to the next."""
+    """Whether no peak along an axis is too sharp for its nodes.
+
+    The criterion is that exp(-2 pi^2 / b) times the weight of the peak is below `error`, with b the
+    bend of the logarithm from one node to the next.
+    """
     x = jnp.moveaxis(log_weight, axis, 0)
     left, here, right = x[:-2], x[1:-1], x[2:]
     bend = jnp.where(jnp.isfinite(left) & jnp.isfinite(right), 2 * here - left - right, 0.0)
@@ -180,11 +185,11 @@ def resolves(
 
 
 class Plane(eqx.Module):
-    """The quadrature rule of one hidden layer.
+    """The quadrature rule of one hidden layer in the plane (rho, q_perp).
 
-    rho: nodes; log_measure: log of prior density times node weight. Where (tau . m)^2 is even in
-    rho only rho >= 0 is covered, and log_measure has the factor 2. norm: "exact", or q_perp fixed:
-    "concentrated" at its prior mean v (d-1)/d, "prior" at v.
+    `rho` are nodes and `log_measure` the logarithm of prior density times node weight. Where (tau .
+    m)^2 is even in rho only rho >= 0 is covered, and `log_measure` contains the factor 2. `norm` is
+    "exact", or q_perp is fixed: "concentrated" at its prior mean v (d-1)/d, "prior" at v.
     """
 
     layer: HiddenLayer
@@ -198,7 +203,11 @@ class Plane(eqx.Module):
     def of(
         cls, layer: HiddenLayer, norm: Norm = "exact", within: float | Array | None = None
     ) -> "Plane":
-        """within: only weights with |rho| < within (a restricted ensemble)."""
+        """The rule of a hidden layer.
+
+        Args:
+            within: only weights with |rho| < within (a restricted ensemble).
+        """
         d, v = layer.dim, layer.weight_variance
         even = layer.phi.parity in ("odd", "even")
         u = jnp.linspace(0.0 if even else -1.0, 1.0, RHO_NODES if even else 2 * RHO_NODES - 1)
@@ -216,17 +225,19 @@ class Plane(eqx.Module):
         return cls(layer, rho, spacing, log_measure, even, norm)
 
     def overlaps(self, degrees: Degrees) -> Overlaps:
-        """m_k of the activation over the range of this rule."""
+        """The overlaps m_k of the activation over the range of this rule."""
         return overlaps(self.layer.phi, degrees, *self._range)
 
     @property
     def _range(self) -> tuple[Array, Array]:
-        """Of |w|^2, for activations that are tabulated."""
+        """The range of |w|^2, for activations that are tabulated."""
         deviation, v = jnp.sqrt(2 / (self.layer.dim - 1)), self.layer.weight_variance
         return v * jnp.exp(-12 * deviation - 4), self.rho[-1] ** 2 + v * jnp.exp(8 * deviation + 1)
 
     def nodes(self, tau: Tau) -> tuple[Array, Array]:
-        """q_perp and log(prior density times weight), both (node, inner): those of rho included."""
+        """q_perp and log(prior density times weight), both of shape (node, inner), with the weights
+        of rho included.
+        """
         layer = self.layer
         if self.norm != "exact":
             q = layer.weight_variance * (
@@ -264,7 +275,9 @@ class Plane(eqx.Module):
         return q, self.log_measure[:, None] + inner
 
     def others(self, m: Array, rho: Array, q_perp: Array) -> tuple[Array, Array]:
-        """p and r of `Fluctuations` at given weights, m their contributions to the modes."""
+        """The powers p and r of `Fluctuations` at given weights, with m their overlaps with the
+        modes.
+        """
         q, phi = rho**2 + q_perp, self.layer.phi
         (slope,) = self.overlaps((1,))(jnp.ones_like(q), q)  # m_1 is rho times a function of q
         linear = q_perp * slope**2
@@ -275,7 +288,7 @@ class Plane(eqx.Module):
         return linear, power - jnp.sum(m**2, axis=0) - linear
 
     def kernel(self, m: Array, rho: Array, q_perp: Array, weight: Array) -> Kernel:
-        """At weights of these probabilities."""
+        """The kernel at weights of the given probabilities."""
         layer, flat = self.layer, m.reshape(m.shape[0], -1)
         linear, rest = (
             jnp.sum(weight * power) * layer.readout_variance
@@ -307,10 +320,10 @@ class Plane(eqx.Module):
 
 
 class PlaneDensity(eqx.Module):
-    """Interacting weights on the nodes of the rule, and averages <.> over them.
+    """The density of interacting weights on the nodes of the rule, and averages <.> over it.
 
-    m: (mode, node, inner). log_prior: of prior density times node weight. exponent: (s/2N) [(tau .
-    m)^2 - ..].
+    `m` has the shape (mode, node, inner); `log_prior` is the logarithm of prior density times node
+    weight; `exponent` is (s/2N) [(tau . m)^2 - ..].
     """
 
     plane: Plane
@@ -322,11 +335,12 @@ class PlaneDensity(eqx.Module):
 
     @property
     def weight(self) -> Float[Array, "node inner"]:
-        """Probability of each node."""
+        """The probability of each node."""
         return jax.nn.softmax(self.log_prior + self.exponent, axis=(0, 1))
 
     @property
     def kernel(self) -> Kernel:
+        """The kernel at these weights."""
         return self.plane.kernel(self.m, self.plane.rho[:, None], self.q_perp, self.weight)
 
     @property
@@ -403,7 +417,9 @@ _NODES_SPHERE = 4001
 
 
 class Sphere(eqx.Module):
-    """The trapezoidal rule in theta, exact to rounding for d up to 10^5. features: g_k at the
+    """The quadrature rule of one hidden layer in the angle theta, for homogeneous activations.
+
+    The trapezoidal rule in theta is exact to rounding for d up to 10^5; `features` are g_k at the
     nodes.
     """
 
@@ -414,6 +430,7 @@ class Sphere(eqx.Module):
 
     @classmethod
     def of(cls, layer: HiddenLayer) -> "Sphere":
+        """The rule of a hidden layer."""
         theta = np.linspace(0, np.pi, _NODES_SPHERE)[1:-1]
         log_measure = (layer.dim - 2) * jnp.log(jnp.sin(theta))
         log_measure -= logsumexp(log_measure)
@@ -427,14 +444,14 @@ class Sphere(eqx.Module):
         )
 
     def others(self) -> tuple[Array, Array]:
-        """p and r of `Fluctuations` at |w| = 1."""
+        """The powers p and r of `Fluctuations` at |w| = 1."""
         phi, one = self.layer.phi, jnp.ones(())
         linear = (1 - self.cosine**2) * phi.hermite_coefficients(2)[1] ** 2
         return linear, phi.two_point(one, one, one) - jnp.sum(self.features**2, axis=0) - linear
 
     @property
     def _pull(self) -> Float[Array, ""]:
-        """v s / (N d)."""
+        """The strength of the interaction, v s / (N d)."""
         layer = self.layer
         return layer.weight_variance * layer.readout_variance / (layer.width * layer.dim)
 
@@ -455,9 +472,11 @@ class Sphere(eqx.Module):
 
 
 class SphereDensity(eqx.Module):
-    """Interacting weights on the angles of the rule, and averages as of `PlaneDensity`.
+    """The density of interacting weights on the angles of the rule, with the averages of
+    `PlaneDensity`.
 
-    r: as above. exponent: of the interaction, their norm integrated out.
+    `r` is r(u) of the head of this section; `exponent` is that of the interaction, with the norm of
+    the weights integrated out.
     """
 
     sphere: Sphere
@@ -476,6 +495,7 @@ class SphereDensity(eqx.Module):
 
     @property
     def kernel(self) -> Kernel:
+        """The kernel at these weights."""
         sphere, layer, squared = self.sphere, self.sphere.layer, self._squared
         linear, rest = (
             layer.readout_variance * jnp.sum(squared * power) for power in sphere.others()
@@ -490,6 +510,7 @@ class SphereDensity(eqx.Module):
     def derivatives(
         self,
     ) -> tuple[Float[Array, ""], Float[Array, "mode"], Float[Array, "mode mode"]]:
+        """N log E_prior exp{(s/2N) (tau . m)^2}, its gradient and its Hessian in tau."""
         layer, features = self.sphere.layer, self.sphere.features
         n, squared = layer.width, self._squared
         kernel = layer.readout_variance * (features * squared) @ features.T
@@ -508,6 +529,7 @@ class SphereDensity(eqx.Module):
 
     @property
     def second_moments(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """<rho^2> and <|w|^2>."""
         return jnp.sum(self._squared * self.sphere.cosine**2), jnp.sum(self._squared)
 
     @property

@@ -1,15 +1,16 @@
-"""The posterior of a deep network on its training set, by HMC over all hidden weights; the read-out
-is integrated exactly.
+"""Deep networks on a training set sampled by Hamiltonian Monte Carlo over all hidden weights, with
+the read-out integrated exactly.
 
 The same sampler solves kernel adaptation without an ansatz for the layers. Take R N_l units in
 layer l and the density
 
-    prior(all weights) * p(y | K_R)^R,      K_R the kernel of R N_L units, p(y | K) = N(y; 0, K + T).
+    prior(all weights) * p(y | K_R)^R,
+    K_R the kernel of R N_L units,  p(y | K) = N(y; 0, K + T).
 
-Given the layer below, the pre-activations of a layer are R N_l independent draws of N(0, Q_l). So
-minus the logarithm is R times the free energy of `deep.theory`, with the divergence of the layers'
-full laws in place of Gaussian ones, and R -> infinity is its minimum: every unit by itself in the
-field of all others. R = 1 is the network. Derived for this package.
+Given the layer below, the pre-activations of a layer are R N_l independent draws of N(0, Q_l).
+Minus the logarithm of the density is therefore R times the free energy of `deep.theory`, with the
+divergence of the layers' full laws in place of Gaussian ones. Its minimum, R -> infinity, is every
+unit by itself in the field of all others; R = 1 is the network. Derived for this package.
 """
 
 from typing import Any
@@ -55,7 +56,8 @@ class _Recorded(eqx.Module):
 
 class DeepPosterior(eqx.Module):
     """Log density of whitened weights, W_0 = sqrt(v/d) u_0, W_l = sqrt(hidden variance / units
-    below) u_l, `replicas` times the evidence."""
+    below) u_l: their prior, and `replicas` times the log evidence.
+    """
 
     system: DeepNetworkOnData
     replicas: float | Float[Array, ""] = 1.0
@@ -75,7 +77,7 @@ class DeepPosterior(eqx.Module):
         return h
 
     def features(self, last: Float[Array, "example unit"]) -> Float[Array, "example unit"]:
-        """sqrt(read-out variance / N_L) phi(h_L), so that K = features features^T."""
+        """The features sqrt(read-out variance / N_L) phi(h_L), so that K = features features^T."""
         return jnp.sqrt(self.system.readout_variance / last.shape[1]) * self.system.activation(last)
 
     def __call__(self, u: HiddenWeights) -> Float[Array, ""]:
@@ -88,7 +90,7 @@ class DeepPosterior(eqx.Module):
         return self.replicas * evidence - sum(jnp.sum(part**2) for part in u) / 2
 
     def record(self, u: HiddenWeights) -> _Recorded:
-        """One draw."""
+        """The observables of one draw."""
         system = self.system
         h, h_test = self.layers(u, system.inputs), self.layers(u, system.test_inputs)
         features = self.features(h[-1])
@@ -106,7 +108,7 @@ class DeepPosterior(eqx.Module):
         )
 
     def starts(self, chains: int, key: PRNGKeyArray) -> HiddenWeights:
-        """Prior draws."""
+        """Prior draws of all hidden weights, one for each chain."""
         widths = [round(float(self.replicas * width)) for width in self.system.widths]
         sizes = zip(
             jax.random.split(key, len(widths)), widths, [self.system.inputs.shape[1], *widths]
@@ -119,8 +121,8 @@ class DeepPosterior(eqx.Module):
 def directions(
     system: DeepNetworkOnData,
 ) -> tuple[Float[Array, "input two"], Float[Array, "train two"]]:
-    """Unit vectors: (w_*, random) for the input weights and (y/|y|, random) for pre-activations;
-    random but always the same.
+    """Unit vectors along which weights and pre-activations are observed: (w_*, random) for the
+    input weights and (y/|y|, random) for the pre-activations; random, but always the same.
     """
     first, second = jax.random.split(jax.random.key(2023))
     train, dim = system.inputs.shape
@@ -133,21 +135,40 @@ def directions(
 
 
 class SampledDeepNetwork(OnTestSet, FromChains):
-    """Posterior averages; fields as in `DeepPrediction`. Error bars are those of the Markov chains.
+    """Posterior averages of a deep network, with the laws of its weights and pre-activations along
+    four directions.
 
-    deviation: |H - H_theory| / |H| (Frobenius norm) of each layer's pre-activations;
-    prior_deviation: the same against
-        the infinitely wide network.
-    Directions: weights of the first layer along the teacher (the first input axis) and along a
-    random unit vector, times sqrt(d/v); pre-activations of the last hidden layer along the target
-    y/|y| and along a random unit vector of the training set.
-        variance, variance_error, excess_kurtosis, kurtosis_error: of the sampled neurons. expected:
-        variance in theory; prior_variance: that of the infinitely wide network. distance,
-        independent, p_value: Kolmogorov-Smirnov test against N(0, expected) and its number of
-        independent values; p_value_of_shape: against a Gaussian of the sampled variance (see
-        `gaussianity`). density: of the values over sqrt(expected), in bins of equal width over +-4,
-        centres bin_centre.
-    r_hat, effective_samples: over learnabilities, spread, on_target and variance.
+    The directions are: weights of the first layer along the teacher (the first input axis) and
+    along a random unit vector, times sqrt(d/v); pre-activations of the last hidden layer along the
+    target y/|y| and along a random unit vector of the training set. Standard errors are those of
+    the Markov chains.
+
+    Fields:
+        train_mean: posterior mean of f at the training points.
+        train_learnability: train_mean . y / y . y.
+        train_learnability_error: its standard error.
+        spread_error: standard error of `spread`.
+        preactivations: covariances of the pre-activations of layers l = 2..L at the training
+            points.
+        on_target: y^T H_l y / y . y of these layers.
+        on_target_error: its standard error.
+        deviation: |H - H_theory| / |H| (Frobenius norm) of each layer's pre-activations, with
+            `deep_gaussian_layers` as the theory.
+        prior_deviation: the same distance from the infinitely wide network.
+        variance: of the sampled neurons along each direction.
+        variance_error: its standard error.
+        excess_kurtosis: of the sampled neurons along each direction.
+        kurtosis_error: its standard error.
+        expected: variance along each direction in theory.
+        prior_variance: variance along each direction in the infinitely wide network.
+        distance: of the Kolmogorov-Smirnov test against N(0, expected).
+        independent: number of independent values of that test.
+        p_value: of that test.
+        p_value_of_shape: p-value against a Gaussian of the sampled variance (see `gaussianity`).
+        bin_centre: centres of bins of equal width over (-4, 4).
+        density: of the values over sqrt(expected) in these bins.
+        r_hat: over learnabilities, spread, on_target and variance.
+        effective_samples: over the same observables.
     """
 
     train_mean: Float[Array, "train"]
@@ -176,7 +197,7 @@ class SampledDeepNetwork(OnTestSet, FromChains):
 def projected_variances(
     system: DeepNetworkOnData, prediction: DeepPrediction
 ) -> Float[Array, "direction"]:
-    """Variances along `DIRECTIONS` in theory."""
+    """Variances along `DIRECTIONS` as a theory predicts them."""
     inputs, points = directions(system)
     on_weights = jnp.einsum("ij,ia,ja->a", prediction.covariance, inputs, inputs)
     return jnp.concatenate(
@@ -201,21 +222,52 @@ def sampled_deep_network(
     samples: int = 200,
     leapfrog_steps: int = 10,
 ) -> SampledDeepNetwork:
-    """The network itself, with at least two hidden layers, from prior draws; compared with both
-    theories on the same data.
+    r"""Posterior averages of a deep network on a given training set, by Hamiltonian Monte Carlo
+    over all hidden weights.
 
-    Raises `ValueError` for a network of one hidden layer.
+    The read-out is integrated exactly: the density is the prior of the hidden weights times the
+    evidence $p(y \mid K) = N(y; 0, K + T)$, with K the kernel of the last hidden layer's features
+    and T the `temperature`. Chains start from prior draws. The result is compared with
+    `deep_gaussian_layers` and `deep_gaussian_process` on the same data.
+
+    Args:
+        chains: number of chains, at least 2 for `r_hat`. Default 2.
+        warmup: steps of a chain that tune the step size and are discarded. Default 150.
+        samples: draws of every chain. Default 200.
+        leapfrog_steps: leapfrog steps of a trajectory. Default 10.
+
+    Raises:
+        ValueError: for a network with one hidden layer.
+
+    Accuracy: statistical; see `r_hat` and `effective_samples`.
+
+    Source: Seroussi, Naveh, Ringel (2023).
+
+    >>> import jax
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> data = DeepNetworkOnData(x[:5], x[:5, 0], x[5:], x[5:, 0], 8, 0.5, activation="linear")
+    >>> found = sampled_deep_network(data, jax.random.key(0), warmup=20, samples=8)
+    >>> found.preactivations.shape, found.density.shape
+    ((1, 5, 5), (4, 41))
     """
     lengths = {"warmup": warmup, "samples": samples, "leapfrog_steps": leapfrog_steps}
     return _summary(system, _run(system, 1.0, key, chains, lengths))
 
 
 class ParticleLayers(OnTestSet, FromChains):
-    """Averages over particles, fields as in `DeepPrediction`; .._error: standard errors of the
-    Markov chains.
+    """Averages over particles: kernel adaptation of a deep network with the full law of every
+    layer.
 
-    residual: the largest of the relative standard errors. r_hat, effective_samples: over
-    learnabilities, spread and on_target.
+    Fields:
+        train_learnability: train_mean . y / y . y.
+        train_learnability_error: standard error of the Markov chains.
+        total_learnability_error: standard error of the Markov chains.
+        spread_error: standard error of the Markov chains.
+        on_target: y^T H_l y / y . y of the layers l = 2..L.
+        on_target_error: standard errors of the Markov chains.
+        residual: largest of the relative standard errors.
+        r_hat: over learnabilities, spread and on_target.
+        effective_samples: over the same observables.
     """
 
     train_learnability: Float[Array, ""]
@@ -243,12 +295,37 @@ def deep_adapted_layers(
     leapfrog_steps: int = 10,
     seed: int = 0,
 ) -> ParticleLayers:
-    """Kernel adaptation with the full law of every layer's units, to order 1/R: see the head of
-    this module.
+    r"""Kernel adaptation of a deep network with the full law of every layer's units, by particles.
 
-    particles: R N, of a layer of relative width 1. The random numbers are those of `seed`, the same
-    for every system. Raises `ValueError` for a network of one hidden layer and for fewer particles
-    than units.
+    With R = particles / width, the density of the weights of R N_l units in layer l is
+
+    $$ \mathrm{prior}(\mathrm{all\ weights})\; p(y \mid K_R)^R, \qquad
+       p(y \mid K) = N(y; 0, K + T) $$
+
+    with $K_R$ the kernel of the R $N_L$ units of the last layer and T the `temperature`. R ->
+    infinity minimises the free energy of `deep_gaussian_layers` without its Gaussian ansatz.
+
+    Args:
+        particles: number R N of units in a layer of relative width 1, at least `width`. Default
+            160.
+        chains: even number of chains. Default 2.
+        warmup: steps of a chain that tune the step size and are discarded. Default 150.
+        samples: draws of every chain. Default 150.
+        leapfrog_steps: leapfrog steps of a trajectory. Default 10.
+        seed: of the random numbers, the same for every system. Default 0.
+
+    Raises:
+        ValueError: for a network with one hidden layer, for fewer particles than units, and for an
+            odd number of chains.
+
+    Accuracy: of order 1/R, with the errors of the Markov chains. Not differentiable.
+
+    Source: derived here.
+
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> data = DeepNetworkOnData(x[:5], x[:5, 0], x[5:], x[5:, 0], 4, 0.5, activation="linear")
+    >>> deep_adapted_layers(data, particles=8, warmup=20, samples=8).on_target.shape
+    (1,)
     """
     lengths = {"warmup": warmup, "samples": samples, "leapfrog_steps": leapfrog_steps}
     run = _run(system, particles / system.width, jax.random.key(seed), chains, lengths)
@@ -283,8 +360,8 @@ def _run(
 
 
 def _judged(system: DeepNetworkOnData, recorded: _Recorded) -> list[Array]:
-    """Learnability on the training set, spread, learnability on test points, and on_target of every
-    layer, draw by draw.
+    """Draw by draw: learnability on the training set, spread, learnability on test points, and
+    on_target of every layer.
     """
     y, y_test = system.targets, system.test_targets
     return [

@@ -84,7 +84,7 @@ def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500)
 
 @study(
     "deep-preactivations",
-    title="Every layer of a deep network turns towards the target: Gaussian layers say how far, not what is learned",
+    title="Every layer of a deep network turns towards the target: Gaussian layers predict how far, not what is learned",
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383",
     panels=[
         Panel("width", "total_learnability", log="x", ylabel="learnability on test points"),
@@ -99,13 +99,13 @@ def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500)
     ],
     caption="{depth} hidden layers of $N$ {activation} units, $d$ = {input_dim}, $n$ = {n_train} (one training set), $y = He_1 "
     "{cubic:+g} He_3$ of the first axis; $T = 0.1/\\chi$, variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}. Right: weights "
-    "and last pre-activations along one direction, shifted; in brackets excess kurtosis and the p-value of being Gaussian. "
-    "Full law: {particles} units per layer in the theory.",
+    "and last pre-activations along one direction, shifted; brackets hold the excess kurtosis and the p-value of a Gaussian law. "
+    "The theory with the full law has {particles} units in each layer.",
     seconds=(60, 3600),
     observables=("total_learnability", "train_learnability", "spread"),
     explained=(
-        "Finite width: on one training set the errors are those of the Markov chains alone, and the full law is 0.1 to 0.2 % off "
-        "at 30 units, half of that at 80."
+        "Finite width: on one training set the errors are those of the Markov chains alone; the theory with the full law is "
+        "0.1 to 0.2 % off at 30 units, and half of that at 80."
     ),
     full={"measured_widths": (20, 40, 80, 160, 320), "particles": 1280, "draws": 1000},
 )

@@ -1,24 +1,25 @@
-"""Deep networks on a given training set: every layer's pre-activations Gaussian, with a covariance
-of its own.
+"""Deep networks on a given training set: Gaussian pre-activations in every layer, with a covariance
+of their own.
 
 The input weights are N(0, Sigma) and the pre-activations of layer l = 2..L at the training points
 N(0, H_l), independently over its N_l neurons. Given the layer below, their prior has the covariance
 Q_l = (hidden variance) E phi phi^T. With K = (read-out variance) E phi phi^T over the last layer
 and KL the divergence between centred Gaussians,
 
-    F = N_1 KL(Sigma | prior) + sum_l N_l KL(H_l | Q_l) + [ y^T (K + T)^{-1} y + log det(K + T) ] /
-    2
+    F = N_1 KL(Sigma | prior) + sum_l N_l KL(H_l | Q_l)
+        + [ y^T (K + T)^{-1} y + log det(K + T) ] / 2
 
-(Seroussi, Naveh, Ringel 2023). Stationarity: every layer feels the next one through
+(Seroussi, Naveh, Ringel 2023). At stationarity every layer is coupled to the next one through
 
-    H_l^{-1} = Q_l^{-1} + (N_(l+1)/N_l) sum A_mu nu dQ_(l+1),mu nu / dH_l,    A = Q^{-1} - Q^{-1} H Q^{-1} of layer l+1,
+    H_l^{-1} = Q_l^{-1} + (N_(l+1)/N_l) sum A_mu nu dQ_(l+1),mu nu / dH_l,
+    A = Q^{-1} - Q^{-1} H Q^{-1} of layer l+1,
 
-and the last one, with N_(L+1) = 1, the read-out through A = (K + T)^{-1} - (K + T)^{-1} y y^T (K +
-T)^{-1} and K for Q.
+and the last one, with N_(L+1) = 1, to the read-out through A = (K + T)^{-1} - (K + T)^{-1} y y^T (K
++ T)^{-1} and K for Q.
 
-Unknowns: Sigma = (v/d) L L^T and H_l = C_l M_l M_l^T C_l^T with C_l C_l^T = Q_l, so that KL(H | Q)
-= |M|^2/2 - sum log M_ii - n/2 and the infinitely wide network is L = M_l = 1. Outside the training
-set the pre-activations follow their prior conditioned on those at the training points.
+The unknowns are Sigma = (v/d) L L^T and H_l = C_l M_l M_l^T C_l^T with C_l C_l^T = Q_l, so that
+KL(H | Q) = |M|^2/2 - sum log M_ii - n/2 and the infinitely wide network is L = M_l = 1. Outside the
+training set the pre-activations follow their prior conditioned on those at the training points.
 """
 
 import jax.numpy as jnp
@@ -36,12 +37,17 @@ _JITTER = 1e-10  # of the mean diagonal of Q: kernels of linear units are singul
 
 
 class DeepPrediction(OnTestSet):
-    """train_mean: posterior mean of f at the training points. train_learnability: train_mean . y /
-    y . y.
+    """The posterior mean of a deep network, and the pre-activations of its layers.
 
-    preactivations: H_l, l = 2..L, at the training points. on_target: y^T H_l y / y . y. action:
-    F/N, without the constants of KL, so that it is (d + (L-1) n)/2 plus the fit for the infinitely
-    wide network. residual: largest entry of the gradient of F/N, below 1e-8 where converged.
+    Fields:
+        train_mean: posterior mean of f at the training points.
+        train_learnability: train_mean . y / y . y.
+        preactivations: covariances H_l of the layers l = 2..L at the training points.
+        on_target: y^T H_l y / y . y of these layers.
+        action: F/N without the constants of the divergences, so that it is (d + (L-1) n)/2 plus the
+            fit for the infinitely wide network.
+        residual: largest entry of the gradient of F/N, below 1e-8 where converged.
+        converged: whether the minimum was found.
     """
 
     train_mean: Float[Array, "train"]
@@ -55,17 +61,51 @@ class DeepPrediction(OnTestSet):
 
 @theory
 def deep_gaussian_process(system: DeepNetworkOnData) -> DeepPrediction:
-    """The infinitely wide network (NNGP) of this depth."""
+    """Posterior mean of an infinitely wide deep network (NNGP), on a given training set.
+
+    $$ E f(x) = k(x)^T (K + T)^{-1} y $$
+
+    with T the `temperature` and K the kernel of `depth` hidden layers at the prior.
+
+    Accuracy: to rounding.
+
+    Source: Neal (1996); Lee et al. (2018).
+
+    >>> from orderparam.systems.kernel_adaptation import DeepNetworkOnData
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> data = DeepNetworkOnData(x[:5], x[:5, 0], x[5:], x[5:, 0], 8, 0.1)
+    >>> round(float(deep_gaussian_process(data).train_learnability), 6)
+    0.848666
+    """
     unknowns = _Unknowns(system)
     return _described(system, unknowns, unknowns.prior, jnp.zeros(()))
 
 
 @theory
 def deep_gaussian_layers(system: DeepNetworkOnData) -> DeepPrediction:
-    """Gaussian pre-activations in all layers: the minimum of F next to the infinitely wide network,
-    by L-BFGS, O(L n^3) a step.
+    r"""Posterior mean of a deep network with Gaussian pre-activations whose covariances adapt in
+    every layer.
 
-    Accurate to 1e-6. Works for every activation of the catalogue.
+    $$ F = N_1\, \mathrm{KL}(\Sigma \mid \mathrm{prior})
+       + \sum_{l \ge 2} N_l\, \mathrm{KL}(H_l \mid Q_l)
+       + \tfrac12 \big[ y^T (K + T)^{-1} y + \log\det(K + T) \big] $$
+
+    with $\Sigma$ the covariance of the input weights, $H_l$ that of the pre-activations of layer l
+    at the training points (`preactivations`), $Q_l$ the covariance that layer l - 1 gives them at
+    the prior, $N_l$ the `widths` and T the `temperature`. The minimum of F next to the infinitely
+    wide network is found by L-BFGS.
+
+    Accuracy: 1e-6.
+
+    Cost: O(L n^3) for each step.
+
+    Source: Seroussi, Naveh, Ringel (2023).
+
+    >>> from orderparam.systems.kernel_adaptation import DeepNetworkOnData
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> data = DeepNetworkOnData(x[:5], x[:5, 0], x[5:], x[5:, 0], 8, 0.1)
+    >>> round(float(deep_gaussian_layers(data).train_learnability), 5)
+    0.8723
     """
     unknowns = _Unknowns(system)
     found = lbfgs_minimum(unknowns.action, unknowns.prior)
@@ -107,8 +147,10 @@ class _Unknowns:
 def _propagate(
     system: DeepNetworkOnData, factors: list[Array], test: bool = False
 ) -> tuple[list[Array], Covariances]:
-    """H_l at the training points, and the kernel of the output. test: whether the test points are
-    carried along.
+    """The covariances H_l at the training points, and the kernel of the output.
+
+    Args:
+        test: whether the test points are included.
     """
     reached, found = first_layer(system, factors[0], test), []
     for factor in factors[1:]:
@@ -117,6 +159,8 @@ def _propagate(
         root = jnp.linalg.cholesky(
             prior.train + _JITTER * jnp.mean(jnp.diagonal(prior.train)) * jnp.eye(size)
         )
+        # Outside the training set the prior is conditioned on the pre-activations at the training
+        # points, whose covariance has moved from Q to H.
         half = jsl.solve_triangular(root, prior.cross.T, lower=True).T  # Q_* C^-T
         moved, turned = root @ factor, half @ factor
         variance = jnp.maximum(prior.variance - jnp.sum(half**2, axis=1), 0.0) + jnp.sum(

@@ -1,4 +1,4 @@
-"""Training in time, and what can be pruned from a trained network."""
+"""Networks trained in time, and the pruning of a trained network."""
 
 from typing import Literal, NamedTuple
 
@@ -42,7 +42,7 @@ STARTS = ("prior", "informed")
 
 
 class Snapshot(eqx.Module):
-    """What is recorded of the network at one time."""
+    """The observables of the network at one time."""
 
     output: Float[Array, "mode"]
     train_learnability: Float[Array, "mode"]
@@ -53,16 +53,23 @@ class Snapshot(eqx.Module):
 
 
 class TrainedNetwork(Result):
-    """One training run; arrays over `record` are at the times `time`.
+    """One training run, recorded at equal intervals.
 
-    test_learnability:  f_k / y_k with f_k = E_x f h_k over the whole input distribution; NaN where the target has no h_k.
-    train_learnability: sum f h_k / sum y h_k over the training set.
-    train_error, test_error: mean of (f - y)^2 over the training set, and over 2000 fresh inputs.
-    specialised:        number of neurons with |w . w_*| > boundary.
-    output, spread:     f_k and d <rho^2>/weight_variance, averaged over the second half of the run: those of the posterior, once
-                        the start is forgotten.
-    inflation:          bound on the factor by which the step inflates the variance of any mode of the weights, 1/(1 - step A/2)
-                        with A the largest curvature at the end. converged: it is below 1.2.
+    Fields:
+        degree: k of each mode.
+        time: of each record; the weight decay of the read-out alone would act in one unit of time.
+        test_learnability: f_k / y_k with f_k = E_x f h_k over the whole input distribution; NaN
+            where the target has no h_k.
+        train_learnability: sum f h_k / sum y h_k over the training set.
+        train_error: mean of (f - y)^2 over the training set.
+        test_error: mean of (f - y)^2 over 2000 fresh inputs.
+        specialised: number of neurons with |w . w_*| > boundary.
+        output: f_k averaged over the second half of the run: that of the posterior, once the start
+            is forgotten.
+        spread: d <rho^2>/weight_variance averaged over the second half of the run.
+        inflation: bound on the factor by which the step inflates the variance of any mode of the
+            weights, 1/(1 - step A/2) with A the largest curvature at the end.
+        converged: whether `inflation` is below 1.2.
     """
 
     degree: Float[Array, "mode"]
@@ -115,14 +122,41 @@ def langevin_training(
     boundary: float = 0.5,
     one_rate: bool = False,
 ) -> TrainedNetwork:
-    """Langevin training on one random training set, recorded `records` times at equal intervals.
+    r"""Learning curve in time of a two-layer network that is trained by Langevin dynamics on one
+    random training set.
 
-    one_rate: whether all weights have the same learning rate, as in plain gradient descent, and not
-    one for each layer.
+    $$ d\theta = -\Big( \gamma \theta + \frac{\partial L}{\partial \theta} \Big) dt
+       + \sqrt{2T}\, dB, \qquad \gamma_w = T d / v, \qquad \gamma_a = T N / s $$
 
-    start: "prior", or "informed", every neuron at w = +-w_* plus a prior draw across. The training
-    set depends on the key alone and is that of `sampled_network`. Raises `ValueError` for a step at
-    which training is unstable.
+    with $L = \frac12 \sum_\mu (f(x_\mu) - y_\mu)^2$, T the `temperature`, v the `weight_variance`
+    and s the `readout_variance`; its equilibrium is the posterior of `TwoLayerNetwork`. In units of
+    the prior a step is $u \leftarrow u - \epsilon (u + \nabla L / T) + \sqrt{2 \epsilon}\, \xi$
+    with $\epsilon$ = `step`, and time is `step` times the number of steps. The training set depends
+    on the key alone and is that of `sampled_network`.
+
+    Args:
+        duration: time at the end. Default 20.
+        step: step size in units of time. Default 0.004.
+        records: number of records at equal intervals. Default 100.
+        start: "prior" (default), or "informed": every neuron at w = +-w_* plus a prior draw across.
+        boundary: |w . w_*| beyond which a neuron counts as specialised. Default 0.5.
+        one_rate: whether all weights have the same learning rate, as in plain gradient descent,
+            instead of one for each layer. Hidden weights are then slower by (d / v) / (N / s).
+            Default False.
+
+    Raises:
+        ValueError: for a step at which training is unstable.
+
+    Accuracy: the step inflates variances by at most `inflation`.
+
+    Source: Rubin, Seroussi, Ringel (2024); Naveh et al. (2021).
+
+    >>> import jax
+    >>> from orderparam.systems.kernel_adaptation import hermite_target
+    >>> network = TwoLayerNetwork(3, 6, 6, 1.0, hermite_target({1: 1.0}), activation="linear")
+    >>> options = {"duration": 0.1, "step": 0.01, "records": 5}
+    >>> langevin_training(network, jax.random.key(0), **options).time.shape
+    (5,)
     """
     data_key, start_key, run_key = jax.random.split(key, 3)
     layer = system.hidden
@@ -188,16 +222,23 @@ class ClassifierWeights(NamedTuple):
 
 
 class Pruned(Result):
-    """One trained network, pruned to every rank.
+    """One trained classifier, pruned to every rank.
 
-    accuracy:        share of the test set classified rightly with the `rank` leading directions of the latent kernel kept.
-    random_accuracy: with as many random orthonormal directions.
-    magnitude_accuracy: with the `rank` units of the largest read-out weights kept, all others switched off.
-    trace:           share of the trace of the latent kernel that the kept directions hold.
-    full_accuracy:   of the whole network. eigenvalues: of C, falling, over their sum.
-    participation:   (sum eigenvalues)^2 / sum eigenvalues^2, the number of directions in use.
-    moved:           |change of the hidden weights| / |hidden weights at the start|: small in lazy training.
-    train_accuracy:  of the whole network on its training set. converged: the gradient's norm is below a hundredth of the first.
+    Fields:
+        rank: number of directions kept.
+        accuracy: fraction of the test set classified correctly with the `rank` leading directions
+            of the latent kernel kept.
+        random_accuracy: the fraction with as many random orthonormal directions.
+        magnitude_accuracy: the fraction with the `rank` units of the largest read-out weights kept
+            and all others switched off.
+        trace: fraction of the trace of the latent kernel on the kept directions.
+        full_accuracy: of the whole network on the test set.
+        train_accuracy: of the whole network on its training set.
+        eigenvalues: of the latent kernel, in decreasing order, over their sum.
+        participation: (sum eigenvalues)^2 / sum eigenvalues^2, the number of directions in use.
+        moved: |change of the hidden weights| / |hidden weights at the start|, small in lazy
+            training.
+        converged: whether the norm of the gradient is below a hundredth of its first value.
     """
 
     rank: Float[Array, "kept"]
@@ -225,11 +266,30 @@ def pruned_classifier(
     learning_rate: float = 0.02,
     train_hidden: bool = True,
 ) -> Pruned:
-    """Trains by Adam on the whole training set, the rate falling to zero as a cosine, and prunes
-    the last hidden layer.
+    r"""Test accuracy of a trained classifier whose last hidden layer is projected on the leading
+    directions of its latent kernel.
 
-    train_hidden: False trains the read-out alone, on the features of the start: the fixed kernel of
-    a random network.
+    With $\Phi$ the activations (example, unit) of the last hidden layer on the training set and
+    $\Phi^T \Phi / n = U\, \mathrm{diag}(\mathrm{eigenvalues})\, U^T$, pruning to rank k replaces
+
+    $$ \Phi \rightarrow \Phi\, U_k U_k^T $$
+
+    without retraining. Training is by Adam on the whole training set, with a rate that falls to
+    zero as a cosine, on the loss $|f - y|^2 \chi / (2T)$ with weight decay towards the weights of
+    the start; the read-out starts at zero.
+
+    Args:
+        steps: number of steps of Adam. Default 1000.
+        learning_rate: rate at the start. Default 0.02.
+        train_hidden: False trains the read-out alone, on the features of the start: the fixed
+            kernel of a random network. Default True.
+
+    Source: Seroussi, Naveh, Ringel (2023).
+
+    >>> import jax
+    >>> data = Classifier(np.eye(3), np.eye(3), np.eye(3), np.eye(3), width=8)
+    >>> pruned_classifier(data, jax.random.key(0), steps=5).rank.tolist()
+    [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]
     """
     draw_key, random_key = jax.random.split(key)
     width = system.size("width")
@@ -244,6 +304,7 @@ def pruned_classifier(
     train, test = (latent(end, jnp.asarray(x)) for x in (system.inputs, system.test_inputs))
     values, vectors = jnp.linalg.eigh(train.T @ train / train.shape[0])
     values, vectors = values[::-1], vectors[:, ::-1]
+    # Controls: as many random directions, and as many single units.
     random = jnp.linalg.qr(jax.random.normal(random_key, (width, width)))[0]
     largest = jnp.eye(width)[:, jnp.argsort(-jnp.sum(end.readout**2, axis=0))]
     labels = jnp.argmax(system.test_targets, axis=1)
@@ -278,7 +339,7 @@ def pruned_classifier(
 def latent(
     layers: ClassifierWeights, x: Float[Array, "example input"]
 ) -> Float[Array, "example unit"]:
-    """Activations of the last hidden layer."""
+    """The activations of the last hidden layer."""
     first, second = (weights.astype(x.dtype) for weights in layers[:2])
     h = jax.nn.relu(x @ first.T / x.shape[1] ** 0.5)
     return jax.nn.relu(h @ second.T * (2 / second.shape[1]) ** 0.5)
@@ -296,6 +357,8 @@ def _train(
     def energy(layers: ClassifierWeights) -> Array:
         phi = latent(layers, x)
         f = phi @ layers.readout.T / jnp.sqrt(chi * phi.shape[1])
+        # Weight decay towards the start: weights that no example determines keep their random
+        # value.
         changed = sum(jnp.sum((b - a) ** 2) for a, b in zip(start, layers)) / 2
         return jnp.sum((f - y) ** 2) * chi / (2 * temperature) + changed
 

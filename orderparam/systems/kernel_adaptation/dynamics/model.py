@@ -1,4 +1,4 @@
-"""A classifier with two hidden layers on given examples, by regression on one-hot targets."""
+"""A classifier with two hidden layers on given examples, trained by regression on one-hot targets."""
 
 from jaxtyping import Array, Float
 
@@ -7,13 +7,21 @@ from orderparam.core.system import System
 
 
 class Classifier(System):
-    """A network with two hidden layers of `width` relu units.
+    r"""A classifier with two hidden layers of relu units, on given examples with one-hot targets.
 
-    Inputs have a norm of about sqrt(input). In units of the prior all weights are N(0, 1): h_1 =
-    W_1 x / sqrt(input), h_2 = sqrt(2/width) W_2 phi(h_1) and f = sqrt(1/(chi width)) A phi(h_2);
-    temperature T/chi. So the infinitely wide network is the same for all chi. chi: strength of
-    adaptation, as in `TwoLayerNetwork.scaling`: 1 standard, ~ width mean-field; training turns lazy
-    for chi -> 0, where a small change of the weights suffices (Chizat, Oyallon, Bach 2019).
+    $$ h_1 = \frac{1}{\sqrt d} W_1 x, \qquad h_2 = \sqrt{2/N}\, W_2\, \phi(h_1), \qquad
+       f = \frac{1}{\sqrt{\chi N}} A\, \phi(h_2) $$
+
+    with N = `width`, d the input dimension, all weights N(0, 1) at the prior, and the temperature
+    `temperature` / $\chi$, so that the infinitely wide network is the same for all `chi`. `chi` is
+    the strength of adaptation, as in `TwoLayerNetwork.scaling`: 1 is the standard scaling, chi ~ N
+    the mean-field scaling; for chi -> 0 training turns lazy, because a small change of the weights
+    suffices. Inputs should have a norm of about sqrt(d).
+
+    Source: Seroussi, Naveh, Ringel (2023); Chizat, Oyallon, Bach (2019).
+
+    >>> Classifier(np.eye(3), np.eye(3), np.eye(3), np.eye(3), width=8).inputs.shape
+    (3, 3)
     """
 
     inputs: Float[Array, "train input"] = parameter("training inputs")

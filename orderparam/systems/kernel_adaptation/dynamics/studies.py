@@ -140,13 +140,15 @@ def draw_selections(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "grokking",
-    title="The training set is fitted on the features of the start; what generalises follows when they have turned",
+    title="A wide network fits the training set on its first features, and generalises only when they have turned",
     source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Kumar, Bordelon, Gershman, Pehlevan 2024, arXiv 2310.06110",
     panels=[Freehand(draw) for draw in (draw_errors, draw_component, draw_specialised)],
     caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_2(w_*\\cdot x)$; Langevin dynamics with "
-    "weight decay and one learning rate, $T$ = {temperature}, variance of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = 1; time "
-    "1: that of the read-out's weight decay alone. Means of {seeds} runs, bands: standard errors. Theory, dotted: equilibrium, "
-    "averaged over data, which is too high where $n$ is a few $d$.",
+    "weight decay and one learning rate, $T$ = {temperature}, variance of $\\sqrt{{N}}a$ "
+    "{readout_variance}, $E|w|^2$ = 1. In one "
+    "unit of time the weight decay of the read-out alone would act. Means of {seeds} runs; bands "
+    "are standard errors. Dotted: the "
+    "theory of the equilibrium, averaged over data, which is too high where $n$ is a few $d$.",
     seconds=(50, 3600),
     observables=("output",),
     full={

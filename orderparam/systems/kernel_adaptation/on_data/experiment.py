@@ -1,4 +1,6 @@
-"""Networks on given training sets by sampling, and averages over training sets that are drawn."""
+"""Sampled networks on given training sets, and theories and networks on training sets that are
+drawn.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -63,7 +65,9 @@ class _Recorded(eqx.Module):
 
 
 class Particles(eqx.Module):
-    """Log density of whitened particles u, w = sqrt(v/d) u, R times the evidence."""
+    """Log density of whitened particles u, w = sqrt(v/d) u: their prior, and R times the log
+    evidence.
+    """
 
     system: NetworkOnData
     replicas: float | Float[Array, ""]
@@ -71,7 +75,7 @@ class Particles(eqx.Module):
     def features(
         self, u: Float[Array, "particle input"], x: Float[Array, "example input"]
     ) -> Float[Array, "example particle"]:
-        """sqrt(s/(R N)) phi(w . x)."""
+        """The features sqrt(s/(R N)) phi(w . x)."""
         scale = jnp.sqrt(self.system.weight_variance / x.shape[1])
         return jnp.sqrt(self.system.readout_variance / u.shape[0]) * self.system.activation(
             x @ (scale * u).T
@@ -85,7 +89,7 @@ class Particles(eqx.Module):
         return self.replicas * evidence - jnp.sum(u**2) / 2
 
     def record(self, u: Float[Array, "particle input"]) -> _Recorded:
-        """One draw."""
+        """The observables of one draw."""
         system = self.system
         features = self.features(u, system.inputs)
         kernel = features @ features.T
@@ -97,12 +101,18 @@ class Particles(eqx.Module):
 
 
 class SampledOnData(OnTestSet, FromChains):
-    """Averages over particles. .._error: standard errors of the Markov chains.
+    """The posterior mean at the test points and the covariance of the weights, averaged over
+    sampled particles.
 
-    residual: |(<K_R> + T) <t> - y| / |y|, t = (K_R + T)^{-1} y: by how much (1) is missed because
-    K_R fluctuates; falls as 1/R. r_hat, effective_samples: over learnability, R_1, R_2 and spread
-    of all chains, half of which start from the prior and half from the Gaussian weights of the
-    variational theory.
+    Fields:
+        total_learnability_error: standard error of the Markov chains.
+        projections_error: standard errors of the Markov chains.
+        spread_error: standard error of the Markov chains.
+        residual: |(<K_R> + T) <t> - y| / |y| with t = (K_R + T)^{-1} y: the error of kernel
+            adaptation because K_R fluctuates, which falls as 1/R.
+        r_hat: over learnability, R_1, R_2 and spread of all chains, half of which start from the
+            prior and half from the Gaussian weights of the variational theory.
+        effective_samples: over the same observables.
     """
 
     total_learnability_error: Float[Array, ""]
@@ -128,12 +138,38 @@ def sampled_on_data(
     samples: int = 120,
     trajectory: float = 2.5,
 ) -> SampledOnData:
-    """The posterior of the network by HMC (replicas R = 1), or of R N particles with R times the
-    evidence.
+    r"""Posterior averages of a network on a given training set, by Hamiltonian Monte Carlo with the
+    read-out integrated exactly.
 
-    trajectory: length of an HMC trajectory in units of the prior widths; the weights are wider by
-    sqrt(spread) along w_*. Raises `ValueError` unless replicas is an integer >= 1, chains is even
-    and the width is a whole number.
+    With R = `replicas`, the density of the R N particles $w_c$ is
+
+    $$ \prod_c \mathrm{prior}(w_c)\; p(y \mid K_R)^R, \qquad
+       K_R = \frac{s}{RN} \sum_c \phi_c \phi_c^T, \qquad p(y \mid K) = N(y; 0, K + T) $$
+
+    R = 1 is the posterior of the network itself; R -> infinity is kernel adaptation
+    (`adapted_weights_on_data`).
+
+    Args:
+        replicas: R, an integer >= 1. Default 1.
+        chains: even number of chains. Default 2.
+        warmup: steps of a chain that tune the step size and are discarded.
+        samples: draws of every chain.
+        trajectory: length of a trajectory in units of the prior widths; the weights are wider by
+            sqrt(spread) along w_*. Default 2.5.
+
+    Raises:
+        ValueError: unless replicas is an integer >= 1, chains is even and the width is an integer.
+
+    Accuracy: statistical; see `r_hat` and `effective_samples`.
+
+    Source: derived here; the density of one neuron is that of Seroussi, Naveh, Ringel (2023).
+
+    >>> import jax
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> data = NetworkOnData(x[:5], x[:5, 0], x[5:], x[5:, 0], 8, 0.5, activation="linear")
+    >>> found = sampled_on_data(data, jax.random.key(0), warmup=20, samples=8)
+    >>> found.mean.shape
+    (3,)
     """
     lengths = {"chains": chains, "warmup": warmup, "samples": samples, "trajectory": trajectory}
     return _sampled(system, key, replicas * system.size("width"), lengths)
@@ -142,7 +178,11 @@ def sampled_on_data(
 def check_particles(
     system: NetworkOnData, particles: int = 400, chains: int = 2, **_: object
 ) -> None:
-    """`ValueError` unless there are at least as many particles as units."""
+    """Refuse fewer particles than units, and an odd number of chains.
+
+    Raises:
+        ValueError: for either.
+    """
     check_chains(system, chains)
     if not is_number(system.width) or system.width > particles:
         raise ValueError(
@@ -166,12 +206,38 @@ def adapted_weights_on_data(
     trajectory: float = 2.5,
     seed: int = 0,
 ) -> SampledOnData:
-    """The solution of (1), weights with their full distribution on a given training set, to order
-    1/R.
+    r"""Kernel adaptation on a given training set for weights with their full distribution, by
+    particles.
 
-    particles: R N, of every draw. All else is that of `sampled_on_data`; the random numbers are
-    those of `seed`, the same for every system. Raises `ValueError` for an odd number of chains and
-    for fewer particles than units.
+    Every neuron is an independent draw of $e^{-S[w]}$,
+
+    $$ S[w] = \frac{d |w|^2}{2v} - \frac{s}{2N}\, \phi_w^T \big[ t t^T - (K + T)^{-1} \big] \phi_w,
+       \qquad K = s \langle \phi_w \phi_w^T \rangle, \qquad t = (K + T)^{-1} y $$
+
+    with $\phi_w = \phi(X w)$ on the training inputs, N the `width`, v the `weight_variance`, s the
+    `readout_variance` and T the `temperature`. The solution is the limit R -> infinity of
+    `sampled_on_data`; it is taken at R = particles / width.
+
+    Args:
+        particles: number R N of particles, at least `width`. Default 400.
+        chains: even number of chains. Default 2.
+        warmup: steps of a chain that tune the step size and are discarded. Default 100.
+        samples: draws of every chain. Default 120.
+        trajectory: length of a trajectory in units of the prior widths. Default 2.5.
+        seed: of the random numbers, the same for every system. Default 0.
+
+    Raises:
+        ValueError: for an odd number of chains, for fewer particles than units, and for a network
+            with several hidden layers.
+
+    Accuracy: of order 1/R, with the errors of the Markov chains. Not differentiable.
+
+    Source: Seroussi, Naveh, Ringel (2023) for the equations; the particles are derived here.
+
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> data = NetworkOnData(x[:5], x[:5, 0], x[5:], x[5:, 0], 4, 0.5, activation="linear")
+    >>> adapted_weights_on_data(data, particles=8, warmup=20, samples=8).mean.shape
+    (3,)
     """
     lengths = {"chains": chains, "warmup": warmup, "samples": samples, "trajectory": trajectory}
     return _sampled(system, jax.random.key(seed), particles, lengths)
@@ -185,6 +251,8 @@ def _sampled(
         Particles(system, jnp.asarray(particles / system.width)),
         lengths.pop("chains"),
     )
+    # Half of the chains start from the prior, half from the Gaussian weights of the theory: where
+    # they agree the chains have forgotten their starts.
     draws = jax.random.normal(start_key, (chains, particles, system.inputs.shape[1]))
     root = jnp.linalg.cholesky(gaussian_weights_on_data(system).covariance)
     starts = jnp.concatenate([draws[: chains // 2], draws[chains // 2 :] @ root.T])
@@ -203,6 +271,8 @@ def _summary(system: NetworkOnData, run: Samples) -> SampledOnData:
     ]
     health = estimate(jnp.concatenate(columns, axis=-1))
     averages = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), recorded)
+    # Kernel adaptation replaces <K_R t> by <K_R> <t>: the difference shows how far R is from
+    # infinity.
     missed = averages.kernel @ averages.dual + system.temperature * averages.dual - y
     return SampledOnData(
         **on_test_set(system, averages.mean, averages.covariance),
@@ -220,24 +290,30 @@ def _summary(system: NetworkOnData, run: Samples) -> SampledOnData:
 
 
 class SolvedOnDrawnData(OnModes):
-    """By a theory, on one drawn training set. output: f_k, least squares of the mean output on the
-    kept h_k over test points that come in fours (+-z, +-x_perp), so that whatever is odd across w_*
-    drops out."""
+    """The output on the modes as a theory predicts it on one drawn training set.
+
+    `output` is f_k, by least squares of the mean output on the kept h_k over test points that come
+    in fours (+-z, +-x_perp), so that functions that are odd across w_* drop out.
+
+    Fields:
+        residual: of the theory.
+        converged: whether the theory converged.
+    """
 
     residual: Float[Array, ""]
     converged: Bool[Array, ""]
 
 
 class SampledOnDrawnData(OnModes, FromChains):
-    """By the sampler, the fields of `SampledTwoLayerNetwork` that have the same shape at every
-    scale.
+    """The output on the modes of a sampled network: the fields of `SampledTwoLayerNetwork` that
+    have the same shape at every scale.
     """
 
 
 def network_on(
     system: TwoLayerNetwork, x: Array, y: Array, x_test: Array, y_test: Array
 ) -> NetworkOnData:
-    """The same network on these data."""
+    """The network on the given training and test data."""
     shared = ("width", "temperature", "readout_variance", "weight_variance", "activation")
     return NetworkOnData(x, y, x_test, y_test, **{name: getattr(system, name) for name in shared})
 
@@ -245,7 +321,12 @@ def network_on(
 def draw_network(
     system: TwoLayerNetwork, key: PRNGKeyArray, n_test: int = TEST_POINTS
 ) -> NetworkOnData:
-    """The same network on a training set of its size drawn at random, w_* the first axis."""
+    """The network on a training set of its size that is drawn at random. The first input axis is
+    w_*.
+
+    Args:
+        n_test: number of test points. Default 2000.
+    """
     train, test = jax.random.split(key)
     return network_on(
         system, *draw_data(system, train, system.size("n_train")), *draw_data(system, test, n_test)
@@ -261,7 +342,25 @@ def sampled_at_scale(
     samples: int = 200,
     trajectory: float = 2.0,
 ) -> SampledOnDrawnData:
-    """The network itself: see `sampled_network` for the options."""
+    """Posterior averages of the network at its scale, by Hamiltonian Monte Carlo.
+
+    The network is `system.drawn`, with rounded sizes; the sampler is that of `sampled_network`,
+    with two chains.
+
+    Args:
+        warmup: steps of a chain that tune the step size and are discarded. Default 150.
+        samples: draws of every chain. Default 200.
+        trajectory: length of a trajectory in units of the prior widths. Default 2.
+
+    Source: Rubin et al. (2025).
+
+    >>> import jax
+    >>> from orderparam.systems.kernel_adaptation import hermite_target
+    >>> network = TwoLayerNetwork(3, 6, 6, 1.0, hermite_target({1: 1.0}), activation="linear")
+    >>> scaled = ScaledNetwork(network, scale=1.0)
+    >>> sampled_at_scale(scaled, jax.random.key(0), samples=8).output.shape
+    (1,)
+    """
     found = sampled_network(
         system.drawn, key, warmup=warmup, samples=samples, trajectory=trajectory
     )
@@ -276,15 +375,30 @@ def solved_on_drawn_data(
     theory: Callable[[NetworkOnData], DataPrediction | SampledOnData] = gaussian_weights_on_data,
     quartets: int = 2500,
 ) -> SolvedOnDrawnData:
-    """A theory on the training set that `sampled_at_scale` or `sampled_network` draws with the same
-    key: the two differ by the theory alone.
+    """Output on the modes of a theory on one random training set.
 
-    quartets: number of test points / 4.
+    The training set is the one that `sampled_at_scale` or `sampled_network` draws with the same
+    key, so that the two differ by the theory alone.
+
+    Args:
+        theory: theory or sampler on given data. Default `gaussian_weights_on_data`.
+        quartets: number of test points over 4. Default 2500.
+
+    Source: derived here.
+
+    >>> import jax
+    >>> from orderparam.systems.kernel_adaptation import gaussian_process_on_data, hermite_target
+    >>> network = TwoLayerNetwork(3, 6, 6, 1.0, hermite_target({1: 1.0}), activation="linear")
+    >>> options = {"theory": gaussian_process_on_data, "quartets": 10}
+    >>> solved_on_drawn_data(network, jax.random.key(0), **options).output.shape
+    (1,)
     """
     at = system.drawn if isinstance(system, ScaledNetwork) else system
     layer = at.hidden
     # past the three keys of the sampler
     train, test = training_set(at, key), jax.random.fold_in(key, 3)
+    # Every test point comes with its mirror images along and across w_*, so that functions that are
+    # odd across w_* cancel exactly.
     quarter = jax.random.normal(test, (quartets, at.size("input_dim")))
     flip = jnp.ones(quarter.shape[1]).at[0].set(-1.0)
     x = jnp.concatenate([quarter, -quarter, flip * quarter, -flip * quarter])

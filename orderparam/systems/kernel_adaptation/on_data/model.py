@@ -9,8 +9,20 @@ from orderparam.systems.kernel_adaptation.network import AdaptiveNetwork
 
 
 class NetworkOnData(AdaptiveNetwork):
-    """f(x) = sum_c a_c phi(w_c . x) on a given training set, with test points; the weights' law is
-    that of `network`.
+    r"""A Bayesian two-layer network on a given training set, with test points.
+
+    $$ f(x) = \sum_{c=1}^{N} a_c\, \phi(w_c \cdot x), \qquad w_c \sim N(0, v/d), \qquad
+       a_c \sim N(0, s/N) $$
+
+    with N = `width`, v = `weight_variance`, s = `readout_variance`, and the likelihood
+    $\exp\{-\sum_\mu (f(x_\mu) - y_\mu)^2 / (2T)\}$ at T = `temperature`. The first input axis is
+    called the teacher's direction $w_*$.
+
+    Source: Seroussi, Naveh, Ringel (2023).
+
+    >>> data = NetworkOnData(np.eye(3), [1.0, 0.0, -1.0], np.eye(3), [1.0, 0.0, -1.0], 8, 0.1)
+    >>> data.inputs.shape
+    (3, 3)
     """
 
     inputs: Float[Array, "train input"] = parameter("training inputs")
@@ -26,8 +38,10 @@ class NetworkOnData(AdaptiveNetwork):
 
 
 def two_layers(system: NetworkOnData, **_: object) -> None:
-    """Refuses the deeper networks that are built on this one, for what would see their first layer
-    alone.
+    """Refuse networks with several hidden layers, where a theory would use their first layer alone.
+
+    Raises:
+        ValueError: for such a network.
     """
     widths = getattr(system, "relative_widths", (1.0,))
     if widths != (1.0,):
@@ -42,16 +56,19 @@ def two_layers(system: NetworkOnData, **_: object) -> None:
 
 
 class OnTestSet(Result):
-    """The posterior mean of the network's output at the test points, and how much of the target it
-    holds.
+    """The posterior mean of the network's output at the test points, and the covariance of its
+    input weights.
 
-    mean: at the test points. total_learnability: mean . y / y . y there. test_error: mean of (mean
-    - y)^2, without the variance. projections: R_p = mean . He_p(z) / y . He_p(z) for p = 1, 2, 3
-    (normalised or not), z = w_* . x at the test points; the first
-        input axis is w_*. Meaningless where the target has no such component.
-    covariance: d Sigma / v of the input weights (v the weight variance); eigenvalues: its own, in
-    decreasing order. 1 without
-        adaptation; the first diagonal entry is what the other theories call `spread`.
+    Fields:
+        mean: posterior mean of f at the test points.
+        total_learnability: mean . y / y . y at the test points.
+        test_error: mean of (mean - y)^2, without the posterior variance.
+        projections: R_p = mean . He_p(z) / y . He_p(z) for p = 1, 2, 3, z = w_* . x at the test
+            points, w_* the first input axis. Meaningless where the target has no such component.
+        spread: first diagonal entry of `covariance`.
+        covariance: d Sigma / v of the input weights, with Sigma their covariance and v the weight
+            variance; the unit matrix without adaptation.
+        eigenvalues: of `covariance`, in decreasing order.
     """
 
     mean: Float[Array, "test"]

@@ -38,7 +38,7 @@ _THEORIES = {
 
 @study(
     "relu-particles",
-    title="On given data: what a relu network learns, and which theories know",
+    title="Relu networks on given data: which theory predicts what is learned",
     source=_FEATURES,
     panels=[
         Panel(
@@ -52,13 +52,13 @@ _THEORIES = {
         Panel("width", "spread", log="x"),
     ],
     caption="Relu network, $d$ = {input_dim}, $n$ = {n_train} (one training set), $y = z {absolute:+g} (|z| - E|z|)$, "
-    "$T = 0.1/\\chi$, variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1. $R_p$: mean output projected on "
-    "$He_p(z)$, over that of the target. Adapted weights: with their full distribution, by {particles} particles.",
+    "$T = 0.1/\\chi$, variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1. $R_p$ is the projection of the mean "
+    "output on $He_p(z)$, over that of the target. Adapted weights have their full distribution, by {particles} particles.",
     seconds=(60, 3600),
     observables=("projections", "spread"),
     explained=(
-        "Kernel adaptation is the leading order in 1/N: on one training set, where errors are of the Markov chains alone, the "
-        "spread is 11 % off at 20 units and 6 % at 40, learned projections 0.2 to 3 %."
+        "Kernel adaptation is the leading order in 1/N: on one training set, where errors are those of the Markov chains alone, "
+        "the spread is 11 % off at 20 units and 6 % at 40; learned projections are 0.2 to 3 % off."
     ),
     full={
         "input_dim": 24,
@@ -116,12 +116,12 @@ def _scaling_panels(p: Mapping[str, Any]) -> list[Panel]:
 
 @study(
     "relu-scaling",
-    title="Larger networks on more data: a kernel that only scales forgets the even part, one that turns learns it",
+    title="Larger networks on more data: a kernel that only scales loses the even part, a kernel that turns learns it",
     source=_FEATURES,
     panels=_scaling_panels,
     caption="Relu network, $d = {input_dim}\\beta$, $N = {width}\\beta$, $y = z {absolute:+g} (|z| - E|z|)$, $T = 0.1/\\chi$, "
     "variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1. Marks: theories and the network on the same training "
-    "sets. Line: averaged over data, effective ridge.",
+    "sets. Line: theory averaged over data, with the effective ridge.",
     seconds=(120, 7200),
     observables=("output",),
     full={"betas": (0.125, 0.25, 0.5, 1.0), "seeds": 8, "draws": 600},

@@ -1,15 +1,15 @@
 """Theories on one given training set: the infinitely wide network, its kernel rescaled, and
 Gaussian weights of full covariance.
 
-Gaussian weights w ~ N(0, Sigma), Sigma = (v/d) L L^T (v the weight variance), K(Sigma)_mu nu = s E
-phi(w . x_mu) phi(w . x_nu):
+Gaussian weights w ~ N(0, Sigma), Sigma = (v/d) L L^T (v the weight variance), have the kernel
+K(Sigma)_mu nu = s E phi(w . x_mu) phi(w . x_nu) and the action
 
     F/N = |L|^2/2 - sum_i log L_ii + [ y^T (K + T)^{-1} y + log det(K + T) ] / (2N).
 
-Its stationarity is the kernel-adaptation equation  Sigma^{-1} = (d/v) 1 - (1/N) sum A_mu nu dK_mu
-nu/dSigma  with A = t t^T - (K + T)^{-1}, t = (K + T)^{-1} y  (Seroussi, Naveh, Ringel 2023). The
-log det is the fluctuation of the output; without it the theory is that of the mean-field limit. F
-has the Kullback-Leibler divergence up to the constant d/2.
+Its stationarity is the kernel-adaptation equation Sigma^{-1} = (d/v) 1 - (1/N) sum A_mu nu dK_mu
+nu/dSigma with A = t t^T - (K + T)^{-1}, t = (K + T)^{-1} y (Seroussi, Naveh, Ringel 2023). The log
+det is the fluctuation of the output; without it the theory is that of the mean-field limit. F
+contains the Kullback-Leibler divergence up to the constant d/2.
 
 For linear units without the log det, Sigma has one outlier, equal to the scale Q of the rescaled
 kernel, and the two theories make the same prediction.
@@ -34,7 +34,14 @@ from orderparam.systems.kernel_adaptation.on_data.model import (
 
 
 class DataPrediction(OnTestSet):
-    """action: F/N, without the constants of its divergence."""
+    """The posterior mean at the test points and the covariance of the weights, as a theory predicts
+    them.
+
+    Fields:
+        action: F/N, without the constants of its divergence.
+        residual: of the equations of the theory.
+        converged: whether they were solved.
+    """
 
     action: Float[Array, ""]
     residual: Float[Array, ""]
@@ -42,14 +49,18 @@ class DataPrediction(OnTestSet):
 
 
 class ScaledKernelOnData(DataPrediction):
-    """kernel_scale: Q, by which the kernel of the infinitely wide network is multiplied."""
+    """The posterior mean at the test points for a kernel that keeps its shape.
+
+    Fields:
+        kernel_scale: Q, the factor of the kernel of the infinitely wide network.
+    """
 
     kernel_scale: Float[Array, ""]
 
 
 class Covariances(NamedTuple):
-    """Of a Gaussian field on the training points, between test and training points, and its
-    variance at the test points.
+    """Covariances of a Gaussian field: on the training points, between test and training points,
+    and its variance at the test points.
     """
 
     train: Float[Array, "train second"]
@@ -60,7 +71,12 @@ class Covariances(NamedTuple):
 def first_layer(
     system: NetworkOnData, factor: Float[Array, "input input"], test: bool = True
 ) -> Covariances:
-    """Of w . x with w ~ N(0, (v/d) L L^T). test: whether the test points are carried along."""
+    """Covariances of w . x with w ~ N(0, (v/d) L L^T).
+
+    Args:
+        factor: L.
+        test: whether the test points are included.
+    """
     scale = jnp.sqrt(system.weight_variance / system.inputs.shape[1])
     x, other = (
         scale * points @ factor
@@ -70,7 +86,7 @@ def first_layer(
 
 
 def next_layer(phi: Activation, scale: float | Array, below: Covariances) -> Covariances:
-    """scale * E phi phi^T: of a Gaussian layer above, or of the output."""
+    """Covariances scale * E phi phi^T of the layer above a Gaussian layer, or of the output."""
     diagonal, variance = jnp.diagonal(below.train), below.variance
     return Covariances(
         scale * phi.two_point(diagonal[:, None], below.train, diagonal[None, :]),
@@ -82,14 +98,33 @@ def next_layer(phi: Activation, scale: float | Array, below: Covariances) -> Cov
 def output_kernel(
     system: NetworkOnData, factor: Float[Array, "input input"], test: bool = True
 ) -> Covariances:
-    """K of one hidden layer."""
+    """The kernel K of the output of a network with one hidden layer."""
     return next_layer(system.activation, system.readout_variance, first_layer(system, factor, test))
 
 
 @theory(check=two_layers)
 def gaussian_process_on_data(system: NetworkOnData) -> ScaledKernelOnData:
-    """The infinitely wide network: Gaussian-process regression with the kernel of the prior. Its
-    action is minus the log evidence log p(y) over N, without the constant (n/2) log 2 pi."""
+    r"""Posterior mean of the infinitely wide network at the test points.
+
+    $$ E f(x) = k(x)^T (K + T)^{-1} y, \qquad K = s\, E_{\mathrm{prior}}\, \phi(w \cdot x)\,
+       \phi(w \cdot x') $$
+
+    with T the `temperature` and s the `readout_variance`. `action` is minus the log evidence log
+    p(y) over N, without the constant (n/2) log 2 pi.
+
+    Raises:
+        ValueError: for a network with several hidden layers.
+
+    Accuracy: to rounding.
+
+    Source: Neal (1996); Lee et al. (2018).
+
+    >>> from orderparam.systems.kernel_adaptation import NetworkOnData
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> data = NetworkOnData(x[:5], x[:5, 0], x[5:], x[5:, 0], 8, 0.1)
+    >>> round(float(gaussian_process_on_data(data).total_learnability), 6)
+    1.092501
+    """
     basis = _prior_basis(system)
     # no divergence: the action is that of the data alone
     one, width = jnp.ones((1,)), jnp.zeros((1,))
@@ -103,11 +138,30 @@ def gaussian_process_on_data(system: NetworkOnData) -> ScaledKernelOnData:
 def kernel_scaling_on_data(
     system: NetworkOnData, *, fluctuations: bool = True
 ) -> ScaledKernelOnData:
-    """The kernel times Q, the minimum of  N (Q - log Q) + y^T (T + Q K)^{-1} y + log det(T + Q K)
-    (Li and Sompolinsky 2021; Pacelli et al. 2023), from one eigendecomposition. The lowest minimum;
-    action is half of this over N.
+    r"""Posterior mean at the test points when adaptation multiplies the kernel by one number Q.
 
-    fluctuations: whether the log det is there.
+    $$ Q = \mathrm{argmin}\; N (Q - \log Q) + y^T (T + Q K)^{-1} y + \log\det(T + Q K) $$
+
+    with N the `width`, K the kernel of `gaussian_process_on_data` and T the `temperature`.
+    `kernel_scale` is Q, and `action` half of the minimum over N. The lowest minimum is returned.
+
+    Args:
+        fluctuations: whether the log det is included. Default True.
+
+    Raises:
+        ValueError: for a network with several hidden layers.
+
+    Accuracy: 1e-9.
+
+    Cost: one eigendecomposition of the kernel.
+
+    Source: Li, Sompolinsky (2021); Pacelli et al. (2023).
+
+    >>> from orderparam.systems.kernel_adaptation import NetworkOnData
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> data = NetworkOnData(x[:5], x[:5, 0], x[5:], x[5:, 0], 8, 0.1)
+    >>> round(float(kernel_scaling_on_data(data).kernel_scale), 6)
+    1.348997
     """
     basis = _prior_basis(system)
     temperature, width = jnp.asarray(system.temperature), jnp.asarray([system.width])
@@ -137,11 +191,33 @@ def _scaled(
 
 @theory(check=two_layers)
 def gaussian_weights_on_data(system: NetworkOnData, *, fluctuations: bool = True) -> DataPrediction:
-    """Gaussian weights of full covariance: the minimum of F next to the prior, by L-BFGS on the
-    Cholesky factor L, O(n^3 + n^2 d) a step. Accurate to 1e-7: `residual` is the largest entry of
-    dF/dL / N, below 1e-8 where converged.
+    r"""Posterior mean at the test points for Gaussian weights of full covariance, on a given
+    training set.
 
-    fluctuations: whether F has its log det.
+    $$ \frac FN = \tfrac12 |L|^2 - \sum_i \log L_{ii} + \frac{1}{2N} \big[ y^T (K + T)^{-1} y
+       + \log\det(K + T) \big], \qquad w \sim N\big(0, \tfrac vd L L^T\big) $$
+
+    with $K_{\mu\nu} = s\, E\, \phi(w \cdot x_\mu) \phi(w \cdot x_\nu)$, v the `weight_variance`, s
+    the `readout_variance`, N the `width` and T the `temperature`. The minimum of F next to the
+    prior is found by L-BFGS on the Cholesky factor L; `covariance` is $L L^T$ and `action` is F/N.
+
+    Args:
+        fluctuations: whether F contains the log det. Default True.
+
+    Raises:
+        ValueError: for a network with several hidden layers.
+
+    Accuracy: 1e-7; `residual` is the largest entry of dF/dL / N, below 1e-8 where converged.
+
+    Cost: O(n^3 + n^2 d) for each step.
+
+    Source: Seroussi, Naveh, Ringel (2023).
+
+    >>> from orderparam.systems.kernel_adaptation import NetworkOnData
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> data = NetworkOnData(x[:5], x[:5, 0], x[5:], x[5:, 0], 8, 0.1)
+    >>> round(float(gaussian_weights_on_data(data).spread), 5)
+    1.16341
     """
     d = system.inputs.shape[1]
     y, noise = system.targets, system.temperature * jnp.eye(system.targets.shape[0])
@@ -164,6 +240,7 @@ def gaussian_weights_on_data(system: NetworkOnData, *, fluctuations: bool = True
 
     found = lbfgs_minimum(value, jnp.eye(d)[lower])
     root = factor(found.value)
+    # Regression with the kernel of the adapted weights.
     kernel = output_kernel(system, root)
     mean = kernel.cross @ jsl.solve(kernel.train + noise, y, assume_a="pos")
     return DataPrediction(

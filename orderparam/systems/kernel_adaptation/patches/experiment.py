@@ -1,5 +1,5 @@
-"""The posterior of the convolutional network on patches: shared weights by HMC, read-outs
-integrated exactly.
+"""Convolutional networks on patches sampled from their posterior: shared weights by Hamiltonian
+Monte Carlo, read-outs integrated exactly.
 """
 
 import equinox as eqx
@@ -29,8 +29,8 @@ class _Recorded(eqx.Module):
 
 
 class PatchPosterior(eqx.Module):
-    """Log density of whitened weights u, w = sqrt(v/S) u:  -|u|^2/2 + log p(y | Phi), Phi_ic =
-    sqrt(s/(N C)) phi(w_c . x_i).
+    """Log density of whitened weights u, w = sqrt(v/S) u: -|u|^2/2 + log p(y | Phi), with the
+    features Phi_ic = sqrt(s/(N C)) phi(w_c . x_i).
     """
 
     layer: HiddenLayer
@@ -38,7 +38,7 @@ class PatchPosterior(eqx.Module):
     y: Float[Array, "train"]
 
     def features(self, u: Float[Array, "channel input"]) -> Float[Array, "train feature"]:
-        """Phi, patch by patch."""
+        """The features Phi, patch by patch."""
         return self.layer.amplitude * self.layer.phi(self.x @ (self.layer.scale * u).T).reshape(
             self.x.shape[0], -1
         )
@@ -50,11 +50,15 @@ class PatchPosterior(eqx.Module):
         )
 
     def record(self, u: Float[Array, "channel input"]) -> _Recorded:
-        """One draw. Averages over the input of one patch are exact: w_* is its first axis."""
+        """The observables of one draw.
+
+        Averages over the input of one patch are exact; its first axis is w_*.
+        """
         layer, patches = self.layer, self.x.shape[1]
         w = self.layer.scale * u
         rho, q = w[:, 0], jnp.sum(w**2, axis=1)
         *m, first = overlaps(layer.phi, (*layer.degrees, 1), jnp.min(q), jnp.max(q))(rho, q)
+        # The component on linear functions across w_* is m_1 / rho times the weight across.
         (slope,) = overlaps(layer.phi, (1,), jnp.min(q), jnp.max(q))(jnp.ones_like(q), q)
         mean = condition_readout(self.features(u), self.y[:, None], layer.temperature).mean[:, 0]
         readout = (
@@ -69,12 +73,17 @@ class PatchPosterior(eqx.Module):
 
 
 class SampledPatches(OnModes, FromChains):
-    """Averages over the posterior of one data set; fields as in the theories.
+    """Averages over the posterior of a convolutional network on one training set.
 
-    output: N^(-1/2) sum_i E f h_k(w_* . x_i) of the posterior mean f. spread: S <(w . w_*)^2> /
-    weight_variance. eigenvalue_ratio: of the network's own kernel, on h_1 of a patch over on the S
-    - 1 linear functions across w_*. r_hat, effective_samples: over output and spread of all chains,
-    half of which start with every channel along w_*.
+    `output` is N^(-1/2) sum_i E f h_k(w_* . x_i) of the posterior mean f, and `spread` is S <(w .
+    w_*)^2> / weight_variance.
+
+    Fields:
+        eigenvalue_ratio: eigenvalue of the network's own kernel on h_1 of a patch, over that on the
+            S - 1 linear functions across w_*.
+        r_hat: over output and spread of all chains, half of which start with every channel along
+            w_*.
+        effective_samples: over the same observables.
     """
 
     eigenvalue_ratio: Float[Array, ""]
@@ -90,11 +99,32 @@ def sampled_patches(
     samples: int = 150,
     leapfrog_steps: int = 8,
 ) -> SampledPatches:
-    """The network on one random training set, by HMC. Half of the chains start from the prior, half
-    along w_*.
+    r"""Posterior averages of a convolutional network on one random training set, by Hamiltonian
+    Monte Carlo.
 
-    Patches, channels and examples are rounded to integers. Raises `ValueError` for an odd number of
-    chains.
+    The read-outs are integrated exactly: the density of the shared weights is their prior times the
+    evidence $N(y; 0, \Phi \Phi^T + T)$ with $\Phi_{ic} = \sqrt{s/(NC)}\, \phi(w_c \cdot x_i)$. Half
+    of the chains start from the prior, half with every channel along $w_*$. Patches, channels and
+    examples are rounded to integers.
+
+    Args:
+        chains: even number of chains. Default 2.
+        warmup: steps of a chain that tune the step size and are discarded. Default 150.
+        samples: draws of every chain. Default 150.
+        leapfrog_steps: leapfrog steps of a trajectory. Default 8.
+
+    Raises:
+        ValueError: for an odd number of chains.
+
+    Accuracy: statistical; see `r_hat` and `effective_samples`.
+
+    Source: Seroussi, Naveh, Ringel (2023).
+
+    >>> import jax
+    >>> from orderparam.systems.kernel_adaptation import hermite_target
+    >>> network = PatchNetwork(3, 2, 4, 6, 1.0, hermite_target({1: 1.0}), activation="linear")
+    >>> sampled_patches(network, jax.random.key(0), warmup=20, samples=8).output.shape
+    (1,)
     """
     data_key, start_key, run_key = jax.random.split(key, 3)
     sizes = {

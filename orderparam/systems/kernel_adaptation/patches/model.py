@@ -1,13 +1,13 @@
 """Bayesian convolutional networks with patches that do not overlap.
 
-    f(x) = sum_{i=1..N} sum_{c=1..C} a_ic phi(w_c . x_i),   x_i ~ N(0, 1_S), N patches of dimension S,
+    f(x) = sum_{i=1..N} sum_{c=1..C} a_ic phi(w_c . x_i),   x_i ~ N(0, 1_S),
     y(x) = N^(-1/2) sum_i sum_k y_k h_k(w_* . x_i),   |w_*| = 1,
     w_c ~ N(0, weight_variance/S),  a_ic ~ N(0, readout_variance/(N C)),
 
-sampled at temperature T. Every patch has a read-out of its own on channels that all patches share.
-The d-dimensional input has d = N S. The weight of one channel has the action of a two-layer network
-of S inputs and C units, whose read-out variance is smaller by N and whose modes exist once for each
-patch (Seroussi, Naveh, Ringel 2023).
+with N patches of dimension S, sampled at temperature T. Every patch has a read-out of its own on
+channels that all patches share. The input has d = N S dimensions. The weight of one channel has the
+action of a two-layer network of S inputs and C units, whose read-out variance is smaller by N and
+whose modes exist once for each patch (Seroussi, Naveh, Ringel 2023).
 """
 
 import jax.numpy as jnp
@@ -26,14 +26,27 @@ from orderparam.systems.kernel_adaptation.network import (
 
 
 class PatchNetwork(AdaptiveNetwork):
-    """A convolutional network on patches, averaged over Gaussian data. All its numbers may be real
-    in the theories.
+    r"""A Bayesian convolutional network on patches that do not overlap, averaged over Gaussian
+    data.
 
-    target: (degree,) the coefficients y_k of the normalised Hermite polynomials, see
-    `hermite_target`. activation: odd: the constant functions of different patches are one and the
-    same. modes: as in `TwoLayerNetwork`.
+    $$ f(x) = \sum_{i=1}^{N} \sum_{c=1}^{C} a_{ic}\, \phi(w_c \cdot x_i), \qquad x_i \sim N(0, 1_S),
+       \qquad y(x) = \frac{1}{\sqrt N} \sum_{i=1}^{N} \sum_k y_k h_k(w_* \cdot x_i) $$
 
-    Raises `ValueError` for an activation that is not odd, and for a target that is zero.
+    with N = `patches` of dimension S = `patch_dim`, C = `channels`, $w_c$ of variance
+    `weight_variance`/S in every component, $a_{ic}$ of variance `readout_variance`/(N C), and $y_k$
+    the entries of `target` (see `hermite_target`). It is sampled at `temperature` on `n_train`
+    examples. The activation must be odd, because the constant functions of different patches are
+    one and the same. `modes` is as in `TwoLayerNetwork`. In the theories all numbers may be real.
+
+    Raises:
+        ValueError: for an activation that is not odd, and for a target that is zero.
+
+    Source: Seroussi, Naveh, Ringel (2023).
+
+    >>> from orderparam.systems.kernel_adaptation import hermite_target
+    >>> network = PatchNetwork(50, 10, 1000, 400, temperature=0.1, target=hermite_target({1: 1.0}))
+    >>> round(float(network.critical_examples), 4)
+    70.7107
     """
 
     patch_dim: float = parameter("dimension S of a patch", minimum=3)
@@ -64,7 +77,7 @@ class PatchNetwork(AdaptiveNetwork):
 
     @property
     def hidden(self) -> HiddenLayer:
-        """What the theories see."""
+        """The hidden layer as the theories use it."""
         return HiddenLayer(
             self.patch_dim,
             self.channels,
@@ -80,10 +93,11 @@ class PatchNetwork(AdaptiveNetwork):
 
     @property
     def critical_examples(self) -> Float[Array, ""]:
-        """P_c = T sqrt(S C N / (readout_variance weight_variance)): a large linear network has
-        learnability max(0, 1 - P_c/P).
+        """P_c = T sqrt(S C N / (readout_variance weight_variance)), beyond which a large linear
+        network learns.
 
-        With S, N and C in proportion P_c grows as d^(3/4)."""
+        Its learnability is max(0, 1 - P_c/P). With S, N and C in proportion P_c grows as d^(3/4).
+        """
         product = (
             self.patch_dim
             * self.channels

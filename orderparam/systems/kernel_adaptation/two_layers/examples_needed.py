@@ -1,5 +1,5 @@
-"""How many examples a component of the target needs: n ~ d for weights that adapt, n ~ d^k for a
-fixed kernel.
+"""Number of examples that a component of the target needs: n ~ d for weights that adapt, n ~ d^k
+for a fixed kernel.
 
 At fixed temperature and variances, with N ~ d neurons and n ~ d examples, the action of a neuron is
 d times a function that does not depend on d: the same shares of the target are learned at the same
@@ -23,7 +23,14 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import ModePredictio
 
 
 class ExamplesNeeded(Result):
-    """n at which the learnability of a mode reaches a threshold: examples, and examples / d."""
+    """Number of examples at which the learnability of a mode reaches a threshold.
+
+    Fields:
+        examples: the number n.
+        per_dimension: n / d.
+        residual: of log learnability at n.
+        converged: whether n was found.
+    """
 
     examples: Float[Array, ""]
     per_dimension: Float[Array, ""]
@@ -42,11 +49,35 @@ def examples_needed(
     power: float = 1.0,
     most: float = 1e3,
 ) -> ExamplesNeeded:
-    """Of a theory averaged over data, searched between n = d and most d^power, where learnability
-    must be positive.
+    r"""Number of examples at which a theory averaged over data learns a mode to a threshold.
 
-    mode: index into the system's modes. units_per_input: N = units_per_input d in place of `width`.
-    power: 1 for weights that adapt, k for a fixed kernel. residual: of log learnability.
+    $$ f_k(n) / y_k = \mathrm{threshold} $$
+
+    is solved for n = `examples` between d and `most` * d^`power`, where the learnability must be
+    positive.
+
+    Args:
+        theory: the theory averaged over data. Default `adapted_weights`.
+        mode: index into the modes of the system. Default 1.
+        threshold: the learnability to reach. Default 0.15.
+        units_per_input: sets the width to N = units_per_input d. Default None: `width` of the
+            system.
+        power: 1 (default) for weights that adapt, k for a fixed kernel.
+        most: largest n over d^power. Default 1000.
+
+    Accuracy: 1e-8 in log learnability.
+
+    Cost: some tens of solutions of the theory.
+
+    Source: Rubin, Seroussi, Ringel (2024); Rubin et al. (2025).
+
+    >>> from orderparam.systems.kernel_adaptation import gaussian_process, hermite_target
+    >>> network = TwoLayerNetwork(
+    ...     20, 100, 400, 0.2, hermite_target({1: 1, 3: -0.3}), readout_variance=0.015
+    ... )
+    >>> found = examples_needed(network, theory=gaussian_process, mode=0, threshold=0.5)
+    >>> round(float(found.per_dimension), 4)
+    30.5222
     """
     d = system.input_dim
     if units_per_input is not None:
@@ -62,11 +93,17 @@ def examples_needed(
 
 
 class MeasuredExamplesNeeded(ExamplesNeeded):
-    """By sampled networks. learnability: at n = ratio d (`ratio`); examples: by the power law
-    through the two nearest of them.
+    """Number of examples at which sampled networks learn a mode to a threshold.
 
-    residual: 0 (a measurement); r_hat, effective_samples: the worst of the runs. converged: all
-    runs are, and the threshold lies between the measured learnabilities.
+    Fields:
+        examples: found by the power law through the two measured points nearest to the threshold.
+        residual: 0, since this is a measurement.
+        ratio: n/d of each measured point.
+        learnability: of the mode at each measured point.
+        r_hat: largest potential scale reduction of the runs.
+        effective_samples: smallest effective sample size of the runs.
+        converged: whether all runs are converged and the threshold lies between the measured
+            learnabilities.
     """
 
     ratio: Float[Array, "measured"]
@@ -86,8 +123,28 @@ def sampled_examples_needed(
     ratios: tuple[float, ...] = (18.0, 36.0),
     samples: int = 300,
 ) -> MeasuredExamplesNeeded:
-    """Networks with N = units_per_input d sampled at n = ratio d for each of the increasing ratios,
-    on independent data.
+    """Number of examples at which sampled networks learn a mode to a threshold.
+
+    Networks of width `units_per_input` * d are sampled at n = ratio * d for each of the ratios, on
+    independent data; the threshold is interpolated by a power law.
+
+    Args:
+        mode: index into the modes of the system. Default 1.
+        threshold: the learnability to reach. Default 0.15.
+        units_per_input: width over d. Default 5.
+        ratios: increasing values of n/d, at least two. Default (18, 36).
+        samples: draws of every chain. Default 300.
+
+    Cost: one `sampled_network` for each ratio.
+
+    Source: Rubin, Seroussi, Ringel (2024).
+
+    >>> import jax
+    >>> from orderparam.systems.kernel_adaptation import hermite_target
+    >>> network = TwoLayerNetwork(3, 6, 6, 1.0, hermite_target({1: 1.0}), activation="linear")
+    >>> options = {"mode": 0, "units_per_input": 2.0, "ratios": (2.0, 2.1), "samples": 8}
+    >>> sampled_examples_needed(network, jax.random.key(0), **options).learnability.shape
+    (2,)
     """
     d = system.size("input_dim")
     system = system.with_(width=round(units_per_input * d))

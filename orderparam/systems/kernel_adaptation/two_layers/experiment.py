@@ -1,5 +1,5 @@
-"""The two-layer network itself: data drawn from the input distribution, and its posterior by
-Hamiltonian Monte Carlo.
+"""Two-layer networks sampled from their posterior by Hamiltonian Monte Carlo, on data drawn from
+the input distribution of the theory.
 """
 
 from collections.abc import Callable
@@ -30,13 +30,15 @@ TEST_POINTS = 2000
 
 
 def draw_data(system: TwoLayerNetwork, key: PRNGKeyArray, count: int) -> tuple[Array, Array]:
-    """x ~ N(0, 1_d), (count, input), and y without noise; w_* is the first axis."""
+    """Inputs x ~ N(0, 1_d), shape (count, input), and their targets without noise. The first input
+    axis is w_*.
+    """
     x = jax.random.normal(key, (count, system.size("input_dim")))
     return x, system.hidden.target(x[:, 0])
 
 
 def training_set(system: TwoLayerNetwork, key: PRNGKeyArray) -> tuple[Array, Array]:
-    """The data on which `sampled_network` and `langevin_training` run with this key."""
+    """The training set that `sampled_network` and `langevin_training` draw with this key."""
     return draw_data(system, jax.random.split(key, 3)[0], system.size("n_train"))
 
 
@@ -45,8 +47,8 @@ def training_set(system: TwoLayerNetwork, key: PRNGKeyArray) -> tuple[Array, Arr
 
 
 class TwoLayerWeights(NamedTuple):
-    """In units of the prior: w = sqrt(weight_variance / d) hidden, a = sqrt(readout_variance / N)
-    readout.
+    """Weights in units of their prior: w = sqrt(weight_variance / d) hidden, a =
+    sqrt(readout_variance / N) readout.
     """
 
     hidden: Float[Array, "unit input"]
@@ -54,7 +56,7 @@ class TwoLayerWeights(NamedTuple):
 
 
 class Recorded(eqx.Module):
-    """What each draw contributes, averaged over the read-out. w_* is the first axis."""
+    """Observables of one draw, averaged over the read-out. The first input axis is w_*."""
 
     output: Float[Array, "mode"]  # E_x f h_k
     directions: Float[Array, "direction unit"]  # w along w_*, and along the second axis
@@ -62,12 +64,13 @@ class Recorded(eqx.Module):
 
 
 class TwoLayerPosterior(eqx.Module):
-    """Log density of the weights u, v in units of their prior, -|u|^2/2 - |v|^2/2 - |f - y|^2/(2T),
-    f = Phi v.
+    r"""Log density of the weights u, v in units of their prior.
 
-    Phi = sqrt(readout_variance/N) phi(X w^T). The loss is computed in single precision: its
-    rounding, 1e-7 of itself, changes acceptance probabilities by 1e-3 at most and costs a quarter
-    of the time.
+    $$ -\tfrac12 |u|^2 - \tfrac12 |v|^2 - \frac{1}{2T} |f - y|^2, \qquad f = \Phi v, \qquad
+       \Phi = \sqrt{s/N}\, \phi(X w^T) $$
+
+    The loss is computed in single precision: its rounding, 1e-7 of itself, changes acceptance
+    probabilities by 1e-3 at most and costs a quarter of the time.
     """
 
     layer: HiddenLayer
@@ -77,7 +80,7 @@ class TwoLayerPosterior(eqx.Module):
     def output(
         self, weights: TwoLayerWeights, x: Float[Array, "example input"]
     ) -> Float[Array, "example"]:
-        """f, in single precision."""
+        """The outputs f, in single precision."""
         parts = x, self.layer.scale * weights.hidden, self.layer.amplitude * weights.readout
         x, w, a = (part.astype(jnp.float32) for part in parts)
         return in_single(self.layer.phi)(x @ w.T) @ a
@@ -102,21 +105,21 @@ class TwoLayerPosterior(eqx.Module):
     def mode_outputs(
         self, u: Float[Array, "unit input"], a: Float[Array, "unit"]
     ) -> Float[Array, "mode"]:
-        """E_x f h_k on the modes of the theory."""
+        """E_x f h_k on the modes of the theory, over the whole input distribution."""
         w = self.layer.scale * u
         q = jnp.sum(w**2, axis=1)
         m = overlaps(self.layer.phi, self.layer.degrees, jnp.min(q), jnp.max(q))(w[:, 0], q)
         return jnp.stack([a @ one for one in m])
 
     def record(self, weights: TwoLayerWeights) -> Recorded:
-        """One draw."""
+        """The observables of one draw."""
         u = weights.hidden
         w = self.layer.scale * u
         return Recorded(self.mode_outputs(u, self.readout(u)), w[:, :2].T, w.T @ w / w.shape[0])
 
     def starts(self, chains: int, informed: int, key: PRNGKeyArray) -> TwoLayerWeights:
-        """Prior draws; in the last `informed` chains every neuron at w = +-w_*, half of them each,
-        plus its prior draw across.
+        """Starts of the chains: prior draws; in the last `informed` chains every neuron is at w =
+        +-w_*, half of them each, plus its prior draw across.
         """
         hidden_key, readout_key = jax.random.split(key)
         draws = jax.random.normal(hidden_key, (chains, int(self.layer.width), self.x.shape[1]))
@@ -127,8 +130,8 @@ class TwoLayerPosterior(eqx.Module):
 
 
 def in_single(phi: Activation) -> Callable[[Array], Array]:
-    """phi from float32 to float32; the erf and the homogeneous activations without the detour over
-    float64.
+    """The activation as a function from float32 to float32; the erf and the homogeneous activations
+    do without float64.
     """
     if isinstance(phi, Erf):
         return lambda z: jax.lax.erf(phi.gain * z)
@@ -147,23 +150,27 @@ FAR = 0.5  # |w . w_*| of a neuron that counts as `outside`
 
 
 class SampledTwoLayerNetwork(OnModes, FromChains):
-    """Averages over the posterior of one data set; fields as in the theories, for one draw of the
-    data each.
+    """Averages over the posterior of a two-layer network on one training set.
 
-    output:     E_x f h_k of the posterior mean f, over the whole input distribution (not over test points).
-    spread:     d <(w . w_*)^2> / weight_variance. norm: <|w|^2>.
-    eigenvalues: of d <w w^T> / weight_variance, falling: 1 without adaptation; one, along w_*, stands out with it.
-    outside:    probability of |w . w_*| > 1/2.
-    Along w_*, and along a fixed direction across it:
-        density: of the weights in bins of equal width over (-2.5, 2.5), centres `bin_centre`.
-            excess_kurtosis, kurtosis_error: with its standard error. p_value: of their being
-            Gaussian (see `gaussianity`).
-    r_hat, effective_samples: over output, spread and outside, all chains together, half of which
-    start with every neuron along
-                    w_*. The norm has about a third as many: the energy, with which it goes, is
-                    exchanged only when the momenta are drawn.
-    start_gap:  the largest difference of an average between the chains from the prior and those
-    from w_*, in standard errors.
+    `output` is E_x f h_k of the posterior mean f over the whole input distribution (not over test
+    points). "Direction" stands for w_* and for a fixed direction across it.
+
+    Fields:
+        norm: <|w|^2>.
+        eigenvalues: of d <w w^T> / weight_variance, in decreasing order: all 1 without adaptation;
+            with adaptation one eigenvalue, along w_*, stands out.
+        outside: probability of |w . w_*| > 1/2.
+        bin_centre: centres of bins of equal width over (-2.5, 2.5).
+        density: of the weights along each direction in these bins.
+        excess_kurtosis: of the weights along each direction.
+        kurtosis_error: its standard error.
+        p_value: of the weights along each direction being Gaussian (see `gaussianity`).
+        r_hat: over output, spread and outside, all chains together, half of which start with every
+            neuron along w_*.
+        effective_samples: over the same observables. The norm has about a third as many: the
+            energy, with which it goes, is exchanged only when the momenta are drawn.
+        start_gap: largest difference of an average between the chains from the prior and those from
+            w_*, in standard errors.
     """
 
     norm: Float[Array, ""]
@@ -193,17 +200,38 @@ def sampled_network(
     trajectory: float = 2.0,
     start: Start = "both",
 ) -> SampledTwoLayerNetwork:
-    """The posterior of the network on one random training set, by HMC on both layers in units of
-    their prior.
+    """Posterior averages of a two-layer network on one random training set, by Hamiltonian Monte
+    Carlo on both layers.
 
-    chains: with start "both" the first half starts from the prior and the other half with every
-    neuron at w = +-w_* plus a prior draw across; "prior" and "informed" start all chains alike.
-    samples: draws of every chain. trajectory: length of a trajectory in units of the prior widths.
-    Along w_* the posterior is wider than the prior by sqrt(spread), 2 to 3 where features are
-    learned. Shorter trajectories diffuse there, and the output is the slow observable: relu at n =
-    5d needs 17 times as many draws for f_2 with trajectories of 0.9 as with those of 2. The step is
-    held down by the stiffest direction, the output on the training set: 0.2 for the erf networks of
-    the studies, 0.1 for the relu ones. Raises `ValueError` for fewer than two chains for "both".
+    The density is that of `TwoLayerNetwork`, with all weights in units of their prior.
+
+    Args:
+        chains: number of chains; with start "both" at least 2. Default 2.
+        warmup: steps of a chain that tune the step size and are discarded. Default 150.
+        samples: draws of every chain. Default 200.
+        trajectory: length of a trajectory in units of the prior widths. Default 2. Along w_* the
+            posterior is wider than the prior by sqrt(spread), 2 to 3 where features are learned;
+            shorter trajectories diffuse there, and the output is the slow observable.
+        start: "both" (default) starts the first half of the chains from the prior and the other
+            half with every neuron at w = +-w_* plus a prior draw across; "prior" and "informed"
+            start all chains alike.
+
+    Raises:
+        ValueError: for fewer than two chains with start "both".
+
+    Accuracy: statistical; see `r_hat`, `effective_samples` and `start_gap`.
+
+    Cost: the step is held down by the stiffest direction, the output on the training set: 0.2 for
+    the erf networks of the studies, 0.1 for the relu ones.
+
+    Source: Rubin, Seroussi, Ringel (2024); Rubin et al. (2025).
+
+    >>> import jax
+    >>> from orderparam.systems.kernel_adaptation import hermite_target
+    >>> network = TwoLayerNetwork(3, 6, 6, 1.0, hermite_target({1: 1.0}), activation="linear")
+    >>> found = sampled_network(network, jax.random.key(0), samples=8)
+    >>> found.density.shape, found.eigenvalues.shape
+    ((2, 81), (3,))
     """
     _, start_key, run_key = jax.random.split(key, 3)
     posterior = TwoLayerPosterior(system.hidden, *training_set(system, key))
@@ -221,8 +249,8 @@ def sampled_network(
 
 
 def _summary(layer: HiddenLayer, run: Samples, informed: int) -> SampledTwoLayerNetwork:
-    """Averages, health and tests of recorded draws, the last `informed` chains of which started
-    along w_*.
+    """Averages, convergence and tests of recorded draws, of which the last `informed` chains
+    started along w_*.
     """
     recorded = run.observables
     rho, moment = recorded.directions[..., 0, :], np.asarray(recorded.moment).mean(axis=(0, 1))

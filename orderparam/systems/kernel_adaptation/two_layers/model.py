@@ -1,10 +1,10 @@
-"""Bayesian two-layer networks on targets of one direction: the width, the data and the scaling that
-let the weights adapt.
+"""Bayesian two-layer networks on targets of one direction.
 
-    f(x) = sum_c a_c phi(w_c . x),  c = 1..N,    x ~ N(0, 1_d),    y(x) = sum_k y_k h_k(z),  z = w_* . x,  |w_*| = 1,
+    f(x) = sum_c a_c phi(w_c . x),  c = 1..N,    x ~ N(0, 1_d),
+    y(x) = sum_k y_k h_k(z),  z = w_* . x,  |w_*| = 1,
 
-with the weights' law of `network`. Rubin, Seroussi, Ringel 2024; Rubin, Fischer, Lindner, Dahmen,
-Seroussi, Ringel, Krämer, Helias 2025.
+with the law of the weights of `network`. Rubin, Seroussi, Ringel 2024; Rubin, Fischer, Lindner,
+Dahmen, Seroussi, Ringel, Krämer, Helias 2025.
 """
 
 from jaxtyping import Array, Float
@@ -23,13 +23,28 @@ from orderparam.systems.kernel_adaptation.network import (
 
 
 class TwoLayerNetwork(AdaptiveNetwork):
-    """A two-layer network, averaged over Gaussian data.
+    r"""A Bayesian two-layer network, averaged over Gaussian data with a target of one direction.
 
-    target: (degree,) the coefficients y_k of h_k, k = 0, 1, ..: see `hermite_target`.
-    absolute: adds absolute * (|z| - E|z|) to the target.
-    modes: the h_k that the theory keeps, see `network.kept_degrees`; others count as not learned.
+    $$ f(x) = \sum_{c=1}^{N} a_c\, \phi(w_c \cdot x), \qquad x \sim N(0, 1_d), \qquad
+       y(x) = \sum_k y_k h_k(w_* \cdot x) + e\, (|z| - E|z|) $$
 
-    Raises `ValueError` for a target that is zero.
+    $$ p(w, a) \propto \exp\Big\{ -\frac{d |w|^2}{2v} - \frac{N |a|^2}{2s}
+       - \frac{1}{2T} \sum_{\mu=1}^{n} (f(x_\mu) - y_\mu)^2 \Big\} $$
+
+    with d = `input_dim`, N = `width`, n = `n_train`, T = `temperature`, v = `weight_variance`, s =
+    `readout_variance`, $h_k = He_k / \sqrt{k!}$, $y_k$ the entries of `target` for k = 0, 1, ...
+    (see `hermite_target`), e = `absolute`, $z = w_* \cdot x$ and $|w_*| = 1$. `modes` are the
+    degrees k that the theories keep; other components count as not learned.
+
+    Raises:
+        ValueError: for a target that is zero.
+
+    Source: Seroussi, Naveh, Ringel (2023); Rubin, Seroussi, Ringel (2024).
+
+    >>> from orderparam.systems.kernel_adaptation import hermite_target
+    >>> network = TwoLayerNetwork(20, 100, 400, temperature=0.2, target=hermite_target({1: 1, 3: -0.3}))
+    >>> round(float(network.signal), 6), round(float(network.adaptation), 6)
+    (100.0, 2000.0)
     """
 
     input_dim: float = parameter("input dimension d", minimum=3)
@@ -56,7 +71,7 @@ class TwoLayerNetwork(AdaptiveNetwork):
 
     @property
     def hidden(self) -> HiddenLayer:
-        """What the theories see."""
+        """The hidden layer as the theories use it."""
         return HiddenLayer(
             self.input_dim,
             self.width,
@@ -71,15 +86,15 @@ class TwoLayerNetwork(AdaptiveNetwork):
 
     @property
     def signal(self) -> float:
-        """A = readout_variance n / (T d): a linear mode against the ridge. Fixed along every
-        `scaling`.
+        """A = readout_variance n / (T d): the eigenvalue of a linear mode over the ridge. It is the
+        same along every `scaling`.
         """
         return self.readout_variance * self.n_train / (self.temperature * self.input_dim)
 
     @property
     def adaptation(self) -> float:
-        """U = n^2 readout_variance / (T^2 d N): the pull of the residual on the weights. Grows as
-        chi along `scaling`.
+        """U = n^2 readout_variance / (T^2 d N): the pull of the residual on the weights. It grows
+        as chi along `scaling`.
         """
         return (
             self.readout_variance
@@ -89,11 +104,18 @@ class TwoLayerNetwork(AdaptiveNetwork):
 
 
 class ScaledNetwork(System):
-    """`network` with its input_dim, width and n_train multiplied by `scale` (beta).
+    """A two-layer network with its input_dim, width and n_train multiplied by `scale` (beta).
 
     With d, N and n proportional to beta, at fixed temperature and variances, the signal A and the
-    adaptation U of the network stay the same. What needs n ~ d is then learned alike at every beta,
-    and what needs n ~ d^2 is lost as beta grows.
+    adaptation U of the network stay the same. A component that needs n ~ d examples is then learned
+    alike at every beta, and one that needs n ~ d^2 is lost as beta grows.
+
+    Source: Rubin et al. (2025).
+
+    >>> from orderparam.systems.kernel_adaptation import hermite_target
+    >>> network = TwoLayerNetwork(20, 100, 400, temperature=0.2, target=hermite_target({1: 1, 3: -0.3}))
+    >>> float(ScaledNetwork(network, scale=0.5).scaled.width)
+    50.0
     """
 
     network: TwoLayerNetwork = part("the network at scale 1")
@@ -111,7 +133,7 @@ class ScaledNetwork(System):
 
     @property
     def drawn(self) -> TwoLayerNetwork:
-        """The same with whole sizes, for experiments: the nearest ones."""
+        """The network at this scale with its sizes rounded to integers, for experiments."""
         at = self.scaled
         return at.with_(
             **{name: round(float(getattr(at, name))) for name in ("input_dim", "width", "n_train")}
@@ -119,5 +141,5 @@ class ScaledNetwork(System):
 
     @property
     def hidden(self) -> HiddenLayer:
-        """What the theories see."""
+        """The hidden layer as the theories use it."""
         return self.scaled.hidden

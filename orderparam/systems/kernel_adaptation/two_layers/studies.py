@@ -304,8 +304,9 @@ def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     panels=_phase_panels,
     columns=2,
     caption=_SCALING_SET
-    + " GMFL-I: a well at 0 and side wells coexist; lines of $h_3$ are broken there. Networks: the smallest "
-    "$\\beta$, rounded sizes, half of the chains from the prior and half from the target. Below 5 specialised neurons (dotted) "
+    + " GMFL-I: a well at 0 and side wells coexist; lines of $h_3$ are broken there. Networks have the smallest "
+    "$\\beta$ and rounded sizes; half of the chains start from the prior and half from the target. "
+    "Below 5 specialised neurons (dotted) "
     "the average over neurons is not reliable.",
     seconds=(60, 3600),
     observables=("output",),
@@ -345,7 +346,7 @@ def adaptation_phases(
 
 @study(
     "relu-adaptation",
-    title="What adapts in a relu network: its kernel turns, where scaling it would not help",
+    title="The kernel of a relu network turns towards the target; a kernel that only scales would not learn the even part",
     source=_FEATURES,
     panels=[
         Panel(
@@ -358,8 +359,8 @@ def adaptation_phases(
         )
     ],
     caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $y = z {absolute:+g} (|z| - E|z|)$, $z = w_*\\cdot x$; temperature "
-    "and read-out variance $1/{chi:g}$, $E|w|^2$ = 1. Lines: averaged over data, modes $h_0, h_1, h_2, h_4$. Particles: weights "
-    "of the theory with their full distribution on the networks' own data, {particles} of them.",
+    "and read-out variance $1/{chi:g}$, $E|w|^2$ = 1. Lines: theories averaged over data, with the modes $h_0, h_1, h_2, h_4$. "
+    "Particles: the theory with the full distribution of the weights on the networks' own data, by {particles} particles.",
     seconds=(130, 3600),
     observables=("output",),
     full={
@@ -442,8 +443,9 @@ _GAUSSIAN = "Gaussian weights (VGA)"
         ),
     ],
     caption="Erf units, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_3(w_*\\cdot x)$; variance of $\\sqrt{{N}}a$ "
-    "{readout_variance}, $E|w|^2$ = 1. Where the branches of Gaussian weights differ both are minima; the lower $F$ is the "
-    "equilibrium. Theories are averaged over data (effective ridge) and learn too much of so few at small $T$.",
+    "{readout_variance}, $E|w|^2$ = 1. Where the branches of Gaussian weights differ, both are "
+    "minima, and the one of lower $F$ is "
+    "the equilibrium. Theories are averaged over data (effective ridge) and predict too much learning from so few at small $T$.",
     seconds=(60, 3600),
     observables=("spread", "learnability"),
     explained=(
@@ -512,8 +514,8 @@ def adaptation_hysteresis(
         ),
     ],
     caption="Erf network, $N$ = {units_per_input} $d$, $y = He_1 {cubic:+g} He_3$, $n$ at which $f_3/y_3$ = {threshold}; $T$ = "
-    "{temperature}, variance of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = {weight_variance}. Measured at $n/d$ = {ratios}, "
-    "between which $n$ is interpolated.",
+    "{temperature}, variance of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = {weight_variance}. Networks are sampled at $n/d$ = "
+    "{ratios}, and $n$ is interpolated between them.",
     seconds=(150, 4800),
     observables=("examples",),
     full={"measured": (8, 16, 32, 64), "seeds": 12, "ratios": (10.0, 15.0, 22.0, 33.0, 50.0)},
@@ -558,7 +560,8 @@ def sample_complexity(
     seconds=(100, 900),
     full={"resolution": 32},
     panels=[phases_panel("n_train", "temperature", log="xy", order="spread")],
-    caption="Erf units, $d$ = {input_dim}, $N$ = {width}, $y = h_3$; colour: variance of the weights along $w_*$, lowest action.",
+    caption="Erf units, $d$ = {input_dim}, $N$ = {width}, $y = h_3$; colour: variance of the weights along "
+    "$w_*$ in the state of lowest action.",
 )
 def adaptation_plane(
     resolution: int = 8, input_dim: int = 50, width: int = 80, readout_variance: float = 0.04

@@ -1,5 +1,5 @@
-"""Theories of two-layer networks averaged over Gaussian data: from the kernel that never moves to
-weights with their full law.
+"""Theories of two-layer networks averaged over Gaussian data: from a fixed kernel to weights with
+their full distribution.
 """
 
 from typing import Any, Literal
@@ -46,11 +46,15 @@ ACCURACY = 1e-8
 
 
 class ModePrediction(OnModes):
-    """The output on the modes, `OnModes`, and the kernel it comes from.
+    """The output on the modes, and the kernel from which it follows.
 
-    eigenvalue_ratio: of the kernel, on h_1 over on linear functions across w_*: 1 without
-    adaptation; NaN where h_1 is not kept. ridge_ratio:  effective ridge over T/n: above 1.1 the
-    bare ridge is not reliable (see `ridge`).
+    Fields:
+        eigenvalue_ratio: eigenvalue of the kernel on h_1, over that on linear functions across w_*:
+            1 without adaptation; NaN where h_1 is not kept.
+        ridge_ratio: effective ridge over T/n; above 1.1 the bare ridge is not reliable (see
+            `ridge`).
+        residual: of the equations of the theory.
+        converged: whether they were solved to 1e-8.
     """
 
     eigenvalue_ratio: Float[Array, ""]
@@ -60,7 +64,7 @@ class ModePrediction(OnModes):
 
 
 def eigenvalue_ratio(layer: HiddenLayer, kernel: Kernel) -> Float[Array, ""]:
-    """M_11 over the eigenvalue across w_*."""
+    """The eigenvalue of the kernel on h_1, over that on linear functions across w_*."""
     if 1 not in layer.degrees:
         return jnp.asarray(jnp.nan)
     first = layer.degrees.index(1)
@@ -70,7 +74,7 @@ def eigenvalue_ratio(layer: HiddenLayer, kernel: Kernel) -> Float[Array, ""]:
 def regression(
     kernel: Float[Array, "mode mode"], y: Float[Array, "mode"], ridge: Float[Array, ""]
 ) -> tuple[Float[Array, "mode"], Float[Array, "mode"]]:
-    """tau = (M + lambda)^{-1} y and f = y - lambda tau."""
+    """tau = (M + lambda)^{-1} y and the output f = M tau = y - lambda tau."""
     tau = jnp.linalg.solve(kernel + ridge * jnp.eye(y.shape[0]), y)
     return tau, kernel @ tau
 
@@ -80,25 +84,45 @@ def regression(
 
 
 class ScaledKernel(ModePrediction):
-    """kernel_scale: Q, by which the kernel is multiplied (1 for the infinitely wide network)."""
+    """The output on the modes for a kernel that keeps its shape.
+
+    Fields:
+        kernel_scale: Q, the factor of the kernel; 1 for the infinitely wide network.
+    """
 
     kernel_scale: Float[Array, ""]
 
 
 def prior_kernel(layer: HiddenLayer) -> Kernel:
-    """M = s E_prior m m^T, and the kernel outside the modes: those of the infinitely wide
-    network."""
+    """The kernel of the infinitely wide network: M = s E_prior m m^T on the modes, and its part
+    outside of them.
+    """
     return Plane.of(layer).density(jnp.zeros(len(layer.degrees))).kernel
 
 
 @theory
 def gaussian_process(system: AveragedNetwork, *, ridge_kind: Ridge = "bare") -> ScaledKernel:
-    """The infinitely wide network (NNGP): f = M (M + lambda)^{-1} y with the kernel M = s E_prior m
-    m^T on the modes.
+    r"""Output of the infinitely wide network (NNGP) on the modes, averaged over data.
 
-    Its output depends on the read-out variance and the temperature through their ratio only, and
-    not on the width. ridge_kind: "bare", T/n; "effective" and "self-consistent" are the same for a
-    kernel that is fixed, kappa of all its modes, those of the target included.
+    $$ f = M (M + \lambda)^{-1} y, \qquad M = s\, E_{\mathrm{prior}}\, m m^T, \qquad
+       m_k(w) = E_x\, \phi(w \cdot x)\, h_k(w_* \cdot x) $$
+
+    with s the `readout_variance` and $\lambda$ the ridge. The output depends on s and the
+    temperature through their ratio only, and not on the width. `output` is f and `learnability` is
+    $f_k / y_k$.
+
+    Args:
+        ridge_kind: "bare" (default) is T/n. "effective" and "self-consistent" are the same for a
+            fixed kernel: the effective ridge of all its modes, those of the target included.
+
+    Accuracy: 1e-8. The average over data is to first order (equivalent kernel).
+
+    Source: Rubin, Seroussi, Ringel (2024); Rubin et al. (2025).
+
+    >>> from orderparam.systems.kernel_adaptation import hermite_target
+    >>> network = TwoLayerNetwork(20, 100, 400, temperature=0.2, target=hermite_target({1: 1, 3: -0.3}))
+    >>> np.asarray(gaussian_process(network).learnability[:2]).round(6).tolist()
+    [1.000754, 0.078146]
     """
     layer = system.hidden
     kernel = prior_kernel(layer)
@@ -109,15 +133,34 @@ def gaussian_process(system: AveragedNetwork, *, ridge_kind: Ridge = "bare") -> 
 
 @theory
 def kernel_scaling(system: AveragedNetwork, *, ridge_kind: FixedRidge = "bare") -> ScaledKernel:
-    """The kernel renormalised by one number Q, the minimum of N (Q - log Q) + y^T (lambda + Q
-    M)^{-1} y.
+    r"""Output on the modes when adaptation multiplies the kernel by one number Q, averaged over
+    data.
 
-    What is left of adaptation when the weights may grow but not turn (Li and Sompolinsky 2021;
-    Pacelli et al. 2023); without the fluctuations of the output. The lowest minimum.
+    $$ Q = \mathrm{argmin}\; N (Q - \log Q) + y^T (\lambda + Q M)^{-1} y, \qquad
+       f = Q M (\lambda + Q M)^{-1} y $$
+
+    with N the `width`, M the kernel of `gaussian_process` and $\lambda$ the ridge; `kernel_scale`
+    is Q. The weights may grow but not turn. The lowest minimum is returned.
+
+    Args:
+        ridge_kind: "bare" (default) is T/n; "effective" is the effective ridge of the modes without
+            target, at the prior (see `ridge`).
+
+    Accuracy: 1e-8; the fluctuations of the output are left out.
+
+    Source: Li, Sompolinsky (2021); Pacelli et al. (2023).
+
+    >>> from orderparam.systems.kernel_adaptation import hermite_target
+    >>> network = TwoLayerNetwork(
+    ...     20, 100, 400, 0.2, hermite_target({1: 1, 3: -0.3}), readout_variance=0.015
+    ... )
+    >>> round(float(kernel_scaling(network).kernel_scale), 6)
+    4.925784
     """
     layer = system.hidden
     kernel, kappa = prior_kernel(layer), effective(layer)
     lam = layer.ridge if ridge_kind == "bare" else kappa
+    # In the eigenbasis of M the action of Q is a sum over modes.
     eigenvalues, vectors = jnp.linalg.eigh(kernel.modes)
     found = minima(
         jnp.maximum(eigenvalues, 0.0),
@@ -172,8 +215,14 @@ _W /= _W.sum()
 
 
 class GaussianWeights(ModePrediction):
-    """A minimum of F. spread is a, perpendicular is b; action is F/N; branches: the number of
-    different minima found.
+    """The output on the modes for Gaussian weights at a minimum of the action F.
+
+    `spread` is the factor a of the variance along w_*.
+
+    Fields:
+        perpendicular: the factor b of the variance across w_*.
+        action: F/N at the minimum.
+        branches: number of different minima found.
     """
 
     perpendicular: Float[Array, ""]
@@ -182,10 +231,11 @@ class GaussianWeights(ModePrediction):
 
 
 def gaussian_kernel(plane: Plane, a: Array, b: Array) -> Kernel:
-    """The kernel of Gaussian weights of variances a v/d along w_* and b v/d across."""
+    """The kernel of Gaussian weights with variances a v/d along w_* and b v/d across."""
     layer = plane.layer
     scale = layer.weight_variance / layer.dim
     log_q = jnp.log(layer.dim - 1) + jnp.sqrt(2 / (layer.dim - 1)) * STANDARD_NODES
+    # The norm across w_* is that of d - 1 normal components, b v/d times a chi^2 variable.
     inner = jax.nn.softmax((layer.dim - 1) / 2 * log_q - jnp.exp(log_q) / 2 + LOG_STEPS)
     signs = 1.0 if plane.even else np.array([1.0, -1.0])[:, None, None]
     rho = jnp.asarray(signs * jnp.sqrt(a * scale) * _Z[:, None])
@@ -203,18 +253,39 @@ def gaussian_weights(
     ridge_kind: Ridge = "bare",
     fluctuations: bool = False,
 ) -> GaussianWeights:
-    """The minimum of F of lowest action, or with the smallest ("uninformed") or the largest
-    ("informed") variance along w_*.
+    r"""Output on the modes for Gaussian weights whose variances adapt along and across the target's
+    direction, averaged over data.
 
-    ridge_kind: "bare", T/n, "effective" or "self-consistent" (`ridge`); the last is one for each
-    minimum, the stationary
-        point of F at the ridge that its own kernel leaves.
-    fluctuations: adds log det(1 + kernel/lambda)/(2N) to F/N, over all functions: the kept modes, d
-    - 1 linear ones across, and
-        the trace of all others over lambda; for a `PatchNetwork` times the number of patches.
+    With variances a v/d along $w_*$ and b v/d across, v the `weight_variance`,
 
-    Newton's method from six starts between the prior and weights of length sqrt 2 along w_*.
-    Accurate to 1e-8.
+    $$ \frac{F}{N} = \frac12 \big[ a - \log a - 1 + (d - 1)(b - \log b - 1) \big]
+       + \frac{1}{2N}\, y^T (M(a, b) + \lambda)^{-1} y, \qquad M = s\, E\, m m^T $$
+
+    is the Kullback-Leibler divergence from the prior for each neuron plus the fit. `spread` is a,
+    `perpendicular` is b and `action` is F/N. F is not convex: it can have two minima, with a
+    first-order transition and hysteresis inside this ansatz.
+
+    Args:
+        branch: "lowest" (default) is the minimum of lowest action, "uninformed" the one with the
+            smallest and "informed" the one with the largest variance along w_*.
+        ridge_kind: "bare" (default) is T/n, "effective" the effective ridge of the modes without
+            target, "self-consistent" that of all modes; the last is found for each minimum together
+            with the weights (see `ridge`).
+        fluctuations: whether F/N contains log det(1 + kernel/lambda)/(2N) over all functions: the
+            kept modes, d - 1 linear functions across, and the trace of all others over lambda; for
+            a `PatchNetwork` times the number of patches. Default False.
+
+    Accuracy: 1e-8, by Newton's method from six starts between the prior and weights of length sqrt
+    2 along w_*.
+
+    Source: Seroussi, Naveh, Ringel (2023); Rubin et al. (2025).
+
+    >>> from orderparam.systems.kernel_adaptation import hermite_target
+    >>> network = TwoLayerNetwork(
+    ...     20, 100, 400, 0.2, hermite_target({1: 1, 3: -0.3}), readout_variance=0.015
+    ... )
+    >>> round(float(gaussian_weights(network).spread), 6)
+    5.533137
     """
     layer = system.hidden
     plane, y = Plane.of(layer), layer.y
@@ -241,11 +312,13 @@ def gaussian_weights(
         x, residual, converged = at(lam)
         return x, lam, jnp.where(known, residual, jnp.inf), converged & known
 
+    # From the prior, a = 1, to weights of length sqrt 2 along w_*.
     farthest = jnp.log(2 * layer.dim / layer.weight_variance)
     starts = jnp.stack([jnp.linspace(0.0, 1.0, _STARTS) * farthest, jnp.zeros(_STARTS)], axis=1)
     found, ridges, residuals, good = jax.vmap(minimum)(starts)
     actions = jax.vmap(action)(found, ridges)
     reached = jnp.sort(jnp.where(good, found[:, 0], jnp.inf))
+    # Starts that reach the same variance along w_* have found the same minimum.
     different = good.any() + jnp.sum(jnp.isfinite(reached[1:]) & (jnp.diff(reached) > 1e-6))
     key = {"lowest": actions, "uninformed": found[:, 0], "informed": -found[:, 0]}[branch]
     best = jnp.argmin(jnp.where(good, key, jnp.inf))
@@ -277,13 +350,19 @@ GFL, COEXISTENCE, SPECIALISED = 0, 1, 2
 
 
 class Wells(Result):
-    """Shape of an even density p(rho).
+    """Shape of an even density p(rho), and the phase of feature learning that it means.
 
-    phase: see above. well: rho*, the position of the highest maximum beyond the innermost one (in
-    phase 2 of that one; 0 in phase 0). barrier_position: the minimum between the innermost maximum
-    and rho* (0 if there is none). side_weight: probability of |rho| beyond it; 1 in phase 2, 0 in
-    phase 0. free_energy_gap: log p(0) - log p(rho*), > 0 where the centre is higher. barrier: log
-    p(rho*) - log p(barrier_position), what a specialised neuron has to climb to return.
+    Fields:
+        phase: 0 (GFL), one maximum, at rho = 0; 1 (GMFL-I), maxima at 0 and at +-rho*; 2 (GMFL-II),
+            maxima at +-rho* alone.
+        well: rho*, the position of the highest maximum beyond the innermost one; in phase 2 that of
+            the innermost one, in phase 0 it is 0.
+        barrier_position: position of the minimum between the innermost maximum and rho*; 0 if there
+            is none.
+        side_weight: probability of |rho| beyond the barrier; 1 in phase 2, 0 in phase 0.
+        free_energy_gap: log p(0) - log p(rho*), which is positive where the centre is higher.
+        barrier: log p(rho*) - log p(barrier_position), the barrier that a specialised neuron has to
+            cross to return to the centre.
     """
 
     phase: Int[Array, ""]
@@ -297,8 +376,12 @@ class Wells(Result):
 def wells(
     rho: Float[Array, "node"], log_density: Float[Array, "node"], weight: Float[Array, "node"]
 ) -> Wells:
-    """rho: increasing nodes from 0; log_density: with respect to rho; weight: probability of each
-    node, both sides together.
+    """The shape of an even density.
+
+    Args:
+        rho: increasing nodes from 0.
+        log_density: logarithm of the density with respect to rho at the nodes.
+        weight: probability of each node, both sides together.
     """
     inner = jnp.arange(1, rho.shape[0] - 1)
     left, here, right = log_density[inner - 1], log_density[inner], log_density[inner + 1]
@@ -326,7 +409,7 @@ def wells(
 
 
 def _vertex(x: Array, y: Array, i: Array) -> Array:
-    """The maximum of the parabola through three neighbours."""
+    """The position of the maximum of the parabola through three neighbouring nodes."""
     a, b, c = x[i - 1], x[i], x[i + 1]
     up, down = (y[i] - y[i - 1]) / (b - a), (y[i + 1] - y[i]) / (c - b)
     bend = up - down
@@ -376,17 +459,23 @@ RIDGE_RATIO = 1.1
 
 
 class AdaptedWeights(ModePrediction, Wells):
-    """Solution of (1).
+    """The output on the modes for weights with their full distribution, and that distribution along
+    w_*.
 
-    tau: (y - f)/lambda on the modes. action: G at its minimum, minus the free energy. norm:
-    <|w|^2>. omitted: what the weights contribute to the first mode that was left out
-    (`next_degree`), over |y|, whatever y_k is there. specialised: N side_weight, the number of
-    specialised neurons. overlap, log_density: nodes rho >= 0 and log of the (even) density with
-    respect to rho there. reliable: omitted < 0.05, ridge_ratio < 1.1 or the effective ridge in use,
-    and in GMFL-I at least 5 specialised neurons; where it is False equations (1) are solved, but
-    their assumptions do not hold. residual: of (1) over |y|; infinite where the nodes of the
-    integrals are too few for the density, as they are for specialised neurons from d of some 10^4
-    on.
+    Fields:
+        tau: (y - f)/lambda on the modes.
+        action: G at its minimum, which is minus the free energy.
+        norm: <|w|^2>.
+        omitted: contribution of the weights to the first mode that was left out (`next_degree`),
+            over |y|, whatever y_k is there.
+        specialised: N side_weight, the number of specialised neurons.
+        overlap: nodes rho >= 0.
+        log_density: logarithm of the (even) density with respect to rho at these nodes.
+        reliable: whether the assumptions hold: omitted < 0.05; ridge_ratio < 1.1 or the effective
+            ridge in use; in GMFL-I at least 5 specialised neurons. Where it is False the equations
+            are solved, but their assumptions do not hold.
+        residual: of the equations over |y|; infinite where the nodes of the integrals are too few
+            for the density, as they are for specialised neurons from d of some 10^4 on.
     """
 
     tau: Float[Array, "mode"]
@@ -413,19 +502,57 @@ def adapted_weights(
     within: float | None = None,
     fluctuations: bool = False,
 ) -> AdaptedWeights:
-    """Non-Gaussian weights (GMFL), averaged over data. Accurate to 1e-8; `side_weight` to 1e-3.
+    r"""Output on the modes for weights with their full distribution (specialisation), averaged over
+    data.
 
-    ridge_kind: "bare", T/n, "effective" or "self-consistent" (`ridge`). norm: "exact", or
-    |w_perp|^2 frozen: "concentrated" at its prior mean, "prior" at weight_variance (the sextic
-    Landau action
-        of the literature). Frozen norms are visibly wrong where neurons specialise.
-    within: weights restricted to |rho| < within, such as the `barrier_position` of the equilibrium:
-    the metastable state without
-        specialised neurons.
-    fluctuations: whether those of the output are there, (2) of this module.
+    Every neuron is an independent draw of one density, whose pull depends on all of them:
 
-    Homogeneous activations are solved on one angle, exactly; others in the plane (rho, |w_perp|^2).
-    Raises `ValueError` for a bound that is not positive.
+    $$ p(w) \propto \mathrm{prior}(w)\, \exp\Big\{ \frac{s}{2N} (\tau \cdot m(w))^2 \Big\}, \qquad
+       M = s \langle m m^T \rangle, \qquad (M + \lambda) \tau = y, \qquad f = y - \lambda \tau $$
+
+    with $m_k(w) = E_x\, \phi(w \cdot x) h_k(w_* \cdot x)$, s the `readout_variance`, N the `width`
+    and $\lambda$ the ridge. These are the stationarity of the convex function
+
+    $$ G(\tau) = -\tau \cdot y + \frac{\lambda}{2} |\tau|^2
+       + N \log E_{\mathrm{prior}} \exp\Big\{ \frac{s}{2N} (\tau \cdot m)^2 \Big\} $$
+
+    so that the solution is unique; the transition to specialised neurons shows in the density of
+    rho = w . w_* (`overlap`, `log_density`, `phase`).
+
+    Args:
+        ridge_kind: "bare" (default) is T/n, "effective" the effective ridge of the modes without
+            target at the prior, "self-consistent" that of all modes as the weights have them (see
+            `ridge`).
+        norm: "exact" (default), or |w_perp|^2 frozen: "concentrated" at its prior mean, "prior" at
+            `weight_variance` (the sextic Landau action of the literature). Frozen norms are visibly
+            wrong where neurons specialise.
+        within: bound > 0 that restricts the weights to |rho| < within, such as the
+            `barrier_position` of the equilibrium: the metastable state without specialised neurons.
+            Default None, no bound.
+        fluctuations: whether the fluctuations of the output are included, which replace (tau . m)^2
+            by (tau . m)^2 - m^T (M + lambda)^{-1} m - p/(lambda_perp + lambda) - r/lambda, with p
+            and r the power of a unit on linear functions across w_* and on all others. Default
+            False.
+
+    Raises:
+        ValueError: for a bound that is not positive.
+
+    Accuracy: 1e-8; `side_weight` 1e-3.
+
+    Cost: about 0.01 s a point after compilation. Homogeneous activations are solved on one angle,
+    others in the plane (rho, |w_perp|^2).
+
+    Source: Rubin, Seroussi, Ringel (2024); Rubin et al. (2025); G and its convexity are derived
+    here.
+
+    >>> from orderparam.systems.kernel_adaptation import hermite_target
+    >>> network = TwoLayerNetwork(
+    ...     20, 100, 400, 0.2, hermite_target({1: 1, 3: -0.3}), readout_variance=0.015,
+    ...     weight_variance=0.5,
+    ... )
+    >>> found = adapted_weights(network)
+    >>> np.asarray(found.learnability[:2]).round(5).tolist(), int(found.phase)
+    ([0.74653, 0.12374], 0)
     """
     layer = system.hidden
     plane = Plane.of(layer, norm, within)
@@ -456,6 +583,7 @@ def adapted_weights(
     squared, squared_norm = density.second_moments
     ratio = (lam if ridge_kind == "self-consistent" else kappa) / layer.ridge
 
+    # The density of rho is read off the plane even where the solution was found on the angle.
     in_plane = density if isinstance(density, PlaneDensity) else plane.density(tau, loops)
     overlap, log_density, folded = in_plane.along
     shape = wells(overlap, log_density, folded)
@@ -488,8 +616,8 @@ def adapted_weights(
 
 
 def _equilibrium(rule: Plane | Sphere, lam: Array, loops: Fluctuations | None, near: Tau) -> Tau:
-    """tau at the minimum of G, from the tau `near`. The first step from tau = 0 leads to the kernel
-    regression of the prior.
+    """tau at the minimum of G, found from the tau `near`. The first step from tau = 0 leads to the
+    kernel regression of the prior.
     """
     layer = rule.layer
     y, size = layer.y, layer.size
@@ -497,6 +625,7 @@ def _equilibrium(rule: Plane | Sphere, lam: Array, loops: Fluctuations | None, n
 
     def local(v: Array) -> tuple[Array, Array, Array]:
         """G / (unit |y|) and its derivatives."""
+        # The gradient of G is the equation (M + lambda) tau = y, its Hessian a matrix >= lambda.
         partition, output, curvature = rule.density(unit * v, loops).derivatives
         value = partition / (unit * size) - v @ y / size + v @ v / 2
         return value, (output - y) / size + v, curvature / lam + jnp.eye(y.size)
@@ -514,7 +643,7 @@ def _fluctuations(layer: HiddenLayer, kernel: Kernel, lam: Array) -> Fluctuation
 def _log_determinant(
     layer: HiddenLayer, kernel: Kernel, lam: Array, loops: Fluctuations | None
 ) -> Array | float:
-    """(1/2) log det(1 + kernel/lambda) over all functions less its tangent, which is part of the
+    """(1/2) log det(1 + kernel/lambda) over all functions, less its tangent, which is part of the
     action of the weights.
     """
     if loops is None:
@@ -529,7 +658,7 @@ def _log_determinant(
 
 
 def _omitted(density: PlaneDensity) -> Float[Array, ""]:
-    """What the weights contribute to the first mode that was left out, over |y|."""
+    """The contribution of the weights to the first mode that was left out, over |y|."""
     plane, layer = density.plane, density.plane.layer
     rho = plane.rho[:, None]
     (following,) = plane.overlaps((next_degree(layer),))(rho, rho**2 + density.q_perp)
@@ -538,7 +667,7 @@ def _omitted(density: PlaneDensity) -> Float[Array, ""]:
 
 
 def next_degree(layer: HiddenLayer) -> int:
-    """The first degree that is not kept and on which phi has a component (for linear units, might
+    """The first degree that is not kept and on which phi has a component (for linear units: could
     have one).
     """
     phi, kept = layer.phi, layer.degrees

@@ -131,6 +131,7 @@ def _navigation(pages: set[str]) -> list[Any]:
         for path in (
             "glossary.md",
             "conventions.md",
+            "architecture.md",
             "papers.md",
             "bibliography.md",
             "errata.md",

@@ -2,6 +2,9 @@
 package does.
 """
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -16,6 +19,7 @@ from orderparam.systems.kernel_regression import KernelRegression, self_consiste
 from orderparam.systems.online_sgd import CommitteeSGD, overlap_flow
 from orderparam.systems.scaling_laws import PowerLawFeatures
 
+TESTS = Path(__file__).parent
 N, D, P, RIDGE = 30, 20, 25, 0.37
 _RNG = np.random.default_rng(0)
 RAW = np.tanh(_RNG.standard_normal((N, D)) @ _RNG.standard_normal((D, P)) / np.sqrt(D))
@@ -138,3 +142,33 @@ def test_hermite_coefficients():
     np.testing.assert_allclose(
         hermite_target({1: 1.0, 3: -0.3}), [0, 1, 0, -0.3 * np.sqrt(6)], rtol=1e-14
     )
+
+
+def _names(file):
+    """The names that a file gives to variables, arguments, functions and classes, without leading
+    underscores.
+    """
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id.strip("_")
+        elif isinstance(node, ast.arg):
+            yield node.arg.strip("_")
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name.strip("_")
+
+
+def test_private_words_are_no_names():
+    """A line of old_names.txt goes when the last such name of its file does."""
+    page = (TESTS.parent / "docs" / "conventions.md").read_text(encoding="utf-8")
+    rows = page.partition("| instead of | write |\n| --- | --- |\n")[2].splitlines()
+    words = {row.split("`")[1] for row in rows if row.startswith("| `")}
+    assert len(words) >= 9
+    package = TESTS.parent / "orderparam"
+    found = {
+        f"{word} {file.relative_to(package).as_posix()}"
+        for file in package.rglob("*.py")
+        for word in words.intersection(_names(file))
+    }
+    allowed = set((TESTS / "old_names.txt").read_text(encoding="utf-8").split("\n")) - {""}
+    assert sorted(found - allowed) == []
+    assert sorted(allowed - found) == []

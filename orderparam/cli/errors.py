@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from orderparam.cli.terminal import is_read, leave_unread, one_line, plain, screen
-from orderparam.core.errors import SweepError, said
+from orderparam.core.errors import SweepError, message_of
 from orderparam.running.signals import sudden_ends_are_errors
 
 
@@ -64,7 +64,7 @@ def clear_errors() -> Iterator[None]:
         if isinstance(error, BrokenPipeError) and not is_read(sys.stdout):
             leave_unread(sys.stdout)  # who reads what is printed has seen enough
             raise typer.Exit(0) from None
-        words = said(error)
+        words = message_of(error)
         if isinstance(error, MemoryError):
             text = f"not enough memory: {words or 'make it smaller'}"
         elif isinstance(error, OSError) and error.filename:

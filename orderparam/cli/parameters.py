@@ -93,8 +93,8 @@ def kind_in_words(system: type["System"]) -> Kind:
         rows.append([field, declaration.meaning, _allowed(declaration), shown])
         is_number = declaration.kind == "parameter" and declaration.annotations == (float,)
         if is_number and declaration.convert is None:
-            told = ("meaning", "limits", "integer", "infinite")
-            numbers[field] = {name: getattr(declaration, name) for name in told}
+            declared = ("meaning", "limits", "integer", "infinite")
+            numbers[field] = {name: getattr(declaration, name) for name in declared}
     return dataclasses.replace(kind_of(system), rows=rows, numbers=numbers)
 
 

@@ -298,19 +298,19 @@ def _marks(data: "xr.Dataset", dims: int) -> list[str]:
         "not converged": valid & (status == UNCONVERGED),
         "not valid": ~valid & (status != FAILED),
     }
-    said = {
+    words = {
         word: np.reshape(there, (*there.shape[:dims], -1)).any(axis=-1).ravel()
         for word, there in found.items()
     }
     count = int(np.prod(status.shape[:dims]))
-    return [", ".join(word for word, there in said.items() if there[k]) for k in range(count)]
+    return [", ".join(word for word, there in words.items() if there[k]) for k in range(count)]
 
 
 def _title(name: str, held: dict[str, str]) -> str:
     """The theory or experiment, and what is held of its fields and options."""
     words = ", ".join(f"{field} = {text}" for field, text in held.items())
-    said = name.rpartition(".")[2].replace("_", " ")
-    return f"{said}: {words}" if words else said
+    field = name.rpartition(".")[2].replace("_", " ")
+    return f"{field}: {words}" if words else field
 
 
 def _without_solution(data: "xr.Dataset") -> list[str]:

@@ -15,7 +15,7 @@ from orderparam.comparison.curve import Curve, slug
 from orderparam.comparison.files import open_result, write
 from orderparam.comparison.registry import Study, find
 from orderparam.comparison.summary import summary_of
-from orderparam.core.errors import said
+from orderparam.core.errors import message_of
 from orderparam.core.facets import agree
 from orderparam.core.grid import numeric
 from orderparam.core.outline import Size
@@ -119,7 +119,7 @@ def _curves(
             raise
         given = ", ".join(f"{name} = {parameters[name]}" for name in settings)
         what = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-        reason = what + said(error).partition("\n")[0]
+        reason = what + message_of(error).partition("\n")[0]
         raise ValueError(f"{chosen.name} with {given}: {reason}") from error
 
 

@@ -44,8 +44,8 @@ class Kind:
                 limits, integer, infinite = (known[k] for k in ("limits", "integer", "infinite"))
                 if not bounds.holds(number, limits, integer, infinite):
                     must_be = bounds.allowed(limits, integer, infinite)
-                    told = bounds.refusal(name, str(number), must_be, known["meaning"])
-                    raise ValueError(f"{self.name}.{told}")
+                    refusal = bounds.refusal(name, str(number), must_be, known["meaning"])
+                    raise ValueError(f"{self.name}.{refusal}")
 
 
 @dataclass(frozen=True)

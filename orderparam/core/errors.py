@@ -11,7 +11,7 @@ class StoreError(ValueError):
     """
 
 
-def said(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """What an error says; where that itself fails, that it cannot."""
     try:
         return str(error)

@@ -115,8 +115,8 @@ def _record(kind: type, given: Mapping[str, str], path: str) -> Any:
                 f"{kind.__name__} has no field {path + name!r}{nearest(name, _fields(kind))}"
             )
     if missing := _missing(kind, set(own)):
-        told = [f"{path}{name} ({known[name].meaning}{_how(known[name])})" for name in missing]
-        raise ValueError(f"{kind.__name__} needs {', '.join(told)}")
+        wanted = [f"{path}{name} ({known[name].meaning}{_how(known[name])})" for name in missing]
+        raise ValueError(f"{kind.__name__} needs {', '.join(wanted)}")
     return kind(**{name: _field(known[name], texts, path + name) for name, texts in own.items()})
 
 

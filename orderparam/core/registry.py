@@ -27,7 +27,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from orderparam.core.errors import said
+from orderparam.core.errors import message_of
 from orderparam.core.names import nearest
 from orderparam.core.outline import Outline
 from orderparam.core.paths import resolved
@@ -265,8 +265,8 @@ def _parsed(source: str) -> list[ast.stmt]:
             decorators.append(part)
             continue
         if part.startswith("def ") and decorators:
-            said = _SIGNATURE.match(part)
-            kept += [*decorators, said[0] if said else part]
+            signature = _SIGNATURE.match(part)
+            kept += [*decorators, signature[0] if signature else part]
         elif _ASSIGNMENT.match(part):
             kept.append(part)
         decorators = []
@@ -363,7 +363,7 @@ def load_file(path: str | Path) -> ModuleType:
         raise
     except BaseException as error:
         sys.modules.pop(name, None)
-        raise ValueError(f"{path}: {type(error).__name__}: {said(error)}") from error
+        raise ValueError(f"{path}: {type(error).__name__}: {message_of(error)}") from error
     loaded_files.append(path)
     return module
 

@@ -425,14 +425,14 @@ class Page:
 
     def _say_problems(self) -> None:
         assert self.state is not None
-        said = []
+        refusals = []
         for name in self.state.theories:
             found = self._curves.get(name)
             if found is None:
                 continue
             data = found.data
             if data is None:
-                said.append(f"{spoken(name)}: {found.problem}")
+                refusals.append(f"{spoken(name)}: {found.problem}")
             elif data.attrs["failed"] or data.attrs["unconverged"]:
                 words = [
                     f"{data.attrs[key]} {key}"
@@ -440,10 +440,10 @@ class Page:
                     if data.attrs[key]
                 ]
                 first = "".join(f"; {reason}" for reason in data.attrs.get("failures", [])[:1])
-                said.append(
+                refusals.append(
                     f"{spoken(name)}: of {data.attrs['points']} points {' and '.join(words)}{first}"
                 )
-        self.problems.object = "".join(f'<p class="warn">{escape(one)}</p>' for one in said)
+        self.problems.object = "".join(f'<p class="warn">{escape(one)}</p>' for one in refusals)
 
     # -- taking away ------------------------------------------------------------------------------
 
@@ -515,7 +515,7 @@ class Page:
             if self._location is not None:
                 self._location.search = address
 
-    def went(self, query: str) -> None:
+    def follow(self, query: str) -> None:
         """The visitor has gone back or forth in the history of the browser."""
         if query and query != self._address and "system=" in query:
             self._address = query

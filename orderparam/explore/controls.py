@@ -120,8 +120,8 @@ def slider_labels(state: PageState) -> dict[str, str]:
     }
     alike = Counter(spoken_names.values())
     return {
-        name: said if alike[said] == 1 else name.replace("_", " ")
-        for name, said in spoken_names.items()
+        name: spoken if alike[spoken] == 1 else name.replace("_", " ")
+        for name, spoken in spoken_names.items()
     }
 
 

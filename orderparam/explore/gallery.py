@@ -116,13 +116,13 @@ class Gallery:
         if study is None:
             self.words.object = f'<p class="warn">{escape(problem)}</p>'
             return
-        said = (
+        text = (
             ""
             if known
             else "<p>None of its curves is a theory along a number: run it to see it.</p>"
         )
         self.words.object = (
-            f"<h2>{with_mathml(study.title)}</h2><p>{with_mathml(study.source)}</p><p>{with_mathml(study.explained)}</p>{said}"
+            f"<h2>{with_mathml(study.title)}</h2><p>{with_mathml(study.source)}</p><p>{with_mathml(study.explained)}</p>{text}"
             f"<p>The whole figure with its measurements: <code>orderparam run {escape(study.name)}</code></p>"
         )
         self.curve.param.update(options=known, value=next(iter(known.values()), None))

@@ -111,7 +111,7 @@ def page(folder: Path) -> pn.viewable.Viewable:
             made = Page(folder, location.search if location is not None else "", dark)
             pages.append(made)
             if location is not None:
-                location.param.watch(lambda event: made.went(event.new), "search")
+                location.param.watch(lambda event: made.follow(event.new), "search")
 
     def gone(_: Any) -> None:
         for one in pages:

@@ -33,15 +33,15 @@ def marks_sentence(drawn: Mapping[str, xr.Dataset]) -> str:
     """What lines, marks, bars and grey curves of a figure are."""
     theories = [data for data in drawn.values() if data.attrs["kind"] == "theory"]
     measured = [data for data in drawn.values() if data.attrs["kind"] == "experiment"]
-    said = ["Lines: theory."] if any(not data.attrs["baseline"] for data in theories) else []
+    sentences = ["Lines: theory."] if any(not data.attrs["baseline"] for data in theories) else []
     runs = sorted({data.sizes["seed"] for data in measured if "seed" in data.dims})
     if runs and runs[-1] > 1:
         count = f"{runs[0]} to {runs[-1]}" if len(runs) > 1 else str(runs[0])
-        said.append(f"Marks: means of {count} runs, bars: standard errors.")
+        sentences.append(f"Marks: means of {count} runs, bars: standard errors.")
     elif runs:
-        said.append("Marks: one run.")
+        sentences.append("Marks: one run.")
     if any(data.attrs["baseline"] for data in drawn.values()):
-        said.append("Thin grey: for orientation.")
+        sentences.append("Thin grey: for orientation.")
     if any("status" in data and np.any(data["status"] == UNCONVERGED) for data in measured):
-        said.append("Open grey marks: runs that did not converge, left out of all means.")
-    return " ".join(said)
+        sentences.append("Open grey marks: runs that did not converge, left out of all means.")
+    return " ".join(sentences)

@@ -105,7 +105,7 @@ class Look:
                 self.drawn[key] = data
         parts = [panel.title] if panel.title else []
         if value is not None:
-            parts.append(self._said(panel, panel.facet, value))
+            parts.append(self._words_of(panel, panel.facet, value))
         axes.set_title(", ".join(parts))
         room = self._room(shown.values())
         axes.set_xlabel(
@@ -136,10 +136,12 @@ class Look:
             colour = self._colours.get((panel.by, value))
             one = select(data, panel.by, value)
             if colour is not None and one is not None:
-                self._entry(0, self._said(panel, panel.by, value), colour, "-", MARKERS[0], True)
+                self._entry(
+                    0, self._words_of(panel, panel.by, value), colour, "-", MARKERS[0], True
+                )
                 yield one, colour
 
-    def _said(self, panel: Panel, name: str, value: Any) -> str:
+    def _words_of(self, panel: Panel, name: str, value: Any) -> str:
         """What a reader sees for a value of a facet or dimension."""
         if value in panel.text:
             return panel.text[value]
@@ -178,11 +180,11 @@ class Look:
         number = self._labels[role].index(label)
         text = panel.text.get(label, label)
         # the colour of a facet says nothing of the label
-        said = ink() if colour in self._colours.values() else colour
+        shade = ink() if colour in self._colours.values() else colour
         if kind == "theory":
             dash = DASHES[(number + (role == "baseline")) % len(DASHES)]
             self._entry(
-                1 + 2 * (role == "baseline"), text, said, dash, "", True, thin=role == "baseline"
+                1 + 2 * (role == "baseline"), text, shade, dash, "", True, thin=role == "baseline"
             )
             look = {
                 "color": colour,
@@ -204,7 +206,7 @@ class Look:
         face = colour if full else paper()
         x, y = np.ravel(x), np.ravel(y)
         if len(x) > _DENSE:
-            self._entry(2, text, said, DASHES[number % len(DASHES)], "", True, thin=True)
+            self._entry(2, text, shade, DASHES[number % len(DASHES)], "", True, thin=True)
             axes.plot(
                 x, y, color=colour, linewidth=0.9, linestyle=DASHES[number % len(DASHES)], zorder=3
             )
@@ -213,7 +215,7 @@ class Look:
                     x, y - error, y + error, color=colour, alpha=0.25, linewidth=0, zorder=1
                 )
             return
-        self._entry(2, text, said, "", marker, full)
+        self._entry(2, text, shade, "", marker, full)
         bars = None if error is None else np.nan_to_num(np.ravel(error))
         axes.errorbar(x, y, bars, fmt=marker, color=colour, markerfacecolor=face, zorder=3)
 

@@ -121,7 +121,7 @@ class Layout:
         return files
 
     def _attributes(self) -> dict[str, Any]:
-        said = {
+        record = {
             "format": FORMAT,
             "identity": self.identity,
             "coords": self.coords,
@@ -130,7 +130,7 @@ class Layout:
                 name: [own.dtype, own.shape, own.dims] for name, own in self.observables.items()
             },
         }
-        return {**said, "digest": digest(json.dumps(said).encode()).hex()}
+        return {**record, "digest": digest(json.dumps(record).encode()).hex()}
 
     @classmethod
     def stored(cls, path: Path) -> "Layout":
@@ -146,21 +146,21 @@ class Layout:
         except OSError as error:
             raise StoreError(f"cannot read {path}: {error.strerror or error}") from None
         try:
-            said = json.loads(text)["attributes"]["orderparam"]
+            record = json.loads(text)["attributes"]["orderparam"]
         except KeyError:
             raise StoreError(f"{path} was not written by orderparam; {ELSEWHERE}") from None
         except (ValueError, TypeError, RecursionError):
             raise StoreError(
                 f"{path} is damaged: its {METADATA} cannot be read; {ELSEWHERE}"
             ) from None
-        if isinstance(said, dict) and said.get("format") != FORMAT and "digest" not in said:
+        if isinstance(record, dict) and record.get("format") != FORMAT and "digest" not in record:
             raise StoreError(f"{path} was written by an earlier version of orderparam; {ELSEWHERE}")
         try:
             observables = {
                 name: Observable(dtype, tuple(n), tuple(d))
-                for name, (dtype, n, d) in said["observables"].items()
+                for name, (dtype, n, d) in record["observables"].items()
             }
-            layout = cls(said["identity"], said["coords"], tuple(said["chunks"]), observables)
+            layout = cls(record["identity"], record["coords"], tuple(record["chunks"]), observables)
             sound = layout.files[METADATA] == text
         except Exception:  # whatever altered text makes of the numbers above
             sound = False

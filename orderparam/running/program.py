@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from orderparam.core.errors import said
+from orderparam.core.errors import message_of
 from orderparam.core.grid import Block, Grid, label, numeric, point_key
 from orderparam.core.result import Result
 from orderparam.core.system import System, is_number, replace
@@ -206,7 +206,7 @@ def _words(point: dict[str, Any]) -> str:
 
 
 def _message(error: BaseException) -> str:
-    lines = said(error).strip().splitlines()
+    lines = message_of(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
 
 

@@ -37,7 +37,7 @@ def track(
 
         def render(self, task: Task) -> Text:
             seconds = time_left(
-                time.monotonic() - begun,
+                time.monotonic() - started,
                 time.monotonic() - last,
                 int(task.completed),
                 int(task.total or 0),
@@ -58,7 +58,7 @@ def track(
         Left(),
         TextColumn("[red]{task.fields[failures]}"),
     )
-    begun = last = time.monotonic()
+    started = last = time.monotonic()
     with Progress(*columns, console=Console(stderr=True)) as bar:
         job = bar.add_task(description, total=total, rate="", failures="")
         failures = 0
@@ -68,7 +68,7 @@ def track(
             failures += failed
             last = time.monotonic()
             bar.advance(job, points)
-            rate = bar.tasks[0].completed / max(last - begun, 1e-9)
+            rate = bar.tasks[0].completed / max(last - started, 1e-9)
             bar.update(job, rate=f"{rate:.3g}/s", failures=f"{failures} failed" if failures else "")
 
         yield advance

@@ -18,7 +18,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import IO
 
-from orderparam.core.errors import said
+from orderparam.core.errors import message_of
 from orderparam.running.program import Outcome, Program, Task
 from orderparam.running.threads import for_workers
 
@@ -160,7 +160,7 @@ def serve() -> None:
     try:
         program: Program = pickle.loads(inbox.get())
     except BaseException as error:  # what it imports may end the process, too
-        answer(f"{type(error).__name__}: {said(error)}")
+        answer(f"{type(error).__name__}: {message_of(error)}")
         return
     while True:
         answer(program(pickle.loads(inbox.get())))

@@ -50,6 +50,7 @@ WRITTEN = (
     "generalised_linear",
     "perceptron",
     "generalisation",
+    "committee",
 )
 UNPLAIN = (
     "Of ",

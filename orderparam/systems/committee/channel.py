@@ -1,15 +1,17 @@
-"""What the label of a committee says of the fields of its hidden units.
+"""Probability of a committee's label when the fields of its hidden units are known up to Gaussian
+noise.
 
-The fields z of an example are known up to a Gaussian, z ~ N(w, V) with V = D 1 - C 11^T (V is
-symmetric under exchange of the units). A factor e common to all makes the units independent: z_k =
-w_k + sqrt(-C) e + sqrt(D) x_k with e, x_k standard normal, an imaginary factor for C > 0, to which
-the normal distribution function continues analytically:
+The fields z of an example have the law z ~ N(w, V) with V = D 1 - C 11^T, because V is symmetric
+under exchange of the units. A common factor e makes the units independent: z_k = w_k + sqrt(-C) e +
+sqrt(D) x_k with e, x_k standard normal. The factor is imaginary for C > 0, to which the normal
+distribution function continues analytically:
 
-    P(m of the signs are +) = E_e [t^m] prod_k (1 - p_k + t p_k),    p_k = Phi((w_k + sqrt(-C) e) / sqrt(D)),
+    P(m of the signs are +) = E_e [t^m] prod_k (1 - p_k + t p_k),
+    p_k = Phi((w_k + sqrt(-C) e) / sqrt(D)).
 
-one integral for any K, which equal steps of e give to rounding; it converges as long as V is
-positive definite. For K = 2 it is the bivariate normal distribution function, an integral of real
-numbers over the correlation of the two (Plackett 1954).
+This is one integral for any K. Equal steps of e give it to rounding, and it converges as long as V
+is positive definite. For K = 2 it is the bivariate normal distribution function, a real integral
+over the correlation of the two fields (Plackett 1954).
 """
 
 import math
@@ -22,22 +24,33 @@ from jax.scipy.special import ndtr
 from jaxtyping import Array, Complex, Float
 
 _STEPS, _REACH = 28, 8.5
-_FINITE = 37.0  # exp(37^2/2) is a number
-_GROWING = 8.0  # steps of the factor are as good as equal up to here
+_FINITE = 37.0  # exp(37^2/2) does not overflow
+_GROWING = 8.0  # steps of the factor are nearly equal up to here
 _RATIONAL = 32
-# the mean over +-e is smooth in C at zero, the root is not: its derivative there is to 1e-7
+# The mean over +-e is smooth in C at zero, but the root is not. With this offset the derivative in
+# C there is accurate to 1e-7.
 _OFF_ROOT = 1e-18
-_ANGLES = 20  # 1e-15 up to correlations of 0.95, 1e-9 up to 0.99
+_ANGLES = 20  # accurate to 1e-15 up to correlations of 0.95, 1e-9 up to 0.99
 
 
 def label_counts(hidden: int, rule: str) -> Float[np.ndarray, "label count"]:
-    """For every label, the numbers m = 0 .. K of positive signs that give it: labels -1, (0,) 1."""
+    """Numbers of positive signs that give each label.
+
+    Args:
+        hidden: number K of hidden units.
+        rule: "majority" or "parity".
+
+    Returns:
+        an array of shape (label, K + 1): 1 where m = 0 .. K positive signs give the label, else 0.
+            The labels are -1, 1, with 0 between them for a majority of an even number of units.
+    """
     m = np.arange(hidden + 1)
     value = np.sign(2 * m - hidden) if rule == "majority" else (-1.0) ** (hidden - m)
     return (value == np.unique(value)[:, None]).astype(float)
 
 
 def label_values(hidden: int, rule: str) -> Float[np.ndarray, "label"]:
+    """Values of the labels, in the order of `label_counts`."""
     return (
         np.array([-1.0, 0.0, 1.0])
         if rule == "majority" and hidden % 2 == 0
@@ -51,8 +64,16 @@ def evidence(
     common: Float[Array, ""],
     counts: Float[np.ndarray, "label count"],
 ) -> tuple[Float[Array, "*batch label"], Float[Array, "*batch label hidden"]]:
-    """Z_y(w, V) = P(y | z ~ N(w, V)) and its gradient in w, V = own 1 - common 11^T positive
-    definite.
+    """Probability Z_y(w, V) = P(y | z ~ N(w, V)) of every label, and its gradient in w.
+
+    Args:
+        fields: means w of the fields of the hidden units, along the last axis.
+        own: D of the covariance V = D 1 - C 11^T, which must be positive definite.
+        common: C of the covariance.
+        counts: the result of `label_counts`.
+
+    Returns:
+        the probabilities, of shape (..., label), and the gradients, of shape (..., label, hidden).
     """
     chance, slope = (_two_units if fields.shape[-1] == 2 else _units)(fields, own, common)
     label = jnp.asarray(counts)
@@ -85,16 +106,16 @@ def _units(
 ) -> tuple[Float[Array, "*batch count"], Float[Array, "*batch hidden count"]]:
     """P(m of the signs are +) and its gradient in the fields, for any number of units."""
     hidden = fields.shape[-1]
-    # The factor reaches further where V is nearly singular; steps grow away from zero, where only
-    # wide parts are left. An imaginary one gives complex conjugates at e and -e, so that half of
-    # the line will do.
+    # The range of the factor is larger where V is nearly singular. Steps grow away from zero, where
+    # the integrand is wide. An imaginary factor gives complex conjugates at e and -e, so that half
+    # of the line suffices.
     reach = _REACH / jnp.sqrt(jnp.maximum(1 - hidden * jnp.maximum(common, 0.0) / own, 1e-2))
     reach = jnp.minimum(reach, _FINITE * jnp.sqrt(own / jnp.maximum(common, 1e-9)))
     part, length = (jnp.arange(_STEPS) + 0.5) / _STEPS, jnp.arcsinh(reach / _GROWING)
     t = length * jnp.where(common >= 0, part, 2 * part - 1)
     e = _GROWING * jnp.sinh(t)
     weight = 2 * length / _STEPS * _GROWING * jnp.cosh(t) / math.sqrt(2 * math.pi)
-    # of the density for each unit: no product overflows
+    # The density is divided among the units, so that no product overflows.
     share = jnp.exp(-(e**2) / (2 * hidden))[:, None]
     h = (fields / jnp.sqrt(own))[..., None, :] + (
         jnp.sqrt((-common / own - _OFF_ROOT).astype(complex)) * e
@@ -113,8 +134,8 @@ def _units(
 def _products(
     down: Complex[Array, "*batch hidden"], up: Complex[Array, "*batch hidden"]
 ) -> tuple[Complex[Array, "*batch count"], Complex[Array, "*batch hidden rest"]]:
-    """The coefficients of prod_k (down_k + t up_k), and those of the products with one factor left
-    out.
+    """Coefficients of prod_k (down_k + t up_k) in t, and those of the products without one of the
+    factors.
     """
     hidden = up.shape[-1]
 
@@ -155,7 +176,7 @@ def normal_cdf(h: Complex[Array, "*batch"]) -> Complex[Array, "*batch"]:
     u = jnp.where(h.real > 0, h, -h) / math.sqrt(2)  # erfc(u) = exp(-u^2) w(iu), Im(iu) >= 0
     below = 1 / (length + u)
     ratio = (length - u) * below
-    # A loop, and real numbers: several times faster than what is made of complex ones.
+    # A loop over real numbers is several times faster than complex arithmetic.
     x, y = ratio.real, ratio.imag
 
     def horner(i: Array, value: tuple[Array, Array]) -> tuple[Array, Array]:

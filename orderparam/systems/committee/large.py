@@ -1,19 +1,21 @@
-"""Majorities of many hidden units with Gaussian weights: K -> infinity after d, at alpha = n/d
-proportional to K [D].
+"""Majorities of many hidden units with Gaussian weights: the limit K -> infinity after d ->
+infinity, at n/d of order K (derived for this package).
 
 The sum of K signs over sqrt(K) is a Gaussian field. With overlaps Q = q 1 + (1 - q) 11^T/K of
-weights and estimates (the mean of all units is known from alpha = O(1) on) its overlap is
+weights and estimates (the mean of all units is known from alpha = O(1) on) the overlap of this
+field with its estimate is
 
     R = (2/pi) (arcsin q + 1 - q),
 
 and the free entropy per dimension and unit, at n/(K d) = a samples,
 
-    phi(q) = a Psi(R(q)) + (q + ln(1 - q)) / 2,    Psi(R) = 2 E_x Phi(u) ln Phi(u),   u = sqrt(R/(1 - R)) x, x ~ N(0, 1).
+    phi(q) = a Psi(R(q)) + (q + ln(1 - q)) / 2,
+    Psi(R) = 2 E_x Phi(u) ln Phi(u),   u = sqrt(R/(1 - R)) x, x ~ N(0, 1).
 
 q = 0 solves phi' = 0 for every a and is stable: all units have the same estimate, and algorithms
-stay there up to n of order K^2 d. A solution with q > 0, units apart, begins with a jump, and has
-the larger free entropy from a = 7.68 on (7.65 K is the number of Schwarze and Hertz 1992, and of
-Aubin et al. 2018). Replica symmetric.
+stay there up to n of order K^2 d. A solution with q > 0, in which each unit has an estimate of its
+own, appears discontinuously. It has the larger free entropy from a = 7.68 on (7.65 K is the number
+of Schwarze and Hertz 1992, and of Aubin et al. 2018). The theory is replica symmetric.
 """
 
 from functools import cache
@@ -34,22 +36,28 @@ from orderparam.solve.root import decreasing_root
 
 Scalar = Float[Array, ""]
 
-_LAST = 60.0  # -ln(1 - q) of the bracket
+_LAST = 60.0  # largest -ln(1 - q) of the search
 
 
 class LargeCommittee(System):
-    """A majority of many units with Gaussian weights, learned from n = unit_ratio * K * d
-    inputs."""
+    """A majority of many hidden units with Gaussian weights, learned from n = a K d examples with
+    a = `unit_ratio`.
+
+    The number K of units grows after the dimension d. Inputs and labels are those of `Committee`.
+    """
 
     unit_ratio: float = parameter("samples per dimension and unit, n/(K d)", above=0)
 
 
 class LargeCommitteeState(Result):
-    """overlap q of a unit with its estimate. classification_error of the likeliest label.
-    free_entropy phi.
+    """One solution of the equations for many hidden units.
 
-    residual, converged: of the equation for q; with branch="apart" not converged where there is no
-    such solution.
+    Fields:
+        overlap: q of the weights of a unit with their estimate.
+        classification_error: probability that the likeliest label of a new input is wrong.
+        free_entropy: phi(q) per dimension and unit.
+        residual: residual of the equation for q; 0 where q = 0.
+        converged: whether it was solved; false where branch="apart" has no solution.
     """
 
     overlap: Scalar
@@ -60,8 +68,14 @@ class LargeCommitteeState(Result):
 
 
 class LargeCommitteeTransition(Result):
-    """unit_ratio: from where on the state with units apart has the larger free entropy; overlap:
-    its q there. begin, begin_overlap: where that state begins, and its q."""
+    """Transitions of a majority of many hidden units.
+
+    Fields:
+        unit_ratio: n/(K d) above which the specialised state has the larger free entropy.
+        overlap: q of the specialised state there.
+        begin: n/(K d) at which the specialised state appears.
+        begin_overlap: its q there.
+    """
 
     unit_ratio: Scalar
     overlap: Scalar
@@ -73,7 +87,27 @@ class LargeCommitteeTransition(Result):
 def large_committee(
     system: LargeCommittee, *, branch: Literal["stable", "alike", "apart"] = "stable"
 ) -> LargeCommitteeState:
-    """The solution with equal units, with units apart, or that of the larger free entropy."""
+    r"""Bayes-optimal overlap and error of a majority of many hidden units, replica symmetric.
+
+    The overlap q is a stationary point of the free entropy per dimension and unit,
+
+    $$ \phi(q) = 2 a\, E_x \Phi(u) \ln \Phi(u) + \tfrac12 (q + \ln(1 - q)), \qquad
+       u = \sqrt{\frac{R}{1 - R}}\, x, \quad R = \frac2\pi (\arcsin q + 1 - q) $$
+
+    with a = `unit_ratio` and x standard normal. `classification_error` is $\arccos(\sqrt R)/\pi$.
+
+    Args:
+        branch: "alike" is q = 0, the same estimate for all units; "apart" is the specialised state,
+            q > 0; "stable" is the one of larger free entropy.
+
+    Accuracy: 1e-10.
+
+    Source: derived here; the problem is that of Schwarze, Hertz (1992).
+
+    >>> found = large_committee(LargeCommittee(8.0))
+    >>> round(float(found.overlap), 8), round(float(found.classification_error), 8)
+    (0.95403581, 0.13293533)
+    """
     first, _ = _begin()
     ratio = jnp.asarray(system.unit_ratio)
 
@@ -101,8 +135,22 @@ def large_committee(
 
 @theory(traced=False)
 def large_committee_transition(system: LargeCommittee) -> LargeCommitteeTransition:
-    """Where phi is the same in both states, and where the second begins; whatever `unit_ratio`
-    is."""
+    r"""Transition of a majority of many hidden units to the specialised state, and the point where
+    that state appears.
+
+    $$ \phi(q) = \phi(0), \quad \phi'(q) = 0 $$
+
+    hold at `unit_ratio`, with $\phi$ as in `large_committee`; `begin` is the smallest ratio at
+    which $\phi'$ has a zero q > 0. The system's `unit_ratio` is not used.
+
+    Accuracy: 1e-8. This theory cannot be differentiated.
+
+    Source: derived here; Schwarze, Hertz (1992) have 7.65 for the transition.
+
+    >>> found = large_committee_transition(LargeCommittee(1.0))
+    >>> round(float(found.unit_ratio), 6), round(float(found.begin), 6)
+    (7.680221, 7.169239)
+    """
     first, begin = _begin()
 
     def difference(overlap: float) -> float:
@@ -117,8 +165,8 @@ def large_committee_transition(system: LargeCommittee) -> LargeCommitteeTransiti
 
 @cache
 def _begin() -> tuple[float, float]:
-    """The overlap and the ratio at which units apart are first a solution: the smallest ratio on
-    their curve.
+    """Overlap and ratio at which the specialised state appears: the smallest ratio on the curve of
+    its solutions.
     """
     with jax.ensure_compile_time_eval():
         found = minimize_scalar(
@@ -131,14 +179,15 @@ def _begin() -> tuple[float, float]:
 
 
 def _missing(gap: Scalar) -> Scalar:
-    """1 - R, from 1 - q = gap, without cancellation."""
+    """The value 1 - R from 1 - q = gap, without cancellation."""
     return 2 / np.pi * (2 * jnp.arcsin(jnp.sqrt(gap / 2)) - gap)
 
 
 @jax.jit
 def _ratio(gap: Scalar) -> Scalar:
-    """n/(K d) at which 1 - q = gap solves phi' = 0: q / (2 (1 - q) Psi' R'), Psi' = E
-    (phi(u)/Phi(u))^2 Phi(u) / (1 - R).
+    """Ratio n/(K d) at which 1 - q = gap solves phi' = 0.
+
+    It is q / (2 (1 - q) Psi' R') with Psi' = E (phi(u)/Phi(u))^2 Phi(u) / (1 - R).
     """
     missing = _missing(gap)
     u, weight = _fields(missing)

@@ -1,18 +1,27 @@
-"""A committee machine: hidden signs that vote, or that multiply."""
+"""A committee machine: the label is the majority, or the product, of hidden signs."""
 
 from typing import Literal
 
 from orderparam.core.system import System, parameter, structure
 
-LARGEST = 7  # hidden units: 2^K states of binary weights, and Gaussian averages in K dimensions
+# Most hidden units: binary weights have 2^K states, and Gaussian averages K dimensions.
+LARGEST = 7
 
 
 class Committee(System):
-    """Labels y = sign(sum_k sign(w_k.x)) (majority; 0 where as many say yes as no) or y = prod_k
-    sign(w_k.x) (parity).
+    r"""A committee machine whose K hidden signs vote or multiply.
 
-    n = sample_ratio * d inputs x ~ N(0, I/d); w_k of d independent weights from a known prior of
-    variance 1, for k = 1 .. K.
+    $$ \text{majority: } y = \mathrm{sign} \sum_{k=1}^K \mathrm{sign}(w_k \cdot x); \qquad
+       \text{parity: } y = \prod_{k=1}^K \mathrm{sign}(w_k \cdot x) $$
+
+    for $n = \alpha d$ inputs $x \sim N(0, I/d)$ with $\alpha$ = `sample_ratio`, d = `input_dim` and
+    K = `hidden`. For even K the majority is 0 in a tie. The weights $w_k$ are independent, from a
+    known prior of mean 0 and variance 1.
+
+    Source: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová (2018).
+
+    >>> Committee(2.5, hidden=3, rule="parity").hidden
+    3
     """
 
     sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)

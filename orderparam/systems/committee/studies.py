@@ -1,5 +1,5 @@
-"""The named figures of committees: the units of a student come apart, and a parity of two is seen
-by two algorithms.
+"""Named figures of committees: specialisation of the units of a student, and weak recovery of a
+parity of two by two algorithms.
 """
 
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ from orderparam.systems.committee.experiment import message_passing
 from orderparam.systems.committee.model import Committee
 from orderparam.systems.committee.theory import leading_eigenvectors, spectral, state_evolution
 
-APART = (2.0523828, 1.5893227)  # where the two units of Gaussian and of binary weights specialise
-# where the state of two binary units that message passing stays in ends; beyond, weights are known
+APART = (2.0523828, 1.5893227)  # specialisation of two units with Gaussian and binary weights
+# End of the state of two binary units in which message passing stays; beyond, weights are known.
 BINARY_END = 1.9770624
-WEAK = 2.4674011  # pi^2/4, where labels sign(z1 z2) first show a direction
-ACCURACY = 1e-6  # of what is drawn
+WEAK = 2.4674011  # pi^2/4, weak recovery from labels sign(z1 z2)
+ACCURACY = 1e-6  # of the curves that are drawn
 
 
 @study(
     "committee-specialisation",
-    title="A committee of two: above a number of examples each unit finds its own weights",
+    title="Specialisation of a committee of two units: state evolution and message passing",
     source="Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová 2018",
     seconds=(20, 1800),
     observables=("overlap", "cross_overlap", "classification_error"),
@@ -44,8 +44,9 @@ ACCURACY = 1e-6  # of what is drawn
         for y in ("overlap", "cross_overlap", "classification_error")
     ],
     caption=r"""
-        $y = \mathrm{{sign}}(\mathrm{{sign}}\,z_1 + \mathrm{{sign}}\,z_2)$ with values $-1, 0, 1$; $d$ = {input_dim}. Dotted:
-        specialisation at 2.0524 (Gaussian weights) and 1.5893 (binary weights). From 1.9771 on binary weights are found.
+        $y = \mathrm{{sign}}(\mathrm{{sign}}\,z_1 + \mathrm{{sign}}\,z_2)$ with values $-1, 0, 1$;
+        $d$ = {input_dim}. Dotted: specialisation at 2.0524 (Gaussian weights) and 1.5893 (binary
+        weights). Binary weights are recovered exactly from 1.9771 on.
     """,
 )
 def committee_specialisation(
@@ -72,7 +73,7 @@ def committee_specialisation(
 
 @study(
     "parity-weak-recovery",
-    title="The sign of a product of two fields: message passing and a spectral method see both from the same number of examples",
+    title="Weak recovery of a parity of two units: message passing and a spectral method",
     source="Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024; Mondelli, Montanari 2018",
     seconds=(60, 1200),
     observables=("overlap",),
@@ -92,8 +93,9 @@ def committee_specialisation(
         ),
     ],
     caption=r"""
-        $y = \mathrm{{sign}}(z_1 z_2)$, Gaussian weights, $d$ = {input_dim}; overlap with the true weights up to their signs and
-        order, of an eigenvector at its best length. Neither sees anything below $\pi^2/4$ = 2.467.
+        $y = \mathrm{{sign}}(z_1 z_2)$, Gaussian weights, $d$ = {input_dim}. Overlap with the true
+        weights up to their signs and order; eigenvectors have the length of largest overlap. Neither
+        method has an overlap below $\pi^2/4$ = 2.467.
     """,
 )
 def parity_weak_recovery(

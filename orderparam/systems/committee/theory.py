@@ -1,11 +1,12 @@
-"""State evolution of the Bayes-optimal committee: the K x K overlap Q of weights and estimates,
+"""State evolution of the Bayes-optimal committee: the K x K overlap Q of weights and estimates.
 
-    Qh = alpha E_{w ~ N(0, Q)} sum_y (grad Z_y)(grad Z_y)^T / Z_y,  V = 1 - Q;    Q = E <w><w>^T, observed at precision Qh,
+    Qh = alpha E_{w ~ N(0, Q)} sum_y (grad Z_y)(grad Z_y)^T / Z_y,    V = 1 - Q;
+    Q = E <w><w>^T for weights that are observed at precision Qh.
 
-exact as d grows at fixed K: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová 2018
+It is exact as d grows at fixed K: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová 2018
 (arXiv:1806.05451). Q is symmetric under exchange of the units, Q = q_s P + q_d (1 - P) with P =
-11^T/K: the estimates of all units are the same where q_d = 0, and each knows its own where q_d > 0
-(specialisation).
+11^T/K. The estimates of all units are the same where q_d = 0, and each unit has an estimate of its
+own where q_d > 0 (specialisation).
 """
 
 import itertools
@@ -33,9 +34,12 @@ Rule = tuple[np.ndarray, np.ndarray]  # nodes and weights
 
 
 class Spacing(NamedTuple):
-    """Of the nodes x = scale sinh(t) of a field: equal steps of t and the least weight of a node,
-    for what is smooth and what has kinks. Features at x = 0 are as narrow as sqrt(1/q - 1) where
-    units are known with overlap q: nodes lie closer there."""
+    """Spacing of the nodes x = scale sinh(t) of a field.
+
+    steps: equal steps of t, for smooth integrands and for those with kinks. least: smallest weight
+    of a node that is kept, for either. Features at x = 0 are as narrow as sqrt(1/q - 1) where units
+    are known with overlap q: nodes are denser there.
+    """
 
     scale: float
     steps: tuple[float, float]
@@ -51,30 +55,35 @@ _SPACING = {
     6: Spacing(0.7, (0.5, 0.5), (1e-6, 1e-6)),
     7: Spacing(0.7, (0.55, 0.55), (1e-6, 1e-6)),
 }
-_EXACT = 2  # units up to which the steps leave nothing to estimate
-_LONGER = 1.25  # steps by which the others are judged
+_EXACT = 2  # most units for which the error of the quadrature is negligible
+_LONGER = 1.25  # factor of the steps of the second rule, by which the first is judged
 _LEAST_EVIDENCE = 1e-13
 _LEAST_PRECISION, _LARGEST_PRECISION = 1e-6, 1e3
-_NO_GAIN = 1e-12  # rounding of a gain that is zero
-_APART = (0.05, 10.0)  # precisions qh_d between which a state with units apart ends
+_NO_GAIN = 1e-12  # a smaller gain is zero up to rounding
+_APART = (0.05, 10.0)  # bounds of the precision qh_d at which the specialised state ends
 _NEARLY = 0.999  # overlap of an informed start
-_SEED = 1e-13  # what breaks the symmetry: added to both modes of Q, so that none vanishes
+_SEED = 1e-13  # added to both modes of Q, so that none vanishes and the symmetry can break
 
 
 class Modes(NamedTuple):
-    """Eigenvalues of a matrix that is symmetric under exchange of the units: along 1, and
-    across."""
+    """Eigenvalues of a matrix that is symmetric under exchange of the units: along (1, .., 1) and
+    orthogonal to it.
+    """
 
     same: Scalar
     apart: Scalar
 
 
 class TeacherCommittee(Result):
-    """overlap: Q_11, of a unit's weights with their estimate; cross_overlap: Q_12, with that of
-    another unit (0 for one unit).
+    """Overlaps of the weights with their estimates, and errors.
 
-    error: mean square error of a weight, 1 - Q_11. classification_error: P(the likeliest label is
-    not y) on a new input.
+    Fields:
+        overlap: Q_11, overlap of a unit's weights with their estimate.
+        cross_overlap: Q_12, overlap of a unit's weights with the estimate of another unit; 0 for
+            one unit.
+        error: mean square error of a weight, 1 - Q_11 for the Bayes-optimal estimate.
+        classification_error: probability that the likeliest label of a new input is wrong.
+        converged: whether the iteration came to rest.
     """
 
     overlap: Scalar
@@ -85,10 +94,15 @@ class TeacherCommittee(Result):
 
 
 class OptimalCommittee(TeacherCommittee):
-    """free_entropy: (1/d) ln P(y | x) at this solution; -K ln 2 where binary weights are known.
-    overlap_error: by how much the overlap changes with steps of the fields that are longer by a
-    quarter, for K > 2 and units that may differ; else 0. residual: the largest relative change of a
-    mode of Q under the equations. steps: of the flow that they define."""
+    """Bayes-optimal solution of state evolution.
+
+    Fields:
+        free_entropy: (1/d) ln P(y | x) at this solution; at known binary weights it is -K ln 2.
+        overlap_error: change of the overlap when the steps of the quadrature over fields are longer
+            by a quarter, for K > 2 and units that may specialise; else 0.
+        residual: largest relative change of a mode of Q under the equations.
+        steps: number of steps of the flow that the equations define.
+    """
 
     free_entropy: Scalar
     overlap_error: Scalar
@@ -97,17 +111,29 @@ class OptimalCommittee(TeacherCommittee):
 
 
 class Specialisation(Result):
-    """sample_ratio: n/d above which the units come apart. overlap: Q_11 there."""
+    """Point at which the units specialise.
+
+    Fields:
+        sample_ratio: n/d above which the state with equal estimates is unstable; inf where it stays
+            stable.
+        overlap: Q_11 at that point.
+    """
 
     sample_ratio: Scalar
     overlap: Scalar
 
 
 class InformationTransition(Result):
-    """Of binary weights. information: n/d from which they are determined, NaN where the units come
-    apart before that; from there on known weights have the largest free entropy, while message
-    passing follows the other state. apart: specialisation. algorithmic: where the state with units
-    apart ends, and message passing jumps to known weights; inf where equal units stay stable."""
+    """Transitions of a committee with binary weights.
+
+    Fields:
+        information: n/d above which the weights are determined, because known weights have the
+            largest free entropy; NaN where the units specialise before. Message passing continues
+            to follow the other state.
+        apart: n/d at which the units specialise.
+        algorithmic: n/d at which the specialised state ends and message passing reaches the known
+            weights; inf where the state with equal estimates stays stable.
+    """
 
     information: Scalar
     apart: Scalar
@@ -122,15 +148,37 @@ def state_evolution(
     max_steps: int = 200,
     tolerance: float = 1e-10,
 ) -> OptimalCommittee:
-    """The solution reached from next to Q = 0 (what message passing reaches), from estimates that
-    are the same for all units (q_d = 0 throughout), or from the weights themselves: where the flow
-    d ln q/dt = ln(right-hand side / q) of both modes of Q, of which the iteration of the equations
-    takes steps of length one, comes to rest.
+    r"""Bayes-optimal overlaps and error of a committee as d grows, by state evolution.
 
-    The means over fields (Qh) are accurate to 1e-8 for two units up to q_d = 0.95; to 2e-6 for
-    three up to 0.7 and to 2e-5 up to 0.95; to 2e-3 for five: see overlap_error.
-    classification_error is accurate to 1e-4 for K <= 3 up to q_d = 0.7 and for equal units, else to
-    1e-2, for K > 5 to 2e-2.
+    With the probability $Z_y(\omega, V)$ of a label whose fields are $N(\omega, V)$ and $\alpha$ =
+    `sample_ratio`, the K x K overlap Q solves
+
+    $$ \hat Q = \alpha\, E_{\omega \sim N(0, Q)} \sum_y \frac{(\nabla Z_y)(\nabla Z_y)^T}{Z_y},
+          \qquad
+       V = 1 - Q, \qquad Q = E \langle w \rangle \langle w \rangle^T $$
+
+    where $\langle w \rangle$ is the posterior mean of weights observed at precision $\hat Q$. Q has
+    the diagonal `overlap` and the off-diagonal `cross_overlap`; $q_d$ is their difference. The
+    solution is the point at which the flow $\dot q = q \ln(\text{right-hand side}/q)$ of both
+    eigenvalues of Q comes to rest.
+
+    Args:
+        start: "uninformed" starts next to Q = 0, from where message passing starts; "symmetric"
+            keeps the estimates of all units equal, $q_d = 0$; "informed" starts from the true
+            weights.
+        max_steps: largest number of steps of the flow.
+        tolerance: relative change of Q at which the flow is at rest.
+
+    Accuracy: averages over fields 1e-8 for two units up to $q_d = 0.95$, 2e-6 for three up to 0.7
+    and 2e-5 up to 0.95, 2e-3 for five, see `overlap_error`. `classification_error`: 1e-4 for K <= 3
+    up to $q_d = 0.7$ and for equal units, else 1e-2, and 2e-2 for K > 5. This theory cannot be
+    differentiated.
+
+    Source: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová (2018).
+
+    >>> found = state_evolution(Committee(1.5), start="symmetric")
+    >>> round(float(found.overlap), 6), bool(found.converged)
+    (0.307237, True)
     """
     first = {"uninformed": (0.05, 0.01), "symmetric": (0.05,), "informed": (_NEARLY, _NEARLY)}[
         start
@@ -185,12 +233,33 @@ def _several(system: Committee, **options: object) -> None:
 
 @theory(traced=False, check=_several)
 def specialisation(system: Committee) -> Specialisation:
-    """Where the state with q_d = 0 becomes unstable: alpha (di_d/dq_d)(dq_d/dqh_d) = 1, i the
-    right-hand side of Qh at alpha = 1.
+    r"""Sample ratio at which the state with equal estimates of all units becomes unstable.
 
-    Along the curve alpha(qh_s) of these states, without iteration, for any K by integrals over one
-    field, to 1e-8; inf where they stay stable. The sample ratio is not used. A parity of two tells
-    nothing about Q = 0, and all of Q comes at once.
+    With $\hat i$ the right-hand side of the equation for $\hat Q$ at $\alpha = 1$, and a subscript
+    d for the eigenvalue of a matrix orthogonal to (1, .., 1), the condition is
+
+    $$ \alpha\, \frac{\partial \hat i_d}{\partial q_d} \frac{\partial q_d}{\partial \hat q_d} =
+          1, \qquad
+       \frac{\partial \hat i_d}{\partial q_d} = E \sum_y \frac{(\partial_1 \partial_1 Z_y -
+          \partial_1 \partial_2 Z_y)^2}{Z_y}, \quad \frac{\partial q_d}{\partial \hat q_d} = E (1
+          - \langle w_1 w_2 \rangle)^2 $$
+
+    along the curve $\alpha(\hat q_s)$ of states with $q_d = 0$, which is explicit. For Gaussian
+    weights the last factor is 1. A parity of two units gives no information about Q = 0, and there
+    all of Q appears at once. The system's `sample_ratio` is not used.
+
+    Raises:
+        ValueError: for a single unit.
+
+    Accuracy: 1e-8, for any K by integrals over one field; inf where the state stays stable. This
+    theory cannot be differentiated.
+
+    Source: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová (2018) for the transition of two
+    units; the condition is derived here.
+
+    >>> found = specialisation(Committee(1.0))
+    >>> round(float(found.sample_ratio), 6), round(float(found.overlap), 6)
+    (2.052382, 0.355474)
     """
 
     def gain(precision: float) -> tuple[float, float, float]:
@@ -230,10 +299,29 @@ def _binary(system: Committee, **options: object) -> None:
 
 @theory(traced=False, check=_binary)
 def information_transition(system: Committee) -> InformationTransition:
-    """Where the free entropy of the state with equal units (q_d = 0), which is the first one, falls
-    to -K ln 2, that of known weights; by bracketing up to specialisation, to 1e-6. Where the state
-    with units apart ends (its spinodal): the largest alpha on the curve of these states, to 1e-6.
-    The sample ratio is not used."""
+    r"""Sample ratios at which binary weights are determined, at which the units specialise, and at
+    which message passing finds the weights.
+
+    `information` is where the free entropy per dimension of the state with equal estimates, $q_d =
+    0$, falls to that of known weights,
+
+    $$ \frac1d \ln P(y \mid x) = -K \ln 2 $$
+
+    with K = `hidden`. `algorithmic` is the spinodal of the specialised state, the largest $\alpha =
+    \hat q_d/\hat i_d$ on the curve $\hat q_s/\hat i_s = \hat q_d/\hat i_d$, in the notation of
+    `specialisation`. The system's `sample_ratio` is not used.
+
+    Raises:
+        ValueError: for Gaussian weights, which are never known exactly, or a single unit.
+
+    Accuracy: 1e-6. This theory cannot be differentiated.
+
+    Source: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová (2018); the curve is derived here.
+
+    >>> found = information_transition(Committee(1.0, weights="binary"))
+    >>> round(float(found.information), 4), round(float(found.algorithmic), 4)
+    (1.5461, 1.9771)
+    """
     known = -system.hidden * math.log(2)
 
     def above(ratio: float) -> float:
@@ -250,8 +338,8 @@ def information_transition(system: Committee) -> InformationTransition:
 
 
 def _spinodal(system: Committee) -> float:
-    """The largest alpha of a state with units apart, along its curve: alpha = qh_d / i_d where qh_s
-    / i_s is the same.
+    """Largest alpha of a specialised state, along the curve alpha = qh_d / i_d = qh_s / i_s of
+    these states.
     """
     points = field_rule(system.hidden)[0]
 
@@ -281,10 +369,16 @@ def _spinodal(system: Committee) -> float:
 
 @cache
 def field_rule(hidden: int, kinks: bool = False) -> list[Rule]:
-    """Nodes (node, hidden) and weights of K standard normal variables, for functions that neither
-    exchanges of the units nor a change of all signs affect: products of one rule, of which one node
-    stands for all that these two make of it. For K > 2 a rule with longer steps follows, by which
-    the first is judged."""
+    """Quadrature nodes (node, hidden) and weights for K independent standard normals.
+
+    The integrand must be symmetric under exchange of the units and under a change of all signs.
+    Only one node of each orbit of these symmetries is kept, with the weight of the whole orbit. For
+    K > 2 a second rule with longer steps follows, by which the first is judged.
+
+    Args:
+        hidden: number K of hidden units.
+        kinks: whether the integrand has kinks, which need shorter steps.
+    """
     spacing = _SPACING[hidden]
     step, least = spacing.steps[kinks], spacing.least[kinks]
     lengths = (1.0,) if hidden <= _EXACT else (1.0, _LONGER)
@@ -293,7 +387,13 @@ def field_rule(hidden: int, kinks: bool = False) -> list[Rule]:
 
 @cache
 def equal_rule(hidden: int, kinks: bool = False) -> list[Rule]:
-    """The same for fields that are equal in all units: x/sqrt(K) with one standard normal x."""
+    """Quadrature nodes and weights for fields that are equal in all units, x/sqrt(K) with one
+    standard normal x.
+
+    Args:
+        hidden: number K of hidden units.
+        kinks: whether the integrand has kinks, which need shorter steps.
+    """
     x, w = field_rule(1, kinks)[0]
     return [(np.repeat(x / math.sqrt(hidden), hidden, axis=1), w)]
 
@@ -318,7 +418,7 @@ def _products(hidden: int, scale: float, step: float, least: float) -> Rule:
 
 
 def _entries(system: Committee, q: Modes) -> tuple[Scalar, Scalar]:
-    """Diagonal and off-diagonal entry."""
+    """Diagonal and off-diagonal entry of a matrix with these modes."""
     cross = (q.same - q.apart) / system.hidden
     return cross + q.apart, jnp.where(system.hidden > 1, cross, 0.0)
 
@@ -328,8 +428,8 @@ def _trace(system: Committee, one: Modes, other: Modes) -> Scalar:
 
 
 def _powers(x: Float[Array, "*batch hidden"]) -> Modes:
-    """Squares of x along 1 and across, per dimension of either: of xx^T made symmetric under
-    exchange of the units.
+    """Squares of x along (1, .., 1) and orthogonal to it, per dimension of either: the modes of
+    the symmetric part of xx^T.
     """
     hidden, mean = x.shape[-1], jnp.mean(x, axis=-1)
     return Modes(
@@ -338,13 +438,15 @@ def _powers(x: Float[Array, "*batch hidden"]) -> Modes:
 
 
 def _spread(x: Array, root: Modes) -> Array:
-    """Standard normal x (..., hidden) with the covariance whose modes have the given roots."""
+    """Standard normal x (..., hidden) transformed to the covariance whose modes have the given
+    roots.
+    """
     mean = jnp.mean(x, axis=-1, keepdims=True)
     return root.apart * (x - mean) + root.same * mean
 
 
 def _labels(system: Committee, q: Modes, points: Rule) -> tuple[Modes, Scalar, Scalar]:
-    """Qh; E sum_y Z ln Z; and the probability that the likeliest label is wrong."""
+    """Conjugate Qh, E sum_y Z ln Z, and the probability that the likeliest label is wrong."""
     x, weight = points
     q = Modes(*(jnp.clip(part, 0.0, 1 - 1e-9) for part in q))
     if system.hidden == 1:
@@ -373,7 +475,7 @@ def _labels(system: Committee, q: Modes, points: Rule) -> tuple[Modes, Scalar, S
 
 
 def _weights(system: Committee, precision: Modes, points: Rule) -> tuple[Modes, Scalar]:
-    """Q, and E ln of the partition function of a weight of every unit."""
+    """Overlap Q, and the mean logarithm of the partition function of one weight of every unit."""
     hidden = system.hidden
     if system.weights == "gaussian":
         q = Modes(*(part / (1 + part) for part in precision))
@@ -388,8 +490,8 @@ def _weights(system: Committee, precision: Modes, points: Rule) -> tuple[Modes, 
 def _heights(
     hidden: int, precision: Modes, points: Rule
 ) -> tuple[Array, Float[Array, "true node state"], Array]:
-    """Binary weights of K units: their 2^K states, the log-likelihood of each for what is observed,
-    and the weights of nodes.
+    """Binary weights of K units: their 2^K states, the log-likelihood of each state given what is
+    observed, and the weights of the nodes.
     """
     x, weight = points
     states = jnp.asarray(list(itertools.product((-1.0, 1.0), repeat=hidden)))
@@ -407,7 +509,7 @@ def _heights(
 
 @jax.jit
 def _rates(system: Committee, precision: Modes, points: Rule) -> Modes:
-    """Qh at alpha = 1 that the Q of these precisions gives."""
+    """Conjugate Qh at alpha = 1 of the Q that these precisions give."""
     return _labels(system.with_(sample_ratio=1.0), _weights(system, precision, points)[0], points)[
         0
     ]
@@ -415,12 +517,15 @@ def _rates(system: Committee, precision: Modes, points: Rule) -> Modes:
 
 @jax.jit
 def _gain(system: Committee, precision: Scalar, points: Rule) -> tuple[Scalar, Scalar, Scalar]:
-    """At qh_s = precision and q_d = 0: the product of both slopes at alpha = 1, alpha, and Q_11.
+    """Product of both slopes at alpha = 1, the ratio alpha, and Q_11, at qh_s = precision and q_d
+    = 0.
 
     An increment of Q changes the mean of (grad Z)(grad Z)^T / Z by that of (grad grad Z) dQ (grad
-    grad Z) / Z, and one of the precision changes Q by the covariance of the weights squared (both
-    hold where the teacher is drawn from the prior); at equal fields both matrices are symmetric
-    under exchange, with 11 minus 12 as the eigenvalue across."""
+    grad Z) / Z, and an increment of the precision changes Q by the squared covariance of the
+    weights. Both hold because the teacher is drawn from the prior. At equal fields both matrices
+    are symmetric under exchange, and their eigenvalue orthogonal to (1, .., 1) is entry 11 minus
+    entry 12.
+    """
     system, hidden, zero = system.with_(sample_ratio=1.0), system.hidden, jnp.zeros(())
     x, weight = points
     q = _weights(system, Modes(precision, zero), points)[0]
@@ -444,21 +549,26 @@ def _gain(system: Committee, precision: Scalar, points: Rule) -> tuple[Scalar, S
 
 
 # ------------------------------------------------------------------------------------------------
-# Spectral estimation for a parity of two units: labels y = sign(z_1 z_2) have E[z z^T - 1 | y] = (2 y / pi) [[0, 1], [1, 0]].
+# Spectral estimation for a parity of two units: labels y = sign(z_1 z_2) have
+# E[z z^T - 1 | y] = (2 y / pi) [[0, 1], [1, 0]].
 #
-# Along (z_1 + z_2)/sqrt(2) and (z_1 - z_2)/sqrt(2) fields have the power 1 +- 2 y / pi: two
-# matrices, each with the best weights of its direction, have one outlier each, from n/d = pi^2/4 on
-# (Mondelli, Montanari 2018; Troiani et al. 2024).
+# Along (z_1 + z_2)/sqrt(2) and (z_1 - z_2)/sqrt(2) fields have the mean square 1 +- 2 y / pi. Two
+# matrices, each with the best weights for its direction, therefore have one outlier each, from
+# n/d = pi^2/4 on (Mondelli, Montanari 2018; Troiani et al. 2024).
 
-# of y = -1, 1, for each direction
+# Mean squares of the fields for y = -1 and 1, in each direction.
 _POWERS = ((1 - 2 / np.pi, 1 + 2 / np.pi), (1 + 2 / np.pi, 1 - 2 / np.pi))
 
 
 class SpectralCommittee(Result):
-    """overlap: Q_11 of the best estimate that the eigenvectors allow, the mean of their squared
-    cosines with the two directions.
+    """Spectral estimate of a parity of two units.
 
-    eigenvalue: the largest, mean of both matrices."""
+    Fields:
+        overlap: Q_11 of the best estimate that the eigenvectors allow, the mean of their squared
+            cosines with the two directions.
+        eigenvalue: largest eigenvalue, the mean of both matrices.
+        converged: whether the equations were solved, or the eigenvalue is finite.
+    """
 
     overlap: Float[Array, ""]
     eigenvalue: Float[Array, ""]
@@ -474,15 +584,52 @@ def _pair(system: Committee, **options: object) -> None:
 
 @theory(differentiable=False, check=_pair)
 def spectral(system: Committee) -> SpectralCommittee:
-    """Both matrices have the same law. Raises `ValueError` for anything but a parity of two."""
+    r"""Overlap of the leading eigenvectors of two weighted covariance matrices with the weights of
+    a parity of two units, as d grows.
+
+    The labels $y = \mathrm{sign}(z_1 z_2)$ satisfy
+
+    $$ E[z z^T - 1 \mid y] = \frac{2 y}{\pi} \begin{pmatrix} 0 & 1 \\ 1 & 0 \end{pmatrix} $$
+
+    so that the inputs weighted by $1 - 1/(1 \pm 2 y/\pi)$ have one outlier along $w_1 \pm w_2$
+    each, from $\alpha = \pi^2/4$ on ($\alpha$ = `sample_ratio`). The squared cosine is the
+    `overlap`; both matrices have the same law.
+
+    Raises:
+        ValueError: for anything but a parity of two units.
+
+    Accuracy: 1e-8. This theory cannot be differentiated.
+
+    Source: Mondelli, Montanari (2018); Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala
+    (2024).
+
+    >>> found = spectral(Committee(4.0, rule="parity"))
+    >>> round(float(found.overlap), 6)
+    0.429204
+    """
     found = outlier(jnp.asarray(_POWERS[0]), jnp.full(2, 0.5), system.sample_ratio)
     return SpectralCommittee(found.cosine**2, found.eigenvalue, found.converged)
 
 
 @experiment(check=_pair)
 def leading_eigenvectors(system: Committee, key: PRNGKeyArray) -> SpectralCommittee:
-    """By Lanczos iteration on a drawn problem. Raises `ValueError` where no sample is left, and
-    where `spectral` does.
+    """Measured overlap of the leading eigenvectors of the two matrices of `spectral` on one random
+    problem.
+
+    The eigenvectors are found by Lanczos iteration.
+
+    Raises:
+        ValueError: for anything but a parity of two units, or a number of examples that rounds to
+            zero.
+
+    Source: Mondelli, Montanari (2018); Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala
+    (2024).
+
+    >>> import jax
+    >>> system = Committee(6.0, rule="parity", input_dim=100)
+    >>> found = leading_eigenvectors(system, jax.random.key(0))
+    >>> bool(0 < found.overlap < 1)
+    True
     """
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:

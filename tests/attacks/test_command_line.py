@@ -41,7 +41,7 @@ def test_malformed_calls_in_processes(tmp_path):
             continue  # what is accepted would really run
         command = [sys.executable, "-m", "orderparam.cli", *arguments]
         try:
-            ended = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=LONGEST)
+            ended = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=10 * LONGEST)
         except subprocess.TimeoutExpired:
             wrong.append((arguments, "hangs"))
             continue

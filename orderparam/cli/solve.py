@@ -13,6 +13,7 @@ from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
 from orderparam.cli.parameters import check_fields, described
 from orderparam.cli.terminal import console, new_table, plain
+from orderparam.core.paths import whole_file
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -362,12 +363,10 @@ def _write_table(data: "xr.Dataset", file: Path) -> None:
         *_places(data, points),
         *(values.transpose(*points).values for values in columns.values()),
     ]
-    aside = file.with_name(f".{file.name}.new")
-    with open(aside, "w", newline="") as opened:
+    with whole_file(file) as aside, open(aside, "w", newline="") as opened:
         writer = csv.writer(opened)
         writer.writerow([*points, *columns])
         writer.writerows(zip(*(np.ravel(array).tolist() for array in arrays)))
-    aside.replace(file)
 
 
 def _draw(found: dict[str, "xr.Dataset"], names: Sequence[str], folder: Path, title: str) -> str:

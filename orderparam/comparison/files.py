@@ -13,6 +13,7 @@ from orderparam.comparison.registry import Study, absent, find, known
 from orderparam.comparison.summary import opened, sealed
 from orderparam.core.errors import StoreError
 from orderparam.core.facets import key
+from orderparam.core.paths import whole_file
 from orderparam.running.lock import READ_ONLY
 from orderparam.running.store import clear_leftovers, fingerprint, make_whole, read
 
@@ -82,9 +83,8 @@ def write(comparison: Comparison, out: Path) -> None:
 
     try:
         save(comparison.figure(), out / "figure")
-        aside = out / ".summary.json.new"
-        aside.write_text(sealed(comparison.summary))
-        aside.replace(out / "summary.json")
+        with whole_file(out / "summary.json") as aside:
+            aside.write_text(sealed(comparison.summary))
     except OSError as error:
         if error.errno in READ_ONLY and (out / "summary.json").is_file():
             warnings.warn(

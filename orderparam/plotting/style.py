@@ -9,6 +9,8 @@ from typing import Any
 import matplotlib as mpl
 from cycler import cycler
 
+from orderparam.core.paths import whole_file
+
 # Okabe and Ito's palette: told apart by colour-blind readers and in print, on white and on black.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31")
 MARKERS = ("o", "s", "D", "^", "v", "P")
@@ -83,9 +85,8 @@ def save(figure: Any, stem: str | Path) -> list[Path]:
     with house_style():
         for ending in ("png", "pdf"):
             target = stem.with_name(f"{stem.name}.{ending}")
-            aside = target.with_name(f".{target.name}.new")
-            figure.savefig(aside, format=ending)
-            aside.replace(target)
+            with whole_file(target) as aside:
+                figure.savefig(aside, format=ending)
             written.append(target)
     plt.close(figure)
     return written

@@ -6,6 +6,7 @@ from pathlib import Path
 import xarray as xr
 
 from orderparam.analysis.phases.diagram import PhaseDiagram
+from orderparam.core.paths import whole_file
 from orderparam.running.store import StoreError, clear_leftovers, make_whole
 
 
@@ -24,8 +25,8 @@ def write(found: PhaseDiagram, folder: Path) -> None:
             raise StoreError(
                 f"{path} is damaged, or another diagram: move it away, and the same command writes it anew"
             )
-        aside = folder / ".boundaries.csv.new"
-        with open(aside, "w", newline="") as opened:
+        place = folder / "boundaries.csv"
+        with whole_file(place) as aside, open(aside, "w", newline="") as opened:
             writer = csv.writer(opened)
             writer.writerow(
                 [
@@ -56,7 +57,6 @@ def write(found: PhaseDiagram, folder: Path) -> None:
                 writer.writerows(
                     [curve, one.kind, one.branch, *map(float, row)] for row in zip(*columns)
                 )
-        aside.replace(folder / "boundaries.csv")
     except OSError as error:
         raise StoreError(f"cannot write {folder}: {error.strerror or error}") from None
 

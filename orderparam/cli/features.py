@@ -88,17 +88,22 @@ def print_features(result: Any, title: str, folder: Path) -> None:
     out = console()
     out.print(f"[bold]{plain(title)}[/]\n")
     kind = "error" if result.error == "test_error" else "wrong signs"
+    classes = result.error == "test_error" and bool(
+        result.predicted["classification_error"].notnull().all()
+    )
     columns = (
         "examples",
         "ridge",
         f"measured {kind}",
         "predicted",
+        *(("measured wrong signs", "predicted") if classes else ()),
         "effective parameters",
         "predicted",
     )
     curve = new_table(*columns, right=True)
     mean, error = estimate(result.measured, result.error)
     used, spread = estimate(result.measured, "effective_dimension")
+    wrong, doubt = estimate(result.measured, "classification_error")
     for n in result.measured["n_train"].values:
         theory = result.predicted.sel(n_train=n)
         curve.add_row(
@@ -106,6 +111,14 @@ def print_features(result: Any, title: str, folder: Path) -> None:
             f"{float(theory['ridge']):.3g}",
             with_error(float(mean.sel(n_train=n)), float(error.sel(n_train=n))),
             f"{float(theory[result.error]):.4g}",
+            *(
+                (
+                    with_error(float(wrong.sel(n_train=n)), float(doubt.sel(n_train=n))),
+                    f"{float(theory['classification_error']):.4g}",
+                )
+                if classes
+                else ()
+            ),
             with_error(float(used.sel(n_train=n)), float(spread.sel(n_train=n))),
             f"{float(theory['effective_dimension']):.4g}",
         )
@@ -119,18 +132,23 @@ def print_features(result: Any, title: str, folder: Path) -> None:
             f"{float(row[result.error]):.4g}",
             ends,
         )
-    out.print("\nbeyond: the measured curve continued by the modes of the features")
+    out.print("\nBeyond your data: the measured curve, continued by the modes of the features.")
     out.print(further)
+    unit = (
+        "targets are -1 and 1"
+        if classes or result.error != "test_error"
+        else "targets have variance 1"
+    )
     lines = [
         "ridge        penalty added to the sum of losses; features scaled by 1/sqrt(p); in scikit-learn",
         f"             {result.other_penalty}",
-        f"errors       on examples that were not trained on, of the {result.examples} that were used; targets have variance 1",
+        f"errors       on those of the {result.examples} examples that were not trained on; {unit}",
         f"check        prediction within {result.deviation:.1%} (root mean square) of the measured points",
         f"figure: {folder / 'figure.png'} (and .pdf); numbers: {folder / 'forecast.zarr'}",
     ]
-    if result.loss != "square":
+    if classes or result.loss != "square":
         lines.insert(
             3,
-            "approximate  classes are taken as two Gaussians of one covariance, which real data are not",
+            "approximate  the theory takes each class as Gaussian, with one covariance for both; real data are not",
         )
     out.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)

@@ -31,6 +31,7 @@ from orderparam.systems.random_features import (
     spectral_learning,
     state_evolution,
 )
+from orderparam.systems.random_features.forecast import forecast_features
 
 THEORY = asymptotics
 
@@ -343,6 +344,47 @@ def test_two_classes_of_gaussian_features():
         large,
         expected,
     )
+
+
+def test_classes_of_few_examples_are_no_further_apart_than_in_the_mean():
+    """Two Gaussian classes, a quarter as many features as examples: chance alone moves the means of
+    the classes of the pool so far apart that a fifth of the error would be missing.
+    """
+    rng, omega = np.random.default_rng(4), 1 / np.arange(1, 61)
+    shift = np.sqrt(omega / 60) * rng.standard_normal(60)
+    law = {"n_train": 90.0, "ridge": 0.02, "loss": "logistic"}
+    fields = {"features": np.zeros((240, 60)), "targets": np.ones(240)}
+    known = ExplicitSpectrum(omega, shift**2)
+    right = FeaturePool(known, 1.0, labels=ClassLabels(0.0), **fields, **law)
+    expected = float(THEORY(arrays(right)).classification_error)
+    found = []
+    for _ in range(20):
+        y = rng.permutation(np.repeat([-1.0, 1.0], 120))
+        features = rng.standard_normal((240, 60)) * np.sqrt(omega) + np.outer(y, shift)
+        pool = FeaturePool.from_data(features, y, **law)
+        found.append(float(THEORY(arrays(pool)).classification_error))
+    error = np.std(found, ddof=1) / np.sqrt(len(found))
+    # 5 %: the eigenvalues scatter too
+    assert abs(np.mean(found) - expected) < 4 * error + 0.05 * expected
+
+
+def test_wrong_classes_of_least_squares(monkeypatch):
+    """Unequal classes: the theory's share of wrong signs of prediction and mean within chance, and
+    6 % for what is no limit of many features."""
+    rng, omega = np.random.default_rng(5), 1 / np.arange(1, 41)
+    y = np.where(rng.random(1200) < 0.3, 1.0, -1.0)
+    shift = np.sqrt(omega / 40) * rng.standard_normal(40)
+    features = rng.standard_normal((1200, 40)) * np.sqrt(omega) + np.outer(y, shift)
+    monkeypatch.setattr("orderparam.systems.random_features.forecast.MEASURED", 2)
+    monkeypatch.setattr("orderparam.systems.random_features.forecast.DRAWN", 2)
+    found = forecast_features(features, y, "square", ridge=0.05, seeds=8, progress=False)
+    late = found.measured.sel(n_train=slice(40, None))["classification_error"]
+    mean, error = late.mean("seed").values, late.std("seed", ddof=1).values / np.sqrt(8)
+    predicted = found.predicted["classification_error"].sel(n_train=late["n_train"]).values
+    assert np.all(np.abs(predicted - mean) < 3 * error + 0.06 * mean)
+    assert np.all(mean < 0.25)  # fewer than those of the smaller class
+    numbers = FeaturePool.from_data(features, features[:, 0], 600, 0.05)
+    assert np.isnan(learn_pool(numbers, jax.random.key(0)).classification_error)
 
 
 def test_a_pool_takes_labels_of_two_classes_only():

@@ -119,8 +119,18 @@ def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
         means |= {
             "test_error": means["test_error"] + noise,
             "test_loss": means["test_loss"] + noise / 2,
+            "classification_error": _wrong(
+                matrix[rest] @ minimum.weights + system.offset, system.targets[rest] + system.offset
+            ),
         }
     return _measured(system.loss, minimum, labels, means)
+
+
+@jax.jit
+def _wrong(predicted: Float[Array, "example"], labels: Float[Array, "example"]) -> Float[Array, ""]:
+    """The share of wrong signs; NaN for labels that are not -1 and 1."""
+    wrong = jnp.mean(predicted * labels <= 0, dtype=float)
+    return jnp.where(jnp.allclose(jnp.abs(labels), 1.0), wrong, jnp.nan)
 
 
 _minimise = eqx.filter_jit(minimise)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
+from scipy.special import ndtr
 
 from orderparam.core.registry import tool
 from orderparam.data import apply_task, load_file
@@ -40,7 +41,8 @@ class FeatureForecast:
     with `seed`. ahead: beyond the data, the observable `error` with lower and upper (95 %
     interval), as it is continued by `orderparam.kernels.extrapolation` from the measured ones.
     error: the observable shown: mean squared error (square loss; targets have variance 1), else the
-    share of wrong signs. deviation: root mean square relative deviation of the theory from the
+    share of wrong signs. Of targets -1 and 1 classification_error is predicted and measured for the
+    square loss, too. deviation: root mean square relative deviation of the theory from the
     measured points in it.
     """
 
@@ -131,8 +133,15 @@ def forecast_features(
             "since the examples stand for the population"
         )
     square = find_loss(loss).name == "square"
-    y = targets[order] - targets[order].mean() if square else targets[order]  # an intercept
-    pool = FeaturePool.from_data(features[order], y, 10, 1.0 if ridge is None else ridge, loss=loss)
+    mean = float(targets[order].mean()) if square else 0.0  # an intercept
+    pool = FeaturePool.from_data(
+        features[order],
+        targets[order] - mean,
+        10,
+        1.0 if ridge is None else ridge,
+        loss=loss,
+        offset=mean,
+    )
     sizes = np.unique(np.geomspace(10, len(order) / 2, MEASURED).astype(int))
     grid = np.unique(np.append(np.geomspace(10, len(order) / 2, DRAWN if square else 0), sizes))
     theory: Any = asymptotics
@@ -141,6 +150,8 @@ def forecast_features(
     predicted = sweep(theory, pool, {"n_train": grid.tolist()}, progress=progress)
     if ridge is not None:
         predicted["ridge"] = xr.full_like(predicted["test_error"], ridge)
+    if square and set(np.unique(targets)) == {-1.0, 1.0}:
+        predicted["classification_error"] = _class_error(predicted, mean)
     runs = []
     for n in sizes.tolist():
         chosen = pool.with_(ridge=float(predicted["ridge"].sel(n_train=n)))
@@ -159,6 +170,22 @@ def forecast_features(
         error,
         float(np.sqrt(np.mean((ratio - 1) ** 2))),
     )
+
+
+def _class_error(curve: xr.Dataset, mean: float) -> xr.DataArray:
+    """P(sign(f + mean) != y) of a fit f to labels y = -1 and 1 less their mean, with the fields of
+    each class Gaussian, of one variance:
+
+        f | y ~ N(m (y - mean)/v, q - m^2/v),    v = 1 - mean^2
+    """
+    m, q, variance = curve["teacher_overlap"], curve["self_overlap"], 1 - mean**2
+    spread = np.sqrt(np.maximum(q - m**2 / variance, 1e-300))
+
+    def wrong(y: float) -> xr.DataArray:
+        margin = y * (mean + m * (y - mean) / variance)
+        return (1 + y * mean) / 2 * xr.apply_ufunc(ndtr, -margin / spread)
+
+    return wrong(1.0) + wrong(-1.0)
 
 
 def _ahead(pool: FeaturePool, measured: xr.Dataset, error: str, ridge: float) -> xr.Dataset:

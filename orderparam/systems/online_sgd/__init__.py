@@ -1,5 +1,6 @@
-"""One-pass SGD of two-layer students on two-layer teachers: flows of the overlaps, the real
-network, and the phase diagram."""
+"""One-pass SGD of two-layer students on two-layer teachers: flows of the overlaps, the network
+itself, and the phase diagram of width and learning rate.
+"""
 
 from orderparam.systems.online_sgd.experiment import (
     measured_moving_time,

@@ -24,7 +24,8 @@ from orderparam.gaussian.covariance import angle, sine
 from orderparam.gaussian.polynomials import Hermite, Linear, Monomial, Polynomial
 
 # ------------------------------------------------------------------------------------------------
-# Symmetric matrices over pairs of student units, a few pairs at a time: what a pair needs fits into the processor's cache.
+# Symmetric matrices over pairs of student units, a few pairs at a time: what a pair needs fits into
+# the processor's cache.
 
 
 def over_pairs(
@@ -32,7 +33,7 @@ def over_pairs(
     units: int,
     at_once: int = 1,
 ) -> Float[Array, "unit unit"]:
-    """average(j, l) for j, l < units; symmetric, so that it is computed for j <= l alone."""
+    """average(j, l) for j, l < units; it is symmetric and computed for j <= l alone."""
     j, l = (jnp.asarray(x) for x in np.triu_indices(units))
     upper = jax.lax.map(lambda index: average(*index), (j, l), batch_size=at_once)
     square = jnp.zeros((units, units)).at[j, l].set(upper)
@@ -40,7 +41,8 @@ def over_pairs(
 
 
 # ------------------------------------------------------------------------------------------------
-# The noise of a gradient step for any smooth activation: two fields by quadrature, the others by their conditional law.
+# The noise of a gradient step for any smooth activation: two fields by quadrature, the others by
+# their conditional law.
 #
 # Given lambda_j and lambda_l, the fields a and b are Gaussian with means mu, deviations s and
 # correlation rho. With the Hermite coefficients c_n(a) = E h_n(x) sigma(mu_a + s_a x), Mehler's
@@ -76,8 +78,9 @@ def _line(polynomial: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _plane(
     x: np.ndarray, w: np.ndarray, symmetric: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes (first, second) and weights of two independent normal variables, without those that
-    weigh nothing; half of them where z -> -z is a symmetry."""
+    """Nodes (first, second) and weights of two independent normal variables, without those of
+    negligible weight; half of them where z -> -z is a symmetry.
+    """
     first, second, weight = (
         part.ravel() for part in (*np.meshgrid(x, x, indexing="ij"), np.outer(w, w))
     )
@@ -90,7 +93,7 @@ def _plane(
 
 
 def _inverse(variance: Array) -> Array:
-    """1 / deviation, and 0 where rounding is all that is left of a variance."""
+    """1 / deviation, and 0 where a variance is zero up to rounding."""
     real = variance > 1e-13
     return jnp.where(real, 1 / jnp.sqrt(jnp.where(real, variance, 1.0)), 0.0)
 
@@ -140,7 +143,8 @@ def signal_power(
 
 
 # ------------------------------------------------------------------------------------------------
-# The four-point average of piecewise linear activations (relu, leaky relu, absolute value), from orthant integrals.
+# The four-point average of piecewise linear activations (relu, leaky relu, absolute value), from
+# orthant integrals.
 #
 # sigma(z) = (m + h s) z and sigma'(z) = m + h s with s = sign(z), m and h half the sum and the
 # difference of the slopes, so that
@@ -413,12 +417,12 @@ def _erf_noise(
 
 @cache
 def field_points(count: int) -> Float[np.ndarray, "point {count}"]:
-    """Fixed points standing for N(0, 1_count): scrambled Sobol points and their mirror images, with
-    exact mean and covariance.
+    """Fixed points that represent N(0, 1_count): scrambled Sobol points and their mirror images,
+    with exact mean and covariance.
 
-    Fixed, so that the right-hand side of a flow is a smooth function; averages of smooth functions
-    of a few variables are good to a few parts in a thousand, those of polynomials up to degree 3
-    exact.
+    They are fixed so that the right-hand side of a flow is a smooth function. Averages of smooth
+    functions of a few variables are good to a few parts in a thousand; those of polynomials up to
+    degree 3 are exact.
     """
     from scipy.stats import qmc  # slow to import, and here alone
 

@@ -1,6 +1,4 @@
-"""The real runs: a network with all its weights, and its overlaps alone, which are a Markov chain
-of their own.
-"""
+"""Runs of SGD: a network with all its weights, and its overlaps alone, which are a Markov chain."""
 
 import equinox as eqx
 import jax
@@ -22,18 +20,19 @@ from orderparam.systems.online_sgd.model import (
 from orderparam.systems.online_sgd.theory import dynamics, first_move, signal
 
 # ------------------------------------------------------------------------------------------------
-# The real network: a two-layer student trained by one-pass SGD on fresh Gaussian inputs, drawn where they are used.
+# The network: a two-layer student trained by one-pass SGD on fresh Gaussian inputs, drawn where
+# they are used.
 #
 # SGD one sample at a time is limited by memory: every step reads and writes all weights. Here the
-# samples of a block are drawn together, and what the weights would have told each of them is
-# followed instead: with x_1 .. x_T the block and K their Gram matrix,
+# samples of a block are drawn together, and the fields of the samples are updated in place of the
+# weights. With x_1 .. x_T the block and K their Gram matrix,
 #
 #     lambda(x_t) = w_0.x_t / sqrt(d) + rate sum_{s < t} E_s K_st,     K_st = x_s.x_t / d,
 #
-# so that the weights are read once and written once a block, by matrix products. The result is that
-# of the plain loop, up to rounding.
+# so that the weights are read once and written once for each block, by matrix products. The result
+# is that of the plain loop, up to rounding.
 
-_BLOCK = 32  # samples a block: the Gram matrix costs as much as this many passes over the inputs
+_BLOCK = 32  # samples in a block; the Gram matrix costs as much as this many passes over the inputs
 _UNROLL = 8
 _FLOAT = jnp.float32  # of inputs and weights; overlaps are summed in float64
 
@@ -42,7 +41,9 @@ _FLOAT = jnp.float32  # of inputs and weights; overlaps are summed in float64
 def trained(
     system: CommitteeSGD, steps: Int[Array, "record"], key: Array, dim: int, batch: int
 ) -> OverlapDynamics:
-    """One run of `dim` weights a unit and `batch` samples a step, recorded after `steps`."""
+    """One run with `dim` weights for each unit and `batch` samples in a step, recorded after
+    `steps`.
+    """
     units = system.width
     learning_rate, readout_rate, noise = (
         jnp.asarray(x, _FLOAT) for x in (system.learning_rate, system.readout_rate, system.noise)
@@ -111,8 +112,9 @@ def trained(
 
 
 def _normals(key: Array, shape: tuple[int, int]) -> Array:
-    """Standard normals by inversion, two from each 64 random bits: `jax.random.normal` throws half
-    of its bits away, and drawing the inputs is most of the work."""
+    """Standard normals by inversion, two from each 64 random bits: `jax.random.normal` uses half of
+    its bits, and drawing the inputs is most of the work.
+    """
     rows, columns = shape
     words = jax.random.bits(key, (rows, (columns + 1) // 2), jnp.uint64)
     halves = jnp.concatenate([(words >> 32).astype(jnp.uint32), words.astype(jnp.uint32)], axis=1)[
@@ -124,7 +126,8 @@ def _normals(key: Array, shape: tuple[int, int]) -> Array:
 
 
 # ------------------------------------------------------------------------------------------------
-# The overlaps as a Markov chain of their own: the law of finite-d SGD, exactly, at a cost that does not depend on d.
+# The overlaps as a Markov chain: the law of finite-d SGD, exactly, at a cost that does not depend
+# on d.
 #
 # For Gaussian inputs the fields of one sample are Gaussian with the covariance given by the
 # overlaps, and the rest of x enters only through its length. With z* the teacher's fields, L L^T =
@@ -146,7 +149,7 @@ _ROUNDING = 1e-14
 def followed(
     system: CommitteeSGD, steps: Int[Array, "record"], key: Array, batch: int
 ) -> OverlapDynamics:
-    """One run of `batch` samples a step, recorded after `steps`."""
+    """One run of the chain with `batch` samples in a step, recorded after `steps`."""
     phi, units, dim = system.activation, system.width, system.input_dim
     rate = system.learning_rate / batch
     rest = dim - units - system.teacher_width
@@ -224,7 +227,7 @@ def _below(entries: Float[Array, "pair"], size: int) -> Float[Array, "{size} {si
 
 
 # ------------------------------------------------------------------------------------------------
-# The real runs: a network with all its weights, and its overlaps alone, which for Gaussian inputs are a Markov chain.
+# The experiments: a network with all its weights, and its overlaps alone as a Markov chain.
 
 
 def _whole_steps(system: CommitteeSGD) -> Int[Array, "record"]:
@@ -261,12 +264,27 @@ def _large_enough(system: CommitteeSGD, words: str, least: int) -> None:
 
 @experiment(check=_room_for_all)
 def trained_network(system: CommitteeSGD, key: PRNGKeyArray) -> OverlapDynamics:
-    """One training run of a student with weights of shape (width, input_dim); its overlaps at the
-    records, no trajectory.
+    r"""Overlaps along one training run of a student with weights of shape (width, input_dim).
 
-    The first weights have exactly the overlaps of `system.start`, in a random orthonormal frame.
-    Weights are float32. Traceable in the key: `batch_seeds=True` trains all seeds at once. Raises
-    `ValueError` if d < width + teacher_width.
+    $$ w_j \leftarrow w_j + \frac{\gamma}{\sqrt d} v_j \sigma'(\lambda_j)\, e\, x , \qquad
+       v_j \leftarrow v_j + \frac{\gamma_v}{d} \sigma(\lambda_j)\, e , \qquad e = y - f(x) $$
+
+    on fresh Gaussian inputs. The first weights have exactly the overlaps of `start`, in a random
+    orthonormal frame. The run can be traced in the key: `batch_seeds=True` trains all seeds at
+    once.
+
+    Raises:
+        ValueError: if d < width + teacher_width, and when the horizon holds no step.
+
+    Accuracy: weights and inputs are float32; overlaps are summed in float64.
+
+    Cost: proportional to d^2 `horizon` width.
+
+    Source: Saad, Solla (1995); Goldt et al. (2019).
+
+    >>> system = CommitteeSGD(input_dim=64, width=2, horizon=2.0, records=2)
+    >>> trained_network(system, jax.random.key(0)).test_error.shape
+    (2,)
     """
     return trained(
         system, _whole_steps(system), key, system.size("input_dim"), system.size("batch_size")
@@ -275,12 +293,31 @@ def trained_network(system: CommitteeSGD, key: PRNGKeyArray) -> OverlapDynamics:
 
 @experiment(check=_markov)
 def overlap_chain(system: CommitteeSGD, key: PRNGKeyArray) -> OverlapDynamics:
-    """One run of SGD in `input_dim` dimensions, followed through its overlaps: the same law as
-    `trained_network`, also for d = 10^9.
+    r"""Overlaps along one run of SGD in d dimensions, as an exact Markov chain without the weights.
 
-    Traceable in the key. Raises `ValueError` when d < 2 width + teacher_width, and for repeated
-    samples in batches larger than 1 (there the overlaps alone are no Markov chain: use
-    `trained_network`).
+    For Gaussian inputs, with the teacher's fields $z^*$, $D = Q - M M^T = L L^T$, fields $\lambda =
+    M z^* + L \xi$ and $E = v \sigma'(\lambda) e$, one step is
+
+    $$ M \leftarrow M + \frac\gamma d E {z^*}^T , \qquad
+       D \leftarrow \Big( L + \frac\gamma d E \xi^T \Big) \Big( L + \frac\gamma d E \xi^T \Big)^T
+       + \frac{\gamma^2}{d^2} E E^T \chi^2_{d - p - k} $$
+
+    with p = `width`, k = `teacher_width`. The run can be traced in the key.
+
+    Raises:
+        ValueError: when d < 2 width + teacher_width, when the horizon holds no step, and for
+            repeated samples in batches larger than 1 (use `trained_network` there: the overlaps
+            alone are no Markov chain).
+
+    Accuracy: the law of `trained_network`, exactly, also for d = 1e9.
+
+    Cost: independent of d for each step.
+
+    Source: derived here, from the update of Saad, Solla (1995).
+
+    >>> system = CommitteeSGD(input_dim=64, horizon=2.0)
+    >>> overlap_chain(system, jax.random.key(0)).test_error.shape
+    (25,)
     """
     return followed(system, _whole_steps(system), key, system.size("batch_size"))
 
@@ -291,19 +328,51 @@ def overlap_chain(system: CommitteeSGD, key: PRNGKeyArray) -> OverlapDynamics:
 
 @experiment
 def phase_chain(system: PhasePoint, key: PRNGKeyArray) -> RiskCurve:
-    """The risk of `overlap_chain` at the point."""
+    r"""Risk along one run of SGD at a point of the phase diagram, by `overlap_chain`.
+
+    $$ R = \tfrac12 E (f^* - f)^2 $$
+
+    Source: Veiga, Stephan, Loureiro, Krzakala, Zdeborová (2022); the chain is derived here.
+
+    >>> phase_chain(PhasePoint(input_dim=64, horizon=2.0), jax.random.key(0)).test_error.shape
+    (25,)
+    """
     return RiskCurve.of(overlap_chain(system.committee, key))
 
 
 @experiment
 def measured_moving_time(system: PhasePoint, key: PRNGKeyArray) -> MovingTime:
-    """When the overlaps have moved, in one run."""
+    """Number of samples after which the overlaps have moved in one run of SGD, by `overlap_chain`.
+
+    The overlaps $Q_{jj}$ and $M_j$ have moved when the root mean square over units of their change
+    reaches 0.1.
+
+    Accuracy: crossing on the grid of records, interpolated linearly in ln n.
+
+    Source: Veiga, Stephan, Loureiro, Krzakala, Zdeborová (2022) for the exponents.
+
+    >>> run = measured_moving_time(PhasePoint(input_dim=64, horizon=2.0), jax.random.key(0))
+    >>> bool(run.samples > 0)
+    True
+    """
     return first_move(system, overlap_chain(system.committee, key))
 
 
 @experiment
 def measured_residual_risk(system: PhasePoint, key: PRNGKeyArray) -> ResidualRisk:
-    """The risk averaged over the second half (in time) of one run."""
+    r"""Risk averaged over the second half (in time) of one run of SGD at a point of the phase
+    diagram.
+
+    $$ R = \tfrac12 E (f^* - f)^2 $$
+
+    averaged over the records after half of the horizon.
+
+    Source: Veiga, Stephan, Loureiro, Krzakala, Zdeborová (2022).
+
+    >>> point = PhasePoint(input_dim=64, horizon=2.0)
+    >>> bool(measured_residual_risk(point, jax.random.key(0)).test_error > 0)
+    True
+    """
     path = phase_chain(system, key)
     late = path.sample_ratio > 0.5 * path.sample_ratio[-1]
     return ResidualRisk(jnp.mean(path.test_error, where=late))

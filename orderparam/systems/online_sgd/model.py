@@ -1,5 +1,5 @@
 """Two-layer students that learn a two-layer teacher from one pass over Gaussian inputs, and the
-plane of their scalings.
+plane of the scalings of width and learning rate.
 """
 
 import abc
@@ -16,14 +16,14 @@ from orderparam.gaussian.draws import unit
 from orderparam.sampling.recording import geometric_steps
 
 # ------------------------------------------------------------------------------------------------
-# Where training starts: the overlaps of the first student with the teacher and with itself.
+# The start of training: the overlaps of the first student with the teacher and with itself.
 #
 # M = W W*^T / d (unit, teacher unit) and Q = W W^T / d (unit, unit); the teacher is orthonormal, W*
 # W*^T / d = 1.
 
 
 class Start(Record):
-    """A family of first students."""
+    """A family of students at the start of training."""
 
     @abc.abstractmethod
     def overlaps(
@@ -33,10 +33,11 @@ class Start(Record):
 
 
 class ReproducibleStart(Start):
-    """M_jr = teacher_overlap cos(1 + 3j + 5r + jr) and Q = self_overlap 1 + M M^T, j and r from 0.
+    """M_jr = teacher_overlap cos(1 + 3j + 5r + jr) and Q = self_overlap 1 + M M^T, with j and r
+    from 0.
 
-    Generic (no symmetry between the units), the same in every dimension, and the same on every
-    machine. teacher_overlap = 0 is the symmetric start that never leaves the plateau.
+    The units have no symmetry, and the start is the same in every dimension and on every machine.
+    teacher_overlap = 0 is the symmetric start, which never leaves the plateau.
     """
 
     teacher_overlap: float = parameter(
@@ -53,11 +54,11 @@ class ReproducibleStart(Start):
 
 
 class SphereStart(Start):
-    """Rows of W uniform on the sphere |w|^2 = d: overlaps of order 1/sqrt(d), exactly as drawn in d
-    dimensions.
+    """Rows of W uniform on the sphere |w|^2 = d, with overlaps of order 1/sqrt(d).
 
-    w_j / sqrt(d) is a normalised Gaussian vector; its components along the teacher are normal and
-    the Gram matrix of the rest is Wishart, drawn by its Bartlett decomposition.
+    w_j / sqrt(d) is a normalised Gaussian vector. Its components along the teacher are normal and
+    the Gram matrix of the rest is Wishart, drawn by its Bartlett decomposition: the law is exact in
+    d dimensions.
     """
 
     seed: float = parameter("which student", minimum=0, integer=True, default=0)
@@ -73,8 +74,9 @@ class SphereStart(Start):
 
 
 class InSpanStart(Start):
-    """Unit rows inside the teacher's span (Veiga et al. 2022, appendix D): Q = M M^T whatever the
-    dimension, and no long plateau."""
+    """Unit rows inside the teacher's span (Veiga et al. 2022, appendix D): Q = M M^T in every
+    dimension, and no long plateau.
+    """
 
     seed: float = parameter("which student", minimum=0, integer=True, default=0)
 
@@ -88,9 +90,7 @@ class InSpanStart(Start):
 
 
 class TeacherStart(Start):
-    """The student is the teacher (unit j copies teacher unit j modulo their number): Q and M of the
-    informed start.
-    """
+    """The student is the teacher: unit j copies teacher unit j modulo their number."""
 
     def overlaps(self, units, teacher_units, input_dim):
         rows = (
@@ -100,36 +100,39 @@ class TeacherStart(Start):
 
 
 # ------------------------------------------------------------------------------------------------
-# A two-layer student that learns a two-layer teacher from one pass over Gaussian inputs: the parameters and what is
-# observed.
+# A two-layer student that learns a two-layer teacher from one pass over Gaussian inputs: the
+# parameters and what is observed.
 
 
 class CommitteeSGD(System):
-    """One-pass SGD of a committee student on a committee teacher with label noise (Saad and Solla
-    1995; Goldt et al. 2019; Veiga et al. 2022).
+    r"""One-pass SGD of a committee student on a committee teacher with label noise.
 
-    Fields and labels, x ~ N(0, 1_d), rows of W and W* of length O(sqrt d), sigma the activation of
-    both networks:
+    Inputs are $x \sim N(0, 1_d)$, the rows of $W$ and $W^*$ have length $O(\sqrt d)$, $W^* W^{*T} /
+    d = 1$, and $\sigma$ is the activation of both networks:
 
-        lambda_j = w_j.x / sqrt(d),  f(x) = sum_j v_j sigma(lambda_j),
-        y = sum_r v*_r sigma(lambda*_r) + sqrt(noise) N(0, 1),  W* W*^T / d = 1.
+    $$ \lambda_j = \frac{w_j \cdot x}{\sqrt d} , \qquad f(x) = \sum_j v_j \sigma(\lambda_j) , \qquad
+       y = \sum_r v^*_r \sigma(\lambda^*_r) + \sqrt\Delta\, N(0, 1) . $$
 
-    One step on a fresh sample, with e = y - f(x) (the gradient of e^2/2):
+    One step on a fresh sample is, with $e = y - f(x)$ (the gradient of $e^2/2$),
 
-        w_j <- w_j + learning_rate / sqrt(d) v_j sigma'(lambda_j) e x,      v_j <- v_j + readout_rate / d
-        sigma(lambda_j) e.
+    $$ w_j \leftarrow w_j + \frac{\gamma}{\sqrt d} v_j \sigma'(\lambda_j)\, e\, x , \qquad
+       v_j \leftarrow v_j + \frac{\gamma_v}{d} \sigma(\lambda_j)\, e $$
 
-    readout "mean": v = 1/width, v* = 1/teacher_width (Veiga et al., whose gamma is
-    `learning_rate`); readout "sum": v = v* = 1 (Saad and Solla, whose eta is `learning_rate` and
-    sigma^2 is `noise`). For width = teacher_width = K the two are one: eta = gamma / K^2, sigma^2 =
-    K^2 noise, risk and times K^2 and 1. `student_readout` (v at the start) and `teacher_readout`
-    (v*) replace these values, as when both layers are trained (Goldt et al.): one number for all
-    units, or one for each.
+    with $\gamma$ = `learning_rate`, $\gamma_v$ = `readout_rate` and $\Delta$ = `noise`. A batch of
+    b samples uses the mean gradient; `repeats` steps are taken on each sample.
 
-    Time is `sample_ratio` = n / d. A batch of b samples a step uses the mean gradient. `repeats`
-    steps are taken on each sample before it is thrown away (Dandi et al. 2024, Arnaboldi et al.
-    2024). `width` is static: it says how many unknowns the flow has. Raises `ValueError` for
-    readouts that are not one for each unit.
+    `readout` "mean": v = 1/width, v* = 1/teacher_width (Veiga et al. 2022, whose gamma is
+    `learning_rate`). `readout` "sum": v = v* = 1 (Saad, Solla 1995, whose eta is `learning_rate`
+    and sigma^2 is `noise`). For width = teacher_width = K both describe the same network: eta =
+    gamma / K^2, sigma^2 = K^2 noise, and the risk of "sum" is K^2 times that of "mean" at the same
+    time. `student_readout` (v at the start) and `teacher_readout` (v*), one number for all units or
+    one for each, replace these values, as when both layers are trained (Goldt et al. 2019).
+
+    Time is `sample_ratio` = n / d. `width` is static: it sets the number of unknowns of the flow.
+
+    Raises:
+        ValueError: for `first_record` >= `horizon`, and for readouts that are not one for each
+            unit.
     """
 
     input_dim: float = parameter("input dimension d", minimum=2, default=1000)
@@ -206,7 +209,7 @@ class CommitteeSGD(System):
         )
 
     def steps(self) -> Float[Array, "record"]:
-        """Whole numbers of SGD steps at which the overlaps are recorded, geometric in time."""
+        """Numbers of SGD steps at the records, as whole numbers, geometric in time."""
         return geometric_steps(
             self.first_record, self.horizon, self.records, self.input_dim / self.batch_size
         )
@@ -217,13 +220,19 @@ class CommitteeSGD(System):
 
 
 class OverlapDynamics(Result):
-    """The order parameters along training, at `sample_ratio` = n / d.
+    """Order parameters along training.
 
-    test_error: R = E[(f* - f)^2] / 2 over fresh inputs, without the label noise, WITH the factor
-    1/2 of the papers. self_overlap: Q = W W^T / d. teacher_overlap: M = W W*^T / d. readout_weight:
-    v. residual: minus the smallest eigenvalue of Q - M M^T, where that is negative (a covariance,
-    so it must be 0 up to rounding). converged: the solver reached the horizon and the residual is
-    below 1e-9; always true for an experiment that ran.
+    Fields:
+        sample_ratio: n/d at the records.
+        test_error: R = E[(f* - f)^2] / 2 over fresh inputs, without the label noise, WITH the
+            factor 1/2 of the papers.
+        self_overlap: Q = W W^T / d.
+        teacher_overlap: M = W W*^T / d.
+        readout_weight: v.
+        residual: minus the smallest eigenvalue of the covariance Q - M M^T where that is negative;
+            it must be 0 up to rounding.
+        converged: whether the solver reached the horizon and the residual is below 1e-9; always
+            true for an experiment.
     """
 
     sample_ratio: Float[Array, "record"]
@@ -236,8 +245,8 @@ class OverlapDynamics(Result):
 
 
 # ------------------------------------------------------------------------------------------------
-# The phase diagram of one-pass SGD: how width and learning rate may grow with the dimension, and what is left of
-# learning.
+# The phase diagram of one-pass SGD: how width and learning rate may grow with the dimension, and
+# what is left of learning.
 #
 # width = base_width d^kappa, learning_rate = base_rate base_width d^-delta. With theta = kappa +
 # delta one step learns d^-(1+theta) and shakes the overlaps by d^-(1+2 theta) (Veiga, Stephan,
@@ -255,8 +264,12 @@ _WIDEST = 1e4
 
 
 class PhasePoint(System):
-    """One point (kappa, delta) of the phase diagram at one dimension. Its width is rounded to a
-    whole number.
+    r"""One point $(\kappa, \delta)$ of the phase diagram of one-pass SGD at one dimension $d$.
+
+    $$ \text{width} = p_0 d^\kappa , \qquad \text{learning rate} = \gamma_0 p_0 d^{-\delta} $$
+
+    with $p_0$ = `base_width`, $\kappa$ = `width_exponent`, $\gamma_0$ = `base_rate` and $\delta$ =
+    `rate_exponent`. The width is rounded to a whole number.
     """
 
     input_dim: float = parameter("input dimension d", minimum=8, maximum=1e50, default=1000)
@@ -285,8 +298,8 @@ class PhasePoint(System):
 
     @property
     def committee(self) -> CommitteeSGD:
-        """The committee of this point; its sizes follow from numbers, so that these cannot be
-        traced.
+        """The committee of this point. Its width follows from the numbers, which therefore cannot
+        be traced.
         """
         dim, theta = float(self.input_dim), float(self.width_exponent + self.rate_exponent)
         width = float(self.base_width) * dim ** float(self.width_exponent)
@@ -311,7 +324,7 @@ class PhasePoint(System):
 
 
 def region(width_exponent: float, rate_exponent: float) -> Region:
-    """The phase of a point (kappa, delta). Raises `ValueError` for kappa < 0."""
+    """Phase of a point (kappa, delta). Raises `ValueError` for kappa < 0."""
     if width_exponent < 0:
         raise ValueError(
             f"width_exponent = {width_exponent}: must be >= 0 (the width does not shrink)"
@@ -325,16 +338,22 @@ def region(width_exponent: float, rate_exponent: float) -> Region:
 
 
 def time_exponent(width_exponent: float, rate_exponent: float) -> float:
-    """The power of d in the number of samples after which something happens: 1 + theta, 1 + 2
-    theta, and 0 beyond the last phase."""
+    """Exponent of d in the number of samples after which the overlaps have moved: the smaller of 1
+    + theta and 1 + 2 theta, at least 0.
+    """
     theta = width_exponent + rate_exponent
     return max(min(1 + theta, 1 + 2 * theta), 0.0)
 
 
 class RiskCurve(Result):
-    """test_error (with its factor 1/2) along training, at `sample_ratio` = n / d: the same
-    observables at every width. residual, converged: see `OverlapDynamics`; the overlaps are those
-    of `PhasePoint.committee`."""
+    """Risk along training: the same observables at every width.
+
+    Fields:
+        sample_ratio: n/d at the records.
+        test_error: R = E[(f* - f)^2] / 2, with its factor 1/2, without label noise.
+        residual: see `OverlapDynamics`, for the overlaps of `PhasePoint.committee`.
+        converged: see `OverlapDynamics`.
+    """
 
     sample_ratio: Float[Array, "record"]
     test_error: Float[Array, "record"]
@@ -347,10 +366,12 @@ class RiskCurve(Result):
 
 
 class MovingTime(Result):
-    """samples: how many it takes until the overlaps of a unit, Q_jj and M_j, have moved by 0.1
-    (root mean square over units).
+    """Number of samples until the overlaps of a unit, Q_jj and M_j, have moved by 0.1 (root mean
+    square over units).
 
-    converged: they did before the horizon.
+    Fields:
+        samples: that number.
+        converged: whether they have moved before the horizon.
     """
 
     samples: Float[Array, ""]
@@ -358,6 +379,10 @@ class MovingTime(Result):
 
 
 class ResidualRisk(Result):
-    """test_error at the end of learning (with its factor 1/2)."""
+    """Risk at the end of learning.
+
+    Fields:
+        test_error: R with its factor 1/2, without label noise.
+    """
 
     test_error: Float[Array, ""]

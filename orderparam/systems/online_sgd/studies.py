@@ -1,5 +1,4 @@
-"""The figures of one-pass SGD: learning curves, and the phase diagram of width and learning
-rate."""
+"""Studies of one-pass SGD: learning curves, and the phase diagram of width and learning rate."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -41,7 +40,7 @@ from orderparam.systems.online_sgd.theory import (
 
 @study(
     "sgd-saad-solla",
-    title="Plateau, specialisation, and the floor set by label noise",
+    title="Plateau, specialisation, and the error floor set by label noise",
     source="Saad, Solla 1995; Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022, Fig. 2",
     full={
         "dim": 10_000,
@@ -54,7 +53,10 @@ from orderparam.systems.online_sgd.theory import (
     },
     seconds=(60, 20_000),
     observables=("test_error",),
-    explained="Runs leave the plateau at random times: while some of them are still on it, their mean is no longer the flow.",
+    explained=(
+        "Runs leave the plateau at random times: while some of them are still on it, their mean "
+        "differs from the flow."
+    ),
     panels=[
         Panel(
             "sample_ratio",
@@ -64,11 +66,11 @@ from orderparam.systems.online_sgd.theory import (
             log="xy",
         )
     ],
-    caption="""
-        Student of {width}, teacher of {teacher_width} units, erf$(x/\\sqrt{{2}})$, learning rate = width. Network and exact
-        chain of the overlaps: $d$ = {dim}; long flow: $d \\to \\infty$. Runs leave the plateau at random times that scatter the
-        more the smaller $d$.
-    """,
+    caption=(
+        r"Student of {width} and teacher of {teacher_width} units, erf$(x/\sqrt{{2}})$, learning "
+        r"rate = width. Network and exact chain of the overlaps: $d$ = {dim}; long flow: $d \to "
+        r"\infty$. Runs leave the plateau at random times, which scatter more at smaller $d$."
+    ),
 )
 def sgd_saad_solla(
     dim: int = 100,
@@ -96,7 +98,8 @@ def sgd_saad_solla(
 
 
 # ------------------------------------------------------------------------------------------------
-# What the studies of the phase diagram draw by hand: the plane of exponents, and power laws with the exponents measured.
+# What the studies of the phase diagram draw by hand: the plane of exponents, and power laws with
+# the exponents measured.
 
 _REGION_COLOURS = {
     "perfect learning": COLOURS[2],
@@ -107,7 +110,7 @@ _REGION_COLOURS = {
 
 
 def draw_plane(axes: Any, comparison: Comparison) -> None:
-    """The phases in the plane (kappa, delta), and the points that are run."""
+    """Draw the phases in the plane (kappa, delta), and the points that are run."""
     kappa = np.linspace(0, 1, 2)
     axes.fill_between(kappa, -kappa, 1, color=COLOURS[2], alpha=0.2, linewidth=0)
     axes.fill_between(kappa, -kappa - 0.5, -kappa, color=COLOURS[4], alpha=0.25, linewidth=0)
@@ -130,7 +133,9 @@ def draw_plane(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_times(axes: Any, comparison: Comparison) -> None:
-    """Samples until the overlaps have moved, against d: flow, runs, and the exponent measured."""
+    """Draw the samples until the overlaps have moved, against d: flow, runs, and measured
+    exponents.
+    """
     for number, (one, other) in enumerate(_points(comparison)):
         theory, runs = _pair(comparison, kappa=one, delta=other)
         slope, half = power_law(runs["input_dim"].values, runs["samples"])
@@ -147,7 +152,7 @@ def draw_times(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_residuals(axes: Any, comparison: Comparison) -> None:
-    """The residual risk against d: closed form, runs, and the exponents of both."""
+    """Draw the residual risk against d: closed form, runs, and the exponents of both."""
     for number, delta in enumerate(comparison.parameters["deltas"]):
         theory, runs = _pair(comparison, delta=delta)
         slope, half = power_law(runs["input_dim"].values, runs["test_error"])
@@ -165,7 +170,9 @@ def draw_residuals(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_deviations(axes: Any, comparison: Comparison) -> None:
-    """At the last time, against d: how far runs scatter, and how far the flow is from its limit."""
+    """Draw, at the last time and against d, the scatter of the runs and the distance of the flow
+    from its limit.
+    """
     (limit,) = comparison.theories(terms="noise").values()
     both, runs = (data["test_error"].isel(record=-1) for data in _pair(comparison, terms="both"))
     dims, power = runs["input_dim"].values, -(0.5 + comparison.parameters["delta"])
@@ -196,7 +203,7 @@ def draw_deviations(axes: Any, comparison: Comparison) -> None:
 
 
 def _pair(comparison: Comparison, **facets: Any) -> tuple[xr.Dataset, xr.Dataset]:
-    """The theory and the runs that carry these facets."""
+    """The theory and the runs with these facets."""
     (theory,) = comparison.theories(**facets).values()
     (runs,) = comparison.experiments(**facets).values()
     return theory, runs
@@ -211,8 +218,8 @@ def _points(comparison: Comparison) -> list[tuple[float, float]]:
 
 
 # ------------------------------------------------------------------------------------------------
-# The figures of the phase diagram: how fast anything moves at a point of it, what is special off the Saad-Solla line,
-# and what a smaller learning rate buys and costs.
+# The figures of the phase diagram: how fast anything moves at a point of it, what is special off
+# the Saad-Solla line, and what a smaller learning rate buys and costs.
 
 VEIGA = "Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022"
 _POINTS = (
@@ -245,12 +252,14 @@ def _scaled_time(words: str, horizon: float) -> tuple:
     seconds=(85, 3600),
     observables=("samples",),
     panels=[Freehand(draw_plane), Freehand(draw_times)],
-    caption=r"""
-        Width $p = p_0 d^\kappa$, learning rate $p_0 d^{{-\delta}}$, $p_0 = 4$ for $\kappa = 0$, else 1; teacher of 2 units,
-        label noise 0.001. Right: change of the overlaps, root mean square over units; lines: flow with both terms at finite
-        $d$, marks: exact chain of the overlaps, {seeds} runs; legend: $(\kappa, \delta)$, measured exponent with 95% interval
-        [predicted]. Below the noise-dominated phase one step is enough, and no flow describes it.
-    """,
+    caption=(
+        r"Width $p = p_0 d^\kappa$, learning rate $p_0 d^{{-\delta}}$, $p_0 = 4$ for $\kappa = 0$, "
+        r"else 1; teacher of 2 units, label noise 0.001. Right: change of the overlaps, root mean "
+        r"square over units; lines: flow with both terms at finite $d$; marks: exact chain of the "
+        r"overlaps, {seeds} runs; legend: $(\kappa, \delta)$, measured exponent with 95% interval "
+        r"[predicted]. Below the noise-dominated phase one step changes the overlaps by more than "
+        r"order one, and no flow describes it."
+    ),
 )
 def sgd_phase_diagram(
     dims: tuple[int, ...] = (100, 300, 1000),
@@ -282,7 +291,9 @@ def sgd_phase_diagram(
 
 @study(
     "sgd-perfect-learning",
-    title="Small learning rates learn perfectly: the residual risk falls as d^-delta",
+    title=(
+        "Small learning rates learn perfectly: the residual risk falls as a power of the dimension"
+    ),
     source=f"{VEIGA}, Fig. 3",
     full={"dims": (64, 256, 1024, 4096), "seeds": 64, "width": 2, "horizon": 400.0},
     seconds=(45, 10_000),
@@ -297,12 +308,13 @@ def sgd_phase_diagram(
         ),
         Freehand(draw_residuals),
     ],
-    caption=r"""
-        Width = teacher width = {width}, learning rate = width $d^{{-\delta}}$, label noise 0.01. SGD: exact chain of the
-        overlaps. Left: flow with both terms at that $d$. Right: runs started at the teacher, and the closed form; the risk
-        falls with $d$ in spite of the label noise, as $d^{{-\delta}}$ for large $d$; legend: fit to the runs with 95%
-        interval [closed form].
-    """,
+    caption=(
+        r"Width = teacher width = {width}, learning rate = width $d^{{-\delta}}$, label noise "
+        r"0.01. SGD: exact chain of the overlaps. Left: flow with both terms at that $d$. Right: "
+        r"runs started at the teacher, and the closed form. In spite of the label noise the risk "
+        r"falls as $d^{{-\delta}}$ for large $d$; legend: fit to the runs with 95% interval "
+        r"[closed form]."
+    ),
 )
 def sgd_perfect_learning(
     dims: tuple[int, ...] = (64, 256, 1024),
@@ -326,7 +338,7 @@ def sgd_perfect_learning(
 
 @study(
     "sgd-noise-dominated",
-    title="Large learning rates: noise alone, strong finite-size effects",
+    title="Large learning rates: noise dominates, with strong finite-size effects",
     source=f"{VEIGA}, Fig. 4",
     full={"dims": (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9), "seeds": 512},
     seconds=(40, 300),
@@ -340,11 +352,12 @@ def sgd_perfect_learning(
         ),
         Freehand(draw_deviations),
     ],
-    caption=r"""
-        $\kappa = 0$, $\delta$ = {delta}, student of 4 and teacher of 2 units, label noise 0.001; SGD: exact
-        chain of the overlaps. Right, dashed: $d^{{-(1/2 + \delta)}}$ through the first point. Finite-size effects fade slowly:
-        the learning term is smaller than the noise by $d^\delta$ only.
-    """,
+    caption=(
+        r"$\kappa = 0$, $\delta$ = {delta}, student of 4 and teacher of 2 units, label noise "
+        r"0.001; SGD: exact chain of the overlaps. Right, dashed: $d^{{-(1/2 + \delta)}}$ through "
+        r"the first point. Finite-size effects fade slowly, because the learning term is smaller "
+        r"than the noise by $d^\delta$ only."
+    ),
 )
 def sgd_noise_dominated(
     dims: tuple[float, ...] = (1e3, 1e5, 1e7),
@@ -369,7 +382,7 @@ def sgd_noise_dominated(
 
 @study(
     "sgd-trade-off",
-    title="The price of a smaller learning rate: n ~ d^(1+delta)",
+    title="A smaller learning rate lowers the error floor and needs more samples",
     source=f"{VEIGA}, Fig. 5",
     full={"horizon": 10_000.0, "seeds": 32},
     seconds=(80, 6000),
@@ -383,11 +396,12 @@ def sgd_noise_dominated(
             log="xy",
         )
     ],
-    caption="""
-        $d$ = {dim}, student of 4 and teacher of 2 units, learning rate $4 d^{{-\\delta}}$, label noise 0.001, first student in
-        the teacher's span. Flow with both terms; SGD: exact chain of the overlaps. A learning rate smaller by
-        $d^{{-\\delta}}$ lowers the floor by as much and needs $d^\\delta$ more samples.
-    """,
+    caption=(
+        r"$d$ = {dim}, student of 4 and teacher of 2 units, learning rate $4 d^{{-\delta}}$, label "
+        r"noise 0.001, first student in the teacher's span. Flow with both terms; SGD: exact chain "
+        r"of the overlaps. A learning rate smaller by $d^{{-\delta}}$ lowers the floor by the same "
+        r"factor and needs $d^\delta$ times the samples."
+    ),
 )
 def sgd_trade_off(
     dim: int = 1000,
@@ -422,15 +436,18 @@ def risk(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "sgd-plane",
-    title="One-pass SGD: where the steady state ends, and where its risk is a tenth of the label noise",
+    title=(
+        "One-pass SGD: the end of the steady state, and the line where its risk is a tenth of the "
+        "label noise"
+    ),
     source="Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022",
     seconds=(60, 900),
     full={"resolution": 32, "input_dim": 1e5},
     panels=[phases_panel("width_exponent", "rate_exponent", order="log10 of the risk")],
-    caption=r"""
-        One teacher unit, $d$ = {input_dim:g}, {base_width:g} units at $\kappa$ = 0, noise {noise}: both lines have slope $-1$.
-        Colour: risk.
-    """,
+    caption=(
+        r"One teacher unit, $d$ = {input_dim:g}, {base_width:g} units at $\kappa$ = 0, noise "
+        r"{noise}; both lines have slope $-1$. Colour: risk."
+    ),
 )
 def sgd_plane(
     input_dim: float = 1e4, base_width: float = 100, noise: float = 1e-3, resolution: int = 16

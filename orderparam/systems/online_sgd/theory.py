@@ -1,4 +1,4 @@
-"""The flow of the order parameters, its plateaus and steady states, and what it says at a point of
+"""The flow of the order parameters, its plateaus and steady states, and its results at a point of
 the phase diagram.
 """
 
@@ -24,13 +24,14 @@ from orderparam.systems.online_sgd.model import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# The flow of the order parameters as d -> infinity (Saad and Solla 1995), with the learning and the noise term kept
-# apart.
+# The flow of the order parameters as d -> infinity (Saad and Solla 1995), with the learning and the
+# noise term kept apart.
 #
 # With signed readouts c = (-v, v*), rate = learning_rate / batch_size and time t = n / d (samples,
 # not steps),
 #
-#     dM/dt = rate A_M,    dQ/dt = rate (A_Q + A_Q^T) + rate^2 N,    dv_j/dt = readout_rate / batch_size sum_a c_a I2(j, a),
+#     dM/dt = rate A_M,    dQ/dt = rate (A_Q + A_Q^T) + rate^2 N,
+#     dv_j/dt = readout_rate / batch_size sum_a c_a I2(j, a),
 #
 # A_jb = v_j E[sigma'(j) lambda_b (y - f)] the learning term, N_jl = v_j v_l E[sigma'(j) sigma'(l)
 # (y - f)^2] the noise term. Label noise enters N alone. At finite d the same equations with the
@@ -38,14 +39,16 @@ from orderparam.systems.online_sgd.model import (
 # infinity off the line where both survive (Veiga et al. 2022, theorem 3.1).
 
 Terms = Literal["both", "learning", "noise"]
-# the weights, 0 or 1, are those of the learning and of the noise term
+# the system, and the weights, 0 or 1, of the learning and of the noise term
 Problem = tuple[CommitteeSGD, float, float]
 
 
 class Order(NamedTuple):
-    """The state of the flow. Q is kept as its lower triangle: in the space of all matrices the
-    vector field is unstable against asymmetric rounding errors, which then grow to order one on
-    long runs."""
+    """State of the flow.
+
+    Q is kept as its lower triangle: in the space of all matrices the vector field is unstable
+    against asymmetric rounding errors, which then grow to order one on long runs.
+    """
 
     triangle: Float[Array, "pair"]
     teacher_overlap: Float[Array, "unit teacher_unit"]
@@ -74,8 +77,8 @@ def signal(
     kick: Float[Array, "*#batch"],
     repeats: int,
 ) -> tuple[Float[Array, "*batch unit"], Float[Array, "*batch unit"]]:
-    """What one sample does to the student: sum over repeated steps of v_j sigma'(lambda_j) e and of
-    sigma(lambda_j) e, e = y - f.
+    """Sums, over the repeated steps on one sample, of v_j sigma'(lambda_j) e and of sigma(lambda_j)
+    e, with e = y - f.
 
     Each step moves the fields of its own sample by kick v_j sigma'(lambda_j) e, kick = rate |x|^2 /
     d.
@@ -94,7 +97,8 @@ def drift_and_noise(
     system: CommitteeSGD, order: Order
 ) -> tuple[Float[Array, "unit field"], Float[Array, "unit unit"], Float[Array, "unit"]]:
     """A, N (with the readouts) and the drift of the readouts; by quadrature over the fields when
-    samples are repeated."""
+    samples are repeated.
+    """
     sigma, units = system.activation, system.width
     fields = averages.covariance(order.self_overlap, order.teacher_overlap)
     teacher = system.readouts()[1]
@@ -115,7 +119,7 @@ def drift_and_noise(
 
 
 def problem(system: CommitteeSGD, terms: Terms = "both") -> Problem:
-    """What `velocity` is told beside the state."""
+    """The arguments of `velocity` beside the state."""
     return system, float(terms != "noise"), float(terms != "learning")
 
 
@@ -155,8 +159,8 @@ def dynamics(
     arrived: Bool[Array, ""] | bool = True,
     tolerance: float = jnp.inf,
 ) -> OverlapDynamics:
-    """The Result of recorded overlaps; converged: `arrived`, and no eigenvalue of Q - M M^T below
-    -tolerance.
+    """The Result of recorded overlaps. It is converged if `arrived` and no eigenvalue of Q - M M^T
+    is below -tolerance.
     """
 
     def outside_teacher(self_overlap: Array, teacher_overlap: Array) -> Float[Array, ""]:
@@ -179,19 +183,19 @@ def dynamics(
 
 
 # ------------------------------------------------------------------------------------------------
-# Along the flow and at its end: the order parameters in time, the plateau, and steady states with their stability.
+# The order parameters in time, the plateau, and steady states with their stability.
 
-_STEPS = 200_000  # of the solver, beyond which the flow is given up
-# how negative an eigenvalue of the student's covariance outside the teacher's span may be
+_STEPS = 200_000  # largest number of steps of the solver
+# tolerance for negative eigenvalues of the student's covariance outside the teacher's span
 _NEGATIVE = 1e-9
-_AT_REST = 1e-10  # largest entry of the velocity at what is called a steady state
-_MOST = 10**8  # four-point averages
-_FAR = 1e9  # where the eigenvalues of what does not move are put, out of the way
+_AT_REST = 1e-10  # largest entry of the velocity of a steady state
+_MOST = 10**8  # largest number of four-point averages in a step
+_FAR = 1e9  # decay rate given to unknowns that do not move, so that they do not count as unstable
 
 
 def _affordable(system: CommitteeSGD, **_: object) -> None:
-    """Refuses widths whose noise term, a sum over two student units and two of all, takes the
-    better part of a second a step.
+    """Raise `ValueError` for widths whose noise term, a sum over two student units and two of all
+    units, takes most of a second in a step.
     """
     if system.repeats == 1 and (system.width * (system.width + system.teacher_width)) ** 2 > _MOST:
         raise ValueError(
@@ -204,16 +208,42 @@ def _affordable(system: CommitteeSGD, **_: object) -> None:
 def overlap_flow(
     system: CommitteeSGD, *, terms: Terms = "both", stiff: bool = False
 ) -> OverlapDynamics:
-    """Q(t), M(t), v(t) and the risk from the flow equations (`equations`).
+    r"""Overlaps, readouts and risk of a student under one-pass SGD, as the input dimension grows.
 
-    terms: "both", or the limit in which only the "learning" (gradient flow) or only the "noise"
-    term is left. stiff: implicit steps; for horizons above 1e4. After 2 10^5 steps (explicit ones:
-    a horizon of 10^6 at the default numbers,
-        half a minute) the solver gives up, and `converged` is False.
-    The learning term is exact for every activation of the catalogue. The noise term is exact for
-    erf, good to 1e-9 for piecewise linear activations and to 1e-6 for smooth ones (at variances up
-    to 2); with other kinks, and for repeated samples (all terms), it comes from fixed quasi-random
-    fields, with a relative error of a few 1e-3.
+    With $c = (-v, v^*)$ over all units of both networks and $t = n/d$ (both rates divided by the
+    batch size),
+
+    $$ \dot M = \gamma A_M , \qquad \dot Q = \gamma (A_Q + A_Q^T) + \gamma^2 N , \qquad
+       \dot v_j = \gamma_v \sum_a c_a E[\sigma(\lambda_j) \sigma(\lambda_a)] , $$
+
+    $$ A_{jb} = v_j \sum_a c_a E[\sigma'(\lambda_j) \lambda_b \sigma(\lambda_a)] , \qquad
+       N_{jl} = v_j v_l E[\sigma'(\lambda_j) \sigma'(\lambda_l) (y - f)^2] , $$
+
+    where all fields are Gaussian with covariance $[[Q, M], [M^T, 1]]$; $Q$ = `self_overlap`, $M$ =
+    `teacher_overlap`, $v$ = `readout_weight`. Label noise enters $N$ alone.
+
+    Args:
+        terms: "both" (the default), or the limit in which only the "learning" term A (gradient
+            flow) or only the "noise" term N is left.
+        stiff: whether implicit steps are taken (False by default), for horizons above 1e4.
+
+    Raises:
+        ValueError: for widths whose noise term is too expensive.
+
+    Accuracy: A is exact for every activation of the catalogue. N is exact for erf, good to 1e-9 for
+    piecewise linear activations and to 1e-6 for smooth ones (at variances up to 2). With other
+    kinks, and for repeated samples (all terms), averages come from fixed quasi-random fields with a
+    relative error of a few 1e-3.
+
+    Cost: (width (width + teacher_width))^2 averages in a step. After 2e5 steps (explicit ones: a
+    horizon of 1e6 at the default parameters, half a minute) the solver stops, and `converged` is
+    False.
+
+    Source: Saad, Solla (1995); Goldt et al. (2019); Veiga et al. (2022) for the limits of one term.
+
+    >>> path = overlap_flow(CommitteeSGD(horizon=20.0))
+    >>> round(float(path.test_error[-1]), 5)
+    0.00387
     """
     path = flow(
         velocity,
@@ -235,11 +265,14 @@ def overlap_flow(
 
 
 class Plateau(Result):
-    """The symmetric plateau: when the risk stops falling and when it falls again, in n / d, and the
-    risk at both ends.
+    """The symmetric plateau of the risk.
 
-    It is entered where -d ln R / d ln t falls below `slope` of `plateau` and left where it rises
-    above it again. converged: both ends were met before the horizon.
+    Fields:
+        entry: n/d at which -d ln R / d ln t falls below the `slope` of `plateau`.
+        exit: n/d at which it rises above the slope again.
+        entry_risk: R at the entry (with its factor 1/2).
+        exit_risk: R at the exit.
+        converged: whether both ends were met before the horizon.
     """
 
     entry: Float[Array, ""]
@@ -251,8 +284,24 @@ class Plateau(Result):
 
 @theory(check=_affordable)
 def plateau(system: CommitteeSGD, *, slope: float = 0.5) -> Plateau:
-    """Entry and exit of the first plateau of R(t), located exactly along the flow (zeros of d ln R
-    / d ln t + slope).
+    r"""Entry and exit of the first plateau of the risk, located along the flow of `overlap_flow`.
+
+    The ends are the zeros of
+
+    $$ \frac{d \ln R}{d \ln t} + \text{slope} . $$
+
+    Args:
+        slope: steepness -d ln R / d ln t below which the risk counts as flat; positive, 0.5 by
+            default.
+
+    Raises:
+        ValueError: for widths whose noise term is too expensive.
+
+    Source: Saad, Solla (1995) for the flow; the definition of the ends is that of this package.
+
+    >>> found = plateau(CommitteeSGD(width=2, learning_rate=2.0, horizon=1000.0))
+    >>> round(float(found.entry), 2), round(float(found.exit), 1)
+    (8.36, 129.7)
     """
 
     def steepness(t: Array, order: Order, both: Problem) -> Array:
@@ -279,12 +328,17 @@ def plateau(system: CommitteeSGD, *, slope: float = 0.5) -> Plateau:
 
 
 class SteadyState(Result):
-    """A fixed point of the flow. test_error: R with its factor 1/2. self_overlap, teacher_overlap:
-    Q and M there.
+    """A fixed point of the flow.
 
-    growth_rate: largest real part of the spectrum of the linearised flow (symmetric Q), per unit of
-    n/d: negative when stable. unstable_directions: how many have a real part above 1e-8. residual:
-    largest entry of the velocity; converged: it is < 1e-10.
+    Fields:
+        test_error: R with its factor 1/2.
+        self_overlap: Q.
+        teacher_overlap: M.
+        growth_rate: largest real part of the spectrum of the linearised flow (symmetric Q), per
+            unit of n/d; negative when stable.
+        unstable_directions: number of eigenvalues with a real part above 1e-8.
+        residual: largest entry of the velocity.
+        converged: whether that is below 1e-10.
     """
 
     test_error: Float[Array, ""]
@@ -298,19 +352,39 @@ class SteadyState(Result):
 
 @theory(check=_affordable)
 def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
-    """The fixed point at which the flow comes to rest: from the horizon on by steps that grow into
-    Newton's (`rest_point`).
+    r"""Fixed point at which the flow of `overlap_flow` comes to rest, with its stability.
 
-    Start from `TeacherStart` for the end of learning, from `ReproducibleStart(teacher_overlap=0)`
-    for the symmetric plateau (a saddle: its growth rate sets how long the plateau lasts). Readouts
-    are those of the flow at the horizon, trained or not. With more student than teacher units the
-    end is nearly a continuum: units that share a teacher unit drift apart at almost no cost and
-    relax over 1e5 and more samples per dimension. Such a student may have several ends of nearly
-    the same risk (1e-3 apart where tried); from horizons below 1e3 another may be found than that
-    of the flow. Without label noise the end is a true continuum; the state found is one of it.
-    Differentiable but for `growth_rate` where rates coincide.
+    From the horizon on, steps that grow into those of Newton's method solve
+
+    $$ \dot Q = \dot M = \dot v = 0 . $$
+
+    Start from `TeacherStart` for the end of learning, and from
+    `ReproducibleStart(teacher_overlap=0)` for the symmetric plateau, a saddle whose growth rate
+    sets the length of the plateau. Readouts are those of the flow at the horizon, trained or not.
+
+    Args:
+        stiff: whether the flow up to the horizon takes implicit steps; False by default.
+
+    Raises:
+        ValueError: for widths whose noise term is too expensive.
+
+    Accuracy: 1e-10 of the velocity. With more student than teacher units the end is nearly a
+    continuum: units that share a teacher unit drift apart at almost no cost and relax over 1e5 and
+    more samples per dimension. There may be several ends of nearly the same risk (1e-3 apart where
+    tried), and from horizons below 1e3 another may be found than that of the flow. Without label
+    noise the end is a true continuum, and one of its states is found. Differentiable, except
+    `growth_rate` where rates coincide.
+
+    Source: Saad, Solla (1995) for the flow.
+
+    >>> from orderparam.systems.online_sgd import TeacherStart
+    >>> system = CommitteeSGD(width=2, learning_rate=2.0, start=TeacherStart(), horizon=10.0)
+    >>> end = steady_state(system)
+    >>> round(float(end.test_error), 7), bool(end.growth_rate < 0)
+    (0.000117, True)
     """
-    frozen = jax.lax.stop_gradient(system)  # where the search starts does not change where it ends
+    # The end of the search does not depend on its start, which need not be differentiated.
+    frozen = jax.lax.stop_gradient(system)
     horizon = jnp.asarray(frozen.horizon, jnp.float64)
     reached = flow(velocity, Order.at_start(frozen), horizon[None], problem(frozen), stiff=stiff)
     last = jax.tree.map(lambda leaf: leaf[0], reached.value)
@@ -320,8 +394,7 @@ def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
     moving = (jnp.arange(flat.size) < flat.size - system.width) | trained
 
     def field(state: Array, _: None) -> Array:
-        """The velocity; readouts that are not trained are held where they are by a restoring
-        force."""
+        """The velocity; readouts that are not trained are held by a restoring force."""
         return jnp.where(
             moving,
             jax.flatten_util.ravel_pytree(velocity(unravel(state), problem(system)))[0],
@@ -351,12 +424,15 @@ def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
 
 
 class AsymptoticError(Result):
-    """The risk left by weak label noise at the matched solution, to first order in `noise`.
+    """Risk that weak label noise leaves at the matched solution, to first order in the noise.
 
-    test_error: R with its factor 1/2. critical_learning_rate: the solution is stable below it.
-    small_rate_risk: the limit of small learning rates, learning_rate noise / 4 sum_j v_j^2 E
-    sigma'(lambda_j)^2. converged: the learning rate is below the critical one (otherwise there is
-    no steady state and the risk is meaningless).
+    Fields:
+        test_error: R with its factor 1/2, without label noise.
+        critical_learning_rate: learning rate below which the solution is stable.
+        small_rate_risk: limit of small learning rates, learning_rate noise / 4 sum_j v_j^2 E
+            sigma'(lambda_j)^2.
+        converged: whether the learning rate is below the critical one; otherwise there is no steady
+            state and the risk is meaningless.
     """
 
     test_error: Float[Array, ""]
@@ -366,7 +442,9 @@ class AsymptoticError(Result):
 
 
 def _matched(system: CommitteeSGD) -> None:
-    """Whether the student can be copies of the teacher's units that share its readouts evenly."""
+    """Raise `ValueError` unless the student can be copies of the teacher's units that share its
+    readouts evenly.
+    """
     copies, left = divmod(system.width, system.teacher_width)
     if left:
         raise ValueError(
@@ -381,21 +459,31 @@ def _matched(system: CommitteeSGD) -> None:
 
 @theory(check=_matched)
 def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
-    """The error of a student that has found the teacher: of the teacher's width, or a whole
-    multiple c of it whose readouts are 1/c of the teacher's.
+    r"""Risk that weak label noise leaves behind in a student that has found the teacher.
 
-    Only the weight error orthogonal to W* survives. Its covariance V_jl per dimension obeys
-    (derived for this package, not in the cited papers; it is the linear response of the flow of
-    Saad and Solla 1995)
+    Only the weight error orthogonal to $W^*$ survives. Its covariance $V_{jl}$ per dimension obeys
 
-        0 = -eta (H V + V H) + eta^2 (noise H + T : V),   R = Tr(H V) / 2,
-        H_jl = v_j v_l E sigma'_j sigma'_l,  T_jlmn = v_j v_l v_m v_n E sigma'_j sigma'_l sigma'_m sigma'_n,
+    $$ 0 = -\gamma (H V + V H) + \gamma^2 (\Delta H + T : V) , \qquad
+       R = \tfrac12 \mathrm{Tr}\, H V , $$
 
-    with independent unit fields, so that the averages are products of the moments of sigma'. The
-    solution is stable while H (x) 1 + 1 (x) H - eta T is positive. In a student with c units for
-    every teacher unit those c copies act as one whose learning rate is eta / c (only their mean is
-    restored; differences between them cost nothing to this order). Raises `ValueError` for other
-    students.
+    $$ H_{jl} = v_j v_l E \sigma'_j \sigma'_l , \qquad
+       T_{jlmn} = v_j v_l v_m v_n E \sigma'_j \sigma'_l \sigma'_m \sigma'_n , $$
+
+    with independent unit fields, so that the averages are products of moments of $\sigma'$. The
+    solution is stable while $H \otimes 1 + 1 \otimes H - \gamma T$ is positive. The student has the
+    width of the teacher, or c units for every teacher unit with 1/c of its readout; these act as
+    one unit with learning rate $\gamma / c$, because only their mean is restored.
+
+    Raises:
+        ValueError: for other students.
+
+    Accuracy: first order in the noise.
+
+    Source: derived here, as the linear response of the flow of Saad, Solla (1995).
+
+    >>> left = asymptotic_error(CommitteeSGD(width=2, teacher_width=2, learning_rate=2.0))
+    >>> round(float(left.test_error), 7), round(float(left.critical_learning_rate), 4)
+    (0.0001171, 9.2273)
     """
     units = system.teacher_width
     copies = system.width // units
@@ -439,24 +527,38 @@ def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
 
 
 # ------------------------------------------------------------------------------------------------
-# The flow at a point of the phase diagram, how soon it moves, and what is left of the risk.
+# The flow at a point of the phase diagram, the time of its first change, and the residual risk.
 #
-# A point's width follows from its numbers, so that these theories are run on the host; what they
-# call is compiled.
+# The width of a point follows from its numbers, so that these theories are not traced; the
+# functions that they call are compiled.
 
 _MOVED = 0.1  # a root-mean-square change of the overlaps of a unit that counts as a change
 
 
 @theory(traced=False)
 def phase_flow(system: PhasePoint, *, terms: Terms = "both", stiff: bool = False) -> RiskCurve:
-    """The risk of `overlap_flow` at the point; terms "both" keeps the term that vanishes as d ->
-    infinity, with its finite-d size."""
+    r"""Risk along the flow of `overlap_flow` at a point of the phase diagram.
+
+    With $\theta = \kappa + \delta$ one step learns $d^{-(1 + \theta)}$ and changes the overlaps by
+    noise of order $d^{-(1 + 2\theta)}$.
+
+    Args:
+        terms: "both" (the default) keeps the term that vanishes as d grows, with its size at this
+            d; "learning" or "noise" keeps one term.
+        stiff: whether implicit steps are taken; False by default.
+
+    Source: Veiga, Stephan, Loureiro, Krzakala, Zdeborová (2022).
+
+    >>> curve = phase_flow(PhasePoint(rate_exponent=0.25, horizon=5.0))
+    >>> round(float(curve.test_error[-1]), 5)
+    0.00485
+    """
     return RiskCurve.of(overlap_flow(system.committee, terms=terms, stiff=stiff))
 
 
 def first_move(system: PhasePoint, path: OverlapDynamics) -> MovingTime:
     """First crossing on the recorded grid, linear in ln n; one step where the first record has
-    moved already.
+    already moved.
     """
     n = jnp.maximum(path.sample_ratio * system.input_dim, 1.0)
     self_overlap, teacher_overlap = system.committee.overlaps()
@@ -472,11 +574,38 @@ def first_move(system: PhasePoint, path: OverlapDynamics) -> MovingTime:
 
 @theory(traced=False)
 def moving_time(system: PhasePoint) -> MovingTime:
-    """When the overlaps have moved, from the flow with both terms."""
+    r"""Number of samples after which the overlaps have moved, from the flow with both terms.
+
+    It scales as $d^{1 + \theta}$ for $\theta = \kappa + \delta \ge 0$ and as $d^{1 + 2\theta}$ for
+    $-1/2 < \theta < 0$ (`time_exponent`).
+
+    Accuracy: crossing on the grid of records, interpolated linearly in ln n.
+
+    Source: Veiga, Stephan, Loureiro, Krzakala, Zdeborová (2022) for the exponents.
+
+    >>> found = moving_time(PhasePoint(rate_exponent=0.25, horizon=5.0))
+    >>> round(float(found.samples))
+    2173
+    """
     return first_move(system, overlap_flow(system.committee))
 
 
 @theory(traced=False)
 def residual_risk(system: PhasePoint) -> AsymptoticError:
-    """`asymptotic_error` of the point; width = teacher_width, or a multiple of it."""
+    r"""Risk that weak label noise leaves at a point of the phase diagram, by `asymptotic_error`.
+
+    It falls as $d^{-\theta}$ with $\theta = \kappa + \delta > 0$ at large $d$.
+
+    Raises:
+        ValueError: unless the width is that of the teacher or a multiple of it.
+
+    Accuracy: first order in the noise.
+
+    Source: derived here; the exponent is that of Veiga, Stephan, Loureiro, Krzakala, Zdeborová
+    (2022).
+
+    >>> left = residual_risk(PhasePoint(rate_exponent=0.5, base_width=2, teacher_width=2))
+    >>> round(float(left.test_error), 8)
+    2.93e-06
+    """
     return asymptotic_error(system.committee)

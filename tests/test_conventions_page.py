@@ -3,6 +3,7 @@ package does.
 """
 
 import ast
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,17 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
+import orderparam as op
+from orderparam.core.registry import room_of
 from orderparam.kernels import power_law
 from orderparam.losses import loss, minimise
+from orderparam.systems.committee import Committee
+from orderparam.systems.generalised_linear import GeneralisedLinear
 from orderparam.systems.kernel_adaptation.network import hermite_target
 from orderparam.systems.kernel_regression import KernelRegression, self_consistent
+from orderparam.systems.multi_index import LearnedTarget
 from orderparam.systems.online_sgd import CommitteeSGD, overlap_flow
+from orderparam.systems.perceptron import ThermalPerceptron
 from orderparam.systems.scaling_laws import PowerLawFeatures
 
 TESTS = Path(__file__).parent
@@ -172,3 +179,19 @@ def test_private_words_are_no_names():
     allowed = set((TESTS / "old_names.txt").read_text(encoding="utf-8").split("\n")) - {""}
     assert sorted(found - allowed) == []
     assert sorted(allowed - found) == []
+
+
+def test_load_is_said_of_stored_patterns_alone():
+    """Examples for each weight are the sample ratio; see the table of sizes."""
+    topics = {"associative_memory", "storage_capacity"}
+    for theory in op.theories().values():
+        for system in theory.systems:
+            has = {field.name for field in dataclasses.fields(system)}
+            assert "load" not in has or room_of(system.__module__) in topics, system
+            assert not {"load", "sample_ratio"} <= has, system
+
+
+def test_what_ignores_the_sample_ratio_does_not_ask_for_it():
+    """Thresholds are read off systems that give none."""
+    for system in (GeneralisedLinear(), ThermalPerceptron(), Committee(), LearnedTarget()):
+        assert system.sample_ratio == 1

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from orderparam.core.system import nearest, parameter
 from orderparam.priors.base import Components, Prior
+from orderparam.priors.names import law
 
 
 class GaussianPrior(Prior):
@@ -104,12 +105,13 @@ def prior_names() -> list[str]:
 
 def prior(which: Any) -> Prior:
     """The prior of that name ("gaussian", "rademacher", "sparse") with its default numbers, or the
-    `Prior` itself.
+    `Prior` itself; "spherical" and "binary" are other words for the first two (see `names`).
 
     Raises `ValueError` for anything else.
     """
     if isinstance(which, Prior):
         return which
+    which = law(*_PRIORS)(which)
     if not isinstance(which, str) or which not in _PRIORS:
         raise ValueError(
             f"there is no prior {which!r}{nearest(str(which), prior_names())}; must be one of {', '.join(_PRIORS)}"

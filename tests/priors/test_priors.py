@@ -17,6 +17,8 @@ from orderparam.priors import (
     SparsePrior,
     prior,
 )
+from orderparam.systems.committee import Committee
+from orderparam.systems.perceptron import ThermalPerceptron
 
 PRIORS = {
     "gaussian": GaussianPrior(1.3),
@@ -120,3 +122,14 @@ def test_bad_priors_are_refused_by_name():
         SamplePrior([0.0, 0.0])
     with pytest.raises(ValueError, match=r"there is no prior 'gausian'.*gaussian"):
         prior("gausian")
+
+
+def test_two_words_for_one_law_are_read_alike():
+    assert isinstance(prior("binary"), Rademacher)
+    assert isinstance(prior("spherical"), GaussianPrior)
+    assert ThermalPerceptron(weights="rademacher") == ThermalPerceptron(weights="binary")
+    assert ThermalPerceptron(weights="gaussian").weights == "spherical"
+    assert Committee(weights="rademacher").weights == "binary"
+    assert Committee(weights="spherical").weights == "gaussian"
+    with pytest.raises(ValueError, match=r"weights = 'uniform'.*must be one of binary, spherical"):
+        ThermalPerceptron(weights="uniform")

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from orderparam.core.system import System, parameter, structure
+from orderparam.priors.names import law
 
 # Most hidden units: binary weights have 2^K states, and Gaussian averages K dimensions.
 LARGEST = 7
@@ -24,12 +25,14 @@ class Committee(System):
     3
     """
 
-    sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)
+    sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0, default=1.0)
     hidden: int = structure("hidden units K", minimum=1, maximum=LARGEST, default=2)
     rule: Literal["majority", "parity"] = structure(
         "how the signs make the label", default="majority"
     )
     weights: Literal["gaussian", "binary"] = structure(
-        "law of a weight: N(0, 1), or +-1", default="gaussian"
+        "law of a weight: N(0, 1), or +-1",
+        convert=law("gaussian", "binary"),
+        default="gaussian",
     )
     input_dim: float = parameter("dimension d of a run", minimum=2, integer=True, default=1000)

@@ -37,7 +37,7 @@ class LearnedTarget(System):
     ~ N(0, 1_d).
     """
 
-    sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)
+    sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0, default=1.0)
     target: str | Target = structure("target g, see `exponents`", convert=formula, default=STAIRS)
     input_dim: float = parameter(
         "input dimension d of a run", minimum=10, integer=True, default=500

@@ -5,6 +5,7 @@ by a learning rule.
 from typing import Literal
 
 from orderparam.core.system import System, parameter, structure
+from orderparam.priors.names import law
 
 # ------------------------------------------------------------------------------------------------
 # A student perceptron at a temperature, taught by a perceptron of the same kind.
@@ -27,9 +28,11 @@ class ThermalPerceptron(System):
     Source: Györgyi (1990); Sompolinsky, Tishby, Seung (1990).
     """
 
-    sample_ratio: float = parameter("samples per dimension alpha = n/N", above=0)
+    sample_ratio: float = parameter("samples per dimension alpha = n/N", above=0, default=1.0)
     temperature: float = parameter("temperature T of the number of errors", minimum=0, default=0.0)
-    weights: Literal["binary", "spherical"] = structure("law of the weights", default="binary")
+    weights: Literal["binary", "spherical"] = structure(
+        "law of the weights", convert=law("binary", "spherical"), default="binary"
+    )
     input_dim: float = parameter(
         "number N of weights in a run", minimum=3, integer=True, default=63
     )

@@ -16,7 +16,7 @@ class GeneralisedLinear(System):
     law of the labels are known to the estimator; $\rho = E w^2$ is the variance of the fields.
     """
 
-    sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)
+    sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0, default=1.0)
     labels: Likelihood = part("law of the labels given the field", convert=channel, default="sign")
     prior: Prior = part("law of a weight", convert=prior, default="gaussian")
     input_dim: float = parameter("dimension d of a run", minimum=2, integer=True, default=1000)

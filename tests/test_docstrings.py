@@ -39,6 +39,7 @@ docstrings = importlib.import_module("_site.docstrings")
 WRITTEN = (
     "online_sgd",
     "multi_index",
+    "extensive_width",
     "kernel_adaptation",
     "kernel_regression",
     "random_networks",

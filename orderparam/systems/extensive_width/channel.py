@@ -1,5 +1,5 @@
-"""One hidden unit: what it tells about its weights, and which overlap it has in its effective
-channel.
+"""One hidden unit: the information that its signal carries about its weights, and its overlap in
+its effective channel.
 """
 
 from collections.abc import Callable
@@ -125,7 +125,7 @@ class Signal:
 
 @lru_cache(maxsize=64)
 def signal(activation: Activation) -> Signal:
-    """The signal function of an activation, computed once."""
+    """The signal function of an activation, computed once and cached."""
     with jax.ensure_compile_time_eval():
         return Signal(activation)
 

@@ -24,7 +24,7 @@ TEST_POINTS = 8000  # the error of an average over them is 1.6 %
 
 
 class TeacherData(NamedTuple):
-    """Teacher weights, noisy training set, and a test set without noise."""
+    """The weights of a teacher, a noisy training set, and a test set without noise."""
 
     weights: Float[Array, "feature input"]
     inputs: Float[Array, "sample input"]
@@ -34,7 +34,7 @@ class TeacherData(NamedTuple):
 
 
 def affine_part(activation: Activation) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """c_0 and c_1, the parts learned from O(d) samples."""
+    """The Hermite coefficients c_0 and c_1 of the activation, which O(d) samples determine."""
     c = hermite_coefficients(activation, 2, 1.0, activation.kinks)
     return c[0], c[1]
 
@@ -45,13 +45,19 @@ def draw(
     affine: Affine = (0.0, 0.0),
     orthogonal: bool = True,
 ) -> TeacherData:
-    """y = sum_i v_i (sigma(z_i) - c_0 - c_1 z_i) + sqrt(Delta) noise, z_i = w_i . x / sqrt(d), with
-    `affine` = (c_0, c_1).
+    r"""A teacher and its data set, drawn at random.
 
-    The teacher's rows are of norm sqrt(d), orthogonal where the width permits; with `orthogonal`
-    False they are drawn from the prior, as they must be where the spectrum of sum_i v_i w_i w_i^T
-    matters. Raises `ValueError` for an input dimension or a number of samples that is not an
-    integer.
+    $$ y = \sum_i v_i (\sigma(z_i) - c_0 - c_1 z_i) + \sqrt\Delta\, \xi, \qquad
+       z_i = w_i \cdot x / \sqrt d $$
+
+    Args:
+        affine: (c_0, c_1). Default (0, 0).
+        orthogonal: whether the teacher's rows, of norm sqrt(d), are orthogonal where the width
+            permits. False draws them from the prior, as is needed where the spectrum of sum_i v_i
+            w_i w_i^T matters. Default True.
+
+    Raises:
+        ValueError: for an input dimension or a number of samples that is not an integer.
     """
     dim, samples, readout = teacher.size("input_dim"), teacher.size("n_train"), teacher.readout
     weight_key, input_key, noise_key, test_key = jax.random.split(key, 4)
@@ -80,7 +86,7 @@ def output(
     weights: Float[Array, "feature input"],
     inputs: Float[Array, "sample input"],
 ) -> Float[Array, "sample"]:
-    """sum_i v_i (sigma(z_i) - c_0 - c_1 z_i)."""
+    """The output of a network, sum_i v_i (sigma(z_i) - c_0 - c_1 z_i)."""
     z = inputs @ weights.T / jnp.sqrt(weights.shape[1])
     return (activation(z) - affine[0] - affine[1] * z) @ readout
 
@@ -100,11 +106,14 @@ RECORDS = 40
 class TrainedStudent(Result):
     """A student after its last epoch.
 
-    overlap:         of each teacher feature, the largest cosine with any row of the student.
-    error:           mean squared error against labels without noise, no factor 1/2.
-    train_error:     mean squared error on the noisy training set.
-    effective_width: number of teacher features with overlap above 0.7.
-    epoch, test_curve, train_curve: the same two errors during training, about equidistant in the logarithm of the epoch.
+    Fields:
+        overlap: largest cosine of each teacher feature with a row of the student.
+        error: mean squared error against labels without noise, no factor 1/2.
+        train_error: mean squared error on the noisy training set.
+        effective_width: number of teacher features with overlap above 0.7.
+        epoch: of each record, about equidistant in the logarithm.
+        test_curve: error at these epochs.
+        train_curve: train error at these epochs.
     """
 
     overlap: Float[Array, "feature"]
@@ -125,10 +134,29 @@ def adam_student(
     learning_rate: float = 0.003,
     batches: int = 3,
 ) -> TrainedStudent:
-    """Adam on the mean squared error: minibatches in fixed order, rows uniform on (-1, 1)/d and
-    read-outs p^(-1/2) at first.
+    r"""Student of limited width, trained by Adam on the mean squared error.
 
-    Raises `ValueError` for a width that is not a whole number, or fewer epochs than 40.
+    $$ f(x) = \sum_{j=1}^{p} a_j\, \sigma(w_j \cdot x), \qquad |w_j| = 1 $$
+
+    with p = `width`. Minibatches come in a fixed order; rows start uniform on (-1, 1)/d and
+    read-outs at p^(-1/2). After each epoch the rows are projected back to unit norm. The activation
+    keeps its linear part.
+
+    Args:
+        epochs: number of passes over the data, at least 40. Default 10 000.
+        learning_rate: of Adam. Default 0.003.
+        batches: number of minibatches in an epoch. Default 3.
+
+    Raises:
+        ValueError: for a width that is not an integer, or fewer epochs than 40.
+
+    Source: Nguyen, Barbier (2026), appendix on experiments.
+
+    >>> import jax
+    >>> from orderparam.systems.extensive_width import HierarchicalTeacher
+    >>> student = WidthLimitedStudent(HierarchicalTeacher(8, 4, 1.0, 0.1, n_train=60), width=2)
+    >>> adam_student(student, jax.random.key(0), epochs=40).overlap.shape
+    (4,)
     """
     width = system.size("width")
     if epochs < RECORDS:
@@ -151,6 +179,7 @@ def adam_student(
     (weights, readout), (train, test_errors) = _train(
         teacher.activation, learning_rate, passed, shaped, test, (weights, readout)
     )
+    # A teacher feature counts as found if any row of the student points along it.
     cosine = (data.weights / jnp.sqrt(dim)) @ weights.T
     overlap = jnp.max(jnp.abs(cosine) if teacher.activation.parity else cosine, axis=1)
     return TrainedStudent(
@@ -168,8 +197,26 @@ def adam_student(
 def adam_at_effective_width(
     system: WidthLimitedStudent, key: PRNGKeyArray, *, fraction: float = 1.0, epochs: int = 10_000
 ) -> TrainedStudent:
-    """A student of `fraction` times the width k_c that the data resolve (at least 1), whatever
-    `system.width` is.
+    """Student trained by Adam whose width is a multiple of the effective width that the data
+    resolve.
+
+    The width is `fraction` times k_c of `bayes_optimal`, at least 1; `width` of the system is not
+    used.
+
+    Args:
+        fraction: width over k_c. Default 1.
+        epochs: number of passes over the data, at least 40. Default 10 000.
+
+    Raises:
+        ValueError: for fewer epochs than 40, or an activation with a quadratic component.
+
+    Source: Nguyen, Barbier (2026), appendix on experiments.
+
+    >>> import jax
+    >>> from orderparam.systems.extensive_width import HierarchicalTeacher
+    >>> student = WidthLimitedStudent(HierarchicalTeacher(8, 4, 1.0, 0.1, n_train=60), width=2)
+    >>> adam_at_effective_width(student, jax.random.key(0), epochs=40).epoch.shape
+    (40,)
     """
     resolved = float(bayes_optimal(system.teacher).effective_width)
     width = min(
@@ -194,8 +241,8 @@ def _train(
     test: tuple[Array, Array],
     network: tuple[Array, Array],
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """The network after so many epochs between records, and its train and test errors at each
-    record.
+    """The network after the last epoch, and its train and test errors at each record; `epochs` are
+    the numbers of epochs between records.
     """
     optimiser = optax.adam(learning_rate)
 

@@ -41,13 +41,14 @@ _TAU, _WEIGHT = _panels()
 def mean_unexplained(
     tables: ActivationChannel, s: Float[Array, ""], beta: Float[Array, ""] | float
 ) -> Float[Array, ""]:
-    """int_0^1 W(e^s x^(-2 beta)) dx for s at or above the threshold."""
+    """int_0^1 W(e^s x^(-2 beta)) dx, for s at or above the threshold."""
     return jnp.sum(_WEIGHT * tables.state(s + 2 * beta * _TAU, tables.bayes).unexplained)
 
 
 class Continuum(eqx.Module):
-    """Features x in (0, 1] with lambda = e^s x^(-2 beta); s = ln of the weakest feature's signal
-    plays the part of the level.
+    """A continuum of features x in (0, 1] with lambda = e^s x^(-2 beta).
+
+    s, the logarithm of the weakest feature's signal, has the role of the level.
     """
 
     tables: ActivationChannel
@@ -55,14 +56,14 @@ class Continuum(eqx.Module):
     noise: Float[Array, ""] | float
 
     def learned(self, s: Float[Array, ""]) -> Float[Array, ""]:
-        """k_c / k."""
+        """The fraction k_c / k of learned features."""
         gap = jnp.minimum(s - self.tables.bayes.threshold, 0.0)
         return jnp.where(
             gap < 0, jnp.exp(gap / jnp.where(self.beta > 0, 2 * self.beta, 1e-300)), 1.0
         )
 
     def means(self, s: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Averages of W and M over the features."""
+        """The averages of W and M over the features."""
         fraction = self.learned(s)
         strongest = jnp.maximum(s, self.tables.bayes.threshold)
         state = self.tables.state(strongest + 2 * self.beta * _TAU, self.tables.bayes)
@@ -77,20 +78,18 @@ class Continuum(eqx.Module):
         return w_mean, m_mean
 
     def samples(self, s: Float[Array, ""]) -> Float[Array, ""]:
-        """alpha / gamma of the state."""
+        """alpha / gamma of the state at level s."""
         return jnp.exp(s) * self.noise / (1 - 2 * self.beta) + self.means(s)[0]
 
     def error(self, s: Float[Array, ""]) -> Float[Array, ""]:
         return self.means(s)[0] * (1 - 2 * self.beta) * jnp.exp(-s)
 
     def concave(self, s: Float[Array, ""]) -> Float[Array, ""]:
-        """c(s), whose concave envelope holds the Bayes-optimal states (see `transitions`)."""
+        """c(s), whose concave envelope consists of the Bayes-optimal states (see `transitions`)."""
         return self.means(s)[1] - jnp.exp(s) * self.noise / (1 - 2 * self.beta)
 
     def levels(self, count: int) -> Float[Array, "level"]:
-        """From well below the first learned feature (at strongly different v) to well above the
-        last.
-        """
+        """Levels from well below the first learned feature to well above the last."""
         threshold = self.tables.bayes.threshold
         below = threshold - 8.0 * jnp.linspace(1.0, 0.0, count // 2) ** 2
         above = threshold + 30.0 * jnp.linspace(0.0, 1.0, count - count // 2 + 1)[1:] ** 2
@@ -107,12 +106,15 @@ class Continuum(eqx.Module):
 
 
 class Scaling(Result):
-    """The two laws of a steep hierarchy, beta > 1/2, of which the data resolve k_c << k features.
+    """Scaling laws of a steep hierarchy, beta > 1/2, of which the data resolve k_c << k features.
 
-    effective_width:  prefactor of k_c = (...) d^(1/(2 beta)),        (alpha / (lambda_sigma zeta(2 beta) Delta))^(1/(2 beta)).
-    error:            prefactor of error = (...) d^(1/(2 beta) - 1).
-    profile_integral: I = int_0^1 x^(-2 beta) (g(1) - g(phi(x))) dx, from the learned features.
-    collapse:         lim error * n / (k_c d) = lambda_sigma Delta (I + g(1)/(2 beta - 1)); it does not depend on alpha.
+    Fields:
+        effective_width: prefactor of k_c = (...) d^(1/(2 beta)), (alpha / (lambda_sigma zeta(2
+            beta) Delta))^(1/(2 beta)).
+        error: prefactor of error = (...) d^(1/(2 beta) - 1).
+        profile_integral: I = int_0^1 x^(-2 beta) (g(1) - g(phi(x))) dx, from the learned features.
+        collapse: limit of error * n / (k_c d), lambda_sigma Delta (I + g(1)/(2 beta - 1)); it does
+            not depend on alpha.
     """
 
     effective_width: Float[Array, ""]
@@ -130,12 +132,28 @@ def _steep(teacher: HierarchicalTeacher) -> None:
 
 @theory(check=_steep)
 def steep_hierarchy(teacher: HierarchicalTeacher) -> Scaling:
-    """Closed limits for decay > 1/2 (Nguyen and Barbier 2026, eqs. 40-42; the collapse constant is
-    derived for this package).
+    r"""Scaling laws of the effective width and the error for read-outs that decay fast, beta > 1/2,
+    in the limit of infinite dimension.
 
-    The input dimension enters through alpha = n/d^2 only; the width must be large compared to k_c.
-    Corrections fall as (k/k_c)^(1 - 2 beta), very slowly near beta = 1/2. Raises `ValueError` for
-    decay <= 1/2.
+    $$ k_c = \Big( \frac{\alpha}{\lambda_\sigma\, \zeta(2\beta)\, \Delta} \Big)^{1/(2\beta)}
+       d^{1/(2\beta)}, \qquad \frac{\mathrm{error}\; n}{k_c\, d} \to
+       \lambda_\sigma \Delta \Big( I + \frac{g(1)}{2\beta - 1} \Big) $$
+
+    with $\alpha = n/d^2$ (`n_train`, `input_dim`), $\beta$ = `decay`, $\Delta$ = `noise`,
+    $\lambda_\sigma$ the signal at which a feature is learned, and I = `profile_integral`, the
+    integral of $x^{-2\beta} (g(1) - g(\phi(x)))$ over the profile of `limiting_profile`.
+
+    Raises:
+        ValueError: for decay <= 1/2, or an activation with a quadratic component.
+
+    Accuracy: corrections fall as (k/k_c)^(1 - 2 beta), very slowly near beta = 1/2; the width must
+    be large compared with k_c.
+
+    Source: Nguyen, Barbier (2026), eqs. 40-42; the constant `collapse` is derived here.
+
+    >>> laws = steep_hierarchy(HierarchicalTeacher(200, 100, decay=1.0, noise=0.1, n_train=40_000))
+    >>> round(float(laws.effective_width), 6), round(float(laws.collapse), 6)
+    (0.561615, 0.307789)
     """
     tables = channel(teacher.activation)
     beta, noise = teacher.decay, teacher.noise
@@ -144,6 +162,7 @@ def steep_hierarchy(teacher: HierarchicalTeacher) -> Scaling:
     norm = zeta(2 * beta, 1.0)
     width = (alpha / (threshold * norm * noise)) ** (1 / (2 * beta))
     integral = mean_unexplained(tables, tables.bayes.threshold, beta) / threshold
+    # The learned features and the unlearned tail, of which there are many at every width.
     constant = integral + tables.total / (2 * beta - 1)
     return Scaling(
         width, width ** (1 - 2 * beta) / norm * constant, integral, threshold * noise * constant
@@ -153,7 +172,13 @@ def steep_hierarchy(teacher: HierarchicalTeacher) -> Scaling:
 def limiting_profile(
     teacher: HierarchicalTeacher, position: Float[Array, "*batch"]
 ) -> Float[Array, "*batch"]:
-    """phi(x) = m(lambda_sigma x^(-2 beta)): the overlap of feature number x k_c, 0 < x <= 1."""
+    """Overlap of feature number x k_c, phi(x) = m(lambda_sigma x^(-2 beta)).
+
+    Args:
+        position: x, 0 < x <= 1.
+
+    Source: Nguyen, Barbier (2026), eq. 39.
+    """
     tables = channel(teacher.activation)
     return tables.overlap(
         tables.bayes.threshold - 2 * teacher.decay * jnp.log(position), tables.bayes
@@ -161,14 +186,19 @@ def limiting_profile(
 
 
 class FlatHierarchy(Result):
-    """Infinite dimension with beta < 1/2, where the learned features are a finite fraction of all.
+    """The state at beta < 1/2 in infinite dimension, where the learned features are a finite
+    fraction of all.
 
-    error:               as in `BayesOptimal`.
-    learned_fraction:    k_c / k.
-    sample_ratio_all:    alpha = n/d^2 above which the state with every feature learned exists (eq. 46).
-    first_order_ratio:   A / (2 beta (Delta + g(1))), A = g(1) - error at alpha_*: when it exceeds 1, a finite fraction of
-                         the features is learned at once; infinite at decay 0, where all are.
-                         (Derived for this package, not in the cited paper.)
+    Fields:
+        error: as in `BayesOptimal`.
+        learned_fraction: k_c / k.
+        sample_ratio_all: alpha = n/d^2 above which the state with every feature learned exists (eq.
+            46).
+        first_order_ratio: A / (2 beta (Delta + g(1))), A = g(1) - error at that alpha: where it
+            exceeds 1, a finite fraction of the features is learned at once; infinite at decay 0,
+            where all are. (Derived for this package, not in the cited paper.)
+        residual: of the equation for alpha.
+        converged: whether that equation was solved.
     """
 
     error: Float[Array, ""]
@@ -180,6 +210,11 @@ class FlatHierarchy(Result):
 
 
 def check_flat(teacher: HierarchicalTeacher) -> None:
+    """Refuse a teacher whose read-outs decay too fast for a flat hierarchy.
+
+    Raises:
+        ValueError: for decay >= 1/2.
+    """
     if not teacher.decay < 0.5:
         raise ValueError(
             f"HierarchicalTeacher.decay = {teacher.decay}: must be < 0.5 for a flat hierarchy"
@@ -188,11 +223,25 @@ def check_flat(teacher: HierarchicalTeacher) -> None:
 
 @theory(check=check_flat)
 def flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
-    """Closed limits for decay < 1/2 (Nguyen and Barbier 2026, eqs. 43-46), on the branch of largest
-    free entropy.
+    r"""Error and fraction of learned features for read-outs of similar size, beta < 1/2, in the
+    limit of infinite dimension.
 
-    With T = lambda / lambda_sigma of the weakest feature, alpha = lambda_sigma gamma T (Delta +
-    error(T)) / (1 - 2 beta) is explicit. Raises `ValueError` for decay >= 1/2.
+    $$ \alpha = \frac{\gamma\, \lambda\, (\Delta + \mathrm{error}(\lambda))}{1 - 2\beta} $$
+
+    with $\lambda$ the signal of the weakest feature, $\alpha = n/d^2$, $\gamma$ =
+    `width`/`input_dim`, $\beta$ = `decay` and $\Delta$ = `noise`. Of several $\lambda$ the one of
+    largest free entropy is taken.
+
+    Raises:
+        ValueError: for decay >= 1/2, or an activation with a quadratic component.
+
+    Accuracy: finite sizes approach the limit as k^(2 beta - 1), slowly.
+
+    Source: Nguyen, Barbier (2026), eqs. 43-46; `first_order_ratio` is derived here.
+
+    >>> state = flat_hierarchy(HierarchicalTeacher(200, 100, decay=0.3, noise=0.01, n_train=40_000))
+    >>> round(float(state.error), 6), round(float(state.first_order_ratio), 4)
+    (0.011735, 1.159)
     """
     tables = channel(teacher.activation)
     continuum = Continuum(tables, teacher.decay, teacher.noise)
@@ -215,6 +264,7 @@ def flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
     root = decreasing_root(falling, level[best - 1], level[best + 1], (continuum, wanted))
     threshold = tables.bayes.threshold
     complete = continuum.samples(threshold) * gamma
+    # Where all features are just learned: does alpha rise or fall with the level there?
     gained = tables.total - continuum.error(threshold)
     slope = 2 * continuum.beta * (continuum.noise + tables.total)
     return FlatHierarchy(
@@ -238,12 +288,19 @@ _LEVELS = 4096
 
 
 class CollectiveTransition(Result):
-    """All fields but `first_order` are NaN when the features are learned one after the other.
+    """The transition at which a finite fraction of the features is learned at once.
 
-    sample_ratio:               alpha = n/d^2 at which both states have the same free entropy.
-    coexistence:                lowest and highest alpha at which both exist.
-    fraction_before, _after:    k_c / k.    error_before, _after: errors.
-    overlap:                    of the weakest learned feature after the transition.
+    All fields but `first_order` are NaN when the features are learned one after the other.
+
+    Fields:
+        sample_ratio: alpha = n/d^2 at which both states have the same free entropy.
+        coexistence: lowest and highest alpha at which both states exist.
+        fraction_before: k_c / k before the transition.
+        fraction_after: k_c / k after the transition.
+        error_before: error before the transition.
+        error_after: error after the transition.
+        overlap: of the weakest learned feature after the transition.
+        first_order: whether there is such a transition.
     """
 
     sample_ratio: Float[Array, ""]
@@ -258,14 +315,26 @@ class CollectiveTransition(Result):
 
 @theory(traced=False, check=check_flat)
 def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
-    """The common tangent of c(s), which means equal areas under alpha(s) - alpha_c along s =
-    ln(signal of the weakest feature).
+    """Collective first-order transition for read-outs of similar size, in the limit of infinite
+    dimension.
 
-    For decay 0 the coexistence begins at the spinodal of the informed state. `teacher.n_train`
-    plays no role. Not traceable; accurate to 1e-9. `flat_hierarchy(...).first_order_ratio > 1`
-    tells the same region for whole grids at once.
+    The transition is the common tangent of the function c(s) of `transitions`, which means equal
+    areas under alpha(s) - alpha_c along s = ln(signal of the weakest feature). It exists where
+    alpha(s) falls along a part of the branch. For decay 0 all features are learned together and the
+    coexistence begins at the spinodal of the informed state. `n_train` is not used.
 
-    Raises `ValueError` for decay >= 1/2, where features are learned one by one.
+    Raises:
+        ValueError: for decay >= 1/2, where features are learned one by one, or an activation with a
+            quadratic component.
+
+    Accuracy: 1e-9. Not traceable; `flat_hierarchy(...).first_order_ratio > 1` gives the same region
+    for whole grids.
+
+    Source: derived here, from the free entropy of Nguyen, Barbier (2026).
+
+    >>> found = collective_transition(HierarchicalTeacher(200, 100, decay=0.0, noise=0.01))
+    >>> bool(found.first_order), round(float(found.sample_ratio), 6)
+    (True, 0.796693)
     """
     tables = channel(teacher.activation)
     homogeneous = float(teacher.decay) == 0

@@ -33,11 +33,20 @@ TANH_2 = Numerical(_tanh_of_twice, "tanh(2z)", parity="odd")
 
 
 class HierarchicalTeacher(System):
-    """Read-outs that fall as a power law, v_i proportional to i^(-decay), i = 1 .. width, sum_i
-    v_i^2 = 1; decay 0: all equal.
+    r"""A two-layer teacher whose read-outs fall as a power law of their rank.
 
-    `noise` is the variance Delta of the label noise, to be compared with E sigma(z)^2 < 1, the
-    variance of the clean labels.
+    $$ y = \sum_{i=1}^{k} v_i\, \sigma(w_i \cdot x / \sqrt d) + \sqrt\Delta\, z, \qquad
+       v_i \propto i^{-\beta}, \qquad \sum_i v_i^2 = 1 $$
+
+    with k = `width`, d = `input_dim`, $\beta$ = `decay` (0: all equal), $\Delta$ = `noise`,
+    $|w_i|^2 = d$, and x and z standard normal. The learner has n = `n_train` samples, of order
+    $d^2$, knows v, $\sigma$ and $\Delta$, and has the prior $w_i \sim N(0, 1_d)$. The noise is to
+    be compared with $E \sigma(z)^2$, the variance of the labels without noise.
+
+    Source: Nguyen, Barbier (2026).
+
+    >>> np.asarray(HierarchicalTeacher(200, 2, decay=1.0, noise=0.1).readout**2).round(6).tolist()
+    [0.8, 0.2]
     """
 
     decreasing: ClassVar[bool] = True  # the read-outs come in decreasing order
@@ -52,18 +61,26 @@ class HierarchicalTeacher(System):
 
     @property
     def readout(self) -> Float[Array, "feature"]:
+        """The read-outs v_i, in decreasing order."""
         rank = jnp.arange(1, self.width + 1, dtype=jnp.float64)
         v = jnp.exp(-self.decay * jnp.log(rank))
         return v / jnp.sqrt(jnp.sum(v**2))
 
 
 class WeightedTeacher(System):
-    """Read-outs given one by one, taken as they are: not normalised, in any order, zero or negative
-    if wanted.
+    """A two-layer teacher whose read-outs are given one by one.
 
-    Multiplying all read-outs by c, the noise by c^2 multiplies the errors by c^2 and leaves the
-    overlaps as they are. Raises `ValueError` unless they are a vector of finite numbers, not all
-    zero.
+    The model is that of `HierarchicalTeacher`. The read-outs are not normalised; they may be zero
+    or negative, in any order. Multiplying all read-outs by c and the noise by c^2 multiplies the
+    errors by c^2 and leaves the overlaps unchanged.
+
+    Raises:
+        ValueError: unless the read-outs are a vector of finite numbers, not all zero.
+
+    Source: Nguyen, Barbier (2026).
+
+    >>> WeightedTeacher(200, [0.8, -0.6], noise=0.1).readout.shape
+    (2,)
     """
 
     decreasing: ClassVar[bool] = False
@@ -85,11 +102,15 @@ Teacher = HierarchicalTeacher | WeightedTeacher
 
 
 class WidthLimitedStudent(System):
-    """A student of smaller width than its teacher, from the same data: knowledge transfer to a
-    smaller model.
+    """A student of smaller width than its teacher, which learns from the same data.
 
-    It represents at most `width` features; those it leaves out act on it as additional Gaussian
-    noise.
+    The student represents at most `width` features; those that it leaves out act on it as
+    additional Gaussian noise.
+
+    Source: Nguyen, Barbier (2026).
+
+    >>> WidthLimitedStudent(HierarchicalTeacher(200, 10, 1.0, 0.1), width=5).teacher.width
+    10
     """
 
     teacher: HierarchicalTeacher | WeightedTeacher = part("the teacher")
@@ -103,16 +124,22 @@ def _quadratic_component(activation: Activation) -> float:
 
 
 class QuadraticTeacher(System):
-    """An activation with a quadratic component c_2, through which the features are first learned
-    together.
+    """A two-layer teacher whose activation has a quadratic component c_2, through which the
+    features are first learned together.
 
-    `readouts` are the values of sqrt(k) v_i, each taken by the same share of the hidden units: (1,)
+    The model is that of `HierarchicalTeacher` with read-outs that take few values. `readouts` are
+    the values of sqrt(k) v_i, each taken by the same fraction of the hidden units: (1,)
     homogeneous, (1, -1) Rademacher, `gaussian_readouts(m)` Gaussian. They are rescaled to a mean
     square of one, so that sum_i v_i^2 = 1.
 
-    Raises `ValueError` for sizes that are not positive integers, read-outs that are not finite
-    numbers different from zero or whose number does not divide the width, or an activation without
-    a quadratic component.
+    Raises:
+        ValueError: for read-outs that are zero or not finite, or whose number does not divide the
+            width; for an activation without a quadratic component.
+
+    Source: Barbier et al. (2025).
+
+    >>> QuadraticTeacher(100, 50, noise=0.5, readouts=(1.0, -1.0)).values
+    (1.0, -1.0)
     """
 
     input_dim: int = structure("input dimension d", minimum=1)
@@ -150,15 +177,20 @@ class QuadraticTeacher(System):
 
     @property
     def readout(self) -> Float[Array, "feature"]:
-        """v_i of every unit, in decreasing order of the modulus; sum_i v_i^2 = 1."""
+        """The read-outs v_i of all units, in decreasing order of their modulus; sum_i v_i^2 = 1."""
         return jnp.repeat(jnp.asarray(self.values), self.width // len(self.values)) / jnp.sqrt(
             self.width
         )
 
 
 def gaussian_readouts(count: int) -> tuple[float, ...]:
-    """`count` (even) equally likely values of a standard normal variable: its quantiles at (j -
-    1/2) / count.
+    """Equally likely values of a standard normal variable: its quantiles at (j - 1/2) / count.
+
+    Args:
+        count: number of values, even.
+
+    Raises:
+        ValueError: for a count that is not an even integer >= 2.
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < 2 or count % 2:
         raise ValueError(f"count = {count!r}: must be an even integer >= 2")

@@ -1,5 +1,5 @@
-"""The posterior of an extensive-width teacher by Hamiltonian Monte Carlo, from several kinds of
-start.
+"""The posterior of an extensive-width teacher, sampled by Hamiltonian Monte Carlo from several
+kinds of start.
 """
 
 from functools import partial
@@ -46,7 +46,9 @@ _SMALLEST = 4096
 
 
 class KnownNetwork(NamedTuple):
-    """What the learner knows: the architecture, the read-outs, and the variance of its noise."""
+    """The parts of the network that the learner knows: the activation, the read-outs, and the
+    variance of the noise.
+    """
 
     activation: Activation
     affine: Affine
@@ -62,10 +64,13 @@ def run(
     key: PRNGKeyArray,
     **lengths: int,
 ) -> Samples:
-    """Chains from given positions; observables: `overlaps` with the rows of `truth`, `gibbs_error`,
-    `quadratic`, `prediction`.
+    """Markov chains on the posterior from given positions.
 
-    `lengths`: warmup, samples, thin and leapfrog_steps of `orderparam.sampling.sample`.
+    Observables are `overlaps` with the rows of `truth`, `gibbs_error`, `quadratic` and
+    `prediction`.
+
+    Args:
+        lengths: warmup, samples, thin and leapfrog_steps of `orderparam.sampling.sample`.
     """
     activation, affine, readout, noise = network
     samples, dim = data.inputs.shape
@@ -168,20 +173,21 @@ def _observe(
 
 
 def mean_prediction_error(samples: Samples, data: TeacherData) -> Float[Array, ""]:
-    """(<f_W> - f^0)^2 with the average over all draws of all chains."""
+    """(<f_W> - f^0)^2 with <f_W> the average over all draws of all chains."""
     mean = jnp.mean(samples.observables["prediction"], axis=(0, 1))
     return jnp.mean((mean - data.test_labels[:PREDICTED]) ** 2)
 
 
 def matched(overlaps: np.ndarray, even: bool) -> np.ndarray:
-    """Of each chain the mean overlap of each teacher feature with the row that stands for it,
-    (chain, feature).
-
-    overlaps: (chain, draw, row, feature).
+    """The mean overlap of each teacher feature with the row that stands for it, shape (chain,
+    feature).
 
     A row whose mean overlap with another feature exceeds 1/2 is counted there; rows that stand for
     no feature keep their own. For an even activation the sign of an overlap carries no meaning and
     is dropped.
+
+    Args:
+        overlaps: shape (chain, draw, row, feature).
     """
     found = []
     for one in overlaps.mean(axis=1):
@@ -203,19 +209,25 @@ Start = Literal["informed", "partially_informed", "uninformed"]
 
 
 class PosteriorAverages(FromChains):
-    """Averages over posterior samples; the names it shares with `BayesOptimal` mean the same.
+    """Averages over posterior samples of a network with known read-outs.
 
-    overlap:              mean of w_i . w_i^0 / d after matching (see `posterior_hmc`).
-    error:                half of the Gibbs error, which is the error of the posterior mean (Nishimori identity).
-    gibbs_error:          mean of (f_W - f^0)^2 at new inputs over posterior samples W.
-    posterior_mean_error: (<f_W> - f^0)^2 with the average over all draws: the same as `error` up to the draws' finite number.
-    effective_width:      number of features with overlap above 1/2.
-    chain_error, chain_width: the same two of every chain alone.
-    coexisting:           whether chains hold different sets of features: at sizes where a feature is both stable and absent, each
-                          chain samples a state of its own. R-hat then tells how far apart these
-                          are, and the averages weigh them by how chains were started, not by their
-                          probabilities.
-    r_hat, effective_samples, converged: of the Gibbs error, over the chains.
+    Fields:
+        overlap: mean of w_i . w_i^0 / d after matching (see `posterior_hmc`).
+        error: half of the Gibbs error, which is the error of the posterior mean (Nishimori
+            identity).
+        gibbs_error: mean of (f_W - f^0)^2 at new inputs over posterior samples W.
+        posterior_mean_error: (<f_W> - f^0)^2 with the average over all draws, which equals `error`
+            up to the finite number of draws.
+        effective_width: number of features with overlap above 1/2.
+        chain_error: `error` of every chain alone.
+        chain_width: `effective_width` of every chain alone.
+        coexisting: whether chains hold different sets of features. At sizes where a feature is both
+            stable and absent, each chain samples a state of its own; R-hat then measures the
+            distance of these states, and the averages weigh them by how chains were started, not by
+            their probabilities.
+        r_hat: of the Gibbs error over the chains.
+        effective_samples: of the Gibbs error.
+        converged: of the Gibbs error.
     """
 
     overlap: Float[Array, "feature"]
@@ -240,22 +252,44 @@ def posterior_hmc(
     thin: int = 1,
     leapfrog_steps: int = 30,
 ) -> PosteriorAverages:
-    """One teacher, one data set, and independent chains on its posterior.
+    r"""Posterior averages for one random teacher and one data set, by Hamiltonian Monte Carlo.
 
-    system: a teacher; or a student of limited width, which samples its strongest features only,
-    with the others as noise
-        (`effective_teacher`), on data of the whole teacher.
-    start:  "informed", at the teacher: lands on the metastable branch where that exists
-    (`informed_state`);
-            "partially_informed", the features that the theory calls learned at the teacher and the
-            others from the prior: tests that the predicted state is stable, not that it is
-            selected; "uninformed", from the prior: stays far above the Bayes error while learning
-            is computationally hard, as it is for every activation of information exponent >= 3 at
-            these sample sizes.
+    $$ \ln p(W \mid \mathrm{data}) = -\frac{1}{2\Delta} \sum_\mu \Big( y_\mu
+       - \sum_i v_i (\sigma(z_i) - c_0 - c_1 z_i) \Big)^2 - \tfrac12 |W|^2,
+       \qquad z_i = w_i \cdot x_\mu / \sqrt d $$
 
+    with the read-outs v and the noise $\Delta$ known. A `WidthLimitedStudent` samples its strongest
+    features only, with the others as noise (`effective_teacher`), on data of the whole teacher.
     Rows are matched to the teacher's: a row whose mean overlap with another feature exceeds 1/2 is
-    counted there. For an even activation, the sign of an overlap carries no meaning and is dropped.
-    Raises `ValueError` for sizes that are not whole numbers.
+    counted there. For an even activation the sign of an overlap is dropped.
+
+    Args:
+        start: "informed" (default) starts at the teacher and stays on the metastable branch where
+            it exists (`informed_state`). "partially_informed" starts the features that the theory
+            predicts to be learned at the teacher and the others from the prior: it tests that the
+            predicted state is stable, not that it is selected. "uninformed" starts from the prior
+            and stays far above the Bayes error while learning is computationally hard, as it is for
+            every activation of information exponent >= 3 at these sample sizes.
+        chains: number of independent chains. Default 4.
+        warmup: steps of a chain that tune the step size and are discarded. Default 100.
+        draws: draws of every chain. Default 100.
+        thin: trajectories between draws. Default 1.
+        leapfrog_steps: leapfrog steps of a trajectory. Default 30: an unlearned row has the width
+            of the prior, many step sizes.
+
+    Raises:
+        ValueError: for sizes that are not integers.
+
+    Accuracy: statistical; see `r_hat` and `effective_samples`.
+
+    Source: Nguyen, Barbier (2026).
+
+    >>> import jax
+    >>> from orderparam.systems.extensive_width import HierarchicalTeacher
+    >>> teacher = HierarchicalTeacher(6, 2, 1.0, 0.1, n_train=40)
+    >>> found = posterior_hmc(teacher, jax.random.key(0), chains=2, warmup=20, draws=8)
+    >>> found.overlap.shape, found.chain_error.shape
+    ((2,), (2,))
     """
     teacher, seen = (
         (system.teacher, effective_teacher(system))
@@ -316,14 +350,18 @@ def posterior_hmc(
 
 
 class CollectivePosterior(FromChains):
-    """Averages over posterior samples; the names it shares with `CollectiveOptimal` mean the same.
+    """Averages over posterior samples for a teacher with a quadratic component.
 
-    overlap:              mean of w_i . w_i^0 / |w_i^0|^2 after matching, in decreasing order of |v_i|.
-    quadratic_overlap:    of the fluctuating part of S = sum_a v_a w_a w_a^T / sqrt(k d) with that of the teacher, relative to
-                          the latter's square.
-    error:                half of the Gibbs error, which is the error of the posterior mean (Nishimori identity).
-    posterior_mean_error: (<f_W> - f^0)^2 with the average over all draws.
-    r_hat, effective_samples, converged: of the Gibbs error, over the chains.
+    Fields:
+        overlap: mean of w_i . w_i^0 / |w_i^0|^2 after matching, in decreasing order of |v_i|.
+        quadratic_overlap: overlap of the fluctuating part of S = sum_a v_a w_a w_a^T / sqrt(k d)
+            with that of the teacher, over the latter's square.
+        error: half of the Gibbs error, which is the error of the posterior mean (Nishimori
+            identity).
+        posterior_mean_error: (<f_W> - f^0)^2 with the average over all draws.
+        r_hat: of the Gibbs error over the chains.
+        effective_samples: of the Gibbs error.
+        converged: of the Gibbs error.
     """
 
     overlap: Float[Array, "feature"]
@@ -344,14 +382,34 @@ def quadratic_posterior_hmc(
     thin: int = 1,
     leapfrog_steps: int = 30,
 ) -> CollectivePosterior:
-    """One teacher drawn from the prior, one data set, and independent chains on its posterior.
+    """Posterior averages for one random teacher with a quadratic component and one data set, by
+    Hamiltonian Monte Carlo.
 
-    Started at the teacher, chains stay in the specialised state where that exists; from the prior,
-    they reach the universal one and take a time to specialise that grows fast with the dimension. A
-    finite network also has Q = 0 only up to 1/sqrt(d), and an informed start keeps track of which
-    row is which where the state is symmetric under their exchange.
+    The density is that of `posterior_hmc`; the teacher is drawn from the prior.
 
-    Raises `ValueError` for a number of samples that is not whole.
+    Args:
+        start: "informed" (default) starts at the teacher, where chains stay in the specialised
+            state if it exists; "uninformed" starts from the prior, from where they reach the
+            universal state and take a time to specialise that grows fast with the dimension.
+        chains: number of independent chains. Default 4.
+        warmup: steps of a chain that tune the step size and are discarded. Default 100.
+        draws: draws of every chain. Default 100.
+        thin: trajectories between draws. Default 1.
+        leapfrog_steps: leapfrog steps of a trajectory. Default 30.
+
+    Raises:
+        ValueError: for a number of samples that is not an integer.
+
+    Accuracy: statistical. A finite network has Q = 0 only up to 1/sqrt(d), and an informed start
+    keeps track of which row is which where the state is symmetric under their exchange.
+
+    Source: Barbier et al. (2025).
+
+    >>> import jax
+    >>> teacher = QuadraticTeacher(6, 2, noise=0.5, n_train=40)
+    >>> found = quadratic_posterior_hmc(teacher, jax.random.key(0), chains=2, warmup=20, draws=8)
+    >>> found.overlap.shape
+    (2,)
     """
     affine = affine_part(system.activation)
     data_key, start_key, chain_key = jax.random.split(key, 3)

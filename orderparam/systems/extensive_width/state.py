@@ -1,5 +1,5 @@
 """The self-consistent equations as one equation for the common signal level, at a cost that does
-not grow with the features.
+not grow with the number of features.
 """
 
 from collections.abc import Callable
@@ -28,8 +28,8 @@ from orderparam.systems.extensive_width.model import Teacher
 
 
 class Resolution(NamedTuple):
-    """Up to `direct` features are summed one by one; of more, the `strongest` ones, and the others
-    in so many blocks.
+    """How sums over features are taken: up to `direct` features one by one; of more, the
+    `strongest` ones one by one and the others in `blocks` blocks.
     """
 
     direct: int
@@ -54,11 +54,11 @@ Pair = tuple[Array, Array]
 
 
 class SortedReadouts(eqx.Module):
-    """Read-outs in decreasing order of v^2, ready for sums.
+    """Read-outs in decreasing order of v^2, prepared for sums over features.
 
-    order: position of each of them among the read-outs as given; None when these are in decreasing
-    order already. log_power: ln v_i^2.  tail: sum of v^2 over all but the first m features, m = 0
-    .. k.
+    `order` is the position of each among the given read-outs (None when these are in decreasing
+    order already), `log_power` is ln v_i^2, and `tail` the sum of v^2 over all but the first m
+    features, m = 0 .. k.
     """
 
     order: Int[Array, "feature"] | None
@@ -109,22 +109,22 @@ class SortedReadouts(eqx.Module):
 
     @property
     def present(self) -> Bool[Array, "feature"]:
-        """Whether a feature is strong enough, against the strongest, to be learned at all."""
+        """Whether a feature is strong enough, compared with the strongest, to be learned at all."""
         return self.log_power > _ABSENT
 
     def as_given(self, values: Float[Array, "feature"]) -> Float[Array, "feature"]:
-        """Values of the sorted features in the order of the given read-outs."""
+        """The values of the sorted features in the order of the given read-outs."""
         return values if self.order is None else jnp.zeros_like(values).at[self.order].set(values)
 
     def learned(self, level: Float[Array, ""], threshold: Float[Array, ""]) -> Int[Array, ""]:
-        """How many features have ln(lambda) >= threshold."""
+        """The number of features with ln(lambda) >= threshold."""
         return jnp.searchsorted(-self.log_power, level - threshold, side="right")
 
     def sum(
         self, f: Callable[[Array], Pair], level: Float[Array, ""], learned: Int[Array, ""]
     ) -> Pair:
-        """Sums of both components of f(ln lambda_i) over the first `learned` features; 1e-9 or
-        better for smooth f, if fine.
+        """Sums of both components of f(ln lambda_i) over the first `learned` features, to 1e-9 for
+        smooth f at the fine resolution.
         """
         strong = _sum(
             f, level + self.log_power[: self.strongest], jnp.arange(self.strongest) < learned
@@ -177,16 +177,20 @@ RESIDUAL = 1e-8
 
 
 class BayesOptimal(Result):
-    """What the data determine of the teacher.
+    """The Bayes-optimal state of the learner: which features it knows, and its error.
 
-    overlap:            q_i = w_i . w_i^0 / d between a posterior sample and the teacher, in the order of the given read-outs.
-    error:              E (<f> - f^0)^2 of the posterior mean at a new input, no factor 1/2, label noise not included. A single
-                        posterior sample has twice that error.
-    effective_width:    k_c, number of features that are learned (q_i > 0).
-    mutual_information: I(teacher; data) / (number of weights k d), in nats.
-    free_entropy:       Psi, in units of d/2: of two solutions the one with the larger Psi is Bayes-optimal.
-    level:              ln Lambda = ln( n / (d (Delta + error)) ), the common signal level.
-    residual:           |F| / (n/d), by summing over all features one by one. converged: whether it is below 1e-8.
+    Fields:
+        overlap: q_i = w_i . w_i^0 / d between a posterior sample and the teacher, in the order of
+            the given read-outs.
+        error: E (<f> - f^0)^2 of the posterior mean at a new input, no factor 1/2, label noise not
+            included. A single posterior sample has twice that error.
+        effective_width: k_c, the number of features that are learned (q_i > 0).
+        mutual_information: I(teacher; data) / (number of weights k d), in nats.
+        free_entropy: Psi, in units of d/2: of two solutions the one with the larger Psi is
+            Bayes-optimal.
+        level: ln Lambda = ln( n / (d (Delta + error)) ), the common signal level.
+        residual: |F| / (n/d), by summing over all features one by one.
+        converged: whether the residual is below 1e-8.
     """
 
     overlap: Float[Array, "feature"]
@@ -200,7 +204,7 @@ class BayesOptimal(Result):
 
 
 class LevelEquation(eqx.Module):
-    """Everything the equation for the level needs."""
+    """The equation for the common signal level, F(level) = 0."""
 
     features: SortedReadouts
     channel: ActivationChannel
@@ -222,12 +226,12 @@ class LevelEquation(eqx.Module):
 
     @property
     def rough(self) -> "LevelEquation":
-        """The same with cheaper, less accurate sums over features."""
+        """The equation with cheaper, less accurate sums over features."""
         return eqx.tree_at(lambda problem: problem.features, self, self.features.at(ROUGH))
 
     @property
     def kinks(self) -> Float[Array, "feature"]:
-        """Levels at which the features are learned, one after the other."""
+        """The levels at which the features are learned, in increasing order."""
         return self.segments.threshold - self.features.log_power
 
     def learned(self, level: Float[Array, ""]) -> Int[Array, ""]:
@@ -236,7 +240,7 @@ class LevelEquation(eqx.Module):
     def totals(
         self, level: Float[Array, ""], learned: Int[Array, ""]
     ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """sum_i W and sum_i M with the first `learned` features on their learned branch."""
+        """sum_i W and sum_i M, with the first `learned` features on their learned branch."""
 
         def learned_terms(s: Array) -> tuple[Array, Array]:
             state = self.channel.state(s, self.segments)
@@ -266,8 +270,8 @@ class LevelEquation(eqx.Module):
     def between(
         self, learned: Int[Array, "*batch"]
     ) -> tuple[Float[Array, "*batch"], Float[Array, "*batch"]]:
-        """The interval of levels with so many features learned: between two kinks, and within the
-        bounds.
+        """The interval of levels at which the given number of features is learned: between two
+        kinks, and within the bounds.
         """
         kinks = jnp.concatenate([jnp.array([-jnp.inf]), self.kinks, jnp.array([jnp.inf])])
         low, high = self.bounds
@@ -289,8 +293,8 @@ def solve_between(
     learned: Int[Array, ""],
     rising: Bool[Array, ""] | bool = True,
 ) -> Solution:
-    """The rising (or falling) zero of F in [low, high] at fixed `learned`. Implicit derivatives of
-    every order.
+    """The rising (or falling) zero of F in [low, high] at a fixed number of learned features, with
+    implicit derivatives of every order.
     """
     sign = jnp.where(rising, -1.0, 1.0)
 

@@ -90,12 +90,12 @@ SOURCE = "Nguyen and Barbier 2026"
         Panel("n_train", "effective_width", log="xy", where={"part": "width"}),
     ],
     caption=r"""
-        $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$. Left: $d$ = {measured_dim}, $k$ = {measured_width}; the informed branch
-        is the metastable one that chains keep when they start at the teacher. Right: $d$ = {input_dim}, $k$ = {width}.
+        $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$. Left: $d$ = {measured_dim}, $k$ = {measured_width}; on the informed
+        branch, which is metastable, stay chains that start at the teacher. Right: $d$ = {input_dim}, $k$ = {width}.
     """,
     explained=(
-        "Chains of 100 draws that start at the teacher have not let go of the next feature to come (R-hat above 1.05); the "
-        "learned ones agree."
+        "Chains of 100 draws that start at the teacher still hold the feature that is learned next (R-hat above 1.05); the "
+        "learned features agree."
     ),
 )
 def feature_staircase(
@@ -139,8 +139,8 @@ def feature_staircase(
         Freehand(draw_order, "order of the transition"),
     ],
     caption=r"""
-        tanh$(2z)$, $k/d$ = {width_ratio}; errors: $\beta$ = {decay}, $\Delta$ = {noise} (star). Map: in red a finite fraction of
-        the features is learned at once. Finite sizes approach the limit as $k^{{2\beta - 1}}$, slowly.
+        tanh$(2z)$, $k/d$ = {width_ratio}; errors for $\beta$ = {decay}, $\Delta$ = {noise} (star). In the red part of the map a
+        finite fraction of the features is learned at once. Finite sizes approach the limit as $k^{{2\beta - 1}}$, slowly.
     """,
     explained=FINITE_DIMENSION,
 )
@@ -199,8 +199,8 @@ def collective(
         for width in (p["width"], p["measured_width"])
     ],
     caption=r"""
-        $\Delta$ = {noise}, tanh$(2z)$, read-outs of unit norm. Above: $d$ = {input_dim}, $k$ = {width}. Below, with chains that
-        start with the learned features at the teacher: $d$ = {measured_dim}, $k$ = {measured_width}.
+        $\Delta$ = {noise}, tanh$(2z)$, read-outs of unit norm. Above: $d$ = {input_dim}, $k$ = {width}. Below: chains that start
+        with the learned features at the teacher, $d$ = {measured_dim}, $k$ = {measured_width}.
     """,
     explained=FINITE_DIMENSION,
 )
@@ -245,7 +245,8 @@ def readout_laws(
     seconds=(60, 1200),
     full={"resolution": 128, "width": 20},
     panels=[phases_panel("n_train", "decay", log="x", order="overlap 1")],
-    caption="d = {input_dim}, k = {width}, noise {noise}; colour: overlap of the first feature; lines: jumps of one or more.",
+    caption="d = {input_dim}, k = {width}, noise {noise}; colour: overlap of the first feature; lines: "
+    "jumps of one or more features.",
 )
 def feature_plane(
     resolution: int = 32, input_dim: int = 150, width: int = 6, noise: float = 0.1

@@ -216,7 +216,7 @@ def effective_model(
 
 @study(
     "posterior-finite-size",
-    title="What is left between sampled posteriors and the theory falls as 1/d",
+    title="The difference between sampled posteriors and the theory falls as 1/d",
     source="measured for this package on the model of Nguyen and Barbier 2026",
     seconds=(60, 30000),
     observables=("error", "posterior_mean_error"),
@@ -244,8 +244,8 @@ def effective_model(
     ],
     caption=r"""
         $k/d$ = {width_ratio}, $n/d^2$ = {ratio}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$; {seeds} data sets. The theory
-        sums over the features of each size. Dotted: left, the law through 56 data sets at $d$ = 16 to 48; right, 1 by the
-        Nishimori identity.
+        sums over the features of each size. Dotted lines: left, a fit to 56 data sets at $d$ = 16 to 48; right, the value
+        1 of the Nishimori identity.
     """,
 )
 def posterior_finite_size(

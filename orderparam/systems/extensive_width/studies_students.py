@@ -123,11 +123,12 @@ def bayes_error_collapse(
 
 @study(
     "student-training",
-    title="A student as narrow as what the data resolve ends below the full-width one",
+    title="A student as narrow as the features that its data resolve ends below the student of full width",
     source="Nguyen and Barbier 2026, figure of errors against epochs",
     seconds=(40, 6000),
     observables=("error",),
-    explained="The theory is the best possible of that width, to which Adam need not come: the distance is what is shown.",
+    explained="The theory is the smallest possible error at that width; Adam need not reach it, and the study "
+    "shows the distance.",
     full={"input_dim": 200, "width": 100, "epochs": 10000, "seeds": 9},
     panels=lambda p: [
         Panel(
@@ -172,7 +173,8 @@ def student_training(
     source="Nguyen and Barbier 2026, experiments with Adam",
     seconds=(80, 40000),
     observables=("error",),
-    explained="The theory is the best possible of that width, to which Adam need not come: the distance is what is shown.",
+    explained="The theory is the smallest possible error at that width; Adam need not reach it, and the study "
+    "shows the distance.",
     full={
         "input_dim": 200, "width": 100, "epochs": 10000, "seeds": 9,
         "widths": (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100), "ratios": (1.0, 2.0, 3.0, 5.0, 10.0),
@@ -182,8 +184,8 @@ def student_training(
     ],
     caption=r"""
         $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$; {epochs} epochs of Adam,
-        {seeds} seeds; ratio: $n/d^2$. Best possible: to that student the linear part of $\sigma$ is free, which Adam must
-        represent too.
+        {seeds} seeds; ratio: $n/d^2$. The theory knows the linear part of $\sigma$, which Adam must
+        learn too.
     """,
 )  # fmt: skip
 def student_width(
@@ -237,7 +239,7 @@ def student_width(
         $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$; {epochs} epochs of Adam,
         {seeds} seeds. $k_c$: features that the theory calls resolved.
     """,
-    explained="The theory is the best possible, to which Adam need not come: the distance is what is shown.",
+    explained="The theory is the smallest possible error; Adam need not reach it, and the study shows the distance.",
 )
 def student_scaling(
     input_dim: int = 32,

@@ -4,7 +4,7 @@ states coexist.
 With N = n/d the free entropy is Psi = N (level - ln N + 1) + c(level), c = sum_i M - Lambda Delta,
 so that its maximum over the level is a Legendre transform: the Bayes-optimal states at all N
 together are the concave envelope of c, and every chord that bridges a gap of the envelope is a
-transition, at N = minus its slope. A chord over one kink is one feature being learned; one over
+transition, at N = minus its slope. A chord over one kink is one feature being learned; a chord over
 many is a collective first-order transition. Derived for this package, not in the cited paper
 (Nguyen and Barbier 2026).
 """
@@ -29,14 +29,18 @@ _FINE = 64  # by which they are divided around the touching points
 
 
 class Windows(Result):
-    """Where the states with and without feature j coexist, the j-1 stronger features being learned
-    and no weaker one.
+    """Windows in which the states with and without feature j coexist, while the j-1 stronger
+    features are learned and no weaker one is.
 
-    begin:    number of samples from which on the state with feature j learned exists (by its Bayes-optimal branch).
-    end:      number of samples up to which the state without it is preferred by the feature's own channel; begin and end differ
-              by d lambda_sigma g(q_sigma) for every feature.
-    overlap:  q_sigma, the overlap with which a feature appears. Features in decreasing order of
-    v^2. Both are infinite for those with v^2 below e^-80 of the largest.
+    Features are in decreasing order of v^2. `begin` and `end` are infinite for features with v^2
+    below e^-80 of the largest.
+
+    Fields:
+        begin: number of samples from which on the state with feature j learned exists (by its
+            Bayes-optimal branch).
+        end: number of samples up to which the state without it is preferred by the feature's own
+            channel; `end` - `begin` is d lambda_sigma g(q_sigma) for every feature.
+        overlap: q_sigma, the overlap with which a feature appears.
     """
 
     begin: Float[Array, "feature"]
@@ -45,13 +49,19 @@ class Windows(Result):
 
 
 class Staircase(Result):
-    """Every transition of the Bayes-optimal state, in increasing order of the number of samples.
+    """All transitions of the Bayes-optimal state, in increasing order of the number of samples.
 
-    n_train: where it happens. width_before, width_after: effective widths; they differ by more than
-    1 in a collective transition. error_before, error_after: errors on both sides. residual:
-    inaccuracy of the common tangent, relative. converged: every residual is below 1e-8, and the
-    transitions come in this order; false where the read-outs span so many orders
-        of magnitude that rounding hides some of the transitions.
+    Fields:
+        n_train: number of samples at the transition.
+        width_before: effective width before the transition.
+        width_after: effective width after it; the two differ by more than 1 in a collective
+            transition.
+        error_before: error before the transition.
+        error_after: error after the transition.
+        residual: relative inaccuracy of the common tangent.
+        converged: whether every residual is below 1e-8 and the transitions come in this order;
+            False where the read-outs span so many orders of magnitude that rounding hides some of
+            the transitions.
     """
 
     n_train: Float[Array, "transition"]
@@ -65,11 +75,27 @@ class Staircase(Result):
 
 @theory
 def coexistence_windows(teacher: Teacher) -> Windows:
-    """n = d (Lambda_j Delta + sum_i W(Lambda_j v_i^2)) at Lambda_j = lambda_sigma / v_j^2, with and
-    without feature j.
+    r"""Numbers of samples between which the states with and without each feature coexist.
 
-    For a teacher with homogeneous read-outs no feature is learned alone, and the windows say
-    nothing: see `collective_transition`.
+    $$ n = d \Big( \Lambda_j \Delta + \sum_i W(\Lambda_j v_i^2) \Big), \qquad
+       \Lambda_j = \lambda_\sigma / v_j^2 $$
+
+    with feature j learned (`begin`) and unlearned (`end`), $W(\lambda) = \lambda (g(1) -
+    g(m(\lambda)))$, and the other symbols as in `bayes_optimal`; $\lambda_\sigma$ is the signal at
+    which a feature is learned. For homogeneous read-outs no feature is learned alone and the
+    windows have no meaning: see `collective_transition`.
+
+    Raises:
+        ValueError: for an activation with a quadratic component.
+
+    Accuracy: 1e-9.
+
+    Source: derived here, from Nguyen, Barbier (2026).
+
+    >>> from orderparam.systems.extensive_width import HierarchicalTeacher
+    >>> found = coexistence_windows(HierarchicalTeacher(200, 4, decay=1.0, noise=0.1))
+    >>> np.asarray(found.begin[:2]).round(2).tolist(), round(float(found.overlap), 6)
+    ([986.94, 2952.72], 0.750827)
     """
     problem = LevelEquation.of(teacher)
     number = jnp.arange(problem.features.count)
@@ -92,11 +118,23 @@ def coexistence_windows(teacher: Teacher) -> Windows:
 
 @theory(traced=False)
 def staircase(teacher: Teacher) -> Staircase:
-    """All transitions of the Bayes-optimal state from n = 0 to infinity (`teacher.n_train` plays no
-    role).
+    """All transitions of the Bayes-optimal state from n = 0 to infinity.
 
-    Not traceable: their number is a result. Positions are accurate to 1e-10. Raises `ValueError`
-    for more than 2048 features.
+    The transitions are the chords of the concave envelope of c (see the head of this module),
+    refined to common tangents by Newton's method. `n_train` of the teacher is not used. The number
+    of transitions is a result, so that the theory is not traceable.
+
+    Raises:
+        ValueError: for more than 2048 features, or an activation with a quadratic component.
+
+    Accuracy: 1e-10 in `n_train`.
+
+    Source: derived here, from Nguyen, Barbier (2026).
+
+    >>> from orderparam.systems.extensive_width import HierarchicalTeacher
+    >>> found = staircase(HierarchicalTeacher(200, 3, decay=1.0, noise=0.1))
+    >>> np.asarray(found.n_train).round(2).tolist(), found.width_after.tolist()
+    ([991.6, 2817.34, 5481.15], [1.0, 2.0, 3.0])
     """
     count = teacher.readout.shape[0]
     if count > _WIDEST:
@@ -114,6 +152,7 @@ def staircase(teacher: Teacher) -> Staircase:
     left, right = hull[:-1], hull[1:]
     # Touching points of a transition are on different branches; where the envelope is smooth,
     # neighbours are on the same.
+    # A chord that changes the number of learned features is a transition.
     bridge = learned[left] < learned[right]
     left, right = left[bridge], right[bridge]
     ends = (level[left], level[right], learned[left], learned[right])
@@ -121,7 +160,7 @@ def staircase(teacher: Teacher) -> Staircase:
 
 
 def _levels(problem: LevelEquation) -> np.ndarray:
-    """Levels at and between all kinks, and beyond."""
+    """Levels at all kinks, between them, and beyond."""
     kinks = np.asarray(problem.kinks)[np.asarray(problem.features.present)]
     first, last = kinks[0], kinks[-1]
     parts = np.linspace(0.0, 1.0, _BETWEEN + 1)[:-1]
@@ -140,7 +179,7 @@ def _c(problem: LevelEquation, level: Float[Array, "level"]) -> Float[Array, "le
 
 
 def _concave(problem: LevelEquation, level: np.ndarray) -> np.ndarray:
-    """c at given levels; padded, so that few different numbers of them are compiled."""
+    """c at the given levels, padded so that few different numbers of levels are compiled."""
     padded = np.resize(level, 2 ** math.ceil(math.log2(len(level))))
     return np.asarray(_c(problem, jnp.asarray(padded)))[: len(level)]
 

@@ -1,5 +1,5 @@
-"""One giant gradient step on the first layer: the spike it makes, and what a read-out then learns,
-exactly and measured.
+"""One giant gradient step on the first layer: the spike that it makes, and the errors of a read-out
+that is trained after it, in theory and measured.
 """
 
 from orderparam.systems.one_step.experiment import (

@@ -30,7 +30,7 @@ from orderparam.losses import PenalisedRisk
 
 
 def as_groups(values: Any) -> Any:
-    """One number is one group."""
+    """One number stands for one group."""
     return (
         np.atleast_1d(values)
         if values is not None and not isinstance(values, jax.Array)
@@ -41,19 +41,30 @@ def as_groups(values: Any) -> Any:
 def effective_step(
     learning_rate: Any, width: Any, readout: Any = 1.0, loss_factor: Any = 0.5
 ) -> Any:
-    """`step` of a training with loss `loss_factor` (y - f)^2, f = a.activation(W x)/width, and
-    read-out entries readout * a_j^0.
+    """The `step` of a training with loss `loss_factor` (y - f)^2, 2 loss_factor learning_rate
+    readout / width.
 
-    2 loss_factor learning_rate readout / width. For f = a.activation(W x)/sqrt(width) give readout
-    = sqrt(width) times its entries: with entries 1/sqrt(width) and (y - f)^2/2 the step is
-    learning_rate / width.
+    The network is f = a.activation(W x)/width with read-out entries readout * a_j^0. For f =
+    a.activation(W x)/sqrt(width) give readout = sqrt(width) times its entries: with entries
+    1/sqrt(width) and (y - f)^2/2 the step is learning_rate / width.
+
+    Args:
+        learning_rate: learning rate of the mean loss.
+        width: number of hidden units.
+        readout: read-out entries in units of a_j^0; 1 by default.
+        loss_factor: factor of (y - f)^2 in the loss; 1/2 by default.
+
+    Source: derived here, by comparing the gradients.
+
+    >>> effective_step(learning_rate=300.0, width=100)
+    3.0
     """
     return 2 * loss_factor * learning_rate * readout / width
 
 
 class TwoLayerReadout(PenalisedRisk):
-    """What all of these systems have in common: the read-out's training set, and the sizes in units
-    of the input dimension.
+    """The read-out's training set, and the sizes in units of the input dimension, of all systems of
+    this topic.
     """
 
     sample_ratio: float = parameter(
@@ -93,7 +104,7 @@ class TwoLayerReadout(PenalisedRisk):
 
     @property
     def shares(self) -> Float[Array, "group"]:
-        """The share of the neurons in each group."""
+        """Share of the neurons in each group."""
         return jnp.full(self.groups, 1 / self.groups) if self.fractions is None else self.fractions
 
     @property
@@ -107,8 +118,17 @@ class TwoLayerReadout(PenalisedRisk):
 
 
 class OneStep(TwoLayerReadout):
-    """The whole procedure. readout: values of a_j^0, one a group of neurons; fractions: how many
-    neurons have each of them.
+    r"""One gradient step on the first layer, then a read-out trained on fresh data.
+
+    Rows $w_j$ start uniform on the unit sphere and take one step on $n_B$ = `batch_ratio` d
+    examples,
+
+    $$ w_j \leftarrow w_j
+       + \eta\, a_j^0\, \frac{1}{n_B} \sum_i y_i\, \sigma'(w_j \cdot x_i)\, x_i , $$
+
+    with $\eta$ = `step` and $a_j^0$ = `readout`, one value for each group of neurons; `fractions`
+    are the shares of the groups. Then $a$ of $f = a \cdot \sigma(W x) / \sqrt p$ minimises the loss
+    with `ridge` on n = `sample_ratio` d fresh examples.
     """
 
     batch_ratio: float = parameter(
@@ -125,11 +145,12 @@ class OneStep(TwoLayerReadout):
 
 
 class SpikedFeatures(TwoLayerReadout):
-    """Features activation(c_s w_j.x + u_s v.x): rows w_j uniform on the unit sphere, one direction
-    v common to all, groups s.
+    r"""Features $\sigma(c_s\, w_j \cdot x + u_s\, v \cdot x)$ with one direction $v$ common to all
+    neurons.
 
-    overlap = v.theta; spikes = u_s and bulk_norms = c_s of the groups. spikes = 0 and bulk_norms =
-    1 are random features.
+    Rows $w_j$ are uniform on the unit sphere, $s$ is the group of neuron j, `overlap` is $v \cdot
+    \theta$, `spikes` are $u_s$ and `bulk_norms` $c_s$ of the groups. Zero spikes and unit norms are
+    random features.
     """
 
     overlap: float = parameter(
@@ -146,5 +167,5 @@ class SpikedFeatures(TwoLayerReadout):
 
     @property
     def norms(self) -> Float[Array, "group"]:
-        """c_s."""
+        """c_s of each group."""
         return jnp.ones(self.groups) if self.bulk_norms is None else self.bulk_norms

@@ -1,22 +1,23 @@
-"""The asymptotics of a convex read-out on spiked features: what the data ask of the features, and
-what the features answer.
+"""Asymptotics of a convex read-out on spiked features: averages over the data given the features,
+to which the bulk of the features responds.
 
-Given the projection k of an input on the spike, features of group s are mu_0^s(k) + mu_1^s(k)
+Given the projection k of an input on the spike, the features of group s are mu_0^s(k) + mu_1^s(k)
 (bulk.x + its part along the spike, k w.v) + mu_2^s(k) xi, and the teacher's field is overlap k +
 sqrt(1 - overlap^2) t. The read-out's field at a new example is then Gaussian given k, with
 
-    mean  m.mu_0(k) + k zeta.mu_1(k),      variance  Q(k) = mu_1.q1.mu_1 + sum_s mu_2^2 q2,      covariance with t  psi.mu_1(k),
+    mean               m.mu_0(k) + k zeta.mu_1(k),
+    variance           Q(k) = mu_1.q1.mu_1 + sum_s mu_2^2 q2,
+    covariance with t  psi.mu_1(k),
 
 and a training example moves it by V(k) = mu_1.V1.mu_1 + sum_s mu_2^2 V2. With g of
-`orderparam.losses.Channel` at every k and load = n/p, the data ask for
+`orderparam.losses.Channel` at every k and load = n/p, the averages over the data are
 
-    M_st   = load E mu_1 mu_1 (-dg/dw)      L_s   = ridge + load E mu_2^2 (-dg/dw)      zh_s = load E k mu_1 g
-    qh1_st = load E mu_1 mu_1 g^2           qh2_s = load E mu_2^2 g^2                   ph_s = load E mu_1 (dg/dt)
+    M_st   = load E mu_1 mu_1 (-dg/dw)      L_s   = ridge + load E mu_2^2 (-dg/dw)
+    qh1_st = load E mu_1 mu_1 g^2           qh2_s = load E mu_2^2 g^2
+    zh_s   = load E k mu_1 g                ph_s  = load E mu_1 (dg/dt)
 
-and m solves E mu_0 g = 0, its penalty being negligible.
-
-Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro 2024 (arXiv:2402.04980); Dandi, Pesce, Cui,
-Krzakala, Lu, Loureiro 2024 (arXiv:2410.18938).
+and m solves E mu_0 g = 0, because its penalty is negligible (Cui, Pesce, Dandi, Krzakala, Lu,
+Zdeborová, Loureiro 2024; Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024).
 """
 
 from collections.abc import Callable
@@ -55,7 +56,7 @@ class ConditionalMoments(NamedTuple):
 
 @eqx.filter_jit
 def moments(activation: Activation, shift: Entry, norm: Entry) -> ConditionalMoments:
-    """Elementwise in the shift h and the norm c > 0."""
+    """The moments, elementwise in the shift h and the norm c > 0."""
     shift, norm = jnp.broadcast_arrays(shift, norm)
     z, weight = standard_normal_rule(
         [(kink - shift) / norm for kink in {0.0, *activation.kinks}], LEAN
@@ -70,7 +71,7 @@ def projection_rule(
     labels: Labels, overlap: Float[Array, ""]
 ) -> tuple[Float[Array, "node"], Float[Array, "node"]]:
     """Nodes k and weights of the standard normal law, cut where the label changes abruptly as
-    overlap -> 1.
+    overlap approaches 1.
     """
     kinks = labels.link.kinks if isinstance(labels, RealLabels) else ()
     steep = jnp.where(jnp.abs(overlap) < 0.1, 0.1, overlap)
@@ -90,11 +91,11 @@ _SMALLEST = 1e-12
 
 
 class Pull(NamedTuple):
-    """What the data ask of the bulk: M, L, zh, ph, qh1, qh2 of the module.
+    """Averages over the data: M, L, zh, ph, qh1, qh2 of the module.
 
-    spike_stiffness: load E k^2 mu_1 mu_1 (-dg/dw), by how much zh falls as zeta rises. The fall may
-    be steep: a bulk that answers zh as it was, instead of zh - spike_stiffness (change of zeta),
-    overshoots.
+    spike_stiffness is load E k^2 mu_1 mu_1 (-dg/dw), the rate at which zh falls as zeta rises. The
+    fall may be steep: a bulk that responds to the old zh, instead of zh - spike_stiffness (change
+    of zeta), overshoots.
     """
 
     stiffness: Matrix
@@ -107,7 +108,7 @@ class Pull(NamedTuple):
 
 
 class Bulk(NamedTuple):
-    """What the bulk of the features answers: V1, V2, zeta, psi, q1, q2."""
+    """Response of the bulk of the features: V1, V2, zeta, psi, q1, q2."""
 
     response: Matrix
     rest_response: Groups
@@ -122,7 +123,7 @@ State = tuple[Float[Array, "group"], Bulk]
 
 
 class TabulatedLabels(Labels):
-    """Labels whose moments given k are known beforehand: all that least squares know of them."""
+    """Labels whose moments given k are tabulated, which is all that least squares needs."""
 
     table: Any
 
@@ -134,11 +135,11 @@ class TabulatedLabels(Labels):
 
 
 class FeatureLaw(eqx.Module):
-    """The features at nodes of k, the law of the labels there, and n/p with the ridge beside the
+    """The features at nodes of k, the law of the labels there, and n/p with the ridge added to the
     summed loss.
 
-    coefficients: columns are combinations of the mu_0^s that are orthonormal under the law of k;
-    zero where there are fewer.
+    Columns of coefficients are combinations of the mu_0^s that are orthonormal under the law of k,
+    and zero where there are fewer.
     """
 
     channel: Channel
@@ -171,7 +172,7 @@ def data(
     ridge: Any,
     features: Callable[[Float[Array, "node"]], ConditionalMoments],
 ) -> FeatureLaw:
-    """features: k -> their moments, each (group, node)."""
+    """The law of features whose moments, each (group, node), are given as a function of k."""
     overlap, load, ridge = (jnp.asarray(number, jnp.float64) for number in (overlap, load, ridge))
     k, weight = projection_rule(labels, overlap)
     mean, linear, rest = features(k)
@@ -207,7 +208,7 @@ def fields(data: FeatureLaw, state: State) -> tuple[Float[Array, "node"], Fields
 
 
 def pull(data: FeatureLaw, state: State) -> tuple[Groups, Pull]:
-    """The next m (in the orthonormal basis), and what the data ask of the bulk."""
+    """The next m (in the orthonormal basis), and the averages over the data."""
     response, law = fields(data, state)
     averages = data.channel.averages(response, law)
     first, rest, basis = data.linear, data.rest, data.mean_basis
@@ -236,8 +237,8 @@ def pull(data: FeatureLaw, state: State) -> tuple[Groups, Pull]:
 
 @eqx.filter_jit
 def solve(data: FeatureLaw, answer: Answer, shares: Groups, features: Any = None) -> Solved:
-    """The fixed point of data and bulk; `features` is handed to `answer`. Unique, the minimisation
-    being convex.
+    """Fixed point of the data and the response of the bulk; `features` is handed to `answer`. It is
+    unique, because the minimisation is convex.
     """
 
     def update(state: State, args: tuple) -> State:
@@ -261,9 +262,7 @@ def solve(data: FeatureLaw, answer: Answer, shares: Groups, features: Any = None
 
 
 def _packed(state: State) -> State:
-    """Positive unknowns as their logarithms, matrices as their upper triangles: the unknowns of the
-    solver.
-    """
+    """The unknowns of the solver: logarithms of positive unknowns, upper triangles of matrices."""
     level, bulk = state
     return level, bulk._replace(
         response=_triangle(bulk.response),
@@ -311,8 +310,8 @@ class ProjectedErrors(NamedTuple):
 
 @eqx.filter_jit
 def errors(data: FeatureLaw, state: State, labels: Labels) -> ProjectedErrors:
-    """Of the fixed point. labels: as they are, not as tables. effective_share: effective number of
-    parameters over n.
+    """Errors at the fixed point. `labels` are the original ones, not tables. effective_share is the
+    effective number of parameters over n.
     """
     response, law = fields(data, state)
     at_k = Channel(data.channel.loss, labels).errors(response, law)

@@ -1,14 +1,14 @@
-"""The spectrum of (1/p) Phi^T Phi before and after the step: n examples, p features, isotropic
-bulk, one group of neurons.
+"""Spectrum of (1/p) Phi^T Phi before and after the step: n examples, p features, isotropic bulk,
+one group of neurons.
 
 At z = E + i epsilon, with load = n/p, beta = p/d and averages over the projection k on the spike,
 
     Gamma = 1/(L + M/(1 + beta Gamma M)),   L = -z + load E mu_2^2/(1+V),   M = load E mu_1^2/(1+V),
     V(k) = mu_1^2 V1 + mu_2^2 Gamma,        V1 = Gamma/(1 + beta Gamma M),
 
-the density is Im Gamma / pi. Apart from it stand p - n zeros when p > n, and the eigenvalue n E
-mu_0(k)^2 of the features' common mean, which grows with the sizes. Dandi et al. 2024
-(arXiv:2410.18938); the random-feature case is Péché 2019, Benigni, Péché 2021.
+and the density is Im Gamma / pi. Outside of it are p - n zeros when p > n, and the eigenvalue n E
+mu_0(k)^2 of the features' common mean, which grows with the sizes (Dandi, Pesce et al. 2024; for
+random features Péché 2019; Benigni, Péché 2021).
 """
 
 from typing import Any, NamedTuple
@@ -30,18 +30,22 @@ from orderparam.systems.one_step.theory import spiked, untrained
 Scalar = Float[Array, ""]
 
 _WIDTH = 1e-5  # imaginary part of z, as a fraction of E
-# from |z| down to that: at the edges of the bulk Newton's method finds it from a neighbour alone
+# steps from |z| down to that: at the edges of the bulk Newton's method needs a neighbouring
+# solution
 _STAGES = 6
-_PER_BIN = 3  # points of the density a bin is averaged over
+_PER_BIN = 3  # number of points of a bin over which the density is averaged
 _SCAN = np.geomspace(1e-4, 1e3, 141)  # -Gamma, from far outside the bulk to its edge
 _REAL_STEPS = 100
 
 
 class FeatureMatrix(System):
-    """The features of a training set, before (`trained` False) or after the step, and the bins in
-    which its spectrum is counted.
+    """Features of a training set, before (`trained` False) or after the step, and the bins in which
+    their spectrum is counted.
 
     Bins have equal widths in log E from `lowest` to `highest`.
+
+    Raises:
+        ValueError: for several groups of neurons, and for `lowest` >= `highest`.
     """
 
     learner: OneStep = part("the network, its step and the training set of its read-out")
@@ -65,11 +69,15 @@ class FeatureMatrix(System):
 
 
 class BinnedSpectrum(Result):
-    """eigenvalue (geometric centre of a bin) and density there, per unit of eigenvalue, 1 in total
-    with the zeros.
+    """Spectrum of the features in bins.
 
-    edge: largest eigenvalue but the one that belongs to the features' mean; mean_eigenvalue: that
-    one, n E mu_0^2, 0 without it.
+    Fields:
+        eigenvalue: geometric centre of each bin.
+        density: density there, per unit of eigenvalue; it is 1 in total, with the zeros.
+        edge: largest eigenvalue other than that of the features' mean.
+        mean_eigenvalue: eigenvalue of the features' mean, n E mu_0^2; 0 without a mean.
+        converged: whether all equations were solved.
+        residual: largest residual.
     """
 
     eigenvalue: Float[Array, "bin"]
@@ -89,8 +97,28 @@ class _Bulk(NamedTuple):
 
 @theory
 def feature_spectrum(system: FeatureMatrix) -> BinnedSpectrum:
-    """The bulk's density, averaged over the bins, its upper edge, and the eigenvalue of the
-    mean."""
+    r"""Density of the features' spectrum in bins, its upper edge, and the eigenvalue of the mean.
+
+    With load $n/p$, $\beta = p/d$, moments $\mu_i(k)$ of the features given the projection $k$ on
+    the spike, and $z = E + i \epsilon$,
+
+    $$ \Gamma = \frac{1}{L + M / (1 + \beta \Gamma M)} , \qquad
+       L = -z + \frac np E \frac{\mu_2^2}{1 + V} , \qquad M = \frac np E \frac{\mu_1^2}{1 + V} , $$
+
+    $$ V(k) = \frac{\mu_1^2\, \Gamma}{1 + \beta \Gamma M} + \mu_2^2\, \Gamma , \qquad
+       \text{density}(E) = \frac{\mathrm{Im}\, \Gamma}{\pi} , \qquad
+       \text{mean\_eigenvalue} = n E \mu_0^2 . $$
+
+    Accuracy: exact as sizes grow for an isotropic bulk; densities are averaged over three points of
+    a bin.
+
+    Source: Dandi, Pesce, Cui, Krzakala, Lu, Loureiro (2024); without the step Péché (2019) and
+    Benigni, Péché (2021).
+
+    >>> found = feature_spectrum(FeatureMatrix(OneStep(2.0, 1.0, 8.0, 3.0, ridge=0.1), bins=4))
+    >>> found.density.shape, round(float(found.edge), 4)
+    ((4,), 2.3338)
+    """
     features = spiked(system.learner) if system.trained else untrained(system.learner)
     bulk = _bulk(features)
     edges = system.edges
@@ -114,7 +142,13 @@ def feature_spectrum(system: FeatureMatrix) -> BinnedSpectrum:
 
 
 class SpectralDensity(Result):
-    """density: Im Gamma(E + i epsilon)/pi."""
+    """Density of the features' spectrum at one eigenvalue.
+
+    Fields:
+        density: Im Gamma(E + i epsilon) / pi.
+        residual: residual of the equations.
+        converged: whether they were solved.
+    """
 
     density: Float[Array, ""]
     residual: Float[Array, ""]
@@ -125,8 +159,23 @@ class SpectralDensity(Result):
 def spectral_density(
     system: SpikedFeatures, eigenvalue: float, width: float | None = None
 ) -> SpectralDensity:
-    """The density at one E > 0 with epsilon = width (1e-5 E if not given): in the bulk, its value
-    up to terms of that order.
+    r"""Density of the features' spectrum at one eigenvalue.
+
+    $$ \text{density} = \frac1\pi\, \mathrm{Im}\, \Gamma(E + i \epsilon) $$
+
+    with $\Gamma$ of `feature_spectrum`.
+
+    Args:
+        eigenvalue: E > 0.
+        width: epsilon; None (the default) for 1e-5 E.
+
+    Accuracy: in the bulk the density up to terms of order epsilon.
+
+    Source: Dandi, Pesce, Cui, Krzakala, Lu, Loureiro (2024).
+
+    >>> system = SpikedFeatures(2.0, 1.0, 0.9, (1.0,), ridge=0.1)
+    >>> round(float(spectral_density(system, 0.5).density), 4)
+    0.4698
     """
     return _density(_bulk(system), eigenvalue, width)
 
@@ -183,8 +232,8 @@ def _density(bulk: _Bulk, eigenvalue: Scalar | float, width: Any = None) -> Spec
 
 
 def _edge(bulk: _Bulk) -> Scalar:
-    """Right of the bulk Gamma is real and negative, and E(Gamma) falls with -Gamma as far as the
-    edge: its first minimum.
+    """Upper edge of the bulk. To its right Gamma is real and negative, and E(Gamma) falls with
+    -Gamma as far as the edge, which is its first minimum.
     """
 
     def value(log_gamma: Scalar, bulk: _Bulk) -> Scalar:

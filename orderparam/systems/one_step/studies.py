@@ -1,4 +1,4 @@
-"""The named figures of one giant gradient step."""
+"""Studies of one giant gradient step."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -22,11 +22,12 @@ from orderparam.systems.one_step.theory import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# The density of eigenvalues on logarithmic axes, with the bulk's edge and the eigenvalue of the features' mean.
+# The density of eigenvalues on logarithmic axes, with the bulk's edge and the eigenvalue of the
+# features' mean.
 
 
 def draw_outliers(axes: Any, comparison: Comparison) -> None:
-    """Bulk and outlier before and after the step; an eigenvalue outside has the weight 1/p."""
+    """Draw bulk and outlier before and after the step; an eigenvalue outside has the weight 1/p."""
     p = comparison.parameters
     weight = 1 / (p["width_ratio"] * p["input_dim"])
     for colour, step in zip(COLOURS, ("before the step", "after the step")):
@@ -53,7 +54,7 @@ def draw_outliers(axes: Any, comparison: Comparison) -> None:
 
 
 def _beside(x: str, name: str, facet: str) -> Panel:
-    """A measured error over what the theory makes of the very layers that were trained."""
+    """A measured error over that of the theory for the trained layers."""
     quantity = ("measured / theory of the layers", lambda data: data[name] / data[f"given_{name}"])
     return Panel(
         x, quantity, facet=facet, log="x", where={"label": "measured"}, reference=[horizontal(1.0)]
@@ -68,17 +69,19 @@ def _beside(x: str, name: str, facet: str) -> Panel:
         Panel("batch_ratio", "test_error", facet="labels", log="xy"),
         _beside("batch_ratio", "test_error", "labels"),
     ],
-    caption=r"""
-        $y = \tanh\,\theta\cdot x$ and $\mathrm{{sign}}\,\theta\cdot x$; networks $a\cdot\tanh(Wx)/\sqrt{{p}}$; one step of
-        effective size {step} on the first layer ($a^0 = 1$), then ridge regression of $a$ (ridge {ridge}) on $n$ =
-        {sample_ratio} $d$ fresh examples; $p$ = {width_ratio} $d$; $d$ = {input_dim} where measured. Below: the theory that is
-        given each network's first layer and the teacher.
-    """,
+    caption=(
+        r"$y = \tanh\,\theta\cdot x$ and $\mathrm{{sign}}\,\theta\cdot x$; networks "
+        r"$a\cdot\tanh(Wx)/\sqrt{{p}}$; one step of effective size {step} on the first layer ($a^0 "
+        r"= 1$), then ridge regression of $a$ (ridge {ridge}) on $n$ = {sample_ratio} $d$ fresh "
+        r"examples; $p$ = {width_ratio} $d$; measured at $d$ = {input_dim}. Below: the theory for "
+        r"the given first layer of each network."
+    ),
     seconds=(30, 6000),
     observables=("test_error", "train_error", "spike_overlap", "effective_share"),
     explained=(
-        "The closed theory takes the bulk after the step to be isotropic, which it is not where the batch is smaller than 2 d; "
-        "the effective share of parameters fluctuates so little that corrections of order 1/d show too."
+        "The closed theory takes the bulk after the step to be isotropic, which it is not for "
+        "batches smaller than 2 d. The effective share of parameters fluctuates so little that "
+        "corrections of order 1/d are visible too."
     ),
     full={
         "input_dim": 1000,
@@ -132,15 +135,19 @@ def one_step_batch_size(
         ),
         Freehand(draw_outliers),
     ],
-    caption=r"""
-        tanh features, $n$ = {sample_ratio} $d$, $p$ = {width_ratio} $d$; step {step} on {batch_ratio} $d$ labels
-        $\mathrm{{sign}}\,\theta\cdot x$; $d$ = {input_dim} where measured. Theory: isotropic bulk, averaged over bins. Right:
-        dotted, the upper edge of the bulk; the features' mean after the step adds one eigenvalue far outside, drawn at its
-        weight $1/p$: line theory, mark measured.
-    """,
+    caption=(
+        r"tanh features, $n$ = {sample_ratio} $d$, $p$ = {width_ratio} $d$; step {step} on "
+        r"{batch_ratio} $d$ labels $\mathrm{{sign}}\,\theta\cdot x$; measured at $d$ = "
+        r"{input_dim}. Theory: isotropic bulk, averaged over bins. Right: dotted, upper edge of "
+        r"the bulk; the features' mean after the step adds one eigenvalue far outside, drawn with "
+        r"its weight $1/p$: line theory, mark measured."
+    ),
     seconds=(10, 1200),
     observables=("edge", "mean_eigenvalue"),
-    explained="The largest of finitely many eigenvalues lies below the edge of the bulk, which is that of infinite dimension.",
+    explained=(
+        "The largest of finitely many eigenvalues lies below the edge of the bulk in infinite "
+        "dimension."
+    ),
     full={"input_dim": 2000, "seeds": 10, "bins": 60},
 )
 def one_step_spectrum(
@@ -176,11 +183,12 @@ def one_step_spectrum(
         Panel("sample_ratio", "classification_error", facet="loss", log="x"),
         _beside("sample_ratio", "classification_error", "loss"),
     ],
-    caption=r"""
-        $y = \mathrm{{sign}}\,\theta\cdot x$; networks $a\cdot\tanh(Wx)/\sqrt{{p}}$, $p$ = {width_ratio} $d$; one step of
-        effective size {step} on {batch_ratio} $d$ examples, then $a$ by the loss with ridge {ridge} beside the summed loss;
-        $d$ = {input_dim} where measured. Below: the theory that is given each network's first layer and the teacher.
-    """,
+    caption=(
+        r"$y = \mathrm{{sign}}\,\theta\cdot x$; networks $a\cdot\tanh(Wx)/\sqrt{{p}}$, $p$ = "
+        r"{width_ratio} $d$; one step of effective size {step} on {batch_ratio} $d$ examples, then "
+        r"$a$ by the loss with ridge {ridge} added to the summed loss; measured at $d$ = "
+        r"{input_dim}. Below: the theory for the given first layer of each network."
+    ),
     seconds=(55, 4000),
     observables=("classification_error", "train_loss", "teacher_overlap"),
     full={
@@ -229,7 +237,7 @@ def one_step_learning_curve(
 
 @study(
     "one-step-groups",
-    title="What the signs of the read-out during the step are good for: relu features learn |z| only with both",
+    title="The signs of the read-out during the step: relu features learn |z| only with both signs",
     source="Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024 (arXiv:2410.18938)",
     panels=lambda p: [
         Panel(
@@ -241,11 +249,12 @@ def one_step_learning_curve(
             reference=[horizontal(1 - 2 / np.pi + p["noise"], "best constant, best linear")],
         )
     ],
-    caption=r"""
-        $y = |\theta\cdot x|$ and noise of variance {noise}; features relu$(w_j\cdot x + u_j v\cdot x)$, $v\cdot\theta$ =
-        {overlap}, $p$ = {width_ratio} $d$. $u_j = 0$; $u_j$ = {spike}; or {spike} for one half of the neurons and minus that for
-        the other, as their signs in the read-out have it during a step. Ridge regression ({ridge}); $d$ = {input_dim}.
-    """,
+    caption=(
+        r"$y = |\theta\cdot x|$ plus noise of variance {noise}; features relu$(w_j\cdot x + u_j "
+        r"v\cdot x)$, $v\cdot\theta$ = {overlap}, $p$ = {width_ratio} $d$. Spikes $u_j$ = 0; $u_j$ "
+        r"= {spike}; or {spike} for one half of the neurons and minus that for the other, as after "
+        r"a step with read-outs of both signs. Ridge regression ({ridge}); $d$ = {input_dim}."
+    ),
     seconds=(20, 2500),
     observables=("test_error", "train_error", "effective_share"),
     full={"input_dim": 1000, "sample_ratios": (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0), "seeds": 16},

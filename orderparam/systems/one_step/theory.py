@@ -1,5 +1,5 @@
-"""What one gradient step makes of the first layer, and the errors of a read-out on it: in closed
-form, and for drawn layers.
+"""The first layer after one gradient step, and the errors of a read-out on it: in closed form, and
+for drawn layers.
 """
 
 from typing import Any, NamedTuple, Self
@@ -23,19 +23,24 @@ from orderparam.systems.one_step.model import OneStep, SpikedFeatures
 from orderparam.systems.one_step.saddle import Bulk, FeatureLaw, Pull, data, errors, moments, solve
 
 # ------------------------------------------------------------------------------------------------
-# What the theories of a read-out on spiked features predict.
+# The results of theories of a read-out on spiked features.
 
 
 class FittedReadout(FittedErrors):
-    """What theories and experiments of the read-out have in common.
+    """Observables that theories and experiments of the read-out share.
 
-    effective_share:         (1/n) tr F (F^T H F + ridge)^-1 F^T H, H = diag l'': effective parameters per training example.
-    spike_overlap:           v.theta; spikes, bulk_norms: u_s and c_s of the groups of neurons.
-    mean_weight:             m_s = sum over the group of a_j/sqrt(p).
-    spike_weight:            zeta_s = sum of a_j w_j.v/sqrt(p), teacher_weight: psi_s = sum of a_j w_j.t/sqrt(p), with w_j the
-                             bulk in units of its norm and t the direction of the teacher orthogonal
-                             to v.
-    residual, converged:     of the equations that were solved, or of the minimisation.
+    Fields:
+        effective_share: (1/n) tr F (F^T H F + ridge)^-1 F^T H with H = diag l'': effective
+            parameters per training example.
+        spike_overlap: v.theta.
+        spikes: u_s of the groups of neurons.
+        bulk_norms: c_s of the groups.
+        mean_weight: m_s, sum over the group of a_j/sqrt(p).
+        spike_weight: zeta_s, sum of a_j w_j.v/sqrt(p), with w_j the bulk in units of its norm.
+        teacher_weight: psi_s, sum of a_j w_j.t/sqrt(p), with t the direction of the teacher
+            orthogonal to v.
+        residual: residual of the equations, or of the minimisation.
+        converged: whether they were solved.
     """
 
     effective_share: Float[Array, ""]
@@ -50,8 +55,14 @@ class FittedReadout(FittedErrors):
 
 
 class ReadoutCurve(FittedReadout):
-    """A theory's. linear_response, rest_response, linear_power, rest_power: V1, V2, q1, q2 of
-    `saddle`.
+    """Errors and order parameters of the read-out in a theory; names in brackets are those of the
+    module `saddle`.
+
+    Fields:
+        linear_response: V1.
+        rest_response: V2.
+        linear_power: q1.
+        rest_power: q2.
     """
 
     linear_response: Float[Array, "group other"]
@@ -88,10 +99,11 @@ def curve(
 
 
 # ------------------------------------------------------------------------------------------------
-# Exact asymptotics of spiked features with an isotropic bulk, for any groups of neurons and any of the losses.
+# Exact asymptotics of spiked features with an isotropic bulk, for any groups of neurons and any of
+# the losses.
 #
-# The answer of a bulk of independent rows on the unit sphere, beta = p/d, fractions pi_s. Gamma_s,
-# the mean of (D^-1)_jj over group s times pi_s, solves
+# The response of a bulk of independent rows on the unit sphere, with beta = p/d and fractions pi_s.
+# Gamma_s, the mean of (D^-1)_jj over group s times pi_s, solves
 #
 #     Gamma_s = pi_s / (L_s + K_ss),    K = M (1 + beta diag(Gamma) M)^-1,
 #
@@ -103,7 +115,7 @@ _INNER_STEPS = 3
 
 
 class IsotropicBulk(eqx.Module):
-    """beta and pi_s."""
+    """beta and the fractions pi_s of the groups."""
 
     aspect: Float[Array, ""] | float
     fractions: Float[Array, "group"]
@@ -111,8 +123,36 @@ class IsotropicBulk(eqx.Module):
 
 @theory
 def spiked_asymptotics(system: SpikedFeatures) -> ReadoutCurve:
-    """Errors and order parameters of the read-out as d, p, n grow in proportion. `converged` is
-    False where iteration failed.
+    r"""Errors and order parameters of a read-out on spiked features, as all sizes grow in
+    proportion.
+
+    With $k = v \cdot x$ each feature acts as $\mu_0(k) + \mu_1(k)\, (\text{linear}) + \mu_2(k)\,
+    \xi$, and the data determine, with $g = -\ell'(y, \mathrm{prox})$,
+
+    $$ M_{st} = \tfrac np E \mu_1 \mu_1 (-\partial_w g) , \qquad
+       L_s = \lambda + \tfrac np E \mu_2^2 (-\partial_w g) , \qquad
+       \hat\zeta_s = \tfrac np E\, k \mu_1 g , \qquad
+       \hat\psi_s = \tfrac np E \mu_1 \partial_t g . $$
+
+    An isotropic bulk responds with
+
+    $$ \Gamma_s = \frac{\pi_s}{L_s + [M (1 + \beta\, \mathrm{diag}(\Gamma) M)^{-1}]_{ss}} , \quad
+       V_2 = \Gamma , \quad V_1 = (\mathrm{diag}(1/\Gamma) + \beta M)^{-1} , \quad
+       \zeta = \beta \Gamma \hat\zeta , \quad \psi = \beta V_1 \hat\psi , $$
+
+    with $\lambda$ = `ridge`, $\beta = p/d$, fractions $\pi_s$, $V_1$ = `linear_response`, $V_2$ =
+    `rest_response`, $\zeta$ = `spike_weight` and $\psi$ = `teacher_weight`. The problem is convex
+    and has one solution.
+
+    Accuracy: exact as d, p and n grow in proportion. Close to n = p at tiny ridges the iteration
+    may fail, and `converged` is False.
+
+    Source: Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro (2024); Dandi, Pesce, Cui,
+    Krzakala, Lu, Loureiro (2024) for groups.
+
+    >>> curve = spiked_asymptotics(SpikedFeatures(2.0, 1.0, 0.9, (1.0,), ridge=0.1))
+    >>> round(float(curve.test_error), 5), round(float(curve.spike_weight[0]), 4)
+    (0.125, -0.0697)
     """
     problem = spiked_data(system)
     bulk = IsotropicBulk(system.width_ratio, system.shares)
@@ -134,7 +174,7 @@ def spiked_data(system: SpikedFeatures) -> FeatureLaw:
 
 
 def answer(asked: Pull, before: Bulk, features: Any) -> Bulk:
-    """One step of the equation for Gamma, and everything else from it."""
+    """One step of the equation for Gamma, and all other unknowns of the bulk from it."""
     beta, fractions = features.aspect, features.fractions
     stiffness, identity = asked.stiffness, jnp.eye(fractions.size)
     gamma = before.rest_response
@@ -168,35 +208,41 @@ def answer(asked: Pull, before: Bulk, features: Any) -> Bulk:
 
 
 # ------------------------------------------------------------------------------------------------
-# What one gradient step makes of the first layer: a bulk and a spike, exactly as the input dimension grows.
+# The first layer after one gradient step: a bulk and a spike, exact as the input dimension grows.
 #
 # With y the labels, c_1 = E[y theta.x], Y_2 = E y^2 and N_v = sqrt(c_1^2 + Y_2 d/n_B), the sum of
 # y_i x_i over the batch has the direction v with v.theta = c_1/N_v, and neuron j becomes
 #
 #     w_j = bulk + u_j v,      u_j = step a_j^0 E[s'(z)] N_v,
-#     |bulk|^2 = c_j^2 = (1 + step a_j^0 E[y] E[z s'(z)])^2 + (step a_j^0)^2 Y_2 Var[s'(z)] d/n_B,      z ~ N(0, 1).
+#     |bulk|^2 = c_j^2 = (1 + step a_j^0 E[y] E[z s'(z)])^2
+#                        + (step a_j^0)^2 Y_2 Var[s'(z)] d/n_B,      z ~ N(0, 1).
 #
-# Ba, Erdogdu, Suzuki, Wang, Wu, Yang 2022 (arXiv:2205.01445); Dandi, Krzakala, Loureiro, Pesce,
-# Stephan 2023 (arXiv:2305.18270); Cui et al. 2024 (arXiv:2402.04980). The bulk is not isotropic.
-# The noise of the gradient is a matrix of rank n_B: the bulk rows' covariance has eigenvalues of
-# the relative variance `anisotropy`, which vanishes with large batches or small steps. And where
-# E[z s'(z)] and E[y ((theta.x)^2 - 1)] differ from 0, as for relu and labels that are not odd, rows
-# are stretched along the teacher by the share `stretch`, whatever the batch. Theories of an
-# isotropic bulk are exact only as both vanish.
+# (Ba et al. 2022; Dandi, Krzakala, Loureiro, Pesce, Stephan 2023; Cui et al. 2024). The bulk is not
+# isotropic. The noise of the gradient is a matrix of rank n_B: the covariance of the bulk rows has
+# eigenvalues of the relative variance `anisotropy`, which vanishes with large batches or small
+# steps. Where E[z s'(z)] and E[y ((theta.x)^2 - 1)] differ from 0, as for relu and labels that are
+# not odd, rows are also stretched along the teacher by the share `stretch`, at every batch size.
+# Theories of an isotropic bulk are exact only as both vanish.
 
-ISOTROPIC_BELOW = 0.05  # anisotropy at which errors of the isotropic theory reach a percent or two
+ISOTROPIC_BELOW = 0.05  # anisotropy at which the isotropic theory is off by a percent or two
 STRETCH_BELOW = 0.1
 
 
 class FirstLayer(Result):
     """The first layer after the step.
 
-    spike_overlap: v.theta. spikes, bulk_norms: u_s and c_s of the groups of neurons.
-    anisotropy:    variance of the eigenvalues of the bulk rows' covariance over their squared mean, the largest of the groups.
-    stretch:       step a_j^0 E[z s'(z)] E[y ((theta.x)^2 - 1)] over the bulk's norm, the largest of the groups.
-    isotropic:     whether the first is below 0.05 and the second below 0.1.
-    learns:        whether E[y theta.x] and E[s'] differ from 0, without which the spike knows nothing of the teacher.
-    unfitted_mean: mean of the labels that an odd activation cannot fit, otherwise 0.
+    Fields:
+        spike_overlap: v.theta.
+        spikes: u_s of the groups of neurons.
+        bulk_norms: c_s of the groups.
+        anisotropy: variance of the eigenvalues of the bulk rows' covariance over their squared
+            mean, the largest of the groups.
+        stretch: step a_j^0 E[z s'(z)] E[y ((theta.x)^2 - 1)] over the bulk's norm, the largest of
+            the groups.
+        isotropic: whether anisotropy is below 0.05 and stretch below 0.1.
+        learns: whether E[y theta.x] and E[s'] differ from 0; otherwise the spike has no overlap
+            with the teacher.
+        unfitted_mean: mean of the labels that an odd activation cannot fit, otherwise 0.
     """
 
     spike_overlap: Float[Array, ""]
@@ -211,7 +257,29 @@ class FirstLayer(Result):
 
 @theory
 def first_layer(system: OneStep) -> FirstLayer:
-    """The spike and the bulk of the module's equations, and whether they can be trusted."""
+    r"""Spike and bulk of the first layer after the step, and whether the bulk counts as isotropic.
+
+    With $c_1 = E[y\, \theta \cdot x]$, $Y_2 = E y^2$, $N_v^2 = c_1^2 + Y_2 d / n_B$ and $z \sim
+    N(0, 1)$, neuron $j$ becomes a bulk of norm $c_j$ plus $u_j v$, where
+
+    $$ v \cdot \theta = \frac{c_1}{N_v} , \qquad u_j = \eta a_j^0 E[\sigma'(z)]\, N_v , $$
+
+    $$ c_j^2 = \big( 1 + \eta a_j^0 E[y] E[z \sigma'(z)] \big)^2
+       + (\eta a_j^0)^2 Y_2 \mathrm{Var}[\sigma'(z)] \frac{d}{n_B} $$
+
+    with $v \cdot \theta$ = `spike_overlap`, $u$ = `spikes`, $c$ = `bulk_norms`, $\eta$ = `step` and
+    $n_B/d$ = `batch_ratio`.
+
+    Accuracy: exact as d grows; the theories that follow take the bulk as isotropic, which is exact
+    as `anisotropy` and `stretch` vanish.
+
+    Source: Ba et al. (2022); Dandi, Krzakala, Loureiro, Pesce, Stephan (2023); Cui et al. (2024);
+    the two measures of validity are derived here.
+
+    >>> layer = first_layer(OneStep(2.0, 1.0, 8.0, 3.0, ridge=0.1))
+    >>> round(float(layer.spike_overlap), 4), np.round(layer.spikes, 4), bool(layer.isotropic)
+    (0.9428, Array([1.9273], dtype=float64), True)
+    """
     labels = system.labels.moments(0.0, 1.0)
     linear, power, mean = labels.slope, labels.power, labels.mean
     slope, tilt, spread = _slopes(system)
@@ -240,7 +308,7 @@ def first_layer(system: OneStep) -> FirstLayer:
 
 
 def spiked(system: OneStep) -> SpikedFeatures:
-    """The features after the step, their bulk taken to be isotropic."""
+    """Features after the step, with their bulk taken to be isotropic."""
     layer = first_layer(system)
     return SpikedFeatures(
         system.sample_ratio,
@@ -259,7 +327,7 @@ def spiked(system: OneStep) -> SpikedFeatures:
 
 
 def untrained(system: OneStep) -> SpikedFeatures:
-    """The features before the step: random ones."""
+    """Features before the step, which are random features."""
     layer = first_layer(system)
     still, unit = jnp.zeros_like(layer.spikes), jnp.ones_like(layer.spikes)
     changes = {"spikes": still, "bulk_norms": unit}
@@ -268,21 +336,46 @@ def untrained(system: OneStep) -> SpikedFeatures:
 
 @theory
 def one_step_asymptotics(system: OneStep) -> ReadoutCurve:
-    """The read-out's errors after the step, in the limit of large sizes and for an isotropic bulk:
-    see `first_layer`.
+    """Errors of the read-out after the step, as all sizes grow, for an isotropic bulk.
+
+    These are the equations of `spiked_asymptotics` for the spike and the bulk norms of
+    `first_layer`.
+
+    Accuracy: exact as sizes grow where the bulk is isotropic (see `first_layer`); up to a tenth too
+    high or low for batches below 2 d.
+
+    Source: Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro (2024); Ba et al. (2022).
+
+    >>> curve = one_step_asymptotics(OneStep(2.0, 1.0, 8.0, 3.0, ridge=0.1))
+    >>> round(float(curve.test_error), 5)
+    0.16231
     """
     return spiked_asymptotics(spiked(system))
 
 
 @theory
 def no_step_asymptotics(system: OneStep) -> ReadoutCurve:
-    """The read-out's errors without the step: random features."""
+    """Errors of the read-out without the step, as all sizes grow: random features.
+
+    These are the equations of `spiked_asymptotics` with spikes $u_s = 0$ and bulk norms $c_s = 1$.
+
+    Accuracy: exact as sizes grow.
+
+    Source: Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro (2024); random features as in
+    Gerace et al. (2020).
+
+    >>> curve = no_step_asymptotics(OneStep(2.0, 1.0, 8.0, 3.0, ridge=0.1))
+    >>> round(float(curve.test_error), 5)
+    0.40649
+    """
     return spiked_asymptotics(untrained(system))
 
 
 class LinearLimit(Result):
-    """test_error: of the best linear predictor of the labels, noise included: what no fixed kernel
-    beats with n ~ d examples.
+    """Error of the best linear predictor.
+
+    Fields:
+        test_error: E (y - f)^2, label noise included (no factor 1/2).
     """
 
     test_error: Float[Array, ""]
@@ -290,8 +383,17 @@ class LinearLimit(Result):
 
 @theory
 def best_linear(system: OneStep) -> LinearLimit:
-    """E y^2 - (E[y theta.x])^2, and less (E y)^2 where the activation is not odd, so that the
-    read-out fits a mean.
+    r"""Error of the best linear predictor, below which no fixed kernel gets with n of order d.
+
+    $$ \text{test\_error} = E y^2 - (E[y\, \theta \cdot x])^2 - (E y)^2 , $$
+
+    without the last term where the activation is odd, so that the read-out cannot fit a mean.
+
+    Source: Ba et al. (2022); Cui et al. (2024).
+
+    >>> system = OneStep(2.0, 1.0, 8.0, 3.0, ridge=0.1, labels=SignLabels())
+    >>> round(float(best_linear(system).test_error), 5)
+    0.36338
     """
     labels = system.labels.moments(0.0, 1.0)
     fitted = 0.0 if system.activation.parity == "odd" else labels.mean**2
@@ -299,8 +401,8 @@ def best_linear(system: OneStep) -> LinearLimit:
 
 
 def _slopes(system: OneStep) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """E s', E z s', Var s' - what a step with the derivative of s on every example sees (at a jump:
-    nothing of it).
+    """E s', E z s' and Var s', as in a step with the derivative of s at every example (at a jump of
+    s the derivative is 0).
     """
     activation = system.activation
     first = expectation(activation.derivative, 1.0, activation.kinks)
@@ -322,7 +424,7 @@ def _even_moments(system: OneStep) -> tuple[Any, Any]:
 
 
 # ------------------------------------------------------------------------------------------------
-# The read-out's errors for a first layer that has been trained already: no average over it, no assumption on its bulk.
+# The read-out's errors for a given first layer: no average over it, no assumption on its bulk.
 #
 # Rows W (p x d) with u_j = w_j.v along a direction v of the inputs: r = mean u_j, h_j = u_j - r,
 # the rest of the row W' = W - u v^T, c its root mean square norm, and q_j = w_j'.t with t the
@@ -332,16 +434,22 @@ def _even_moments(system: OneStep) -> tuple[Any, Any]:
 #     V1 = (1/p) sum x/D      zeta = sum hh A      q1 = (1/p) sum (qh1 x + qh2) x/D^2 + sum x A^2
 #     V2 = (1/p) sum 1/D      psi = sum qq A       q2 = (1/p) sum (qh1 x + qh2)/D^2 + sum A^2
 #
-# answer the data as `saddle` says. One eigendecomposition serves every n, ridge and loss. The
-# spread h of the spikes counts to first order, for which it must be small beside c. Under an odd
-# activation a neuron may be turned over with its weight in the read-out, and all are turned to u_j
-# >= 0; under another one, neurons with spikes of different signs are beyond this theory.
+# is the response to the data of `saddle`. One eigendecomposition serves every n, ridge and loss.
+# The spread h of the spikes counts to first order, for which it must be small beside c. Under an
+# odd activation a neuron may change its sign together with its weight in the read-out, and all get
+# u_j >= 0. Under another activation, neurons with spikes of different signs are beyond this theory.
 
 WIDEST = 0.5  # standard deviation of the spikes over the bulk's norm
 
 
 class LayerModes(NamedTuple):
-    """x_i, hh_i and qq_i of the module."""
+    """Modes of a trained layer.
+
+    Fields:
+        eigenvalues: x_i.
+        along_spike: hh_i.
+        along_teacher: qq_i.
+    """
 
     eigenvalues: Float[Array, "neuron"]
     along_spike: Float[Array, "neuron"]
@@ -349,10 +457,10 @@ class LayerModes(NamedTuple):
 
 
 class TrainedLayer(PenalisedRisk):
-    """A first layer and the training of a read-out on it. Build it with
+    """A first layer that has been trained, and the training of a read-out on it. Build it with
     `TrainedLayer.from_weights`.
 
-    spike_overlap = v.theta, spike = r, bulk_norm = c, modes: see the module.
+    spike_overlap = v.theta, spike = r, bulk_norm = c, modes: see the comment above in the module.
     """
 
     n_train: float = parameter("training examples of the read-out; need not be an integer", above=0)
@@ -385,12 +493,15 @@ class TrainedLayer(PenalisedRisk):
         loss: Any = "square",
         penalty: Penalty = "sum",
     ) -> Self:
-        """From the weights (p, d) that act on standard normal inputs, and the directions v and
-        theta (d numbers, any length).
+        """The layer from weights (p, d) that act on standard normal inputs, and the directions v
+        and theta (d numbers of any length).
 
-        v: where the rows share a component: sum of y_i x_i over the batch after one step, or the
-        mean row. Raises `ValueError` for arrays that do not fit or are not finite, and for spikes
-        that are spread by more than half the bulk's norm.
+        v is the direction along which the rows share a component: the sum of y_i x_i over the batch
+        after one step, or the mean row.
+
+        Raises:
+            ValueError: for arrays that do not fit or are not finite, and for spikes whose standard
+                deviation is more than half of the bulk's norm.
         """
         rows, v, theta = (np.asarray(part, np.float64) for part in (weights, spike, teacher))
         if (
@@ -459,8 +570,30 @@ def _decompose(
 
 @theory
 def given_layer(system: TrainedLayer) -> ReadoutCurve:
-    """Errors and order parameters of the read-out on this very layer, for large p and n. Groups are
-    one.
+    r"""Errors and order parameters of the read-out on one given first layer, for large p and n.
+
+    With $x_i$ the eigenvalues of $W' W'^T / c^2$ ($W'$ the rows without their part along $v$),
+    $h_i$, $r_i$ the components of the spikes' spread and of $W' t$ over $c$, $D_i = L + M x_i$ and
+    $A_i = (\hat\zeta h_i + \hat\psi r_i) / D_i$, the layer responds to the data of
+    `spiked_asymptotics` with
+
+    $$ V_1 = \frac1p \sum_i \frac{x_i}{D_i} , \quad V_2 = \frac1p \sum_i \frac{1}{D_i} , \quad
+       \zeta = \sum_i h_i A_i , \quad \psi = \sum_i r_i A_i , $$
+
+    $$ q_1 = \frac1p \sum_i \frac{(\hat q_1 x_i + \hat q_2)\, x_i}{D_i^2} + \sum_i x_i A_i^2 , $$
+
+    and $q_2$ without the factor $x_i$. There is one group of neurons, and no average over layers.
+
+    Accuracy: for large p and n; the spread of the spikes counts to first order.
+
+    Cost: after one eigendecomposition of the layer, any number of n, ridges and losses.
+
+    Source: derived here; the data as in Cui et al. (2024).
+
+    >>> rows = np.random.default_rng(0).standard_normal((60, 50)) / 7 + 0.1
+    >>> layer = TrainedLayer.from_weights(rows, np.ones(50), np.ones(50), n_train=100, ridge=0.1)
+    >>> round(float(given_layer(layer).test_error), 5)
+    0.0092
     """
     spike, norm, modes = jnp.asarray(system.spike), jnp.asarray(system.bulk_norm), system.modes
     load = system.n_train / modes.eigenvalues.size
@@ -477,7 +610,7 @@ def given_layer(system: TrainedLayer) -> ReadoutCurve:
 
 
 def layer_answer(asked: Pull, before: Bulk, modes: LayerModes) -> Bulk:
-    """The sums over modes; zh as it will be once zeta has moved."""
+    """The sums over modes, with zh as it will be once zeta has changed."""
     x, along, teacher = modes
     inverse = 1 / (asked.penalty[0] + asked.stiffness[0, 0] * x)
     own, mixed = jnp.sum(along**2 * inverse), jnp.sum(along * teacher * inverse)

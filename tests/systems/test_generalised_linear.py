@@ -153,6 +153,28 @@ def test_free_entropy_has_the_slope_of_its_labels():
     np.testing.assert_allclose((free[1] - free[0]) / (2 * step), labels.free_entropy, rtol=1e-7)
 
 
+def test_state_evolution_has_the_derivatives_of_its_branch():
+    """Linear labels and Gaussian weights: V + q = 1 with V = 1 / (1 + qh), qh = alpha / (noise +
+    V) is a quadratic equation.
+    """
+    ratio, noise = 0.8, 0.3
+
+    def overlap(ratio):
+        system = GeneralisedLinear(ratio, RealLabels("linear", noise))
+        return state_evolution(system).overlap
+
+    b = ratio + noise - 1
+    root = np.sqrt(b**2 + 4 * noise)
+    np.testing.assert_allclose(overlap(ratio), 1 - (root - b) / 2, rtol=1e-9)
+    np.testing.assert_allclose(jax.grad(overlap)(ratio), (1 - b / root) / 2, rtol=1e-8)
+
+
+def test_a_branch_that_begins_nowhere_says_so():
+    """Binary weights are known at every sample ratio, if they are known at all; Gaussian ones not."""
+    assert thresholds(GeneralisedLinear(1.0, SignLabels(), Rademacher())).informed_always
+    assert not thresholds(GeneralisedLinear(1.0, RealLabels("linear", 0.3))).informed_always
+
+
 def test_a_smooth_problem_has_no_transition():
     found = thresholds(GeneralisedLinear(1.0, RealLabels("linear", 0.3)))
     assert not found.first_order

@@ -140,7 +140,10 @@ def test_transitions_from_cold_to_hot():
     )
     warm = binary_transitions(ThermalPerceptron(1.0, 0.25))
     assert warm.thermodynamic < warm.freezing < warm.spinodal
-    assert np.isinf(binary_transitions(ThermalPerceptron(1.0, 1.0)).freezing)
+    hot = binary_transitions(ThermalPerceptron(1.0, 1.0))
+    assert np.isinf(hot.freezing)
+    assert not hot.freezes
+    assert warm.freezes
 
 
 def test_transitions_are_those_of_the_iterated_state():

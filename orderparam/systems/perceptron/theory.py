@@ -183,6 +183,7 @@ class BinaryTransitions(Result):
         overlap: R of the competing state at that alpha.
         freezing: alpha at which the entropy of the competing state vanishes; infinite where that
             state ends before.
+        freezes: whether its entropy vanishes before it ends.
         spinodal: alpha at which the competing state ends.
         spinodal_overlap: its R there.
         converged: whether all equations were solved.
@@ -191,6 +192,7 @@ class BinaryTransitions(Result):
     thermodynamic: Scalar
     overlap: Scalar
     freezing: Scalar
+    freezes: Bool[Array, ""]
     spinodal: Scalar
     spinodal_overlap: Scalar
     converged: Bool[Array, ""]
@@ -459,6 +461,7 @@ def binary_transitions(system: ThermalPerceptron) -> BinaryTransitions:
         thermodynamic=transition.sample_ratio,
         overlap=transition.overlap,
         freezing=jnp.where(freezes, frozen.sample_ratio, jnp.inf),
+        freezes=jnp.asarray(freezes),
         spinodal=last.sample_ratio,
         spinodal_overlap=last.overlap,
         converged=last.converged & transition.converged & frozen.converged,

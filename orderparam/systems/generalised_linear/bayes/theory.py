@@ -123,6 +123,7 @@ class Thresholds(Result):
         information: alpha at which the optimal solution jumps; equal to `algorithmic` without a
             jump.
         informed: alpha at which the branch that it jumps to begins; 0 where it always exists.
+        informed_always: whether that branch exists at every alpha, so that it begins nowhere.
         overlap_before: q before the jump of the optimal solution; NaN without one.
         overlap_after: q after it; NaN without one.
         first_order: whether there is such a jump.
@@ -132,12 +133,13 @@ class Thresholds(Result):
     algorithmic: Scalar
     information: Scalar
     informed: Scalar
+    informed_always: Bool[Array, ""]
     overlap_before: Scalar
     overlap_after: Scalar
     first_order: Bool[Array, ""]
 
 
-@theory(differentiable=False)
+@theory
 def state_evolution(
     system: GeneralisedLinear,
     *,
@@ -168,7 +170,8 @@ def state_evolution(
         max_steps: largest number of iterations; 2000 by default.
 
     Accuracy: exact as d grows; 1e-11 of the fixed point. Close to a threshold the number of
-    iterations grows without bound (see `amp_fixed_point`).
+    iterations grows without bound (see `amp_fixed_point`). `jax.grad` gives the derivatives along
+    a branch; at its end they are infinite.
 
     Source: Barbier, Krzakala, Macris, Miolane, Zdeborová (2019).
 
@@ -296,7 +299,7 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     if not weak:
         rises[0] = True
     if rises.all():
-        return _thresholds(weak, needed, needed, needed, np.nan, np.nan, False)
+        return _thresholds(weak, needed, needed, needed, False, np.nan, np.nan, False)
     first = int(np.argmin(rises))
     top, algorithmic = (-np.inf, weak) if first == 0 else _extremum(ratio, u, first, -1.0)
     lowest = first + int(np.argmin(curve[first:]))
@@ -332,7 +335,14 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     information = min(information, needed)
     after = rho if information == needed else at(high(information))[1]
     return _thresholds(
-        weak, algorithmic, information, informed, at(low(information))[1], after, True
+        weak,
+        algorithmic,
+        information,
+        informed,
+        ends and floor == 0,
+        at(low(information))[1],
+        after,
+        True,
     )
 
 

@@ -15,7 +15,7 @@ from orderparam.systems.scaling_laws import (
     scheduled_sgd,
 )
 from orderparam.systems.scaling_laws.one_pass.experiment import Features
-from orderparam.systems.scaling_laws.one_pass.experiment import _stream_schedules as _stream
+from orderparam.systems.scaling_laws.one_pass.experiment import _with_momentum as _stream
 
 FEATURES = PowerLawFeatures(
     1.0, 0.3, 60, width=8, learning_rate=0.2, batch_size=2, horizon=60, records=6

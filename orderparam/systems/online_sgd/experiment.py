@@ -141,7 +141,7 @@ def _normals(key: Array, shape: tuple[int, int]) -> Array:
 # and for the mean gradient over a batch E xi^T -> sum_i E_i xi_i^T, E E^T chi2 ->
 # Wishart_{d-p-k}(sum_i E_i E_i^T), rate -> rate / b.
 
-_BLOCK_CHAIN = 128  # steps whose random numbers are drawn together
+_STEPS_TOGETHER = 128  # steps whose random numbers are drawn together
 _ROUNDING = 1e-14
 
 
@@ -186,13 +186,13 @@ def followed(
         keys = jax.random.split(key, 5)
         freedom = rest - jnp.arange(1 if batch == 1 else units)
         drawn = (
-            jnp.arange(_BLOCK_CHAIN) < count,
-            jax.random.normal(keys[0], (_BLOCK_CHAIN, batch, system.teacher_width)),
-            jax.random.normal(keys[1], (_BLOCK_CHAIN, batch, units)),
-            jax.random.normal(keys[2], (_BLOCK_CHAIN, batch)),
-            2 * jax.random.gamma(keys[3], freedom / 2, (_BLOCK_CHAIN, freedom.size)),
+            jnp.arange(_STEPS_TOGETHER) < count,
+            jax.random.normal(keys[0], (_STEPS_TOGETHER, batch, system.teacher_width)),
+            jax.random.normal(keys[1], (_STEPS_TOGETHER, batch, units)),
+            jax.random.normal(keys[2], (_STEPS_TOGETHER, batch)),
+            2 * jax.random.gamma(keys[3], freedom / 2, (_STEPS_TOGETHER, freedom.size)),
             jax.random.normal(
-                keys[4], (_BLOCK_CHAIN, 0 if batch == 1 else units * (units - 1) // 2)
+                keys[4], (_STEPS_TOGETHER, 0 if batch == 1 else units * (units - 1) // 2)
             ),
         )
         return jax.lax.scan(step, state, drawn)[0]
@@ -201,7 +201,7 @@ def followed(
         outside, overlap, readout = state
         return outside + overlap @ overlap.T, overlap, readout
 
-    return dynamics(system, *record(advance, observe, start, key, steps, _BLOCK_CHAIN))
+    return dynamics(system, *record(advance, observe, start, key, steps, _STEPS_TOGETHER))
 
 
 def lower_root(covariance: Float[Array, "unit unit"]) -> Float[Array, "unit unit"]:

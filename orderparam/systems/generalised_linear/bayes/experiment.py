@@ -343,7 +343,7 @@ def leading_eigenvector(
 # ------------------------------------------------------------------------------------------------
 # VAMP and GAMP on a drawn problem with a rotationally invariant matrix.
 
-_LEAST_INVARIANT, _MOST = 1e-11, 1e11  # precisions of messages
+_LEAST_PRECISION, _MOST_PRECISION = 1e-11, 1e11  # of messages
 _FAR = 1e3  # estimates this many standard deviations of a weight away have diverged
 
 
@@ -449,7 +449,7 @@ def _vamp(
     d, rho = right.shape[0], prior.power
 
     def bounded(precision: Array) -> Array:
-        return jnp.clip(precision, _LEAST_INVARIANT / rho, _MOST / rho)
+        return jnp.clip(precision, _LEAST_PRECISION / rho, _MOST_PRECISION / rho)
 
     def step(state: tuple) -> tuple:
         old, message, precision, count, _ = state
@@ -478,7 +478,7 @@ def _vamp(
     begin = (
         jnp.zeros(d),
         jnp.zeros(d),
-        _LEAST_INVARIANT / rho,
+        _LEAST_PRECISION / rho,
         jnp.asarray(0),
         jnp.asarray(jnp.inf),
     )

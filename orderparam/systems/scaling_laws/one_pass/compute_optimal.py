@@ -143,10 +143,10 @@ def frontier_exponents(system: ComputeFrontier) -> FrontierExponents:
     )
 
 
-_SCAN_COMPUTE_OPTIMAL = 24
+_WIDTHS_TRIED = 24
 _STEPS = 12
 _FLAT = 1e-6  # |d ln R / d ln d| below which it counts as zero
-_NARROWEST_COMPUTE_OPTIMAL = 2.0
+_LEAST_WIDTH = 2.0  # half of the smallest width that may be best
 
 
 class ComputeExponents(NamedTuple):
@@ -305,16 +305,14 @@ def compute_optimal(system: ComputeBudget) -> ComputeOptimal:
         stays = jnp.where(moved[::-1] & (newest == ends[::-1]), slopes / 2, slopes)
         return jnp.where(moved, place, ends), jnp.where(moved, here, stays), place
 
-    widest = jnp.maximum(budget - jnp.log(EARLY * batch), jnp.log(2 * _NARROWEST_COMPUTE_OPTIMAL))
-    grid = jnp.linspace(jnp.log(_NARROWEST_COMPUTE_OPTIMAL), widest, _SCAN_COMPUTE_OPTIMAL)
+    widest = jnp.maximum(budget - jnp.log(EARLY * batch), jnp.log(2 * _LEAST_WIDTH))
+    grid = jnp.linspace(jnp.log(_LEAST_WIDTH), widest, _WIDTHS_TRIED)
     values = jax.lax.map(masked, grid)
     best = jnp.argmin(values)
     inside = (
-        (best > 0)
-        & (best < _SCAN_COMPUTE_OPTIMAL - 1)
-        & jnp.isfinite(values[jnp.maximum(best - 1, 0)])
+        (best > 0) & (best < _WIDTHS_TRIED - 1) & jnp.isfinite(values[jnp.maximum(best - 1, 0)])
     )
-    ends = grid[jnp.clip(jnp.stack([best - 1, best + 1]), 0, _SCAN_COMPUTE_OPTIMAL - 1)]
+    ends = grid[jnp.clip(jnp.stack([best - 1, best + 1]), 0, _WIDTHS_TRIED - 1)]
     # The first step goes to the middle of the bracket: the slopes at its ends are not needed.
     first = ends, jnp.array([-1.0, 1.0]), grid[best]
     place = jnp.where(inside, jax.lax.fori_loop(0, _STEPS, nearer, first)[2], grid[best])

@@ -303,7 +303,7 @@ def scheduled_sgd(system: ScheduledSGD, key: PRNGKeyArray) -> DrawnRisk:
     features, drawn = system.features, Features(system.features, draw)
     steps = features.steps
     batch = features.size("batch_size")
-    risk = _stream_schedules(
+    risk = _with_momentum(
         system, drawn.eigenvalues, drawn.best, drawn.irreducible, steps.astype(int), stream, batch
     )
     return DrawnRisk(steps, risk, features.width * features.batch_size * steps, drawn.irreducible)
@@ -332,7 +332,7 @@ def _mean(
 
 
 @partial(jax.jit, static_argnames="batch")
-def _stream_schedules(
+def _with_momentum(
     system: ScheduledSGD,
     s: Array,
     best: Array,

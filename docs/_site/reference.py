@@ -1,5 +1,9 @@
 """The reference: a page for each topic and each package, made of the registry, the declarations of
 fields, and the docstrings.
+
+Not mkdocstrings: what a page shows (the fields of a system with their ranges, options with their
+defaults, dimensions of results, which theory belongs to which experiment) is known to the registry
+and not to a reader of source files.
 """
 
 import dataclasses

@@ -7,6 +7,10 @@ All sub-folders together are bounded; what was not used for longest goes first. 
 a digest of its name and content (`sealed_cache`). Who has set JAX's own `JAX_COMPILATION_CACHE_DIR`
 has chosen: that folder is left to JAX.
 
+JAX's own limit (`jax_compilation_cache_max_size`) is not used: it bounds one folder, so that those of
+earlier versions would stay for ever, it holds a lock on the folder at every access, which processes
+that compile at the same time wait for, and it believes whatever lies in the folder.
+
 Nothing here imports JAX, and nothing that is wrong with the folder stops a program: it is then
 compiled.
 """

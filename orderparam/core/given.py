@@ -5,6 +5,10 @@ How a field is read follows from its declaration. Numbers, words and truth value
 an array is `1,2,3` (rows parted by `;`) or a file (.npy, .csv, .txt); a part is the name of what
 makes it, a class or function that returns it, whose own arguments are given by dotted names. Where
 only one thing makes it, its name may be left out.
+
+A parser of dataclasses (tyro, jsonargparse) is not used: it needs the class before it can read its
+fields, and imports it; here the fields that are given choose the class, ranges (`0.1:10:log`) stand
+for grids, and what was described once is read without an import.
 """
 
 import dataclasses

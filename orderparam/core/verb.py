@@ -329,6 +329,9 @@ _WORDS = {float: "a number", int: "an integer", bool: "True or False", type(None
 def _may_be(value: Any, kind: Any) -> bool:
     """Whether an option may have this value, by one alternative of its annotation; True where that
     does not tell.
+
+    Not beartype's `is_bearable`, which goes by Python's types: it takes True for an integer, and
+    refuses 3, a JAX number and, for an integer, 3.0 and NumPy's, which all are numbers here.
     """
     if typing.get_origin(kind) is Literal:
         return any(

@@ -3,6 +3,10 @@ answers with the outcome.
 
 A worker ends with the process that started it, however that ends: it sees the end of its standard
 input. It is in a session of its own, so that Ctrl-C in a terminal reaches the sweep alone.
+
+The pools of `concurrent.futures` and `loky` are not used because the death of one worker (out of
+memory, say) ends all tasks that are not finished: of eight tasks of which one kills its worker, loky
+gives up all that are left. Here only the task of the dead worker is tried again.
 """
 
 import os

@@ -1,9 +1,10 @@
 """The little of Zarr 3 that a sweep writes: the text of `zarr.json`, and one file for each chunk.
 
 Written by hand after the Zarr 3 specification (metadata, `bytes`, `vlen-utf8` and `crc32c` codecs),
-so that a file is a known string of bytes that can be checked, that a point costs six small files in
-place of six round trips through an event loop in another thread (10 ms), and that nothing is left
-running when the process is interrupted. Zarr and xarray open the result.
+because the library `zarr` gives no file that is whole or absent at every moment and whose bytes are
+known beforehand, so that a damaged one is found: the store checks each point against its checksum.
+A point with its checksum takes 1.1 ms of processor time here, and 4.4 ms through `zarr` without one,
+in an event loop of another thread that an interrupt leaves running. Zarr and xarray open the result.
 """
 
 import json

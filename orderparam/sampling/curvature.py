@@ -20,7 +20,8 @@ def largest_curvature(
     """Largest eigenvalue of the Hessian of U = -log_density at `position`, by Lanczos on
     Hessian-vector products.
 
-    Three vectors of the size of the position are held, no matrix. Without reorthogonalisation the
+    Three vectors of the size of the position are held, no matrix: matfree, which has Lanczos too,
+    keeps all 32, and the positions are networks, vmapped over chains. Without reorthogonalisation the
     extreme Ritz values stay correct (Paige 1972, J. Inst. Math. Appl. 10, 373). After min(32,
     number of parameters) steps an isolated top eigenvalue is exact to rounding; a dense upper edge
     is approached from below, to about a percent.

@@ -75,12 +75,25 @@ def clear_errors() -> Iterator[None]:
             text = words
         elif "RESOURCE_EXHAUSTED" in words:  # JAX's own error when memory is refused
             text = f"not enough memory: {words}"
+        elif not _jax_has_devices():
+            text = f"JAX finds no such device: JAX_PLATFORMS is {os.environ['JAX_PLATFORMS']!r}"
         elif not isinstance(error, Exception):
             text = f"the code that was run ended with {type(error).__name__} ({words or 'no message'}) before it was done"
         else:
             raise
         _report(text)
         raise typer.Exit(2) from None
+
+
+def _jax_has_devices() -> bool:
+    """False where `$JAX_PLATFORMS` names what this machine lacks, of which JAX says anything."""
+    if "JAX_PLATFORMS" not in os.environ or "jax" not in sys.modules:
+        return True
+    try:
+        sys.modules["jax"].devices()
+    except Exception:
+        return False
+    return True
 
 
 def _is_somewhere() -> bool:

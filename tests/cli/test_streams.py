@@ -74,6 +74,17 @@ def test_files_are_written_where_nobody_reads_what_is_printed(tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("platform", ["cuda", "nothing"])
+def test_a_device_that_is_not_there_is_one_line(tmp_path, platform):
+    command = "{run} solve onsager temperature=2"
+    ended, printed, said = shell(command, tmp_path, JAX_PLATFORMS=platform)
+    if not ended:
+        pytest.skip("there is such a device")
+    assert (ended, printed) == (2, "")
+    assert f"JAX_PLATFORMS is '{platform}'" in said
+    assert said.count("\n") == 1
+
+
 def test_a_cache_of_a_name_that_jax_does_not_take_is_not_used(tmp_path):
     command = "ORDERPARAM_CACHE=$'\\xff' {run} solve nothing"
     ended, _, said = shell(command, tmp_path)

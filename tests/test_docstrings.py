@@ -37,6 +37,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 docstrings = importlib.import_module("_site.docstrings")
 
 WRITTEN = (
+    "random_features",
     "one_step",
     "online_sgd",
     "multi_index",

@@ -1,4 +1,4 @@
-"""Random features and any other fixed feature map: exact errors of convex learners, measured and
+"""Random features and other fixed feature maps: exact errors of convex learners, measured and
 predicted.
 """
 

@@ -1,5 +1,5 @@
-"""The real thing: features computed, a training set drawn, the risk minimised to rounding, errors
-measured on fresh examples.
+"""Features computed, a training set drawn, the risk minimised to rounding, and errors measured on
+fresh examples.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ Source = Callable[[PRNGKeyArray, int], Batch]
 
 
 class MeasuredCurve(Minimiser):
-    """One training set's."""
+    """Errors and order parameters of the minimiser on one training set."""
 
 
 def _no_pool(system: RandomFeatures | GaussianFeatures, **options: object) -> None:
@@ -54,13 +54,31 @@ def learn(
     features: Features = "real",
     test_points: int = 4000,
 ) -> MeasuredCurve:
-    """One learner on fresh inputs, weights W and labels; errors on `test_points` further inputs
-    (rounded up to thousands).
+    r"""Errors of a convex learner on one drawn training set, measured on fresh inputs.
 
-    features: "real" computes activation(W x); "gaussian" its Gaussian equivalent mu_0 + mu_1 W x +
-    mu_* xi, xi ~ N(0, I) drawn anew for every input. `GaussianFeatures` are Gaussian in either
-    case. Raises `ValueError` for a `FeaturePool` (see `learn_pool`) and for sizes that are not
-    whole numbers.
+    $$ \min_a \sum_{\mu=1}^n \ell(y_\mu, f(x_\mu)) + \frac\lambda2 |a|^2 , \qquad
+       f(x) = \frac{a \cdot \phi(x)}{\sqrt p} $$
+
+    to rounding, with newly drawn inputs, weights W and labels.
+
+    Args:
+        features: "real" (the default) computes activation(W x); "gaussian" its Gaussian equivalent
+            mu_0 + mu_1 W x + mu_* xi, with xi ~ N(0, I) drawn for every input. `GaussianFeatures`
+            are Gaussian in either case.
+        test_points: number of further inputs on which errors are measured, rounded up to thousands;
+            4000 by default.
+
+    Raises:
+        ValueError: for a `FeaturePool` (see `learn_pool`), and for sizes that are not whole
+            numbers.
+
+    Source: Gerace, Loureiro, Krzakala, Mézard, Zdeborová (2020); Goldt et al. (2020) for the
+    equivalent.
+
+    >>> system = RandomFeatures(50, 80, n_train=60, ridge=0.1)
+    >>> run = learn(system, jax.random.key(0), test_points=1000)
+    >>> bool(run.converged), bool(0 < run.test_error < 1)
+    (True, True)
     """
     count, world_key, train_key, label_key, test_key = (
         system.size("n_train"),
@@ -86,19 +104,45 @@ def learn_at_optimal_ridge(
     features: Features = "real",
     test_points: int = 4000,
 ) -> MeasuredCurve:
-    """`learn` at the ridge that the theory finds best for the test error."""
+    """Errors of a convex learner at the ridge with the lowest test error in theory.
+
+    The ridge is that of `optimal_ridge`; the run is one of `learn`.
+
+    Args:
+        features: "real" (the default) or "gaussian", as in `learn`.
+        test_points: number of further inputs on which errors are measured, rounded up to thousands;
+            4000 by default.
+
+    Raises:
+        ValueError: for a `FeaturePool`, and for sizes that are not whole numbers.
+
+    Source: Gerace, Loureiro, Krzakala, Mézard, Zdeborová (2020).
+
+    >>> system = RandomFeatures(50, 80, n_train=60, ridge=1.0, labels=RealLabels(noise=0.1))
+    >>> run = learn_at_optimal_ridge(system, jax.random.key(0), test_points=1000)
+    >>> bool(run.converged)
+    True
+    """
     best = optimal_ridge(system).ridge
     return learn(system.with_(ridge=best), key, features=features, test_points=test_points)
 
 
 @experiment
 def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
-    """n_train examples of the pool, each at most once; errors over the examples that were not
-    trained on.
+    """Errors of a convex learner on n_train examples of a pool, measured on the other examples.
 
-    Drawing with replacement would be like an infinite population at any size, but duplicates are
-    not like Gaussian features. Raises `ValueError` for an n_train that is not whole or leaves
-    nothing to test on.
+    Every example is drawn at most once. (Drawing with replacement would stand for an infinite
+    population at any size, but duplicates do not act as Gaussian features.)
+
+    Raises:
+        ValueError: for an `n_train` that is not whole or leaves no example for testing.
+
+    Source: Loureiro, Gerbelot et al. (2021).
+
+    >>> x = jax.random.normal(jax.random.key(0), (200, 20))
+    >>> pool = FeaturePool.from_data(x, x[:, 0], n_train=50, ridge=0.1)
+    >>> bool(learn_pool(pool, jax.random.key(1)).test_error < 0.2)
+    True
     """
     count, size = system.size("n_train"), len(system.targets)
     if count >= size:
@@ -128,7 +172,7 @@ def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
 
 @jax.jit
 def _wrong(predicted: Float[Array, "example"], labels: Float[Array, "example"]) -> Float[Array, ""]:
-    """The share of wrong signs; NaN for labels that are not -1 and 1."""
+    """Share of wrong signs; NaN for labels that are not -1 and 1."""
     wrong = jnp.mean(predicted * labels <= 0, dtype=float)
     return jnp.where(jnp.allclose(jnp.abs(labels), 1.0), wrong, jnp.nan)
 
@@ -172,8 +216,8 @@ def _equivalent_features(
 
 
 def _gaussian_features(system: GaussianFeatures) -> Source:
-    """In the eigenbasis of the covariance; what the features do not explain of the teacher's field
-    is independent.
+    """Features in the eigenbasis of the covariance; the part of the teacher's field that the
+    features do not explain is independent.
     """
     omega, signal = system.spectrum.eigenvalues, system.spectrum.projections
     width = omega.size
@@ -206,10 +250,10 @@ def _measured(
 def _cross_validation(
     loss: Loss, minimum: FittedWeights, labels: Float[Array, "train"]
 ) -> Float[Array, ""]:
-    """Mean square of y - w, w = f + V l'(y, f) the prediction without the example itself; NaN for a
-    loss with a kink.
+    """Mean square of y - w, with w = f + V l'(y, f) the prediction without the example itself; NaN
+    for a loss with a kink.
 
-    V follows from the effective number of parameters, sum_mu V l''/(1 + V l''): for the square loss
+    V follows from the effective number of parameters, sum_mu V l''/(1 + V l''). For the square loss
     1 + V = 1/(1 - df/n), and the estimate is generalised cross-validation (Craven, Wahba 1979).
     """
     if not loss.smooth:

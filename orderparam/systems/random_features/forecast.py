@@ -1,5 +1,5 @@
-"""The learning curve of a linear model in features that a user has: predicted from their
-covariance, and measured on subsets.
+"""Learning curve of a linear model in features of a user: predicted from their covariance, and
+measured on subsets.
 """
 
 import dataclasses
@@ -235,8 +235,8 @@ def _ahead(pool: FeaturePool, measured: xr.Dataset, error: str, ridge: float) ->
 
 
 def draw_features(result: FeatureForecast, title: str) -> Any:
-    """The predicted error with the measured points, and the penalty with the effective number of
-    parameters.
+    """Draw the predicted error with the measured points, and the penalty with the effective number
+    of parameters.
     """
     from orderparam.plotting import Panel, figure_of, house_style, labelled, vertical
     from orderparam.plotting.style import COLOURS
@@ -278,7 +278,7 @@ def draw_features(result: FeatureForecast, title: str) -> Any:
 
 @tool
 def save_features(result: FeatureForecast, out: Path, title: str, settings: dict[str, Any]) -> None:
-    """Figure, predicted and measured curve, and summary in a new folder, see
+    """Write the figure, the predicted and measured curves, and a summary into a new folder, see
     `orderparam.plotting.folder`.
     """
     from orderparam.plotting.folder import write_folder

@@ -35,20 +35,25 @@ from orderparam.losses import ClassLabels, PenalisedRisk, Penalty, RealLabels, S
 from orderparam.losses import loss as find_loss
 
 # ------------------------------------------------------------------------------------------------
-# Covariance spectra of features and what a penalty makes of them: averages over omega / (penalty + stiffness omega).
+# Covariance spectra of features, and averages over omega / (penalty + stiffness omega).
 #
 # The features v (p of them, centred) have covariance Omega with eigenvalues omega_i, and the
-# teacher's field nu the covariance s_i with the i-th eigendirection. The predictor f = a.v/sqrt(p)
-# sees nothing else of either.
+# teacher's field nu has the covariance s_i with the i-th eigendirection. The errors of the
+# predictor f = a.v/sqrt(p) depend on nothing else.
 
 Scalar = Float[Array, ""]
 
 
 class SpectralAverages(eqx.Module):
-    """Sums over the eigendirections with D_i = penalty + stiffness omega_i.
+    """Sums over the eigendirections, with D_i = penalty + stiffness omega_i.
 
-    response = (1/p) sum omega/D, power = (1/p) sum omega^2/D^2, weight_power = (1/p) sum omega/D^2;
-    overlap = sum s^2/D, signal = sum s^2 omega/D^2, weight_signal = sum s^2/D^2.
+    Fields:
+        response: (1/p) sum omega/D.
+        power: (1/p) sum omega^2/D^2.
+        weight_power: (1/p) sum omega/D^2.
+        overlap: sum s^2/D.
+        signal: sum s^2 omega/D^2.
+        weight_signal: sum s^2/D^2.
     """
 
     response: Scalar
@@ -60,7 +65,7 @@ class SpectralAverages(eqx.Module):
 
 
 class FeatureSpectrum(Record):
-    """Spectrum of the features and the teacher's projections on it."""
+    """Spectrum of the features' covariance, and the teacher's projections on it."""
 
     @abc.abstractmethod
     def averages(self, penalty: Scalar | float, stiffness: Scalar | float) -> SpectralAverages:
@@ -73,11 +78,12 @@ class FeatureSpectrum(Record):
 
 
 class MarchenkoPastur(FeatureSpectrum):
-    """Features mu_1 W x + mu_* xi: Omega = mu_1^2 W W^T + mu_*^2 I and s = mu_1 W theta.
+    """Spectrum of features mu_1 W x + mu_* xi: Omega = mu_1^2 W W^T + mu_*^2 I and s = mu_1 W
+    theta.
 
-    linear_power = mu_1^2, nonlinear_power = mu_*^2. W has p rows on the unit sphere in d
-    dimensions, beta = aspect = p/d, and theta is a unit vector: D = penalty + mu_*^2 stiffness +
-    mu_1^2 stiffness x with x an eigenvalue of W W^T.
+    linear_power is mu_1^2, nonlinear_power is mu_*^2. W has p rows on the unit sphere in d
+    dimensions, aspect is beta = p/d, and theta is a unit vector. Then D = penalty + mu_*^2
+    stiffness + mu_1^2 stiffness x, with x an eigenvalue of W W^T.
     """
 
     aspect: float = parameter("features per input dimension", above=0)
@@ -102,7 +108,7 @@ class MarchenkoPastur(FeatureSpectrum):
 
 
 class ExplicitSpectrum(FeatureSpectrum):
-    """Given eigenvalues omega_i >= 0 and squared projections s_i^2 of the teacher, both of shape
+    """Eigenvalues omega_i >= 0 and squared projections s_i^2 of the teacher, both of shape
     (feature,).
     """
 
@@ -115,11 +121,12 @@ class ExplicitSpectrum(FeatureSpectrum):
     def from_covariance(
         cls, covariance: Num[ArrayLike, "feature feature"], alignment: Num[ArrayLike, "feature"]
     ) -> "ExplicitSpectrum":
-        """Of features with covariance E v v^T and E nu v = alignment. Eigenvalues below rounding
-        are set to 0.
+        """Spectrum of features with covariance E v v^T and E nu v = alignment. Eigenvalues below
+        rounding are set to 0.
 
-        Raises `ValueError` for shapes that do not fit, for a matrix that is not symmetric, and for
-        a negative eigenvalue.
+        Raises:
+            ValueError: for shapes that do not fit, for a matrix that is not symmetric, and for a
+                negative eigenvalue.
         """
         matrix, vector = np.asarray(covariance, np.float64), np.asarray(alignment, np.float64)
         if matrix.ndim != 2 or matrix.shape != (vector.size, vector.size):
@@ -153,9 +160,7 @@ class ExplicitSpectrum(FeatureSpectrum):
 
 
 class FeatureRegression(PenalisedRisk):
-    """What all feature maps have in common: the number of examples beside the penalty, the labels
-    and the loss.
-    """
+    """The number of examples, the penalty, the labels and the loss of all feature maps."""
 
     n_train: float = parameter(
         "number of training examples n; need not be an integer for a theory", above=0, kw_only=True
@@ -189,12 +194,21 @@ class FeatureRegression(PenalisedRisk):
 def gaussian_equivalent(
     which: str | Activation,
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """(mu_0, mu_1, mu_*) of an activation s: features s(W x) have the same errors as mu_0 + mu_1 W
-    x + mu_* xi, xi fresh noise.
+    """(mu_0, mu_1, mu_*) of an activation s, with which features s(W x) have the errors of mu_0 +
+    mu_1 W x + mu_* xi, xi fresh noise.
 
-    mu_0 = E s(z), mu_1 = E z s(z), mu_*^2 = E s(z)^2 - mu_0^2 - mu_1^2, z ~ N(0, 1). Mei, Montanari
-    2019; Goldt et al. 2020; Hu, Lu 2020: for sizes that grow in proportion, rows of W that are not
-    close to one another, and targets of few directions.
+    mu_0 = E s(z), mu_1 = E z s(z) and mu_*^2 = E s(z)^2 - mu_0^2 - mu_1^2 for z ~ N(0, 1).
+
+    Args:
+        which: the activation or its name.
+
+    Accuracy: exact for sizes that grow in proportion, rows of W that are not close to one another,
+    and targets of few directions.
+
+    Source: Mei, Montanari (2019); Goldt et al. (2020); Hu, Lu (2020).
+
+    >>> [round(float(number), 4) for number in gaussian_equivalent("relu")]
+    [0.3989, 0.5, 0.3014]
     """
     phi = activation(which)
     mean, linear = phi.hermite_coefficients(2)
@@ -202,11 +216,13 @@ def gaussian_equivalent(
 
 
 class RandomFeatures(FeatureRegression):
-    """phi(x) = activation(W x) with W fixed: width rows uniform on the unit sphere; x ~ N(0, I),
-    teacher's field nu = theta.x.
+    r"""Features $\phi(x) = \sigma(W x)$ of Gaussian inputs $x \sim N(0, 1_d)$, with a fixed random
+    $W$.
 
-    |theta| = 1, so that pre-activations and the teacher's field are standard normal. A target of several directions behaves as
-    one with its linear part c: link = c |..| along theta = c/|c|, everything else being noise (its power added to `noise`).
+    $W$ has p = `width` rows uniform on the unit sphere, and the teacher's field is $\nu = \theta
+    \cdot x$ with $|\theta| = 1$, so that pre-activations and the teacher's field are standard
+    normal. A target of several directions acts as one with its linear part c: link = |c| times the
+    field along theta = c/|c|, with everything else as noise (its power added to `noise`).
     """
 
     teacher_power: ClassVar[float] = 1.0
@@ -238,6 +254,10 @@ class RandomFeatures(FeatureRegression):
 class GaussianFeatures(FeatureRegression):
     """Gaussian features of any covariance, correlated with a teacher's Gaussian field (the Gaussian
     covariate model).
+
+    Raises:
+        ValueError: for a covariance that is zero, and for a teacher's variance below the part that
+            the features explain.
     """
 
     explicit_spectrum: ExplicitSpectrum = part(
@@ -280,19 +300,19 @@ class GaussianFeatures(FeatureRegression):
 
 
 class FeaturePool(GaussianFeatures):
-    """Features of real data with their targets: training sets are drawn from the pool, a sample of
-    N from the population.
+    """Features of real data with their targets. Training sets are drawn from the pool, which is a
+    sample of N from the population. Build it with `FeaturePool.from_data`.
 
-    features: (pool, feature), centred; targets: (pool,). Build it with `FeaturePool.from_data`.
+    features: (pool, feature), centred; targets: (pool,).
 
-    The square loss knows of the data only the covariance Omega = V^T V / N, the correlation s = V^T
-    y / N and the power of y: the teacher's field is y itself. The squared projections of s on the
-    modes of Omega are taken without what chance adds to them, lambda_k/N times the variance of y
-    that no mode explains. Logistic and hinge loss take labels ±1 and know more; here the features
-    of each class are taken to be Gaussian about the mean of their class, with one covariance
-    (`ClassLabels`): approximate, as real classes are not. The distance of the classes is freed of
-    chance in the same way; with a quarter as many features as examples it would make errors a fifth
-    too small.
+    The square loss depends on the data only through the covariance Omega = V^T V / N, the
+    correlation s = V^T y / N and the power of y: the teacher's field is y itself. From the squared
+    projections of s on the modes of Omega their bias is subtracted, lambda_k/N times the variance
+    of y that no mode explains. Logistic and hinge loss take labels ±1 and depend on more; the
+    features of each class are then taken to be Gaussian about the mean of their class, with one
+    covariance (`ClassLabels`). This is approximate, because real classes are not Gaussian. The
+    distance of the classes is corrected for bias in the same way; with a quarter as many features
+    as examples the bias would make errors a fifth too small.
     """
 
     takes_classes: ClassVar[bool] = True
@@ -314,8 +334,9 @@ class FeaturePool(GaussianFeatures):
 
     @property
     def field(self) -> Float[Array, "pool"]:
-        """The teacher's field of every example: y, for classes y centred and scaled to variance
-        1."""
+        """The teacher's field of every example: y; for classes y centred and scaled to variance
+        1.
+        """
         if isinstance(self.labels, ClassLabels):
             return (self.targets - self.labels.mean) / self.labels.scale
         return self.targets
@@ -332,14 +353,15 @@ class FeaturePool(GaussianFeatures):
         penalty: Penalty = "sum",
         offset: float = 0.0,
     ) -> Self:
-        """Centres the features, diagonalises their covariance and frees the correlation of its
-        bias.
+        """The pool with centred features, the modes of their covariance, and the correlation
+        without its bias.
 
-        noise: variance of noise added to training and test labels (square loss). offset: the mean
-        of targets -1 and 1 that was taken from them (square loss).
+        noise: variance of noise added to training and test labels (square loss). offset: mean that
+        was subtracted from targets -1 and 1 (square loss).
 
-        Raises `ValueError` for arrays that are not finite or do not fit each other, and for a
-        binary loss whose targets are not -1 and +1.
+        Raises:
+            ValueError: for arrays that are not finite or do not fit each other, and for a binary
+                loss whose targets are not -1 and +1.
         """
         matrix, y = np.asarray(features, np.float64), np.asarray(targets, np.float64)
         if matrix.ndim != 2 or y.shape != matrix.shape[:1] or matrix.size == 0:
@@ -380,8 +402,10 @@ class FeaturePool(GaussianFeatures):
 
 
 def _without_chance(spectrum: ExplicitSpectrum, power: float, examples: int) -> ExplicitSpectrum:
-    """Of squared projections measured on some examples those of the population: less lambda_k
-    sigma^2/examples, sigma^2 the variance that no mode explains, estimated without bias."""
+    """Squared projections of the population from those measured on some examples: lambda_k
+    sigma^2/examples is subtracted, with sigma^2 the variance that no mode explains, estimated
+    without bias.
+    """
     values, squares = np.asarray(spectrum.eigenvalues), np.asarray(spectrum.projections)
     kept = values > 0
     freedom = max(1 - kept.sum() / examples, 1 / examples)
@@ -390,8 +414,9 @@ def _without_chance(spectrum: ExplicitSpectrum, power: float, examples: int) -> 
 
 
 def _within_classes(spectrum: ExplicitSpectrum) -> ExplicitSpectrum:
-    """The spectrum of the covariance of each class about its own mean, Omega - s s^T, in whose
-    modes the projections are written. Only squares of s are known, and its signs do not matter."""
+    """Spectrum of the covariance of each class about its own mean, Omega - s s^T, with the
+    projections in its modes. Only squares of s are known, and its signs do not matter.
+    """
     values, along = np.asarray(spectrum.eigenvalues), np.sqrt(np.asarray(spectrum.projections))
     return ExplicitSpectrum.from_covariance(np.diag(values) - np.outer(along, along), along)
 
@@ -413,11 +438,11 @@ def image_features(
     penalty: Penalty = "sum",
     loss: str = "square",
 ) -> FeaturePool:
-    """activation(W x) for all images of a standard data set, with the ±1 targets of a task of
-    `orderparam.data`.
+    """Features activation(W x) of all images of a standard data set, with the ±1 targets of a task
+    of `orderparam.data`.
 
-    The mean image is subtracted and the pixels are scaled together to mean square 1; W_ij ~ N(0,
-    1/input_dim), `width` rows.
+    The mean image is subtracted and the pixels are scaled together to mean square 1; W has `width`
+    rows of entries N(0, 1/input_dim).
     """
     chosen, targets = apply_task(load(dataset, split), task)
     if targets.values.ndim != 1:

@@ -1,4 +1,4 @@
-"""Random-feature ridge regression from a kernel's spectrum, without a dimension
+"""Random-feature ridge regression at any sizes, from a kernel's spectrum
 (`orderparam.kernels.feature_equivalent`).
 """
 
@@ -27,8 +27,11 @@ from orderparam.kernels.spectrum import Spectrum
 
 
 class SpectralFeatures(System):
-    """min over a of sum_mu (y_mu - a.phi(x_mu)/sqrt(p))^2 + ridge |a|^2 with p = width features and
-    n_train noisy labels.
+    r"""Ridge regression on random features of a kernel with a given spectrum.
+
+    $$ \min_a \sum_\mu \Big( y_\mu - \frac{a \cdot \phi(x_\mu)}{\sqrt p} \Big)^2 + \lambda |a|^2 $$
+
+    with p = `width` features, `n_train` noisy labels and $\lambda$ = `ridge`.
     """
 
     spectrum: Spectrum = part("spectrum of the kernel that the features have in the mean")
@@ -39,7 +42,12 @@ class SpectralFeatures(System):
 
 
 class MeasuredRisk(Result):
-    """Of one training set and one draw of the features, exact over inputs."""
+    """Error of one training set and one draw of the features.
+
+    Fields:
+        excess_risk: E (f - f*)^2 (no factor 1/2, without label noise).
+        effective_dimension: effective number of parameters.
+    """
 
     excess_risk: Float[Array, ""]
     effective_dimension: Float[Array, ""]
@@ -47,8 +55,29 @@ class MeasuredRisk(Result):
 
 @theory
 def deterministic_equivalent(system: SpectralFeatures) -> FeatureEquivalent:
-    """`orderparam.kernels.feature_equivalent`: Defilippis, Loureiro, Misiakiewicz 2024
-    (arXiv:2405.15699).
+    r"""Error of ridge regression on random features for any n and p, from the kernel's spectrum.
+
+    With eigenvalues $s_k$, target powers $b_k^2$ and $T(\nu) = \sum_k s_k / (s_k + \nu)$, the
+    threshold $\nu$ (`feature_threshold`) solves
+
+    $$ \frac{(n - T)(p - T)\, \nu}{p} = \lambda . $$
+
+    With $q = \sum_k s_k^2 / (s_k + \nu)^2$, $t = \sum_k s_k / (s_k + \nu)^2$ and $\Upsilon =
+    T^2/(np) + (1 - T/p)^2 q / (n (1 - q/p))$,
+
+    $$ \text{bias} = \frac{\nu^2}{1 - \Upsilon} \Big[ \sum_k \frac{b_k^2}{(s_k + \nu)^2}
+       + \frac{t}{p - q} \sum_k \frac{b_k^2 s_k}{(s_k + \nu)^2} \Big] , \qquad
+       \text{variance} = \frac{\sigma^2 \Upsilon}{1 - \Upsilon} . $$
+
+    Accuracy: relative corrections fall with n and p. With a handful of features and a vanishing
+    ridge p - T is lost to rounding, and `converged` is False.
+
+    Source: Defilippis, Loureiro, Misiakiewicz (2024).
+
+    >>> spectrum = Spectrum(np.arange(1.0, 1001) ** -2, np.arange(1.0, 1001) ** -2)
+    >>> found = deterministic_equivalent(SpectralFeatures(spectrum, 200, 80, 0.1))
+    >>> round(float(found.excess_risk), 5)
+    0.04368
     """
     return feature_equivalent(
         system.spectrum, system.n_train, system.width, system.ridge, system.noise
@@ -57,11 +86,24 @@ def deterministic_equivalent(system: SpectralFeatures) -> FeatureEquivalent:
 
 @experiment
 def spectral_learning(system: SpectralFeatures, key: PRNGKeyArray) -> MeasuredRisk:
-    """Independent Gaussian psi_k and chi_k, ridge regression, and the exact error |b - weights of
-    f|^2.
+    r"""Error of ridge regression on drawn Gaussian features of a kernel with single modes.
 
-    Levels must be single modes without a tail. Raises `ValueError` when they are not, or when a
-    matrix would be too large.
+    $$ \phi_i(x) = \sum_k \sqrt{s_k}\, \psi_k(x)\, \chi_{ki} $$
+
+    with independent standard Gaussian $\psi_k(x)$ and $\chi_{ki}$; the error over inputs is exact.
+
+    Raises:
+        ValueError: for levels that are not single modes, for a spectrum with a tail, and when a
+            matrix would be too large.
+
+    Cost: numbers of modes times n and p, and the cube of the smaller of n and p.
+
+    Source: Defilippis, Loureiro, Misiakiewicz (2024).
+
+    >>> spectrum = Spectrum(np.arange(1.0, 201) ** -2, np.arange(1.0, 201) ** -2)
+    >>> run = spectral_learning(SpectralFeatures(spectrum, 50, 20, 0.1), jax.random.key(0))
+    >>> bool(0 < run.excess_risk < 1)
+    True
     """
     spectrum = system.spectrum
     if np.any(np.asarray(spectrum.multiplicities) != 1) or float(spectrum.tail) != 0:
@@ -75,25 +117,28 @@ def spectral_learning(system: SpectralFeatures, key: PRNGKeyArray) -> MeasuredRi
 
 
 # ------------------------------------------------------------------------------------------------
-# Random features beyond proportional sizes: n and p of the order of powers of d, and the staircase of polynomial degrees.
+# Random features beyond proportional sizes: n and p of the order of powers of d, and the staircase
+# of polynomial degrees.
 #
 # Inputs x uniform on the sphere of radius sqrt(d), weights w on that of radius 1. The activation is
 # a sum of Gegenbauer polynomials of t = w.x, orthonormal under its law: sigma(t + bias) = sum_k c_k
 # q_k(t), so that degree k is a level of B(d, k) modes with eigenvalue c_k^2 / B(d, k) of the
-# kernel, and the deterministic equivalent of `spectral` does the rest. About d^k examples and as
+# kernel, to which the deterministic equivalent is applied. About d^k examples and as
 # many features are needed for degree k: Mei, Misiakiewicz, Montanari 2022; Xiao, Hu, Misiakiewicz,
 # Lu, Pennington 2022; Hu, Lu, Misiakiewicz 2024 (arXiv:2403.08160).
 
-HIGHEST = 12  # degrees beyond act as one flat tail
+HIGHEST = 12  # higher degrees act together as one flat tail
 _NODES, _PANELS = 60, 8
 
 
 class SphereFeatures(System):
-    """phi(x) = activation(W x + bias) / sqrt(p) on the sphere; square loss with `ridge` beside the
-    summed loss (y - f)^2 / 2.
+    r"""Features $\phi(x) = \sigma(W x + b) / \sqrt p$ of inputs on the sphere of radius $\sqrt d$.
 
-    degree_power: E f_k(x)^2 of the target's part of degree k = 0, 1, ...; each part a random
-    polynomial of its degree.
+    The square loss $(y - f)^2/2$ is summed, with `ridge` added. `degree_power` is $E f_k(x)^2$ of
+    the target's part of degree k = 0, 1, ...; each part is a random polynomial of its degree.
+
+    Raises:
+        ValueError: for more than 13 degrees.
     """
 
     input_dim: int = structure("input dimension d", minimum=3)
@@ -121,8 +166,24 @@ class SphereFeatures(System):
 
 @theory
 def polynomial_regime(system: SphereFeatures) -> FeatureEquivalent:
-    """`deterministic_equivalent` of the map; for an infinitely wide one (kernel regression) take
-    width = 1e15.
+    r"""Error of random features on the sphere for n and p of the order of powers of d.
+
+    The activation is a sum of Gegenbauer polynomials, $\sigma(t + b) = \sum_k c_k q_k(t)$, and
+    degree $k$ is a level of $B(d, k)$ modes with the eigenvalue
+
+    $$ s_k = \frac{c_k^2}{B(d, k)} , $$
+
+    to which `deterministic_equivalent` is applied. Degree k is learned from about d^k examples with
+    as many features. For an infinitely wide map (kernel regression) take width = 1e15.
+
+    Accuracy: relative corrections fall with n and p.
+
+    Source: Mei, Misiakiewicz, Montanari (2022); Hu, Lu, Misiakiewicz (2024); Defilippis, Loureiro,
+    Misiakiewicz (2024).
+
+    >>> system = SphereFeatures(30, 300, 200, 0.01, (0.0, 1.0, 1.0))
+    >>> round(float(polynomial_regime(system).excess_risk), 4)
+    1.3598
     """
     return deterministic_equivalent(
         SpectralFeatures(system.spectrum, system.n_train, system.width, system.ridge, system.noise)
@@ -133,11 +194,20 @@ def polynomial_regime(system: SphereFeatures) -> FeatureEquivalent:
 def learn_on_sphere(
     system: SphereFeatures, key: PRNGKeyArray, *, test_points: int = 4000
 ) -> MeasuredRisk:
-    """Ridge regression on real features; the error on `test_points` fresh inputs, without label
-    noise.
+    r"""Error of ridge regression on random features of inputs on the sphere, on fresh inputs.
 
-    The target's part of degree k is sum_j a_j P_k(theta_j.x) with d random directions and Gaussian
-    a_j, scaled to its power.
+    The target's part of degree $k$ is $\sum_j a_j P_k(\theta_j \cdot x)$ with d random directions
+    and Gaussian $a_j$, scaled to its power.
+
+    Args:
+        test_points: number of fresh inputs on which the error is measured; 4000 by default.
+
+    Source: Mei, Misiakiewicz, Montanari (2022); Hu, Lu, Misiakiewicz (2024).
+
+    >>> system = SphereFeatures(10, 50, 40, 0.01, (0.0, 1.0, 1.0))
+    >>> run = learn_on_sphere(system, jax.random.key(0), test_points=1000)
+    >>> bool(run.excess_risk > 0)
+    True
     """
     n, p, d = system.size("n_train"), system.size("width"), system.input_dim
     keys = jax.random.split(key, 6)
@@ -170,7 +240,9 @@ def _measured(
 
 
 def _targets(system: SphereFeatures, directions: Array, weights: Array) -> Any:
-    """x -> f*(x). E P_k(a.x) P_k(b.x) = P_k(a.b) / B(d, k) gives the scale of every degree."""
+    """The function x -> f*(x). E P_k(a.x) P_k(b.x) = P_k(a.b) / B(d, k) gives the scale of every
+    degree.
+    """
     d, top = system.input_dim, len(system.degree_power) - 1
     between = list(zonal_polynomials(directions @ directions.T, d, top))
     sizes = zonal_multiplicities(d, top)
@@ -191,8 +263,8 @@ def _targets(system: SphereFeatures, directions: Array, weights: Array) -> Any:
 def _spectrum(
     input_dim: int, activation: Activation, bias: float, degree_power: tuple[float, ...]
 ) -> Spectrum:
-    """By Gauss-Legendre quadrature over the angle between w and x, cut where the activation has a
-    kink.
+    """The spectrum by Gauss-Legendre quadrature over the angle between w and x, cut where the
+    activation has a kink.
     """
     radius = math.sqrt(input_dim)
     kinks = [
@@ -220,12 +292,17 @@ def _spectrum(
 
 
 # ------------------------------------------------------------------------------------------------
-# Power laws of random-feature ridge regression: exponents of the error when width and ridge are powers of the sample size.
+# Power laws of random-feature ridge regression: exponents of the error when width and ridge are
+# powers of the sample size.
 
 
 class DecayExponents(NamedTuple):
-    """Bias ~ n^-bias, variance ~ n^-variance; total: of the excess risk with label noise, by the
-    slower of the two.
+    """Exponents of the error in n.
+
+    Fields:
+        bias: the bias falls as n^-bias.
+        variance: the variance falls as n^-variance.
+        total: exponent of the excess risk with label noise, the smaller of both.
     """
 
     bias: float
@@ -236,12 +313,25 @@ class DecayExponents(NamedTuple):
 def scaling_exponents(
     capacity: float, source: float, ridge_exponent: float, width_exponent: float
 ) -> DecayExponents:
-    """For s_k = k^-capacity, b_k^2 = k^(-1 - 2 source capacity), ridge = n^(1 - l), p = n^q.
+    """Exponents of bias and variance for power laws, with width and ridge powers of n.
 
-    l = ridge_exponent is that of the ridge beside the mean loss, q = width_exponent. With k =
-    min(l/capacity, q, 1): variance 1 - k, bias min(2 capacity k min(source, 1), 2 capacity k
-    min(source, 1/2) + q - k). Derived from `deterministic_equivalent` for this package and checked
-    against its slopes. Raises `ValueError` for numbers without meaning.
+    For s_k = k^-capacity, b_k^2 = k^(-1 - 2 source capacity), ridge = n^(1 - l) and p = n^q, with k
+    = min(l/capacity, q, 1): the variance falls with the exponent 1 - k, the bias with min(2
+    capacity k min(source, 1), 2 capacity k min(source, 1/2) + q - k).
+
+    Args:
+        capacity: decay of the eigenvalues, positive.
+        source: source exponent of the target, positive.
+        ridge_exponent: l >= 0; the ridge of the mean loss falls as n^-l.
+        width_exponent: q > 0.
+
+    Raises:
+        ValueError: for numbers outside of these ranges.
+
+    Source: derived here, from the equations of Defilippis, Loureiro, Misiakiewicz (2024).
+
+    >>> scaling_exponents(2.0, 0.5, 1.0, 1.0)
+    DecayExponents(bias=1.0, variance=0.5, total=0.5)
     """
     if not (capacity > 0 and source > 0 and ridge_exponent >= 0 and width_exponent > 0):
         raise ValueError(
@@ -255,8 +345,13 @@ def scaling_exponents(
 
 
 class LocalExponents(Result):
-    """-d log(error) / d log n along p = n^q and ridge = n^(1-l). converged: solved, and no error is
-    too small to have a slope.
+    """-d log(error) / d log n along p = n^q and ridge = n^(1-l).
+
+    Fields:
+        bias_exponent: of the bias.
+        variance_exponent: of the variance.
+        risk_exponent: of the excess risk.
+        converged: whether the equations were solved and no error is too small to have a slope.
     """
 
     bias_exponent: Float[Array, ""]
@@ -266,7 +361,7 @@ class LocalExponents(Result):
 
 
 class ScalingPath(System):
-    """p = n^width_exponent and ridge = n^(1 - ridge_exponent), label noise 1."""
+    """Path p = n^width_exponent and ridge = n^(1 - ridge_exponent) through the sizes."""
 
     spectrum: Spectrum = part("spectrum of the kernel")
     ridge_exponent: float = parameter("l: the ridge beside the mean loss falls as n^-l", minimum=0)
@@ -277,7 +372,21 @@ class ScalingPath(System):
 
 @theory
 def local_exponents(system: ScalingPath) -> LocalExponents:
-    """By differentiation of `deterministic_equivalent` at one n."""
+    r"""Slopes of bias, variance and excess risk in n along a path of widths and ridges.
+
+    $$ \text{risk\_exponent} = -\frac{d \ln \text{excess\_risk}}{d \ln n} , \qquad
+       p = n^q , \quad \lambda = n^{1 - l} , $$
+
+    by differentiation of `deterministic_equivalent` at n = 10^`log10_examples`; `scaling_exponents`
+    gives the limits for power laws.
+
+    Source: Defilippis, Loureiro, Misiakiewicz (2024).
+
+    >>> from orderparam.kernels.spectra import power_law
+    >>> path = ScalingPath(power_law(2.0, 0.5), 1.0, 1.0, log10_examples=5.0)
+    >>> round(float(local_exponents(path).variance_exponent), 3)
+    0.499
+    """
 
     def logs(log_n: Float[Array, ""]) -> tuple[Array, ...]:
         ridge, width = (

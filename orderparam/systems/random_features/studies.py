@@ -1,4 +1,4 @@
-"""The named figures of random features."""
+"""Studies of random features."""
 
 import math
 from collections.abc import Iterator
@@ -42,8 +42,8 @@ from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
 
 
 def draw_plane(axes: Any, comparison: Comparison) -> None:
-    """Map of the local exponent over (l, q), where bias and variance fall alike, and where the
-    width is enough.
+    """Draw the local exponent over (l, q), with the lines where bias and variance fall alike and
+    where the width is enough.
     """
     data, predicted = _exponents(comparison)
     ridge, width = data["ridge_exponent"].values, data["width_exponent"].values
@@ -71,7 +71,7 @@ def draw_plane(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_exponents(axes: Any, comparison: Comparison) -> None:
-    """The local exponents of bias and variance against their prediction."""
+    """Draw the local exponents of bias and variance against their prediction."""
     data, predicted = _exponents(comparison)
     for number, (name, values) in enumerate(predicted.items()):
         found = data[f"{name}_exponent"].values
@@ -85,8 +85,7 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
 
 
 def _exponents(comparison: Comparison) -> tuple[Any, dict[str, np.ndarray]]:
-    """The converged local exponents, and what is predicted of bias and variance in the same
-    plane."""
+    """The converged local exponents, and the predicted ones of bias and variance in the plane."""
     data = comparison.datasets["local exponents"]
     p, ridge, width = (
         comparison.parameters,
@@ -138,16 +137,17 @@ WIDTH = "features $p$"
             ],
         ),
     ],
-    caption=r"""
-        Random features {activation}$(Wx)$, $d$ = {input_dim}, $n$ = {n_train}, $y = \theta\cdot x$ and noise of variance
-        {noise}, square loss, ridge beside the summed loss. Gaussian: features of the same covariances. Cross-validated
-        (GCV): train error over $(1 - $effective parameters$/n)^2$, known from the training set alone. Dotted: $n$ and
-        $p$.
-    """,
+    caption=(
+        r"Random features {activation}$(Wx)$, $d$ = {input_dim}, $n$ = {n_train}, $y = \theta\cdot "
+        r"x$ plus noise of variance {noise}, square loss, ridge added to the summed loss. "
+        r"Gaussian: features of the same covariances. Cross-validated (GCV): train error over $(1 "
+        r"- $effective parameters$/n)^2$, from the training set alone. Dotted: $n$ and $p$."
+    ),
     seconds=(80, 1500),
     observables=("test_error", "train_error", "effective_dimension", "cross_validation"),
     explained=(
-        "The theory is the limit of large sizes; the effective parameters fluctuate so little that terms of order 1/d show."
+        "The theory is the limit of large sizes; the effective parameters fluctuate so little "
+        "that terms of order 1/d are visible."
     ),
     full={
         "input_dim": 1000,
@@ -207,15 +207,17 @@ def random_features_double_descent(
             where={"loss": ("logistic loss", "hinge loss")},
         ),
     ],
-    caption=r"""
-        $d$ = {input_dim}, $p$ = {width}. Square loss: $y = \theta\cdot x$ and noise of variance {noise}, ridge {ridge};
-        logistic and hinge: $y = \mathrm{{sign}}\,\theta\cdot x$, ridge {ridge} and {hinge_ridge} (beside the summed
-        loss). The panels share their draws: fluctuations are common.
-    """,
+    caption=(
+        r"$d$ = {input_dim}, $p$ = {width}. Square loss: $y = \theta\cdot x$ plus noise of "
+        r"variance {noise}, ridge {ridge}; logistic and hinge: $y = \mathrm{{sign}}\,\theta\cdot "
+        r"x$, ridge {ridge} and {hinge_ridge} (added to the summed loss). The panels share their "
+        r"draws, so that fluctuations are common."
+    ),
     seconds=(90, 3000),
     observables=("test_error", "classification_error", "train_loss", "effective_dimension"),
     explained=(
-        "The theory is the limit of large sizes; the effective parameters fluctuate so little that terms of order 1/d show."
+        "The theory is the limit of large sizes; the effective parameters fluctuate so little "
+        "that terms of order 1/d are visible."
     ),
     full={
         "input_dim": 600,
@@ -277,8 +279,8 @@ def gaussian_equivalence(
     seconds=(40, 900),
     observables=("test_error", "train_error", "cross_validation", "effective_dimension"),
     explained=(
-        "Images come in near-copies, which no Gaussian theory knows: held-out errors are 1 to 11 % above it at ridge 0.01, up to "
-        "15 % at 0.001."
+        "Images come in near-copies, which a Gaussian theory does not contain: held-out errors "
+        "are 1 to 11 % above it at ridge 0.01, up to 15 % at 0.001."
     ),
     full={"dataset": "mnist", "n_train": (60, 180, 300, 450, 900, 1800), "seeds": 20},
 )
@@ -301,7 +303,7 @@ def random_features_real_data(
 
 @study(
     "random-features-real-classes",
-    title="Logistic and hinge loss on features of real images: classes taken as Gaussian, and real ones",
+    title="Logistic and hinge loss on features of real images, with classes taken as Gaussian",
     source="Mignacco et al. 2020 (arXiv:2002.11544); Loureiro, Sicuro et al. 2021 (arXiv:2106.03791)",
     panels=lambda p: [
         Panel(
@@ -314,16 +316,17 @@ def random_features_real_data(
         )
         for y in ("classification_error", "effective_dimension")
     ],
-    caption=r"""
-        Random features {activation}$(Wx)$ of {dataset}, {task} ($y=\pm 1$), ridge {ridge} beside the summed loss. Theory:
-        each class Gaussian about its mean with the covariance within classes, both measured over all images, no fit; it
-        errs where real classes are no Gaussians. Measured: random training sets, error on the images outside of them.
-    """,
+    caption=(
+        r"Random features {activation}$(Wx)$ of {dataset}, {task} ($y=\pm 1$), ridge {ridge} added "
+        r"to the summed loss. Theory: each class is Gaussian about its mean with the covariance "
+        r"within classes, both measured over all images, without a fit. Measured: random training "
+        r"sets, error on the images outside of them."
+    ),
     seconds=(60, 900),
     observables=("classification_error", "train_loss", "effective_dimension"),
     explained=(
-        "The classes of real images are not Gaussian: 9 to 45 % more wrong signs are measured than predicted, the more the "
-        "larger n."
+        "The classes of real images are not Gaussian: 9 to 45 % more wrong signs are measured "
+        "than predicted, the more the larger n."
     ),
     full={"dataset": "mnist", "n_train": (50, 100, 200, 400, 800, 1600), "seeds": 10},
 )
@@ -348,7 +351,7 @@ def random_features_real_classes(
 
 @study(
     "random-features-scaling",
-    title="How the error falls with examples when width and ridge are powers of them",
+    title="The error of random features when width and ridge are powers of the number of examples",
     source="Defilippis, Loureiro, Misiakiewicz 2024 (arXiv:2405.15699)",
     panels=lambda p: [
         Freehand(draw_plane, "local exponent"),
@@ -361,15 +364,19 @@ def random_features_real_classes(
             text={width: f"$p$ = {width}" for width in p["widths"]},
         ),
     ],
-    caption=r"""
-        Eigenvalues $k^{{-\alpha}}$ and target power $k^{{-1-2r\alpha}}$, $\alpha$ = {capacity}, $r$ = {source}. Left and
-        middle: deterministic equivalent, label noise 1, $n = 10^{log10_examples:g}$; white: bias and variance are
-        predicted to fall alike; white dashed: $q = \min(l/\alpha, 1)$. Right: {modes} modes, ridge {ridge} beside the
-        summed loss, noise {noise}; Gaussian features and data.
-    """,
+    caption=(
+        r"Eigenvalues $k^{{-\alpha}}$ and target power $k^{{-1-2r\alpha}}$, $\alpha$ = {capacity}, "
+        r"$r$ = {source}. Left and middle: deterministic equivalent, label noise 1, $n = "
+        r"10^{log10_examples:g}$; white: predicted line on which bias and variance fall alike; "
+        r"white dashed: $q = \min(l/\alpha, 1)$. Right: {modes} modes, ridge {ridge} added to the "
+        r"summed loss, noise {noise}; Gaussian features and data."
+    ),
     seconds=(40, 1200),
     observables=("excess_risk", "effective_dimension"),
-    explained="The effective parameters, which hardly fluctuate, lie 0.1 % below the deterministic equivalent of large sizes.",
+    explained=(
+        "The effective parameters, which hardly fluctuate, lie 0.1 % below the deterministic "
+        "equivalent of large sizes."
+    ),
     full={
         "modes": 20_000,
         "n_train": (100, 300, 1000, 3000),
@@ -443,12 +450,14 @@ def random_features_scaling(
             reference=[horizontal(plateau) for plateau in np.cumsum(p["degree_power"][::-1])[::-1]],
         ),
     ],
-    caption="""
-        Features {activation}$(Wx${bias:+g}$)$ on the sphere, target with power {degree_power} in the degrees 0, 1, 2,
-        ..., no noise, ridge {ridge} beside the summed loss. Theory: deterministic equivalent; measured: real features and
-        inputs. Dotted: left, the number of modes $B_k$ of degree $k$; right, the power that is left when all lower
-        degrees are learned. The stair is measured at $d$ = {stair_dim} with {stair_width} features, as its line has them.
-    """,
+    caption=(
+        "Features {activation}$(Wx${bias:+g}$)$ on the sphere, target with power {degree_power} "
+        "in the degrees 0, 1, 2, ..., no noise, ridge {ridge} added to the summed loss. Theory: "
+        "deterministic equivalent; measured: computed features and drawn inputs. Dotted: left, "
+        "the number of modes $B_k$ of degree $k$; right, the power that is left when all lower "
+        "degrees are learned. The staircase is measured at $d$ = {stair_dim} with {stair_width} "
+        "features, as in its theory."
+    ),
     seconds=(60, 1500),
     observables=("excess_risk", "effective_dimension"),
     full={
@@ -503,8 +512,8 @@ def polynomial_staircase(
 
 
 def draw_descent(axes: Any, comparison: Comparison) -> None:
-    """The test error over the plane in colour, that of networks inside the circles; where the train
-    error vanishes.
+    """Draw the test error over the plane in colour, measurements inside circles, and the line where
+    the train error vanishes.
     """
     (plane,) = comparison.theories(part="plane").values()
     (found,) = comparison.theories(part="interpolation").values()
@@ -530,7 +539,10 @@ def _per_example(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "double-descent-plane",
-    title="Double descent in the plane of examples and features: the error peaks where interpolation begins",
+    title=(
+        "Double descent in the plane of examples and features: the error peaks at the "
+        "interpolation threshold"
+    ),
     source="Mei, Montanari 2022; d'Ascoli, Sagun, Biroli 2020",
     seconds=(40, 900),
     observables=("test_error", "train_error"),
@@ -551,10 +563,11 @@ def _per_example(data: xr.Dataset) -> xr.DataArray:
             for observable, log in (("test_error", "xy"), ("train_error", "x"))
         ],
     ],
-    caption=r"""
-        Random features, $d$ = {input_dim} inputs, linear teacher with noise of variance {noise}, ridge {ridge:g}. Left: test
-        error of the theory, measured inside the circles; above the dashed line the train error vanishes without a ridge.
-    """,
+    caption=(
+        "Random features, $d$ = {input_dim} inputs, linear teacher with noise of variance "
+        "{noise}, ridge {ridge:g}. Left: test error of the theory, with measurements inside the "
+        "circles; above the dashed line the train error vanishes without a ridge."
+    ),
 )
 def double_descent_plane(
     resolution: int = 24,

@@ -22,11 +22,17 @@ Scalar = Float[Array, ""] | float
 
 
 class FeatureEquivalent(Result):
-    """Errors without label noise: excess_risk = E (f - f*)^2 = bias + variance, over training sets,
-    features and noise.
+    """Errors of ridge regression on random features, without label noise (no factor 1/2).
 
-    effective_dimension: sum_k s_k/(s_k + nu_2), the same for the hat matrix; thresholds nu_1 <=
-    nu_2: the ridge that the examples see, and with the finite number of features.
+    Fields:
+        excess_risk: E (f - f*)^2 = bias + variance, over training sets, features and noise.
+        bias: part of it that does not come from label noise.
+        variance: part of it that comes from label noise.
+        effective_dimension: T = sum_k s_k/(s_k + nu_2), which is also that of the hat matrix.
+        sample_threshold: nu_1, the ridge that the examples see.
+        feature_threshold: nu_2 >= nu_1, with the finite number of features.
+        residual: residual of the equation for nu_2.
+        converged: whether it was solved.
     """
 
     excess_risk: Float[Array, ""]

@@ -18,7 +18,7 @@ from orderparam.gaussian.quadrature import DEEP, Panels, standard_normal_rule
 from orderparam.gaussian.target import Target
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.flow import flow
-from orderparam.systems.multi_index.exponents import exponents, normalised
+from orderparam.systems.multi_index.exponents import exponents
 from orderparam.systems.multi_index.model import (
     ORDERS,
     Climb,
@@ -33,6 +33,7 @@ from orderparam.systems.multi_index.model import (
     WeakLearnability,
     correlation,
 )
+from orderparam.systems.multi_index.second_moment import normalised
 from orderparam.systems.multi_index.staircases import (
     NOTHING,
     information,

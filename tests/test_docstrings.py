@@ -42,6 +42,7 @@ WRITTEN = (
     "online_sgd",
     "multi_index",
     "extensive_width",
+    "proportional",
     "kernel_adaptation",
     "kernel_regression",
     "random_networks",

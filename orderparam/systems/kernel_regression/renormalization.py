@@ -25,7 +25,7 @@ from orderparam.systems.kernel_regression.spectrum.theory import equivalent_kern
 # ------------------------------------------------------------------------------------------------
 # Learning curves after renormalisation: modes too small to be learned are integrated out, the rest is solved.
 #
-# The flow itself is drawn in the room `renormalization`; what a mode leaves behind is told in
+# The flow itself is in the topic `renormalization`; the ridge and noise that a mode leaves are in
 # `orderparam.kernels.decimation`.
 
 _RESIDUALS = {

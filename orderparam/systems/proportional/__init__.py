@@ -1,13 +1,15 @@
 """Bayesian networks of finite width on a fixed training set: kernel renormalisation at P ~ N,
-theory beside sampling.
+beside sampled networks.
 
-import orderparam as op from orderparam.systems.proportional import FullyConnected, finite_width,
-infinite_width, sampled_network
+    import orderparam as op
+    from orderparam.systems.proportional import (
+        FullyConnected, finite_width, infinite_width, sampled_network,
+    )
 
-system = FullyConnected(x, y, x_test, y_test, width=200, temperature=0.1)
-finite_width(system).test_error, infinite_width(system).test_error
-op.sweep(finite_width, system, {"width": [20, 50, 100, 200, 500], "temperature": [0.01, 0.1]})
-op.sweep(sampled_network, system, {"width": [20, 100]}, seeds=4)
+    system = FullyConnected(x, y, x_test, y_test, width=200, temperature=0.1)
+    finite_width(system).test_error, infinite_width(system).test_error
+    op.sweep(finite_width, system, {"width": [20, 50, 100, 200, 500], "temperature": [0.01, 0.1]})
+    op.sweep(sampled_network, system, {"width": [20, 100]}, seeds=4)
 """
 
 from orderparam.systems.proportional.deep import branches, integrated_width

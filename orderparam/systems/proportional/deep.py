@@ -58,9 +58,7 @@ _SAME = 1e-6  # minima closer than this in every log Q_l are one
 
 
 class Pairs(eqx.Module):
-    """Covariances of one layer between two sets of inputs, and the variances of each: (a, c, b) of
-    all pairs.
-    """
+    """Covariances of one layer between two sets of inputs, and the variances of each set."""
 
     first: Float[Array, "first"]
     cross: Float[Array, "first second"]
@@ -73,14 +71,14 @@ class Pairs(eqx.Module):
         x2: Float[Array, "second dim"],
         variance: Float[Array, ""],
     ) -> "Pairs":
-        """v x.x'/d."""
+        """The covariances v x.x'/d of the first layer."""
         scale = variance / x1.shape[-1]
         return cls(
             scale * jnp.sum(x1**2, axis=1), scale * x1 @ x2.T, scale * jnp.sum(x2**2, axis=1)
         )
 
     def map(self, rule: Callable[[Array, Array, Array], Array]) -> "Pairs":
-        """The same rule (a, c, b) -> covariance for the pairs and for every input with itself."""
+        """The rule (a, c, b) -> covariance applied to all pairs, and to every input with itself."""
         return Pairs(
             rule(self.first, self.first, self.first),
             rule(self.first[:, None], self.cross, self.second[None, :]),
@@ -93,7 +91,7 @@ class Pairs(eqx.Module):
 
 
 def input_pairs(system: FullyConnected) -> tuple[Pairs, Pairs]:
-    """K^0 of the training set, and between test and training points."""
+    """The covariances K^0 on the training set, and between test and training points."""
     x, variance = system.train[0], system.variances[0]
     return Pairs.of(x, x, variance), Pairs.of(system.test_inputs, x, variance)
 
@@ -101,8 +99,10 @@ def input_pairs(system: FullyConnected) -> tuple[Pairs, Pairs]:
 def renormalised(
     system: FullyConnected, start: Pairs, scales: Scales, kappas: Scales, closure: str
 ) -> Pairs:
-    """The kernel at the order parameters, from K^0. kappas: those of the means, in the closure
-    `nested` alone.
+    """The renormalised kernel at given order parameters, from K^0.
+
+    Args:
+        kappas: order parameters of the means, which the closure "nested" alone uses.
     """
     depth, phi = scales.shape[0], system.activation
     variances = jnp.append(system.variances[1:], system.readout_variance)
@@ -143,8 +143,8 @@ def renormalised(
 
 
 def kernels(system: FullyConnected, scales: Scales, kappas: Scales, closure: str) -> Kernels:
-    """The renormalised kernel: on the training set, test against training points, and the variance
-    of the test points.
+    """The renormalised kernel: on the training set, of the test points against the training set,
+    and the variance at the test points.
     """
     train, test = (
         renormalised(system, pairs, scales, kappas, closure) for pairs in input_pairs(system)
@@ -164,8 +164,8 @@ def prior_basis(system: FullyConnected) -> Eigenbasis:
 
 
 def common_minima(system: FullyConnected) -> Minima:
-    """All minima of the closure `common`, which costs one eigendecomposition: where the other
-    closures start from.
+    """All minima of the closure "common", from which the other closures start; the cost is one
+    eigendecomposition.
     """
     basis = prior_basis(system)
     return common_scale.minima(
@@ -174,11 +174,11 @@ def common_minima(system: FullyConnected) -> Minima:
 
 
 class Action(eqx.Module):
-    """F(Q, kappa) = sum_l N_l [ Q_l - Q_l/kappa_l - log kappa_l ] + constant + log det A + y^T
-    A^{-1} y, of one output.
+    """The action of one output, F(Q, kappa) = sum_l N_l [ Q_l - Q_l/kappa_l - log kappa_l ] +
+    constant + log det A + y^T A^{-1} y.
 
-    Its unknowns are log Q_1 .. log Q_L, where the means are apart followed by log kappa_1 .. (F is
-    then a saddle); otherwise kappa_l = Q_l, and F = sum_l N_l (Q_l - log Q_l) + .. has minima.
+    Its unknowns are log Q_1 .. log Q_L, followed by log kappa_1 .. where the means are apart (F is
+    then a saddle). Otherwise kappa_l = Q_l, and F = sum_l N_l (Q_l - log Q_l) + .. has minima.
     """
 
     system: FullyConnected
@@ -191,7 +191,7 @@ class Action(eqx.Module):
         return cls(system, input_pairs(system)[0], closure, apart)
 
     def split(self, unknowns: Float[Array, "unknown"]) -> tuple[Scales, Scales]:
-        """Q_l and kappa_l."""
+        """The order parameters Q_l and kappa_l."""
         scales, kappas = jnp.split(unknowns, 2) if self.apart else (unknowns, unknowns)
         return jnp.exp(scales), jnp.exp(kappas)
 
@@ -215,19 +215,20 @@ class Action(eqx.Module):
     def gradient(
         self, unknowns: Float[Array, "unknown"], _: None = None
     ) -> Float[Array, "unknown"]:
-        """Derivatives over the smallest width, N_l (Q_l - 1) + .."""
+        """The derivatives of F over the smallest width, N_l (Q_l - 1) + .."""
         return jax.grad(self)(unknowns) / jnp.min(self.system.widths)
 
     def minimum(self, start: Scales) -> Solved:
-        """The minimum next to `start`, of F over the smallest width."""
+        """The minimum of F, over the smallest width, next to `start`."""
         return newton_minimum(
             differentiated(lambda u: self(u) / jnp.min(self.system.widths)), start
         )
 
 
 def finite_width_layers(system: FullyConnected, closure: str) -> RenormalisedNetwork:
-    """The closures `nested` and `linear`; one output. Nested treats the mean of a non-odd
-    activation apart.
+    """The prediction of `finite_width` in the closures "nested" and "linear", for one output.
+
+    The closure "nested" gives the mean of a non-odd activation order parameters of its own.
     """
     apart = closure == "nested" and system.activation.parity != "odd"
     action, start = (
@@ -263,7 +264,11 @@ def finite_width_layers(system: FullyConnected, closure: str) -> RenormalisedNet
 
 
 def check_one_output(system: BayesianNetwork, **options: Any) -> None:
-    """Raises `ValueError` for a system with more than one output."""
+    """Refuse a system with more than one output.
+
+    Raises:
+        ValueError: for such a system.
+    """
     if system.outputs != 1:
         raise ValueError(
             f"{type(system).__name__}.targets has shape {system.targets.shape}: must be (examples,), one output"
@@ -272,14 +277,34 @@ def check_one_output(system: BayesianNetwork, **options: Any) -> None:
 
 @theory(check=check_one_output)
 def branches(system: FullyConnected, *, closure: Closure = "common") -> Branches:
-    """The stationary points of the effective action of a fully connected network with one output:
-    its minima, and the maximum between neighbours. The mean of a non-odd activation is not treated
-    apart.
+    r"""Stationary points of the effective action of a fully connected network with one output: its
+    minima, and the maximum between neighbours.
 
-    With two minima, training at fixed temperature depends on where it starts, and the true
-    posterior follows the lowest. In the closure `common`, and at depth one, all are found, by a
-    scan of the one unknown; in the others those that Newton's method reaches from them and from a
-    scan along equal log Q_l.
+    $$ F(Q) = \sum_l N_l (Q_l - \log Q_l) + \log\det(T + K^R) + y^T (T + K^R)^{-1} y $$
+
+    with $N_l$ the `width`, T the `temperature` and $K^R$ the renormalised kernel at the order
+    parameters $Q_l$. With two minima, training at fixed temperature depends on where it starts, and
+    the posterior follows the lower one. The mean of a non-odd activation is part of the kernel
+    here.
+
+    Args:
+        closure: how the order parameters enter the kernel: "common" (default), "nested" or
+            "linear", see `finite_width`.
+
+    Raises:
+        ValueError: for several outputs.
+
+    Accuracy: stationary to 1e-9. In the closure "common", and at depth one, all stationary points
+    are found by a scan of the one unknown; in the others, those that Newton's method reaches from
+    them and from a scan along equal log Q_l.
+
+    Source: derived here, from the action of Pacelli et al. (2023).
+
+    >>> from orderparam.systems.proportional import FullyConnected
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> system = FullyConnected(x[:5], x[:5, 0], x[5:], x[5:, 0], width=5, temperature=0.1)
+    >>> np.isfinite(np.asarray(branches(system).action)).tolist()
+    [True, False, False]
     """
     known, closure = common_minima(system), "common" if system.depth == 1 else closure
     tops = _tops(system, known)
@@ -335,8 +360,8 @@ def _tops(system: FullyConnected, known: Minima) -> Float[Array, "barrier layer"
 def _refined(
     system: FullyConnected, closure: str, known: Minima
 ) -> tuple[Array, Array, Array, Array]:
-    """Q_l, F, residuals and which exist: the minima reached from those of `common` and from every
-    one along equal log Q_l.
+    """Q_l, F, residuals and which exist, for the minima reached from those of "common" and from
+    every minimum along equal log Q_l.
     """
     action = Action.of(system, closure)
     line = jnp.linspace(*_RANGE, _SCAN)[:, None] * jnp.ones(system.depth)
@@ -380,11 +405,32 @@ _REACH = 16.0
 
 @theory(check=check_one_output)
 def integrated_width(system: FullyConnected) -> IntegratedNetwork:
-    """A fully connected network with one output, averaged over the scale of its kernel: exact for
-    linear units at any width.
+    r"""Prediction of a fully connected network with one output, averaged over the scale of its
+    kernel: exact for linear units at every width.
 
-    For other units the closure `common` with fluctuations. By the trapezoidal rule in log p,
-    centred at the saddle point. Raises `ValueError` for several outputs.
+    $$ p(p \mid y) \propto p(p)\, N(y; 0, T + p K), \qquad p = q_1 q_2 \dots q_L, \qquad
+       q_l \sim \Gamma(N_l / 2) $$
+
+    with mean one for every $q_l$, K the kernel of infinite width, $N_l$ the `width` and T the
+    `temperature`; `scale` is the posterior mean of p. For other units this is the closure "common"
+    with the fluctuations of the order parameter.
+
+    Raises:
+        ValueError: for several outputs.
+
+    Accuracy: the integral over log p is by the trapezoidal rule with 1025 nodes, centred at the
+    saddle point.
+
+    Source: Hanin, Zlokapa (2023) for the exact evidence; Li, Sompolinsky (2021) at the saddle
+    point.
+
+    >>> from orderparam.systems.proportional import FullyConnected
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> system = FullyConnected(
+    ...     x[:5], x[:5, 0], x[5:], x[5:, 0], width=5, temperature=0.1, activation="linear"
+    ... )
+    >>> round(float(integrated_width(system).log_evidence), 6)
+    -3.546861
     """
     basis, temperature, widths = prior_basis(system), jnp.asarray(system.temperature), system.widths
     centre = jax.tree.map(
@@ -419,6 +465,8 @@ def integrated_width(system: FullyConnected) -> IntegratedNetwork:
     scales, targets = jnp.exp(log_scale), basis.targets[:, 0]
     spectrum = temperature + scales[:, None] * basis.eigenvalues
     log_likelihood = -jnp.sum(jnp.log(spectrum) + basis.power / spectrum, axis=1) / 2
+    # One number p multiplies the whole kernel, so that the posterior over networks is an average of
+    # Gaussian processes over p.
     log_posterior = log_prior + log_likelihood
     total = logsumexp(log_posterior)
     weights = jnp.exp(log_posterior - total)
@@ -430,6 +478,7 @@ def integrated_width(system: FullyConnected) -> IntegratedNetwork:
         scales[:, None] * basis.diagonal - (scales[:, None] ** 2 / spectrum) @ (basis.rows**2).T,
         0.0,
     )
+    # Variance within a Gaussian process of given p, and of its mean over p.
     variance = weights @ (variances + (means - mean) ** 2)
     fitted_residuals = temperature * targets / spectrum
     average_residual = weights @ fitted_residuals

@@ -1,5 +1,5 @@
-"""The posterior of a real network, sampled at equilibrium: Hamiltonian Monte Carlo and the papers'
-noisy gradient descent.
+"""Real networks sampled from their posterior: by Hamiltonian Monte Carlo, and by the noisy gradient
+descent of the papers.
 """
 
 from collections.abc import Callable
@@ -29,16 +29,18 @@ from orderparam.systems.proportional.model import (
 from orderparam.systems.proportional.results import OrderParameters, Similarity, alignment, losses
 
 # ------------------------------------------------------------------------------------------------
-# The real networks of the room's systems: architectures, the log densities that are sampled, and what each draw contributes.
+# The real networks of the systems: architectures, the log densities that are sampled, and the observables of each draw.
 
 Hidden = Any  # whitened weights of the layers before the read-out
 
 
 def architecture(system: BayesianNetwork) -> Architecture:
-    """The network of a system at its finite width, without biases; variances are arrays, so that
-    another compiles nothing.
+    """The network of a system at its finite width, without biases.
 
-    Raises `ValueError` for a width that is no whole number.
+    Variances are arrays, so that another variance compiles nothing.
+
+    Raises:
+        ValueError: for a width that is not an integer.
     """
     readout = float(system.readout_variance)
     if isinstance(system, FullyConnected):
@@ -71,8 +73,8 @@ def architecture(system: BayesianNetwork) -> Architecture:
 
 
 def deviations(whitened: Any, network: Architecture) -> Any:
-    """Standard deviations of the weights in the papers' units, where the 1 / sqrt(fan-in) stands in
-    the network's equations.
+    """The standard deviations of the weights in the units of the papers, where the factor 1 /
+    sqrt(fan-in) is in the equations of the network.
     """
 
     def one(layer: Any, own: Any) -> Any:
@@ -97,8 +99,8 @@ class ReadoutMoments(eqx.Module):
 
 
 class PosteriorProblem(eqx.Module):
-    """A network with its data, images with the zeros of the padding. places: those whose features
-    are read out separately.
+    """A network with its data; images have the zeros of the padding around them. `places` is the
+    number of places whose features are read out separately.
     """
 
     network: Architecture
@@ -120,7 +122,7 @@ class PosteriorProblem(eqx.Module):
         )
 
     def draw(self, key: PRNGKeyArray) -> Any:
-        """Whitened weights of all layers from the prior."""
+        """Whitened weights of all layers, drawn from the prior."""
         return self.network.draw(key, self.x.shape[1:])
 
     def moments(
@@ -132,8 +134,11 @@ class PosteriorProblem(eqx.Module):
         order: Float[Array, "index other"],
         total: Float[Array, "index other"],
     ) -> ReadoutMoments:
-        """The record. spread: sum_mu Var f(x_mu), over the outputs too; total: (sum_c v_c) (sum_c
-        v_c)^T / N.
+        """The observables of one draw.
+
+        Args:
+            spread: sum_mu Var f(x_mu), summed over the outputs.
+            total: (sum_c v_c) (sum_c v_c)^T / N.
         """
         units = jax.eval_shape(self.draw, jax.random.key(0))[-1].weight.size // order.shape[0]
         train_error = (jnp.sum(residual**2) + spread) / self.y.shape[0]
@@ -147,9 +152,13 @@ class PosteriorProblem(eqx.Module):
 
 
 class Collapsed(eqx.Module):
-    """Hidden layers of a network whose read-out is averaged over its posterior, which is Gaussian:
+    r"""The posterior of the hidden layers, with the read-out averaged over its Gaussian posterior.
 
-    log p(W) = -|W|^2 / 2 - (1/2) log det(T + Phi Phi^T) - (1/2) y^T (T + Phi Phi^T)^{-1} y   (W whitened; D outputs: D log det).
+    $$ \log p(W) = -\tfrac12 |W|^2 - \tfrac12 \log\det(T + \Phi\Phi^T)
+       - \tfrac12 y^T (T + \Phi\Phi^T)^{-1} y $$
+
+    with W whitened; with D outputs the log det has the factor D. `readout` has the shape of the
+    read-out.
     """
 
     problem: PosteriorProblem
@@ -169,7 +178,7 @@ class Collapsed(eqx.Module):
     def features(
         self, hidden: Hidden, x: Float[Array, "example *input"]
     ) -> Float[Array, "example feature"]:
-        """Phi(x) with f = Phi u, u the whitened read-out."""
+        """The features Phi(x) with f = Phi u, u the whitened read-out."""
         return self.problem.network.features((*hidden, self.readout), x)
 
     def __call__(self, hidden: Hidden) -> Float[Array, ""]:
@@ -185,6 +194,8 @@ class Collapsed(eqx.Module):
         posterior = condition_readout(phi, given.y, given.temperature)
         outputs, places = given.y.shape[1], given.places
         # Cov(u_ic, u_jd) = 1 - Phi^T A^{-1} Phi, the same for every output
+        # The read-out given the hidden weights is Gaussian, with the same covariance for every
+        # output.
         shared = posterior.half.reshape(phi.shape[0], places, -1)
         units = shared.shape[-1]
         over_units = jnp.sum(shared, axis=-1)
@@ -213,7 +224,9 @@ class Collapsed(eqx.Module):
 
 
 class Full(eqx.Module):
-    """All weights of a network: log p(W) = -|y - f|^2 / (2T) - |W|^2 / 2, whitened."""
+    """The posterior of all weights of a network, log p(W) = -|y - f|^2 / (2T) - |W|^2 / 2 with W
+    whitened.
+    """
 
     problem: PosteriorProblem
 
@@ -223,7 +236,7 @@ class Full(eqx.Module):
         return -jnp.sum(error**2) / (2 * given.temperature) + whitened_prior(whitened)
 
     def moments(self, whitened: Any) -> ReadoutMoments:
-        """The network as it is."""
+        """The observables of the network at these weights."""
         given = self.problem
         mean = given.network.apply(whitened, given.test)
         residual = given.y - given.network.apply(whitened, given.x)
@@ -232,14 +245,14 @@ class Full(eqx.Module):
 
 
 def whitened_prior(weights: Any) -> Float[Array, ""]:
-    """-|u|^2 / 2."""
+    """The log density of the prior, -|u|^2 / 2."""
     return -sum((jnp.sum(leaf**2) for leaf in jax.tree.leaves(weights)), jnp.zeros(())) / 2
 
 
 def readout_products(
     readout: Float[Array, "feature output"], places: int
 ) -> tuple[Float[Array, "index other"], Float[Array, "index other"]]:
-    """(1/N_c) sum_c u_(i a)c u_(j b)c and (1/N_c) sum_cd u_(i a)c u_(j b)d; features are numbered
+    """(1/N_c) sum_c u_(i a)c u_(j b)c and (1/N_c) sum_cd u_(i a)c u_(j b)d, with features numbered
     (place i, channel c).
     """
     by_channel = readout.reshape(places, -1, readout.shape[1])
@@ -253,12 +266,16 @@ _DESCENT_STEPS = 150
 
 
 class SampledNetwork(OrderParameters):
-    """What was measured on a network, under the names of the theory.
+    """Losses, predictions and order parameters measured on sampled networks.
 
-    order_parameters, mean_scales: of the read-out, at the last layer; NaN for the layers below,
-    whose order parameters are no plain average over weights. r_hat, effective_samples: the worst of
-    the losses and the order parameter, over chains that started at random and chains that started
-    at the bottom of the energy. converged: r_hat < 1.05 and 100 effective samples.
+    Fields:
+        order_parameters: of the read-out, at the last layer; NaN for the layers below, whose order
+            parameters are not averages over weights.
+        mean_scales: kappa of the read-out, at the last layer; NaN below.
+        r_hat: largest potential scale reduction of the losses and the order parameter, over chains
+            that started at random and chains that started at the bottom of the energy.
+        effective_samples: smallest effective sample size of these.
+        converged: whether r_hat < 1.05 and there are at least 100 effective samples.
     """
 
     r_hat: Float[Array, ""]
@@ -266,8 +283,12 @@ class SampledNetwork(OrderParameters):
 
 
 class SampledSimilarity(Similarity):
-    """Measured similarity matrices. r_hat, effective_samples, converged: of the alignment after
-    learning.
+    """Kernels of the hidden layer measured on sampled networks.
+
+    Fields:
+        r_hat: of the alignment after learning.
+        effective_samples: of the alignment after learning.
+        converged: of the alignment after learning.
     """
 
     r_hat: Float[Array, ""]
@@ -286,15 +307,37 @@ def sampled_network(
     leapfrog_steps: int = 8,
     method: Literal["hmc", "mala", "nuts"] = "hmc",
 ) -> SampledNetwork:
-    """Hidden weights by Hamiltonian Monte Carlo with the read-out averaged analytically: no
-    discretisation error.
+    r"""Posterior averages of a Bayesian network on given data, by Hamiltonian Monte Carlo on its
+    hidden weights.
 
-    Half of the chains start from the prior, half at the bottom of the energy; R-hat over all says
-    whether the start is forgotten. samples: draws of every chain. Every draw enters with its exact
-    averages over the read-out (Rao-Blackwell). leapfrog_steps: the tuned step is 0.15 to 0.3 for
-    networks of this size; 8 steps then make trajectories of about pi/2, after which a direction
-    held by the prior alone is forgotten. Longer ones cost more and decorrelate no better. method:
-    of `orderparam.sampling.sample`.
+    $$ \log p(W) = -\tfrac12 |W|^2 - \tfrac12 \log\det(T + \Phi\Phi^T)
+       - \tfrac12 y^T (T + \Phi\Phi^T)^{-1} y $$
+
+    with W the whitened hidden weights, $\Phi$ the features that the read-out sees and T the
+    `temperature`. The read-out is averaged exactly in every draw. Half of the chains start from the
+    prior, half at the bottom of the energy; R-hat over all tells whether the start is forgotten.
+
+    Args:
+        chains: number of chains. Default 4.
+        warmup: steps of a chain that tune the step size and are discarded. Default 150.
+        samples: draws of every chain. Default 250.
+        leapfrog_steps: leapfrog steps of a trajectory. Default 8, which makes trajectories of about
+            pi/2 at the tuned step of 0.15 to 0.3; longer ones cost more and decorrelate no better.
+        method: sampler of `orderparam.sampling.sample`: "hmc" (default), "mala" or "nuts".
+
+    Raises:
+        ValueError: for a width that is not an integer.
+
+    Accuracy: statistical, without discretisation error; see `r_hat` and `effective_samples`.
+
+    Source: Pacelli et al. (2023) for the posterior; the collapsed density is derived here.
+
+    >>> import jax
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> system = FullyConnected(x[:5], x[:5, 0], x[5:], x[5:, 0], width=4, temperature=0.5)
+    >>> found = sampled_network(system, jax.random.key(0), chains=2, warmup=20, samples=8)
+    >>> found.mean.shape
+    (3, 1)
     """
     lengths = {"warmup": warmup, "samples": samples, "leapfrog_steps": leapfrog_steps}
     potential, keys = Collapsed.of(system), jax.random.split(key)
@@ -315,14 +358,37 @@ def langevin_training(
     samples: int = 400,
     thin: int = 100,
 ) -> SampledNetwork:
-    """All weights by noisy full-batch gradient descent, W <- W (1 - eta T lambda) - eta grad loss +
-    sqrt(2 eta T) xi, with the loss (1/2) sum_mu |y - f|^2 (Pacelli et al. 2023; Baglioni, Pacelli,
-    Aiudi, Di Renzo, Vezzani, Burioni, Rotondo 2024).
+    r"""Posterior averages of a Bayesian network on given data, by noisy full-batch gradient descent
+    on all weights.
 
-    learning_rate: eta; None takes 0.1 / (largest curvature of the energy / T) / T. The
-    discretisation error is of order eta. burn_in, samples, thin: steps before the first record,
-    records of every chain, steps between them. The directions that the prior alone holds take
-    1/(eta T lambda) steps to relax.
+    $$ W \leftarrow W (1 - \eta T \lambda) - \eta \nabla L + \sqrt{2 \eta T}\, \xi, \qquad
+       L = \tfrac12 \sum_\mu |y_\mu - f(x_\mu)|^2 $$
+
+    with $\eta$ = `learning_rate`, T the `temperature` and $\lambda$ the inverse prior variance of a
+    weight.
+
+    Args:
+        learning_rate: eta. Default None: 0.1 / (T times the largest curvature of the energy over
+            T).
+        chains: number of chains. Default 4.
+        burn_in: steps before the first record; the directions that the prior alone holds take
+            1/(eta T lambda) steps to relax. Default 20 000.
+        samples: records of every chain. Default 400.
+        thin: steps between records. Default 100.
+
+    Raises:
+        ValueError: for a width that is not an integer.
+
+    Accuracy: the discretisation error is of order eta; see also `r_hat`.
+
+    Source: Pacelli et al. (2023); Baglioni, Pacelli et al. (2024).
+
+    >>> import jax
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> system = FullyConnected(x[:5], x[:5, 0], x[5:], x[5:, 0], width=4, temperature=0.5)
+    >>> found = langevin_training(system, jax.random.key(0), chains=2, burn_in=20, samples=8, thin=1)
+    >>> found.mean.shape
+    (3, 1)
     """
     start_key, readout_key, run_key = jax.random.split(key, 3)
     collapsed = Collapsed.of(system)
@@ -360,10 +426,30 @@ def sampled_similarity(
     leapfrog_steps: int = 8,
 ) -> SampledSimilarity:
     """Similarity matrices of the hidden layer averaged over the prior and over the posterior,
-    measured.
+    measured on sampled networks.
 
-    One output. The renormalised kernel is that of hidden layers from the prior with the measured
-    order parameters.
+    The sampler is that of `sampled_network`. The renormalised kernel is that of hidden layers from
+    the prior with the measured order parameters.
+
+    Args:
+        chains: number of chains. Default 4.
+        warmup: steps of a chain that tune the step size and are discarded. Default 150.
+        samples: draws of every chain. Default 200.
+        leapfrog_steps: leapfrog steps of a trajectory. Default 8.
+
+    Raises:
+        ValueError: for several outputs, and for a width that is not an integer.
+
+    Accuracy: statistical; see `r_hat` and `effective_samples`.
+
+    Source: Aiudi et al. (2025).
+
+    >>> import jax
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> system = FullyConnected(x[:5], x[:5, 0], x[5:], x[5:, 0], width=4, temperature=0.5)
+    >>> found = sampled_similarity(system, jax.random.key(0), chains=2, warmup=20, samples=8)
+    >>> found.posterior.shape
+    (5, 5)
     """
     *keys, prior_key = jax.random.split(key, 3)
     potential = Collapsed.of(system)

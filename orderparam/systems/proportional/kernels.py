@@ -50,11 +50,11 @@ def _(primals, tangents):
 def data_term(
     noisy: Float[Array, "train train"], targets: Float[Array, "train *output"]
 ) -> Float[Array, ""]:
-    """D log det A + tr y^T A^{-1} y, A = `noisy` symmetric positive definite, D the number of
-    outputs.
+    """D log det A + tr y^T A^{-1} y, with A = `noisy` symmetric positive definite and D the number
+    of outputs.
 
-    Its derivative is tr (D A^{-1} - a a^T) dA + 2 tr a^T dy, a = A^{-1} y, from the same Cholesky
-    factor.
+    Its derivative is tr (D A^{-1} - a a^T) dA + 2 tr a^T dy with a = A^{-1} y, from the same
+    Cholesky factor.
     """
     cholesky = jnp.linalg.cholesky(noisy)
     half = jsl.solve_triangular(cholesky, targets, lower=True)
@@ -308,8 +308,10 @@ class _Blocks(eqx.Module):
 
 
 class OnePlace(eqx.Module):
-    """Features at one place. basis: of K - m m^T; mean: U^T m of the training set; test_mean: m of
-    the test points.
+    """The kernel of features at one place.
+
+    `basis` is the eigenbasis of K - m m^T, `mean` is U^T m of the training set, and `test_mean` is
+    m of the test points.
     """
 
     basis: Eigenbasis

@@ -33,7 +33,11 @@ Sides = int | tuple[int, ...]
 
 
 def sides(name: str, value: Sides, rank: int) -> tuple[int, ...]:
-    """One integer for every axis. Raises `ValueError` naming a tuple of another length."""
+    """One integer for every axis of the grid.
+
+    Raises:
+        ValueError: naming a tuple of another length.
+    """
     values = (value,) * rank if isinstance(value, int) else value
     if len(values) != rank:
         raise Refused(
@@ -45,10 +49,12 @@ def sides(name: str, value: Sides, rank: int) -> tuple[int, ...]:
 def patch_grid(
     shape: tuple[int, ...], mask: Sides, stride: Sides, padding: Sides
 ) -> tuple[int, ...]:
-    """Shape of the grid of patches of one example of shape (*grid, channel). Raises `ValueError`
-    for what does not fit.
+    """Shape of the grid of patches of one example of shape (*grid, channel).
 
-    Axis by axis 1 + floor((side + 2 padding - mask) / stride), as everywhere in deep learning.
+    Axis by axis it is 1 + floor((side + 2 padding - mask) / stride).
+
+    Raises:
+        ValueError: for a mask, stride or padding that does not fit.
     """
     rank = len(shape) - 1
     if rank < 1:
@@ -78,8 +84,9 @@ def pad(inputs: Float[Array, "example *input"], padding: Sides) -> Float[Array, 
 def patches(
     inputs: Float[Array, "example *input"], mask: Sides, stride: Sides, padding: Sides
 ) -> Float[Array, "example patch pixel"]:
-    """x_i, i = 1..patches in row-major order; the pixels of a patch run over (*mask, channel).
-    Outside the image x = 0.
+    """The patches x_i of every example, i = 1..patches in row-major order.
+
+    The pixels of a patch run over (*mask, channel). Outside of the image x = 0.
     """
     grid = patch_grid(inputs.shape[1:], mask, stride, padding)
     padded = pad(inputs, padding)
@@ -89,14 +96,17 @@ def patches(
 
 
 class BayesianNetwork(System):
-    """A network on given data: what the systems of this room have in common.
+    r"""A Bayesian network on given data: the data and the temperature that all systems of this
+    topic share.
 
-    inputs, test_inputs:   (train, *input) and (test, *input); *input is (input_dim,), or (*grid, channel) for signals and images.
-    targets, test_targets: (train,) or (train, output), and the same for the test points. Errors are summed over the outputs.
-    n_train:               the first so many training examples are used; None uses all of them.
-    activation:            the nonlinearity: a name ("erf", "relu", "linear", ...) or an `Activation`.
+    `inputs` have the shape (train, \*input), with \*input (input_dim,), or (\*grid, channel) for
+    signals and images; `targets` have the shape (train,) or (train, output). The test points have
+    the same shapes. Errors are summed over the outputs. The first `n_train` training examples are
+    used; None uses all of them.
 
-    Raises `ValueError` for shapes that do not belong together.
+    Raises:
+        ValueError: for shapes that do not belong together, or n_train larger than the number of
+            examples.
     """
 
     inputs: Float[Array, "train *input"] = parameter("training inputs")
@@ -143,18 +153,20 @@ class BayesianNetwork(System):
 
     @property
     def train(self) -> tuple[Float[Array, "train *input"], Float[Array, "train output"]]:
-        """Inputs and targets of the training examples that are used; one output is a column."""
+        """Inputs and targets of the training examples that are used, with one column for each
+        output.
+        """
         x, y = self.inputs[: self.n_train], self.targets[: self.n_train]
         return x, y.reshape(y.shape[0], -1)
 
     @property
     def test(self) -> tuple[Float[Array, "test *input"], Float[Array, "test output"]]:
-        """Inputs and targets of the test points; one output is a column."""
+        """Inputs and targets of the test points, with one column for each output."""
         return self.test_inputs, self.test_targets.reshape(self.test_targets.shape[0], -1)
 
     @property
     def outputs(self) -> int:
-        """D."""
+        """The number D of outputs."""
         return 1 if self.targets.ndim == 1 else self.targets.shape[1]
 
     depth: eqx.AbstractVar[int]
@@ -162,26 +174,40 @@ class BayesianNetwork(System):
     @property
     @abc.abstractmethod
     def widths(self) -> Float[Array, "layer"]:
-        """N_l, of every hidden layer."""
+        """The widths N_l of all hidden layers."""
 
     @property
     @abc.abstractmethod
     def variances(self) -> Float[Array, "layer"]:
-        """Prior variances of the weights that lead into every hidden layer."""
+        """The prior variances of the weights that lead into each hidden layer."""
 
     @property
     def places(self) -> int:
-        """Number of places whose features are read out separately: patches, or one."""
+        """The number of places whose features are read out separately: patches, or one."""
         return 1
 
 
 class FullyConnected(BayesianNetwork):
-    """h^1 = W^0 x / sqrt(d), h^{l+1} = W^l phi(h^l) / sqrt(N_l), f = W^L phi(h^L) / sqrt(N_L):
-    `depth` = L hidden layers.
+    r"""A Bayesian fully connected network of finite width on given data.
 
-    width and weight_variance may be arrays with one entry for each hidden layer; weight_variance[l]
-    is the variance of the weights that lead into hidden layer l + 1, readout_variance (1/lambda_L)
-    that of W^L.
+    $$ h^1 = W^0 x / \sqrt d, \qquad h^{l+1} = W^l \phi(h^l) / \sqrt{N_l}, \qquad
+       f = W^L \phi(h^L) / \sqrt{N_L} $$
+
+    $$ p(W) \propto \exp\Big\{ -\frac{1}{2T} \sum_\mu |y_\mu - f(x_\mu)|^2
+       - \sum_l \frac{|W^l|^2}{2 v_l} \Big\} $$
+
+    with L = `depth` hidden layers, $N_l$ = `width`, T = `temperature`, $v_l$ = `weight_variance`
+    for l < L and $v_L$ = `readout_variance`. `width` and `weight_variance` may be arrays with one
+    entry for each hidden layer. There are no biases.
+
+    Raises:
+        ValueError: for shapes that do not belong together.
+
+    Source: Pacelli et al. (2023), where the variances are 1/lambda_l.
+
+    >>> x = np.eye(3)
+    >>> FullyConnected(x, x[:, 0], x, x[:, 0], width=8, temperature=0.1, depth=2).widths.tolist()
+    [8.0, 8.0]
     """
 
     width: float | Float[Array, "layer"] = parameter(
@@ -209,7 +235,7 @@ class FullyConnected(BayesianNetwork):
 
     @property
     def widths(self) -> Float[Array, "layer"]:
-        """N_1 .. N_L."""
+        """The widths N_1 .. N_L of the hidden layers."""
         return jnp.broadcast_to(jnp.asarray(self.width, float), (self.depth,))
 
     @property
@@ -219,13 +245,18 @@ class FullyConnected(BayesianNetwork):
 
 
 class BayesianPatchNetwork(BayesianNetwork):
-    """One hidden layer of `channels` = N_c units at every patch x_i, i = 1..N_p, of d pixels, and a
-    read-out of all of them:
+    r"""A Bayesian network with one hidden layer of units at every patch, and a read-out of all of
+    them.
 
-        f(x) = (1 / sqrt(N_c N_p)) sum_c sum_i v_ci phi(h_ci),    h_ci = W . x_i / sqrt(d)
+    $$ f(x) = \frac{1}{\sqrt{N_c N_p}} \sum_c \sum_i v_{ci}\, \phi(h_{ci}), \qquad
+       h_{ci} = W \cdot x_i / \sqrt d $$
 
-    mask, stride, padding: integers, or tuples with one for each axis of the grid. A patch includes
-    all input channels.
+    with $N_c$ = `channels` units at each of the $N_p$ patches $x_i$ of d pixels. `mask`, `stride`
+    and `padding` are integers, or tuples with one integer for each axis of the grid. A patch
+    includes all input channels.
+
+    Raises:
+        ValueError: for a mask, stride or padding that does not fit the inputs.
     """
 
     channels: float = parameter("number of hidden channels N_c", above=0)
@@ -247,7 +278,7 @@ class BayesianPatchNetwork(BayesianNetwork):
 
     @property
     def widths(self) -> Float[Array, "layer"]:
-        """N_c, of the one layer."""
+        """The number N_c of channels, of the one layer."""
         return jnp.asarray(self.channels, float)[None]
 
     @property
@@ -267,13 +298,13 @@ class BayesianPatchNetwork(BayesianNetwork):
 
     @property
     def patch_count(self) -> int:
-        """N_p."""
+        """The number N_p of patches."""
         return math.prod(self.patch_grid)
 
     @property
     @abc.abstractmethod
     def pooled(self) -> bool:
-        """Whether the read-out sees the mean over all patches only."""
+        """Whether the read-out sees only the mean over all patches."""
 
     @property
     def places(self) -> int:
@@ -286,16 +317,29 @@ class BayesianPatchNetwork(BayesianNetwork):
     def patches(
         self, inputs: Float[Array, "example *input"]
     ) -> Float[Array, "example patch pixel"]:
-        """x_i of every example."""
+        """The patches x_i of every example."""
         return patches(inputs, self.mask, self.steps, self.padding)
 
 
 class Convolutional(BayesianPatchNetwork):
-    """Weights shared between the patches: h_ci = W_c . x_i / sqrt(d)  (Aiudi, Pacelli, Baglioni,
-    Vezzani, Burioni, Rotondo 2025).
+    r"""A Bayesian convolutional network with one hidden layer, whose weights are shared between the
+    patches.
 
-    readout: "dense" as above, or "average" for global average pooling, f = (1 / sqrt(N_c)) sum_c
-    v_c (1/N_p) sum_i phi(h_ci).
+    $$ f(x) = \frac{1}{\sqrt{N_c N_p}} \sum_c \sum_i v_{ci}\, \phi(h_{ci}), \qquad
+       h_{ci} = W_c \cdot x_i / \sqrt d $$
+
+    with $N_c$ = `channels` and $N_p$ patches $x_i$ of d pixels. With `readout` "average" (global
+    average pooling) it is $f = \frac{1}{\sqrt{N_c}} \sum_c v_c \frac{1}{N_p} \sum_i \phi(h_{ci})$.
+    Prior and likelihood are those of `FullyConnected`.
+
+    Raises:
+        ValueError: for a mask, stride or padding that does not fit the inputs.
+
+    Source: Aiudi et al. (2025).
+
+    >>> x = np.ones((2, 6, 1))
+    >>> Convolutional(x, [1.0, 0.0], x, [1.0, 0.0], channels=4, mask=3, temperature=0.1).patch_count
+    2
     """
 
     readout: Literal["dense", "average"] = structure("what the read-out sees", default="dense")
@@ -306,15 +350,28 @@ class Convolutional(BayesianPatchNetwork):
 
 
 class LocallyConnected(BayesianPatchNetwork):
-    """A convolutional network without weight sharing: h_ci = W_ci . x_i / sqrt(d), own weights at
-    every patch.
+    r"""A convolutional network without weight sharing: every patch has weights of its own.
+
+    $$ f(x) = \frac{1}{\sqrt{N_c N_p}} \sum_c \sum_i v_{ci}\, \phi(h_{ci}), \qquad
+       h_{ci} = W_{ci} \cdot x_i / \sqrt d $$
+
+    with the fields of `Convolutional`.
+
+    Raises:
+        ValueError: for a mask, stride or padding that does not fit the inputs.
+
+    Source: Aiudi et al. (2025).
+
+    >>> x = np.ones((2, 6, 1))
+    >>> LocallyConnected(x, [1.0, 0.0], x, [1.0, 0.0], channels=4, mask=3, temperature=0.1).places
+    2
     """
 
     pooled = False
 
 
 # ------------------------------------------------------------------------------------------------
-# Learning problems for the systems of this room: real images, and patches of which the target uses some.
+# Learning problems for the systems of this topic: real images, and patches of which the target uses some.
 
 # Name -> data set and learning problem. MNIST and CIFAR-10 are looked for in $ORDERPARAM_DATA
 # (`orderparam.data.load`).
@@ -329,7 +386,8 @@ def split(dataset: Dataset, targets: Targets, n_train: int, n_test: int) -> dict
     """The data fields of a system: the first n_train examples to train on, the last n_test to test
     on.
 
-    Raises `ValueError` when there are not enough examples for both.
+    Raises:
+        ValueError: where there are not enough examples for both.
     """
     if n_train < 1 or n_test < 1 or n_train + n_test > dataset.examples:
         raise ValueError(
@@ -360,7 +418,7 @@ def image_data(name: str, n_train: int, n_test: int) -> tuple[dict[str, Any], tu
 
 
 def as_images(fields: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
-    """The same data with inputs of shape (examples, *grid, channel)."""
+    """The data fields with inputs of shape (examples, *grid, channel)."""
     return {
         name: value.reshape(-1, *shape) if name.endswith("inputs") else value
         for name, value in fields.items()
@@ -379,13 +437,12 @@ def dense(
 def patch_teacher(
     target: str, n_train: int, n_test: int, patches: int = 4, pixels: int = 10, seed: int = 0
 ) -> dict[str, Any]:
-    """Inputs of `patches` independent Gaussian patches x_i; with one fixed unit vector w and s_i =
-    w . x_i the target is
+    """The data fields of a target on independent Gaussian patches x_i, some of which the target
+    uses.
 
-    "shared" sum_i s_i / sqrt(patches), "one" s_1, "antisymmetric" (s_1 - s_2) / sqrt 2.
-
-    Data fields with inputs (examples, patches * pixels, 1): a signal of one channel, to be seen
-    with a mask of `pixels`.
+    With one fixed unit vector w and s_i = w . x_i the target is sum_i s_i / sqrt(patches)
+    ("shared"), s_1 ("one"), or (s_1 - s_2) / sqrt 2 ("antisymmetric"). Inputs have the shape
+    (examples, patches * pixels, 1): a signal of one channel, to be seen with a mask of `pixels`.
     """
     random = np.random.RandomState(seed)  # the stream with which the reference values were made
     direction = random.randn(pixels)
@@ -409,7 +466,7 @@ def patch_teacher(
 
 
 def flat(fields: dict[str, Any]) -> dict[str, Any]:
-    """The same data with inputs as vectors, for fully connected networks."""
+    """The data fields with inputs as vectors, for fully connected networks."""
     return {
         name: value.reshape(value.shape[0], -1) if name.endswith("inputs") else value
         for name, value in fields.items()

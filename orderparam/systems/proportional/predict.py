@@ -1,4 +1,4 @@
-"""What a Bayesian network of finite width would gain or lose against its infinite limit on a user's
+"""The gain or loss of a Bayesian network of finite width against its infinite limit, on a user's
 own data.
 """
 
@@ -40,23 +40,36 @@ def predict_width(
     architecture: str = "dense",
     mask: int = 4,
 ) -> xr.Dataset:
-    """Theory of the test error against the width, on the data themselves: the first n_train
-    examples train, the last n_test test.
+    """Test error against the width on a user's data, by theory.
 
-    The test error is that of one network from the posterior, squared and summed over the outputs:
-    test_bias, which is the error of the average network (what kernel regression reports), plus
-    test_variance.
+    The first n_train examples train, the last n_test test. The test error is that of one network
+    from the posterior, squared and summed over the outputs: test_bias, the error of the average
+    network (that of kernel regression), plus test_variance.
 
-    dataset, targets: from `orderparam.data.apply_task` (standardise the inputs first). n_train: by
-    default four fifths of the examples, at most 1000; n_test: by default the others, at most 1000.
-    architecture: "dense", or on images "convolutional" or "locally-connected" with patches of side
-    `mask`; `widths` are then numbers of channels.
+    Args:
+        dataset: from `orderparam.data.apply_task`; standardise the inputs first.
+        targets: from `orderparam.data.apply_task`.
+        widths: hidden widths, or numbers of channels.
+        n_train: number of training examples. Default: four fifths of the examples, at most 1000.
+        n_test: number of test examples. Default: the others, at most 1000.
+        temperature: T, the variance of the observation noise. Default 0.1.
+        depth: number of hidden layers of a "dense" network. Default 1.
+        activation: of the hidden units. Default "erf".
+        architecture: "dense" (default), or on images "convolutional" or "locally-connected".
+        mask: side of the patches. Default 4.
 
-    Returns over `width`: test_error, test_bias, test_variance, train_error, accuracy, log_evidence,
-    order_parameters, samples_per_unit = n_train / width, gain = 1 - test_error / (test error at
-    infinite width), trusted (False where n_train > width and T < 0.05), and the numbers
-    infinite_test_error and infinite_test_bias; the attribute `verdict` says it in words. Raises
-    `ValueError` for an unknown architecture, images that are none, and sizes that do not fit.
+    Returns:
+        A data set over `width`: test_error, test_bias, test_variance, train_error, accuracy,
+            log_evidence, order_parameters, samples_per_unit = n_train / width, gain = 1 -
+            test_error / (test error at infinite width), trusted (False where n_train > width and T
+            < 0.05), and the numbers infinite_test_error and infinite_test_bias. The attribute
+            `verdict` is a sentence.
+
+    Raises:
+        ValueError: for an unknown architecture, for data that are not images where images are
+            needed, and for sizes that do not fit.
+
+    Source: Pacelli et al. (2023), by `finite_width`.
     """
     patches = {"convolutional": Convolutional, "locally-connected": LocallyConnected}
     if architecture not in ("dense", *patches):

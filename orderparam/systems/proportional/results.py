@@ -1,4 +1,4 @@
-"""What theories and experiments of the room return: losses, predictions, order parameters,
+"""The results of theories and experiments of this topic: losses, predictions, order parameters, and
 similarity matrices.
 """
 
@@ -10,13 +10,20 @@ from orderparam.core.result import Result
 
 
 class Losses(Result):
-    """Posterior averages <.> of the squared losses, without a factor 1/2, per example and summed
-    over the outputs.
+    """Posterior averages <.> of the squared losses, without a factor 1/2, averaged over examples
+    and summed over the outputs.
 
-    train_error = mean_mu <|y_mu - f(x_mu)|^2> over the training set, test_error the same over the
-    test set. Each is the sum of bias = mean |y - <f>|^2 and variance = mean <|f - <f>|^2>; the
-    variance is that of f itself, without the noise T. accuracy: share of test points where <f> has
-    the sign of y, or, with several outputs, its largest entry where y has it.
+    Fields:
+        train_error: mean of <|y - f|^2> over the training set, the sum of bias and variance.
+        train_bias: mean of |y - <f>|^2 over the training set.
+        train_variance: mean of <|f - <f>|^2> over the training set, that of f itself, without the
+            noise T.
+        test_error: mean of <|y - f|^2> over the test set, the sum of bias and variance: the mean
+            error of one network from the posterior.
+        test_bias: mean of |y - <f>|^2 over the test set: the error of the average network.
+        test_variance: mean of <|f - <f>|^2> over the test set.
+        accuracy: fraction of test points where <f> has the sign of y, or, with several outputs, its
+            largest entry where y has it.
     """
 
     train_error: Float[Array, ""]
@@ -29,12 +36,15 @@ class Losses(Result):
 
 
 class Prediction(Losses):
-    """The losses, and what the network says: mean and variance over the posterior of every output
-    at every test point.
+    """The losses, and mean and variance of the outputs over the posterior.
 
-    covariance: posterior covariance of the outputs, averaged over the test points. converged: False
-    where an iteration did not reach its end, or where the numbers are none: at T = 0 with a
-    singular kernel (more examples than features), which no posterior belongs to.
+    Fields:
+        mean: posterior mean of every output at every test point.
+        variance: posterior variance of every output at every test point.
+        covariance: posterior covariance of the outputs, averaged over the test points.
+        converged: False where an iteration did not reach its end, or where the numbers are not
+            finite: at T = 0 with a singular kernel (more examples than features) there is no
+            posterior.
     """
 
     mean: Float[Array, "test output"]
@@ -44,16 +54,18 @@ class Prediction(Losses):
 
 
 class OrderParameters(Prediction):
-    """The order parameters of a network of finite width, of any architecture; all the unit matrix
-    at infinite width.
+    """A prediction with the order parameters of a network of finite width, all the unit matrix at
+    infinite width.
 
-    order_parameters: Q, the posterior average of (1 / (N r)) sum_c v_c(i a) v_c(j b) over the
-    read-out weights v of prior variance r, c the N units or channels, i and j the places whose
-    features are read out separately (the patches of a convolutional or locally connected network;
-    one place in a fully connected network and under average pooling), a and b outputs. In a deep
-    network with a matrix for every layer. mean_scales: kappa, of the mean of a non-odd activation:
-    the same average with the covariance over the units in place of the square, <v_i v_i - v_i v_j>
-    for different units; Q where the mean is not treated apart.
+    Fields:
+        order_parameters: Q, the posterior average of (1 / (N r)) sum_c v_c(i a) v_c(j b) over the
+            read-out weights v of prior variance r, with c the N units or channels, i and j the
+            places whose features are read out separately (the patches of a convolutional or locally
+            connected network; one place in a fully connected network and under average pooling), a
+            and b outputs. In a deep network there is a matrix for every layer.
+        mean_scales: kappa, for the mean of a non-odd activation: the average of Q with the
+            covariance over the units in place of the square, <v_i v_i - v_i v_j> for different
+            units; equal to Q where the mean has no order parameter of its own.
     """
 
     order_parameters: Float[Array, "layer patch output other_patch other_output"]
@@ -61,12 +73,16 @@ class OrderParameters(Prediction):
 
 
 class RenormalisedNetwork(OrderParameters):
-    """A network of finite width: Gaussian-process regression with a kernel that the training set
-    has renormalised.
+    """A prediction by Gaussian-process regression with a kernel that the training set has
+    renormalised.
 
-    action: F at the order parameters, p(Q) ~ exp(-F/2). log_evidence: log p(y). residual: largest
-    derivative of F, dimensionless and per unit of the narrowest layer (with means apart: the last
-    change of Q and kappa). converged: residual < 1e-9. steps: evaluations it took.
+    Fields:
+        action: F at the order parameters, p(Q) ~ exp(-F/2).
+        log_evidence: log p(y).
+        residual: largest derivative of F, dimensionless and for each unit of the narrowest layer
+            (where means have order parameters of their own: the last change of Q and kappa).
+        converged: whether the residual is below 1e-9.
+        steps: number of evaluations.
     """
 
     action: Float[Array, ""]
@@ -76,8 +92,11 @@ class RenormalisedNetwork(OrderParameters):
 
 
 class IntegratedNetwork(Prediction):
-    """The posterior averaged over the scale of the kernel. scale: mean of p = q_1 .. q_L.
-    log_evidence: log p(y).
+    """A prediction from the posterior averaged over the scale of the kernel.
+
+    Fields:
+        scale: mean of p = q_1 .. q_L.
+        log_evidence: log p(y).
     """
 
     scale: Float[Array, ""]
@@ -85,10 +104,13 @@ class IntegratedNetwork(Prediction):
 
 
 class RenormalisedKernel(Result):
-    """KR on the training set, of the test points against it, and of every test point with itself;
-    one output.
+    """The renormalised kernel KR of a network with one output.
 
-    converged: whether the order parameters are stationary.
+    Fields:
+        train: on the training set.
+        rows: of the test points against the training set.
+        diagonal: of every test point with itself.
+        converged: whether the order parameters are stationary.
     """
 
     train: Float[Array, "train other"]
@@ -98,13 +120,21 @@ class RenormalisedKernel(Result):
 
 
 class Branches(Result):
-    """The stationary points of the effective action: minima by increasing action, and the maximum
-    between neighbours.
+    """The stationary points of the effective action: its minima by increasing action, and the
+    maximum between neighbours.
 
-    NaN where there are fewer than three minima. barrier_order_parameters, barrier_action: where one
-    minimum gives way to the next larger one, by increasing Q; the height of the barrier is the
-    difference of the actions. At depth one no more than one minimum was found on real data. Deep
-    networks have two at high temperature and strong signals.
+    Entries are NaN where there are fewer than three minima. At depth one no more than one minimum
+    was found on real data; deep networks have two at high temperature and strong signals.
+
+    Fields:
+        order_parameters: Q_l of each minimum.
+        action: F of each minimum.
+        residual: dimensionless gradient of F at each minimum.
+        barrier_order_parameters: Q_l at the maximum between a minimum and the next larger one, by
+            increasing Q.
+        barrier_action: F at these maxima; the height of the barrier is the difference of the
+            actions.
+        converged: whether all that was found is stationary.
     """
 
     order_parameters: Float[Array, "branch layer"]
@@ -117,13 +147,17 @@ class Branches(Result):
 
 class Similarity(Result):
     """Kernels of the hidden layer over the training set, K_emp(x, x') = (r/N) sum_i phi_i(x)
-    phi_i(x'), r the read-out variance.
+    phi_i(x') with r the read-out variance.
 
     The sum is over the features that the read-out sees: units, (patch, channel), or channels under
-    average pooling. prior: its average over the prior (the kernel of infinite width). posterior:
-    its average over the posterior. renormalised: KR, with which the network predicts; Q K at depth
-    one. prior_alignment, posterior_alignment: y^T K y P / (|y|^2 tr K), which is 1 for the kernel 1
-    and P for y y^T.
+    average pooling. The alignment y^T K y P / (|y|^2 tr K) is 1 for the kernel 1 and P for y y^T.
+
+    Fields:
+        prior: average of K_emp over the prior (the kernel of infinite width).
+        posterior: average of K_emp over the posterior.
+        renormalised: KR, with which the network predicts; Q K at depth one.
+        prior_alignment: alignment of `prior` with the targets.
+        posterior_alignment: alignment of `posterior` with the targets.
     """
 
     prior: Float[Array, "train other"]
@@ -134,8 +168,11 @@ class Similarity(Result):
 
 
 class PredictedSimilarity(Similarity):
-    """numerical_error: standard error of that entry of `posterior` which is integrated worst.
-    converged: as in `finite_width`.
+    """Kernels of the hidden layer as a theory predicts them.
+
+    Fields:
+        numerical_error: standard error of that entry of `posterior` which is integrated worst.
+        converged: as in `finite_width`.
     """
 
     numerical_error: Float[Array, ""]
@@ -145,7 +182,7 @@ class PredictedSimilarity(Similarity):
 def alignment(
     kernel: Float[Array, "train train"], targets: Float[Array, "train"]
 ) -> Float[Array, ""]:
-    """y^T K y P / (|y|^2 tr K)."""
+    """The alignment y^T K y P / (|y|^2 tr K) of a kernel with the targets."""
     return targets @ kernel @ targets * targets.size / (targets @ targets * jnp.trace(kernel))
 
 
@@ -157,12 +194,15 @@ def losses(
     covariance: Float[Array, "output other_output"],
     targets: Float[Array, "test output"],
 ) -> dict[str, Array]:
-    """The fields of `Prediction` from what is known about both sets."""
+    """The fields of `Prediction` from bias and variance on the training set and the prediction at
+    the test points.
+    """
     test, outputs = targets.shape
     test_bias, test_variance = jnp.sum((targets - mean) ** 2) / test, jnp.sum(variance) / test
     said, meant = (
         jnp.sign(f[:, 0]) if outputs == 1 else jnp.argmax(f, axis=1) for f in (mean, targets)
     )
+    # The mean error of one network: that of the average network plus the posterior variance.
     test_error = test_bias + test_variance
     return {
         "train_error": train_bias + train_variance,
@@ -220,7 +260,9 @@ def reached(residual: Float[Array, "*batch"], tolerance: float = 1e-9) -> Bool[A
 def log_evidence(
     action: Float[Array, ""], constants: Float[Array, ""] | float, entries: int
 ) -> Float[Array, ""]:
-    """log p(y) = -(F - constants)/2 - (1/2) log 2 pi for each of the targets. constants: F without
-    data at the prior.
+    """log p(y) = -(F - constants)/2 - (1/2) log 2 pi for each of the targets.
+
+    Args:
+        constants: F at the prior without data.
     """
     return -(action - constants + entries * jnp.log(2 * jnp.pi)) / 2

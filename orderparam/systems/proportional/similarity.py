@@ -53,7 +53,11 @@ Scale = Float[Array, "place other"]
 
 
 def check_shallow(system: BayesianNetwork, **options: object) -> None:
-    """Raises `ValueError` for more than one hidden layer or output."""
+    """Refuse more than one hidden layer or output.
+
+    Raises:
+        ValueError: for such a system.
+    """
     check_one_output(system)
     if system.depth != 1:
         raise ValueError(
@@ -62,11 +66,11 @@ def check_shallow(system: BayesianNetwork, **options: object) -> None:
 
 
 class Units(eqx.Module):
-    """Hidden units that read the same places i, with their pre-activations on the training set,
-    h_i(x_mu) = B z.
+    """Hidden units that read the same places i, with the pre-activations h_i(x_mu) = B z on the
+    training set, z standard normal.
 
-    basis: B, with z standard normal. root: of the variance of the read-out over the number of
-    features. pooled: whether the read-out sees the mean over these places, and not each of them.
+    `basis` is B, `root` the root of the variance of the read-out over the number of features, and
+    `pooled` whether the read-out sees the mean over these places instead of each of them.
     """
 
     basis: Float[Array, "place train mode"]
@@ -76,7 +80,7 @@ class Units(eqx.Module):
 
     @property
     def means(self) -> Float[Array, "place train"]:
-        """m_i of what the read-out sees."""
+        """The means m_i of the features that the read-out sees."""
         return self._means(self._covariance)
 
     @property
@@ -101,7 +105,7 @@ class Units(eqx.Module):
         return jnp.mean(kernels, axis=(0, 1), keepdims=True) if self.pooled else kernels
 
     def gaussian_change(self, weight: Matrix, scale: Scale, kappa: Scale) -> Matrix:
-        """N <K_emp - K> if the units were Gaussian processes, by Wick's theorem."""
+        """N <K_emp - K> for units that are Gaussian processes, by Wick's theorem."""
         means = self.means
         centred = self._kernels(self._covariance) - jnp.einsum("im,jn->ijmn", means, means)
         along = jnp.einsum("kl,kn,ilan->ia", kappa, means @ weight, centred)
@@ -115,8 +119,8 @@ class Units(eqx.Module):
         independent batches of nodes.
 
         The part h^T V h of the quadratic form q = sum_kl [..] that is quadratic in the
-        pre-activations is integrated exactly: V = dE q/dC, C their covariance, and Cov(K_emp, h^T V
-        h) is the derivative of the kernel when C changes by 2 C V C.
+        pre-activations is integrated exactly: V = dE q/dC with C their covariance, and Cov(K_emp,
+        h^T V h) is the derivative of the kernel when C changes by 2 C V C.
         """
         means, covariance = self.means, self._covariance
 
@@ -149,8 +153,9 @@ class Units(eqx.Module):
 
 
 def _hidden_units(system: BayesianNetwork) -> Units:
-    """Those of a system, with a leading axis: one, or without weight sharing one for every
-    patch."""
+    """The hidden units of a system, with a leading axis: one entry, or without weight sharing one
+    for every patch.
+    """
     x, root, pooled = system.train[0], jnp.sqrt(system.readout_variance), False
     if isinstance(system, BayesianPatchNetwork):
         seen = jnp.moveaxis(system.patches(x), 1, 0)
@@ -167,7 +172,7 @@ def _hidden_units(system: BayesianNetwork) -> Units:
 
 
 def _compressed(seen: Float[Array, "place train pixel"]) -> Float[Array, "place train mode"]:
-    """The same covariances from as few standard normals as there can be."""
+    """A basis with the same covariances on as few standard normal variables as possible."""
     flat = seen.reshape(-1, seen.shape[-1])
     if flat.shape[0] >= flat.shape[1]:
         return seen
@@ -179,15 +184,38 @@ def _compressed(seen: Float[Array, "place train pixel"]) -> Float[Array, "place 
 def similarity(
     system: BayesianNetwork, *, units: Literal["actual", "gaussian"] = "actual", batches: int = 16
 ) -> PredictedSimilarity:
-    """Similarity matrices of the training set in the hidden layer, before and after learning, to
+    r"""Similarity matrices of the training set in the hidden layer before and after learning, to
     first order in 1/N.
 
-    units: "actual" takes the fourth moments of the activation, by Monte Carlo integration over the
-    pre-activations with `batches` times 32 768 nodes, the same in every call; `numerical_error`
-    says how far off an entry is. "gaussian" replaces the hidden units by Gaussian processes of the
-    same means and covariances, in closed form: a common approximation, which is not of first order
-    in 1/N. One hidden layer, fully connected or local, and one output. Raises `ValueError`
-    otherwise.
+    $$ \langle K_{\mathrm{emp}} \rangle = K + \frac{1}{2N} \mathrm{Cov}\Big( \sum_i \psi_i \psi_i^T,
+       \sum_{kl} \big[ Q_{kl}\, g_k^T W g_l + 2 \kappa_{kl}\, m_k^T W g_l \big] \Big), \qquad
+       g = \psi - m $$
+
+    with $W = a a^T - A^{-1}$, $a = A^{-1} y$, $A = T + K^R$, $\psi_i$ the features at place i of
+    means $m_i$, Q and $\kappa$ the order parameters of `finite_width`, N the `width` or `channels`,
+    and the covariance over the pre-activations of one unit. `prior` is K and `posterior` the left
+    side.
+
+    Args:
+        units: "actual" (default) takes the fourth moments of the activation, by Monte Carlo
+            integration. "gaussian" replaces the hidden units by Gaussian processes of the same
+            means and covariances, in closed form: a common approximation that is not of first order
+            in 1/N.
+        batches: number of batches of 32 768 nodes for "actual", the same nodes in every call.
+            Default 16.
+
+    Raises:
+        ValueError: for more than one hidden layer or output.
+
+    Accuracy: first order in 1/N; `numerical_error` is the error of the integration.
+
+    Source: derived here; Gaussian units are those of Aiudi et al. (2025).
+
+    >>> from orderparam.systems.proportional import FullyConnected
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> system = FullyConnected(x[:5], x[:5, 0], x[5:], x[5:, 0], width=5, temperature=0.1)
+    >>> round(float(similarity(system, units="gaussian").posterior_alignment), 6)
+    3.886816
     """
     found, y = finite_width(system), system.train[1][:, 0]
     shape = system.places, system.places
@@ -195,6 +223,7 @@ def similarity(
     renormalised = kernel_at(system, found.order_parameters, found.mean_scales)[0]
     inverted = inverse(renormalised + system.temperature * jnp.eye(y.size))
     dual = inverted @ y
+    # W is what the data pull on the kernel: the fit a a^T against the entropy A^{-1}.
     weight = jnp.outer(dual, dual) - inverted
     hidden = _hidden_units(system)
     # Units that have no weights in common see one place each, with Q and kappa diagonal.
@@ -219,6 +248,7 @@ def similarity(
         else jnp.max(jnp.std(estimates, axis=0, ddof=1)) / np.sqrt(batches)
     )
     prior, width = prior_kernels(system)[0], system.widths[0]
+    # N units move independently; the mean kernel changes by 1/N.
     after = prior + change / width
     aligned, finite = (alignment(prior, y), alignment(after, y)), jnp.all(jnp.isfinite(after))
     return PredictedSimilarity(
@@ -228,12 +258,31 @@ def similarity(
 
 @theory(check=check_shallow)
 def kernel_corrected(system: FullyConnected) -> Prediction:
-    """The predictor whose kernel is Q times that of Gaussian hidden units after learning
-    (`similarity`), at test points too.
+    r"""Prediction with Q times the kernel of Gaussian hidden units after learning, for comparison
+    only.
 
-    In use in the literature's code; not a systematic correction: for a linear network (digits, P =
-    50, N = 20, T = 0.1) it turns a test bias of 0.5388, exact 0.5383, into 0.612. One hidden layer,
-    one output, the mean of a non-odd activation not apart. Raises `ValueError` otherwise.
+    $$ K \rightarrow Q \big( K + K W K \big), \qquad W = \frac QN \big( a a^T - A^{-1} \big),
+       \qquad A = T + Q K, \qquad a = A^{-1} y $$
+
+    on the training set and likewise at the test points, with Q the order parameter of
+    `finite_width`, N the `width` and T the `temperature`. The mean of a non-odd activation is part
+    of the kernel.
+
+    Raises:
+        ValueError: for more than one hidden layer or output.
+
+    Accuracy: this is in use in code of the literature but not a systematic correction: for a linear
+    network (digits, P = 50, N = 20, T = 0.1) it turns a test bias of 0.5388, exact 0.5383, into
+    0.612.
+
+    Source: the kernel of Gaussian units after learning is that of Aiudi et al. (2025); its use as a
+    predictor is found in code of the literature.
+
+    >>> from orderparam.systems.proportional import FullyConnected
+    >>> x = np.random.default_rng(0).normal(size=(8, 3))
+    >>> system = FullyConnected(x[:5], x[:5, 0], x[5:], x[5:, 0], width=5, temperature=0.1)
+    >>> round(float(kernel_corrected(system).test_bias), 6)
+    0.0538
     """
     (_, y), (_, test_y), temperature = system.train, system.test, system.temperature
     found = finite_width(system)

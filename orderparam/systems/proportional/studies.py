@@ -1,4 +1,4 @@
-"""The named figures of the room: what finite width does to Bayesian networks on a fixed training
+"""The studies of this topic: the effect of finite width on Bayesian networks on a fixed training
 set.
 """
 
@@ -33,7 +33,7 @@ from orderparam.systems.proportional.similarity import similarity
 from orderparam.systems.proportional.theory import finite_width, infinite_width
 
 # ------------------------------------------------------------------------------------------------
-# Matrices of the room's studies, drawn as images.
+# Matrices of the studies, drawn as images.
 
 
 def _matrix(data: xr.Dataset, name: str) -> np.ndarray:
@@ -142,8 +142,8 @@ def _compared(
     title="Train and test loss against the width of Bayesian networks with one to three layers",
     source=_PACELLI,
     panels=[Panel("width", y, facet="depth", log="x") for y in ("test_error", "train_error")],
-    caption="{data}, $P$ = {n_train}, $T$ = {temperature}, erf, unit prior variances, {n_test} test points. Nested, common, "
-    f"linear: three closures of the theory, the same at depth 1. {_CHAINS}",
+    caption="{data}, $P$ = {n_train}, $T$ = {temperature}, erf, unit prior variances, {n_test} test points. Nested, common and "
+    f"linear are three closures of the theory, which are equal at depth 1. {_CHAINS}",
     seconds=(200, 7200),
     observables=LOSSES,
     full={
@@ -154,8 +154,8 @@ def _compared(
         "samples": 500,
     },
     explained=(
-        "The limit of wide layers at fixed P/N with three closures beyond one layer: at 80 units one scale for all "
-        "layers is 1 % off in the test error, the others 3 to 5 %; at 20 units all are off by 3 to 7 %."
+        "The theory is the limit of wide layers at fixed P/N, with three closures beyond one layer: at 80 units the closure "
+        "common is 1 % off in the test error, the others 3 to 5 %; at 20 units all are 3 to 7 % off."
     ),
 )
 def finite_width_depth(
@@ -206,8 +206,8 @@ def finite_width_depth(
         "langevin_steps": 1_000_000,
     },
     explained=(
-        "The limit of wide layers at fixed P/N, measured at 40 units: the train error is 2.5 % off at the lowest "
-        "temperature and 1.4 % at the next."
+        "The theory is the limit of wide layers at fixed P/N, and networks have 40 units: the train error is 2.5 % off at "
+        "the lowest temperature and 1.4 % at the next."
     ),
 )
 def finite_width_temperature(
@@ -261,8 +261,8 @@ def finite_width_temperature(
         "samples": 400,
     },
     explained=(
-        "The limit of wide layers at fixed P/N: at the lower temperature the order parameter is 4 % off at 20 units, "
-        "1.4 % at 40 and 0.3 % at 120."
+        "The theory is the limit of wide layers at fixed P/N: at the lower temperature the order parameter is 4 % off at 20 "
+        "units, 1.4 % at 40 and 0.3 % at 120."
     ),
 )
 def finite_width_order(
@@ -308,8 +308,8 @@ def finite_width_order(
     observables=("test_error", "train_error"),
     full={"data": "mnist", "n_train": 500, "n_test": 1000, "width": 500, "samples": 500},
     explained=(
-        "The limit of wide layers at fixed P/N, measured at 40 units: the test error is 1 % off at the smallest read- "
-        "out variance, nothing at the largest."
+        "The theory is the limit of wide layers at fixed P/N, and networks have 40 units: the test error is 1 % off at the "
+        "smallest read-out variance and agrees at the largest."
     ),
 )
 def finite_width_priors(
@@ -371,7 +371,7 @@ def _units(data: Any) -> Any:
         "chains": 8,
     },
     explained=(
-        "The limit of many channels at fixed P/N: test errors of the convolutional network are 12 % off at 8 "
+        "The theory is the limit of many channels at fixed P/N: test errors of the convolutional network are 12 % off at 8 "
         "channels, 9 % at 20 and 6 % at 50, and not all of its chains converged; those of the dense one agree."
     ),
 )
@@ -424,7 +424,8 @@ _CASES = ("shared filter", "one patch", "digits, parity")
     observables=("order_parameters",),
     full={"n_train": 200, "n_test": 500, "samples": 500},
     explained=(
-        "The limit of many channels at fixed P/N, measured at 20 channels, where the learned elements are 5 to 16 % larger."
+        "The theory is the limit of many channels at fixed P/N; at 20 channels the measured learned "
+        "elements are 5 to 16 % larger."
     ),
 )
 def local_feature_importance(
@@ -534,7 +535,7 @@ def order_parameter(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "finite-width-plane",
-    title="A cold network of finite width enlarges its kernel, a warm one shrinks it: the same line at every width",
+    title="At low temperature a network of finite width enlarges its kernel, at high temperature it shrinks it",
     source="Pacelli, Ariosto, Pastore, Ginelli, Gherardi, Rotondo 2023",
     seconds=(40, 600),
     full={"data": "mnist", "n_train": 200, "resolution": 32},

@@ -1,4 +1,4 @@
-"""The named figures of theories on given training sets, up to weights with their full
+"""The studies of theories on given training sets, up to weights with their full
 distribution."""
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The named figures of convolutional networks on patches."""
+"""The studies of convolutional networks on patches."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial

@@ -1,4 +1,4 @@
-"""The named figures of two-layer networks averaged over data."""
+"""The studies of two-layer networks averaged over data."""
 
 import math
 from collections.abc import Iterator, Mapping

@@ -330,13 +330,14 @@ def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
         "cubic_dims": (32, 64, 128, 256, 512),
         "seeds": 256,
     },
+    gallery={"dims": (128, 256, 512, 1024, 2048), "cubic_dims": (24, 48, 96, 192, 384)},
     seconds=(60, 3600),
     observables=("exit_samples",),
     explained=(
         "For degree 3 at d < 100 single steps are not small, while the theory of a diffusing "
         "overlap takes them to be small."
     ),
-    panels=[
+    panels=lambda p: [
         Panel(
             "input_dim",
             "exit_samples",
@@ -344,6 +345,7 @@ def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
             log="xy",
             fit="d",
             ylabel="samples $n$ until $|m| = 1/2$",
+            ylim=(None, 2e3 * max(p["dims"])),  # room for the legend of exponents
             text={degree: rf"$\ell = {degree}$" for degree in (1, 2, 3)},
         )
     ],
@@ -440,6 +442,7 @@ def sgd_data_reuse(
     "sgd-batch-size",
     title="Large batches save steps but no samples",
     source="Arnaboldi et al. 2024 (batch size and time complexity)",
+    gallery={"batches": (1, 4, 16, 64, 256, 1024, 4096), "seeds": 1000},
     full={"dim": 128, "batches": (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048), "seeds": 256},
     seconds=(60, 1200),
     observables=("exit_samples", "exit_steps"),
@@ -451,11 +454,15 @@ def sgd_data_reuse(
         Panel(
             "batch_size",
             y,
-            log="xy",
+            log=log,
             ylabel=f"{unit} until $|m| = 1/2$",
+            ylim=low,
             reference=[vertical(p["dim"] ** 1.5, "$d^{3/2}$")],
         )
-        for y, unit in (("exit_samples", "samples $n$"), ("exit_steps", "steps $n/b$"))
+        for y, unit, log, low in (
+            ("exit_samples", "samples $n$", "x", (0, None)),
+            ("exit_steps", "steps $n/b$", "xy", None),
+        )
     ],
     caption=(
         r"Information exponent 3, $d$ = {dim}, learning rate $0.5\,b/\sqrt{{d}}$ for batches of "
@@ -464,7 +471,7 @@ def sgd_data_reuse(
     ),
 )
 def sgd_batch_size(
-    dim: int = 64, batches: tuple[int, ...] = (1, 8, 64, 256), seeds: int = 96
+    dim: int = 64, batches: tuple[int, ...] = (1, 8, 64, 512, 4096), seeds: int = 96
 ) -> Iterator[Curve]:
     formula = "He3(z)/sqrt(6)"
     system = SphericalSGD(

@@ -546,6 +546,11 @@ def _per_example(data: xr.Dataset) -> xr.DataArray:
     source="Mei, Montanari 2022; d'Ascoli, Sagun, Biroli 2020",
     seconds=(40, 900),
     observables=("test_error", "train_error"),
+    explained=(
+        "The theory is the limit of large sizes. Beyond p = n the train error is no more than the "
+        "ridge leaves, 1e-6, and terms of order 1/d show: at n = 3 d and p = 4 n it is 37(8) % "
+        "above the theory with 50 inputs and 14(2) % with 100."
+    ),
     gallery={"input_dim": 100, "resolution": 48, "seeds": 64},
     full={"input_dim": 200, "resolution": 64, "seeds": 100},
     columns=3,

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
-from orderparam.comparison import Comparison, Curve, study
+from orderparam.comparison import Comparison, Curve, between, study
 from orderparam.plotting import Freehand, Panel, horizontal, slope
 from orderparam.plotting.measured import mean_and_error
 from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
@@ -45,10 +45,10 @@ def _density(data: xr.Dataset, rho: np.ndarray, prior: float) -> np.ndarray:
     return np.exp(-(rho**2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
 
 
-def draw_densities(axes: Any, comparison: Comparison) -> None:
-    """At the largest number of measured examples."""
+def draw_densities(axes: Any, comparison: Comparison, reach: float = 2.2) -> None:
+    """At the largest number of measured examples; reach: the largest overlap that is shown."""
     p = comparison.parameters
-    shown, rho = max(p["n_train"]), np.linspace(-2.2, 2.2, 441)
+    shown, rho = max(p["n_train"]), np.linspace(-reach, reach, 441)
     number = 0
     for data in comparison.curves("theory").values():
         look: Any = {"color": GREY, "linewidth": 0.9}
@@ -75,7 +75,7 @@ def draw_densities(axes: Any, comparison: Comparison) -> None:
     axes.set(
         yscale="log",
         ylim=(2e-3, 8),
-        xlim=(-2.2, 2.2),
+        xlim=(-reach, reach),
         xlabel=OVERLAP,
         ylabel="density of the weights",
     )
@@ -141,17 +141,14 @@ _FEATURES = (
 )
 _BOTH = "Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Rubin et al. 2025, arXiv 2502.03210"
 
-_STAIRCASE: list[Panel | Freehand] = [
-    Panel(
-        "n_train",
-        "learnability",
-        facet="mode",
-        where={"mode": (0, 1)},
-        log="x",
-        text={0: "$h_1$", 1: "$h_3$"},
-    ),
-    Freehand(draw_densities, "largest $n$"),
-]
+_LEARNABILITY = Panel(
+    "n_train",
+    "learnability",
+    facet="mode",
+    where={"mode": (0, 1)},
+    log="x",
+    text={0: "$h_1$", 1: "$h_3$"},
+)
 _STAIRCASE_CAPTION = (
     "Erf network, $d$ = {input_dim}, $N$ = {width}, $y = He_1 {cubic:+g} He_3$ of $w_*\\cdot x$; $T$ = {temperature}, variance "
     "of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = {weight_variance}. Theories averaged over data, ridge $T/n$ unless said."
@@ -162,7 +159,7 @@ _STAIRCASE_CAPTION = (
     "staircase",
     title="A network climbs from the linear to the cubic part of its target, where its infinitely wide limit cannot",
     source=_BOTH,
-    panels=_STAIRCASE,
+    panels=[_LEARNABILITY, Freehand(draw_densities, "largest $n$")],
     caption=_STAIRCASE_CAPTION,
     seconds=(120, 1800),
     observables=("output",),
@@ -188,10 +185,11 @@ def staircase(
 
 @study(
     "staircase-mean-field",
-    title="Close to specialisation: mean-field networks in d = 50 with a small cubic part",
+    title="Before specialisation: mean-field networks in d = 50 learn the linear part of their target alone",
     source=_GROKKING,
-    panels=_STAIRCASE,
-    caption=_STAIRCASE_CAPTION,
+    panels=[_LEARNABILITY, Freehand(partial(draw_densities, reach=0.6), "largest $n$")],
+    caption=_STAIRCASE_CAPTION
+    + " In theory neurons specialise at $n$ of $10^4$, beyond what is shown.",
     seconds=(150, 7200),
     observables=("output",),
     full={
@@ -222,7 +220,7 @@ def staircase_mean_field(
         input_dim, width, 100, temperature, target, readout_variance, weight_variance
     )
     *theories, network = _theories_and_network(
-        system, np.geomspace(30, 3e5, 17), n_train, seeds, draws
+        system, np.geomspace(30, 2000, 13), n_train, seeds, draws
     )
     consistent = partial(adapted_weights, ridge_kind="self-consistent")
     yield from theories
@@ -493,31 +491,36 @@ def adaptation_hysteresis(
         )
 
 
+_ADAPT = "weights that adapt"
+
+
 @study(
     "sample-complexity",
-    title="A cubic component needs examples in proportion to d in a network that adapts, to d^3 in its fixed kernel",
+    title="A cubic component needs far fewer examples in a network that adapts than in its fixed kernel",
     source=_BOTH,
     panels=[
         Panel(
             "input_dim",
             "examples",
+            by="weights",
             log="xy",
             fit="d",
             reference=[slope(3, "$d^3$")],
             ylabel="examples needed $n$",
         ),
-        Panel(
-            "input_dim",
-            "per_dimension",
-            log="x",
-            where={"label": ("adapted weights (GMFL)", "sampled network")},
-        ),
+        Panel("input_dim", "per_dimension", by="weights", log="x", where={"weights": _ADAPT}),
     ],
-    caption="Erf network, $N$ = {units_per_input} $d$, $y = He_1 {cubic:+g} He_3$, $n$ at which $f_3/y_3$ = {threshold}; $T$ = "
-    "{temperature}, variance of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = {weight_variance}. Networks are sampled at $n/d$ = "
-    "{ratios}, and $n$ is interpolated between them.",
-    seconds=(150, 4800),
+    caption=r"""
+        Erf network with {units_per_input} units for each of its $d$ inputs, $y = He_1 {cubic:+g}
+        He_3$; $n$ examples at which the share {threshold} of the cubic component is learned;
+        temperature {temperature}, variance of $\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ =
+        {weight_variance}. Networks are sampled at $n/d$ = {ratios}, and $n$ is interpolated between
+        them. Left: the fits are over the measured sizes. Right: in theory $n$ is in proportion to
+        $d$ from some 60 inputs on; at fewer it grows faster.
+    """,
+    seconds=(110, 4800),
     observables=("examples",),
+    gallery={"measured": (8, 12, 16, 24)},
     full={"measured": (8, 16, 32, 64), "seeds": 12, "ratios": (10.0, 15.0, 22.0, 33.0, 50.0)},
 )
 def sample_complexity(
@@ -527,62 +530,91 @@ def sample_complexity(
     readout_variance: float = 0.015,
     weight_variance: float = 0.5,
     units_per_input: float = 5.0,
-    measured: tuple[int, ...] = (8, 16, 24),
+    measured: tuple[int, ...] = (8, 12, 16),
     ratios: tuple[float, ...] = (16.0, 24.0, 34.0),
-    seeds: int = 4,
+    seeds: int = 8,
 ) -> Iterator[Curve]:
     target = hermite_target({1: 1.0, 3: cubic})
     system = TwoLayerNetwork(20, 100, 100, temperature, target, readout_variance, weight_variance)
     needed = partial(examples_needed, threshold=threshold, units_per_input=units_per_input)
-    grid = {"input_dim": [8.0 * 2**k for k in range(7)]}
+    fixed = partial(needed, theory=gaussian_process, power=3.0)
+    grid = {"input_dim": between((8.0, 512.0, *measured), 13)}
     runs = partial(
         sampled_examples_needed, threshold=threshold, units_per_input=units_per_input, ratios=ratios
     )
-    yield Curve(
-        "infinitely wide (GP)",
-        partial(needed, theory=gaussian_process, power=3.0),
-        system,
-        grid,
-        baseline=True,
-    )
-    yield Curve("adapted weights (GMFL)", needed, system, grid)
-    yield Curve("sampled network", runs, system, {"input_dim": measured}, seeds=seeds)
+    adapt = {"weights": _ADAPT}
+    yield Curve("infinitely wide (GP)", fixed, system, grid, facets={"weights": "fixed kernel"})
+    yield Curve("adapted weights (GMFL)", needed, system, grid, facets=adapt)
+    yield Curve("sampled network", runs, system, {"input_dim": measured}, seeds, facets=adapt)
 
 
 # ------------------------------------------------------------------------------------------------
 # Where the weights of a two-layer network adapt to its target, and where two states coexist.
 
 
+def _other_minimum(data: xr.Dataset) -> xr.DataArray:
+    """Whether Gaussian weights are in the minimum of large variance; the theory without that
+    ansatz has one state only."""
+    return (data["spread"] > 6) & (data.attrs["label"] == _GAUSSIAN)
+
+
 @study(
     "adaptation-plane",
-    title="Weights that adapt to a cubic target: where the state of lowest action changes by a jump",
+    title="Gaussian weights adapt to a cubic target by a jump, weights of any distribution without one",
     source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789",
-    seconds=(100, 900),
-    full={"resolution": 32},
-    panels=[phases_panel("n_train", "temperature", log="xy", order="spread")],
-    caption="Erf units, $d$ = {input_dim}, $N$ = {width}, $y = h_3$; colour: variance of the weights along "
-    "$w_*$ in the state of lowest action.",
+    seconds=(60, 900),
+    full={"resolution": 32, "points": 200},
+    panels=[
+        phases_panel(
+            "n_train",
+            "temperature",
+            log="xy",
+            order="spread",
+            title="Gaussian weights",
+            part="plane",
+        ),
+        Panel(
+            "temperature",
+            "spread",
+            by="n_train",
+            where={"part": "cut"},
+            log="xy",
+            jump=_other_minimum,
+        ),
+    ],
+    caption="""
+        Theories of erf units, $d$ = {input_dim} inputs, $N$ = {width} units, $n$ examples of $y =
+        h_3$, averaged over data. Spread: variance of the weights along the target over that of the
+        prior. Left: state of lowest action of the Gaussian ansatz. Right: that ansatz (VGA) jumps
+        where the full distribution (GMFL) does not. The study adaptation-hysteresis has networks
+        at $n$ = 400.
+    """,
 )
 def adaptation_plane(
-    resolution: int = 8, input_dim: int = 50, width: int = 80, readout_variance: float = 0.04
-) -> list[Curve]:
-    target, over = (
-        hermite_target({3: 1.0}, normalised=True),
-        {"n_train": (250, 1000, "log"), "temperature": (0.02, 0.2, "log")},
-    )
+    resolution: int = 8,
+    input_dim: int = 50,
+    width: int = 80,
+    readout_variance: float = 0.04,
+    cuts: tuple[float, ...] = (300.0, 450.0, 800.0),
+    points: int = 80,
+) -> Iterator[Curve]:
+    target = hermite_target({3: 1.0}, normalised=True)
+    temperatures = (0.02, 0.2)
+    over = {"n_train": (250, 1000, "log"), "temperature": (*temperatures, "log")}
     system = TwoLayerNetwork(input_dim, width, 400, 0.1, target, readout_variance, modes=(1, 3))
-    options: dict[str, Any] = {
-        "resolution": resolution,
-        "accuracy": 1e-3,
-        "branches": (),
-        "batch": 16,
-    }
-    return [
-        diagram_curve(
-            partial(gaussian_weights, ridge_kind="effective"),
-            system,
-            over,
-            order="spread",
-            **options,
-        )
-    ]
+    gaussian = partial(gaussian_weights, ridge_kind="effective")
+    any_law = partial(adapted_weights, ridge_kind="effective")
+    options: dict[str, Any] = {"accuracy": 1e-3, "branches": (), "batch": 16}
+    yield diagram_curve(
+        gaussian,
+        system,
+        over,
+        order="spread",
+        facets={"part": "plane"},
+        resolution=resolution,
+        **options,
+    )
+    grid = {"n_train": cuts, "temperature": between(temperatures, points)}
+    facets = {"part": "cut"}
+    yield Curve("adapted weights (GMFL)", any_law, system, grid, facets=facets)
+    yield Curve(_GAUSSIAN, gaussian, system, grid, facets=facets)

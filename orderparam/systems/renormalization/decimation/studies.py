@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from orderparam.comparison import Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.plotting import Freehand, Panel, horizontal, vertical
+from orderparam.plotting import Freehand, Panel, horizontal
+from orderparam.plotting.measured import dots
 from orderparam.plotting.style import COLOURS, DASHES, GREY
 from orderparam.systems.renormalization.decimation.experiment import regression
 from orderparam.systems.renormalization.decimation.model import (
@@ -232,6 +233,19 @@ def decimation_images(
         )
 
 
+def draw_added(axes: Any, comparison: Comparison, inputs: str) -> None:
+    """What local and uniform ridges add to the error with all modes, on the same training sets."""
+    measured = {
+        data.attrs["facets"]["with"]: data["test_error"]
+        for data in comparison.experiments(inputs=inputs).values()
+    }
+    for name, number in (("uniform ridge", 0), ("local ridge", 2)):
+        added = measured[name] - measured["all modes"]
+        dots(axes, measured[name]["cut"], added, number, filled=True)
+    axes.axhline(0.0, color=GREY, linewidth=0.8, linestyle=":")
+    axes.set(xscale="log", xlabel=r"modes left $\Lambda$", ylabel="added test error", title=inputs)
+
+
 @study(
     "decimation-local-ridge",
     title="A local ridge of the decimated modes: closer on images, but useless on a circle",
@@ -243,22 +257,18 @@ def decimation_images(
         "approximation that a smaller cut makes worse."
     ),
     full={"pool": 0, "seeds": 100},
-    panels=lambda p: [
+    gallery={"seeds": 100},
+    panels=[
         Panel("cut", "test_error", facet="inputs", by="with", log="x", share_y=False),
-        Panel(
-            "cut",
-            ("variation of the ridge over inputs", lambda data: data["ridge_variation"]),
-            facet="inputs",
-            by="with",
-            where={"with": ("local ridge",), "kind": "experiment"},
-            log="x",
-            reference=[vertical(p["n_train"], "$P$")],
-        ),
+        Freehand(partial(draw_added, inputs="digits")),
+        Freehand(partial(draw_added, inputs="circle")),
     ],
+    columns=2,
     caption=(
         r"$P$ = {n_train}, $T$ = {temperature}. Digits: even against odd, {activation} kernel. "
         r"Circle: {points} points, $\lambda_k\sim k^{{-{decay}}}$; there the decimated modes act "
-        r"together. All curves use the same training sets; errors over the whole pool."
+        r"together. All curves use the same training sets; errors over the whole pool. Below: what "
+        "the decimation adds to the error of regression with all modes on the same training set."
     ),
 )
 def decimation_local_ridge(

@@ -1,6 +1,6 @@
 """The named figures of the Hopfield model: its phase diagram, and recall at zero temperature."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -225,6 +225,7 @@ def hopfield_dynamics(
     paths: int = 1 << 17,
     seeds: int = 8,
 ) -> Iterator[Curve]:
+    places: list[tuple[str, float, Sequence[float], Sequence[float], int, tuple[int, ...]]]
     places = [("path", load, starts, starts, paths, (spins,)) for load in loads]
     places.append(
         ("edge", edge_load, between(edge_starts, 30), edge_starts, paths // 4, edge_spins)

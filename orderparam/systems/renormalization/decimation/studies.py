@@ -168,7 +168,7 @@ _TASKS = ("mnist:3-vs-8", "mnist:4-vs-9", "cifar10:cat-vs-dog", "cifar10:airplan
 
 @study(
     "decimation-images",
-    title="Images: with few examples nearly all modes may be integrated out, with many hardly any",
+    title="Images: the more examples, the more modes must be left to keep the predicted error",
     source="Howard, Maiti, Jefferson, Ringel 2024; Ringel et al. 2025, Fig. 2.1",
     seconds=(50, 3600),
     observables=("test_error",),

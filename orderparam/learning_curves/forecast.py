@@ -18,7 +18,7 @@ from orderparam.learning_curves.choice import TRIED, Candidate, best_ridge
 from orderparam.learning_curves.choice import compare as compare_kernels
 from orderparam.learning_curves.comparison import Compared, compare_learners, half_of_the_columns
 from orderparam.learning_curves.estimators import checked, named
-from orderparam.learning_curves.learners import LARGEST, MOST_ROWS, Exact, Learner, learner
+from orderparam.learning_curves.learners import LARGEST, MOST_ROWS, TESTED, Exact, Learner, learner
 from orderparam.learning_curves.measured import LONGEST, Measured, measure, measure_estimator
 from orderparam.learning_curves.problem import FEWEST, Problem, from_arrays
 from orderparam.learning_curves.report import draw_forecast, in_a_sentence
@@ -514,15 +514,29 @@ def _remarks(found: Learner) -> list[str]:
 
 def _dependence(problem: Problem, found: Learner, measured: Measured) -> list[str]:
     """Whether rows that belong together, or follow one another, make a difference: held-out errors
-    against those of random rows, both with their standard errors."""
+    against those of random rows, both with their standard errors.
+
+    Few later rows are tested, and squared errors are skewed: where their mean is small by chance
+    so is its own standard error. Without drift they scatter as random rows do, of which there are
+    more to tell by how much; stretches of time that err together count less.
+    """
     if problem.groups is None and not problem.ordered:
         return []
     plain = dataclasses.replace(problem, groups=None, ordered=False)
-    random = measure(plain, found, best_ridge(found)[0], 4)
+    orders = _orders_of(found.examples, ORDERS)
+    random = measure(plain, found, best_ridge(found)[0], orders)
     last = float(measured.curve["n_train"][-1])
     ours = float(np.nanmean(measured.curve["test_error"].values[-1]))
     theirs = float(random.curve["test_error"].mean("seed").interp(n_train=last))
     errors = ours * measured.doubt, theirs * random.doubt
+    if problem.ordered:
+        each = errors[1] * np.sqrt(random.tested)  # of one random row
+        drawn = orders * min(found.examples - last, TESTED) / found.examples
+        different = found.examples * (1 - np.exp(-drawn))
+        # from the first row on; later starts test parts of the same rows
+        ours = float(measured.curve["test_error"].values[-1, 0])
+        later = each / np.sqrt(measured.tested) * max(measured.together, 1.0)
+        errors = later, each / np.sqrt(different)
     what = "other groups" if problem.groups is not None else "later rows"
     text = f"held-out {what}: error {ours:.3g} ± {errors[0]:.1g}; random rows: {theirs:.3g} ± {errors[1]:.1g}: "
     if abs(ours - theirs) < NORMAL * np.hypot(*errors):

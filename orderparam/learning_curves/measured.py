@@ -43,12 +43,15 @@ class Measured:
     scatter: standard deviation of the log of the last point over pools of this size, where the
     error is taken as a share of the variance; absolute_scatter: in the units of the target. doubt:
     standard error of the last point, relative to it, from the scatter of its own residuals alone.
+    tested: the rows that these are of; together: doubt relative to that of independent rows.
     """
 
     curve: xr.Dataset
     scatter: float
     absolute_scatter: float
     doubt: float
+    tested: int
+    together: float
 
 
 def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Measured:
@@ -119,6 +122,8 @@ def _with_scatter(
         scatter(relative - own / own.mean(), clusters, shared),
         scatter(relative - 1, clusters),
         doubt,
+        len(rows),
+        doubt / float(np.sqrt(np.sum((relative - 1) ** 2)) / len(relative)),
     )
 
 

@@ -16,6 +16,7 @@ import orderparam as op
 from orderparam.learning_curves import KernelForecaster, from_arrays, from_file
 from orderparam.learning_curves.choice import Candidate
 from orderparam.learning_curves.learners import Exact, Large, kernel_of
+from orderparam.learning_curves.problem import Problem
 
 ARCH = "fc:1:relu"
 
@@ -198,7 +199,9 @@ def test_rows_in_time_are_predicted_from_earlier_ones():
 
 
 def test_rows_in_random_order_seldom_drift_significantly(monkeypatch):
-    """The whole forecast for one table, and the comparison alone for many."""
+    """The whole forecast for one table, and the comparison alone for 200, of which 5 % are expected:
+    at most 18, which chance exceeds once in 300 times.
+    """
     x, y = table(80, noise=1.0)
     assert (
         op.forecast(x, y, arch=ARCH, compare=False, time=np.arange(80), orders=2)
@@ -208,15 +211,16 @@ def test_rows_in_random_order_seldom_drift_significantly(monkeypatch):
     learning = sys.modules["orderparam.learning_curves.forecast"]
     monkeypatch.setattr(learning, "best_ridge", lambda found: (1.0, 1.0))
     drifting = 0
-    for seed in range(12):
-        x, y = table(80, seed, noise=1.0)
-        problem = from_arrays(x, y, time=np.arange(80))
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(80, 4))
+        problem = Problem(x, x[:, :1] + rng.normal(size=(80, 1)), "t", ("y",), ordered=True)
         found = learning.learner(ARCH, problem.inputs, problem.targets)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             said = learning._dependence(problem, found, learning.measure(problem, found, 1.0, 2))
         drifting += "a significant difference" in said[0]
-    assert drifting <= 3
+    assert drifting <= 18
 
 
 def test_many_rows_are_learned_by_the_exact_kernel(monkeypatch):

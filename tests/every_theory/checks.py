@@ -137,7 +137,8 @@ def checks(
         fitting = [system for system in systems if isinstance(system, theory.systems)]
         for place, system in enumerate(fitting):
             draws = WITH_OPTIONS // len(fitting) + (place < WITH_OPTIONS % len(fitting))
-            hold_with_options(theory, system, words, draws, infinite, decades)
+            again = sum(type(system) is type(other) for other in fitting[:place])
+            hold_with_options(theory, system, again, words, draws, infinite, decades)
 
     fields = [
         pytest.param(system, name, id=f"{type(system).__name__}-{name}")
@@ -192,11 +193,13 @@ def hold(theory, system, words, draws, infinite, decades):
     return sound
 
 
-def hold_with_options(theory, system, words, draws, infinite, decades):
+def hold_with_options(theory, system, again, words, draws, infinite, decades):
     """Asserts that a theory keeps its word at random parameters and with random options. Each draw
     has a key of its own, so that a run that was stopped goes on with those that its log lacks.
+    again: how many examples of the same class came before.
     """
-    name, begin = f"{theory.name} {type(system).__name__} options", time.monotonic()
+    name = f"{theory.name} {type(system).__name__}{f' {again + 1}' if again else ''} options"
+    begin = time.monotonic()
     done, wrong = draws_that_were_right(theory.name), []
     missing = [number for number in range(draws) if f"{name} {number}" not in done]
     usual = outcome(theory, system, {}, words) if missing else None

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from orderparam.cli.errors import clear_errors
+from orderparam.core.paths import whole_file
 
 
 def new_system(
@@ -48,7 +49,11 @@ def new_system(
             )
         for old, new in (("curie_weiss", word), ("curie-weiss", study), ("CurieWeiss", system)):
             text = text.replace(old, new)
-        path.write_text(text, encoding="utf-8")
+        try:
+            with whole_file(path) as aside:
+                aside.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise ValueError(f"cannot write {path}: {error.strerror or error}") from None
         print(
             f"{path}: a magnet, to be changed into your system. Run it: orderparam run {path}:{study}"
         )

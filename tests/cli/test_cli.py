@@ -77,7 +77,7 @@ def test_list_names_every_study_with_source_and_time(run):
     for entry in index():
         if entry.kind == "study":
             (line,) = [
-                line for line in result.stdout.splitlines() if line.split()[:1] == [entry.name]
+                line for line in result.stdout.splitlines() if line.startswith(f"{entry.name} ")
             ]
             assert line.split()[-1] in ("s", "min", "h"), line
 

@@ -40,6 +40,7 @@ def shell(command, folder, **environment):
         ("{run} solve nothing 2>&-", 2, ""),
         ("{run} solve nothing <&- >&- 2>&-", 2, ""),
         ("{run} list lasso >&-", 0, ""),
+        ("ulimit -f 0; {run} new-system glass", 2, "cannot write glass.py: File too large"),
         ("mkdir d && cd d && rmdir ../d && {run} show x", 2, "there is no result x"),
     ],
 )
@@ -48,6 +49,7 @@ def test_no_traceback_and_no_line_too_many(tmp_path, command, status, told):
     assert (ended, printed) == (status, "")
     assert told in said
     assert said.count("\n") == bool(told)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_letters_that_an_encoding_lacks_are_written_otherwise(tmp_path):

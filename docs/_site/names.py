@@ -11,6 +11,7 @@ from typing import Any
 
 import orderparam
 from orderparam.core import registry
+from orderparam.core.exported import without_modules
 from orderparam.core.on_demand import on_demand
 
 CONTRACT = "contract"  # the page of `orderparam` itself and of the packages that carry it out
@@ -130,6 +131,8 @@ def offered(module: ModuleType) -> dict[str, Any]:
 
 def _is_own(thing: Any) -> bool:
     """Whether the package made it: a function, a class, a theory, or a constant."""
+    helpers = (on_demand, without_modules)
     return not callable(thing) or (
-        str(thing.__module__).startswith("orderparam") and thing is not on_demand
+        str(thing.__module__).startswith("orderparam")
+        and not any(thing is helper for helper in helpers)
     )

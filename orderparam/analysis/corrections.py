@@ -67,9 +67,8 @@ def asymptotic_slope(
     if probable(chi_squared, freedom) < ACCEPTED:
         found = _fitted(designs, precisions, y, error * np.sqrt(chi_squared / freedom))
     weights = scipy.special.softmax(found.evidence)
-    return Slope(
-        *_quantiles(found, weights, (0.025, 0.5, 0.975)), chi_squared, freedom, found.fitted[best]
-    )
+    low, middle, high = _quantiles(found, weights, (0.025, 0.5, 0.975))
+    return Slope(low, middle, high, chi_squared, freedom, found.fitted[best])
 
 
 def _family(t: np.ndarray, correction: bool) -> tuple[np.ndarray, np.ndarray]:

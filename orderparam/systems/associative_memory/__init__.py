@@ -10,6 +10,7 @@ phase_lines(system).retrieval_temperature
 op.sweep(recall, system, {"load": [0.05, 0.1, 0.15]}, seeds=4)
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.associative_memory.dense.experiment import DenseRecall, dense_recall
 from orderparam.systems.associative_memory.dense.model import DenseMemory, ExponentialMemory
 from orderparam.systems.associative_memory.dense.theory import (
@@ -61,3 +62,5 @@ LABELS = {
     "success": ("recalled", ""),
     "energy": ("energy per neuron", "e"),
 }
+
+__all__ = without_modules(globals())

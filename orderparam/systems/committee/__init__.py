@@ -6,6 +6,7 @@ state_evolution(Committee(2.5)).overlap
 specialisation(Committee(1.0)).sample_ratio
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.committee.experiment import CommitteePassing, message_passing
 from orderparam.systems.committee.large import (
     LargeCommittee,
@@ -34,3 +35,5 @@ LABELS = {
     "unit_ratio": ("samples per dimension and unit", "n/(Kd)"),
     "cross_overlap": ("overlap with another unit", "Q_{12}"),
 }
+
+__all__ = without_modules(globals())

@@ -6,6 +6,7 @@ width k_c, sets the error, error ~ k_c d / n. Nguyen and Barbier 2026, "Sharp fe
 transitions and Bayes-optimal neural scaling laws in extensive-width networks".
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.extensive_width.channel import ActivationChannel, channel
 from orderparam.systems.extensive_width.experiment import (
     TrainedStudent,
@@ -64,3 +65,5 @@ LABELS = {
     "decay": ("decay", r"\beta"),
     "effective_width": ("effective width", "k_c"),
 }
+
+__all__ = without_modules(globals())

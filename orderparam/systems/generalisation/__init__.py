@@ -11,6 +11,7 @@ worst_consistent(system).error
 uniform_bound(system).error
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.generalisation.experiment import (
     ARMS,
     Arms,
@@ -36,3 +37,5 @@ from orderparam.systems.generalisation.theory import (
 LABELS = {
     "copies": ("copies of every mode", "m"),
 }
+
+__all__ = without_modules(globals())

@@ -7,6 +7,7 @@ penalised losses.
 """
 
 from orderparam.channels.outlier import SpectralEstimate
+from orderparam.core.exported import without_modules
 from orderparam.systems.generalised_linear.bayes.experiment import (
     MessagePassing,
     gamp,
@@ -56,3 +57,5 @@ LABELS = {
     "sample_ratio_needed": ("samples per dimension needed", "n/d"),
     "support": ("share of non-zero weights", ""),
 }
+
+__all__ = without_modules(globals())

@@ -7,6 +7,7 @@ or on given data; for deep networks on given data and for convolutional networks
 Experiments sample or train the networks themselves.
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.kernel_adaptation.deep.experiment import (
     ParticleLayers,
     SampledDeepNetwork,
@@ -81,3 +82,5 @@ LABELS = {
     "total_learnability": ("learnability", ""),
     "rank": ("rank", "k"),
 }
+
+__all__ = without_modules(globals())

@@ -11,6 +11,7 @@ In the order of reading:
     learning_curve.py   the results that all of these share
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.kernel_regression.learning_curve import LearningCurve, MeasuredLearningCurve
 from orderparam.systems.kernel_regression.pool.experiment import (
     NetworkCurve,
@@ -56,3 +57,5 @@ from orderparam.systems.kernel_regression.spectrum.theory import (
 from orderparam.systems.kernel_regression.training.experiment import hamiltonian, langevin
 from orderparam.systems.kernel_regression.training.model import NetworkTraining
 from orderparam.systems.kernel_regression.training.theory import gaussian_process
+
+__all__ = without_modules(globals())

@@ -2,6 +2,7 @@
 reuse of data.
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.gaussian.target import Target, target
 from orderparam.systems.multi_index.experiment import (
     climbed_staircase,
@@ -50,3 +51,5 @@ LABELS = {
     "hint": ("overlap of the hint", "Q"),
     "next_threshold": ("samples per dimension of the next directions", ""),
 }
+
+__all__ = without_modules(globals())

@@ -2,6 +2,7 @@
 that is trained after it, in theory and measured.
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.one_step.experiment import (
     FirstLayerWeights,
     MeasuredReadout,
@@ -36,3 +37,5 @@ from orderparam.systems.one_step.theory import (
 LABELS = {
     "batch_ratio": ("batch per dimension", "n_B/d"),
 }
+
+__all__ = without_modules(globals())

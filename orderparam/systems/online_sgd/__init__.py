@@ -2,6 +2,7 @@
 itself, and the phase diagram of width and learning rate.
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.online_sgd.experiment import (
     measured_moving_time,
     measured_residual_risk,
@@ -41,3 +42,5 @@ from orderparam.systems.online_sgd.theory import (
 LABELS = {
     "test_error": ("population risk", r"R = \frac{1}{2}\,\mathrm{E}(f_*-f)^2"),
 }
+
+__all__ = without_modules(globals())

@@ -8,6 +8,7 @@ binary_transitions(ThermalPerceptron(1.0)).thermodynamic
 op.sweep(online_rule, OnlinePerceptron(1.0, "rosenblatt"), {"sample_ratio": [1, 2, 5]})
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.perceptron.experiment import (
     Counted,
     Tempered,
@@ -38,3 +39,5 @@ from orderparam.systems.perceptron.theory import (
 LABELS = {
     "mistakes": ("share of mistakes in training", ""),
 }
+
+__all__ = without_modules(globals())

@@ -12,6 +12,7 @@ beside sampled networks.
     op.sweep(sampled_network, system, {"width": [20, 100]}, seeds=4)
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.proportional.deep import branches, integrated_width
 from orderparam.systems.proportional.experiment import (
     SampledNetwork,
@@ -39,3 +40,5 @@ LABELS = {
     "test_bias": ("bias", r"E\,(y-\langle f\rangle)^2"),
     "test_variance": ("variance", r"E\,(f-\langle f\rangle)^2"),
 }
+
+__all__ = without_modules(globals())

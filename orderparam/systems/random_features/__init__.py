@@ -2,6 +2,7 @@
 predicted.
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.kernels.feature_equivalent import FeatureEquivalent
 from orderparam.systems.random_features.experiment import (
     MeasuredCurve,
@@ -45,3 +46,5 @@ LABELS = {
     "cross_validation": ("cross-validated error", ""),
     "excess_risk": ("excess risk", r"E\,(f-f_*)^2"),
 }
+
+__all__ = without_modules(globals())

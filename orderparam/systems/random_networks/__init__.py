@@ -13,6 +13,7 @@ hidden layer, and the corrections that depth brings.
     op.sweep(sampled_marginals, system, {"width": [1, 5]}, seeds=4)
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.random_networks.experiment import (
     MeasuredDepth,
     Sample,
@@ -77,3 +78,5 @@ LABELS = {
     "ntk_fluctuation": ("fluctuation of the tangent kernel", r"\|\delta\hat\Theta\|/\|\Theta\|"),
     "width_kurtosis": ("excess kurtosis", r"\times\ N"),
 }
+
+__all__ = without_modules(globals())

@@ -9,6 +9,7 @@ In the order of reading:
     studies.py    the number of samples as a finite size: learning and the magnet collapse alike
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.renormalization.decimation.experiment import MeasuredRegression, regression
 from orderparam.systems.renormalization.decimation.model import DecimatedPool, DecimatedRegression
 from orderparam.systems.renormalization.decimation.theory import (
@@ -83,3 +84,5 @@ LABELS = {
     "squared_deviation": ("squared deviation", "Q"),
     "starting_coupling": ("coupling", "K"),
 }
+
+__all__ = without_modules(globals())

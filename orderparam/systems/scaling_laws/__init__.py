@@ -5,6 +5,7 @@ one_pass/     one-pass SGD on random features: risk, best width at a given compu
 scale_free/   real images as scale-free data
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.scaling_laws.joint.experiment import drawn_regression
 from orderparam.systems.scaling_laws.joint.model import (
     ParameterBudget,
@@ -56,3 +57,5 @@ LABELS = {
     "rank": ("rank", "k"),
     "target_tail": ("target's power from here on", r"\sum_{j\geq k} y_j^2"),
 }
+
+__all__ = without_modules(globals())

@@ -2,6 +2,7 @@
 batches and on one batch.
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.several_steps.experiment import (
     NetworkPath,
     correlation_steps,
@@ -9,3 +10,5 @@ from orderparam.systems.several_steps.experiment import (
 )
 from orderparam.systems.several_steps.model import SeveralSteps
 from orderparam.systems.several_steps.theory import ReusePath, StepPath, fresh_batches, reused_batch
+
+__all__ = without_modules(globals())

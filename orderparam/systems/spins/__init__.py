@@ -9,6 +9,7 @@ kaufman(system).energy
 op.sweep(swendsen_wang, system, {"temperature": [2.0, 2.2, 2.4]}, seeds=4)
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.spins.graph.experiment import graph_clusters, regular_graph_clusters
 from orderparam.systems.spins.graph.model import (
     PottsGraph,
@@ -78,3 +79,5 @@ LABELS = {
     "energy": ("energy per spin", "e"),
     "magnetisation": ("magnetisation", r"\langle m\rangle"),
 }
+
+__all__ = without_modules(globals())

@@ -10,6 +10,7 @@ op.sweep(separability, SphericalPatterns(input_dim=50), {"load": [1.6, 2.0, 2.4]
 binary_capacity(BinaryPatterns()).capacity
 """
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.storage_capacity.experiment import (
     Enumerated,
     FewestErrors,
@@ -53,3 +54,5 @@ LABELS = {
     "error_fraction": ("fraction of errors", "f"),
     "bias": ("bias", "b"),
 }
+
+__all__ = without_modules(globals())

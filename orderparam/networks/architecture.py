@@ -211,6 +211,17 @@ class Architecture(Record):
         return output.map(lambda m: Moments(m.nngp / self.chi, m.ntk / self.chi))
 
 
+def of_width(architecture: Architecture, width: int) -> Architecture:
+    """The architecture with all the widths filled in that it leaves open."""
+
+    def fill(layer: Any) -> Any:
+        return (
+            layer.with_(width=width) if isinstance(layer, Dense) and layer.width is None else layer
+        )
+
+    return jax.tree.map(fill, architecture, is_leaf=lambda layer: isinstance(layer, Dense))
+
+
 class Network(eqx.Module):
     """A finite network: an architecture with weights. Callable on a batch, (examples, *input) ->
     (examples, outputs).

@@ -15,7 +15,7 @@ from orderparam.core.verb import experiment
 from orderparam.kernels.effective_ridge import ratio
 from orderparam.kernels.gp import condition
 from orderparam.kernels.readout import Readout, condition_readout
-from orderparam.networks.architecture import Architecture
+from orderparam.networks.architecture import Architecture, of_width
 from orderparam.sampling import sample
 from orderparam.systems.kernel_regression.learning_curve import (
     MeasuredLearningCurve,
@@ -23,7 +23,6 @@ from orderparam.systems.kernel_regression.learning_curve import (
     solved,
 )
 from orderparam.systems.kernel_regression.pool.model import NetworkRegression, PoolRegression
-from orderparam.systems.kernel_regression.training.model import of_width
 
 PADDING = 32  # training sets of a network are compiled in multiples of this size
 

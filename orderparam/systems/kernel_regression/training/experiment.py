@@ -10,13 +10,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.verb import experiment
-from orderparam.networks.architecture import Architecture
+from orderparam.networks.architecture import Architecture, of_width
 from orderparam.sampling import sample
-from orderparam.systems.kernel_regression.training.model import (
-    FunctionPosterior,
-    NetworkTraining,
-    of_width,
-)
+from orderparam.systems.kernel_regression.training.model import FunctionPosterior, NetworkTraining
 from orderparam.systems.kernel_regression.training.theory import largest_curvature
 
 

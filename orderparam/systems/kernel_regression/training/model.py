@@ -10,15 +10,11 @@ has the stationary density exp(-L/T) times the prior of the weights: the Bayesia
 variance T.
 """
 
-from typing import Any
-
-import jax
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.system import System, parameter, part
 from orderparam.networks.architecture import Architecture
-from orderparam.networks.dense import Dense
 
 
 class NetworkTraining(System):
@@ -79,18 +75,3 @@ class FunctionPosterior(Result):
     variance: Float[Array, "test"]
     covariance: Float[Array, "test other_test"]
     converged: Bool[Array, ""]
-
-
-# ------------------------------------------------------------------------------------------------
-# Finite networks of a chosen width.
-
-
-def of_width(architecture: Architecture, width: int) -> Architecture:
-    """The architecture with its open widths filled in."""
-
-    def fill(layer: Any) -> Any:
-        return (
-            layer.with_(width=width) if isinstance(layer, Dense) and layer.width is None else layer
-        )
-
-    return jax.tree.map(fill, architecture, is_leaf=lambda layer: isinstance(layer, Dense))

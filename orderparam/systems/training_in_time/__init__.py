@@ -1,0 +1,25 @@
+"""Learning in time: when to stop, and how far a wide network follows its frozen kernel."""
+
+from orderparam.systems.training_in_time.experiment import (
+    MeasuredError,
+    TrainedNetwork,
+    drawn_descent,
+    drawn_flow,
+    trained_network,
+)
+from orderparam.systems.training_in_time.model import (
+    FeatureTraining,
+    IsotropicTraining,
+    NetworkDescent,
+)
+from orderparam.systems.training_in_time.theory import (
+    DescentError,
+    StoppingTime,
+    TrainError,
+    TrainingError,
+    descent_error,
+    frozen_kernel,
+    gradient_flow_error,
+    gradient_flow_train_error,
+    stopping_time,
+)

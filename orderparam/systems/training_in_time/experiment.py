@@ -1,0 +1,218 @@
+"""Learning in time: drawn training sets and trained networks of finite width."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from orderparam.core.result import Result
+from orderparam.core.verb import experiment
+from orderparam.networks.architecture import Architecture, of_width
+from orderparam.systems.training_in_time.model import (
+    FeatureTraining,
+    IsotropicTraining,
+    NetworkDescent,
+)
+from orderparam.systems.training_in_time.theory import DescentError
+
+
+class MeasuredError(Result):
+    """Errors of one training set after a training time.
+
+    Fields:
+        test_error: |Sigma^(1/2) (w - theta)|^2, the exact error on new inputs, without label noise.
+        train_error: (1/n) |X w - y|^2 against the noisy labels.
+    """
+
+    test_error: Float[Array, ""]
+    train_error: Float[Array, ""]
+
+
+class TrainedNetwork(Result):
+    """Errors of one network along gradient descent, and how far its tangent kernel moved.
+
+    Fields:
+        test_error: mean squared error on the test inputs after 0, 1, ... steps.
+        train_error: mean squared error on the training set.
+        kernel_drift: Frobenius norm of Theta_T - Theta_0 on the training set, relative to that of
+            Theta_0, T the last step.
+    """
+
+    test_error: Float[Array, "step"]
+    train_error: Float[Array, "step"]
+    kernel_drift: Float[Array, ""]
+
+
+@experiment
+def drawn_flow(system: FeatureTraining, key: PRNGKeyArray) -> MeasuredError:
+    r"""Errors of gradient flow on one drawn training set, exact in time.
+
+    The features, the labels' noise, the start and the direction of the target inside every level of
+    the spectrum are drawn; the flow is solved in the eigenbasis of $X^T X/n$. Multiplicities and
+    `n_train` must be whole numbers.
+
+    Raises:
+        ValueError: for multiplicities or a number of examples that are no whole numbers.
+
+    Cost: an eigendecomposition of d x d, d the number of modes.
+
+    >>> import jax
+    >>> from orderparam.kernels.spectra import power_law
+    >>> system = FeatureTraining(power_law(1.2, 0.5, 50, infinite=False), n_train=40, time=10.0)
+    >>> drawn_flow(system, jax.random.key(0)).test_error.shape
+    ()
+    """
+    counts = [float(count) for count in system.spectrum.multiplicities]
+    if any(count != round(count) for count in counts):
+        raise ValueError("spectrum.multiplicities: must be whole numbers, to draw features")
+    examples = float(system.n_train)
+    if examples != round(examples):
+        raise ValueError(f"n_train = {examples:g}: must be a whole number, to draw examples")
+    return _flow(system, key, round(examples), tuple(round(count) for count in counts))
+
+
+@experiment
+def drawn_descent(system: IsotropicTraining, key: PRNGKeyArray) -> DescentError:
+    r"""Errors along gradient descent with momentum on one drawn training set.
+
+    n = `sample_ratio` * `input_dim` examples, rounded; every step is taken.
+
+    >>> import jax
+    >>> found = drawn_descent(IsotropicTraining(2.0, input_dim=20, steps=5), jax.random.key(0))
+    >>> found.test_error.shape
+    (6,)
+    """
+    dimension = system.size("input_dim")
+    return _descent(system, key, max(1, round(float(system.sample_ratio) * dimension)), dimension)
+
+
+@experiment
+def trained_network(system: NetworkDescent, key: PRNGKeyArray) -> TrainedNetwork:
+    r"""One network of finite width, drawn from the prior and trained by gradient descent.
+
+    Every step is taken on all trained numbers of the network; momentum is that of the heavy ball.
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from orderparam.networks.fully_connected import fully_connected
+    >>> x = jnp.eye(3)
+    >>> network = fully_connected(1, None, "erf")
+    >>> system = NetworkDescent(x, jnp.ones(3), x, jnp.ones(3), network, width=8, steps=2)
+    >>> trained_network(system, jax.random.key(0)).test_error.shape
+    (3,)
+    """
+    architecture = of_width(system.architecture, system.size("width"))
+    return _train(system, architecture, key)
+
+
+@eqx.filter_jit
+def _flow(
+    system: FeatureTraining, key: PRNGKeyArray, examples: int, counts: tuple[int, ...]
+) -> MeasuredError:
+    feature_key, target_key, noise_key, start_key = jax.random.split(key, 4)
+    spectrum = system.spectrum
+    each = jnp.asarray(counts)
+    total = sum(counts)
+    sigma = jnp.repeat(spectrum.eigenvalues, each, total_repeat_length=total)
+    x = jnp.sqrt(sigma) * jax.random.normal(feature_key, (examples, total))
+    # The target's direction inside a level is uniform, its power there exact.
+    direction = jax.random.normal(target_key, (total,))
+    level = jnp.repeat(jnp.arange(len(counts)), each, total_repeat_length=total)
+    norm = jax.ops.segment_sum(direction**2, level, len(counts))
+    power = jnp.where(sigma > 0, spectrum.target_power[level] / norm[level], 0.0)
+    theta = jnp.where(sigma > 0, direction * jnp.sqrt(power / jnp.where(sigma > 0, sigma, 1.0)), 0.0)
+    start = jnp.sqrt(system.start) * jax.random.normal(start_key, (total,))
+    y = x @ theta + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (examples,))
+    rates, modes = jnp.linalg.eigh(x.T @ x / examples)
+    rates = jnp.maximum(rates, 0.0) + system.weight_decay
+    left = jnp.exp(-rates * system.time)
+    grown = jnp.where(
+        rates > 0, -jnp.expm1(-rates * system.time) / jnp.where(rates > 0, rates, 1.0), system.time
+    )
+    weights = modes @ (grown * (modes.T @ (x.T @ y)) / examples + left * (modes.T @ start))
+    # Power on levels with eigenvalue 0 can never be learned.
+    outside = jnp.sum(jnp.where(spectrum.eigenvalues > 0, 0.0, spectrum.target_power))
+    return MeasuredError(
+        sigma @ (weights - theta) ** 2 + outside, jnp.mean((x @ weights - y) ** 2)
+    )
+
+
+@eqx.filter_jit
+def _descent(
+    system: IsotropicTraining, key: PRNGKeyArray, examples: int, dimension: int
+) -> DescentError:
+    input_key, noise_key, target_key = jax.random.split(key, 3)
+    x = jax.random.normal(input_key, (examples, dimension))
+    theta = jax.random.normal(target_key, (dimension,))
+    theta = theta / jnp.linalg.norm(theta)
+    y = x @ theta + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (examples,))
+
+    def errors(w: Array) -> tuple[Array, Array]:
+        return jnp.sum((w - theta) ** 2), jnp.mean((x @ w - y) ** 2)
+
+    def step(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Any]:
+        w, before = state
+        slope = x.T @ (x @ w - y) / examples + system.weight_decay * w
+        following = w - system.learning_rate * slope + system.momentum * (w - before)
+        return (following, w), errors(following)
+
+    zero = jnp.zeros(dimension)
+    _, along = jax.lax.scan(step, (zero, zero), length=system.steps)
+    return DescentError(
+        *(jnp.concatenate([first[None], rest]) for first, rest in zip(errors(zero), along))
+    )
+
+
+@eqx.filter_jit
+def _train(
+    system: NetworkDescent, architecture: Architecture, key: PRNGKeyArray
+) -> TrainedNetwork:
+    x, y = system.inputs, system.targets
+    drawn = architecture.draw(key, x.shape[1])
+    # Two copies with opposite signs, f = (f_1 - f_2)/sqrt(2): zero at the start, the same kernel.
+    start = (drawn, drawn) if system.antisymmetric else (drawn,)
+
+    def output(weights: Any, inputs: Array) -> Array:
+        first = architecture.apply(weights[0], inputs)[:, 0]
+        if len(weights) == 1:
+            return first
+        return (first - architecture.apply(weights[1], inputs)[:, 0]) / jnp.sqrt(2.0)
+
+    def loss(weights: Any) -> Array:
+        return 0.5 * jnp.sum((output(weights, x) - y) ** 2)
+
+    def errors(weights: Any) -> tuple[Array, Array]:
+        test = jnp.mean((output(weights, system.test_inputs) - system.test_targets) ** 2)
+        return test, jnp.mean((output(weights, x) - y) ** 2)
+
+    def step(state: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], Any]:
+        weights, before = state
+        slope = jax.grad(loss)(weights)
+        following = jax.tree.map(
+            lambda w, old, g: w - system.learning_rate * g + system.momentum * (w - old),
+            weights,
+            before,
+            slope,
+        )
+        return (following, weights), errors(following)
+
+    def tangent_kernel(weights: Any) -> Array:
+        """Theta(x, x') = J J^T, a column at a time: the gradient of one output, then a directional
+        derivative of all of them.
+        """
+
+        def column(one: Array) -> Array:
+            gradient = jax.grad(lambda w: output(w, one[None])[0])(weights)
+            return jax.jvp(lambda w: output(w, x), (weights,), (gradient,))[1]
+
+        return jax.lax.map(column, x)
+
+    (end, _), along = jax.lax.scan(step, (start, start), length=system.steps)
+    before = tangent_kernel(start)
+    moved = jnp.linalg.norm(tangent_kernel(end) - before) / jnp.linalg.norm(before)
+    errors_along = (
+        jnp.concatenate([first[None], rest]) for first, rest in zip(errors(start), along)
+    )
+    return TrainedNetwork(*errors_along, moved)

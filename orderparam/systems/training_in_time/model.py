@@ -1,0 +1,120 @@
+"""Learning in time: the systems.
+
+Two questions are asked of a wide network that trains on a fixed training set. What is its error on
+new inputs after a time, averaged over training sets? And how far is a network of finite width from
+the frozen kernel that infinite width trains with?
+"""
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from orderparam.core.system import System, parameter, part, structure
+from orderparam.kernels.spectrum import Spectrum
+from orderparam.networks.architecture import Architecture
+
+# ------------------------------------------------------------------------------------------------
+# Training averaged over training sets: linear regression on features with a given spectrum, which
+# is what a wide network with a frozen tangent kernel does.
+
+
+class FeatureTraining(System):
+    r"""Linear regression on features with a given covariance, trained by gradient flow for a time.
+
+    Inputs $x \sim N(0, \mathrm{diag}(\sigma_k))$, labels $y = \theta \cdot x + \sqrt{\Delta}\, \xi$
+    and $n$ examples. The weights start at $w_0$, independent of $\theta$, and follow
+
+    $$ \frac{dw}{dt} = -\frac{1}{n} X^T (X w - y) - \lambda w $$
+
+    For a wide network $\sigma_k$ are the eigenvalues of its tangent kernel over the inputs and $t$
+    is n times the time of a flow on the summed loss $\frac12 \sum_\mu (f - y)^2$.
+
+    Conventions: `spectrum.target_power` is $\sigma_k \theta_k^2$, summed over a level; the start's
+    power `start` * $\sigma_k$ in every mode. Labels have no factor 1/2 in errors. A spectrum's tail
+    is refused: modes that are not resolved have no dynamics here.
+    """
+
+    spectrum: Spectrum = part("covariance of the features, with the target's power on it")
+    n_train: float = parameter("number of training examples n; need not be an integer", above=0)
+    time: float = parameter("training time t, of gradient flow on the mean loss", above=0)
+    noise: float = parameter("variance Delta of the label noise", minimum=0, default=0.0)
+    weight_decay: float = parameter(
+        "rate lambda at which weights decay towards zero", minimum=0, default=0.0
+    )
+    start: float = parameter(
+        "variance of every weight at the start; 0 starts at zero", minimum=0, default=0.0
+    )
+
+    def __check_init__(self) -> None:
+        tail = self.spectrum.tail, self.spectrum.tail_power
+        if any(not isinstance(x, jax.core.Tracer) and np.any(np.asarray(x) > 0) for x in tail):
+            raise ValueError(
+                "FeatureTraining.spectrum has a tail: give all modes as levels, to train them"
+            )
+
+
+class IsotropicTraining(System):
+    r"""Linear regression on isotropic inputs, trained by gradient descent with momentum.
+
+    Inputs $x \sim N(0, 1_d)$, labels $y = \theta \cdot x + \sqrt{\Delta}\, \xi$ with $|\theta| = 1$
+    and $n$ = `sample_ratio` * d examples. With mean loss $\frac{1}{2n} |X w - y|^2 +
+    \frac{\lambda}{2} |w|^2$ one step of the heavy ball is
+
+    $$ w_{k+1} = w_k - \eta\, \nabla(w_k) + \beta (w_k - w_{k-1}), \qquad w_{-1} = w_0 = 0 $$
+    """
+
+    sample_ratio: float = parameter("examples per dimension n/d", above=0)
+    learning_rate: float = parameter("learning rate eta, for the mean loss", above=0, default=0.1)
+    momentum: float = parameter("momentum beta", minimum=0, below=1, default=0.0)
+    noise: float = parameter("variance Delta of the label noise", minimum=0, default=0.0)
+    weight_decay: float = parameter("ridge lambda of the loss", minimum=0, default=0.0)
+    input_dim: int = parameter(
+        "input dimension d of an experiment", minimum=2, integer=True, default=200
+    )
+    steps: int = structure("number of steps", minimum=1, default=100)
+
+
+# ------------------------------------------------------------------------------------------------
+# One training set and one network.
+
+
+class NetworkDescent(System):
+    r"""A network that learns one training set by gradient descent with momentum.
+
+    The loss is $\frac12 \sum_\mu (f(x_\mu) - y_\mu)^2$, summed over the examples, and one step of
+    the heavy ball is $\theta_{k+1} = \theta_k - \eta \nabla L + \beta (\theta_k - \theta_{k-1})$ on
+    the trained numbers of the architecture's scaling.
+
+    An antisymmetric start takes two copies of the network with the same weights, $f = (f_1 -
+    f_2)/\sqrt2$: the function is zero at the start and the tangent kernel is that of one copy.
+    Raises `ValueError` for shapes that do not fit.
+    """
+
+    inputs: Float[Array, "train input"] = parameter("training inputs")
+    targets: Float[Array, "train"] = parameter("their targets")
+    test_inputs: Float[Array, "test input"] = parameter("inputs at which the error is measured")
+    test_targets: Float[Array, "test"] = parameter("their targets")
+    architecture: Architecture = part(
+        "one output, ntk scaling; where it leaves widths open, `width` fills them"
+    )
+    width: int = parameter(
+        "width of all hidden layers that the architecture leaves open",
+        minimum=1,
+        integer=True,
+        default=128,
+    )
+    learning_rate: float = parameter("learning rate eta, for the summed loss", above=0, default=0.02)
+    momentum: float = parameter("momentum beta", minimum=0, below=1, default=0.0)
+    steps: int = structure("number of steps", minimum=1, default=50)
+    antisymmetric: bool = structure("whether the function starts at zero", default=True)
+
+    def __check_init__(self) -> None:
+        if self.architecture.scaling != "ntk":
+            raise ValueError(
+                f"NetworkDescent.architecture has scaling {self.architecture.scaling!r}: must be 'ntk'"
+            )
+        pairs = (("targets", "inputs"), ("test_targets", "test_inputs"))
+        for one, other in pairs:
+            given, wanted = len(getattr(self, one)), len(getattr(self, other))
+            if given != wanted:
+                raise ValueError(f"NetworkDescent.{one} has {given} entries: must have {wanted}")

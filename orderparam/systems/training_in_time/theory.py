@@ -1,0 +1,494 @@
+"""Learning in time: exact errors of wide networks along their training.
+
+Averaged over training sets, any function of the covariance $S = X^T X/n$ is a contour integral of
+its resolvent, and the resolvent of random features has a deterministic equivalent: the effective
+ridge $\\kappa(\\ell)$ at the complex ridge $\\ell$,
+
+    kappa (1 - (1/n) sum_k sigma_k/(sigma_k + kappa)) = ell,        q_k = kappa/(sigma_k + kappa).
+
+The exponentials of gradient flow are integrals over a Hankel contour, for which a modified Talbot
+rule of 24 nodes gives twelve digits at every time (Trefethen, Weideman, Schmelzer 2006). Derived
+here; at infinite time and as a ridge it is the known theory of kernel regression.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Complex, Float
+
+from orderparam.core.result import Result
+from orderparam.core.verb import theory
+from orderparam.kernels.effective_ridge import effective_ridge, ratio
+from orderparam.solve.minimum import differentiated, newton_minimum
+from orderparam.systems.training_in_time.model import (
+    FeatureTraining,
+    IsotropicTraining,
+    NetworkDescent,
+)
+
+Scalar = Float[Array, ""]
+
+
+def _talbot(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes z and weights w with exp(-u) = sum w/(z + u) for u >= 0 (modified Talbot contour)."""
+    angle = (2 * np.arange(count) + 1) * np.pi / count - np.pi
+    turned = 0.6407 * angle
+    node = 0.5017 * angle / np.tan(turned) - 0.6122 + 0.2645j * angle
+    slope = 0.5017 / np.tan(turned) - 0.5017 * turned / np.sin(turned) ** 2 + 0.2645j
+    node, slope = count * node, count * slope
+    return node, np.exp(node) * slope / (1j * count)
+
+
+_NODES, _WEIGHTS = _talbot(24)
+# Steps of the path from an infinite ridge, where kappa is known, to the ridge that is asked for.
+_PATH = 48
+_CORRECTIONS = 3
+_POLISH = 8
+
+
+class TrainingError(Result):
+    """Errors after a training time, averaged over training sets.
+
+    Fields:
+        test_error: E (f(x) - theta.x)^2 on new inputs, without label noise: bias + variance + start.
+        bias: the part of the target that is not learned yet, and its fluctuation.
+        variance: the part that the label noise causes.
+        start: the part that is left of the weights at the start.
+        residual: largest relative error of the equations for kappa.
+        converged: whether all of them were solved.
+    """
+
+    test_error: Scalar
+    bias: Scalar
+    variance: Scalar
+    start: Scalar
+    residual: Scalar
+    converged: Bool[Array, ""]
+
+
+class TrainError(Result):
+    """Error on the training set after a training time.
+
+    Fields:
+        train_error: E (1/n) |X w - y|^2 against the noisy labels, no factor 1/2.
+        residual: largest relative error of the equations for kappa.
+        converged: whether all of them were solved.
+    """
+
+    train_error: Scalar
+    residual: Scalar
+    converged: Bool[Array, ""]
+
+
+class StoppingTime(Result):
+    """The best time to stop, beside the best ridge.
+
+    Fields:
+        time: training time t of the smallest test error.
+        test_error: the error at that time.
+        ridge: the ridge lambda of the best fully trained estimator, for the mean loss.
+        ridge_error: the test error of that estimator.
+        cost_of_stopping: test_error / ridge_error.
+        end_error: test error after an infinite time without a ridge.
+        residual: of the two minimisations: the slope of the logarithm of the error.
+        converged: whether both minima lie inside the range that was searched.
+    """
+
+    time: Scalar
+    test_error: Scalar
+    ridge: Scalar
+    ridge_error: Scalar
+    cost_of_stopping: Scalar
+    end_error: Scalar
+    residual: Scalar
+    converged: Bool[Array, ""]
+
+
+class DescentError(Result):
+    """Errors along gradient descent, the start included.
+
+    Fields:
+        test_error: error on new inputs against targets without noise, after 0, 1, ... steps.
+        train_error: mean squared error on the training set against its labels.
+    """
+
+    test_error: Float[Array, "step"]
+    train_error: Float[Array, "step"]
+
+
+@theory
+def gradient_flow_error(system: FeatureTraining) -> TrainingError:
+    r"""Test error at a time of gradient flow, averaged over Gaussian training sets.
+
+    With $e^{-u} = \sum_j w_j/(z_j + u)$ on the Talbot contour, $\ell_j = z_j/t + \lambda$ (`time`
+    t, `weight_decay` $\lambda$), $q_{kj} = \kappa_j/(\sigma_k + \kappa_j)$ at $\kappa_j =
+    \kappa(\ell_j)$ and $G_{ij} = \frac1n \sum_k (1 - q_{ki})(1 - q_{kj})$,
+
+    $$ \mathrm{bias} = \sum_{ij} a_i a_j
+       \frac{\sum_k \sigma_k \theta_k^2\, q_{ki} q_{kj}}{1 - G_{ij}}, \qquad
+       a_j = \frac{w_j (1 + \lambda t/z_j)}{t \ell_j} $$
+
+    and the part of the start is the same sum with $w_j/(t\ell_j)$ and the power of $w_0$. The
+    variance, linear in the noise $\Delta$, needs one resolvent only, at the times t and 2t:
+    $\frac{\Delta}{n} (2t [F_1(t) - F_1(2t)] - \lambda t^2 [4 F_2(2t) - 2 F_2(t)])$ with $F_m(s) =
+    \mathrm{Re} \sum_j \frac{w_j}{z_j^m} \frac{1}{s\ell_j} \sum_k \sigma_k q_k(\ell_j)$ and $\ell_j
+    = z_j/s + \lambda$.
+
+    Fields of the system as in `FeatureTraining`; errors are relative to nothing (squares of y).
+
+    Accuracy: 1e-9 relative for Gaussian features at large n; the deterministic equivalent has
+    corrections of order 1/n. Features of real kernels are not Gaussian: on images the optimum is
+    met within some per cent, the interpolating end is not.
+
+    Cost: 24^2 sums over the levels for a time.
+
+    Source: derived here; the static equations are those of Simon et al. (2021).
+
+    >>> from orderparam.kernels.spectra import power_law
+    >>> spectrum = power_law(1.2, 0.5, 400, infinite=False)
+    >>> found = gradient_flow_error(FeatureTraining(spectrum, n_train=300, time=100.0, noise=0.2))
+    >>> bool(found.converged)
+    True
+    """
+    spectrum, time, decay = system.spectrum, system.time, system.weight_decay
+    z, w = jnp.asarray(_NODES), jnp.asarray(_WEIGHTS)
+    ridge = z / time + decay
+    threshold, residual = _threshold(spectrum, system.n_train, ridge)
+    left = threshold[:, None] / (spectrum.eigenvalues + threshold[:, None])  # q, (node, level)
+    learned = (1 - left) * jnp.sqrt(spectrum.multiplicities)
+    shared = 1 - learned @ learned.T / system.n_train
+    target = w * (1 + decay * time / z) / (time * ridge)
+    begun = w / (time * ridge)
+    bias = _quadratic(target, left, spectrum.target_power, shared)
+    initial = system.start * spectrum.eigenvalues * spectrum.multiplicities
+    start = _quadratic(begun, left, initial, shared)
+
+    # The noise: a single resolvent at two times, t and 2 t.
+    once = _noise_sums(system, time, threshold, ridge)
+    other = z / (2 * time) + decay
+    double, residual_double = _threshold(spectrum, system.n_train, other)
+    twice = _noise_sums(system, 2 * time, double, other)
+    variance = 2 * time * (once[0] - twice[0]) - decay * time**2 * (4 * twice[1] - 2 * once[1])
+    variance = system.noise / system.n_train * variance
+    residual = jnp.maximum(residual, residual_double)
+    total = bias + variance + start
+    return TrainingError(total, bias, variance, start, residual, residual < 1e-10)
+
+
+def _plain(system: FeatureTraining) -> None:
+    for name in ("weight_decay", "start"):
+        value = getattr(system, name)
+        if not isinstance(value, jax.core.Tracer) and np.any(np.asarray(value) > 0):
+            raise ValueError(f"{name} = {float(value):g}: the train error is known for {name} = 0")
+
+
+@theory(check=_plain)
+def gradient_flow_train_error(system: FeatureTraining) -> TrainError:
+    r"""Training error at a time of gradient flow from zero, averaged over Gaussian training sets.
+
+    With the contour of `gradient_flow_error` at $\ell_j = z_j/(2t)$,
+
+    $$ \mathrm{Re} \sum_j w_j \frac{\sum_k \theta_k^2 (1 - q_{kj})}{2t} + \frac{\Delta}{n}
+       \Big[ n - d + \mathrm{Re} \sum_j \frac{w_j}{z_j} \sum_k q_{kj} \Big] $$
+
+    Raises:
+        ValueError: with weight decay or a start other than zero, for which it is not derived.
+
+    Accuracy: 1e-9 absolute, at large n.
+
+    Source: derived here.
+
+    >>> from orderparam.kernels.spectra import power_law
+    >>> system = FeatureTraining(power_law(1.2, 0.5, 400, infinite=False), n_train=300, time=100.0, noise=0.2)
+    >>> bool(gradient_flow_train_error(system).converged)
+    True
+    """
+    spectrum, time = system.spectrum, system.time
+    z, w = jnp.asarray(_NODES), jnp.asarray(_WEIGHTS)
+    threshold, residual = _threshold(spectrum, system.n_train, z / (2 * time))
+    left = threshold[:, None] / (spectrum.eigenvalues + threshold[:, None])
+    # theta^2 (1 - q) = (power/sigma) sigma/(sigma + kappa): finite where an eigenvalue vanishes
+    weights = spectrum.target_power / (spectrum.eigenvalues + threshold[:, None])
+    signal = jnp.real(w @ jnp.sum(weights, axis=1)) / (2 * time)
+    unlearned = left @ spectrum.multiplicities
+    modes = jnp.sum(spectrum.multiplicities)
+    noise = system.noise * (
+        1 - modes / system.n_train + jnp.real(w / z @ unlearned) / system.n_train
+    )
+    return TrainError(signal + noise, residual, residual < 1e-10)
+
+
+@theory
+def stopping_time(system: FeatureTraining) -> StoppingTime:
+    r"""The time at which gradient flow has its smallest test error, beside the best ridge.
+
+    Both errors are minimised over a logarithm: that of `gradient_flow_error` over $\ln t$ (a scan,
+    then Newton steps), and the error of ridge regression trained to its end,
+
+    $$ E(\lambda) = \frac{\sum_k \sigma_k\theta_k^2 q_k^2 + \Delta G}{1 - G}, \qquad
+       n\lambda = \text{ridge added to the Gram matrix} $$
+
+    over $\ln \lambda$. `time` and `weight_decay` of the system are not used; the start is.
+
+    Accuracy: 1e-8 of the errors, 1e-5 of the time and the ridge (the minimum is flat).
+
+    Source: derived here; early stopping and ridge were compared by Ali, Kolter, Tibshirani (2019).
+
+    >>> from orderparam.kernels.spectra import power_law
+    >>> system = FeatureTraining(power_law(1.2, 0.5, 400, infinite=False), n_train=300, time=1.0, noise=0.2)
+    >>> found = stopping_time(system)
+    >>> bool(found.cost_of_stopping < 1.2)
+    True
+    """
+    spectrum, n_train = system.spectrum, system.n_train
+
+    def flow(log_time: Scalar) -> Scalar:
+        at = _at(system, time=jnp.exp(log_time), weight_decay=0.0)
+        return jnp.log(gradient_flow_error(at).test_error)
+
+    def ridge(log_ridge: Scalar) -> Scalar:
+        return jnp.log(_ridge_error(system, jnp.exp(log_ridge)))
+
+    # A mode is learned after 1/sigma; the scan covers the whole spectrum and beyond.
+    largest = jnp.max(spectrum.eigenvalues)
+    smallest = jnp.min(jnp.where(spectrum.eigenvalues > 0, spectrum.eigenvalues, jnp.inf))
+    ends = jnp.log(1e-2 / largest), jnp.log(1e2 / smallest) + 2 * jnp.log1p(spectrum.rank / n_train)
+    log_time, error, slope, inside = _minimum(flow, *ends)
+    low = jnp.log(1e-4 * smallest)
+    high = jnp.log(1e4 * (largest + spectrum.total / n_train))
+    log_ridge, ridge_error, ridge_slope, ridge_inside = _minimum(ridge, low, high)
+    residual = jnp.maximum(slope, ridge_slope)
+    return StoppingTime(
+        time=jnp.exp(log_time),
+        test_error=jnp.exp(error),
+        ridge=jnp.exp(log_ridge),
+        ridge_error=jnp.exp(ridge_error),
+        cost_of_stopping=jnp.exp(error - ridge_error),
+        end_error=_ridge_error(system, 0.0),
+        residual=residual,
+        converged=inside & ridge_inside & (residual < 1e-6),
+    )
+
+
+@theory
+def descent_error(system: IsotropicTraining) -> DescentError:
+    r"""Errors after every step of gradient descent with momentum, averaged over training sets.
+
+    For isotropic inputs the error is an integral over the Marchenko-Pastur law $\rho$ of $S = X^T
+    X/n$ with aspect ratio $\psi = d/n$, exact for any residual polynomial $r_k$ (heavy ball:
+    $r_{k+1} = r_k - \eta (s + \lambda) r_k + \beta (r_k - r_{k-1})$),
+
+    $$ E_k = \int \rho(ds)\, [f^2 + \Delta \psi s g^2], \qquad
+       g = \frac{1 - r_k}{s + \lambda}, \quad f = 1 - s g $$
+
+    and the training error is $\int \rho(ds) s f^2 + \Delta [1 - 2\psi \int s g + \psi \int s^2
+    g^2]$.
+
+    Accuracy: 1e-10. Steps beyond the stable range, $\eta (s + \lambda) \ge 2 (1 + \beta)$, diverge
+    as they should.
+
+    Source: derived here; equal to the closed dynamical mean-field equations of ridge regression.
+
+    >>> import numpy as np
+    >>> found = descent_error(IsotropicTraining(sample_ratio=2.0, noise=0.1, steps=3))
+    >>> np.round(np.asarray(found.test_error), 6).tolist()[0]
+    1.0
+    """
+    aspect = 1 / system.sample_ratio
+    s, mass = _marchenko_pastur(aspect)
+    rate = s + system.weight_decay
+    safe = jnp.where(rate > 0, rate, 1.0)
+
+    def errors(left: Array) -> tuple[Scalar, Scalar]:
+        # s = 0 is never learned without weight decay: there g is multiplied by s everywhere
+        step = jnp.where(rate > 0, (1 - left) / safe, 0.0)
+        unlearned = 1 - s * step
+        test = mass @ (unlearned**2 + system.noise * aspect * s * step**2)
+        noise = 1 - 2 * aspect * mass @ (s * step) + aspect * mass @ (s * step) ** 2
+        return test, mass @ (s * unlearned**2) + system.noise * noise
+
+    def advance(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Any]:
+        now, before = state
+        following = now - system.learning_rate * rate * now + system.momentum * (now - before)
+        return (following, now), errors(following)
+
+    one = jnp.ones_like(s)
+    _, (test, train) = jax.lax.scan(advance, (one, one), length=system.steps)
+    first = errors(one)
+    return DescentError(
+        jnp.concatenate([first[0][None], test]), jnp.concatenate([first[1][None], train])
+    )
+
+
+@theory
+def frozen_kernel(system: NetworkDescent) -> DescentError:
+    r"""Errors of an infinitely wide network along gradient descent, averaged over its start.
+
+    The tangent kernel $\Theta = V \mathrm{diag}(\omega) V^T$ of the training set stays as it is,
+    and with the residual polynomial $r_k$ of the heavy ball,
+
+    $$ A_k = \Theta_{*X} V \mathrm{diag}\Big(\frac{1 - r_k(\omega)}{\omega}\Big) V^T, \qquad
+       \text{mean} = A_k y, \qquad
+       \mathrm{cov} = K_{**} + A_k K A_k^T - A_k K_{X*} - K_{*X} A_k^T $$
+
+    The error of one network is the squared error of the mean plus the mean variance; an
+    antisymmetric start has no variance. `width` is not used.
+
+    Accuracy: 1e-10 of the kernel's. Cost: one eigendecomposition of n x n.
+
+    Source: Lee et al. (2019), equations 14-16; momentum derived here.
+
+    >>> import jax.numpy as jnp
+    >>> from orderparam.networks.fully_connected import fully_connected
+    >>> x = jnp.eye(3)
+    >>> network = fully_connected(1, None, "relu")
+    >>> system = NetworkDescent(x, jnp.ones(3), x, jnp.ones(3), network, steps=2)
+    >>> frozen_kernel(system).test_error[0].item()
+    1.0
+    """
+    kernels = system.architecture.kernel(system.inputs)
+    cross = system.architecture.kernel(system.test_inputs, system.inputs)
+    own = jnp.diagonal(system.architecture.kernel(system.test_inputs).nngp)
+    rates, modes = jnp.linalg.eigh(kernels.ntk)
+    rates = jnp.maximum(rates, 0.0)
+    projected = cross.ntk @ modes
+    target = modes.T @ system.targets
+    prior = modes.T @ kernels.nngp @ modes
+    mixed = cross.nngp @ modes
+    random_start = 0.0 if system.antisymmetric else 1.0
+    safe = jnp.where(rates > 0, rates, 1.0)
+
+    def errors(left: Array, slope: Array) -> tuple[Scalar, Scalar]:
+        # (1 - r)/omega is a polynomial, whose value at omega = 0 is carried along
+        response = projected * jnp.where(rates > 0, (1 - left) / safe, slope)
+        mean = response @ target
+        spread = (
+            own + jnp.sum((response @ prior) * response, axis=1) - 2 * jnp.sum(response * mixed, 1)
+        )
+        test = jnp.mean((mean - system.test_targets) ** 2 + random_start * spread)
+        kept = left**2 @ (target**2 + random_start * jnp.diagonal(prior))
+        return test, kept / len(target)
+
+    def advance(state: tuple[Array, ...], _: None) -> tuple[tuple[Array, ...], Any]:
+        now, before, slope, slope_before = state
+        following = now - system.learning_rate * rates * now + system.momentum * (now - before)
+        steeper = slope + system.learning_rate + system.momentum * (slope - slope_before)
+        return (following, now, steeper, slope), errors(following, steeper)
+
+    one, zero = jnp.ones_like(rates), jnp.zeros(())
+    _, (test, train) = jax.lax.scan(advance, (one, one, zero, zero), length=system.steps)
+    first = errors(one, zero)
+    return DescentError(
+        jnp.concatenate([first[0][None], test]), jnp.concatenate([first[1][None], train])
+    )
+
+
+# ------------------------------------------------------------------------------------------------
+# The deterministic equivalent.
+
+
+def _threshold(
+    spectrum: Any, n_train: Any, ridge: Complex[Array, "node"]
+) -> tuple[Complex[Array, "node"], Scalar]:
+    """kappa with kappa (1 - (1/n) sum m sigma/(sigma + kappa)) = ridge, for complex ridges, and the
+    largest relative residual.
+
+    At a large ridge kappa = ridge + sum sigma / n; from there the ridge comes down along its ray
+    in factors, with Newton steps at each.
+    """
+    sigma, many = spectrum.eigenvalues, spectrum.multiplicities
+
+    def excess(kappa: Array, ridge: Array) -> tuple[Array, Array]:
+        apart = sigma + kappa[:, None]
+        learned = (sigma / apart) @ many / n_train
+        slope = 1 - ((sigma / apart) ** 2) @ many / n_train
+        return kappa * (1 - learned) - ridge, slope
+
+    size = jnp.abs(ridge)
+    far = jnp.log(jnp.maximum(1e3 * (jnp.max(sigma) + sigma @ many / n_train) / size, 1.0))
+    shares = jnp.linspace(1.0, 0.0, _PATH)
+
+    def down(kappa: Array, share: Array) -> tuple[Array, None]:
+        aim = ridge * jnp.exp(far * share)
+        for _ in range(_CORRECTIONS):
+            value, slope = excess(kappa, aim)
+            kappa = kappa - value / slope
+        return kappa, None
+
+    start = ridge * jnp.exp(far) + sigma @ many / n_train
+    kappa, _ = jax.lax.scan(down, start, shares)
+    for _ in range(_POLISH):
+        value, slope = excess(kappa, ridge)
+        kappa = kappa - value / slope
+    # One more step from the solution as a constant: exact first derivatives by the implicit rule.
+    kappa = jax.lax.stop_gradient(kappa)
+    value, slope = excess(kappa, ridge)
+    solution = kappa - value / jax.lax.stop_gradient(slope)
+    residual = jnp.max(jnp.abs(value) / (size + jnp.abs(kappa)))
+    return solution, jax.lax.stop_gradient(residual)
+
+
+def _quadratic(
+    coefficients: Complex[Array, "node"],
+    left: Complex[Array, "node level"],
+    power: Float[Array, "level"],
+    shared: Complex[Array, "node node"],
+) -> Scalar:
+    """Sum over pairs of nodes of c_i c_j (sum_k power_k q_ki q_kj) / (1 - G_ij)."""
+    return jnp.real(coefficients @ (((left * power) @ left.T) / shared) @ coefficients)
+
+
+def _noise_sums(
+    system: FeatureTraining, time: Any, threshold: Array, ridge: Array
+) -> tuple[Scalar, Scalar]:
+    """F_1 and F_2 of the variance at a time."""
+    z, w = jnp.asarray(_NODES), jnp.asarray(_WEIGHTS)
+    sigma = system.spectrum.eigenvalues
+    traced = (sigma * threshold[:, None] / (sigma + threshold[:, None])) @ (
+        system.spectrum.multiplicities
+    )
+    terms = w / z / (time * ridge) * traced
+    return jnp.real(jnp.sum(terms)), jnp.real(jnp.sum(terms / z))
+
+
+def _ridge_error(system: FeatureTraining, ridge: Any) -> Scalar:
+    """Test error of ridge regression on the mean loss, trained to its end."""
+    spectrum = system.spectrum
+    solved = effective_ridge(spectrum, system.n_train, ridge * system.n_train)
+    unlearned = (1 - solved.learnability) ** 2 @ spectrum.target_power
+    return ratio(unlearned + system.noise * solved.spread, solved.complement)
+
+
+def _minimum(
+    function: Any, low: Scalar, high: Scalar
+) -> tuple[Scalar, Scalar, Scalar, Bool[Array, ""]]:
+    """Place, value, slope at it and whether it lies inside, of the lowest of 64 scanned points and
+    the minimum that Newton's steps reach from there.
+    """
+    grid = jax.lax.stop_gradient(jnp.linspace(low, high, 64))
+    best = jnp.argmin(jax.lax.map(function, grid, batch_size=8))
+    found = newton_minimum(differentiated(lambda u: function(u[0])), grid[best][None])
+    inside = (best > 0) & (best < len(grid) - 1)
+    return found.value[0], function(found.value[0]), found.residual, inside & found.converged
+
+
+def _at(system: FeatureTraining, **fields: Any) -> FeatureTraining:
+    """The system with other numbers, traced ones too."""
+    kept = {"spectrum": system.spectrum, "n_train": system.n_train, "time": system.time}
+    kept |= {"noise": system.noise, "weight_decay": system.weight_decay, "start": system.start}
+    return FeatureTraining(**(kept | fields))
+
+
+def _marchenko_pastur(aspect: Any) -> tuple[Array, Array]:
+    """Nodes and masses of the law of the eigenvalues of X^T X/n at d/n = aspect: 4,000 Chebyshev
+    nodes on its support, and zero, with mass 1 - 1/aspect where that is positive.
+    """
+    count = 4000
+    angle = (np.arange(count) + 0.5) * np.pi / count
+    middle, half = 1 + aspect, 2 * jnp.sqrt(aspect)
+    s = middle + half * np.cos(angle)
+    density = (half * np.sin(angle)) ** 2 / (2 * np.pi * aspect * s) * np.pi / count
+    # at aspect 1 the density diverges at s = 0 and is integrable: no node lies there
+    return jnp.append(s, 0.0), jnp.append(density, jnp.maximum(1 - 1 / aspect, 0.0))

@@ -56,6 +56,7 @@ WRITTEN = (
     "perceptron",
     "generalisation",
     "committee",
+    "training_in_time",
 )
 UNPLAIN = (
     "Of ",

@@ -54,7 +54,7 @@ THEORY = {
         "one_step",
         "several_steps",
     ),
-    "Gradient descent in time": ("online_sgd", "multi_index"),
+    "Gradient descent in time": ("training_in_time", "online_sgd", "multi_index"),
     "Inference and capacity": (
         "generalised_linear",
         "perceptron",

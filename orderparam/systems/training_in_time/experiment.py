@@ -104,7 +104,7 @@ def trained_network(system: NetworkDescent, key: PRNGKeyArray) -> TrainedNetwork
     (3,)
     """
     architecture = of_width(system.architecture, system.size("width"))
-    return _train(system, architecture, key)
+    return _train(system, architecture, architecture.draw(key, system.inputs.shape[1]))
 
 
 @eqx.filter_jit
@@ -122,7 +122,9 @@ def _flow(
     level = jnp.repeat(jnp.arange(len(counts)), each, total_repeat_length=total)
     norm = jax.ops.segment_sum(direction**2, level, len(counts))
     power = jnp.where(sigma > 0, spectrum.target_power[level] / norm[level], 0.0)
-    theta = jnp.where(sigma > 0, direction * jnp.sqrt(power / jnp.where(sigma > 0, sigma, 1.0)), 0.0)
+    theta = jnp.where(
+        sigma > 0, direction * jnp.sqrt(power / jnp.where(sigma > 0, sigma, 1.0)), 0.0
+    )
     start = jnp.sqrt(system.start) * jax.random.normal(start_key, (total,))
     y = x @ theta + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (examples,))
     rates, modes = jnp.linalg.eigh(x.T @ x / examples)
@@ -134,9 +136,7 @@ def _flow(
     weights = modes @ (grown * (modes.T @ (x.T @ y)) / examples + left * (modes.T @ start))
     # Power on levels with eigenvalue 0 can never be learned.
     outside = jnp.sum(jnp.where(spectrum.eigenvalues > 0, 0.0, spectrum.target_power))
-    return MeasuredError(
-        sigma @ (weights - theta) ** 2 + outside, jnp.mean((x @ weights - y) ** 2)
-    )
+    return MeasuredError(sigma @ (weights - theta) ** 2 + outside, jnp.mean((x @ weights - y) ** 2))
 
 
 @eqx.filter_jit
@@ -166,11 +166,8 @@ def _descent(
 
 
 @eqx.filter_jit
-def _train(
-    system: NetworkDescent, architecture: Architecture, key: PRNGKeyArray
-) -> TrainedNetwork:
+def _train(system: NetworkDescent, architecture: Architecture, drawn: Any) -> TrainedNetwork:
     x, y = system.inputs, system.targets
-    drawn = architecture.draw(key, x.shape[1])
     # Two copies with opposite signs, f = (f_1 - f_2)/sqrt(2): zero at the start, the same kernel.
     start = (drawn, drawn) if system.antisymmetric else (drawn,)
 

@@ -103,7 +103,9 @@ class NetworkDescent(System):
         integer=True,
         default=128,
     )
-    learning_rate: float = parameter("learning rate eta, for the summed loss", above=0, default=0.02)
+    learning_rate: float = parameter(
+        "learning rate eta, for the summed loss", above=0, default=0.02
+    )
     momentum: float = parameter("momentum beta", minimum=0, below=1, default=0.0)
     steps: int = structure("number of steps", minimum=1, default=50)
     antisymmetric: bool = structure("whether the function starts at zero", default=True)

@@ -1,0 +1,302 @@
+"""The named figures of learning in time."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from orderparam.comparison import Curve, study
+from orderparam.data import apply_task, centre, load, normalise
+from orderparam.kernels.spectrum import Spectrum
+from orderparam.networks.fully_connected import fully_connected
+from orderparam.plotting import Panel, horizontal
+from orderparam.systems.training_in_time.experiment import (
+    drawn_descent,
+    drawn_flow,
+    trained_network,
+)
+from orderparam.systems.training_in_time.model import (
+    FeatureTraining,
+    IsotropicTraining,
+    NetworkDescent,
+)
+from orderparam.systems.training_in_time.theory import (
+    descent_error,
+    frozen_kernel,
+    gradient_flow_error,
+    gradient_flow_train_error,
+    stopping_time,
+)
+
+
+def _isotropic(modes: int) -> Spectrum:
+    return Spectrum([1.0], [1.0], [modes])
+
+
+def _power_law(modes: int) -> Spectrum:
+    """Eigenvalues k^-1.2 and target power k^-1.8, all modes levels of their own."""
+    k = np.arange(1, modes + 1)
+    power = k**-1.8
+    return Spectrum(k**-1.2, power / power.sum())
+
+
+_SPECTRA = {"isotropic": _isotropic, "power law": _power_law}
+_STEP = ("step", lambda data: xr.DataArray(np.arange(data.sizes["step"]), dims=["step"]))
+
+
+@study(
+    "early-stopping",
+    title="Stopped at the right time, gradient flow is within 5 % of the best ridge",
+    source="Ali, Kolter, Tibshirani 2019 (arXiv:1810.10082); theory at all times derived here",
+    panels=[
+        Panel(
+            "time",
+            "test_error",
+            facet="spectrum",
+            by="noise",
+            where={"quantity": "flow"},
+            log="xy",
+            xlabel="training time $t$",
+            ylabel="test error",
+        ),
+        Panel(
+            "noise",
+            ("error at the best time / of the best ridge", lambda data: data["cost_of_stopping"]),
+            facet="spectrum",
+            where={"quantity": "best"},
+            log="x",
+            xlabel=r"label noise $\Delta$",
+            reference=[horizontal(1, "")],
+        ),
+    ],
+    caption=r"""
+        Linear regression on {modes} Gaussian features, {n_train} examples, gradient flow from zero; target power 1. Isotropic
+        features, and eigenvalues $k^{{-1.2}}$ with target power $\propto k^{{-1.8}}$. Above: theory for large $n$, and the mean
+        over drawn training sets. Below: the smallest error in time over that of the best ridge (theory). For isotropic features
+        the best ridge is Bayes-optimal, so that the ratio exceeds 1; on the power law stopping does better.
+    """,
+    seconds=(40, 300),
+    gallery={"modes": 600, "n_train": 450, "seeds": 48},
+    full={"modes": 2000, "n_train": 1500, "seeds": 64},
+)
+def early_stopping(
+    modes: int = 300,
+    n_train: int = 225,
+    noises: tuple[float, ...] = (0.02, 0.2, 1.0),
+    times: tuple[float, ...] = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0),
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    for name, spectrum in _SPECTRA.items():
+        system = FeatureTraining(spectrum(modes), n_train, times[0], noises[0])
+        flow = {"spectrum": name, "quantity": "flow"}
+        grid = {"time": np.geomspace(min(times) / 2, 2 * max(times), 60), "noise": noises}
+        yield Curve("theory", gradient_flow_error, system, grid, facets=flow)
+        measured = {"time": times, "noise": noises}
+        yield Curve(
+            "drawn data", drawn_flow, system, measured, seeds, batch_seeds=True, facets=flow
+        )
+        best = {"spectrum": name, "quantity": "best"}
+        levels = {"noise": np.geomspace(min(noises) / 2, 2 * max(noises), 20)}
+        yield Curve("theory", stopping_time, system, levels, facets=best)
+
+
+@study(
+    "train-error-in-time",
+    title="The training error of gradient flow falls as the contour of resolvents says, at every time",
+    source="derived here; Ali, Kolter, Tibshirani 2019 (arXiv:1810.10082)",
+    panels=[
+        Panel(
+            "time",
+            "train_error",
+            facet="spectrum",
+            by="noise",
+            log="xy",
+            xlabel="training time $t$",
+            ylabel="training error",
+        )
+    ],
+    caption="Linear regression on {modes} Gaussian features and {n_train} examples, gradient flow from zero. Mean squared error "
+    "against the noisy labels; it tends to zero because there are more features than examples.",
+    seconds=(30, 200),
+    observables=("train_error",),
+    gallery={"modes": 600, "n_train": 450, "seeds": 48},
+    full={"modes": 2000, "n_train": 1500, "seeds": 64},
+)
+def train_error_in_time(
+    modes: int = 300,
+    n_train: int = 225,
+    noises: tuple[float, ...] = (0.02, 0.2, 1.0),
+    times: tuple[float, ...] = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0),
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    for name, spectrum in _SPECTRA.items():
+        system = FeatureTraining(spectrum(modes), n_train, times[0], noises[0])
+        grid = {"time": np.geomspace(min(times) / 2, max(times), 60), "noise": noises}
+        facets = {"spectrum": name}
+        yield Curve("theory", gradient_flow_train_error, system, grid, facets=facets)
+        measured = {"time": times, "noise": noises}
+        yield Curve(
+            "drawn data", drawn_flow, system, measured, seeds, batch_seeds=True, facets=facets
+        )
+
+
+@study(
+    "momentum-in-time",
+    title="Momentum 1/2 comes to nearly the same best error in half the steps; momentum 0.9 overshoots it",
+    source="derived here; Paquette, Lee, Pedregosa, Paquette 2021 (arXiv:2102.04396)",
+    panels=[
+        Panel(
+            _STEP,
+            y,
+            by="momentum",
+            log="xy",
+            xlabel="step",
+            ylabel=label,
+            xlim=(1, None),
+        )
+        for y, label in (("test_error", "test error"), ("train_error", "training error"))
+    ],
+    columns=2,
+    caption=r"""
+        Linear regression on isotropic inputs, $d$ = {input_dim}, $n$ = {sample_ratio} $d$, label noise $\Delta$ = {noise},
+        learning rate {learning_rate}, heavy ball with momentum $\beta$ (colours). Lines: integrals over the Marchenko-Pastur
+        law; marks: drawn training sets, every step taken.
+    """,
+    seconds=(15, 120),
+    observables=("test_error", "train_error"),
+    gallery={"input_dim": 600, "seeds": 64},
+    full={"input_dim": 2000, "seeds": 64},
+)
+def momentum_in_time(
+    sample_ratio: float = 1.25,
+    noise: float = 0.2,
+    learning_rate: float = 0.2,
+    momenta: tuple[float, ...] = (0.0, 0.5, 0.9),
+    steps: int = 200,
+    input_dim: int = 200,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    system = IsotropicTraining(
+        sample_ratio, learning_rate, noise=noise, input_dim=input_dim, steps=steps
+    )
+    over = {"momentum": momenta}
+    yield Curve("theory", descent_error, system, over)
+    yield Curve("drawn data", drawn_descent, system, over, seeds, batch_seeds=True)
+
+
+def _digits(dataset: str, task: str, n_train: int, n_test: int) -> tuple[Any, ...]:
+    """Training and test images, normalised, with their targets: the first ones after a shuffle that
+    is the same in every run.
+    """
+    pool, targets = apply_task(load(dataset), task)
+    pool = normalise(centre(pool))
+    order = np.random.default_rng(0).permutation(len(targets.values))[: n_train + n_test]
+    x = np.asarray(pool.inputs).reshape(len(pool.inputs), -1)[order]
+    y = np.asarray(targets.values, float).reshape(-1)[order]
+    return x[:n_train], y[:n_train], x[n_train:], y[n_train:]
+
+
+@study(
+    "training-time",
+    title="Networks follow the frozen kernel step by step, the more closely the wider they are",
+    source="Jacot, Gabriel, Hongler 2018; Lee et al. 2019 (arXiv:1902.06720)",
+    panels=[
+        Panel(_STEP, "test_error", by="width", xlabel="step", ylabel="test error"),
+        Panel(_STEP, "train_error", by="width", log="y", xlabel="step", ylabel="training error"),
+        Panel(
+            _STEP,
+            "test_error",
+            by="width",
+            ratio_to="frozen kernel",
+            xlabel="step",
+            ylabel="test error / frozen kernel",
+        ),
+    ],
+    columns=3,
+    caption="{dataset}, {task}: {n_train} training and {n_test} test images; {activation} networks with {depth} hidden layer(s) "
+    "of $N$ units (colours) from an antisymmetric start, learning rate {learning_rate} on the summed loss. Line: the tangent "
+    "kernel of infinite width.",
+    seconds=(60, 900),
+    observables=("test_error", "train_error"),
+    explained="Networks of finite width differ from the frozen kernel by terms of order 1/N, which the right panel shows.",
+    gallery={"widths": (32, 128, 512, 2048), "seeds": 16, "n_train": 100, "n_test": 500},
+    full={
+        "dataset": "mnist",
+        "widths": (32, 128, 512, 2048, 8192),
+        "seeds": 32,
+        "n_train": 300,
+        "n_test": 2000,
+    },
+)
+def training_time(
+    dataset: str = "digits",
+    task: str = "even-odd",
+    activation: str = "relu",
+    depth: int = 1,
+    n_train: int = 60,
+    n_test: int = 300,
+    learning_rate: float = 0.04,
+    widths: tuple[int, ...] = (32, 128, 512),
+    steps: int = 60,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    system = NetworkDescent(
+        *_digits(dataset, task, n_train, n_test),
+        fully_connected(depth, None, activation),
+        learning_rate=learning_rate,
+        steps=steps,
+    )
+    yield Curve("frozen kernel", frozen_kernel, system)
+    yield Curve("network", trained_network, system, {"width": widths}, seeds, batch_seeds=True)
+
+
+@study(
+    "kernel-drift",
+    title="The tangent kernel of a wide network moves by 1/N",
+    source="Jacot, Gabriel, Hongler 2018; Lee et al. 2019 (arXiv:1902.06720)",
+    panels=[
+        Panel(
+            "width",
+            "kernel_drift",
+            by="activation",
+            log="xy",
+            fit="N",
+            xlabel="width $N$",
+            ylabel=r"$|\Theta_T - \Theta_0| / |\Theta_0|$",
+        )
+    ],
+    caption="{dataset}, {task}: {n_train} images, one hidden layer, antisymmetric start, {steps} steps of gradient descent with "
+    "learning rate {learning_rate} on the summed loss. Change of the tangent kernel on the training set, Frobenius norm.",
+    seconds=(45, 600),
+    observables=("kernel_drift",),
+    gallery={"widths": (32, 64, 128, 256, 512, 1024, 2048), "seeds": 24, "n_train": 60},
+    full={"dataset": "mnist", "widths": (32, 64, 128, 256, 512, 1024, 2048, 4096), "seeds": 32},
+)
+def kernel_drift(
+    dataset: str = "digits",
+    task: str = "even-odd",
+    activations: tuple[str, ...] = ("erf", "relu"),
+    n_train: int = 30,
+    learning_rate: float = 0.04,
+    widths: tuple[int, ...] = (32, 64, 128, 256, 512),
+    steps: int = 60,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    data = _digits(dataset, task, n_train, 10)
+    for activation in activations:
+        system = NetworkDescent(
+            *data,
+            fully_connected(1, None, activation),
+            learning_rate=learning_rate,
+            steps=steps,
+        )
+        yield Curve(
+            "network",
+            trained_network,
+            system,
+            {"width": widths},
+            seeds,
+            batch_seeds=True,
+            facets={"activation": activation},
+        )

@@ -1,0 +1,152 @@
+"""Learning in time: limits, drawn training sets, and networks of finite width."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from orderparam.kernels.effective_ridge import effective_ridge
+from orderparam.kernels.gradient_flow import gradient_flow
+from orderparam.kernels.spectrum import Spectrum
+from orderparam.networks.fully_connected import fully_connected
+from orderparam.systems.training_in_time import (
+    FeatureTraining,
+    IsotropicTraining,
+    NetworkDescent,
+    descent_error,
+    drawn_descent,
+    drawn_flow,
+    frozen_kernel,
+    gradient_flow_error,
+    gradient_flow_train_error,
+    trained_network,
+)
+
+K = np.arange(1, 61)
+X = np.eye(4)
+FEATURES = Spectrum(K**-1.2, K**-1.8)
+FLOW = FeatureTraining(FEATURES, 40, 10.0, 0.3)
+
+
+def test_nothing_is_learned_at_time_zero_and_the_start_stays():
+    early = FeatureTraining(FEATURES, 40, 1e-9, 0.3, start=0.5)
+    found = gradient_flow_error(early)
+    np.testing.assert_allclose(found.bias, FEATURES.total_power, rtol=1e-7)
+    np.testing.assert_allclose(found.start, 0.5 * np.sum(K**-1.2), rtol=1e-7)
+    assert abs(found.variance) < 1e-7
+
+
+def test_a_long_time_with_weight_decay_is_ridge_regression():
+    ridge = 0.02
+    found = gradient_flow_error(FeatureTraining(FEATURES, 40, 1e5, 0.3, ridge))
+    solved = effective_ridge(FEATURES, 40, 40 * ridge)
+    unlearned = np.sum((1 - np.asarray(solved.learnability)) ** 2 * K**-1.8)
+    exact = (unlearned + 0.3 * solved.spread) / solved.complement
+    np.testing.assert_allclose(found.test_error, exact, rtol=1e-9)
+
+
+def test_levels_are_modes_counted():
+    counted = Spectrum([2.0, 0.5], [0.6, 0.4], [3, 2])
+    apart = Spectrum([2.0] * 3 + [0.5] * 2, [0.2] * 3 + [0.2] * 2)
+    errors = [
+        gradient_flow_error(FeatureTraining(each, 4, 3.0, 0.1, 0.01, 0.2)).test_error
+        for each in (counted, apart)
+    ]
+    np.testing.assert_allclose(*errors, rtol=1e-12)
+
+
+def test_gradients_are_those_of_differences():
+    def error(time, noise, decay):
+        return gradient_flow_error(FeatureTraining(FEATURES, 40, time, noise, decay)).test_error
+
+    at = np.array([10.0, 0.3, 0.02])
+    slopes = jax.grad(lambda u: error(*u))(jnp.asarray(at))
+    for i in range(3):
+        shift = np.eye(3)[i] * at[i] * 1e-5
+        difference = (error(*(at + shift)) - error(*(at - shift))) / (2 * at[i] * 1e-5)
+        np.testing.assert_allclose(slopes[i], difference, rtol=1e-6)
+
+
+def test_the_flow_of_drawn_training_sets():
+    """Sixty sets: errors in the mean of a per cent and less, at an early and a late time."""
+    spectrum = Spectrum(np.arange(1, 201) ** -1.2, np.arange(1, 201) ** -1.8)
+    for time in (3.0, 300.0):
+        system = FeatureTraining(spectrum, 150, time, 0.3, start=0.1)
+        drawn = jax.vmap(lambda key, system=system: drawn_flow(system, key))(
+            jax.random.split(jax.random.key(1), 60)
+        )
+        values = np.asarray(drawn.test_error)
+        deviation = values.mean() - float(gradient_flow_error(system).test_error)
+        assert abs(deviation) < 3.5 * values.std(ddof=1) / np.sqrt(60)
+
+
+def test_isotropic_flow_is_the_limit_of_small_steps():
+    rate, steps = 1e-3, 4000
+    descent = descent_error(IsotropicTraining(1.5, rate, noise=0.2, steps=steps))
+    flow = FeatureTraining(Spectrum([1.0], [1.0], [1e4]), 1.5e4, rate * steps, 0.2)
+    np.testing.assert_allclose(
+        descent.test_error[-1], gradient_flow_error(flow).test_error, rtol=2e-3
+    )
+    np.testing.assert_allclose(
+        descent.train_error[-1], gradient_flow_train_error(flow).train_error, rtol=2e-3
+    )
+
+
+def test_momentum_on_drawn_training_sets():
+    system = IsotropicTraining(1.5, 0.3, 0.8, 0.2, 0.01, input_dim=150, steps=40)
+    theory = descent_error(system)
+    drawn = jax.vmap(lambda key: drawn_descent(system, key))(
+        jax.random.split(jax.random.key(0), 32)
+    )
+    for name in ("test_error", "train_error"):
+        values = np.asarray(getattr(drawn, name))
+        error = values.std(axis=0, ddof=1) / np.sqrt(32) + 1e-9
+        z = (values.mean(axis=0) - np.asarray(getattr(theory, name))) / error
+        assert np.max(np.abs(z[1:])) < 4, name
+
+
+def _network(width=8, **fields):
+    x = np.random.default_rng(0).standard_normal((30, 6))
+    y = np.sin(x[:, 0]) + 0.3 * x[:, 1]
+    network = fully_connected(1, None, "erf")
+    return NetworkDescent(x[:12], y[:12], x[12:], y[12:], network, width, **fields)
+
+
+@pytest.mark.parametrize("antisymmetric", [True, False])
+def test_small_steps_of_the_frozen_kernel_are_its_gradient_flow(antisymmetric):
+    system = _network(learning_rate=1e-3, steps=2000, antisymmetric=antisymmetric)
+    kernel = system.architecture.kernel
+    train, cross = kernel(system.inputs), kernel(system.test_inputs, system.inputs)
+    test = kernel(system.test_inputs).nngp
+    flow = gradient_flow(
+        train.ntk, cross.ntk, train.nngp, cross.nngp, test, system.targets, 1e-3 * 2000
+    )
+    spread = 0.0 if antisymmetric else jnp.diagonal(flow.covariance)
+    exact = jnp.mean((flow.mean - system.test_targets) ** 2 + spread)
+    np.testing.assert_allclose(frozen_kernel(system).test_error[-1], exact, rtol=2e-3)
+
+
+def test_wide_networks_follow_the_frozen_kernel():
+    """Width 256: within a few per cent at all steps, from zero, and the drift is that of 1/N."""
+    keys = jax.random.split(jax.random.key(0), 12)
+    drifts = []
+    for width in (64, 256):
+        system = _network(width, learning_rate=0.1, momentum=0.5, steps=20)
+        nets = jax.vmap(lambda key, system=system: trained_network(system, key))(keys)
+        drifts.append(float(jnp.mean(nets.kernel_drift)))
+    theory = frozen_kernel(system)
+    np.testing.assert_allclose(nets.test_error[:, 0], theory.test_error[0], rtol=1e-12)
+    np.testing.assert_allclose(jnp.mean(nets.test_error, axis=0), theory.test_error, rtol=0.05)
+    assert 3.2 < drifts[0] / drifts[1] < 4.8
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="tail"):
+        FeatureTraining(Spectrum([1.0], [1.0], [1.0], tail=0.1), 10, 1.0)
+    with pytest.raises(ValueError, match="weight_decay = 0"):
+        gradient_flow_train_error(FeatureTraining(FEATURES, 40, 1.0, weight_decay=0.1))
+    with pytest.raises(ValueError, match="whole number"):
+        drawn_flow(FeatureTraining(FEATURES, 40.5, 1.0), jax.random.key(0))
+    standard = fully_connected(1, None, "erf", scaling="standard")
+    with pytest.raises(ValueError, match="must be 'ntk'"):
+        NetworkDescent(X, X[:, 0], X, X[:, 0], standard)

@@ -58,6 +58,8 @@ def drawn_flow(system: FeatureTraining, key: PRNGKeyArray) -> MeasuredError:
 
     Cost: an eigendecomposition of d x d, d the number of modes.
 
+    Source: the experiment of Ali, Kolter, Tibshirani (2019), for any spectrum.
+
     >>> import jax
     >>> from orderparam.kernels.spectra import power_law
     >>> system = FeatureTraining(power_law(1.2, 0.5, 50, infinite=False), n_train=40, time=10.0)
@@ -79,6 +81,8 @@ def drawn_descent(system: IsotropicTraining, key: PRNGKeyArray) -> DescentError:
 
     n = `sample_ratio` * `input_dim` examples, rounded; every step is taken.
 
+    Source: the experiment of Paquette, Lee, Pedregosa, Paquette (2021) with all examples in a step.
+
     >>> import jax
     >>> found = drawn_descent(IsotropicTraining(2.0, input_dim=20, steps=5), jax.random.key(0))
     >>> found.test_error.shape
@@ -93,6 +97,8 @@ def trained_network(system: NetworkDescent, key: PRNGKeyArray) -> TrainedNetwork
     r"""One network of finite width, drawn from the prior and trained by gradient descent.
 
     Every step is taken on all trained numbers of the network; momentum is that of the heavy ball.
+
+    Source: the experiment of Lee et al. (2019).
 
     >>> import jax
     >>> import jax.numpy as jnp

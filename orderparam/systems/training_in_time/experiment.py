@@ -127,10 +127,7 @@ def _flow(
     direction = jax.random.normal(target_key, (total,))
     level = jnp.repeat(jnp.arange(len(counts)), each, total_repeat_length=total)
     norm = jax.ops.segment_sum(direction**2, level, len(counts))
-    power = jnp.where(sigma > 0, spectrum.target_power[level] / norm[level], 0.0)
-    theta = jnp.where(
-        sigma > 0, direction * jnp.sqrt(power / jnp.where(sigma > 0, sigma, 1.0)), 0.0
-    )
+    theta = direction * jnp.sqrt((spectrum.target_power / norm / spectrum.eigenvalues)[level])
     start = jnp.sqrt(system.start) * jax.random.normal(start_key, (total,))
     y = x @ theta + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (examples,))
     rates, modes = jnp.linalg.eigh(x.T @ x / examples)
@@ -140,9 +137,7 @@ def _flow(
         rates > 0, -jnp.expm1(-rates * system.time) / jnp.where(rates > 0, rates, 1.0), system.time
     )
     weights = modes @ (grown * (modes.T @ (x.T @ y)) / examples + left * (modes.T @ start))
-    # Power on levels with eigenvalue 0 can never be learned.
-    outside = jnp.sum(jnp.where(spectrum.eigenvalues > 0, 0.0, spectrum.target_power))
-    return MeasuredError(sigma @ (weights - theta) ** 2 + outside, jnp.mean((x @ weights - y) ** 2))
+    return MeasuredError(sigma @ (weights - theta) ** 2, jnp.mean((x @ weights - y) ** 2))
 
 
 @eqx.filter_jit

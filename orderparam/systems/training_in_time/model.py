@@ -31,7 +31,7 @@ class FeatureTraining(System):
 
     Conventions: `spectrum.target_power` is $\sigma_k \theta_k^2$, summed over a level; the start's
     power `start` * $\sigma_k$ in every mode. Labels have no factor 1/2 in errors. A spectrum's tail
-    is refused: modes that are not resolved have no dynamics here.
+    and eigenvalues of 0 are refused: such modes have no dynamics.
     """
 
     spectrum: Spectrum = part("covariance of the features, with the target's power on it")
@@ -50,6 +50,12 @@ class FeatureTraining(System):
         if any(not isinstance(x, jax.core.Tracer) and np.any(np.asarray(x) > 0) for x in tail):
             raise ValueError(
                 "FeatureTraining.spectrum has a tail: give all modes as levels, to train them"
+            )
+        sigma = self.spectrum.eigenvalues
+        if not isinstance(sigma, jax.core.Tracer) and np.any(np.asarray(sigma) <= 0):
+            raise ValueError(
+                "FeatureTraining.spectrum has eigenvalues that are 0: no time learns such a mode; "
+                "leave it out, its target power is label noise"
             )
 
 

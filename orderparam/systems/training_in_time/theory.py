@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Complex, Float
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.kernels.effective_ridge import effective_ridge, ratio
-from orderparam.solve.minimum import differentiated, newton_minimum
+from orderparam.solve.root import decreasing_root
 from orderparam.systems.training_in_time.model import (
     FeatureTraining,
     IsotropicTraining,
@@ -177,47 +177,67 @@ def gradient_flow_error(system: FeatureTraining) -> TrainingError:
     return TrainingError(total, bias, variance, start, residual, residual < 1e-10)
 
 
-def _plain(system: FeatureTraining) -> None:
-    for name in ("weight_decay", "start"):
-        value = getattr(system, name)
-        if not isinstance(value, jax.core.Tracer) and np.any(np.asarray(value) > 0):
-            raise ValueError(f"{name} = {float(value):g}: the train error is known for {name} = 0")
-
-
-@theory(check=_plain)
+@theory
 def gradient_flow_train_error(system: FeatureTraining) -> TrainError:
-    r"""Training error at a time of gradient flow from zero, averaged over Gaussian training sets.
+    r"""Training error at a time of gradient flow, averaged over Gaussian training sets.
 
-    With the contour of `gradient_flow_error` at $\ell_j = z_j/(2t)$,
+    With $e = e^{-(S + \lambda) t}$ and $\rho = \lambda/(S + \lambda)$ the residual of the labels
+    is $f = \rho + (1 - \rho) e$ (time $t$ `time`, $\lambda$ `weight_decay`, $\Delta$ `noise`), and
 
-    $$ \mathrm{Re} \sum_j w_j \frac{\sum_k \theta_k^2 (1 - q_{kj})}{2t} + \frac{\Delta}{n}
-       \Big[ n - d + \mathrm{Re} \sum_j \frac{w_j}{z_j} \sum_k q_{kj} \Big] $$
+    $$ E_\mathrm{train} = \theta^T S f^2 \theta + w_0^2\, \mathrm{tr}(S e^2) + \frac{\Delta}{n}
+       \big[ n - d + \mathrm{tr} f^2 \big] $$
 
-    Raises:
-        ValueError: with weight decay or a start other than zero, for which it is not derived.
+    Every term is a function of S alone: products of $\rho$ and e at the times t and 2t, each one
+    sum over the contour of `gradient_flow_error`; $S \rho = \lambda (1 - \rho)$ removes the rest.
 
-    Accuracy: 1e-9 absolute, at large n.
+    Accuracy: 1e-9 absolute, at large n; 1e-16 times the square of `weight_decay` * `time` where
+    that is more.
 
     Source: derived here.
 
     >>> from orderparam.kernels.spectra import power_law
-    >>> system = FeatureTraining(power_law(1.2, 0.5, 400, infinite=False), n_train=300, time=100.0, noise=0.2)
+    >>> spectrum = power_law(1.2, 0.5, 400, infinite=False)
+    >>> system = FeatureTraining(spectrum, n_train=300, time=100.0, noise=0.2)
     >>> bool(gradient_flow_train_error(system).converged)
     True
     """
-    spectrum, time = system.spectrum, system.time
-    z, w = jnp.asarray(_NODES), jnp.asarray(_WEIGHTS)
-    threshold, residual = _threshold(spectrum, system.n_train, z / (2 * time))
-    left = threshold[:, None] / (spectrum.eigenvalues + threshold[:, None])
-    # theta^2 (1 - q) = (power/sigma) sigma/(sigma + kappa): finite where an eigenvalue vanishes
-    weights = spectrum.target_power / (spectrum.eigenvalues + threshold[:, None])
-    signal = jnp.real(w @ jnp.sum(weights, axis=1)) / (2 * time)
-    unlearned = left @ spectrum.multiplicities
-    modes = jnp.sum(spectrum.multiplicities)
-    noise = system.noise * (
-        1 - modes / system.n_train + jnp.real(w / z @ unlearned) / system.n_train
-    )
-    return TrainError(signal + noise, residual, residual < 1e-10)
+    spectrum, time, decay = system.spectrum, system.time, system.weight_decay
+    sigma, many = spectrum.eigenvalues, spectrum.multiplicities
+    solved = effective_ridge(spectrum, system.n_train, decay * system.n_train)
+    # rho and its square: the resolvent at the real ridge lambda, and its derivative there
+    rest = solved.threshold / (sigma + solved.threshold)
+    slope = jnp.where(decay > 0, solved.complement, 1.0)
+    rest_square = rest - decay * sigma / (sigma + solved.threshold) ** 2 / slope
+
+    def products(time: Any) -> tuple[Array, Array, Array, Array, Scalar]:
+        """exp(-(S + lambda) t) times 1, rho, rho^2 and S, in every mode, and the residual."""
+        z, w = jnp.asarray(_NODES), jnp.asarray(_WEIGHTS)
+        ridge = z / time + decay
+        threshold, residual = _threshold(spectrum, system.n_train, ridge)
+        left = threshold[:, None] / (sigma + threshold[:, None])
+        plain, once, twice = (
+            jnp.real((w / z**power / (time * ridge)) @ left) for power in (0, 1, 2)
+        )
+        grown = decay * time
+        with_s = jnp.real((w / time) @ (1 - left))
+        return (
+            plain,
+            rest - grown * once,
+            rest_square - grown * rest + grown**2 * twice,
+            with_s,
+            residual,
+        )
+
+    e, rest_e, square_e, _, residual = products(time)
+    e2, rest_e2, square_e2, s_e2, residual_2 = products(2 * time)
+    squared = rest_square + 2 * (rest_e - square_e) + e2 - 2 * rest_e2 + square_e2
+    with_s = decay * (rest - rest_square) + 2 * decay * (e - 2 * rest_e + square_e)
+    with_s = with_s + s_e2 - 2 * decay * (e2 - rest_e2) + decay * (rest_e2 - square_e2)
+    signal = (spectrum.target_power / sigma) @ with_s + system.start * (many @ s_e2)
+    noise = 1 + many @ (squared - 1) / system.n_train
+    residual = jnp.maximum(residual, residual_2)
+    converged = (residual < 1e-10) & solved.converged
+    return TrainError(signal + system.noise * noise, residual, converged)
 
 
 @theory
@@ -225,7 +245,7 @@ def stopping_time(system: FeatureTraining) -> StoppingTime:
     r"""The time at which gradient flow has its smallest test error, beside the best ridge.
 
     Both errors are minimised over a logarithm: that of `gradient_flow_error` over $\ln t$ (a scan,
-    then Newton steps), and the error of ridge regression trained to its end,
+    then the root of its slope), and the error of ridge regression trained to its end,
 
     $$ E(\lambda) = \frac{\sum_k \sigma_k\theta_k^2 q_k^2 + \Delta G}{1 - G}, \qquad
        n\lambda = \text{ridge added to the Gram matrix} $$
@@ -244,21 +264,21 @@ def stopping_time(system: FeatureTraining) -> StoppingTime:
     """
     spectrum, n_train = system.spectrum, system.n_train
 
-    def flow(log_time: Scalar) -> Scalar:
+    def flow(log_time: Scalar, system: FeatureTraining) -> Scalar:
         at = _at(system, time=jnp.exp(log_time), weight_decay=0.0)
         return jnp.log(gradient_flow_error(at).test_error)
 
-    def ridge(log_ridge: Scalar) -> Scalar:
+    def ridge(log_ridge: Scalar, system: FeatureTraining) -> Scalar:
         return jnp.log(_ridge_error(system, jnp.exp(log_ridge)))
 
     # A mode is learned after 1/sigma; the scan covers the whole spectrum and beyond.
     largest = jnp.max(spectrum.eigenvalues)
     smallest = jnp.min(jnp.where(spectrum.eigenvalues > 0, spectrum.eigenvalues, jnp.inf))
     ends = jnp.log(1e-2 / largest), jnp.log(1e2 / smallest) + 2 * jnp.log1p(spectrum.rank / n_train)
-    log_time, error, slope, inside = _minimum(flow, *ends)
+    log_time, error, slope, inside = _minimum(flow, system, *ends)
     low = jnp.log(1e-4 * smallest)
     high = jnp.log(1e4 * (largest + spectrum.total / n_train))
-    log_ridge, ridge_error, ridge_slope, ridge_inside = _minimum(ridge, low, high)
+    log_ridge, ridge_error, ridge_slope, ridge_inside = _minimum(ridge, system, low, high)
     residual = jnp.maximum(slope, ridge_slope)
     return StoppingTime(
         time=jnp.exp(log_time),
@@ -400,34 +420,32 @@ def _threshold(
     """
     sigma, many = spectrum.eigenvalues, spectrum.multiplicities
 
-    def excess(kappa: Array, ridge: Array) -> tuple[Array, Array]:
-        apart = sigma + kappa[:, None]
-        learned = (sigma / apart) @ many / n_train
-        slope = 1 - ((sigma / apart) ** 2) @ many / n_train
-        return kappa * (1 - learned) - ridge, slope
+    def excess(kappa: Array, ridge: Array, numbers: tuple) -> tuple[Array, Array]:
+        sigma, many, n_train = numbers
+        shares = sigma / (sigma + kappa[:, None])
+        value = kappa * (1 - shares @ many / n_train) - ridge
+        return value, 1 - shares**2 @ many / n_train
 
-    size = jnp.abs(ridge)
+    numbers = sigma, many, n_train
+    frozen = jax.lax.stop_gradient((ridge, numbers))
+    size = jnp.abs(frozen[0])
     far = jnp.log(jnp.maximum(1e3 * (jnp.max(sigma) + sigma @ many / n_train) / size, 1.0))
-    shares = jnp.linspace(1.0, 0.0, _PATH)
+    far = jax.lax.stop_gradient(far)
 
     def down(kappa: Array, share: Array) -> tuple[Array, None]:
-        aim = ridge * jnp.exp(far * share)
-        for _ in range(_CORRECTIONS):
-            value, slope = excess(kappa, aim)
-            kappa = kappa - value / slope
-        return kappa, None
+        value, slope = excess(kappa, frozen[0] * jnp.exp(far * share), frozen[1])
+        return kappa - value / slope, None
 
-    start = ridge * jnp.exp(far) + sigma @ many / n_train
-    kappa, _ = jax.lax.scan(down, start, shares)
-    for _ in range(_POLISH):
-        value, slope = excess(kappa, ridge)
+    start = frozen[0] * jnp.exp(far) + jax.lax.stop_gradient(sigma @ many / n_train)
+    path = np.append(np.repeat(np.linspace(1.0, 0.0, _PATH), _CORRECTIONS), np.zeros(_POLISH))
+    kappa, _ = jax.lax.scan(down, start, path)
+    residual = jnp.max(jnp.abs(excess(kappa, *frozen)[0]) / (size + jnp.abs(kappa)))
+    # Two more steps, seen by derivatives: the first makes those of first order exact, the second
+    # those of second order.
+    for _ in range(2):
+        value, slope = excess(kappa, ridge, numbers)
         kappa = kappa - value / slope
-    # One more step from the solution as a constant: exact first derivatives by the implicit rule.
-    kappa = jax.lax.stop_gradient(kappa)
-    value, slope = excess(kappa, ridge)
-    solution = kappa - value / jax.lax.stop_gradient(slope)
-    residual = jnp.max(jnp.abs(value) / (size + jnp.abs(kappa)))
-    return solution, jax.lax.stop_gradient(residual)
+    return kappa, jax.lax.stop_gradient(residual)
 
 
 def _quadratic(
@@ -462,16 +480,18 @@ def _ridge_error(system: FeatureTraining, ridge: Any) -> Scalar:
 
 
 def _minimum(
-    function: Any, low: Scalar, high: Scalar
+    function: Any, system: FeatureTraining, low: Scalar, high: Scalar
 ) -> tuple[Scalar, Scalar, Scalar, Bool[Array, ""]]:
     """Place, value, slope at it and whether it lies inside, of the lowest of 64 scanned points and
-    the minimum that Newton's steps reach from there.
+    the minimum next to it.
     """
     grid = jax.lax.stop_gradient(jnp.linspace(low, high, 64))
-    best = jnp.argmin(jax.lax.map(function, grid, batch_size=8))
-    found = newton_minimum(differentiated(lambda u: function(u[0])), grid[best][None])
-    inside = (best > 0) & (best < len(grid) - 1)
-    return found.value[0], function(found.value[0]), found.residual, inside & found.converged
+    best = jnp.argmin(jax.lax.map(lambda u: function(u, system), grid, batch_size=8))
+    last = len(grid) - 1
+    ends = grid[jnp.maximum(best - 1, 0)], grid[jnp.minimum(best + 1, last)]
+    found = decreasing_root(lambda u, system: -jax.grad(function)(u, system), *ends, system)
+    inside = (best > 0) & (best < last)
+    return found.value, function(found.value, system), found.residual, inside & found.converged
 
 
 def _at(system: FeatureTraining, **fields: Any) -> FeatureTraining:

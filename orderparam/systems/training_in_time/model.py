@@ -35,7 +35,7 @@ class FeatureTraining(System):
     """
 
     spectrum: Spectrum = part("covariance of the features, with the target's power on it")
-    n_train: float = parameter("number of training examples n; need not be an integer", above=0)
+    n_train: float = parameter("number of training examples n; need not be an integer", minimum=1)
     time: float = parameter("training time t, of gradient flow on the mean loss", above=0)
     noise: float = parameter("variance Delta of the label noise", minimum=0, default=0.0)
     weight_decay: float = parameter(

@@ -247,7 +247,7 @@ def training_time(
         learning_rate=learning_rate,
         steps=steps,
     )
-    yield Curve("frozen kernel", frozen_kernel, system)
+    yield Curve("frozen kernel", frozen_kernel, system, {})
     yield Curve("network", trained_network, system, {"width": widths}, seeds, batch_seeds=True)
 
 

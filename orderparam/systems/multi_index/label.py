@@ -1,5 +1,5 @@
-"""What the label tells of the hidden fields, E[h_a(z) | y], which no transformation of the label
-can exceed.
+"""Moments of the hidden fields given the label, E[h_a(z) | y]: no transformation of the label
+contains more of them.
 """
 
 import itertools
@@ -30,14 +30,19 @@ from orderparam.systems.multi_index.targets import (
 
 @dataclass(frozen=True)
 class LabelMoments:
-    """Averages over the label of products of zeta_a(y) = E[h_a(z) | y], r hidden indices.
+    """Averages over the label of products of zeta_a(y) = E[h_a(z) | y], for r hidden indices.
 
-    grams[k - 1], of shape (r, r): sum over |b| = k - 1 of sqrt((b_i + 1) (b_j + 1)) E_y[zeta_{b +
-    e_i} zeta_{b + e_j}]; its range are the directions that order k shows. For k = 1 it is E[m m^T],
-    m = E[z | y]; for k = 2 it is E[G^2], G = E[z z^T - 1 | y]. operator: X -> E_y[G X G] on
-    symmetric X (Troiani et al. 2024), in the orthonormal basis of `symmetric_pairs`. powers[k - 1]:
-    sum over |a| = k of E_y[zeta_a^2], for one index lambda_k^2 <= 1 (Damian et al. 2024).
-    tolerance: absolute accuracy of all of them. method: how they were computed.
+    Fields:
+        grams: entry k - 1, of shape (r, r), is the sum over |b| = k - 1 of sqrt((b_i + 1) (b_j +
+            1)) E_y[zeta_{b + e_i} zeta_{b + e_j}]; its range is spanned by the directions that
+            order k shows. For k = 1 it is E[m m^T], m = E[z | y]; for k = 2 it is E[G^2], G = E[z
+            z^T - 1 | y].
+        operator: X -> E_y[G X G] on symmetric X (Troiani et al. 2024), in the orthonormal basis of
+            `symmetric_pairs`.
+        powers: entry k - 1 is the sum over |a| = k of E_y[zeta_a^2]; for one index lambda_k^2 <= 1
+            (Damian et al. 2024).
+        tolerance: absolute accuracy of all of them.
+        method: how they were computed.
     """
 
     grams: tuple[np.ndarray, ...]
@@ -204,7 +209,7 @@ def _slope(target: Target) -> Slope:
 
 
 def _hidden_breaks(target: Target, slope: Slope, points: np.ndarray) -> list[float]:
-    """Jumps and kinks of a function that cannot be looked into: where the trapezoidal rule for g'
+    """Jumps and kinks of a function without a formula: places where the trapezoidal rule for g'
     misses the change of g.
     """
 
@@ -475,14 +480,14 @@ def binned(
 
 
 def in_bins(pairs: Iterable[tuple[Sample, Sample]], allowed: np.ndarray, bins: int) -> LabelMoments:
-    """From pairs of independent samples (z, y): conditional averages in quantile bins of y, or of
-    each value where there are few.
+    """Conditional averages in quantile bins of y, or for each value of y where there are few, from
+    pairs of independent samples (z, y).
 
-    allowed: which h_a may have a conditional average. Products of averages over two independent
-    samples are free of the bias that the square of one has. The bias by the width of the bins is
-    proportional to it, and removed by comparison with bins of twice the width; the tolerance is
-    four standard errors over the pairs and that difference of orders 1 and 2 (of higher orders it
-    is larger, but makes no moment out of none).
+    allowed: mask of the h_a that may have a conditional average. Products of averages over two
+    independent samples are free of the bias that the square of one average has. The bias by the
+    width of the bins is proportional to it and removed by comparison with bins of twice the width.
+    The tolerance is four standard errors over the pairs plus that difference for orders 1 and 2
+    (for higher orders it is larger, but makes no moment out of none).
     """
     orders, found = allowed.shape[0], []
     for halves in pairs:
@@ -541,7 +546,7 @@ def _paired(
 
 
 def _coarser(shares: np.ndarray, conditional: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Bins joined in twos."""
+    """Bins joined in pairs."""
     pairs = shares.reshape(-1, 2)
     total = pairs.sum(axis=1)
     share = np.divide(pairs, total[:, None], out=np.zeros_like(pairs), where=total[:, None] > 0)
@@ -551,8 +556,8 @@ def _coarser(shares: np.ndarray, conditional: np.ndarray) -> tuple[np.ndarray, n
 
 
 def _invariant(target: Target, orders: int) -> np.ndarray:
-    """Which h_a, |a| < orders, may have a conditional average: those even under every flip of signs
-    that leaves y as it is.
+    """Mask of the h_a, |a| < orders, that may have a conditional average: those even under every
+    change of signs that leaves y unchanged.
     """
     u = np.random.default_rng(1).standard_normal((64, target.dimension))
     value = np.asarray(target(u))

@@ -88,8 +88,8 @@ def _tabulate(target: Target, nodes: int, turn: np.ndarray) -> np.ndarray:
 
 
 def _allowed(target: Target, turn: np.ndarray, shape: tuple[int, ...], mean: float) -> np.ndarray:
-    """Which c_a, a != 0, the symmetries g(S u) - mean = ± (g(u) - mean) leave, S flipping signs of
-    coordinates.
+    """Mask of the c_a, a != 0, that the symmetries g(S u) - mean = ± (g(u) - mean) allow, with S a
+    change of signs of coordinates.
     """
     u = np.random.default_rng(1).standard_normal((64, target.dimension))
     value = np.asarray(target(u @ turn.T)) - mean
@@ -164,15 +164,16 @@ def complement(learned: np.ndarray) -> np.ndarray:
 
 
 def in_axes(directions: np.ndarray) -> np.ndarray:
-    """The same span written in coordinate axes where it is one of them: keeps kinks of the target
-    on the grid's edges."""
+    """The directions rewritten in coordinate axes where these span the same space: this keeps kinks
+    of the target on the edges of the grid.
+    """
     diagonal = np.diagonal(directions.T @ directions)
     axes = np.flatnonzero(diagonal > 1 - 1e-8)
     return np.eye(directions.shape[1])[axes] if len(axes) == len(directions) else directions
 
 
 def depends(target: Target, directions: np.ndarray) -> bool:
-    """Whether the target changes along the given directions."""
+    """True if the target changes along the given directions."""
     rng = np.random.default_rng(2)
     z, other = rng.standard_normal((2, 256, target.dimension))
     swapped = z + (other - z) @ directions.T @ directions
@@ -219,7 +220,7 @@ class Stair:
 
 
 def lowest_stair(moments: LabelMoments, rest: Float[np.ndarray, "direction index"]) -> Stair | None:
-    """What the moments of the directions `rest` show first, if anything."""
+    """First stair that the moments of the directions `rest` show, or None."""
     order = next((k for k, signal in enumerate(moments.signal, 1) if signal), None)
     if order is None:
         return None
@@ -295,7 +296,7 @@ Directions = Float[np.ndarray, "direction index"]
 
 
 def split(overlap: Matrix) -> tuple[Directions, Directions]:
-    """Orthonormal directions of which a part is known, and those of which nothing is."""
+    """Orthonormal directions that are known in part, and those of which nothing is known."""
     values, vectors = np.linalg.eigh(overlap)
     known = in_axes(vectors[:, values > NOTHING].T)
     return in_axes(vectors[:, (values > NOTHING) & (values < 1 - NOTHING)].T), complement(known)

@@ -17,8 +17,8 @@ read = functools.cache(target)
 
 
 def formula(what: Any) -> str | Target:
-    """What a field keeps of a target: its text, or a `Target` for a Python function. Raises
-    `ValueError` for what is none.
+    """The form in which a field keeps a target: its text, or a `Target` for a Python function.
+    Raises `ValueError` for anything else.
     """
     return read(what.strip()).name if isinstance(what, str) else target(what)
 

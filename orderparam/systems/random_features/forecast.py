@@ -33,17 +33,20 @@ MEASURED, DRAWN = 6, 25  # training sizes
 
 @dataclass(frozen=True)
 class FeatureForecast:
-    """What `forecast_features` found, over `n_train`. Errors are on examples that were not trained
+    """Result of `forecast_features`, over `n_train`. Errors are on examples that were not trained
     on.
 
-    predicted: the theory, observables as in `FeatureCurve`, and `ridge`, that beside the summed
-    loss for features divided by sqrt(feature_count) (penalty "sum"). measured: the same observables
-    with `seed`. ahead: beyond the data, the observable `error` with lower and upper (95 %
-    interval), as it is continued by `orderparam.kernels.extrapolation` from the measured ones.
-    error: the observable shown: mean squared error (square loss; targets have variance 1), else the
-    share of wrong signs. Of targets -1 and 1 classification_error is predicted and measured for the
-    square loss, too. deviation: root mean square relative deviation of the theory from the
-    measured points in it.
+    Fields:
+        predicted: the theory, with observables as in `FeatureCurve`, and `ridge`, which is added to
+            the summed loss for features divided by sqrt(feature_count) (penalty "sum").
+        measured: the same observables, with `seed`.
+        ahead: beyond the data, the observable `error` with lower and upper (95 % interval),
+            continued from the measured ones by `orderparam.kernels.extrapolation`.
+        error: name of the observable shown: the mean squared error (square loss; targets have
+            variance 1), otherwise the share of wrong signs. For targets -1 and 1
+            classification_error is predicted and measured for the square loss, too.
+        deviation: root mean square relative deviation of the theory from the measured points in
+            `error`.
     """
 
     predicted: xr.Dataset
@@ -71,9 +74,11 @@ class FeatureForecast:
 def user_features(
     features: str, targets: str | None, task: str | None, missing: Sequence[str] = ()
 ) -> Problem:
-    """Features and targets from a user's files: arrays as `orderparam.data.load_file` reads them,
-    tables with whatever columns they have (`orderparam.data.columns`), words in `missing` standing
-    for gaps. Real targets are standardised, two classes become ±1.
+    """Features and targets from files of a user.
+
+    Arrays are read as by `orderparam.data.load_file`, tables with their columns as they are
+    (`orderparam.data.columns`); words in `missing` stand for gaps. Real targets are standardised,
+    and two classes become ±1.
 
     Raises `ValueError` as those functions do, and where there are more than two classes and no task
     that picks two sides.
@@ -110,18 +115,33 @@ def forecast_features(
     seeds: int = 8,
     progress: bool | None = None,
 ) -> FeatureForecast:
-    """Predicts the learning curve from the features' covariance and their correlation with the
-    targets, measures it on held-out examples, and continues it beyond the data.
+    """Learning curve of a linear model on features of yours: predicted, measured, and continued
+    beyond the data.
 
-    Theory: the examples stand for the population, for training sets of up to half of them.
-    Measured: the other examples. Beyond: the measured curve is continued by the modes of the
-    features' covariance up to 100 times the data, for logistic and hinge loss with the shapes of
-    the square loss. ridge: beside the summed loss, features divided by sqrt(feature count); None
-    takes the best one that theory finds for each size (smallest test error, for logistic and hinge
-    smallest test loss). At most 4000 examples are used, at random; `examples` says how many.
+    The prediction takes the examples for the population and uses the covariance of the features and
+    their correlation with the targets, for training sets of up to half of the examples. The
+    measurement trains on random subsets and tests on the other examples. Beyond the data, the
+    measured curve is continued by the modes of the features' covariance up to 100 times the data;
+    for logistic and hinge loss with the shapes of the square loss.
 
-    Raises `ValueError` for fewer than 100 examples, more than 4000 features, a feature count that
-    exceeds the examples, and targets that the loss does not take.
+    Args:
+        features: (example, feature) matrix. At most 4000 examples are used, chosen at random.
+        targets: target of each example; -1 and 1 for logistic and hinge loss.
+        loss: "square" (the default), "logistic" or "hinge".
+        ridge: ridge added to the summed loss, for features divided by sqrt(feature count); None
+            (the default) takes for each size the best ridge in theory (smallest test error; for
+            logistic and hinge loss smallest test loss).
+        seeds: number of measured training sets of each size; 8 by default.
+        progress: whether progress is shown; by default where a person watches.
+
+    Raises:
+        ValueError: for fewer than 100 examples, more than 4000 features, a feature count that
+            exceeds the examples, and targets that the loss does not take.
+
+    Accuracy: best well below the number of examples; real classes are not Gaussian, which makes the
+    predicted share of wrong signs of logistic and hinge loss too low.
+
+    Source: Loureiro, Gerbelot et al. (2021); the continuation is derived here.
     """
     count, width = np.shape(features)
     if count < FEWEST:

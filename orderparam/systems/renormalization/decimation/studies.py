@@ -234,7 +234,9 @@ def decimation_images(
 
 
 def draw_added(axes: Any, comparison: Comparison, inputs: str) -> None:
-    """What local and uniform ridges add to the error with all modes, on the same training sets."""
+    """Draw the increase of the error by local and uniform ridges over that with all modes, on the
+    same training sets.
+    """
     measured = {
         data.attrs["facets"]["with"]: data["test_error"]
         for data in comparison.experiments(inputs=inputs).values()

@@ -99,7 +99,7 @@ class BayesianNetwork(System):
     r"""A Bayesian network on given data: the data and the temperature that all systems of this
     topic share.
 
-    `inputs` have the shape (train, \*input), with \*input (input_dim,), or (\*grid, channel) for
+    `inputs` have the shape (train, *input), with *input (input_dim,), or (*grid, channel) for
     signals and images; `targets` have the shape (train,) or (train, output). The test points have
     the same shapes. Errors are summed over the outputs. The first `n_train` training examples are
     used; None uses all of them.

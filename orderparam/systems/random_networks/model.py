@@ -110,7 +110,7 @@ class NetworkKernels(System):
     Weights are Gaussian, in the "ntk" parametrisation (unit variance, with a factor
     $\sqrt{\sigma_w^2 / \mathrm{fan\,in}}$ beside them); the read-out has the same
     `weight_variance`. With `family` "fully connected" the inputs have the shape (point, dim). With
-    "convolutional" they have the shape (point, \*grid, channel); a unit sees a window of `window`
+    "convolutional" they have the shape (point, *grid, channel); a unit sees a window of `window`
     pixels with circular padding, a hidden layer has `width` channels, and the mean over pixels is
     read out.
 

@@ -173,12 +173,14 @@ def _recall(
 
 
 def aligned(field: Array, spin: Array) -> Array:
+    """Sign of the field; a spin whose field is zero keeps its value."""
     return jnp.where(field == 0, spin, jnp.sign(field))
 
 
 def totals(
     stored: Int8[Array, "site network pattern"], spins: Float[Array, "site network"]
 ) -> Float[Array, "network pattern"]:
+    """Overlaps sum_i xi_i s_i of all patterns with the state of each network."""
     return jnp.einsum("irp,ir->rp", stored.astype(jnp.float32), spins)
 
 

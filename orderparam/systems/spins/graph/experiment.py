@@ -43,7 +43,7 @@ def graph_clusters(
 
     >>> import jax
     >>> system = PottsGraph(2.0, regular_edges(8, 3, np.random.default_rng(0)), states=3)
-    >>> runs = graph_clusters(system, jax.random.key(0), sweeps=200)
+    >>> runs = graph_clusters(system, jax.random.key(0), sweeps=100)
     >>> runs.energy.shape, bool(runs.converged)
     ((), True)
     """
@@ -84,7 +84,8 @@ def regular_graph_clusters(
     Source: Swendsen, Wang (1987).
 
     >>> import jax
-    >>> runs = regular_graph_clusters(RegularPotts(0.5, sites=64), jax.random.key(0), sweeps=100)
+    >>> system = RegularPotts(0.5, sites=64)
+    >>> runs = regular_graph_clusters(system, jax.random.key(0), replicas=8, sweeps=100)
     >>> bool(runs.absolute_magnetisation > 0.9)
     True
     """

@@ -333,7 +333,7 @@ def wolff(
     Source: Wolff (1989); Wolff (1988) for the improved estimators.
 
     >>> import jax
-    >>> runs = wolff(IsingLattice(2.2, (4, 4)), jax.random.key(0), warmup=50, sweeps=200)
+    >>> runs = wolff(IsingLattice(2.2, (4, 4)), jax.random.key(0), warmup=50, sweeps=100)
     >>> bool(abs(runs.energy + 1.6) < 0.2)
     True
     """

@@ -32,6 +32,10 @@ from orderparam.systems.kernel_regression.renormalization import (
     local_renormalization,
     renormalization_group,
 )
+from orderparam.systems.kernel_regression.spectrum.equivalent_kernel import (
+    equivalent_kernel,
+    equivalent_kernel_corrected,
+)
 from orderparam.systems.kernel_regression.spectrum.experiment import (
     gaussian_design,
     heteroscedastic_design,
@@ -42,15 +46,12 @@ from orderparam.systems.kernel_regression.spectrum.model import (
     KernelRegression,
     SphereRegression,
 )
+from orderparam.systems.kernel_regression.spectrum.power_laws import ScalingRegime, scaling_law
 from orderparam.systems.kernel_regression.spectrum.theory import (
-    ScalingRegime,
     annealed,
-    equivalent_kernel,
-    equivalent_kernel_corrected,
     heteroscedastic,
     mode_decomposition,
     optimal_temperature,
-    scaling_law,
     self_consistent,
     self_consistent_by_degree,
 )

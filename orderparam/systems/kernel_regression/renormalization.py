@@ -19,8 +19,9 @@ from orderparam.systems.kernel_regression.pool.theory import (
     self_consistent_on_pool,
     site_dependent_cavity,
 )
+from orderparam.systems.kernel_regression.spectrum.equivalent_kernel import equivalent_kernel
 from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
-from orderparam.systems.kernel_regression.spectrum.theory import equivalent_kernel, self_consistent
+from orderparam.systems.kernel_regression.spectrum.theory import self_consistent
 
 # ------------------------------------------------------------------------------------------------
 # Learning curves after renormalisation: modes too small to be learned are integrated out, the rest is solved.

@@ -13,7 +13,7 @@ from orderparam.systems.kernel_regression.pool.experiment import gp_regression, 
 from orderparam.systems.kernel_regression.pool.model import image_pool
 from orderparam.systems.kernel_regression.pool.theory import cavity, self_consistent_on_pool
 from orderparam.systems.kernel_regression.renormalization import renormalization_group
-from orderparam.systems.kernel_regression.spectrum.theory import equivalent_kernel
+from orderparam.systems.kernel_regression.spectrum.equivalent_kernel import equivalent_kernel
 
 CLOSE = ("effective ridge", "cavity", "Gaussian process", "network")
 

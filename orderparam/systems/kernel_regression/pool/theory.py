@@ -19,7 +19,10 @@ from orderparam.systems.kernel_regression.learning_curve import (
     held_out,
 )
 from orderparam.systems.kernel_regression.pool.model import PoolRegression
-from orderparam.systems.kernel_regression.spectrum.theory import VALID, EquivalentKernelCurve
+from orderparam.systems.kernel_regression.spectrum.equivalent_kernel import (
+    VALID,
+    EquivalentKernelCurve,
+)
 
 # ------------------------------------------------------------------------------------------------
 # The self-consistent theory for subsets of a finite pool, with all its points alike. Derived for this package.

@@ -27,11 +27,10 @@ from orderparam.systems.kernel_regression.spectrum.model import (
     KernelRegression,
     SphereRegression,
 )
+from orderparam.systems.kernel_regression.spectrum.power_laws import ScalingRegime, scaling_law
 from orderparam.systems.kernel_regression.spectrum.theory import (
-    ScalingRegime,
     heteroscedastic,
     optimal_temperature,
-    scaling_law,
     self_consistent,
     self_consistent_by_degree,
 )

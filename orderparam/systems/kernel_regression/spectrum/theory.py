@@ -1,15 +1,11 @@
 """Theories of a learning curve from the spectrum of a kernel: the self-consistent theory, the
-equivalent kernel and its first correction, the best ridge, and power laws.
+best ridge, and kernels on the sphere. The theory for a large ridge is in `equivalent_kernel`, and
+the exponents for power-law spectra are in `power_laws`.
 """
-
-import math
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float
-from scipy.special import zeta
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
@@ -20,7 +16,6 @@ from orderparam.kernels.effective_ridge import (
     learnability,
     ratio,
 )
-from orderparam.kernels.spectra import check_above
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.root import decreasing_root
@@ -239,115 +234,6 @@ def annealed(system: KernelRegression) -> LearningCurve:
 
 
 # ------------------------------------------------------------------------------------------------
-# The equivalent kernel and the first correction to it: kernel regression when the ridge is large.
-#
-# At high temperature the data act as a continuum, and the sum over samples becomes P times the
-# integral over the input measure. The corrections due to finite and random data form a series in
-# v/T, where v is the posterior variance at a point.
-
-VALID = 0.1  # the first neglected order, in relative size, up to which a curve counts as valid
-
-
-class EquivalentKernelCurve(LearningCurve):
-    """One point of a learning curve from the expansion in v/T, the posterior variance over the
-    ridge.
-
-    Fields:
-        fluctuation_ratio: v/T, the parameter of the expansion.
-        valid: whether the first neglected order, v/T or its square, is below 0.1.
-    """
-
-    fluctuation_ratio: Float[Array, ""]
-    valid: Bool[Array, ""]
-
-
-@theory
-def equivalent_kernel(system: KernelRegression) -> EquivalentKernelCurve:
-    r"""Learning curve of the equivalent kernel, the limit of a large ridge in which modes are
-    learned independently.
-
-    $$ L_k = \frac{\lambda_k}{\lambda_k + T/P}, \qquad E = \sum_k (1 - L_k)^2 Y_k, \qquad
-       V = \frac{T}{P} \sum_k m_k L_k $$
-
-    with the symbols of `self_consistent`. Differences between data sets are neglected, and so is
-    label noise in the predictor. The tail of the spectrum is added to the ridge T.
-
-    Accuracy: relative error of order v/T (`fluctuation_ratio`); far too optimistic at small T.
-
-    Source: Silverman (1984); Sollich, Williams (2005).
-
-    >>> from orderparam.kernels import finite_rank
-    >>> curve = equivalent_kernel(KernelRegression(finite_rank(20, 0.05), 30, temperature=10.0))
-    >>> round(float(curve.test_error), 6), bool(curve.valid)
-    (0.756144, True)
-    """
-    return _homogeneous(system, order=0)
-
-
-@theory
-def equivalent_kernel_corrected(system: KernelRegression) -> EquivalentKernelCurve:
-    r"""Learning curve to first order in v/T: the equivalent kernel with the fluctuations between
-    data sets.
-
-    $$ E = E_0 + \frac{2v}{T} \sum_k L_k (1 - L_k)^2 Y_k + \frac1P \sum_k m_k L_k^2\, (E_0 + s),
-       \qquad v = \frac TP \sum_k m_k L_k $$
-
-    $$ E_{\mathrm{train}} = \Big( \frac{T}{T + v} \Big)^2 (E + s) $$
-
-    with $E_0$ and $L_k$ of `equivalent_kernel`, averaged over position. `target_learnability` is
-    that of the ridge T + v. Both are written so that they keep their sign at every v/T; to first
-    order they are the expanded ones.
-
-    Accuracy: relative error of order (v/T)^2. This is the expansion of `self_consistent` in (P
-    kappa - T)/T and overshoots where that is not small.
-
-    Source: Cohen, Malka, Ringel (2021), to order 1/T^2, for features of constant square.
-
-    >>> from orderparam.kernels import finite_rank
-    >>> curve = equivalent_kernel_corrected(KernelRegression(finite_rank(20, 0.05), 30, 10.0))
-    >>> round(float(curve.test_error), 6), bool(curve.valid)
-    (0.781873, True)
-    """
-    return _homogeneous(system, order=1)
-
-
-def _homogeneous(system: KernelRegression, order: int) -> EquivalentKernelCurve:
-    spectrum, n_train, noise = system.spectrum, system.n_train, system.noise
-    # Modes that are not resolved act as a ridge.
-    ridge = system.temperature + spectrum.tail
-    learned = learnability(spectrum.eigenvalues, ridge / n_train)
-    dimension = spectrum.multiplicities @ learned
-    small = order * dimension / n_train  # v/T
-
-    lost = (1 - learned) ** 2 * spectrum.target_power
-    zeroth = jnp.sum(lost) + spectrum.tail_power
-    mean_shift = small * (learned @ lost)
-    between_sets = order * (spectrum.multiplicities @ learned**2) / n_train * (zeroth + noise)
-    error = zeroth + 2 * mean_shift + between_sets
-
-    shrinkage = jnp.where(ridge > 0, ratio(system.temperature, ridge), 1.0) / (1 + small)
-    raised = learned / (1 + small * (1 - learned))  # lambda / (lambda + (T + v)/P)
-    return EquivalentKernelCurve(
-        test_error=held_out(
-            error, clean_train_error(shrinkage, error, noise), system.sampled_fraction
-        ),
-        population_error=error,
-        train_error=shrunk(shrinkage, error + noise),
-        bias=zeroth + 2 * mean_shift,
-        variance=between_sets,
-        posterior_variance=ridge * dimension / n_train + spectrum.tail,
-        effective_ridge=ridge * (1 + small),
-        effective_dimension=dimension,
-        target_learnability=ratio(raised @ spectrum.target_power, spectrum.total_power),
-        squared_discrepancy=ratio(error + noise, (ridge * (1 + small)) ** 2),
-        fluctuation_ratio=dimension / n_train,
-        valid=(dimension / n_train) ** (order + 1) < VALID,
-        residual=jnp.zeros_like(error),
-        converged=jnp.isfinite(error),
-    )
-
-
-# ------------------------------------------------------------------------------------------------
 # The temperature (ridge) at which kernel regression generalises best.
 
 # Points at which the error is looked up before the best is refined: it may have several minima in
@@ -431,116 +317,6 @@ def optimal_temperature(system: KernelRegression) -> OptimalTemperature:
         test_error=from_ridge(system, effective_ridge(spectrum, n_train, temperature)).test_error,
         residual=jnp.where(at_zero, 0.0, root.residual),
         converged=at_zero | (root.converged & (best < _SCAN - 1)),
-    )
-
-
-# ------------------------------------------------------------------------------------------------
-# Exponents and prefactors of the learning curve when spectrum and target are power laws: the four regimes.
-
-
-class ScalingRegime(Result):
-    """Leading behaviour of the error for many examples, with its exponents.
-
-    Fields:
-        test_error: bias + variance, against targets without noise.
-        bias: ~ n^-bias_exponent.
-        variance: ~ n^-variance_exponent, from the label noise.
-        bias_exponent: exponent of the bias.
-        variance_exponent: exponent of the variance.
-        exponent: exponent of the larger of the two for n -> infinity; without label noise that of
-            the bias.
-    """
-
-    test_error: Float[Array, "n_train"]
-    bias: Float[Array, "n_train"]
-    variance: Float[Array, "n_train"]
-    bias_exponent: Float[Array, ""]
-    variance_exponent: Float[Array, ""]
-    exponent: Float[Array, ""]
-
-
-def scaling_law(
-    n_train: Float[ArrayLike, "n_train"],
-    capacity: float,
-    source: float,
-    *,
-    noise: float = 0.0,
-    ridge_exponent: float = math.inf,
-    ridge_scale: float = 1.0,
-) -> ScalingRegime:
-    r"""Test error for many examples when the spectrum and the target are power laws.
-
-    The eigenvalues are $\lambda_k = k^{-\alpha}$, the target $y_k^2 = k^{-1-2r\alpha}$, the ridge T
-    = n c n^(-l), and s the label noise. With $I = (\pi/\alpha) / \sin(\pi/\alpha)$,
-
-    $$ l < \alpha: \quad \kappa = c\, n^{-l}, \quad \mathrm{bias} = B(\kappa), \quad
-       \mathrm{variance} = s (1 - 1/\alpha)\, I\, \kappa^{-1/\alpha} / n $$
-
-    $$ l > \alpha: \quad \kappa = (I/n)^\alpha, \quad \mathrm{bias} = \alpha B(\kappa), \quad
-       \mathrm{variance} = s (\alpha - 1) $$
-
-    with $B = \kappa^{2r} \pi (1 - 2r) / (\alpha \sin 2\pi r)$ for r < 1 and $B = \kappa^2 \zeta(1 +
-    2\alpha(r - 1))$ for r > 1. The exponents are 2 min(l, alpha) min(r, 1) of the bias and 1 -
-    min(l, alpha)/alpha of the variance.
-
-    Args:
-        n_train: numbers n of examples.
-        capacity: exponent alpha > 1 of the spectrum.
-        source: exponent r > 0 of the target, not 1, where there is a logarithm.
-        noise: variance s >= 0 of the label noise. Default 0.
-        ridge_exponent: l > 0, not alpha. Default infinity: no ridge.
-        ridge_scale: c > 0. Default 1.
-
-    Raises:
-        ValueError: for a value outside of these ranges.
-
-    Accuracy: leading order for n -> infinity.
-
-    Source: exponents by Caponnetto, De Vito (2007) and Cui et al. (2021), without noise also by
-    Spigler, Geiger, Wyart (2020); prefactors derived here from the self-consistent theory.
-
-    >>> law = scaling_law([100.0], capacity=1.5, source=0.4, noise=0.1, ridge_exponent=0.5)
-    >>> float(law.bias_exponent), round(float(law.variance_exponent), 6)
-    (0.4, 0.666667)
-    """
-    for name, value, least in (
-        ("capacity", capacity, 1),
-        ("source", source, 0),
-        ("ridge_scale", ridge_scale, 0),
-    ):
-        check_above(name, value, least)
-    if not (math.isfinite(noise) and noise >= 0):
-        raise ValueError(f"noise = {noise!r}: must be finite and >= 0")
-    if source == 1:
-        raise ValueError("source = 1: the law has a logarithm there; take a value on either side")
-    if not ridge_exponent > 0 or ridge_exponent == capacity:
-        raise ValueError(
-            f"ridge_exponent = {ridge_exponent!r}: must be > 0 and differ from the capacity, {capacity}"
-        )
-    n = jnp.asarray(n_train, float)
-    ridgeless = ridge_exponent > capacity
-    integral = 1 / np.sinc(1 / capacity)  # I: np.sinc(x) is sin(pi x)/(pi x)
-    kappa = (integral / n) ** capacity if ridgeless else ridge_scale * n**-ridge_exponent
-    if source < 1:
-        bias = kappa ** (2 * source) / (capacity * np.sinc(1 - 2 * source))
-    else:
-        bias = kappa**2 * zeta(1 + 2 * capacity * (source - 1))
-    if ridgeless:
-        bias, variance = capacity * bias, jnp.full_like(n, noise * (capacity - 1))
-    else:
-        variance = noise * (1 - 1 / capacity) * integral * kappa ** (-1 / capacity) / n
-    # The larger of the given ridge and the ridge of the unlearned modes decides: kappa ~ n^-min(l,
-    # alpha).
-    slowest = min(ridge_exponent, capacity)
-    bias_exponent = 2 * slowest * min(source, 1)
-    variance_exponent = 1 - slowest / capacity
-    return ScalingRegime(
-        test_error=bias + variance,
-        bias=bias,
-        variance=variance,
-        bias_exponent=jnp.asarray(bias_exponent),
-        variance_exponent=jnp.asarray(variance_exponent),
-        exponent=jnp.asarray(min(bias_exponent, variance_exponent) if noise > 0 else bias_exponent),
     )
 
 

@@ -1,0 +1,125 @@
+"""The equivalent kernel and the first correction to it: kernel regression when the ridge is large.
+
+At high temperature the data act as a continuum, and the sum over samples becomes P times the
+integral over the input measure. The corrections due to finite and random data form a series in
+v/T, where v is the posterior variance at a point.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.verb import theory
+from orderparam.kernels.effective_ridge import (
+    learnability,
+    ratio,
+)
+from orderparam.systems.kernel_regression.learning_curve import (
+    LearningCurve,
+    clean_train_error,
+    held_out,
+    shrunk,
+)
+from orderparam.systems.kernel_regression.spectrum.model import (
+    KernelRegression,
+)
+
+VALID = 0.1  # the first neglected order, in relative size, up to which a curve counts as valid
+
+
+class EquivalentKernelCurve(LearningCurve):
+    """One point of a learning curve from the expansion in v/T, the posterior variance over the
+    ridge.
+
+    Fields:
+        fluctuation_ratio: v/T, the parameter of the expansion.
+        valid: whether the first neglected order, v/T or its square, is below 0.1.
+    """
+
+    fluctuation_ratio: Float[Array, ""]
+    valid: Bool[Array, ""]
+
+
+@theory
+def equivalent_kernel(system: KernelRegression) -> EquivalentKernelCurve:
+    r"""Learning curve of the equivalent kernel, the limit of a large ridge in which modes are
+    learned independently.
+
+    $$ L_k = \frac{\lambda_k}{\lambda_k + T/P}, \qquad E = \sum_k (1 - L_k)^2 Y_k, \qquad
+       V = \frac{T}{P} \sum_k m_k L_k $$
+
+    with the symbols of `self_consistent`. Differences between data sets are neglected, and so is
+    label noise in the predictor. The tail of the spectrum is added to the ridge T.
+
+    Accuracy: relative error of order v/T (`fluctuation_ratio`); far too optimistic at small T.
+
+    Source: Silverman (1984); Sollich, Williams (2005).
+
+    >>> from orderparam.kernels import finite_rank
+    >>> curve = equivalent_kernel(KernelRegression(finite_rank(20, 0.05), 30, temperature=10.0))
+    >>> round(float(curve.test_error), 6), bool(curve.valid)
+    (0.756144, True)
+    """
+    return _homogeneous(system, order=0)
+
+
+@theory
+def equivalent_kernel_corrected(system: KernelRegression) -> EquivalentKernelCurve:
+    r"""Learning curve to first order in v/T: the equivalent kernel with the fluctuations between
+    data sets.
+
+    $$ E = E_0 + \frac{2v}{T} \sum_k L_k (1 - L_k)^2 Y_k + \frac1P \sum_k m_k L_k^2\, (E_0 + s),
+       \qquad v = \frac TP \sum_k m_k L_k $$
+
+    $$ E_{\mathrm{train}} = \Big( \frac{T}{T + v} \Big)^2 (E + s) $$
+
+    with $E_0$ and $L_k$ of `equivalent_kernel`, averaged over position. `target_learnability` is
+    that of the ridge T + v. Both are written so that they keep their sign at every v/T; to first
+    order they are the expanded ones.
+
+    Accuracy: relative error of order (v/T)^2. This is the expansion of `self_consistent` in (P
+    kappa - T)/T and overshoots where that is not small.
+
+    Source: Cohen, Malka, Ringel (2021), to order 1/T^2, for features of constant square.
+
+    >>> from orderparam.kernels import finite_rank
+    >>> curve = equivalent_kernel_corrected(KernelRegression(finite_rank(20, 0.05), 30, 10.0))
+    >>> round(float(curve.test_error), 6), bool(curve.valid)
+    (0.781873, True)
+    """
+    return _homogeneous(system, order=1)
+
+
+def _homogeneous(system: KernelRegression, order: int) -> EquivalentKernelCurve:
+    spectrum, n_train, noise = system.spectrum, system.n_train, system.noise
+    # Modes that are not resolved act as a ridge.
+    ridge = system.temperature + spectrum.tail
+    learned = learnability(spectrum.eigenvalues, ridge / n_train)
+    dimension = spectrum.multiplicities @ learned
+    small = order * dimension / n_train  # v/T
+
+    lost = (1 - learned) ** 2 * spectrum.target_power
+    zeroth = jnp.sum(lost) + spectrum.tail_power
+    mean_shift = small * (learned @ lost)
+    between_sets = order * (spectrum.multiplicities @ learned**2) / n_train * (zeroth + noise)
+    error = zeroth + 2 * mean_shift + between_sets
+
+    shrinkage = jnp.where(ridge > 0, ratio(system.temperature, ridge), 1.0) / (1 + small)
+    raised = learned / (1 + small * (1 - learned))  # lambda / (lambda + (T + v)/P)
+    return EquivalentKernelCurve(
+        test_error=held_out(
+            error, clean_train_error(shrinkage, error, noise), system.sampled_fraction
+        ),
+        population_error=error,
+        train_error=shrunk(shrinkage, error + noise),
+        bias=zeroth + 2 * mean_shift,
+        variance=between_sets,
+        posterior_variance=ridge * dimension / n_train + spectrum.tail,
+        effective_ridge=ridge * (1 + small),
+        effective_dimension=dimension,
+        target_learnability=ratio(raised @ spectrum.target_power, spectrum.total_power),
+        squared_discrepancy=ratio(error + noise, (ridge * (1 + small)) ** 2),
+        fluctuation_ratio=dimension / n_train,
+        valid=(dimension / n_train) ** (order + 1) < VALID,
+        residual=jnp.zeros_like(error),
+        converged=jnp.isfinite(error),
+    )

@@ -210,7 +210,7 @@ def _train(system: NetworkDescent, architecture: Architecture, drawn: Any) -> Tr
     (end, _), along = jax.lax.scan(step, (start, start), length=system.steps)
     before = tangent_kernel(start)
     moved = jnp.linalg.norm(tangent_kernel(end) - before) / jnp.linalg.norm(before)
-    errors_along = (
+    test, train = (
         jnp.concatenate([first[None], rest]) for first, rest in zip(errors(start), along)
     )
-    return TrainedNetwork(*errors_along, moved)
+    return TrainedNetwork(test, train, moved)

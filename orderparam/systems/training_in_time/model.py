@@ -5,6 +5,8 @@ new inputs after a time, averaged over training sets? And how far is a network o
 the frozen kernel that infinite width trains with?
 """
 
+from typing import Any
+
 import jax
 import numpy as np
 from jaxtyping import Array, Float
@@ -46,17 +48,20 @@ class FeatureTraining(System):
     )
 
     def __check_init__(self) -> None:
-        tail = self.spectrum.tail, self.spectrum.tail_power
-        if any(not isinstance(x, jax.core.Tracer) and np.any(np.asarray(x) > 0) for x in tail):
+        if _any(self.spectrum.tail > 0) or _any(self.spectrum.tail_power > 0):
             raise ValueError(
                 "FeatureTraining.spectrum has a tail: give all modes as levels, to train them"
             )
-        sigma = self.spectrum.eigenvalues
-        if not isinstance(sigma, jax.core.Tracer) and np.any(np.asarray(sigma) <= 0):
+        if _any(self.spectrum.eigenvalues <= 0):
             raise ValueError(
                 "FeatureTraining.spectrum has eigenvalues that are 0: no time learns such a mode; "
                 "leave it out, its target power is label noise"
             )
+
+
+def _any(condition: Any) -> bool:
+    """Whether a condition holds anywhere; of traced values nothing is known."""
+    return not isinstance(condition, jax.core.Tracer) and bool(np.any(condition))
 
 
 class IsotropicTraining(System):

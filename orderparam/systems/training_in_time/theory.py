@@ -392,7 +392,7 @@ def frozen_kernel(system: NetworkDescent) -> DescentError:
         kept = left**2 @ (target**2 + random_start * jnp.diagonal(prior))
         return test, kept / len(target)
 
-    def advance(state: tuple[Array, ...], _: None) -> tuple[tuple[Array, ...], Any]:
+    def advance(state: Any, _: None) -> tuple[Any, Any]:
         now, before, slope, slope_before = state
         following = now - system.learning_rate * rates * now + system.momentum * (now - before)
         steeper = slope + system.learning_rate + system.momentum * (slope - slope_before)
@@ -439,7 +439,7 @@ def _threshold(
 
     start = frozen[0] * jnp.exp(far) + jax.lax.stop_gradient(sigma @ many / n_train)
     path = np.append(np.repeat(np.linspace(1.0, 0.0, _PATH), _CORRECTIONS), np.zeros(_POLISH))
-    kappa, _ = jax.lax.scan(down, start, path)
+    kappa, _ = jax.lax.scan(down, start, jnp.asarray(path))
     residual = jnp.max(jnp.abs(excess(kappa, *frozen)[0]) / (size + jnp.abs(kappa)))
     # Two more steps, seen by derivatives: the first makes those of first order exact, the second
     # those of second order.

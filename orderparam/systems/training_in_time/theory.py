@@ -160,10 +160,10 @@ def gradient_flow_error(system: FeatureTraining) -> TrainingError:
     learned = (1 - left) * jnp.sqrt(spectrum.multiplicities)
     shared = 1 - learned @ learned.T / system.n_train
     target = w * (1 + decay * time / z) / (time * ridge)
-    begun = w / (time * ridge)
+    from_start = w / (time * ridge)
     bias = _quadratic(target, left, spectrum.target_power, shared)
     initial = system.start * spectrum.eigenvalues * spectrum.multiplicities
-    start = _quadratic(begun, left, initial, shared)
+    start = _quadratic(from_start, left, initial, shared)
 
     # The noise: a single resolvent at two times, t and 2 t.
     once = _noise_sums(system, time, threshold, ridge)

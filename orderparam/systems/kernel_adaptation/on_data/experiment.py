@@ -152,8 +152,8 @@ def sampled_on_data(
     Args:
         replicas: R, an integer >= 1. Default 1.
         chains: even number of chains. Default 2.
-        warmup: steps of a chain that tune the step size and are discarded.
-        samples: draws of every chain.
+        warmup: steps of a chain that tune the step size and are discarded. Default 100.
+        samples: draws of every chain. Default 120.
         trajectory: length of a trajectory in units of the prior widths; the weights are wider by
             sqrt(spread) along w_*. Default 2.5.
 

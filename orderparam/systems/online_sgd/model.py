@@ -249,13 +249,14 @@ class OverlapDynamics(Result):
 # what is left of learning.
 #
 # width = base_width d^kappa, learning_rate = base_rate base_width d^-delta. With theta = kappa +
-# delta one step learns d^-(1+theta) and shakes the overlaps by d^-(1+2 theta) (Veiga, Stephan,
-# Loureiro, Krzakala and Zdeborova 2022):
+# delta one step learns d^-(1+theta), and its noise changes the overlaps by d^-(1+2 theta) (Veiga,
+# Stephan, Loureiro, Krzakala and Zdeborova 2022):
 #
-#     theta > 0          perfect learning: the noise is negligible, n ~ d^(1+theta), a residual risk ~ d^-theta at finite d
+#     theta > 0          perfect learning: the noise is negligible, n ~ d^(1+theta), and a residual
+#                        risk ~ d^-theta is left at finite d
 #     theta = 0          Saad and Solla's line: both terms, n ~ d, a plateau set by the label noise
 #     -1/2 < theta < 0   noise dominated: the learning term is negligible, n ~ d^(1+2 theta)
-#     theta < -1/2       one step changes the overlaps by more than O(1): there is no differential equation
+#     theta < -1/2       one step changes the overlaps by more than O(1): no differential equation
 
 Region = Literal[
     "perfect learning", "Saad-Solla line", "noise dominated", "no differential equation"

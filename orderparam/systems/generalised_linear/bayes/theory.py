@@ -666,7 +666,8 @@ def spectral(system: GeneralisedLinear, *, least_weight: float = LEAST) -> Spect
 # State evolution of vector approximate message passing (VAMP): two estimators in turn, each given
 # the other's Gaussian message,
 #
-#     v1 = E (w - <w>)^2 at precision a1,  a2 = 1/v1 - a1;      v2 = E_s 1 / (s^2/noise + a2),  a1 = 1/v2 - a2.
+#     v1 = E (w - <w>)^2 at precision a1,  a2 = 1/v1 - a1,
+#     v2 = E_s 1 / (s^2/noise + a2),       a1 = 1/v2 - a2.
 #
 # Rangan, Schniter, Fletcher 2019 (arXiv:1610.03082). Its fixed points are those of the replica
 # theory of rotationally invariant matrices; for singular values of Gaussian entries they are those

@@ -34,7 +34,8 @@ from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 #
 # A target of power j^(-1 - b) on the population's modes has, on those of the sample, the power
 #
-#     (1/pi) |Im sum_j j^(-1-b) / (s + j^-a)| dx = r^(b/a - 1) sin(u t)/sin(u pi) dx / a,  u = 1 - b/a,
+#     (1/pi) |Im sum_j j^(-1-b) / (s + j^-a)| dx = r^(b/a - 1) sin(u t)/sin(u pi) dx / a,
+#     u = 1 - b/a,
 #
 # between the eigenvalues x and x + dx (from the same resolvent, for 0 < b < 2 a; for larger b the
 # first modes leak into all others). What lies beyond rank k is therefore less than sum_(j >= k)

@@ -383,7 +383,9 @@ class FeaturePool(GaussianFeatures):
             field = (y - y.mean()) / y.std()
         alignment = matrix.T @ field / len(y)
         spectrum = _without_chance(
-            ExplicitSpectrum.from_covariance(covariance, alignment), np.mean(field**2), len(y)
+            ExplicitSpectrum.from_covariance(covariance, alignment),
+            float(np.mean(field**2)),
+            len(y),
         )
         if chosen.binary:
             spectrum = _within_classes(spectrum)

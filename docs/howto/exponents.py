@@ -68,6 +68,18 @@ found = regimes(n, error)
 `found.exponents` are the exponents, each with `value`, `low` and `high`; `found.crossover` is where one law gives way to the
 other.
 
+## A measured curve
+
+`op.exponent` fits y = A xᵇ exp(Σ cₖ x⁻ᵏʷ), five terms, and averages over w from 1/4 to 5/2 and over how large the
+corrections may be. What it returns is `interval`, 95 % of b; where that is wider than a fifth of b, b is "not
+determined". A curve at small x, such as a distance to a critical point, is `towards="small"`; `correction=False` is
+the straight line, for who knows that the law is pure.
+
+Twenty laws, pure and with corrections, at four levels of noise and lengths, 200 draws each: the interval held b in
+98.8 to 99.6 % of the cases on average and in 90.5 % for the worst law, so that it is wider than it need be for pure
+laws. The straight line's interval held b in less than half. A correction x^-0.4 as large as the law itself is held in
+80 %; a logarithm beside the power is not among the corrections.
+
 ## Every theory as a scaling law
 
 Made by `python docs/howto/exponents.py`. Exponents e of y ~ x^-e, fitted by `orderparam.analysis.scaling_law.regimes` to curves

@@ -284,9 +284,9 @@ def print_forecast(result: "Forecast", folder: Path) -> None:
     out.print(table)
     low, high = (share * result.leave_one_out for share in result.law.floor_interval)
     lines = [
-        f"unit                 error 1: the variance of {plain(', '.join(problem.names))}, {result.unit:.4g} (that of the mean)",
+        f"unit                 an error of 1 is the variance of {plain(', '.join(problem.names))}, {result.unit:.4g}",
         f"power law            error ~ n^-{result.exponent():.2f} over the next decade of data",
-        f"floor                {low:.3g} to {high:.3g} with 95 % (none at all: probability {result.law.without_floor:.2f})",
+        f"floor                {low:.3g} to {high:.3g} (95 %); there is none with probability {result.law.without_floor:.2f}",
         *(
             [
                 f"best ridge           {result.best_ridge:.3g} (used {result.ridge:.3g}), "

@@ -147,13 +147,13 @@ def _print(law: "ScalingLaw", budgets: list[float]) -> None:
         most = max(share.compute for share in shares) / float(law.runs.compute.max())
         if most > 1:
             out.print(
-                f"These budgets lie up to {most:.3g} times beyond your largest run. The intervals hold the errors of the fit if "
-                f"the law {law.form!r} goes on unchanged: whether it does, no run tells, and the risk grows with the distance.",
+                f"These budgets lie up to {most:.3g} times beyond your largest run. The intervals assume that "
+                f"the law {law.form!r} holds there, too. Your runs cannot show that, and the risk grows with the distance.",
                 highlight=False,
             )
     if law.outliers:
         out.print(
-            f"runs far off the law, which hardly count: rows {', '.join(map(str, law.outliers[:10]))}"
+            f"runs far from the law, given little weight in the fit: rows {', '.join(map(str, law.outliers[:10]))}"
         )
     for warning in law.warnings:
         out.print(f"[yellow]note:[/] {plain(warning)}")

@@ -1,6 +1,5 @@
 """Prints a pip constraint for each dependency of the project: its lower bound, the oldest version
-that pyproject.toml allows.
-"""
+that pyproject.toml allows."""
 
 import re
 import tomllib

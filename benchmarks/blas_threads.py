@@ -1,6 +1,5 @@
 """One BLAS thread or all of them: batches of small factorisations, and one large matrix. Run it
-idle, and beside other work.
-"""
+idle, and beside other work."""
 
 import contextlib
 import time

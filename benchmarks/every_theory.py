@@ -30,8 +30,7 @@ CALLS = 5
 
 def measured(theory, system, options):
     """Seconds of the first call, seconds of the fastest other, and the programs that were compiled
-    in both.
-    """
+    in both."""
 
     def call(at):
         started, before = time.perf_counter(), compiled["programs"]

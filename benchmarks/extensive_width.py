@@ -43,8 +43,7 @@ PUBLISHED = "SCALING_LAWS_CODE"
 
 class ScipySolver:
     """The self-consistent equations as one writes them down: a table of m(lambda) on a grid of q,
-    bisection on the error.
-    """
+    bisection on the error."""
 
     def __init__(self, points: int = 20_000) -> None:
         squares = np.asarray(hermite_coefficients(TANH_2, 400)) ** 2
@@ -61,8 +60,7 @@ class ScipySolver:
 
     def errors(self, teacher: HierarchicalTeacher, scanned: int) -> list[float]:
         """Roots between neighbours of a logarithmic grid of errors; with one cell, the root that
-        bisection happens to find.
-        """
+        bisection happens to find."""
         power = np.arange(1, teacher.width + 1.0) ** (-2 * teacher.decay)
         power /= power.sum()
 
@@ -144,8 +142,7 @@ def theory(table: Table, repetitions: int) -> None:
 
 def channel_by_roots(width_ratio: float, signals: np.ndarray, points: int = 400) -> np.ndarray:
     """The overlap m_S of the matrix channel for equal read-outs: one cubic for the spectral density
-    at each point.
-    """
+    at each point."""
     overlaps = []
     for signal in signals:
         c = np.sqrt(width_ratio * signal)
@@ -243,8 +240,7 @@ def row(table: Table, what: str, seconds: dict[str, float], rival: str, remark: 
 
 def posterior(table: Table, draws: int) -> None:
     """Effective samples of the Gibbs error, with rows rescaled by their posterior widths and
-    without.
-    """
+    without."""
     teacher = HierarchicalTeacher(30, 15, 1.0, 0.01, 7200)
     affine = affine_part(teacher.activation)
     data = draw(teacher, jax.random.key(0), affine)

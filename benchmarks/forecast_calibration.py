@@ -216,8 +216,7 @@ TUNING: dict[str, Callable[[], Any]] = {
 
 def cosine_kernel(arch: str, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Kernel of an infinitely wide relu or erf network, from x.x'/d by Cho and Saul's and Williams'
-    formulas, layer by layer.
-    """
+    formulas, layer by layer."""
     _, depth, activation = arch.split(":")
     d = first.shape[1]
     cross, one, two = (
@@ -269,8 +268,7 @@ def later_error(
     random: np.random.Generator,
 ) -> tuple:
     """Held-out error of training sets of this size, as a share of the variance over the table: mean
-    and standard error.
-    """
+    and standard error."""
     found = []
     for _ in range(int(np.clip(4000 / size, 3, 10))):
         order = random.permutation(len(values))
@@ -408,8 +406,7 @@ def jobs(
     entries: dict[str, Callable[[], Any]], subsets: int, large: bool
 ) -> list[tuple[str, int, int]]:
     """A quarter of every table, and a tenth of those that have 1000 rows, from 60 to 1000; of large
-    tables 2500 rows.
-    """
+    tables 2500 rows."""
     found = []
     for name, read in entries.items():
         try:

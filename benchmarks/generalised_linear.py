@@ -120,8 +120,7 @@ def main() -> None:
 
 def message_passing_at_size() -> tuple[float, float, float, float]:
     """ms of a step, ms of two products of a matrix of that size with a vector, and GiB: the peak of
-    a run, and before it.
-    """
+    a run, and before it."""
     start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     system = GeneralisedLinear(1.0, "sign", "gaussian", SIZE)
     run = partial(

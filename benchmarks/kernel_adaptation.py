@@ -73,8 +73,7 @@ def straightforward(system: TwoLayerNetwork) -> np.ndarray:
 
 def gaussian_by_hand(system: NetworkOnData) -> tuple[float, int]:
     """F/N of Gaussian weights with full covariance, by SciPy's L-BFGS with the gradient worked out
-    on paper; its evaluations.
-    """
+    on paper; its evaluations."""
     x, y = np.asarray(system.inputs), np.asarray(system.targets)
     (count, d), n, temperature = x.shape, float(system.width), float(system.temperature)
     x = x * np.sqrt(float(system.weight_variance) / d)
@@ -117,8 +116,7 @@ def gaussian_by_hand(system: NetworkOnData) -> tuple[float, int]:
 
 def hmc_by_hand(system: TwoLayerNetwork, draws: int = 300, steps: int = 10) -> float:
     """Effective samples of f_1 by HMC over both whitened layers in NumPy, 10 leapfrog steps a draw,
-    as many draws of burn-in.
-    """
+    as many draws of burn-in."""
     random = np.random.default_rng(0)
     d, n, units = int(system.input_dim), int(system.n_train), int(system.width)
     x = random.standard_normal((n, d))
@@ -184,8 +182,7 @@ def timed(function: Callable[[], object], repetitions: int = 3) -> tuple[float, 
 
 
 def samplers() -> dict[str, Callable[[], Any]]:
-    """One run of each sampler, with the effective samples of its slowest observable in the
-    result."""
+    """One run of each sampler, with the effective samples of its slowest observable in the result."""
     key = jax.random.key(0)
     relu = TwoLayerNetwork(
         16, 100, 48, 0.1, hermite_target({1: 1.0}), absolute=0.3, activation="relu"
@@ -233,8 +230,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 def by_method(method: str, **options: Any) -> Samples:
     """The posterior of the erf network, two chains from the prior; 3000 gradients or a few more a
-    chain.
-    """
+    chain."""
     key = jax.random.key(0)
     posterior = TwoLayerPosterior(SYSTEM.hidden, *training_set(SYSTEM, key))
     return sample(

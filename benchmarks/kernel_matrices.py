@@ -64,8 +64,7 @@ def dual(
     case: Case, kernel: np.ndarray, first: np.ndarray, second: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """E phi(u) phi(v) and, where asked for, E phi'(u) phi'(v), of variances `first`, `second` and
-    covariance `kernel`.
-    """
+    covariance `kernel`."""
     if case.activation == "erf":
         scale = np.sqrt((1 + 2 * first) * (1 + 2 * second))
         slope = 4 / np.pi / np.sqrt(scale**2 - 4 * kernel**2) if case.ntk else None
@@ -90,8 +89,7 @@ def dense_kernels(case: Case, x: np.ndarray) -> tuple[np.ndarray, ...]:
 
 def convolved(array: np.ndarray, window: int, pairs: bool) -> np.ndarray:
     """Mean over the window of (..., row, column) or, for pairs of pixels, (..., row, column, row',
-    column'), zeros outside.
-    """
+    column'), zeros outside."""
     reach = window // 2
     axes = 4 if pairs else 2
     side = array.shape[-1]
@@ -157,8 +155,7 @@ PROGRAMS: dict[str, Callable] = {"numpy": numpy_kernels, "orderparam": orderpara
 
 def peak_memory(job: tuple[str, Case]) -> float:
     """Megabytes by which one call raises the peak of a process that has already made the call on a
-    few inputs.
-    """
+    few inputs."""
     program, case = job
     x = case.inputs()
     PROGRAMS[program](case, x[: 101 if not case.grid else 5])
@@ -179,8 +176,7 @@ def median_seconds(case: Case, x: np.ndarray) -> dict[str, float]:
 
 def neural_tangents(results: dict[str, np.ndarray]) -> Iterator[tuple[str, float, float]]:
     """Name, seconds and deviation from our matrix of each case, from the interpreter that the user
-    names.
-    """
+    names."""
     interpreter = os.environ.get("NEURAL_TANGENTS_PYTHON")
     if interpreter is None:
         return

@@ -29,8 +29,7 @@ def binned_threshold(
     dimension: int, target: Callable, samples: int = 1_000_000, bins: int = 1000
 ) -> float:
     """What one writes first: sort the samples by label, average z z^T - 1 in bins, square (biased
-    by bins / samples).
-    """
+    by bins / samples)."""
     rng = np.random.default_rng(0)
     z = rng.standard_normal((samples, dimension))
     ordered = z[np.argsort(target(z), kind="stable")].reshape(bins, -1, dimension)

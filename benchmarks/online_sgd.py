@@ -70,8 +70,7 @@ def euler(system: CommitteeSGD, horizon: float, step: float) -> float:
 
 def peer_flow(system: CommitteeSGD, horizon: float, steps_per_time: int) -> tuple[float, float]:
     """Seconds and final risk of the Cython flow of Veiga et al. 2022
-    (github.com/rodsveiga/phdiag_sgd), Euler steps.
-    """
+    (github.com/rodsveiga/phdiag_sgd), Euler steps."""
     sys.path.insert(0, str(Path(str(PEER)) / "ode"))
     solver = importlib.import_module("ode").ode(steps_per_time, WIDTH, TEACHER)
     self_overlap, teacher_overlap = (np.array(part) for part in system.overlaps())

@@ -35,8 +35,7 @@ from orderparam.systems import (
 
 class Case(NamedTuple):
     """A transition: what it is, where it is known to be, where it was found and with which error,
-    and its kind.
-    """
+    and its kind."""
 
     name: str
     known: float
@@ -48,8 +47,7 @@ class Case(NamedTuple):
 
 def equilibrium(data: xr.Dataset) -> xr.DataArray:
     """The overlap with the teacher of the binary perceptron, 1 where the teacher has the larger
-    free entropy, which is 0.
-    """
+    free entropy, which is 0."""
     return data["teacher_overlap"].where(data["free_entropy"] > 0, 1.0)
 
 
@@ -132,8 +130,7 @@ def _as_case(name: str, known: float, found: Any) -> Case:
 
 def measured_transition(lengths: tuple[int, ...] = (16, 32, 64), seeds: int = 6) -> Case:
     """Onsager's temperature from Binder's ratios of sampled lattices, by their collapse with 1/nu =
-    1.
-    """
+    1."""
     # so near that a polynomial of degree 4 is the scaling function
     temperatures = np.linspace(2.25, 2.29, 7).tolist()
     data = [
@@ -166,8 +163,7 @@ def measured_transition(lengths: tuple[int, ...] = (16, 32, 64), seeds: int = 6)
 
 class Plane(NamedTuple):
     """Points and seconds of a diagram, and the points of a grid whose spacing is the accuracy of
-    its boundaries.
-    """
+    its boundaries."""
 
     name: str
     points: int

@@ -44,8 +44,7 @@ def problem(examples: int, pixels: int = 100, test: int = 300):
 
 def dense_point(kernel, rows, diagonal, y, test_y, temperature, width):
     """Q and the losses with dense algebra: a solve in every evaluation of the stationarity
-    condition.
-    """
+    condition."""
     noise = temperature * np.eye(len(y))
 
     def stationarity(log_scale):
@@ -70,8 +69,7 @@ def timed(function):
 
 def peer_point(x, y, test_x, test_y, width):
     """Q and the test loss from deepbays (Baglioni et al. 2024): kernels, eigenvalues and
-    minimisation for every width.
-    """
+    minimisation for every width."""
     if PEER not in sys.path:
         sys.path.insert(0, PEER)
     theory = importlib.import_module("deepbays.rkgp.theory_1HL_FC_single_output").FC_1HL(

@@ -86,8 +86,7 @@ def with_quad(ridge: float) -> float:
 
 def with_peer(ridge: float) -> float:
     """Classification error by the published code of Loureiro et al. 2021, at its tolerance
-    TOLERANCE.
-    """
+    TOLERANCE."""
     from state_evolution.algorithms.state_evolution import StateEvolution
     from state_evolution.data_models.custom import CustomSpectra
     from state_evolution.models.logistic_regression import LogisticRegression

@@ -29,8 +29,7 @@ def label(z: np.ndarray) -> np.ndarray:
 
 def recursion(step: float, across: int = 40, nodes: int = 60) -> np.ndarray:
     """Overlaps of relu neurons by tensor Gauss-Hermite quadrature; E sigma' and E sigma'' given z
-    in closed form.
-    """
+    in closed form."""
     x, w = np.polynomial.hermite_e.hermegauss(across)
     z = np.stack(np.meshgrid(x, x, indexing="ij"), axis=-1).reshape(-1, 2)
     weight, y = np.outer(w, w).ravel() / w.sum() ** 2, label(z)

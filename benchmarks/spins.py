@@ -46,8 +46,7 @@ RARELY = 10  # sweeps from one measurement to the next, where correlations last 
 
 def loops() -> dict[str, Callable[[int, int, np.random.Generator], float]]:
     """name -> compiled function (length, sweeps, generator) that returns the mean energy; empty
-    without numba.
-    """
+    without numba."""
     if njit is None:
         return {}
 
@@ -104,8 +103,7 @@ def loops() -> dict[str, Callable[[int, int, np.random.Generator], float]]:
 
 @partial(jax.jit, static_argnames=("length", "replicas", "sweeps"))
 def usual_jax(key: jax.Array, length: int, replicas: int, sweeps: int) -> jax.Array:
-    """Mean energy of checkerboard Metropolis as it is usually written, measured after every
-    sweep."""
+    """Mean energy of checkerboard Metropolis as it is usually written, measured after every sweep."""
     colour = (jnp.indices((length, length)).sum(axis=0) % 2).astype(bool)
 
     def around(spins: jax.Array) -> jax.Array:

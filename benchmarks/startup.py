@@ -1,6 +1,5 @@
 """What a command costs before its work: imports, and compilation with and without what an earlier
-process kept on disk.
-"""
+process kept on disk."""
 
 import os
 import resource

@@ -35,8 +35,7 @@ REPEATS = 5
 
 def by_quadrature(load: float) -> float:
     """q of `volume` without margin, in the usual way: adaptive quadrature inside a bracketing root
-    finder.
-    """
+    finder."""
 
     def excess(q: float) -> float:
         def integrand(t: float) -> float:

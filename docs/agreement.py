@@ -122,8 +122,7 @@ def _joined(cells: Iterable[str]) -> str:
 
 def unproved(shown: Mapping[str, Any]) -> str:
     """Why the runs of a study do not prove anything yet; "" where they do, or where nothing is
-    measured.
-    """
+    measured."""
     measured, resolution = shown["points"]["experiment"], shown["best"].get("resolution")
     if measured["unconverged"] > LARGEST_SHARE * measured["points"]:
         return "more than a tenth of the runs did not converge"
@@ -168,8 +167,7 @@ def is_recorded(name: str, size: str, state: str) -> bool:
 
 def expected_seconds(study: Study, size: str) -> float:
     """Core seconds of a study, from its record: in proportion to the number of its runs at another
-    size.
-    """
+    size."""
     shown = kept(study.name)
     if shown is None:
         return study.seconds[1] if size == "full" else study.seconds[0]
@@ -203,8 +201,7 @@ def newest(results: Path, name: str, state: str) -> Path | None:
 
 def keep(study: Study, folder: Path) -> None:
     """Figure and record of a finished study into the gallery, unless those of the same numbers,
-    words and style are there.
-    """
+    words and style are there."""
     style = Path(orderparam.plotting.__file__).parent.rglob("*.py")
     written = Path(inspect.getfile(inspect.unwrap(study.build)))
     files = [*sorted(style), HERE / "_site" / "record.py", written, folder / "summary.json"]

@@ -1,5 +1,4 @@
-"""Shared by all tests: the modules beside a test can be imported by name, also in worker
-processes."""
+"""Shared by all tests: the modules beside a test can be imported by name, also in worker processes."""
 
 import os
 import sys
@@ -82,8 +81,7 @@ def pytest_sessionfinish(session, exitstatus):
 @pytest.fixture(autouse=True, scope="module")
 def forget_programs():
     """Compiled programs of one file of tests are of no use to the next; kept, they fill the memory
-    (6 GB).
-    """
+    (6 GB)."""
     yield
     import jax
 

@@ -29,8 +29,7 @@ def shown(finished):
 @pytest.fixture(scope="module")
 def finished():
     """Measured at field 0.3 beside: that field (wrong at no point), a field of 2 (wrong at all),
-    and no field for orientation.
-    """
+    and no field for orientation."""
     temperatures = {"temperature": (1.0, 2.0, 3.0)}
 
     @study(
@@ -126,8 +125,7 @@ def test_a_result_of_this_code_comes_before_newer_ones_of_other_code(tmp_path):
 )
 def test_what_chance_explains(beyond, points, by_chance):
     """P(at least one of 40 beyond three) = 10 %, of three 0.8 %; at least 3 of 1000 47 %, at least
-    12 of 1000 2e-5.
-    """
+    12 of 1000 2e-5."""
     one = record.Agreement("", np.repeat([4.0, 1.0], [beyond, points - beyond]), *np.zeros((3, 0)))
     assert one.beyond == beyond
     assert one.by_chance is by_chance

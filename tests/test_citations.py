@@ -1,6 +1,5 @@
 """The bibliography: every source that a study or a page names is in it, and `orderparam cite`
-prints it.
-"""
+prints it."""
 
 import re
 from pathlib import Path

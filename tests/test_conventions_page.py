@@ -1,6 +1,5 @@
 """The conversions that docs/conventions.md marks: what a source minimises or solves gives what the
-package does.
-"""
+package does."""
 
 import ast
 import dataclasses
@@ -37,8 +36,7 @@ OURS = np.asarray(minimise(loss("square"), DIVIDED, TARGETS, RIDGE).fields)
 
 def _fitted(features, error_factor, penalty):
     """Predictions at the minimum of error_factor sum (y - f)^2 + penalty |a|^2, written out and
-    searched for.
-    """
+    searched for."""
 
     def objective(a):
         rest = TARGETS - features @ a

@@ -1,6 +1,5 @@
 """What the documentation shows is run: the Python blocks of a page from top to bottom, and the
-examples of docstrings.
-"""
+examples of docstrings."""
 
 import doctest
 import importlib

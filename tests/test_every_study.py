@@ -120,8 +120,7 @@ class Fabricated:
 
 
 def _values(rng, shape, own, dtype):
-    """Positive and increasing along an observable's own last dimension, so that it may be an
-    axis."""
+    """Positive and increasing along an observable's own last dimension, so that it may be an axis."""
     if dtype.kind == "f":
         common = np.sort(rng.uniform(0.2, 1.0, own), axis=-1) if own else rng.uniform(0.2, 1.0)
         return np.asarray(common * rng.uniform(0.9, 1.1, shape + (1,) * len(own)))
@@ -134,8 +133,7 @@ def _dtype(hint):
 
 def _size(system, dim):
     """The size of a dimension by the annotated arrays of a system, None where it has none with that
-    dimension.
-    """
+    dimension."""
     for name, hint in typing.get_type_hints(type(system)).items():
         value = getattr(system, name, None)
         dims = getattr(hint, "dim_str", "").split()

@@ -1,6 +1,5 @@
 """The table of papers: the studies that it names are there, and no study of the package is left
-out.
-"""
+out."""
 
 import re
 from pathlib import Path

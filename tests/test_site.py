@@ -1,6 +1,5 @@
 """The pages of the site: all public names are in the reference, all studies in the gallery, and
-links lead somewhere.
-"""
+links lead somewhere."""
 
 import importlib
 import json

@@ -1,6 +1,5 @@
 """A few seconds of everything: the import, the command line, and one small study of each room. Run
-on every Python and JAX.
-"""
+on every Python and JAX."""
 
 import subprocess
 import sys

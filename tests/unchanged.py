@@ -46,8 +46,7 @@ def is_long(item) -> bool:
 
 def function_of(nodeid: str) -> str:
     """The test function of a test, as `folder/file.py::function`: without the parameters and
-    without the folder `tests`.
-    """
+    without the folder `tests`."""
     return nodeid.removeprefix("tests/").partition("[")[0]
 
 
@@ -84,8 +83,7 @@ def _finds_by_name(file: Path) -> bool:
 
 @functools.cache
 def state(function: str) -> str | None:
-    """The hash of a test function and of all code that it reaches; None where that cannot be
-    known."""
+    """The hash of a test function and of all code that it reaches; None where that cannot be known."""
     path, _, name = function.partition("::")
     file = TESTS / path
     if Path(path).parts[0] not in FOLDERS or "::" in name or _finds_by_name(file):
@@ -108,8 +106,7 @@ def leave_out(items: list) -> tuple[list, list]:
 
 def remember(outcomes: dict[str, bool], long: set[str]) -> None:
     """Write the lines of the long test functions all of whose tests passed, and drop those of tests
-    that failed.
-    """
+    that failed."""
     passed = known()
     for function, good in outcomes.items():
         now = state(function) if good and function in long else None

@@ -1,6 +1,5 @@
 """The square lattice in thrml, a public JAX library of block Gibbs sampling, for `spins.py`; needs
-`pip install thrml`.
-"""
+`pip install thrml`."""
 
 from collections.abc import Callable
 
@@ -14,8 +13,7 @@ def heat_bath(
     length: int, replicas: int, sweeps: int, every: int, temperature: float
 ) -> Callable[[], object]:
     """Sweeps of both sublattices of periodic lattices, all replicas in one program, with the mean
-    energy after every few.
-    """
+    energy after every few."""
     nodes = [[SpinNode() for _ in range(length)] for _ in range(length)]
     places = [(i, j) for i in range(length) for j in range(length)]
     down = [(nodes[i][j], nodes[(i + 1) % length][j]) for i, j in places]

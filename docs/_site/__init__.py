@@ -1,3 +1,2 @@
 """What is made for the site: the gallery, the reference, formulas, notebooks. Read `hooks` last: it
-puts them into MkDocs.
-"""
+puts them into MkDocs."""

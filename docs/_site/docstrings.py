@@ -22,8 +22,7 @@ _WIDTH = 80
 
 def prose(text: str | None, names: Iterable[str] = ()) -> str:
     """A docstring as paragraphs. `names`, where they are explained ("ridge: the penalty"), are set
-    as code.
-    """
+    as code."""
     blocks = re.split(r"\n\s*\n", inspect.cleandoc(text or "").strip("\n"))
     known = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     made: list[str] = []
@@ -50,8 +49,7 @@ def prose(text: str | None, names: Iterable[str] = ()) -> str:
 
 def entries(text: str) -> list[tuple[str, str]]:
     """What an indented list says: names (several, or none, before a colon) with the text that
-    follows, which may be indented.
-    """
+    follows, which may be indented."""
     found: list[list[str]] = []
     for line in inspect.cleandoc(f"\n{text}").split("\n"):
         if line.startswith(" ") and found:
@@ -102,8 +100,7 @@ def _dedent(block: str) -> str:
 
 def meanings(text: str | None, names: Sequence[str]) -> dict[str, str]:
     """What a docstring says of each name: the text after "name:" or "one, two:", up to the next
-    name or paragraph.
-    """
+    name or paragraph."""
     found: dict[str, str] = {}
     known = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     if not known:
@@ -133,8 +130,7 @@ def meanings(text: str | None, names: Sequence[str]) -> dict[str, str]:
 
 
 def signature(name: str, thing: Any, skip: int = 0) -> str:
-    """How a function or class is called, as a block of Python; annotations without their
-    modules."""
+    """How a function or class is called, as a block of Python; annotations without their modules."""
     try:
         given = inspect.signature(thing)
     except (TypeError, ValueError):
@@ -191,8 +187,7 @@ def value(thing: Any) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
     """A table whose cells are HTML already, in a box that scrolls sideways where a screen is
-    narrow.
-    """
+    narrow."""
     top = "".join(f"<th>{cell}</th>" for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     return f'<div class="wide {kind}"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'

@@ -1,6 +1,5 @@
 """Formulas as MathML, made when the site is built: a browser shows them without a script and
-without a network.
-"""
+without a network."""
 
 import html
 import re
@@ -23,8 +22,7 @@ _UNREAD = re.compile(r"\\[A-Za-z]+|&#x0005C;[A-Za-z]+")
 
 
 def with_mathml(page: str) -> str:
-    """The HTML of a page with its formulas. Raises `ValueError` for a formula that cannot be
-    read."""
+    """The HTML of a page with its formulas. Raises `ValueError` for a formula that cannot be read."""
     page = _DISPLAY.sub(
         lambda found: f'<div class="formula">{_mathml(found[1], "block")}</div>', page
     )

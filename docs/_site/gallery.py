@@ -134,8 +134,7 @@ def _sources() -> Iterator[str]:
 
 def papers(source: str) -> list[str]:
     """The papers of a study's source as "Authors year": without figures, numbers of preprints, and
-    what was taken from them.
-    """
+    what was taken from them."""
     found = []
     for piece in source.split(";"):
         said = re.sub(r"^.*: ", "", piece.strip())
@@ -214,8 +213,7 @@ def _in_80_columns(code: str) -> str:
 
 def _picture(study: Study) -> str:
     """The figure as HTML. On a telephone its panels stand below one another, or, where no such
-    picture is, it scrolls.
-    """
+    picture is, it scrolls."""
     path = FOLDER / f"{study.name}.webp"
     width, height = Image.open(path).size
     size = (
@@ -234,8 +232,7 @@ def _picture(study: Study) -> str:
 
 def _agreement(study: Study, shown: dict[str, Any]) -> Iterator[str]:
     """How far the best theory is from its measurements, why, every theory beside every measurement,
-    and on what it ran.
-    """
+    and on what it ran."""
     best = shown["best"]
     median = f"the median of |mean / theory − 1| is {_percent(best['median_deviation'])}"
     if best["points"]:

@@ -1,5 +1,4 @@
-"""What MkDocs calls: adds the generated pages, orders all of them, and finishes each page's
-HTML."""
+"""What MkDocs calls: adds the generated pages, orders all of them, and finishes each page's HTML."""
 
 import inspect
 import re
@@ -110,8 +109,7 @@ def _theory() -> str:
 
 
 def _navigation(pages: set[str]) -> list[Any]:
-    """Every page that is there, in the order of reading; studies are reached through the
-    gallery."""
+    """Every page that is there, in the order of reading; studies are reached through the gallery."""
 
     def there(folder: str, names: tuple[str, ...]) -> list[str]:
         written = sorted(
@@ -170,8 +168,7 @@ def _navigation(pages: set[str]) -> list[Any]:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Puts the notebook above a tutorial, and the studies of a topic and how far they agree into
-    its theory.
-    """
+    its theory."""
     folder, _, name = page.file.src_uri.removesuffix(".md").partition("/")
     for problem in _broken_tables(markdown):
         raise PluginError(
@@ -189,8 +186,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def with_agreement(markdown: str, room: str) -> str:
     """The page of a topic with its part of the table of all studies in the place of `<!--
-    agreement: ROOM -->`.
-    """
+    agreement: ROOM -->`."""
     table = (
         (ROOT / "docs" / "agreement.md")
         .read_text()

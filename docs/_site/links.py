@@ -23,8 +23,7 @@ _CALL = re.compile(r"(?:op|orderparam)?\.?([\w.]+?)(?:\(.*\))?")
 
 def with_links(page: str, url: str) -> str:
     """The HTML of a page, its names of functions, classes, packages and studies linked; code blocks
-    and headings as they are.
-    """
+    and headings as they are."""
     room = posixpath.basename(url).removesuffix(".html")
 
     def linked(found: re.Match[str]) -> str:
@@ -79,8 +78,7 @@ def _linked(work: Work, text: str, url: str) -> str:
 
 def _target(text: str, room: str) -> str | None:
     """The page (and anchor) on which a text in code is explained, if it is a name; names of the
-    page's own room come first.
-    """
+    page's own room come first."""
     if text in studies():
         return f"gallery/{text}.html"
     if text in known():
@@ -95,8 +93,7 @@ def _target(text: str, room: str) -> str | None:
 @functools.cache
 def known() -> dict[str, str]:
     """Name, or room.name -> page and anchor. A bare name that several pages have, or that is a
-    parameter too, is ambiguous.
-    """
+    parameter too, is ambiguous."""
     found: dict[str, str] = {}
     bare: dict[str, set[str]] = {}
     for name in public():
@@ -121,8 +118,7 @@ def known() -> dict[str, str]:
 @functools.cache
 def parameters() -> frozenset[str]:
     """Names of fields, options and observables: in a text these are meant, not the functions that
-    are called so.
-    """
+    are called so."""
     verbs = (*registry.theories().values(), *registry.experiments().values())
     fields = {field for kind in registry.systems().values() for field in declarations(kind)}
     options = {option for verb in verbs for option in verb.options}

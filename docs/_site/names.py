@@ -1,6 +1,5 @@
 """The public names: what `orderparam`, its packages and its rooms offer, and on which page of the
-reference each stands.
-"""
+reference each stands."""
 
 import functools
 import importlib
@@ -39,8 +38,7 @@ def rooms() -> tuple[str, ...]:
 @functools.cache
 def packages() -> tuple[str, ...]:
     """The packages below `orderparam` that are no rooms, have no names of `orderparam` itself, and
-    are no commands.
-    """
+    are no commands."""
     names = (module.name for module in pkgutil.iter_modules(orderparam.__path__) if module.ispkg)
     return tuple(
         name
@@ -97,8 +95,7 @@ def _packages() -> list[ModuleType]:
 
 def offered(module: ModuleType) -> dict[str, Any]:
     """What a package's `__init__` offers; where that is nothing but modules, what those of `solve`
-    define.
-    """
+    define."""
     names = (
         module.__all__
         if module is orderparam

@@ -1,6 +1,5 @@
 """A page as a Jupyter notebook: its Python blocks are cells that run, and what is between them is
-text.
-"""
+text."""
 
 import json
 import re

@@ -1,6 +1,5 @@
 """What the gallery keeps of a finished study: how far theory and measurement are apart, what was
-run, and the figure.
-"""
+run, and the figure."""
 
 import io
 import itertools
@@ -140,8 +139,7 @@ PARTS = ("z", "deviation", "resolution", "runs")
 
 def drawn(finished: Comparison) -> set[str]:
     """The compared observables that the figure shows: all where it is drawn by hand or shows none
-    of them by name.
-    """
+    of them by name."""
     known = {observable for tables in finished.agreement.values() for observable in tables}
     panels = (
         finished.study.panels(finished.parameters)
@@ -154,8 +152,7 @@ def drawn(finished: Comparison) -> set[str]:
 
 def record(finished: Comparison, state: str, caption: str) -> dict[str, Any]:
     """What docs/gallery/STUDY.json holds: what was run, the best theory, and every theory beside
-    every measurement.
-    """
+    every measurement."""
     agreement, summary = best(finished), finished.summary
     curves = summary["curves"]
     return {
@@ -241,8 +238,7 @@ def narrow(path: Path) -> Path:
 
 def _write(finished: Comparison, figure: Any, path: Path, pixels: int, most: int) -> str:
     """The figure without its title and its caption as WebP, not larger than `most` bytes if it can
-    be; returns its caption.
-    """
+    be; returns its caption."""
     title, caption = (
         " ".join(words.split())
         for words in (finished.study.title, filled(finished.study.caption, finished.parameters))

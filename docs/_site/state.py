@@ -33,8 +33,7 @@ class Module(NamedTuple):
 
 def source_state(module: str, name: str) -> str:
     """Hash (8 hexadecimal digits) of all code of the package that the definition `name` of a module
-    can reach.
-    """
+    can reach."""
     return state_of([(_package_file(module), name)])
 
 
@@ -96,8 +95,7 @@ def _step(
 
 def _package_file(module: str, folders: tuple[Path, ...] = ()) -> Path | None:
     """The file of a module of the package, or of one of the folders; None for a module of another
-    package.
-    """
+    package."""
     return _file(module, folders, Path(orderparam.__file__).parent)
 
 
@@ -119,8 +117,7 @@ def _file(module: str, folders: tuple[Path, ...], home: Path) -> Path | None:
 
 def _imported(module: str, name: str, folders: tuple[Path, ...]) -> Iterator[tuple[Path, str]]:
     """The definition that `from module import name` stands for: a whole module where the name is
-    that of one.
-    """
+    that of one."""
     inner = _package_file(f"{module}.{name}" if name else module, folders)
     outer = _package_file(module, folders)
     if name and outer and name in _lazy(outer):
@@ -135,8 +132,7 @@ def _resolved(
     file: Path, module: Module, chain: tuple[str, ...], folders: tuple[Path, ...]
 ) -> Iterator[tuple[Path, str]]:
     """The definitions that `a.b.c` stands for: attributes are followed as long as the names are
-    modules.
-    """
+    modules."""
     first, *rest = chain
     if first in module.definitions:
         yield file, first
@@ -194,8 +190,7 @@ def _module(file: Path) -> Module:
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Top-level statements, those inside `if`, `try` and `with` one by one where they only
-    import."""
+    """Top-level statements, those inside `if`, `try` and `with` one by one where they only import."""
     for statement in body:
         inner = [
             one for one in ast.walk(statement) if isinstance(one, ast.stmt) and one is not statement
@@ -255,8 +250,7 @@ def _only_registers(decorator: ast.expr) -> bool:
 
 def _without_words(statement: ast.stmt) -> ast.stmt:
     """A statement without docstrings and without what `@study` is told (title, panels,
-    explanations).
-    """
+    explanations)."""
     for node in ast.walk(statement):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             if ast.get_docstring(node, clean=False) is not None:

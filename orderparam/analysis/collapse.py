@@ -355,8 +355,7 @@ def _reaches_an_end(problem: _Scaling, unknowns: np.ndarray, least: float, freed
 
 def _searched_from_many(problem: _Scaling) -> np.ndarray:
     """The best of several starts: the critical point at quarters of the range, 1/nu of 1/2, 1 and
-    2.
-    """
+    2."""
     quarters = np.quantile(np.unique(problem.x), (0.25, 0.5, 0.75))
     starts = {
         "critical": quarters,

@@ -1,6 +1,5 @@
 """How labels follow from a teacher's field: laws P(y | nu), what they say of the field, and
-averages over labelled fields.
-"""
+averages over labelled fields."""
 
 from orderparam.channels.average import Fields, labelled_nodes
 from orderparam.channels.base import LabelAverages, Labels, Likelihood, LikelihoodAverages

@@ -20,8 +20,7 @@ Entry = Float[Array, "*#batch"] | float
 
 class Fields(eqx.Module):
     """The Gaussian law of the student's field w (variance q > 0) and the teacher's nu (variance
-    rho), m = Cov(w, nu).
-    """
+    rho), m = Cov(w, nu)."""
 
     student_variance: Entry
     teacher_variance: Entry

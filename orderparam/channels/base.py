@@ -28,8 +28,7 @@ _AT_ONCE = 2**22  # numbers held at a time in averages over fields and labels
 
 class LabelAverages(eqx.Module):
     """Of labels y of a Gaussian field nu: mean E y, power E y^2, and slope E[y (nu - E nu)] / Var
-    nu.
-    """
+    nu."""
 
     mean: Average
     power: Average
@@ -38,8 +37,7 @@ class LabelAverages(eqx.Module):
 
 class LikelihoodAverages(eqx.Module):
     """Over fields w ~ N(0, q) and labels of nu ~ N(w, V): information E g^2 = -E dg/dw, and free
-    entropy E ln Z.
-    """
+    entropy E ln Z."""
 
     information: Average
     free_entropy: Average
@@ -82,8 +80,7 @@ class Likelihood(Labels):
     @property
     def determined(self) -> Float[Array, ""]:
         """Probability that the label of a centred field fixes it up to finitely many values: lim V
-        E g^2 as V -> 0.
-        """
+        E g^2 as V -> 0."""
         return jnp.zeros(())
 
     @abc.abstractmethod
@@ -107,8 +104,7 @@ class Likelihood(Labels):
         self, field: Entry, variance: Entry
     ) -> tuple[Float[Array, "*batch label"], Float[Array, "*batch label"]]:
         """Labels y and weights p with sum p h(y) = E h(y) over labels of nu ~ N(field, variance):
-        here -1 and +1.
-        """
+        here -1 and +1."""
         label = jnp.asarray([-1.0, 1.0])
         evidence, _ = self.evidence(
             label, jnp.asarray(field)[..., None], jnp.asarray(variance)[..., None]
@@ -119,8 +115,7 @@ class Likelihood(Labels):
         self, known: Float[Array, "*batch"], variance: Float[Array, "*batch"]
     ) -> LikelihoodAverages:
         """For q = known >= 0 and V = variance > 0, elementwise: what the labels tell someone who
-        knows the field up to V.
-        """
+        knows the field up to V."""
         known, variance = jnp.broadcast_arrays(
             jnp.asarray(known, jnp.float64), jnp.asarray(variance, jnp.float64)
         )

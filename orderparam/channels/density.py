@@ -41,8 +41,7 @@ class DensityLabels(NumericalLikelihood):
         places: tuple[float, ...] = (0.0,),
     ) -> Self:
         """Real labels between `low` and `high`, by Gauss-Legendre nodes. Raises `ValueError` unless
-        low < high.
-        """
+        low < high."""
         if not low < high:
             raise ValueError(f"low = {low}: must be below high = {high}")
         x, w = np.polynomial.legendre.leggauss(nodes)

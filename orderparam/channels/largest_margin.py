@@ -15,8 +15,7 @@ Number = Float[Array, ""]
 
 class LargestMargin(NamedTuple):
     """Angle between student and teacher, smallest margin kappa = min sqrt(N) y w.x / |w| for |x| =
-    1, and the root it is.
-    """
+    1, and the root it is."""
 
     angle: Number
     stability: Number

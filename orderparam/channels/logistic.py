@@ -46,8 +46,7 @@ class LogisticLabels(NumericalLikelihood):
 
     def _pulls(self, label: Entry, mean: Entry, variance: Entry) -> tuple[Array, Array, Array]:
         """1 - P(y | nu) and d ln P / d nu at the nodes, with their probabilities: g is the mean of
-        the latter.
-        """
+        the latter."""
         _, z, share = self.tilted(label, mean, variance)
         label, mean, deviation = (
             jnp.asarray(x)[..., None] for x in (label, mean, jnp.sqrt(jnp.asarray(variance)))

@@ -107,8 +107,7 @@ class RealLabels(NumericalLikelihood):
     def label_rule(
         self, field: Entry, variance: Entry
     ) -> tuple[Float[Array, "*batch label"], Float[Array, "*batch label"]]:
-        """Real labels: nodes of either side, weighted by the probability that the field lies on
-        it."""
+        """Real labels: nodes of either side, weighted by the probability that the field lies on it."""
         field, variance = jnp.broadcast_arrays(
             jnp.asarray(field, jnp.float64), jnp.asarray(variance, jnp.float64)
         )

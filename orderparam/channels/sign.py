@@ -15,8 +15,7 @@ from orderparam.gaussian.tail import hazard, hazard_excess, log_cdf
 
 class SignLabels(Likelihood):
     """y = sign(nu), turned over with probability `flip`: Z = flip + (1 - 2 flip) Phi(u), u = y w /
-    sqrt(V).
-    """
+    sqrt(V)."""
 
     binary: ClassVar[bool] = True
     # Z has zeros near the real axis, at Phi(u) = -flip: where the field is nearly known, 192 nodes
@@ -42,8 +41,7 @@ class SignLabels(Likelihood):
 
     def disagreement(self, cosine: Entry, variance: Entry) -> Average:
         """P(y != sign f) for a centred Gaussian f whose correlation with nu of that variance is
-        `cosine`.
-        """
+        `cosine`."""
         seen = jnp.sqrt(jnp.asarray(variance) / (jnp.asarray(variance) + self.blur))
         return self.flip + (1 - 2 * self.flip) * jnp.arccos(jnp.clip(cosine * seen, -1, 1)) / np.pi
 
@@ -88,8 +86,7 @@ class SignLabels(Likelihood):
 
 class ProbitLabels(SignLabels):
     """y = sign(nu + sqrt(noise) * standard normal), turned over with probability `flip`: P(y | nu)
-    = Phi(y nu / sqrt(noise)).
-    """
+    = Phi(y nu / sqrt(noise))."""
 
     noise: float = parameter("variance of the noise inside the sign", minimum=0, default=1.0)
 

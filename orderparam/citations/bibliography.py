@@ -1,6 +1,5 @@
 """The bibliography (`sources.toml`) and mentions of its works in a text, such as "Gardner, Derrida
-1988; Veiga et al. 2022".
-"""
+1988; Veiga et al. 2022"."""
 
 import functools
 import re
@@ -25,8 +24,7 @@ _MENTION = re.compile(
 @dataclass(frozen=True)
 class Work:
     """A paper, book or lecture. authors: "Surname, Initials", "others" last where not all are
-    listed; published: where.
-    """
+    listed; published: where."""
 
     key: str
     authors: tuple[str, ...]
@@ -43,8 +41,7 @@ class Work:
 
     @property
     def url(self) -> str:
-        """Where the work can be read: arXiv if it is there, else the page of its DOI, else
-        nothing."""
+        """Where the work can be read: arXiv if it is there, else the page of its DOI, else nothing."""
         if self.arxiv:
             return f"https://arxiv.org/abs/{self.arxiv}"
         return f"https://doi.org/{self.doi}" if self.doi else ""
@@ -67,8 +64,7 @@ class Work:
 
 class Mention(NamedTuple):
     """A place in a text, from `start` to `end`, that names works by authors and year. works: those
-    of the bibliography.
-    """
+    of the bibliography."""
 
     start: int
     end: int
@@ -85,8 +81,7 @@ def bibliography() -> dict[str, Work]:
 
 def mentions(text: str) -> list[Mention]:
     """The places in a text that name authors and a year. A name that fits no work, or several, has
-    fewer works than years.
-    """
+    fewer works than years."""
     found = []
     for match in _MENTION.finditer(text):
         years = [int(year) for year in re.findall(_YEAR, match[2])]

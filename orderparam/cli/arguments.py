@@ -52,8 +52,7 @@ def widths_of(text: str | None) -> list[float]:
 
 def architecture(text: str) -> "Architecture":
     """`orderparam.networks.parse`, with bounds on its numbers; they are checked before a layer is
-    made.
-    """
+    made."""
     from orderparam.networks import parse
 
     sizes = re.fullmatch(r"[^:]*:([0-9]+)(?:x([0-9]+))?:.*", text)
@@ -67,8 +66,7 @@ def architecture(text: str) -> "Architecture":
 
 def check_file(file: str) -> None:
     """Refuses a file that is not there before anything is imported to read it. What has no ending
-    may be a data set's name.
-    """
+    may be a data set's name."""
     from orderparam.core.reading import KINDS, existing
 
     if Path(file).suffix:
@@ -82,8 +80,7 @@ def check_finite(option: str, value: float | None) -> None:
 
 def chosen_size(size: str, full: bool) -> Size:
     """The size of a study that `--size` and `--full` ask for. Raises `ValueError` for an unknown
-    one, and where they differ.
-    """
+    one, and where they differ."""
     if full and size not in ("quick", "full"):
         raise ValueError(f"--full and --size {size} exclude one another")
     for known in SIZES:

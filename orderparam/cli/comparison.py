@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 
 def print_comparison(finished: "Comparison", folder: Path) -> None:
     """A finished study: its parameters, its agreement tables and why they disagree, what failed,
-    and where the files are.
-    """
+    and where the files are."""
     from orderparam.comparison.table import tables
 
     out = console()

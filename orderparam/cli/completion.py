@@ -1,6 +1,5 @@
 """What the shell offers after a tab: theories, experiments, studies; fields and options of what was
-named; words of a field.
-"""
+named; words of a field."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,8 +8,7 @@ from orderparam.core.registry import index
 
 
 def verbs(incomplete: str) -> list[tuple[str, str]]:
-    """Theories and experiments, by their full name, and by the bare one where a room alone has
-    it."""
+    """Theories and experiments, by their full name, and by the bare one where a room alone has it."""
     known = [entry for entry in index() if entry.kind in ("theory", "experiment")]
     bare = [entry.name.rpartition(".")[2] for entry in known]
     found = [(entry.name, entry.summary) for entry in known]

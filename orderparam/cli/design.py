@@ -38,8 +38,7 @@ def design(
     ] = None,
 ) -> None:
     """Is a linear model identifiable from these rows, and what do the best estimators reach, in
-    theory and on held-out rows?
-    """
+    theory and on held-out rows?"""
     with clear_errors(), warnings_in_one_line(), within_memory():
         check_file(file)
         from orderparam.core.registry import find_tool

@@ -53,8 +53,7 @@ def _report(text: str) -> None:
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Mistakes of the user and of the machine as one line; exit status 2. Code of theirs that ends
-    the program is one, too.
-    """
+    the program is one, too."""
     try:
         with sudden_ends_are_errors():
             yield

@@ -44,8 +44,7 @@ def explore(
     ] = True,
 ) -> None:
     """Turn the knobs of any theory in the browser, measure beside it, see its phases; a page made
-    from the registry.
-    """
+    from the registry."""
     with clear_errors(), within_memory():
         if token is not None and not 8 <= len(token) <= 200:
             raise ValueError(

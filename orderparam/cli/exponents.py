@@ -13,8 +13,7 @@ def exponents(
     ],
 ) -> None:
     """How hard a target is to find: information, leap and generative exponents, and the sample
-    sizes that follow.
-    """
+    sizes that follow."""
     with clear_errors(), warnings_in_one_line():
         from orderparam.core.registry import find_tool
 

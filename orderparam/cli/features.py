@@ -58,8 +58,7 @@ def features(
     ] = None,
 ) -> None:
     """Predict the learning curve and the best penalty of a linear model on your own features, such
-    as a network's embeddings.
-    """
+    as a network's embeddings."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         check_finite("--ridge", ridge)
         check_file(file)

@@ -25,8 +25,7 @@ def check_parameters(
     study: HasParameters, parameters: Mapping[str, Any], names: Mapping[str, Any]
 ) -> None:
     """Refuses values of the named parameters that are no finite numbers, too many, or sizes beyond
-    1000 times the study's own.
-    """
+    1000 times the study's own."""
     largest = [study.parameters("gallery"), study.parameters("full")]
     for name in names:
         values = _listed(parameters[name])

@@ -24,8 +24,7 @@ def list_all(
     ] = None,
 ) -> None:
     """What can be run, room by room: name, what it shows, source, time. With a name: the parameters
-    of that study or theory.
-    """
+    of that study or theory."""
     with clear_errors():
         first, *rest = words or [""]
         word = " ".join(words or [])
@@ -113,8 +112,7 @@ def _mentions(entry: Entry, word: str) -> bool:
 
 def study_list(studies: Sequence[Entry]) -> None:
     """The studies room by room: name, what it shows, source (where the terminal has room for it),
-    time.
-    """
+    time."""
     out = console()
     sources = out.width >= 110
     table = new_table("study", "what it shows", *(["source"] if sources else []))
@@ -174,8 +172,7 @@ def one_study(study: Outline) -> None:
 
 def gallery_page(name: str) -> str:
     """The address of a study's page: on the site that the package names, if it does, else where
-    `make docs` writes it.
-    """
+    `make docs` writes it."""
     from importlib.metadata import metadata
 
     urls = dict(url.split(", ", 1) for url in metadata("orderparam").get_all("Project-URL") or [])

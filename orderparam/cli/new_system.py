@@ -21,8 +21,7 @@ def new_system(
     ],
 ) -> None:
     """Write NAME.py: a system with its theory, its experiment and a study that runs, to be changed
-    into your own.
-    """
+    into your own."""
     with clear_errors():
         word = name.removesuffix(".py")
         if not re.fullmatch(r"[a-z]([a-z0-9_]*[a-z0-9])?", word):

@@ -1,6 +1,5 @@
 """The parameters of one theory or experiment, as its contract says: meaning, what is allowed,
-default.
-"""
+default."""
 
 import dataclasses
 import inspect

@@ -57,8 +57,7 @@ def phases(
     ] = None,
 ) -> None:
     """Phase diagram of a theory in the plane of two fields, or its transition along one. Again, it
-    goes on where it stopped.
-    """
+    goes on where it stopped."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         from orderparam.cli.ranges import is_range, plane_range
         from orderparam.core.given import assignments, read

@@ -106,8 +106,7 @@ def predict(
         typer.Option("--out", help="New folder of the result (default: results/predict-NAME)."),
     ] = None,
 ) -> None:
-    """Predict the learning curve of your own data, out to 100 times as many examples as you
-    have."""
+    """Predict the learning curve of your own data, out to 100 times as many examples as you have."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         check_file(file)
         archs = [] if arch == AUTOMATIC else arch.split(",")
@@ -162,8 +161,7 @@ Goal = tuple[float, str | None]
 
 def goal_of(text: str) -> Goal:
     """What --reach asks for: a number, and the measure that it is of (None: not said). Raises
-    `ValueError` for anything else.
-    """
+    `ValueError` for anything else."""
     name, _, value = text.rpartition("=")
     percent = value.endswith("%")
     try:

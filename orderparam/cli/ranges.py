@@ -1,6 +1,5 @@
 """What is swept: `n_train=10:1000:50:log`, `temperature=0.1,0.2`, and the ranges of a plane,
-`temperature=0.01:1`.
-"""
+`temperature=0.01:1`."""
 
 from collections.abc import Sequence
 from typing import Any

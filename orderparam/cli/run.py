@@ -49,8 +49,7 @@ def run(
     ] = None,
 ) -> None:
     """Run a study: theories and experiment, agreement table, figure, result. Interrupted, it goes
-    on where it stopped.
-    """
+    on where it stopped."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         if workers is not None and dask is not None:
             raise ValueError("--workers and --dask exclude one another")

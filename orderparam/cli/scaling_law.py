@@ -67,8 +67,7 @@ def scaling_law(
     ] = None,
 ) -> None:
     """Fit the scaling law of your own training runs: exponents, floor, the best size for a budget,
-    what they cannot tell.
-    """
+    what they cannot tell."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         if params is None and data is None:
             raise ValueError(

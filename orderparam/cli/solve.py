@@ -69,8 +69,7 @@ def solve(
     ] = None,
 ) -> None:
     """Solve one theory, or run one experiment, at numbers of your own: a result, or with --over a
-    table, a figure and files.
-    """
+    table, a figure and files."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         from orderparam.cli.ranges import grid_of
         from orderparam.core.given import assignments, read
@@ -163,8 +162,7 @@ def _report(
     title: str,
 ) -> None:
     """Prints what was swept, or how far it is from what was measured; writes all of it and draws
-    what was asked for.
-    """
+    what was asked for."""
     from orderparam.comparison.agreement import agreement
     from orderparam.comparison.table import tables
 
@@ -216,8 +214,7 @@ def _observables(found: Sequence["xr.Dataset"], show: Sequence[str]) -> list[str
 
 def _columns(data: "xr.Dataset", names: Sequence[str], most: int) -> dict[str, "xr.DataArray"]:
     """One column for each number of an observable, by its name and place; observables with more
-    than `most` are left out.
-    """
+    than `most` are left out."""
     points = set(data["status"].dims)
     columns = {}
     for name in names:
@@ -235,8 +232,7 @@ def _columns(data: "xr.Dataset", names: Sequence[str], most: int) -> dict[str, "
 
 def _table(data: "xr.Dataset", names: Sequence[str], width: int) -> Any:
     """A row for each point (the first and the last where there are too many), mean and error over
-    runs, what fits.
-    """
+    runs, what fits."""
     import numpy as np
 
     from orderparam.core.text import with_error
@@ -371,8 +367,7 @@ def _write_table(data: "xr.Dataset", file: Path) -> None:
 
 def _draw(found: dict[str, "xr.Dataset"], names: Sequence[str], folder: Path, title: str) -> str:
     """Draws the observables that are one number at each point against the longest dimension; says
-    where the figure is.
-    """
+    where the figure is."""
     from orderparam.plotting import Panel, house_style, save
     from orderparam.plotting.figure import figure_of, labelled
 

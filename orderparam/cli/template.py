@@ -23,8 +23,7 @@ class CurieWeiss(op.System):
 
 class Magnetisation(op.Result):
     """magnetisation: modulus of (1/n) sum s. residual, converged: of the equation that was solved;
-    an experiment is exact.
-    """
+    an experiment is exact."""
 
     magnetisation: Float[Array, ""]
     residual: Float[Array, ""]

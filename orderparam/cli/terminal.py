@@ -85,8 +85,7 @@ def plain(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text in one line of bounded length; of a word that has no end, its beginning and its
-    end."""
+    """The text in one line of bounded length; of a word that has no end, its beginning and its end."""
     words = (
         word if len(word) <= _WORD else f"{word[: _WORD // 2]}…{word[-_WORD // 4 :]}"
         for word in text.split()

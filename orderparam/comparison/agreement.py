@@ -1,6 +1,5 @@
 """How far theory and measurement are apart, point by point: mean ± standard error, z-score,
-relative deviation.
-"""
+relative deviation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -99,8 +98,7 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
 
 def _normal_deviate(t: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:
     """The normal deviate with the tail probability of Student's t; no more than 37, whose tail is
-    the smallest number.
-    """
+    the smallest number."""
     tail = stats.t.sf(np.abs(t.values), np.maximum(freedom.values, 1))
     return t.copy(data=np.sign(t.values) * stats.norm.isf(np.maximum(tail, np.finfo(float).tiny)))
 

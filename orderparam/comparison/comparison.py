@@ -1,6 +1,5 @@
 """A finished study: the data set of every curve and the agreement of each experiment with its
-theories.
-"""
+theories."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,8 +30,7 @@ class Comparison:
 
     def curves(self, kind: str | None = None, **facets: Any) -> dict[str, xr.Dataset]:
         """The curves of that kind ("theory", "experiment"; both by default) that carry all these
-        facets, by key.
-        """
+        facets, by key."""
         return {
             name: data
             for name, data in self.datasets.items()

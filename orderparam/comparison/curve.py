@@ -46,8 +46,7 @@ class Curve:
 
 def between(values: Sequence[float], points: int = 60) -> list[float]:
     """For the line of a theory: the range of some values, equidistant in the logarithm, and the
-    values, to 12 decimals.
-    """
+    values, to 12 decimals."""
     spread = np.geomspace(min(values), max(values), points)
     return np.unique(np.append(spread, values).round(12)).tolist()
 

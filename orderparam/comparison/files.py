@@ -98,8 +98,7 @@ def write(comparison: Comparison, out: Path) -> None:
 
 def load(out: str | Path) -> Comparison:
     """A finished comparison from its folder. Raises `StoreError` when there is none or it is
-    damaged.
-    """
+    damaged."""
     out = Path(out)
     if out.name in ("result.zarr", "summary.json"):
         out = out.parent

@@ -5,12 +5,11 @@ them). It has three sizes. The parameters' defaults are the quick one, a minute;
 what the documentation shows, up to twenty minutes of one core; `full` holds the parameters of the
 source's figure, or as near as two cores come in some hours:
 
-    @study(
-        "double-descent", title="Double descent of a finite-rank kernel", source="Canatar, Bordelon,
-        Pehlevan 2021, Fig. 1", gallery={"repeats": 120}, full={"repeats": 400}, seconds=(20, 600),
-        panels=[Panel("n_train", "test_error", log="xy")], caption="Rank {rank}.",
-        explained="Self-consistent equations are exact for wide spectra: at few modes the second
-        moment is missing.",
+    @study( "double-descent", title="Double descent of a finite-rank kernel", source="Canatar,
+        Bordelon, Pehlevan 2021, Fig. 1", gallery={"repeats": 120}, full={"repeats": 400},
+        seconds=(20, 600), panels=[Panel("n_train", "test_error", log="xy")], caption="Rank
+        {rank}.", explained="Self-consistent equations are exact for wide spectra: at few modes the
+        second moment is missing.",
     )
     def double_descent(rank: int = 50, repeats: int = 60) -> Iterator[Curve]:
         system = KernelRegression(...)
@@ -142,8 +141,7 @@ def study(
 
 def studies() -> dict[str, Study]:
     """All studies by name: those of the rooms, of installed packages, and of files that were
-    loaded.
-    """
+    loaded."""
     registry.load_all()
     return dict(sorted(_registry.items()))
 
@@ -156,8 +154,7 @@ def known(name: str) -> bool:
 
 
 def absent(summary: Mapping[str, Any]) -> Study:
-    """Stands for the study of a file that is not loaded: its results can be read, and not be
-    drawn."""
+    """Stands for the study of a file that is not loaded: its results can be read, and not be drawn."""
 
     def build(**_: Any) -> list[Curve]:
         raise ValueError(

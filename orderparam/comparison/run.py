@@ -110,8 +110,7 @@ def _curves(
     chosen: Study, parameters: Mapping[str, Any], settings: Mapping[str, Any] | None
 ) -> list[Curve]:
     """The curves of a study. What cannot be built is the fault of the settings, if there are any,
-    and is said with them.
-    """
+    and is said with them."""
     try:
         return chosen.build(**parameters)
     except Exception as error:
@@ -125,8 +124,7 @@ def _curves(
 
 def _united(curve: Curve, curves: Sequence[Curve]) -> Curve:
     """A theory evaluated at the measured points too, so that the two can be compared without
-    interpolation.
-    """
+    interpolation."""
     over = dict(curve.over)
     for other in curves:
         if other.is_experiment and agree(other.facets, curve.facets):

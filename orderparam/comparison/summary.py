@@ -70,8 +70,7 @@ def summary_of(
 
 
 def sealed(record: Mapping[str, Any]) -> str:
-    """The text of `summary.json`: the record, and last the checksum of all that stands before
-    it."""
+    """The text of `summary.json`: the record, and last the checksum of all that stands before it."""
     plain = json.loads(json.dumps(dict(record), default=_plain))
     return json.dumps({**plain, "checksum": _checksum(plain)}, indent=2) + "\n"
 

@@ -1,6 +1,5 @@
 """The agreement of theory and measurement as people read it: one table per experiment and
-observable.
-"""
+observable."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -101,8 +100,7 @@ def _deviate(z: float, runs: int) -> str:
 
 
 def _signed(value: float) -> str:
-    """A number with its sign; a dash where there is none, a bound where it is too large to be
-    told."""
+    """A number with its sign; a dash where there is none, a bound where it is too large to be told."""
     if not np.isfinite(value):
         return "–"
     return f"{value:+.1f}" if abs(value) < 1000 else (">999" if value > 0 else "<-999")

@@ -1,6 +1,5 @@
 """The contract: systems, theories, experiments and studies, the sweep that connects them, and where
-its points are kept.
-"""
+its points are kept."""
 
 from orderparam.core.on_demand import on_demand
 

@@ -83,8 +83,7 @@ def keep_programs(version: str) -> None:
 
 def folder_of_programs() -> Path:
     """That which `$ORDERPARAM_CACHE` names, or the user's. Raises `ValueError` where it is in the
-    home of nobody.
-    """
+    home of nobody."""
     import platformdirs
 
     chosen = os.environ.get(ENVIRONMENT_VARIABLE, "")

@@ -7,8 +7,7 @@ class SweepError(RuntimeError):
 
 class StoreError(ValueError):
     """A store that is damaged, foreign, of another sweep, in use, or cannot be written. It is never
-    overwritten.
-    """
+    overwritten."""
 
 
 def message_of(error: BaseException) -> str:

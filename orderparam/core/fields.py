@@ -94,8 +94,7 @@ def part(
     kw_only: bool = False,
 ) -> Any:
     """Field that holds a module with numbers of its own, of the class (or one of the classes) in
-    the annotation.
-    """
+    the annotation."""
     return Declaration("part", meaning, convert=convert).field(default, kw_only)
 
 
@@ -317,8 +316,7 @@ class Declaration:
 
 def _fits(dims: tuple[str, ...], shape: tuple[int, ...]) -> bool:
     """Whether an array of this shape can have these dimensions; `*name` stands for any number of
-    them, `3` for three entries.
-    """
+    them, `3` for three entries."""
     fixed = sum(not dim.startswith("*") for dim in dims)
     if fixed < len(dims):
         return len(shape) >= fixed
@@ -348,15 +346,13 @@ def words_of(kinds: Sequence[Any]) -> tuple[Any, ...]:
 
 def declarations(record: Any) -> dict[str, Declaration]:
     """Field -> its declaration, of a record or its class; fields that are not declared are left
-    out.
-    """
+    out."""
     fields = {field.name: field.metadata.get("declaration") for field in dataclasses.fields(record)}
     return {name: declaration for name, declaration in fields.items() if declaration is not None}
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is one concrete real number (Python, NumPy or JAX scalar; a bool is not
-    one)."""
+    """Whether `value` is one concrete real number (Python, NumPy or JAX scalar; a bool is not one)."""
     if isinstance(value, jax.core.Tracer | bool | np.bool_):
         return False
     if isinstance(value, numbers.Real):
@@ -366,8 +362,7 @@ def is_number(value: Any) -> bool:
 
 def is_real(array: Any) -> bool:
     """Whether an array holds real numbers: neither complex ones nor truth values, texts or random
-    keys.
-    """
+    keys."""
     return jnp.issubdtype(array.dtype, jnp.integer) or jnp.issubdtype(array.dtype, jnp.floating)
 
 

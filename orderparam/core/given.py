@@ -79,8 +79,7 @@ def kind_of(kind: type) -> Kind:
 
 def concrete(kinds: Sequence[type]) -> list[type["System"]]:
     """The classes that systems are made of; for an abstract one, or the base of several, those made
-    from it.
-    """
+    from it."""
     from orderparam.core.system import System
 
     found: list[type[System]] = []
@@ -107,8 +106,7 @@ def _missing(kind: type, heads: set[str]) -> list[str]:
 
 def _record(kind: type, given: Mapping[str, str], path: str) -> Any:
     """A record from the texts of its fields; `path` is its own place in the system, with a dot at
-    the end.
-    """
+    the end."""
     from orderparam.core.fields import declarations
 
     known = declarations(kind)
@@ -221,8 +219,7 @@ def _argument(hint: Any, texts: Mapping[str, str], path: str) -> Any:
 
 def makers(declaration: "Declaration") -> Iterator[Any]:
     """The classes and functions that make a part: public names of the package of its class and of
-    the system's room.
-    """
+    the system's room."""
     from orderparam.core.registry import room_of
 
     kinds = tuple(

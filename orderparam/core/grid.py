@@ -1,6 +1,5 @@
 """The grid of a sweep: named dimensions, the blocks it is worked off in, and the random key of
-every point.
-"""
+every point."""
 
 import hashlib
 import itertools
@@ -20,16 +19,14 @@ Block = tuple[slice, ...]
 @dataclass(frozen=True)
 class Grid:
     """A product grid. `over` maps a field of the system (dotted names reach into nested modules) to
-    its values.
-    """
+    its values."""
 
     over: dict[str, tuple[Any, ...]]
 
     @classmethod
     def of(cls, over: Mapping[str, Any] | None) -> "Grid":
         """Checks and freezes `over`; raises `ValueError` for an empty, scalar or repeating
-        dimension.
-        """
+        dimension."""
         if not isinstance(over, Mapping | None):
             raise ValueError(f"over = {over!r}: give a mapping of fields to sequences of values")
         frozen: dict[str, tuple[Any, ...]] = {}
@@ -90,8 +87,7 @@ class Grid:
 
     def block_shape(self, points: int, single: Sequence[str] = ()) -> tuple[int, ...]:
         """The largest row-major block of at most `points` points that has extent one along the
-        dimensions in `single`.
-        """
+        dimensions in `single`."""
         shape, room = [], max(points, 1)
         for name, size in reversed(list(zip(self.dims, self.shape))):
             extent = 1 if name in single else min(size, room)
@@ -103,8 +99,7 @@ class Grid:
 @dataclass(frozen=True)
 class Listed(Grid):
     """Points in any order, with one value each in every column of `over`: numbers, along a single
-    dimension.
-    """
+    dimension."""
 
     @property
     def shape(self) -> tuple[int, ...]:

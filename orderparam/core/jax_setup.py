@@ -1,6 +1,5 @@
 """Settings of JAX, made before it is imported or after, and what is to be said about the installed
-version.
-"""
+version."""
 
 import os
 import sys
@@ -10,8 +9,7 @@ from typing import Any
 
 def jax_setting(name: str) -> Any:
     """A setting of JAX such as `jax_enable_x64`; before JAX is imported the text of its environment
-    variable, or None.
-    """
+    variable, or None."""
     jax = sys.modules.get("jax")
     return os.environ.get(name.upper()) if jax is None else getattr(jax.config, name)
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 def nearest(word: str, choices: Sequence[str]) -> str:
     """`"; did you mean 'x'?"`, or the choices (twenty of them) when nothing is near. Ends every
-    message about a wrong name.
-    """
+    message about a wrong name."""
     close = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)
     if close:
         return f"; did you mean {close[0]!r}?"

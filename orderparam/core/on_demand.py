@@ -1,6 +1,5 @@
 """Packages whose modules are imported when they are first asked for, and are all in `dir` and tab
-completion before that.
-"""
+completion before that."""
 
 import importlib
 import pkgutil
@@ -11,8 +10,7 @@ from typing import Any
 def on_demand(
     package: str, path: Iterable[str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The functions `__getattr__` and `__dir__` of a package, from its `__name__` and
-    `__path__`."""
+    """The functions `__getattr__` and `__dir__` of a package, from its `__name__` and `__path__`."""
 
     def names() -> list[str]:
         return sorted(

@@ -31,8 +31,7 @@ class HasParameters(Protocol):
 @dataclass(frozen=True)
 class Outline:
     """A study as `orderparam list NAME` shows it; doc: the docstring of the function that makes its
-    curves.
-    """
+    curves."""
 
     name: str
     title: str

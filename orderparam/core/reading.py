@@ -1,6 +1,5 @@
 """Reading files that others wrote: every fault becomes one `ValueError` naming the file, and no
-file can run code.
-"""
+file can run code."""
 
 import csv
 import gzip
@@ -98,8 +97,7 @@ def check_archive(path: Path, most: int) -> None:
 
 def _numpy_reads(read: Callable[[], Any]) -> Any:
     """What `read` returns; on damaged bytes NumPy's header parser raises anything (SyntaxError,
-    TypeError, TokenError, ..).
-    """
+    TypeError, TokenError, ..)."""
     try:
         return read()
     except MemoryError:

@@ -102,8 +102,7 @@ class Entry:
 
 def _evaluated(node: ast.expr, constants: Mapping[str, Any]) -> Any:
     """The value of an expression of constants, and of the grids that NumPy makes. Raises whatever
-    it brings about.
-    """
+    it brings about."""
     if any(isinstance(part, ast.Name) and part.id == "np" for part in ast.walk(node)):
         import numpy as np
 
@@ -132,8 +131,7 @@ def outline(name: str) -> Outline | None:
 
 
 def room_of(module: str) -> str:
-    """The room a module stands in: below `systems` the folder's name, elsewhere the module's
-    own."""
+    """The room a module stands in: below `systems` the folder's name, elsewhere the module's own."""
     return _topic_of(module).rpartition(".")[2]
 
 
@@ -146,8 +144,7 @@ def _topic_of(module: str) -> str:
 @functools.cache
 def index() -> tuple[Entry, ...]:
     """Every entry of the rooms and of the installed packages, in the order of the files; nothing is
-    imported.
-    """
+    imported."""
     found: list[Entry] = []
     for path in sorted(_SYSTEMS.rglob("*.py")):
         name = ".".join(
@@ -168,8 +165,7 @@ def index() -> tuple[Entry, ...]:
 
 def source_files() -> list[Path]:
     """Every file that what is registered may depend on: those of this package and of the packages
-    that add to it.
-    """
+    that add to it."""
     added = [
         path
         for point in entry_points(group=ENTRY_POINTS)
@@ -180,8 +176,7 @@ def source_files() -> list[Path]:
 
 def _files_of_package(name: str) -> list[tuple[str, Path]]:
     """An installed module and, when it is a package, all modules in it, with their files. What
-    cannot be found is warned of.
-    """
+    cannot be found is warned of."""
     try:
         spec = importlib.util.find_spec(name)
     except Exception:  # a package above it is not there, or fails
@@ -275,8 +270,7 @@ def _parsed(source: str) -> list[ast.stmt]:
 
 def _literal(node: ast.expr, constants: Mapping[str, Any]) -> Any:
     """The value of a literal, of a constant of its file, or of a text with such in it; None where
-    it is computed.
-    """
+    it is computed."""
     if isinstance(node, ast.Name):
         return constants.get(node.id)
     if isinstance(node, ast.JoinedStr):
@@ -296,8 +290,7 @@ def _literal(node: ast.expr, constants: Mapping[str, Any]) -> Any:
 
 def load_all() -> None:
     """Imports every module that has an entry, so that all is registered. Raises `ValueError` for a
-    package that cannot be.
-    """
+    package that cannot be."""
     for module in dict.fromkeys(entry.module for entry in index()):
         _import(module)
 
@@ -322,8 +315,7 @@ def _entry(kind: str, name: str) -> Entry:
 
 def load_entry(kind: str, name: str) -> None:
     """Imports the module of one entry. Raises `ValueError` with the nearest name when there is
-    none.
-    """
+    none."""
     _import(_entry(kind, name).module)
 
 
@@ -407,8 +399,7 @@ def experiments() -> dict[str, "Experiment"]:
 
 def systems() -> dict[str, type["System"]]:
     """The systems that some theory or experiment takes, by `room.Class`; for an abstract class,
-    those made from it.
-    """
+    those made from it."""
     found = {}
     waiting = [
         system for one in (*theories().values(), *experiments().values()) for system in one.systems
@@ -433,8 +424,7 @@ def full_name(name: str) -> str:
 
 def find(name: str) -> Any:
     """The theory or experiment of that name, see `full_name`. Raises `ValueError` with the nearest
-    name.
-    """
+    name."""
     full, module = _module_of(name)
     _import(module)
     return {**theories_made, **experiments_made}[full]

@@ -31,8 +31,7 @@ class SealedCache:
         folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, key: str) -> bytes | None:
-        """The content of an entry; None where there is none, or one that is not what was put
-        there."""
+        """The content of an entry; None where there is none, or one that is not what was put there."""
         try:
             data = (self._path / f"{key}{ENTRY}").read_bytes()
         except FileNotFoundError:

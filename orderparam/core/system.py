@@ -176,8 +176,7 @@ def as_arrays(module: Any) -> Any:
 
 def replace(module: Any, changes: dict[str, Any]) -> Any:
     """A copy of a dataclass with (possibly dotted) fields changed; unknown names raise `ValueError`
-    with the nearest match.
-    """
+    with the nearest match."""
     direct: dict[str, Any] = {}
     nested: dict[str, dict[str, Any]] = {}
     names = [field.name for field in dataclasses.fields(module) if field.init]

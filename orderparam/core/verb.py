@@ -87,8 +87,7 @@ class Verb:
 
     def accept(self, system: Any, options: Mapping[str, Any]) -> dict[str, Any]:
         """All options as they are passed on, `float` ones as `np.float64`. Raises `ValueError` for
-        what does not fit.
-        """
+        what does not fit."""
         if not isinstance(system, self.systems):
             wanted = " or ".join(kind.__name__ for kind in self.systems)
             raise ValueError(f"{self.name} takes a {wanted}, not a {type(system).__name__}")
@@ -119,8 +118,7 @@ class Verb:
 
     def judge(self, system: Any, options: Mapping[str, Any]) -> None:
         """Raises `ValueError` for a system that this one cannot do, as far as its numbers are
-        known.
-        """
+        known."""
         if self.check is not None and all(
             not isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(system)
         ):
@@ -130,8 +128,7 @@ class Verb:
         self, system: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]
     ) -> dict[str, Any]:
         """All options as they are passed on, from those given by position and those given by name;
-        refuses what does not fit.
-        """
+        refuses what does not fit."""
         if len(arguments) > len(self.options):
             raise ValueError(
                 f"{self.name} takes at most {len(self.options)} options, not {len(arguments)}"
@@ -227,8 +224,7 @@ class Theory(Verb):
 
 class Experiment(Verb):
     """A function of a system and a key that really runs the network or the algorithm; never traced
-    over its system.
-    """
+    over its system."""
 
     first = 2
 
@@ -282,8 +278,7 @@ def experiment(
     fn: Callable[..., Any] | None = None, *, check: Callable[..., None] | None = None
 ) -> Any:
     """Registers the decorated function `(system, key, *, options) -> Result` as an experiment: see
-    `Experiment`.
-    """
+    `Experiment`."""
 
     def register(fn: Callable[..., Any]) -> Experiment:
         return _enter(experiments_made, Experiment(fn, check))
@@ -303,16 +298,14 @@ def _enter(registry: dict[str, Any], verb: Any) -> Any:
 
 def forget_programs() -> None:
     """Drops the compiled programs of all sweeps, which are otherwise kept as long as the process
-    lives.
-    """
+    lives."""
     for made in theories_made.values():
         made._batched.clear()
 
 
 def unwrap(fn: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
     """A theory or an experiment and the options bound to it by `functools.partial`; `(fn, {})` for
-    any other function.
-    """
+    any other function."""
     options: dict[str, Any] = {}
     inner = fn
     while isinstance(inner, functools.partial):

@@ -57,8 +57,7 @@ class _Dtype:
 
 class _Array:
     """Stands for the function that makes an empty `numpy.ndarray`, and for the array that its state
-    then fills.
-    """
+    then fills."""
 
     def __init__(self, *arguments: Any) -> None:
         self.value: np.ndarray | None = None
@@ -89,8 +88,7 @@ class _BatchUnpickler(pickle.Unpickler):
 
 def read_batch(raw: bytes) -> tuple[Images, Labels]:
     """One Python batch: a dictionary with `data`, bytes (examples, 3072) in the order (channel,
-    row, column), and `labels`.
-    """
+    row, column), and `labels`."""
     try:
         for opcode, argument, _ in pickletools.genops(raw):
             # The unpickler allocates its table of remembered objects up to the largest number it is
@@ -155,8 +153,7 @@ def _joined(parts: list[tuple[Images, Labels]]) -> tuple[Images, Labels]:
 
 def read_batches(folder: Path, split: str) -> tuple[Images, Labels]:
     """The unpacked batch files in `folder`. Raises `ValueError` when some of them are missing or
-    damaged.
-    """
+    damaged."""
     parts = []
     for name in BATCHES[split]:
         if not (folder / name).exists():
@@ -186,8 +183,7 @@ def read_archive(path: Path, split: str) -> tuple[Images, Labels]:
 
 def read_arrays(path: Path, split: str) -> tuple[Images, Labels]:
     """An `.npz` file with `x_train, y_train, x_test, y_test`: uint8 images (examples, 32, 32, 3)
-    and labels.
-    """
+    and labels."""
     arrays = read_npz(path)
     with reading(path):
         for name in (f"x_{split}", f"y_{split}"):

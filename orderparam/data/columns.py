@@ -37,8 +37,7 @@ YEAR, DAY = 365.2425, 86400.0  # days of a year, seconds of a day
 @dataclass(frozen=True)
 class Column:
     """What was done to a column: its name, what it is, what became of it, and the number of inputs
-    that it gives.
-    """
+    that it gives."""
 
     name: str
     kind: str
@@ -151,8 +150,7 @@ def _plain_column(column: pd.Series) -> pd.Series:
 
 def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
     """What a column is, what becomes of it in words, and the transformer that does it (None: it is
-    left out).
-    """
+    left out)."""
     known = column.dropna()
     gaps = len(column) - len(known)
     different = known.nunique()
@@ -245,8 +243,7 @@ def _identifies(name: str, column: pd.Series) -> bool:
 @dataclass(frozen=True)
 class Read:
     """A column of words as numbers or dates (gaps and what is neither: nan, NaT), and how its words
-    were read.
-    """
+    were read."""
 
     values: pd.Series
     how: Numbers | Dates

@@ -1,6 +1,5 @@
 """A data set: examples as rows, with one label each. What every loader returns and every
-preprocessing step maps to itself.
-"""
+preprocessing step maps to itself."""
 
 import dataclasses
 import math
@@ -16,8 +15,7 @@ EXACT_INTEGERS = 2**53  # float64 holds every whole number up to here, and not e
 
 def real_array(name: str, values: Any) -> np.ndarray:
     """`values` as float64 of the same shape; raises `ValueError` naming the entry that is not an
-    exact, finite real number.
-    """
+    exact, finite real number."""
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {array.dtype}: must be real numbers")
@@ -41,8 +39,7 @@ def real_array(name: str, values: Any) -> np.ndarray:
 
 def label_array(name: str, values: Any) -> np.ndarray:
     """Labels as int64 (booleans and integers: classes or counts) or float64 (real targets), one per
-    example.
-    """
+    example."""
     array = np.asarray(values)
     if array.ndim != 1:
         raise ValueError(
@@ -58,9 +55,10 @@ class Dataset:
     changed through it.
 
     inputs: float64 (examples, input_dim). An image is one row, flattened in the order (height,
-    width[, channel]). labels: int64 (examples,), the class of each example or any whole number; or
-    float64 (examples,), a real target.
-        `orderparam.data.apply_task` turns them into the targets y of a learning problem.
+    width[, channel]).
+    labels: int64 (examples,), the class of each example or any whole number; or float64
+        (examples,), a real target. `orderparam.data.apply_task` turns them into the targets y of a
+        learning problem.
     name: what the data are, shown in tables and figures.
     image_shape: (height, width) or (height, width, channels) when the rows are images.
     class_names: name of class 0, 1, ..; labels are then indices into it.
@@ -130,8 +128,7 @@ class Dataset:
 
     def take(self, rows: slice | Sequence[int] | np.ndarray) -> "Dataset":
         """The data set of these rows, in this order: a slice, row numbers, or a mask. Raises
-        `ValueError` if none is left.
-        """
+        `ValueError` if none is left."""
         selected = rows if isinstance(rows, slice) else np.asarray(rows)
         try:
             inputs, labels = self.inputs[selected], self.labels[selected]

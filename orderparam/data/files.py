@@ -22,17 +22,12 @@ def load_file(
 ) -> Dataset:
     """A data set from a file; numbers are taken as they are.
 
-    path: decides by its ending.
-        `.npz`: `target` names the array of labels (default "y"); the inputs are the array "x" or
-        "X", or the only other
-            array with at least two dimensions.
+    path: decides by its ending. `.npz`: `target` names the array of labels (default "y"); the
+        inputs are the array "x" or "X", or the only other array with at least two dimensions.
         `.npy`: `target` is a second `.npy` file with the labels, or the index of the column that
-        holds them (default:
-            the last).
-        `.csv`, `.tsv`: `target` is a column's name or its index, counted from 0, from the end if
-        negative (default: "y"
-            if there is such a column, otherwise the last). Every other column is an input and must
-            be numeric.
+        holds them (default: the last). `.csv`, `.tsv`: `target` is a column's name or its index,
+        counted from 0, from the end if negative (default: "y" if there is such a column, otherwise
+        the last). Every other column is an input and must be numeric.
     Arrays (examples, input_dim) are features; (examples, height, width) and (examples, height,
     width, channels) images.
 
@@ -92,8 +87,7 @@ def load_design(path: str | os.PathLike[str]) -> Float[np.ndarray, "row column"]
 
 def existing(path: str | os.PathLike[str]) -> Path:
     """The path of a file that is there: see `core.reading.existing`. Raises `DataNotFound` with the
-    nearest name beside it.
-    """
+    nearest name beside it."""
     return files.existing(expanded(path), files.KINDS, DataNotFound)
 
 
@@ -156,8 +150,7 @@ def _from_table(path: Path, target: str | int | os.PathLike[str] | None) -> Data
 
 def target_column(names: Sequence[str], target: str | int | os.PathLike[str] | None) -> str:
     """The name of the column that is meant: by name, by index, or by default "y" if there is one,
-    else the last.
-    """
+    else the last."""
     if target is None:
         return "y" if "y" in names else names[-1]
     if isinstance(target, str) and target in names:

@@ -20,8 +20,7 @@ UNSIGNED_BYTE = 0x08
 
 def read_idx(path: Path, ndim: int) -> np.ndarray:
     """The uint8 array of an IDX file. Raises `ValueError` naming the file for a wrong header or a
-    wrong length.
-    """
+    wrong length."""
     raw = read_bytes(path)
     with reading(path):
         if len(raw) < 4:
@@ -45,8 +44,7 @@ def read_idx(path: Path, ndim: int) -> np.ndarray:
 def read_images_and_labels(
     images_path: Path, labels_path: Path
 ) -> tuple[UInt8[np.ndarray, "examples height width"], UInt8[np.ndarray, "examples"]]:
-    """A pair of IDX files with ten classes. Raises `ValueError` when they do not belong
-    together."""
+    """A pair of IDX files with ten classes. Raises `ValueError` when they do not belong together."""
     images, labels = read_idx(images_path, 3), read_idx(labels_path, 1)
     if len(images) != len(labels):
         raise ValueError(

@@ -1,6 +1,5 @@
 """Images of a standard data set as a pool to learn from, preprocessed as is usual for kernel
-learning curves.
-"""
+learning curves."""
 
 import warnings
 

@@ -1,6 +1,5 @@
 """Where data files are: a folder the user names, `$ORDERPARAM_DATA`, the user's cache, and last a
-download with a known hash.
-"""
+download with a known hash."""
 
 import os
 import sys
@@ -40,8 +39,7 @@ def cache_folder() -> Path:
 
 def expanded(path: str | os.PathLike[str]) -> Path:
     """The path with ~ and ~NAME as home folders. Raises `DataNotFound` for a user who does not
-    exist.
-    """
+    exist."""
     try:
         return paths.expanded(path)
     except ValueError as error:
@@ -50,8 +48,7 @@ def expanded(path: str | os.PathLike[str]) -> Path:
 
 def search_folders(folder: str | os.PathLike[str] | None, subfolders: Sequence[str]) -> list[Path]:
     """The existing folders to look in, in order. Raises `DataNotFound` for a named folder that does
-    not exist.
-    """
+    not exist."""
     roots: list[Path] = []
     named = {"folder": folder, f"${ENVIRONMENT_VARIABLE}": os.environ.get(ENVIRONMENT_VARIABLE)}
     for origin, given in named.items():

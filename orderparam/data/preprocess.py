@@ -33,15 +33,13 @@ def _pool(dataset: Dataset, pool: Dataset | None) -> Dataset:
 
 def _mean(inputs: Float[np.ndarray, "examples input_dim"]) -> Float[np.ndarray, "input_dim"]:
     """Mean of every column; exact where a column never changes, which the rounded sum would miss by
-    an ulp.
-    """
+    an ulp."""
     return np.where(inputs.min(0) == inputs.max(0), inputs[0], inputs.mean(0))
 
 
 def centre(dataset: Dataset, pool: Dataset | None = None) -> Dataset:
     """x -> x - mean of x over the pool (by default over the data set itself): every column gets
-    mean zero.
-    """
+    mean zero."""
     return dataclasses.replace(dataset, inputs=dataset.inputs - _mean(_pool(dataset, pool).inputs))
 
 
@@ -67,8 +65,7 @@ def normalise(dataset: Dataset) -> Dataset:
 
 def scale_pixels(dataset: Dataset, largest: float = 255.0) -> Dataset:
     """x -> x / largest, for images in a user's own file (`load` has done it). Raises `ValueError`
-    unless 0 <= x <= largest.
-    """
+    unless 0 <= x <= largest."""
     low, high = dataset.inputs.min(), dataset.inputs.max()
     if not (np.isfinite(largest) and largest > 0 and low >= 0 and high <= largest):
         raise ValueError(
@@ -88,8 +85,8 @@ def standardise(
     usual for images.
 
     mean, deviation: by default those of all entries of the pool (by default the data set itself;
-    divisor: number of entries).
-        MNIST's usual fixed values, for pixels in [0, 1], are 0.1307 and 0.3081.
+        divisor: number of entries). MNIST's usual fixed values, for pixels in [0, 1], are 0.1307
+        and 0.3081.
     Applied after `centre` it sets the mean of |x|^2 over the pool to input_dim.
     Raises `ValueError` for a deviation that is not positive, so for inputs that never change.
     """

@@ -77,16 +77,14 @@ def load(
     pixel).
 
     name: "digits" (1797 images 8 x 8 of scikit-learn, part of its installation), "mnist" (28 x 28;
-    the files of
-        Fashion-MNIST and KMNIST have the same names and format, and are read as well), "cifar10"
-        (32 x 32 x 3).
+        the files of Fashion-MNIST and KMNIST have the same names and format, and are read as well),
+        "cifar10" (32 x 32 x 3).
     split: "train" or "test"; by default the training set if its files are found, otherwise the test
-    set if they are found,
-        otherwise the training set is downloaded. The digits are not split.
+        set if they are found, otherwise the training set is downloaded. The digits are not split.
     folder: searched first, then `$ORDERPARAM_DATA`, then the user's cache folder, each with its
-    usual subfolders. count: only the first `count` examples in stored order (in float64, the
-    training sets of MNIST and CIFAR-10 take 0.4
-        and 1.2 GB).
+    usual subfolders.
+    count: only the first `count` examples in stored order (in float64, the training sets of MNIST
+        and CIFAR-10 take 0.4 and 1.2 GB).
     download: whether missing files may be fetched, with progress and a check of their SHA-256.
 
     Raises `DataNotFound` (a `ValueError` and a `FileNotFoundError`) that says which files to put

@@ -9,8 +9,7 @@ from orderparam.data.dataset import Dataset
 
 def _generator(key: Key[Array, ""] | int) -> np.random.Generator:
     """NumPy's generator from a JAX key or a whole number: choosing rows needs no device and no
-    compilation.
-    """
+    compilation."""
     if isinstance(key, int | np.integer) and not isinstance(key, bool):
         if key < 0:
             raise ValueError(f"key = {key}: must be a JAX key or a whole number of at least 0")

@@ -1,6 +1,5 @@
 """A table of numbers in a text file (`.csv`, `.tsv`), read so that every wrong cell is named by its
-line and column.
-"""
+line and column."""
 
 import csv
 import re
@@ -59,8 +58,7 @@ class Table:
 
     def numbers(self, name: str) -> Float[np.ndarray, "rows"]:
         """One column as numbers. Raises `ValueError` for text, for what is not finite, for whole
-        numbers beyond 2^53.
-        """
+        numbers beyond 2^53."""
         cells = self.cells(name)
         values = np.empty(len(cells))
         for row, (line, cell) in enumerate(zip(self.lines, cells)):

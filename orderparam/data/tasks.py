@@ -71,8 +71,7 @@ def _signs(name: str, rows: np.ndarray, positive: np.ndarray) -> Targets:
 
 def parity(labels: Labels) -> Targets:
     """y = +1 for even classes, -1 for odd ones. Raises `ValueError` for labels that are not whole
-    or all of one parity.
-    """
+    or all of one parity."""
     classes = _classes(labels)
     return _signs("even-odd", np.arange(len(classes)), classes % 2 == 0)
 
@@ -104,9 +103,8 @@ def one_hot(labels: Labels, zero_mean: bool = False) -> Targets:
     order of the classes present.
 
     zero_mean: subtract 1/classes, so that every row sums to zero (with ten classes +0.9 and -0.1:
-    Lee, Bahri, Novak, Schoenholz,
-        Pennington, Sohl-Dickstein 2018, experiments of "Deep neural networks as Gaussian
-        processes").
+        Lee, Bahri, Novak, Schoenholz, Pennington, Sohl-Dickstein 2018, experiments of "Deep neural
+        networks as Gaussian processes").
     Raises `ValueError` for labels that are not whole, or of one class only.
     """
     classes = _classes(labels)
@@ -149,8 +147,7 @@ def regression(labels: Labels, standardise: bool = True) -> Targets:
 
 def _class_number(dataset: Dataset, text: str) -> int:
     """A class by its name, or by its number; labels that are real numbers may be written as such
-    (1.0 is class 1).
-    """
+    (1.0 is class 1)."""
     names = list(dataset.class_names or ())
     if text in names:
         return names.index(text)

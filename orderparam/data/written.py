@@ -1,6 +1,5 @@
 """Words that are numbers or dates as people write them: `$1,002`, `12 %`, `3,5`, `25.03.2015`,
-`25/3/2015`, `Mar 25, 2015`.
-"""
+`25/3/2015`, `Mar 25, 2015`."""
 
 import re
 from collections import Counter
@@ -34,8 +33,7 @@ _SHORT_YEAR = re.compile(r"[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2}")
 @dataclass(frozen=True)
 class Numbers:
     """How a column writes its numbers. sign: what stands beside them ("$", "%" or ""); commas: a
-    key of `_PATTERNS`, or "".
-    """
+    key of `_PATTERNS`, or ""."""
 
     sign: str
     commas: str
@@ -97,8 +95,7 @@ def _parts(word: str) -> tuple[str, str]:
 
 def numbers_of(words: pd.Series) -> Numbers | None:
     """How most of the words are numbers; None where none is. Raises `ValueError` for several units
-    in one column.
-    """
+    in one column."""
     parts = [_parts(word) for word in words]
     signs = Counter(sign for _, sign in parts if sign)
     sign = max(signs, key=signs.__getitem__, default="")

@@ -130,8 +130,7 @@ class Page:
 
     def _figure_tab(self) -> pn.Column:
         """What one sees, the figure, and beside it the few sliders that matter; all else is folded
-        below.
-        """
+        below."""
         self.sees = pn.pane.HTML("", **_WIDE)
         self.busy = pn.pane.HTML("", height=22, **_WIDE)
         self.problems = pn.pane.HTML("", **_WIDE)
@@ -193,8 +192,7 @@ class Page:
 
     def _at_once(self, work: Callable[[], None]) -> None:
         """Sends what a function changes as one message: two would race, and a curve come before the
-        figure that it is in.
-        """
+        figure that it is in."""
         with pn.io.hold(self._doc):
             work()
 
@@ -206,8 +204,7 @@ class Page:
 
     def end(self) -> None:
         """The visitor has gone: what runs for this page alone is ended; a measurement goes on into
-        its store.
-        """
+        its store."""
         self._ended = True
         self._latest.end()
         self.plane.end()
@@ -224,8 +221,7 @@ class Page:
 
     def open(self, make: Callable[[], PageState]) -> None:
         """Shows a state that takes a while to be made: its study is built, with its data, in a
-        worker thread.
-        """
+        worker thread."""
         self._opening += 1
         count = self._opening
 
@@ -246,14 +242,12 @@ class Page:
     @property
     def ready(self) -> bool:
         """Whether there is something to be seen: a system, or the pictures where none was asked
-        for.
-        """
+        for."""
         return self.state is not None or self._at_pictures
 
     def _open(self, query: str) -> None:
         """Shows what an address says; the pictures where it says nothing, the first system where it
-        says what does not fit.
-        """
+        says what does not fit."""
         self._at_pictures = "system=" not in query
         if self._at_pictures:
             return
@@ -378,8 +372,7 @@ class Page:
 
     def _redrawn(self) -> None:
         """The figures of the state, made anew where their look changed, with the curves that are
-        known.
-        """
+        known."""
         state = self.state
         assert state is not None
         looks = self._looks()

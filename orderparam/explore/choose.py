@@ -17,8 +17,7 @@ THUMBNAILS = Path(__file__).with_name("thumbnails")
 
 def system_cards() -> list[dict[str, Any]]:
     """Every system that has a start with its picture, then those of other packages, under their
-    questions.
-    """
+    questions."""
     cards: dict[str, list[dict[str, str]]] = {}
     for name, start in starts().items():
         if name in kinds():
@@ -61,8 +60,7 @@ def first_sentence(text: str) -> str:
 
 def name_is_of_package(name: str) -> bool:
     """Whether a system is one of this package; those without a start hold arrays that no page can
-    make.
-    """
+    make."""
     return kinds()[name].__module__.startswith("orderparam.")
 
 

@@ -1,6 +1,5 @@
 """Sliders and menus of one system: everything that a person can change of a `PageState`, made from
-its contract.
-"""
+its contract."""
 
 import math
 from collections import Counter
@@ -33,8 +32,7 @@ Tell = Callable[[str], None]  # what is called with a sentence for the person
 
 class Knobs:
     """The sliders of the numbers of a state: view, of those that stand beside the figure; others,
-    of the rest.
-    """
+    of the rest."""
 
     def __init__(self, state: PageState, change: Change, tell: Tell) -> None:
         self.state, self._change, self._tell = state, change, tell
@@ -91,8 +89,7 @@ class Knobs:
 
     def _take(self, name: str, value: float, keep: bool) -> None:
         """A number that a slider or a person asks for. keep: the slider stays where the finger has
-        it.
-        """
+        it."""
         try:
             self.state = taken(self.state, {name: value})
         except ValueError as error:
@@ -112,8 +109,7 @@ class Knobs:
 
 def slider_labels(state: PageState) -> dict[str, str]:
     """Number -> what its slider is called: the words of the figures, the field's name where those
-    of two are alike.
-    """
+    of two are alike."""
     room = state.system.partition(".")[0]
     spoken_names = {
         name: words(name, room).partition(" $")[0].replace("$", "") for name in state.knobs
@@ -176,8 +172,7 @@ def options_of(
     state: PageState, name: str, change: Callable[[str, Any], None], tell: Tell
 ) -> list[Any]:
     """The options of a theory or an experiment as widgets; those that no widget can say are left as
-    they are.
-    """
+    they are."""
     verb, given, rows = verbs()[name], state.own_options(name), []
     for option, parameter in verb.options.items():
         value = given.get(option, parameter.default)
@@ -214,8 +209,7 @@ def options_of(
 
 
 class Axes:
-    """The number along an axis and its range, typed as LOW and HIGH, with a box for the
-    logarithm."""
+    """The number along an axis and its range, typed as LOW and HIGH, with a box for the logarithm."""
 
     def __init__(self, state: PageState, letter: str, change: Change, tell: Tell) -> None:
         self._letter, self._change, self._tell = letter, change, tell

@@ -32,8 +32,7 @@ _MARKS: dict[str, list[Any]] = {"x": [], "y": [], "low": [], "high": []}
 
 def colours(known: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
     """The colour of each chosen theory: the one of its place among all of its system, the next
-    where that is taken.
-    """
+    where that is taken."""
     found: dict[str, str] = {}
     for name in chosen:
         place = list(known).index(name) if name in known else 0
@@ -69,8 +68,7 @@ class CurveLook:
 
 class CurveFigure:
     """One observable along the axis. New numbers change what is in it; another `CurveLook` makes
-    another figure.
-    """
+    another figure."""
 
     def __init__(self, look: CurveLook) -> None:
         self.look = look
@@ -202,8 +200,7 @@ class CurveFigure:
 
 def entries(values: xr.DataArray, x: str) -> list[np.ndarray]:
     """An observable along x: of a course in time its end, one row for each of its first entries
-    where it has several.
-    """
+    where it has several."""
     numbers = at_the_end(values).transpose(x, ...).values.astype(float)
     return list(numbers.reshape(len(numbers), -1).T[:ENTRIES])
 
@@ -225,8 +222,7 @@ def flag(data: xr.Dataset, name: str) -> np.ndarray:
 
 def runs(x: np.ndarray, where: np.ndarray) -> tuple[list[float], list[float]]:
     """The ends of the intervals of x in which every point is marked, half way to the neighbours
-    that are not.
-    """
+    that are not."""
     edges = np.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]])
     change = np.diff(np.concatenate([[False], where, [False]]).astype(int))
     return edges[np.flatnonzero(change == 1)].tolist(), edges[np.flatnonzero(change == -1)].tolist()

@@ -27,8 +27,7 @@ RADIUS = 2.6
 @dataclass(frozen=True)
 class StoredFigure:
     """x; curves: theory -> rows of the observable; measured_x, mean, error: the marks, a row for
-    each entry of the observable.
-    """
+    each entry of the observable."""
 
     x: np.ndarray
     curves: Mapping[str, np.ndarray]
@@ -59,8 +58,7 @@ def _read(row: Mapping[str, Any]) -> StoredFigure:
 
 def picture(start: FirstFigure) -> str:
     """The figure of a start as a small SVG: theories as lines, measurements as dots, in the colours
-    of the page.
-    """
+    of the page."""
     figure = stored_figures().get(start.system)
     if figure is None:
         return ""

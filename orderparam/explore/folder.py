@@ -1,6 +1,5 @@
 """What the browser may name and upload: files inside one folder, tables of numbers and words, of a
-bounded size.
-"""
+bounded size."""
 
 import os
 import tempfile
@@ -19,8 +18,7 @@ def default_folder() -> Path:
 
 def inside(folder: Path, name: str) -> Path:
     """A file of the folder by its name. Raises `ValueError` for what lies elsewhere, links
-    followed, or is no table.
-    """
+    followed, or is no table."""
     root = folder.resolve()
     try:
         path = (root / name).resolve()

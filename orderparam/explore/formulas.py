@@ -9,8 +9,7 @@ _FORMULA = re.compile(r"\$([^$]+)\$")
 
 
 def with_mathml(text: str) -> str:
-    """The text escaped, its formulas typeset; a formula that cannot be read stays as it is
-    written."""
+    """The text escaped, its formulas typeset; a formula that cannot be read stays as it is written."""
     parts = _FORMULA.split(text)
     return "".join(
         _mathml(part) if number % 2 else escape(part) for number, part in enumerate(parts)

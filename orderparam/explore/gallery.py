@@ -1,5 +1,4 @@
-"""The studies with their pictures: each opens with its theories live, on its own system and
-axis."""
+"""The studies with their pictures: each opens with its theories live, on its own system and axis."""
 
 from collections.abc import Callable
 from html import escape

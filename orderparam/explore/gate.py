@@ -122,8 +122,7 @@ class Gate(Matcher):
 
     def _knows(self, protocols: str) -> bool:
         """Whether the words beside a socket name a session that this server made, and not too long
-        ago.
-        """
+        ago."""
         _, comma, token = protocols.partition(",")
         try:
             known = bool(comma) and check_token_signature(

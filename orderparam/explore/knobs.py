@@ -1,6 +1,5 @@
 """The numbers of a system as knobs: range, scale and steps, from the contract and from the range
-that a study sweeps.
-"""
+that a study sweeps."""
 
 import dataclasses
 import functools
@@ -23,8 +22,7 @@ _WIDE = 20.0  # ratio of a range's ends beyond which it is logarithmic
 @dataclass(frozen=True)
 class Knob:
     """One number: name in the system, dots included; meaning; what is allowed; range and scale of
-    its slider.
-    """
+    its slider."""
 
     name: str
     meaning: str
@@ -34,8 +32,7 @@ class Knob:
 
     def value(self, position: int) -> float:
         """The number at a position of the slider, of at most four digits (a person reads it, and
-        the address carries it).
-        """
+        the address carries it)."""
         axis = self.axis
         if position <= 0 or position >= STEPS:
             return axis.low if position <= 0 else axis.high
@@ -61,8 +58,7 @@ class Knob:
 @functools.lru_cache(maxsize=256)
 def knobs(system: str, start: str) -> dict[str, Knob]:
     """Every number of a system at its start, those first that its study sweeps, those of parts
-    last.
-    """
+    last."""
     opening = opening_of(start) if start else first_opening(system)
     swept = swept_by(opening)
     found = {}
@@ -76,8 +72,7 @@ def knobs(system: str, start: str) -> dict[str, Knob]:
 
 
 def swept_by(opening: Opening) -> dict[str, list[float]]:
-    """Number -> the values that the study of an opening gives it, in all its curves of that
-    system."""
+    """Number -> the values that the study of an opening gives it, in all its curves of that system."""
     found: dict[str, list[float]] = {}
     for curve in curves_of(opening.study) if opening.study else ():
         if type(curve.system) is type(opening.system):
@@ -89,8 +84,7 @@ def swept_by(opening: Opening) -> dict[str, list[float]]:
 
 def _stands(system: System, axis: Axis, whole: bool) -> bool:
     """Whether the system takes another number near the middle of the range; a sum that must be one
-    takes none.
-    """
+    takes none."""
     for u in (0.3, 0.5, 0.7):
         value = float(axis.value(u))
         try:
@@ -121,8 +115,7 @@ def _inside(system: System, axis: Axis) -> Axis:
 
 def _axis(name: str, declaration: Declaration, value: float, swept: Sequence[float]) -> Axis | None:
     """Range and scale: what a study sweeps, widened to hold the value; else about the value as far
-    as the contract allows.
-    """
+    as the contract allows."""
     low, high = bounds(declaration)
     excluded = declaration.limits["above"], declaration.limits["below"]
     whole = is_whole(declaration)

@@ -32,8 +32,7 @@ _free = threading.BoundedSemaphore(MOST)
 
 def store_of(state: PageState, folder: Path) -> Path:
     """Where the points of a measurement are kept: one place for each system, experiment, options,
-    points and seeds.
-    """
+    points and seeds."""
     kept = state.with_(theories=(), show=(), order="", y="", options=_of(state), measured=0)
     text = f"{kept.address} {state.places}"
     name = f"{state.experiment}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
@@ -49,8 +48,7 @@ def _of(state: PageState) -> dict[tuple[str, str], object]:
 
 @dataclass(frozen=True)
 class MeasuredPoints:
-    """What is known of a measurement: its points so far, how many runs are done, failed and
-    wanted."""
+    """What is known of a measurement: its points so far, how many runs are done, failed and wanted."""
 
     data: xr.Dataset
     done: int

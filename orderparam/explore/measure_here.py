@@ -1,6 +1,5 @@
 """The part of the page that measures: the experiment, how many points and runs, progress, and a
-table beside the theories.
-"""
+table beside the theories."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -31,8 +30,7 @@ _WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
 
 class MeasureHere:
     """change: asks the page for another state, or raises `ValueError`. tell: one sentence for the
-    person.
-    """
+    person."""
 
     def __init__(
         self, folder: Path, change: Callable[[PageState], None], tell: Callable[[str], None]
@@ -62,8 +60,7 @@ class MeasureHere:
 
     def renew(self, state: PageState, optioned: Callable[[str, str, Any], None]) -> None:
         """The controls for what can be chosen now. optioned: called with experiment, option and its
-        value.
-        """
+        value."""
         menu = experiment_menu(state)
         menu.param.watch(lambda event: self._chosen(event.new or ""), "value")
         name = state.experiment

@@ -7,8 +7,7 @@ import panel as pn
 
 class Menu(pn.widgets.Select):
     """Takes no choice that is no longer offered; Panel's own raises an error that nobody could
-    catch.
-    """
+    catch."""
 
     def _process_property_change(self, props: dict[str, Any]) -> dict[str, Any]:
         if props.get("value", "") not in ("", *self.unicode_values, *self.labels):

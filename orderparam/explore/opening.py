@@ -44,15 +44,13 @@ class Opening:
     @property
     def name(self) -> str:
         """As it stands in an address: "hopfield-capacity:3"; empty where the name of the system
-        says it.
-        """
+        says it."""
         return f"{self.study}:{self.position}" if self.study and self.start is None else ""
 
 
 @functools.lru_cache(maxsize=32)
 def curves_of(study: str) -> tuple[Curve, ...]:
-    """The curves of a study at its quick size. Raises whatever its data raise that are not
-    there."""
+    """The curves of a study at its quick size. Raises whatever its data raise that are not there."""
     chosen = find(study)
     return tuple(chosen.build(**chosen.parameters()))
 
@@ -76,8 +74,7 @@ def opening_of(name: str) -> Opening:
 @functools.lru_cache(maxsize=256)
 def first_opening(name: str) -> Opening:
     """Where a system begins. Raises `ValueError` with a sentence on how to make one where it holds
-    arrays that no study has.
-    """
+    arrays that no study has."""
     kind = kind_of(name)
     if name in starts():
         return _by_table(kind, starts()[name])
@@ -135,8 +132,7 @@ def _rank(curve: Curve) -> int:
 
 def _by_contract(kind: type[System], fields: Mapping[str, Any]) -> System:
     """A system of these fields, others at their defaults, or at what their contract allows; parts
-    by their first maker.
-    """
+    by their first maker."""
     missing = []
     values: dict[str, Any] = {}
     for name, declaration in declarations(kind).items():
@@ -170,8 +166,7 @@ def _by_contract(kind: type[System], fields: Mapping[str, Any]) -> System:
 
 def _usual(declaration: Declaration) -> Any:
     """A value that a field without a default may have; None where it takes arrays or parts that
-    hold some.
-    """
+    hold some."""
     if declaration.kind == "part":
         for maker in makers(declaration):
             if isinstance(maker, type) and issubclass(maker, Record):

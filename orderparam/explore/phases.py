@@ -1,6 +1,5 @@
 """The plane of two numbers: the phase diagram of a theory, ever finer, until it is as fine as asked
-or no longer wanted.
-"""
+or no longer wanted."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,6 +1,5 @@
 """The figure of the plane: the order parameter in colour, boundaries in the line of their kind; a
-click says where to go.
-"""
+click says where to go."""
 
 from collections.abc import Callable
 from typing import Any

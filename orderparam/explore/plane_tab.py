@@ -21,8 +21,7 @@ _WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
 
 class PlaneTab:
     """change: asks the page for another state. tell: one sentence for the person. post: runs a
-    function in the page's thread.
-    """
+    function in the page's thread."""
 
     def __init__(
         self,

@@ -80,8 +80,7 @@ class Token(AuthProvider):
 
 def page(folder: Path) -> pn.viewable.Viewable:
     """The page of one visitor: at once an empty one, and what it shows as soon as the theories are
-    loaded.
-    """
+    loaded."""
     dark = pn.state.session_args.get("theme", [b""])[0] == b"dark"
     pn.config.theme, pn.config.raw_css = ("dark" if dark else "default"), [css(dark)]
     frame = pn.Column(
@@ -128,8 +127,7 @@ _problems: list[str] = []  # why the theories cannot be loaded: an installed roo
 
 def load() -> None:
     """Imports the page and every system while the server answers already, so that the first visitor
-    sees something at once.
-    """
+    sees something at once."""
     try:
         import orderparam.explore.app  # noqa: F401
         from orderparam.explore.systems import kinds
@@ -142,8 +140,7 @@ def load() -> None:
 
 def _nobody_is_left(record: logging.LogRecord) -> bool:
     """Whether a line of a log says more than that a visitor has gone while something was on its
-    way.
-    """
+    way."""
     text = record.getMessage()
     closed = (
         " GET /ws" in text and record.exc_info is not None and record.exc_info[0] is AssertionError

@@ -62,8 +62,7 @@ def questions() -> tuple[Question, ...]:
 
 def question_of(room: str) -> str:
     """The title of the question that a room belongs to; `OTHERS` for a room that the table does not
-    name.
-    """
+    name."""
     return next((one.title for one in questions() if room in one.rooms), OTHERS)
 
 

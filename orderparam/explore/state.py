@@ -164,8 +164,7 @@ class PageState:
 
     def python(self) -> str:
         """Python that computes what is seen: `curves[name]` for every theory, `measured` for the
-        experiment.
-        """
+        experiment."""
         python = Python()
         try:
             system = f"system = {python(self.instance)}"
@@ -214,8 +213,7 @@ class PageState:
 
     def commands(self) -> list[str]:
         """One `orderparam solve` for every theory and the experiment. Raises `Unwritten` where
-        words cannot say the system.
-        """
+        words cannot say the system."""
         return [_line(words) for words in self.words()]
 
     def words(self) -> list[list[str]]:
@@ -270,8 +268,7 @@ def _line(words: Sequence[str]) -> str:
 
 def opened(system: str, start: str = "") -> PageState:
     """A system as it is first seen: as the table of starts says, or at a curve of a study. Raises
-    `ValueError`.
-    """
+    `ValueError`."""
     kind = kind_of(system)
     opening = opening_of(start) if start else first_opening(system)
     if type(opening.system) is not kind:
@@ -295,8 +292,7 @@ def opened(system: str, start: str = "") -> PageState:
 
 def beside(state: PageState) -> list[str]:
     """The numbers whose sliders stand beside the figure: those that the table of starts names, else
-    the first few.
-    """
+    the first few."""
     start = state.opening.start
     others = [name for name in state.knobs if name != state.x]
     return (
@@ -308,8 +304,7 @@ def beside(state: PageState) -> list[str]:
 
 def is_start(state: PageState) -> bool:
     """Whether a page shows what the table of starts has for its system, so that the stored figure
-    is the one that is seen.
-    """
+    is the one that is seen."""
     start = state.opening.start
     return start is not None and state.with_(
         y="", y_span=(0.0, 1.0, False), order="", log_y=False
@@ -382,8 +377,7 @@ def _as_in_study(state: PageState, opening: Opening) -> PageState:
 
 def _quickest(known: Mapping[str, Theory]) -> list[str]:
     """The first theory that is compiled and needs no options; a host algorithm where there is no
-    other.
-    """
+    other."""
     ready = [
         name
         for name, verb in known.items()
@@ -461,8 +455,7 @@ def _first_shown(state: PageState) -> tuple[str, ...]:
 
 def _with_experiment(state: PageState) -> PageState:
     """With the experiment of the start's study and the lengths of its quick runs; else the first
-    that the system has.
-    """
+    that the system has."""
     known = experiments_of(state.system)
     for curve in curves_of(state.opening.study) if state.opening.study else ():
         verb, options = unwrap(curve.fn)
@@ -477,8 +470,7 @@ def _with_experiment(state: PageState) -> PageState:
 
 
 def read(query: str) -> PageState:
-    """The state that an address holds. Raises `ValueError`, in one sentence, for what does not
-    fit."""
+    """The state that an address holds. Raises `ValueError`, in one sentence, for what does not fit."""
     if len(query) > LONGEST:
         raise ValueError(f"the address has {len(query)} characters: at most {LONGEST} are read")
     given = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True, max_num_fields=100))
@@ -542,8 +534,7 @@ def read(query: str) -> PageState:
 
 def checked_range(state: PageState, name: str, words: str) -> Range:
     """The range "LOW:HIGH[:log]" of a number. Raises `ValueError` for one that the system does not
-    take.
-    """
+    take."""
     low, high, *scale = (*words.split(":"), "", "")[: max(2, words.count(":") + 1)]
     over = {name: (_number(name, low), _number(name, high), *[word for word in scale if word])}
     (axis,) = axes_of(state.instance, over, 1, whole=True)
@@ -552,8 +543,7 @@ def checked_range(state: PageState, name: str, words: str) -> Range:
 
 def choices_words(state: PageState) -> dict[str, tuple[Any, Sequence[Any]]]:
     """Every field that is no number -> its value, and the words that it may be (none: a whole
-    number or a formula).
-    """
+    number or a formula)."""
     return {
         name: (value, _words(declaration))
         for name, declaration, value in choices_of(state.opening.system)

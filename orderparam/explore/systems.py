@@ -104,8 +104,7 @@ def numbers_of(record: Any, path: str = "") -> Iterator[tuple[str, Declaration, 
 
 def choices_of(record: Any, path: str = "") -> Iterator[tuple[str, Declaration, Any]]:
     """Dotted name, declaration and value of every field that is no number and that a menu or a
-    whole number can change.
-    """
+    whole number can change."""
     for name, declaration in declarations(record).items():
         value = getattr(record, name)
         if declaration.kind == "part" and isinstance(value, Record):

@@ -10,8 +10,7 @@ from orderparam.explore.curves import COURSE, CurveLook, spoken
 
 def table(curves: Mapping[str, xr.Dataset], measured: xr.Dataset | None, x: str) -> str:
     """All numbers that are drawn, as CSV: one line for a point of a theory or a run of an
-    experiment.
-    """
+    experiment."""
     import pandas as pd
 
     parts = []
@@ -67,8 +66,7 @@ def picture(
 
 def _first_entry(found: Mapping[str, xr.Dataset], observable: str) -> dict[str, int]:
     """Of an observable with dimensions of its own a printed figure shows the first entry, of a
-    course in time the last.
-    """
+    course in time the last."""
     data = next(data for data in found.values() if observable in data)
     return {
         str(dim): -1 if dim in COURSE else 0

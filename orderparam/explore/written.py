@@ -62,8 +62,7 @@ class Python:
 
 def _above(module: str) -> list[str]:
     """The packages a module stands in, the outermost below `orderparam.systems` or `orderparam`
-    first.
-    """
+    first."""
     parts = module.split(".")
     first = 3 if parts[:2] == ["orderparam", "systems"] else 2
     return [".".join(parts[:n]) for n in range(first, len(parts))]
@@ -71,8 +70,7 @@ def _above(module: str) -> list[str]:
 
 def texts(verb: Verb, system: Any) -> dict[str, str]:
     """Field -> text, as `orderparam solve` reads it. Raises `Unwritten` where it would not read the
-    same system.
-    """
+    same system."""
     found = dict(_texts(system, ""))
     try:
         again, _ = read(verb, found, {})
@@ -105,8 +103,7 @@ def text(value: Any) -> str:
 
 def _given(record: Any) -> dict[str, Any]:
     """The fields that are not at their default, as what one writes for them; a test of the whole is
-    that it makes the same.
-    """
+    that it makes the same."""
     written: dict[str, Any] = {}
     for name in declarations(record):
         field, value = record.__dataclass_fields__[name], getattr(record, name)

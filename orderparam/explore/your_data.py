@@ -1,6 +1,5 @@
 """A person's own rows: the forecast of their learning curve, and how it moves with the network that
-learns.
-"""
+learns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,8 +34,7 @@ WIDTHS = (10, 10_000)
 @dataclass(frozen=True, eq=False)
 class Asked:
     """What a forecast is of. ridge: None for the best one. width: None for a network of infinite
-    width.
-    """
+    width."""
 
     problem: Problem
     activation: str

@@ -1,6 +1,5 @@
 """Gaussian calculus: activation functions with their averages over Gaussian fields, Hermite
-polynomials, quadrature.
-"""
+polynomials, quadrature."""
 
 from orderparam.gaussian.activations import Activation, activation, activation_names
 from orderparam.gaussian.hermite import hermite, hermite_coefficients

@@ -1,6 +1,5 @@
 """The catalogue of activation functions: a name, a Python function or an `Activation` -> the
-`Activation`.
-"""
+`Activation`."""
 
 import dataclasses
 import re
@@ -37,8 +36,7 @@ _INSTANCES: dict[str, Activation] = {
 
 def activation_names() -> list[str]:
     """Every name that `activation` knows, with its parameters: `erf`, `leaky_relu(negative_slope,
-    positive_slope)`, ...
-    """
+    positive_slope)`, ..."""
     families = [
         f"{name}({', '.join(_fields(kind))})" if _fields(kind) else name
         for name, kind in _FAMILIES.items()
@@ -50,10 +48,10 @@ def activation(which: str | Activation | Callable[..., Any], **parameters: Any) 
     """The `Activation` called `which`.
 
     which: a name, with parameters in brackets if it has any: `"relu"`, `"leaky_relu(0.1)"`,
-    `"leaky_relu(negative_slope=0.1)"`,
-        `"hermite(3)"`, `"polynomial(0, 1, 0, 0.5)"` (coefficients of 1, z, z^2, z^3); or an
-        elementwise function that JAX can trace, with `kinks=` (where it is not smooth), `name=` and
-        `parity=`; or an `Activation`, which is returned as it is.
+        `"leaky_relu(negative_slope=0.1)"`, `"hermite(3)"`, `"polynomial(0, 1, 0, 0.5)"`
+        (coefficients of 1, z, z^2, z^3); or an elementwise function that JAX can trace, with
+        `kinks=` (where it is not smooth), `name=` and `parity=`; or an `Activation`, which is
+        returned as it is.
     parameters: the same parameters by name.
 
     Raises `ValueError` for an unknown name (with the nearest one), an unknown, missing or repeated

@@ -42,8 +42,7 @@ def _(primals, tangents):
 
 
 class _PiecewiseLinear(Activation):
-    """phi(z) = t z for z > 0, s z for z < 0:  F = (t - s)^2 [S + (pi - theta) c] / (2 pi) + s t
-    c."""
+    """phi(z) = t z for z > 0, s z for z < 0:  F = (t - s)^2 [S + (pi - theta) c] / (2 pi) + s t c."""
 
     kinks: ClassVar[tuple[float, ...]] = (0.0,)
 
@@ -111,8 +110,7 @@ class LeakyRelu(_PiecewiseLinear):
 
 class _TwoValued(Activation):
     """phi(z) = low for z < 0, high for z > 0, and half way at 0:  F = (high - low)^2 (pi -
-    theta)/(2 pi) + low high.
-    """
+    theta)/(2 pi) + low high."""
 
     kinks: ClassVar[tuple[float, ...]] = (0.0,)
 
@@ -155,8 +153,7 @@ class Sign(_TwoValued):
 
 class Step(_TwoValued):
     """phi(z) = 1 for z > 0, 0 for z < 0, 1/2 at 0:  F = (pi - theta) / (2 pi),  dF/dc = 1 / (2 pi
-    S): see `Sign`.
-    """
+    S): see `Sign`."""
 
     family: ClassVar[str] = "step"
     values: ClassVar[tuple[float, float]] = (0.0, 1.0)

@@ -55,8 +55,7 @@ class ErfScaled(Erf):
 
 class ErfGain(Erf):
     """phi(z) = erf(gain z):  F = (2/pi) asin( s c / sqrt((1+sa)(1+sb)) ), s = 2 gain^2. By name:
-    `erf_gain(2)`.
-    """
+    `erf_gain(2)`."""
 
     family: ClassVar[str] = "erf_gain"
     gain: float = parameter("factor of the argument", default=1.0)  # type: ignore[misc]

@@ -68,8 +68,7 @@ class Activation(Record):
 
     def derivative(self, z: Points) -> Values:
         """phi'(z), elementwise; at a kink the mean of both sides, at a jump the regular part (no
-        delta function).
-        """
+        delta function)."""
         z = jnp.asarray(z, jnp.float64)
         return jax.jvp(self.__call__, (z,), (jnp.ones_like(z),))[1]
 
@@ -84,8 +83,7 @@ class Activation(Record):
 
     def two_point_derivative(self, a: Entry, c: Entry, b: Entry) -> Average:
         """dF/dc = E phi'(u) phi'(v) (Price 1958): what the neural tangent kernel multiplies at
-        every layer.
-        """
+        every layer."""
         a, c, b = as_covariance(a, c, b)
         return jax.jvp(lambda c: self.two_point(a, c, b), (c,), (jnp.ones_like(c),))[1]
 

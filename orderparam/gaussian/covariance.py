@@ -27,8 +27,7 @@ def as_covariance(
 @jax.custom_jvp
 def determinant(a: Array, c: Array, b: Array) -> Array:
     """max(ab - c^2, 0). Its derivatives are those of ab - c^2, also where rounding has made that
-    negative.
-    """
+    negative."""
     return jnp.maximum(a * b - c * c, 0.0)
 
 
@@ -65,8 +64,7 @@ def _(primals, tangents):
 @jax.custom_jvp
 def angle(a: Array, c: Array, b: Array) -> Array:
     """theta = arccos(c / sqrt(ab)) in [0, pi]; pi/2 (uncorrelated) if a or b is zero. On S = 0 its
-    derivatives are taken as 0.
-    """
+    derivatives are taken as 0."""
     s = sine(a, c, b)
     return jnp.where(a * b > 0, jnp.arctan2(s, c), np.pi / 2)
 

@@ -1,5 +1,4 @@
-"""Standard normal numbers for experiments that are swept over sizes, and directions made of
-them."""
+"""Standard normal numbers for experiments that are swept over sizes, and directions made of them."""
 
 import math
 from functools import partial

@@ -79,8 +79,7 @@ class Cos(Activation):
 
 class Rbf(Activation):
     """phi(z) = sqrt2 sin(z + pi/4):  F = exp(-(a + b - 2c)/2), the radial basis function kernel
-    (Rahimi and Recht 2007).
-    """
+    (Rahimi and Recht 2007)."""
 
     family: ClassVar[str] = "rbf"
 

@@ -1,6 +1,5 @@
 """Formulas in standard normal variables: a small grammar, read into array operations and never
-evaluated as Python.
-"""
+evaluated as Python."""
 
 import ast
 import math

@@ -43,8 +43,7 @@ class Generalised:
 
     def derivative(self) -> "Generalised":
         """The derivative, with a delta function at every jump. Raises `ValueError` for that of a
-        delta function.
-        """
+        delta function."""
         if self.deltas:
             raise ValueError(
                 f"a derivative of this order does not exist for an activation with kinks at {self.kinks}: use one without kinks"

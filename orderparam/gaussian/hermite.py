@@ -1,6 +1,5 @@
 """Normalised Hermite polynomials h_n = He_n / sqrt(n!), orthonormal under the standard normal law:
-E h_n(z) h_m(z) = delta_nm.
-"""
+E h_n(z) h_m(z) = delta_nm."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -30,8 +30,7 @@ def chebyshev_nodes(count: int) -> np.ndarray:
 
 
 def chebyshev_transform(values: Array, axis: int) -> Array:
-    """Values at the Chebyshev nodes -> coefficients of the Chebyshev polynomials, along one
-    axis."""
+    """Values at the Chebyshev nodes -> coefficients of the Chebyshev polynomials, along one axis."""
     count = values.shape[axis]
     k, n = np.meshgrid(np.arange(count), np.arange(count), indexing="ij")
     matrix = np.cos(np.pi * k * (n + 0.5) / count) * np.where(k == 0, 1, 2) / count
@@ -53,8 +52,7 @@ def clenshaw(x: Array, rows: Array, term: Callable[[Array], Array]) -> Array:
 
 def _variance_grid(variance: Array) -> tuple[Array, Array]:
     """Nodes in the range of the variances, and the Chebyshev polynomials T_p(y) at every one:
-    shapes (p,), (*batch, p).
-    """
+    shapes (p,), (*batch, p)."""
     if variance.size == 1:
         return variance.reshape(1), jnp.ones((*variance.shape, 1))
     y = jnp.arcsinh(jnp.sqrt(variance))
@@ -67,8 +65,7 @@ def _variance_grid(variance: Array) -> tuple[Array, Array]:
 
 def _table(f: Generalised, g: Generalised, a: Array, b: Array, rho: np.ndarray) -> Array:
     """E f(u) g(v) at all combinations, shape (angle, a, b). Kinks away from the origin: only for a
-    single a and b.
-    """
+    single a and b."""
     outer = [k / jnp.sqrt(a[0]) for k in f.kinks if k != 0]
     cuts = [k / jnp.sqrt(b[0]) for k in (0.0, *g.kinks)]
     deviation_a, deviation_b = jnp.sqrt(a), jnp.sqrt(b)
@@ -111,8 +108,7 @@ def interpolated(f: Generalised, g: Generalised, a: Array, c: Array, b: Array) -
 
 def contract(left: Array, right: Array) -> Array:
     """sum_p left[..., p] right[..., p] with broadcasting, as one matrix product over the axes that
-    only one of them has.
-    """
+    only one of them has."""
     rank = max(left.ndim, right.ndim) - 1
     shapes = [(1,) * (rank + 1 - side.ndim) + side.shape[:-1] for side in (left, right)]
     axes = [[i for i in range(rank) if shape[i] > 1] for shape in shapes]

@@ -1,6 +1,5 @@
 """Averages over the eigenvalues x of W W^T for p random rows W in d dimensions: the law of
-Marchenko and Pastur (1967).
-"""
+Marchenko and Pastur (1967)."""
 
 from typing import NamedTuple
 
@@ -13,8 +12,7 @@ Average = Float[Array, "*batch"]
 
 class InverseMoments(NamedTuple):
     """With D = flat + slope x: inverse <1/D>, linear <x/D>, inverse_2 <1/D^2>, linear_2 <x/D^2>,
-    square_2 <x^2/D^2>.
-    """
+    square_2 <x^2/D^2>."""
 
     inverse: Average
     linear: Average

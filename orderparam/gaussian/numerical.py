@@ -1,6 +1,5 @@
 """Activations without a closed two-point function (tanh, sigmoid, swish, any Python function):
-their averages by quadrature.
-"""
+their averages by quadrature."""
 
 from collections.abc import Callable, Sequence
 

@@ -63,8 +63,7 @@ class _PowerSeries(Activation):
 
     def _average(self, n: int, variance: Array) -> Array:
         """A_n: E u^(2i) = (2i-1)!! variance^i gives sum_i p_(n+2i) binomial(n+2i, n) (2i-1)!!
-        variance^i.
-        """
+        variance^i."""
         weights = [
             p if _known_zero(p) else p * math.comb(n + 2 * i, n) * math.prod(range(1, 2 * i, 2))
             for i, p in enumerate(self.powers[n::2])

@@ -48,8 +48,7 @@ def _unit_rule(
     panels: Panels, left: bool, right: bool, refine: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights on [0, 1] for an interval that is at most a few `reach` long, with cuts at
-    its left and right ends.
-    """
+    its left and right ends."""
     near = panels.edges[0] * _GRADING ** -np.arange(panels.gradings, 0.0, -1.0)
     half = np.array([0.0, *near, *panels.edges]) / panels.reach
     coarse = np.union1d(half, 1 - half) if left and right else half if left else 1 - half[::-1]
@@ -99,8 +98,7 @@ def scaled_cuts(
     kinks: Sequence[float], deviation: Float[Array, "*batch"]
 ) -> list[Float[Array, "*batch"]]:
     """The values of z at which `deviation * z` passes the origin and the kinks; far away where the
-    deviation is zero.
-    """
+    deviation is zero."""
     scale = jnp.where(deviation == 0, 1.0, deviation)
     away = [
         jnp.where(deviation == 0, np.sign(kink) * FINE.reach, kink / scale)

@@ -18,8 +18,7 @@ Values = Float[Array, "*shape"]
 
 def _laplace() -> tuple[np.ndarray, np.ndarray]:
     """The continued fraction 1/(1 + 2y/(1 + 3y/(1 + ...))) as a quotient of polynomials in y; no
-    coefficient is negative.
-    """
+    coefficient is negative."""
     above, below = np.polynomial.Polynomial([1.0]), np.polynomial.Polynomial([1.0])
     for k in range(_TERMS, 1, -1):
         above, below = below, below + np.polynomial.Polynomial([0.0, k]) * above
@@ -52,8 +51,7 @@ def hazard(u: Values) -> Values:
 
 def hazard_excess(u: Values) -> Values:
     """u + phi(u)/Phi(u): the mean of a standard normal variable beyond -u, measured from there;
-    1/|u| for u << 0.
-    """
+    1/|u| for u << 0."""
     near = jnp.maximum(u, _FAR)
     return jnp.where(u < _FAR, _excess(jnp.maximum(-u, -_FAR)), near + hazard(near))
 
@@ -66,8 +64,7 @@ def _log_near(u: Values) -> Values:
 
 def _excess(x: Values) -> Values:
     """1/(x + 2/(x + 3/(x + ...))), by which phi(x)/Phi(-x) exceeds x (Laplace's continued
-    fraction).
-    """
+    fraction)."""
     y = 1 / x**2
     above, below = (jnp.polyval(jnp.asarray(c, y.dtype), y) for c in (_ABOVE, _BELOW))
     return above / (x * below)

@@ -1,5 +1,4 @@
-"""Targets y = g(z1, ..., zr) that a user writes as text or as a Python function, z standard
-normal."""
+"""Targets y = g(z1, ..., zr) that a user writes as text or as a Python function, z standard normal."""
 
 import ast
 from collections.abc import Callable
@@ -140,8 +139,7 @@ def sign_changes(
     function: Callable[[np.ndarray], np.ndarray], grid: Float[np.ndarray, "point"]
 ) -> list[float]:
     """Where a function of the line changes sign: bracketed on the grid, then halved down to
-    rounding.
-    """
+    rounding."""
     values = np.asarray(function(grid))
     kept = values != 0
     points, signs = grid[kept], np.sign(values[kept])

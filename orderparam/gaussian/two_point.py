@@ -71,8 +71,7 @@ def _(f, g, primals, tangents):
 
 def _variance_derivative(f: Generalised, g: Generalised, a: Array, c: Array, b: Array) -> Array:
     """d/da E f(u) g(v); with kinks in the form 2a d/da = E u f'(u) g(v) - c d/dc (Euler), which
-    needs no f'', and 0 at a = 0.
-    """
+    needs no f'', and 0 at a = 0."""
     slope = f.derivative()
     if not f.kinks:
         return _pair(slope.derivative(), g, a, c, b) / 2
@@ -118,8 +117,7 @@ def _integrated(f: Generalised, g: Generalised, a: Array, c: Array, b: Array) ->
 
 
 def _conditional(g: Generalised, place: float, a: Array, c: Array, b: Array) -> Array:
-    """E delta(u - place) g(v) for the regular part of g: the density of u times E g(v | u =
-    place)."""
+    """E delta(u - place) g(v) for the regular part of g: the density of u times E g(v | u = place)."""
     safe = jnp.where(a > 0, a, 1.0)
     mean, deviation = c * place / safe, safe_sqrt(determinant(a, c, b) / safe)
     scale = jnp.where(deviation > 0, deviation, 1.0)
@@ -142,8 +140,7 @@ def _density(place: float, other: float, a: Array, c: Array, b: Array) -> Array:
 
 def coincidences(f: Generalised, g: Generalised, a: Array, c: Array, b: Array) -> Array:
     """What `pair_expectation` leaves out: ±inf where c = ±sqrt(ab) puts two delta functions at the
-    same point, 0 elsewhere.
-    """
+    same point, 0 elsewhere."""
     singular = (sine(a, c, b) == 0) & (a * b > 0)
     u, v = jnp.sqrt(a), jnp.sign(c) * jnp.sqrt(b)  # u / sqrt(a) = v / (sign(c) sqrt(b))
     total = jnp.zeros_like(c)

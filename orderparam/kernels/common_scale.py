@@ -36,8 +36,7 @@ BRANCHES = 3
 
 class Eigenbasis(eqx.Module):
     """A training kernel K = U diag(eigenvalues) U^T, with targets z = U^T y and test rows k U
-    rotated into its basis.
-    """
+    rotated into its basis."""
 
     eigenvalues: Float[Array, "train"]
     vectors: Float[Array, "train train"]
@@ -83,8 +82,7 @@ def order_parameters(
     log_scale: Float[Array, ""], widths: Float[Array, "layer"]
 ) -> Float[Array, "layer"]:
     """Q_l = 1 + c / N_l with c = N (Q - 1), Q the order parameter of the narrowest layer, of width
-    N.
-    """
+    N."""
     return 1 + jnp.expm1(log_scale) * jnp.min(widths) / widths
 
 

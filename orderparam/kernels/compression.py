@@ -1,5 +1,4 @@
-"""Fewer levels with the same learning curves: Gauss quadrature over the eigenvalues of a
-spectrum."""
+"""Fewer levels with the same learning curves: Gauss quadrature over the eigenvalues of a spectrum."""
 
 import numpy as np
 

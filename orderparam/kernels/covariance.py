@@ -43,8 +43,7 @@ class Kernels(Result):
 
 class Moments(eqx.Module):
     """K and Theta over one set of pairs; the axes are (*pairs, *grid), or (*pairs, *grid, *grid)
-    with pixel pairs.
-    """
+    with pixel pairs."""
 
     nngp: Float[Array, "..."]
     ntk: Float[Array, "..."]
@@ -72,8 +71,7 @@ class Covariance(eqx.Module):
 
     def map(self, rule: Callable[[Moments], Moments], **changes: Any) -> "Covariance":
         """The same linear rule applied to the cross and to the self-moments; `changes` are other
-        fields that it changes.
-        """
+        fields that it changes."""
         return Covariance(
             rule(self.cross), rule(self.first), rule(self.second), **{**self._fields(), **changes}
         )
@@ -82,8 +80,7 @@ class Covariance(eqx.Module):
         self, rule: Callable[[Array, Moments, Array], Moments], **changes: Any
     ) -> "Covariance":
         """A rule that acts entry by entry, given also the two variances K_aa(x, x) and K_bb(x', x')
-        of each entry's pixels.
-        """
+        of each entry's pixels."""
         ones = (1,) * len(self.grid) if self.pixel_pairs else ()
         variance_1, variance_2 = self._variances(self.first), self._variances(self.second)
 
@@ -138,8 +135,7 @@ class Covariance(eqx.Module):
 
     def independent_pixels(self) -> "Covariance":
         """The covariance between all pairs of pixels, when different pixels are independent: zero
-        for a != b.
-        """
+        for a != b."""
         return self.map(
             lambda m: Moments(_on_diagonal(m.nngp, self.grid), _on_diagonal(m.ntk, self.grid)),
             pixel_pairs=True,
@@ -177,8 +173,7 @@ def input_covariance(
     parametrization: Parametrization,
 ) -> Covariance:
     """K_ab(x, x') = (1/C) sum_c x_ac x'_bc of the inputs themselves (C input channels; C = d for
-    vectors); Theta = 0.
-    """
+    vectors); Theta = 0."""
     other = x1 if x2 is None else x2
     channels = x1.shape[-1]
     grid = x1.shape[1:-1]

@@ -35,9 +35,10 @@ class Couplings(eqx.Module):
     all levels after n.
 
     mode_count:   modes still present. eigenvalue: of level n.
-    ridge, noise: T'(n) = T + sum_{k>n} m lambda and s2'(n) = s2 + sum_{k>n} Y (leading order in lambda P / T').
-    exact_ridge:  T*(n) = T + kappa sum_{k>n} m L, which leaves kappa unchanged.
-    exact_noise:  s2*(n) = s2 + sum_{k>n} [(1 - L)^2 Y + m (L^2/P) E_noisy], which leaves E_noisy unchanged.
+    ridge, noise: T'(n) = T + sum_{k>n} m lambda and s2'(n) = s2 + sum_{k>n} Y (leading order in
+    lambda P / T'). exact_ridge:  T*(n) = T + kappa sum_{k>n} m L, which leaves kappa unchanged.
+    exact_noise:  s2*(n) = s2 + sum_{k>n} [(1 - L)^2 Y + m (L^2/P) E_noisy], which leaves E_noisy
+    unchanged.
     variance:     kappa sum_{k<=n} m L, the posterior variance of the modes that are left.
     """
 
@@ -110,8 +111,7 @@ def learnable(
 
 def largest(spectrum: Spectrum, count: Number) -> Bool[Array, "level"]:
     """Which levels are kept when at most `count` modes are, those of the largest eigenvalues;
-    levels are never cut in two.
-    """
+    levels are never cut in two."""
     order = jnp.argsort(-spectrum.eigenvalues)
     return (jnp.cumsum(spectrum.multiplicities[order]) <= count)[jnp.argsort(order)]
 

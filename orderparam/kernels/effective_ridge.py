@@ -125,8 +125,7 @@ def at_threshold(
     spectrum: Spectrum, n_train: float | Float[Array, ""], threshold: Float[Array, ""]
 ) -> EffectiveRidge:
     """The same for a given kappa > 0. The ridge that belongs to it is kappa * `unused`, negative
-    when no ridge leads to kappa.
-    """
+    when no ridge leads to kappa."""
     unused = n_train - spectrum.multiplicities @ learnability(spectrum.eigenvalues, threshold)
     return _solution(
         spectrum, n_train, threshold, unused, jnp.zeros_like(unused), jnp.ones_like(unused, bool)
@@ -157,8 +156,7 @@ def ratio(
     numerator: float | Float[Array, "..."], denominator: float | Float[Array, "..."]
 ) -> Float[Array, "..."]:
     """numerator / denominator, both >= 0, with 0 / 0 = 0 (no error, however much it is enlarged)
-    and finite derivatives.
-    """
+    and finite derivatives."""
     numerator, denominator = jnp.asarray(numerator), jnp.asarray(denominator)
     positive = denominator > 0
     return jnp.where(

@@ -228,8 +228,7 @@ def _weights(
     error: Float[np.ndarray, "measured"],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Posterior weight (floor, exponent) of every curve, and how badly it explains the measured
-    points.
-    """
+    points."""
     last = len(n_train) - 1
     deviations = curves[..., :last] - np.log(error[:last])
     before = np.log(n_train[last] / n_train[:last])

@@ -96,8 +96,7 @@ def errors_at_threshold(
     spectrum: Spectrum, n_train: Scalar, width: Scalar, threshold: Scalar, noise: Scalar
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
     """(bias, variance, dimension T) for a given nu_2, T(nu_2) < min(n, p), which is that of the
-    ridge (n - T)(p - T) nu_2 / p.
-    """
+    ridge (n - T)(p - T) nu_2 / p."""
     n, p, nu = n_train, width, threshold
     inverse = 1 / (spectrum.eigenvalues + nu)
     share = spectrum.eigenvalues * inverse
@@ -114,8 +113,7 @@ def errors_at_threshold(
 
 def ridge_regression(features: Array, labels: Array, ridge: Scalar) -> tuple[Array, Array]:
     """Weights and effective dimension tr F (F^T F + ridge)^-1 F^T, from the smaller of the two Gram
-    matrices.
-    """
+    matrices."""
     n, p = features.shape
     gram = features @ features.T if n <= p else features.T @ features
     values, vectors = jnp.linalg.eigh(gram)

@@ -231,8 +231,7 @@ class Spectral(eqx.Module):
     @jax.jit
     def leave_one_out(self, temperature: Num[Array, ""] | float) -> Float[Array, "train"]:
         """y_mu minus the posterior mean at x_mu trained without it: discrepancy_mu / [(K +
-        T)^{-1}]_mumu.
-        """
+        T)^{-1}]_mumu."""
         inverse_diagonal = (self.eigenvectors**2) @ self._weights(temperature)
         return self.discrepancy(temperature) / inverse_diagonal
 

@@ -1,6 +1,5 @@
 """Gram matrices and targets as people bring them: read as float64, refused by name when they are no
-kernel of these targets.
-"""
+kernel of these targets."""
 
 import jax
 import jax.numpy as jnp

@@ -22,8 +22,7 @@ from jaxtyping import Float, Int
 @dataclass(frozen=True)
 class HeldOut:
     """What examples outside the training set were predicted to be, in one order: for each size the
-    rows and their residuals.
-    """
+    rows and their residuals."""
 
     sizes: Int[np.ndarray, "size"]
     rows: list[Int[np.ndarray, "test"]]
@@ -51,8 +50,7 @@ def factorised(
     kernel: Float[np.ndarray, "example example"], temperature: float
 ) -> Float[np.ndarray, "example example"]:
     """L with L L^T = K + T. Raises `ValueError` when that is not positive definite to working
-    precision.
-    """
+    precision."""
     ridged = np.array(kernel, order="F")
     ridged[np.diag_indices_from(ridged)] += temperature
     try:

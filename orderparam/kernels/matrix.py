@@ -1,5 +1,4 @@
-"""Kernel matrices assembled tile by tile: each pair of inputs once, in a bounded amount of
-memory."""
+"""Kernel matrices assembled tile by tile: each pair of inputs once, in a bounded amount of memory."""
 
 import math
 from collections.abc import Callable
@@ -19,8 +18,7 @@ Matrices = dict[str, tuple[Array, Array]]
 
 def tile_size(x: Float[Array, "example *grid channel"], pixel_pairs: bool) -> int:
     """Rows of a tile, such that a temporary with all pixels (or pairs of pixels) of all pairs of
-    inputs stays small.
-    """
+    inputs stays small."""
     pixels = math.prod(x.shape[1:-1])
     entries = pixels**2 if pixel_pairs else pixels
     return max(1, min(_TILE, math.isqrt(_BYTES // (8 * entries))))
@@ -101,8 +99,7 @@ def _tiled(
 
 def _blocks(x: Float[Array, "example *input"], tile: int) -> Float[Array, "block tile *input"]:
     """The examples in blocks of equal size; the last one is filled up with copies of the last
-    example.
-    """
+    example."""
     missing = -x.shape[0] % tile
     padded = (
         jnp.concatenate([x, jnp.broadcast_to(x[-1:], (missing, *x.shape[1:]))]) if missing else x

@@ -39,8 +39,7 @@ def condition_readout(
     temperature: float | Float[Array, ""],
 ) -> Readout:
     """The read-out's posterior from one Cholesky factorisation of A. Unchecked, for use inside
-    samplers: NaN if A is singular.
-    """
+    samplers: NaN if A is singular."""
     count, outputs = labels.shape
     cholesky = jnp.linalg.cholesky(features @ features.T + temperature * jnp.eye(count))
     discrepancy = jsl.cho_solve((cholesky, True), labels)

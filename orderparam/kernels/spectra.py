@@ -1,6 +1,5 @@
 """Spectra known in closed form: power laws, finite rank, and kernels on the sphere, the hypercube
-and Gaussian inputs.
-"""
+and Gaussian inputs."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -50,7 +49,8 @@ def power_law(
     that grows as log(modes).
 
     modes:    number of resolved modes.
-    infinite: whether the modes beyond are kept as the tail, sum_{k > modes} k^-alpha (Hurwitz zeta), or left out.
+    infinite: whether the modes beyond are kept as the tail, sum_{k > modes} k^-alpha (Hurwitz
+    zeta), or left out.
     """
     check_above("capacity", capacity, 1)
     check_above("source", source, 0)
@@ -93,8 +93,7 @@ def power_law_levels(decay: Any, power_decay: Any, modes: Any) -> Spectrum:
 
 def _octaves(modes: Any, octaves: int, xp: ModuleType = np) -> tuple[Any, Any]:
     """Nodes and weights: sum_k f(k) = sum_i w_i f(x_i) over k = 1 ... modes <= 128 * 2^octaves;
-    nodes beyond have weight 0.
-    """
+    nodes beyond have weight 0."""
     heads = np.arange(1.0, _RESOLVED + 1)
     first = _RESOLVED * 2.0 ** np.arange(octaves) + 1
     count = xp.clip(modes - first + 1, 0.0, first - 1)
@@ -261,8 +260,7 @@ def _zonal(
     target_power: ArrayLike,
 ) -> Spectrum:
     """Spectrum of a kernel of the overlap alone: lambda_k = E[kernel_function(t) P_k(t)] with
-    P_k(1) = 1.
-    """
+    P_k(1) = 1."""
     values = np.asarray(kernel_function(overlaps), np.float64)
     peak = float(np.asarray(kernel_function(np.ones(1)), np.float64)[0])
     if values.shape != overlaps.shape or not np.all(np.isfinite(values)):

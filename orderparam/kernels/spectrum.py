@@ -71,8 +71,7 @@ class Spectrum(Record):
 
     @property
     def total_power(self) -> Float[Array, ""]:
-        """E_x y(x)^2 = all power of the target: the error of the predictor that is zero
-        everywhere."""
+        """E_x y(x)^2 = all power of the target: the error of the predictor that is zero everywhere."""
         return jnp.sum(self.target_power) + self.tail_power
 
     @classmethod

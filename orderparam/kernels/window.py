@@ -1,6 +1,5 @@
 """The window through which one output pixel sees a grid of input pixels: its size, its strides and
-what lies beyond the edge.
-"""
+what lies beyond the edge."""
 
 import itertools
 import math
@@ -49,8 +48,7 @@ class Window(Record):
 
     def output_grid(self, grid: Grid) -> Grid:
         """Shape of the grid of output pixels. Raises `ValueError` for a window that does not fit
-        into the grid.
-        """
+        into the grid."""
         sizes, strides = self.sizes(grid), self.all_strides(grid)
         if self.padding != "valid":
             return tuple(-(-n // stride) for n, stride in zip(grid, strides))
@@ -62,8 +60,7 @@ class Window(Record):
 
     def padded(self, values: Float[Array, "..."], grid: Grid, axis: int) -> Float[Array, "..."]:
         """`values` with the pixels beyond the edges added, along the axes of the grid, of which the
-        first is `axis`.
-        """
+        first is `axis`."""
         widths = [(0, 0)] * values.ndim
         if self.padding == "valid":
             return values
@@ -93,8 +90,7 @@ class Window(Record):
 
     def mean(self, values: Float[Array, "..."], grid: Grid, *axes: int) -> Float[Array, "..."]:
         """Mean over the window, all grids of `axes` shifted together: (1/s) sum_delta S_{a + delta,
-        b + delta}.
-        """
+        b + delta}."""
         padded = values
         for axis in axes:
             padded = self.padded(padded, grid, axis)

@@ -1,6 +1,5 @@
 """Which kernel, and which ridge: all that are asked for are tried on the same examples, and the
-evidence decides.
-"""
+evidence decides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,8 +44,7 @@ def best_ridge(found: Learner, problem: Problem | None = None) -> tuple[float, f
 
 def compare(problem: Problem, archs: Sequence[str]) -> list[Candidate]:
     """Every kernel on the same examples (at most 600, drawn at random), the one of largest evidence
-    first.
-    """
+    first."""
     rows = np.random.default_rng(0).permutation(len(problem.inputs))[:COMPARED_ROWS]
     found = []
     for arch in archs:

@@ -1,6 +1,5 @@
 """Several learners on the same folds, and the same learner on half of the columns: what else than
-more rows would bring.
-"""
+more rows would bring."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -43,8 +42,7 @@ class Compared:
 
     def against(self, other: "Compared") -> tuple[float, float, float]:
         """This error divided by the other one's, with its 95 % interval from the differences row by
-        row.
-        """
+        row."""
         change = np.log(self.error / other.error)
         difference = self.squares / self.squares.mean() - other.squares / other.squares.mean()
         width = NORMAL * float(difference.std()) / np.sqrt(len(difference))
@@ -55,8 +53,7 @@ def compare_learners(
     problem: Problem, found: Learner, ridge: float, arch: str, asked: dict[str, Any]
 ) -> list[Compared]:
     """The kernel, what `estimators.compared` names, and what is asked for, on the same folds; the
-    smallest error first.
-    """
+    smallest error first."""
 
     def kernel(train: np.ndarray, test: np.ndarray) -> Float[np.ndarray, "test output"]:
         return found.curve(ridge, np.concatenate([train, test]), [len(train)]).residuals[0]

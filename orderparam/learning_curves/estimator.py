@@ -1,6 +1,5 @@
 """Kernel regression of a wide network as scikit-learn's users know it, with its learning curve
-beyond the data.
-"""
+beyond the data."""
 
 from typing import Any, Self
 
@@ -90,8 +89,7 @@ class KernelForecaster(RegressorMixin, BaseEstimator):
 
     def learning_curve(self, **options: Any) -> Forecast:
         """`orderparam.forecast` of the data that were fitted, with this kernel and ridge; options
-        as there.
-        """
+        as there."""
         check_is_fitted(self)
         return forecast(
             *self.examples_,

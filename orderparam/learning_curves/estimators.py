@@ -1,6 +1,5 @@
 """Any estimator of scikit-learn's kind as a learner: found by its name, fitted to some rows, judged
-on others.
-"""
+on others."""
 
 import importlib
 import warnings
@@ -69,8 +68,7 @@ def named(path: str) -> Any:
 
 def checked(estimator: Any, name: str) -> Any:
     """The estimator itself. Raises `ValueError` for what has no `fit` and `predict`, or is no
-    object but its class.
-    """
+    object but its class."""
     if isinstance(estimator, type):
         raise ValueError(
             f"estimator {name}: is a class; give an object, such as {estimator.__name__}()"
@@ -140,8 +138,7 @@ def _probabilities(
 @contextmanager
 def _quiet(rows: int) -> Iterator[None]:
     """One thread for few rows, and no warnings of single fits (small parts of the rows do not
-    converge, or lack a class).
-    """
+    converge, or lack a class)."""
     with warnings.catch_warnings(), threadpool_limits(None if rows >= THREADED else 1):
         warnings.simplefilter("ignore")
         yield

@@ -1,6 +1,5 @@
 """A learning curve before it is measured: what more data, or less, would do for a kernel or a wide
-network on given data.
-"""
+network on given data."""
 
 import dataclasses
 import warnings
@@ -37,10 +36,9 @@ class Forecast:
     -1 and 1 or 0 and 1 stand for them.
 
     predicted: data set over `n_train` (up to `reach` times the data): test_error, lower, upper (95
-    % interval), spread (standard
-        deviation of its log), absolute_spread (the same in the units of the target, whose variance
-        is known no better than the data tell), effective_dimension (of the kernel); for classes
-        error_rate, log_loss with `_lower` and `_upper`.
+        % interval), spread (standard deviation of its log), absolute_spread (the same in the units
+        of the target, whose variance is known no better than the data tell), effective_dimension
+        (of the kernel); for classes error_rate, log_loss with `_lower` and `_upper`.
     measured: held-out error of random subsets, over (n_train, seed). problem: the data as they were
     learned. learner: what learned, in words. estimator: the estimator that did, None for the
     network of infinite width `arch` with `ridge` added to its Gram matrix. leave_one_out: the last
@@ -74,14 +72,12 @@ class Forecast:
     @property
     def unit(self) -> float:
         """The variance of the targets over the examples, in their own units squared: what an error
-        of 1 stands for.
-        """
+        of 1 stands for."""
         return self.problem.variance
 
     def at(self, n_train: float, name: str = "test_error") -> tuple[float, float, float]:
         """Predicted error at a training-set size, with its 95 % interval. name: or error_rate,
-        log_loss.
-        """
+        log_loss."""
         row = self._row(n_train)
         ends = ("lower", "upper") if name == "test_error" else (f"{name}_lower", f"{name}_upper")
         return float(row[name]), *(float(row[end]) for end in ends)  # type: ignore[return-value]
@@ -460,8 +456,7 @@ def _class_measures(
     error: Float[np.ndarray, "size"],
 ) -> dict[str, Any]:
     """Share of wrong classes and log loss: a power of the squared error, as on the measured part of
-    the curve.
-    """
+    the curve."""
     found: dict[str, Any] = {}
     late = sizes >= sizes[-1] / 12
     tested = float(measured.curve.sizes["seed"] * (measured.curve["n_train"].values[-1]))
@@ -495,8 +490,7 @@ def _class_measures(
 
 
 def _orders_of(count: int, orders: int) -> int:
-    """Random orders of many rows: their factorisations cost as the cube, and each tests more
-    rows."""
+    """Random orders of many rows: their factorisations cost as the cube, and each tests more rows."""
     return int(np.clip(orders * (MOST_ROWS / min(count, LARGEST)) ** 2, 2, orders))
 
 

@@ -1,6 +1,5 @@
 """Kernel regression on the examples at hand: its modes, its leave-one-out residuals at any ridge,
-its errors at any size.
-"""
+its errors at any size."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -81,8 +80,7 @@ class Exact:
         self, ridge: float, groups: Int[np.ndarray, "example"]
     ) -> Float[np.ndarray, "example output"]:
         """The same without the whole group of the example: the blocks of (K + T)^-1 instead of its
-        diagonal.
-        """
+        diagonal."""
         values, vectors = self._basis
         weights = 1 / (values + ridge)
         dual = self.solve(ridge)
@@ -95,8 +93,7 @@ class Exact:
 
     def log_evidence(self) -> float:
         """Of the targets for each example, at the best amplitude of the prior and the best ridge
-        (type-II maximum likelihood).
-        """
+        (type-II maximum likelihood)."""
         values, vectors = self._basis
         squares = (vectors.T @ self.targets) ** 2
         weights = 1 / (values[:, None] + self.ridges)

@@ -1,6 +1,5 @@
 """The learning curve measured on the examples at hand, on examples that were not trained on; and
-how far to trust it.
-"""
+how far to trust it."""
 
 import time
 from collections.abc import Iterator

@@ -1,6 +1,5 @@
 """A person's data as a learning problem: inputs for a kernel, targets of variance one, and the way
-back to their units.
-"""
+back to their units."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -10,8 +10,7 @@ if TYPE_CHECKING:
 
 def draw_forecast(result: "Forecast") -> Any:
     """Predicted error with its interval, and the measured points; for classes the share of wrong
-    ones beside it.
-    """
+    ones beside it."""
     from orderparam.plotting import Panel, figure_of, horizontal, house_style, labelled, vertical
     from orderparam.plotting.style import COLOURS
 
@@ -150,8 +149,7 @@ def _rows(count: float) -> str:
 
 def save_forecast(result: "Forecast", out: Path) -> None:
     """`figure.png`, `figure.pdf`, both curves as `forecast.zarr`, and all numbers as `summary.json`
-    in a new folder.
-    """
+    in a new folder."""
     from orderparam.plotting.folder import write_folder
 
     data = {"predicted": result.predicted, "measured": result.measured}

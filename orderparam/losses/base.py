@@ -35,8 +35,7 @@ class Loss(eqx.Module):
 
     @abc.abstractmethod
     def slope(self, label: Label, field: Field) -> Values:
-        """l'(y, f), the derivative with respect to f; at a kink that of the right-hand side of y
-        f."""
+        """l'(y, f), the derivative with respect to f; at a kink that of the right-hand side of y f."""
 
     @abc.abstractmethod
     def curvature(self, label: Label, field: Field) -> Values:
@@ -45,8 +44,7 @@ class Loss(eqx.Module):
     @abc.abstractmethod
     def denoiser(self, label: Label, field: Field, variance: Field) -> Values:
         """g(y, w) = (prox - w) / V, to full relative accuracy also where prox and w agree in many
-        digits.
-        """
+        digits."""
 
     @abc.abstractmethod
     def denoiser_slope(self, label: Label, field: Field, variance: Field) -> Values:
@@ -58,6 +56,5 @@ class Loss(eqx.Module):
 
     def cuts(self, variance: Field) -> tuple[Field, ...]:
         """Margins y w at which g is not smooth, or changes within a distance small against their
-        spread.
-        """
+        spread."""
         return ()

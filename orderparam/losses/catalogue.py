@@ -18,8 +18,7 @@ def loss_names() -> list[str]:
 
 def loss(which: Any) -> Loss:
     """The loss of that name ("square", "logistic", "hinge"), or the `Loss` itself. Raises
-    `ValueError` for anything else.
-    """
+    `ValueError` for anything else."""
     if isinstance(which, Loss):
         return which
     if which not in _LOSSES:

@@ -21,8 +21,7 @@ from orderparam.losses.square import Square
 
 class ChannelAverages(eqx.Module):
     """Of g(y, w) = -l'(y, prox): mean E g, power E g^2, stiffness -E dg/dw, alignment E sum_y
-    (dZ/dM) g.
-    """
+    (dZ/dM) g."""
 
     mean: Average
     power: Average

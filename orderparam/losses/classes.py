@@ -23,8 +23,7 @@ from orderparam.losses.channel import Channel, ChannelAverages, ChannelErrors
 
 class ClassLabels(Labels):
     """y = ±1 is the class of the example, with mean (N_+ - N_-) / N. The field of an example is its
-    t = (y - mean) / scale.
-    """
+    t = (y - mean) / scale."""
 
     mean: float = parameter("mean of the labels", above=-1, below=1, default=0.0)
 

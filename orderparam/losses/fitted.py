@@ -33,8 +33,7 @@ def measured_errors(
     loss: Loss, found: FittedWeights, labels: Float[Array, "train"], means: Means
 ) -> dict[str, Array]:
     """The fields of `FittedErrors` from a minimiser, its training labels and the means over new
-    examples (`losses.fresh`).
-    """
+    examples (`losses.fresh`)."""
     return {
         **{name: means[name] for name in ("test_error", "test_loss", "classification_error")},
         "train_error": jnp.mean((labels - found.fields) ** 2),

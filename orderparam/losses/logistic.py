@@ -14,8 +14,7 @@ _NEWTON_STEPS = 8
 
 class Logistic(Loss):
     """l(y, f) = log(1 + exp(-y f)), y = ±1. The margin t = y prox solves t - y w = V / (1 +
-    exp(t)), and g = y / (1 + exp(t)).
-    """
+    exp(t)), and g = y / (1 + exp(t))."""
 
     name: ClassVar[str] = "logistic"
     binary: ClassVar[bool] = True

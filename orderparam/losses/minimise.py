@@ -64,8 +64,7 @@ def _newton(
     ridge: Float[Array, ""],
 ) -> FittedWeights:
     """Newton steps, each as long as the best of 1, 1/2, 1/4 ...; the objective is convex, with
-    curvature >= ridge.
-    """
+    curvature >= ridge."""
     identity = jnp.eye(matrix.shape[1])
 
     def factor(fields: Float[Array, "train"]) -> Float[Array, "feature feature"]:

@@ -1,6 +1,5 @@
 """Losses of the residual r = y - f alone that are linear far from zero: the Huber loss and that of
-a quantile.
-"""
+a quantile."""
 
 import abc
 from typing import ClassVar
@@ -60,8 +59,7 @@ class Huber(Residual):
 
 class Quantile(Residual):
     """l = level r for r > 0, (level - 1) r for r < 0: the predictor of least loss is the quantile
-    of that level.
-    """
+    of that level."""
 
     name: ClassVar[str] = "quantile"
     smooth: ClassVar[bool] = False

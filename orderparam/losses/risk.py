@@ -20,8 +20,7 @@ Penalty = Literal["sum", "mean"]
 
 class PenalisedRisk(System):
     """A convex problem in the weights a: the penalty, the labels and the loss. Subclasses know the
-    number of examples.
-    """
+    number of examples."""
 
     takes_classes: ClassVar[bool] = False
 
@@ -62,8 +61,7 @@ class PenalisedRisk(System):
 
     def with_summed_ridge(self, ridge: Any) -> Self:
         """The same problem with the ridge that stands beside the summed loss, converted into its
-        own convention.
-        """
+        own convention."""
         return self.with_(ridge=ridge / self.examples if self.penalty == "mean" else ridge)
 
     @property

@@ -1,6 +1,5 @@
 """Real finite networks in every scaling; the same architecture object has the kernel of its
-infinite-width limit.
-"""
+infinite-width limit."""
 
 from orderparam.networks.architecture import Architecture, Network
 from orderparam.networks.composition import Serial, Sum

@@ -1,6 +1,5 @@
 """What all layers with weights share: Gaussian weights with variance weight_variance / fan_in, and
-biases.
-"""
+biases."""
 
 import math
 
@@ -14,8 +13,7 @@ from orderparam.networks.layer import Layer, Shape
 
 
 class Weights(eqx.Module):
-    """Weights and, if the layer has them, biases. The axis of output channels comes first in
-    both."""
+    """Weights and, if the layer has them, biases. The axis of output channels comes first in both."""
 
     weight: Float[Array, "output *input"]
     bias: Float[Array, "output *grid"] | None

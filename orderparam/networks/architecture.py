@@ -36,12 +36,11 @@ class Architecture(Record):
 
       ntk         trained: u ~ N(0, 1), weight = sqrt(weight_variance / fan_in) u           (Jacot et al. 2018)
       standard    trained: the weights themselves
-      mean_field  as ntk, with the output divided by sqrt(chi): the read-out variance becomes readout_variance / chi. The
-                  posterior that goes with it has its temperature divided by chi as well
-                  (`posterior_temperature`). At infinite width this leaves the posterior mean as it
-                  is and divides the posterior covariance by chi; with chi of the order of the
-                  width, a finite network learns features (Naveh and Ringel 2021; Seroussi et al.
-                  2023).
+      mean_field  as ntk, with the output divided by sqrt(chi): the read-out variance becomes
+          readout_variance / chi. The posterior that goes with it has its temperature divided by chi
+          as well (`posterior_temperature`). At infinite width this leaves the posterior mean as it
+          is and divides the posterior covariance by chi; with chi of the order of the width, a
+          finite network learns features (Naveh and Ringel 2021; Seroussi et al. 2023).
 
     chi: mean-field scale, 1 in the other two scalings. Raises `ValueError` for an unknown scaling,
     for chi <= 0, and for chi other than 1 without mean-field scaling.
@@ -117,8 +116,7 @@ class Architecture(Record):
 
     def network(self, key: PRNGKeyArray, input_shape: int | Shape) -> "Network":
         """A network drawn from the prior, to be trained in this architecture's scaling. Arguments
-        as for `draw`.
-        """
+        as for `draw`."""
         return self.network_from_whitened(self.draw(key, input_shape))
 
     def network_from_whitened(self, whitened: Any) -> "Network":
@@ -196,8 +194,7 @@ class Architecture(Record):
         self, x1: Float[Array, "first *input"], x2: Float[Array, "second *input"] | None = None
     ) -> Covariance:
         """The output covariance with the self-moments of x1 and x2: `kernel` without jit, batching
-        and symmetrisation.
-        """
+        and symmetrisation."""
         pixel_pairs = self.layers.needs_pixel_pairs(False)
         parametrization: Parametrization = "standard" if self.scaling == "standard" else "ntk"
         inputs = input_covariance(x1, x2, pixel_pairs, parametrization)
@@ -254,8 +251,7 @@ def _shape(input_shape: int | Shape) -> Shape:
 
 def _inputs(x1: Any, x2: Any) -> tuple[Array, Array | None]:
     """float64 inputs of one and the same shape, checked for NaN and infinity when they are
-    concrete.
-    """
+    concrete."""
     first = _input("x1", x1)
     if x2 is None:
         return first, None
@@ -285,8 +281,7 @@ def _widths_known(layer: Layer) -> bool:
 
 
 def _traceable(architecture: Architecture) -> Architecture:
-    """All numbers as arrays, so that another variance or width does not compile the kernel
-    again."""
+    """All numbers as arrays, so that another variance or width does not compile the kernel again."""
     return jax.tree.map(lambda leaf: jnp.asarray(leaf) if is_number(leaf) else leaf, architecture)
 
 

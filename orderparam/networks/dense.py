@@ -47,8 +47,7 @@ class Dense(Affine):
 
 class Nonlinearity(Layer):
     """x -> phi(x), entry by entry. `activation`: an `Activation`, its name such as "erf", or a
-    Python function.
-    """
+    Python function."""
 
     activation: Activation = part("the function phi", convert=activation)
 

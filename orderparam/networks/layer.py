@@ -1,6 +1,5 @@
 """A layer: one definition that is both a map on activations (finite width) and a map on covariances
-(infinite width).
-"""
+(infinite width)."""
 
 from typing import Any
 
@@ -23,19 +22,16 @@ class Layer(Record):
 
     def output_shape(self, input_shape: Shape) -> Shape:
         """Shape of one example after the layer. Raises `ValueError` when the layer cannot act on
-        `input_shape`.
-        """
+        `input_shape`."""
         raise NotImplementedError
 
     def draw(self, key: PRNGKeyArray, input_shape: Shape) -> Any:
         """Whitened parameters: a pytree of standard normals (an empty one for a layer without
-        weights).
-        """
+        weights)."""
         return ()
 
     def multipliers(self, parameters: Any) -> Any:
-        """Prior standard deviations, in the structure of the parameters: weight = multiplier *
-        u."""
+        """Prior standard deviations, in the structure of the parameters: weight = multiplier * u."""
         return ()
 
     def __call__(
@@ -46,27 +42,23 @@ class Layer(Record):
 
     def covariance(self, covariance: Covariance, pixel_pairs: bool) -> Covariance:
         """The infinite-width limit of the layer. `pixel_pairs`: whether what follows needs the
-        covariance between pixels.
-        """
+        covariance between pixels."""
         raise NotImplementedError
 
     def needs_pixel_pairs(self, after: bool) -> bool:
         """Whether the layer's input must carry the covariance between pixels, if its output must
-        (`after`).
-        """
+        (`after`)."""
         return after
 
     def centred(self, before: bool) -> bool:
         """Whether the output averages to zero over weights that no other branch shares; `before`:
-        whether the input does.
-        """
+        whether the input does."""
         return before
 
 
 def grid_of(layer: Layer, shape: Shape) -> Shape:
     """The pixel grid of an example of shape (*grid, channels). Raises `ValueError` when there is
-    none.
-    """
+    none."""
     if len(shape) < 2:
         raise ValueError(
             f"{type(layer).__name__} needs a grid of pixels: inputs of shape (examples, *grid, channels)"

@@ -1,6 +1,5 @@
 """How the builders of architectures read their arguments: one value for all layers, or one for
-each.
-"""
+each."""
 
 from collections.abc import Sequence
 from typing import Any

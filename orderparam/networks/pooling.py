@@ -89,8 +89,7 @@ class GlobalAveragePool(Layer):
 
 class Flatten(Layer):
     """All pixels and channels in one vector: (*grid, channels) -> (pixels * channels,). A Dense
-    layer has to follow.
-    """
+    layer has to follow."""
 
     def output_shape(self, input_shape: Shape) -> Shape:
         return (math.prod(input_shape),)

@@ -1,6 +1,5 @@
 """Kernels of finite networks: the tangent kernel of one network, and averages over random networks
-of the prior.
-"""
+of the prior."""
 
 from typing import Any
 

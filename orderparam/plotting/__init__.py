@@ -1,6 +1,5 @@
 """One look for all figures: panels drawn from facets, lines for theories, marks with error bars for
-measurements.
-"""
+measurements."""
 
 from orderparam.plotting.figure import draw, figure_of, labelled, plot
 from orderparam.plotting.guides import curve, horizontal, slope, vertical

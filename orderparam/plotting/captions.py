@@ -24,8 +24,7 @@ class _Plain(string.Formatter):
 
 def filled(caption: str, parameters: Mapping[str, Any]) -> str:
     """The caption with the parameters put in, "d = {input_dim}"; braces of mathematics are doubled.
-    Raises `KeyError`.
-    """
+    Raises `KeyError`."""
     return _Plain().vformat(caption, (), parameters)
 
 

@@ -1,6 +1,5 @@
 """Figures: the axes of all panels, placed, labelled once, with title, legend and caption around
-them.
-"""
+them."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -85,8 +84,7 @@ def figure_of(
 
 def labelled(curves: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
     """Sweeps with what figures ask of them: label, facets, and the kind "experiment" for those with
-    the dimension `seed`.
-    """
+    the dimension `seed`."""
     return {
         label: data.assign_attrs(
             label=label,
@@ -154,8 +152,7 @@ def _columns(panels: Sequence[Panel | Freehand], look: "Look", count: int) -> in
 
 def _share(flat: Any, places: Sequence[tuple[Any, Any]], per_row: int) -> None:
     """Axes of one panel in one row have the same y limits (unless it says otherwise), and say what
-    y is only once.
-    """
+    y is only once."""
     for i, (axes, (panel, _)) in enumerate(zip(flat, places)):
         beside = [other for other in range(i - i % per_row, i) if places[other][0] is panel]
         if isinstance(panel, Panel) and beside:

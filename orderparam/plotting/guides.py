@@ -1,6 +1,5 @@
 """Lines that are no data: levels, places, power laws and known curves, in grey, with their text
-beside them.
-"""
+beside them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,8 +35,7 @@ def vertical(at: Level, text: str = "") -> Guide:
 
 def slope(power: Level, text: str = "", through: tuple[float, float] | None = None) -> Guide:
     """The power law x^power on logarithmic axes, through a point (by default beside the middle of
-    what is drawn).
-    """
+    what is drawn)."""
     return Guide("slope", power, text, through)
 
 
@@ -48,8 +46,7 @@ def curve(function: Callable[[np.ndarray], Any], text: str = "") -> Guide:
 
 def draw_guide(axes: Any, guide: Guide, facet: Any, drawn: np.ndarray) -> None:
     """Draws it; `drawn` are the points (x, y) of the data on these axes, and the x axis has its
-    final limits.
-    """
+    final limits."""
     look: dict[str, Any] = {"color": GREY, "linewidth": 0.8, "linestyle": ":", "zorder": 0.5}
     at = guide.at(facet) if callable(guide.at) and guide.kind != "curve" else guide.at
     note: dict[str, Any] = {
@@ -98,8 +95,7 @@ def draw_guide(axes: Any, guide: Guide, facet: Any, drawn: np.ndarray) -> None:
 
 def _beside_middle(drawn: np.ndarray, top: float) -> tuple[float, float]:
     """A point above the data near the geometric middle of their x, or below them where there is no
-    room above.
-    """
+    room above."""
     positive = drawn[(drawn > 0).all(axis=1)]
     if not len(positive):
         return 1.0, 1.0

@@ -31,8 +31,7 @@ def finish(
     figure: Any, title: str = "", handles: Mapping[str, Any] | None = None, caption: str = ""
 ) -> None:
     """Puts a title and a legend (text -> handle) above the axes and a caption below; the figure
-    grows by what they need.
-    """
+    grows by what they need."""
     width, height = figure.get_size_inches()
     inside = width - 2 * _GAP
     head = [_text(figure, title, inside, _TITLE, "bold")] if title else []
@@ -96,8 +95,7 @@ def _text(figure: Any, text: str, width: float, size: float, weight: str) -> Any
 
 def wrapped(figure: Any, text: str, width: float, size: float, weight: str = "normal") -> str:
     """The text in lines of at most `width` inches at that size; formulas stay whole, and no last
-    line is a lonely word.
-    """
+    line is a lonely word."""
     words = re.findall(r"(?:\$[^$]*\$|[^\s$])+", " ".join(text.split()))
     probe = figure.text(0, 0, "", size=size, weight=weight)
     lengths = [_length(probe, word) for word in words]

@@ -1,5 +1,4 @@
-"""The curves of a panel on its axes: lines, marks, colours, and the legend that says what they
-are."""
+"""The curves of a panel on its axes: lines, marks, colours, and the legend that says what they are."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -33,8 +32,7 @@ _DENSE = 60  # measured points beyond which a band stands for marks
 
 class Look:
     """What stays the same in all panels of a figure: the colours, dashes and marks, and the legend
-    that says so.
-    """
+    that says so."""
 
     def __init__(
         self, datasets: Mapping[str, xr.Dataset], panels: Iterable[Panel | Freehand]
@@ -127,8 +125,7 @@ class Look:
 
     def _parts(self, panel: Panel, data: xr.Dataset) -> Iterable[tuple[xr.Dataset, Any]]:
         """The curve, or one for each value of `by`, with its colour; the legend entries of that
-        colour.
-        """
+        colour."""
         if not panel.by or not carries(data, panel.by):
             yield data, self._own_colour(data)
             return
@@ -160,8 +157,7 @@ class Look:
 
     def _own_colour(self, data: xr.Dataset) -> Any:
         """Of a curve that is not told apart by `by` here: that of its facet where other panels tell
-        it apart, or of its label.
-        """
+        it apart, or of its label."""
         if role_of(data) == "baseline":
             return GREY
         for (name, value), colour in self._colours.items():
@@ -222,8 +218,7 @@ class Look:
     def _put_unconverged(
         self, axes: Any, panel: Panel, data: xr.Dataset, key: str, level: Any
     ) -> None:
-        """Means over the runs that did not converge, which are in no other mean: open grey
-        marks."""
+        """Means over the runs that did not converge, which are in no other mean: open grey marks."""
         x, y, _ = points_of(panel, data, key, converged=False)
         marker = MARKERS[self._labels[role_of(data)].index(data.attrs["label"]) % len(MARKERS)]
         axes.plot(
@@ -248,8 +243,7 @@ class Look:
         thin: bool = False,
     ) -> None:
         """A legend entry: colours, theories, measurements, orientation in this order; of equal
-        texts the first stays.
-        """
+        texts the first stays."""
         from matplotlib.lines import Line2D
 
         look = {
@@ -297,8 +291,7 @@ class Look:
 
 def _interpolated(x: Any, at: Any, level: Any, logarithmic: bool) -> np.ndarray:
     """The values at x of a curve given by points: between them, on logarithmic scales if asked; NaN
-    beyond its ends.
-    """
+    beyond its ends."""
     x, at, level = (np.asarray(part, float) for part in (x, at, level))
     if not logarithmic or np.any(at <= 0) or np.any(level <= 0):
         return np.interp(x, at, level, left=np.nan, right=np.nan)
@@ -309,8 +302,7 @@ def _say_exponents(
     axes: Any, symbol: str, fitted: Mapping[Any, Mapping[str, tuple[Any, Any, Any]]]
 ) -> None:
     """A legend of power laws: of each measurement, with the slope of the theory of the same colour
-    in brackets.
-    """
+    in brackets."""
     from matplotlib.lines import Line2D
 
     entries = {}

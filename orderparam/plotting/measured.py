@@ -1,6 +1,5 @@
 """Measurements repeated over seeds: dots with standard errors on any axes, and the power law
-through their means.
-"""
+through their means."""
 
 from typing import Any
 
@@ -13,8 +12,7 @@ from orderparam.solve.straight_line import straight_line
 
 
 def mean_and_error(values: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over the dimension `seed` and its standard error, failed runs left out: see
-    `estimate`."""
+    """Mean over the dimension `seed` and its standard error, failed runs left out: see `estimate`."""
     mean, error = estimate(values.to_dataset(name="y"), "y")
     return mean.values, error.values
 
@@ -50,8 +48,7 @@ def dots(
 
 def power_law(x: np.ndarray, values: xr.DataArray) -> tuple[float, float]:
     """The exponent of mean(values) ~ x^exponent over seeds, and half its 95% interval; see
-    `fitted_power`.
-    """
+    `fitted_power`."""
     return fitted_power(np.asarray(x, float), *mean_and_error(values))
 
 

@@ -1,14 +1,9 @@
 """A figure from facets: panels say what is drawn against what, and `draw` (in `figure`) makes the
 figure of a finished study.
 
-    draw(
-        comparison,
-        [
-            Panel("n_train", "test_error", facet="loss", by="activation", log="x"), Panel("n_train",
-            "train_error", facet="loss", by="activation", log="xy", reference=[vertical(300, "$n =
-            p$")]),
-        ],
-        caption="Width {width}, {seeds} seeds.",
+    draw( comparison, [ Panel("n_train", "test_error", facet="loss", by="activation", log="x"),
+        Panel("n_train", "train_error", facet="loss", by="activation", log="xy",
+        reference=[vertical(300, "$n = p$")]), ], caption="Width {width}, {seeds} seeds.",
     )
 
 What is never said again: theories are lines, measurements are marks with standard errors over runs;
@@ -37,25 +32,20 @@ class Panel:
     """One set of axes, or one for each value of a facet.
 
     x, y: a name, or (axis label, function of the data set to an array). `seed` is averaged over;
-    all other dimensions must be x,
-        `by`, `facet`, in `where`, or of one point.
+        all other dimensions must be x, `by`, `facet`, in `where`, or of one point.
     facet: what has one set of axes for each of its values: a facet of the curves, or a dimension.
-    by: what is told apart by
-        colour, likewise. A curve that does not carry the facet is drawn in all of them. Readers see
-        dimensions without coordinates counted from 1.
+        by: what is told apart by colour, likewise. A curve that does not carry the facet is drawn
+        in all of them. Readers see dimensions without coordinates counted from 1.
     where: facets, `label`, `kind` or dimensions -> the value, or tuple of values, that is shown; of
-    dimensions without
-        coordinates the index or a slice.
+        dimensions without coordinates the index or a slice.
     log: the logarithmic axes, "", "x", "y" or "xy". reference: guides (`horizontal`, `vertical`,
-    `slope`, `curve`). ratio_to: label of a curve; all others are divided by it, point by point (or
-    by its only point), and it is not drawn itself
-        but as a level at 1; the y axis says so unless it has a label.
+    `slope`, `curve`).
+    ratio_to: label of a curve; all others are divided by it, point by point (or by its only point),
+        and it is not drawn itself but as a level at 1; the y axis says so unless it has a label.
     jump: an observable, such as the index of a phase, or a function of the data set to one, at
-    whose changes the line of a theory
-        is interrupted.
+        whose changes the line of a theory is interrupted.
     fit: symbol of x. A legend in the axes gives the exponent of the power law through every
-    measurement with its 95 % interval,
-        and in brackets the slope of its theory over the same x.
+        measurement with its 95 % interval, and in brackets the slope of its theory over the same x.
     share_y: whether the axes of a facet that stand in one row have one y axis.
     text: value of `by`, of `facet`, or label -> what a reader sees for it.
     """
@@ -82,8 +72,7 @@ class Panel:
 @dataclass(frozen=True)
 class Freehand:
     """One set of axes that a function draws: `function(axes, comparison)`. What it labels enters
-    the figure's legend.
-    """
+    the figure's legend."""
 
     function: Callable[[Any, Any], None]
     title: str = ""

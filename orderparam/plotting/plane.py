@@ -1,6 +1,5 @@
 """The order parameter of a phase diagram between its points, on a lattice: what a picture of the
-plane is coloured by.
-"""
+plane is coloured by."""
 
 import numpy as np
 import xarray as xr
@@ -59,8 +58,7 @@ def _banks(
     line: np.ndarray, unit: np.ndarray, value: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Places close to a line of jumps, on either side, with the value of the nearest point of that
-    side at each of its points.
-    """
+    side at each of its points."""
     along = np.arange(len(line))
     fine = np.linspace(0, len(line) - 1, 20 * len(line))
     dense = np.stack([np.interp(fine, along, column) for column in line.T], axis=1)

@@ -1,6 +1,5 @@
 """What a panel takes from a curve: whether it is shown, at which of its points, and its x, y and
-errors there.
-"""
+errors there."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -35,8 +34,7 @@ def carries(data: xr.Dataset, name: str) -> bool:
 
 def select_all(data: xr.Dataset, where: Mapping[str, Any]) -> xr.Dataset | None:
     """The curve at the values of several facets and dimensions, None where it has none of one of
-    them.
-    """
+    them."""
     chosen: xr.Dataset | None = data
     for name, value in where.items():
         if chosen is not None:
@@ -46,8 +44,7 @@ def select_all(data: xr.Dataset, where: Mapping[str, Any]) -> xr.Dataset | None:
 
 def select(data: xr.Dataset, name: str, value: Any) -> xr.Dataset | None:
     """The curve at a value of a facet or dimension, None where it has none of that value; as it is
-    where it has no such name.
-    """
+    where it has no such name."""
     if not name or (value is None):
         return data
     several = isinstance(value, tuple | list | set | frozenset)
@@ -70,8 +67,7 @@ def select(data: xr.Dataset, name: str, value: Any) -> xr.Dataset | None:
 
 
 def values_of(curves: Iterable[xr.Dataset], name: str) -> list[Any]:
-    """The values of a facet, or of a dimension (of measurements where one has it), in their
-    order."""
+    """The values of a facet, or of a dimension (of measurements where one has it), in their order."""
     listed = list(curves)
     own = [carried(data)[name] for data in listed if name in carried(data)]
     if own:

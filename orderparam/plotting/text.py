@@ -1,6 +1,5 @@
 """Names as people read them: fields and observables as axis labels, facets as legend entries,
-target formulas typeset.
-"""
+target formulas typeset."""
 
 import ast
 from typing import Any
@@ -63,8 +62,7 @@ def words(name: str, room: str = "") -> str:
 
 def value_words(name: str, value: Any, room: str = "") -> str:
     """A facet as a title or a legend entry: "$N$ = 50", "square loss"; the formula of a facet
-    called `target` is typeset.
-    """
+    called `target` is typeset."""
     if isinstance(value, str):
         return f"$y = {tex(value)}$" if name == "target" else value
     text, symbol = label(name, room)
@@ -104,8 +102,7 @@ def tex(formula: str) -> str:
 
 def _tex(node: ast.AST, around: int) -> str:
     """TeX of a part; `around` is the precedence of what stands about it: 1 sum, 2 product, 3
-    denominator or sign, 4 power.
-    """
+    denominator or sign, 4 power."""
     match node:
         case ast.Constant(value=value):
             return f"{value:g}" if isinstance(value, float) else str(value)

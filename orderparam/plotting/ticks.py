@@ -29,8 +29,7 @@ def readable_ticks(axes: Any) -> None:
 
 def _locator(low: float, high: float, room: float) -> Any:
     """The finest subdivision of decades whose ticks find room; ordinary numbers where less than
-    three of those are in sight.
-    """
+    three of those are in sight."""
     decades = 10.0 ** np.arange(np.floor(np.log10(low)) - 1, np.ceil(np.log10(high)) + 1)
     ticks = [np.outer(decades, subs).ravel() for subs in _SUBDIVISIONS]
     counts = [int(np.sum((low <= one) & (one <= high))) for one in ticks]

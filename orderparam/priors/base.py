@@ -36,8 +36,7 @@ _GRID = 8192
 
 class Components(NamedTuple):
     """Shares p (not their logarithms), means m and variances s >= 0 of the Gaussians that make up a
-    prior.
-    """
+    prior."""
 
     shares: Float[Array, "component"]
     means: Float[Array, "component"]
@@ -88,8 +87,7 @@ class Prior(Record):
     @property
     def dimension(self) -> Float[Array, ""]:
         """Probability that a weight is drawn from a density and not from an atom: lim a E (w -
-        <w>)^2 as a grows.
-        """
+        <w>)^2 as a grows."""
         shares, _, variances = self.components
         return jnp.sum(jnp.where(variances > 0, shares, 0.0))
 
@@ -171,8 +169,7 @@ def _mix(
     log_weights: Array, width: Array, centres: Array, variances: Array
 ) -> tuple[Array, Array, Array]:
     """ln of the total weight, mean and variance of a mixture with these weights times width^(-1/2),
-    along the last axis.
-    """
+    along the last axis."""
     weights = log_weights - jnp.log(width) / 2
     shares = jax.nn.softmax(weights, axis=-1)
     mean = jnp.sum(shares * centres, axis=-1)

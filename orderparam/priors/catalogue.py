@@ -46,8 +46,7 @@ class SparsePrior(Prior):
 
 class MixturePrior(Prior):
     """w ~ sum_k shares_k N(means_k, variances_k); a variance of zero is an atom. Shares are
-    normalised.
-    """
+    normalised."""
 
     shares: Float[Array, "component"] = parameter("share of each component", minimum=0)
     means: Float[Array, "component"] = parameter("mean of each component")

@@ -34,8 +34,7 @@ def pooled_runs(
     measured: xr.Dataset, observable: str, converged: bool = True
 ) -> tuple[xr.DataArray, ...]:
     """Mean over seeds; its error by the scatter over seeds and by the runs' own errors (NaN where
-    there is none); runs.
-    """
+    there is none); runs."""
     values = measured[observable].astype(float)
     if "status" in measured and set(measured["status"].dims) <= set(values.dims):
         values = values.where((measured["status"] == UNCONVERGED) != converged)

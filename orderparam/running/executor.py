@@ -35,8 +35,7 @@ def in_process(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, 
 
 def local_processes(workers: int) -> Executor:
     """`workers` processes on this machine. Raises `ValueError` for fewer than one or more than
-    1024.
-    """
+    1024."""
     if not 1 <= workers <= 1024:
         raise ValueError(f"workers = {workers}: must be at least 1 and at most 1024")
     return functools.partial(run_in_workers, workers)
@@ -163,8 +162,7 @@ def _call(program: Program, task: Task) -> Outcome:
 
 def resolve(executor: Any) -> Executor:
     """None: in process; an int: that many local processes; a Dask client or address; or an executor
-    itself.
-    """
+    itself."""
     if executor is None:
         return in_process
     if isinstance(executor, int) and not isinstance(executor, bool):

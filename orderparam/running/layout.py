@@ -1,6 +1,5 @@
 """What a store must look like: all files but the points' follow from the sweep's identity,
-coordinates and observables.
-"""
+coordinates and observables."""
 
 import hashlib
 import json
@@ -39,8 +38,7 @@ def digest(*parts: bytes, size: int = 16) -> bytes:
 @dataclass(frozen=True)
 class Observable:
     """Type, own shape and own dimensions of an observable; the grid's and the seeds' come before
-    them.
-    """
+    them."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -135,8 +133,7 @@ class Layout:
     @classmethod
     def stored(cls, path: Path) -> "Layout":
         """That of the store at `path`. Raises `StoreError` where none, a foreign, an older or a
-        damaged one is.
-        """
+        damaged one is."""
         try:
             text = (path / METADATA).read_bytes()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):

@@ -1,6 +1,5 @@
 """Locks on what one process at a time may fill. The system takes them back when that process ends,
-in whatever way.
-"""
+in whatever way."""
 
 import errno
 import os

@@ -46,8 +46,7 @@ class Task:
     @property
     def region(self) -> Block:
         """Where the outcome belongs in arrays whose leading dimensions are the grid's, then the
-        seeds'.
-        """
+        seeds'."""
         return self.block if self.seeds is None else (*self.block, self.seeds)
 
     @property
@@ -57,8 +56,7 @@ class Task:
 
 class WrongResult(ValueError):
     """What a theory or an experiment returned is not what its class declares: no point of it can be
-    kept.
-    """
+    kept."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +114,7 @@ class Outcome:
 
 
 def _status(values: dict[str, np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
-    """Of each point: done, unconverged, or failed, where it did not converge and no number is
-    left."""
+    """Of each point: done, unconverged, or failed, where it did not converge and no number is left."""
     rows = {name: value.reshape((*shape, -1)) for name, value in values.items()}
     converged = rows["converged"].all(-1) if "converged" in rows else np.ones(shape, bool)
     absent = [
@@ -131,8 +128,7 @@ def _stack(
     results: Sequence[Result | None], shape: tuple[int, ...]
 ) -> tuple[dict[str, np.ndarray], dict, np.ndarray]:
     """Results of single points -> arrays over the block; points without a result are NaN (or zero)
-    and marked failed.
-    """
+    and marked failed."""
     model = next((result for result in results if result is not None), None)
     if model is None:
         return {}, {}, np.full(shape, FAILED, np.int8)
@@ -213,8 +209,7 @@ def _message(error: BaseException) -> str:
 @dataclass
 class TheoryRun:
     """A theory over a grid. Numeric dimensions are vmapped inside one compiled program per
-    combination of the others.
-    """
+    combination of the others."""
 
     fn: Callable[..., Any]
     system: System
@@ -228,8 +223,7 @@ class TheoryRun:
     @cached_property
     def bound(self) -> tuple[Theory, dict[str, Any]]:
         """The theory and its options; a function without the decorator is taken as a theory for
-        this sweep alone.
-        """
+        this sweep alone."""
         verb, options = unwrap(self.fn)
         if isinstance(verb, Theory):
             return verb, options
@@ -292,8 +286,7 @@ class TheoryRun:
         self, static: dict[str, Any], batched: tuple[str, ...], size: int
     ) -> tuple[Any, Any]:
         """The compiled theory for one combination of static values, and the system's numbers to
-        call it with.
-        """
+        call it with."""
         theory, options = self.bound
         made = theory.batched(replace(self.system, static), options, batched, size)
         self.sizes.add(size)
@@ -356,8 +349,7 @@ class TheoryRun:
         error: BaseException | None = None,
     ) -> tuple[dict, dict, np.ndarray, tuple[str, ...]]:
         """Each point alone: host algorithms, and after a batch failed, so that one bad point does
-        not take the others with it.
-        """
+        not take the others with it."""
         results: list[Result | None] = []
         errors: list[str] = []
         for point in points:
@@ -381,8 +373,7 @@ class TheoryRun:
 @dataclass
 class ExperimentRun:
     """An experiment over a grid: one point and one seed a task, or all seeds of a point in one
-    vmapped call.
-    """
+    vmapped call."""
 
     fn: Callable[[System, jax.Array], Result]
     system: System

@@ -1,6 +1,5 @@
 """Progress of long work on standard error: what runs, how far, how fast, how long still, how many
-failed.
-"""
+failed."""
 
 import datetime
 import math
@@ -15,8 +14,7 @@ def track(
     total: int, description: str, show: bool | None = None
 ) -> Iterator[Callable[[int, int], None]]:
     """Yields `advance(points, failed)`. By default the bar is shown when standard error is a
-    terminal.
-    """
+    terminal."""
     if total == 0 or not (sys.stderr.isatty() if show is None else show):
         yield lambda points, failed: None
         return

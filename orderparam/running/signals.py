@@ -1,6 +1,5 @@
 """How the command line ends when a person (SIGINT) or the system (SIGTERM) says so: one line, exit
-status 130 or 143.
-"""
+status 130 or 143."""
 
 import atexit
 import os

@@ -192,8 +192,7 @@ class PointStore(MemoryStore):
 
     def write(self, task: Task, outcome: Outcome) -> None:
         """Keeps one finished task. Raises `StoreError` when the disk is full or not writable; older
-        points stay safe.
-        """
+        points stay safe."""
         super().write(task, outcome)
         new = {
             name: Observable(
@@ -253,8 +252,7 @@ class PointStore(MemoryStore):
 
     def _restore_if_gone(self) -> None:
         """Notices a store that was removed while it is filled, and writes it anew with all that
-        memory holds.
-        """
+        memory holds."""
         gone = [
             file for file in self.layout.files if not os.path.exists(os.path.join(self.path, file))
         ]
@@ -326,8 +324,7 @@ def read(path: str | Path, whole: bool = True) -> xr.Dataset:
 
 
 def fingerprint(path: str | Path) -> str:
-    """Of all that the store of a sweep holds: what the sweep is, and the checksum of every
-    block."""
+    """Of all that the store of a sweep holds: what the sweep is, and the checksum of every block."""
     layout = Layout.stored(Path(path))
     checksums = (
         _get(Path(path), _chunk("", layout, CHECKSUM, index)) or b"" for index in layout.blocks()
@@ -402,8 +399,7 @@ def _load(
 
 def _checksum(layout: Layout, index: tuple[int, ...], files: Mapping[str, bytes]) -> bytes:
     """File of the checksum of a block: over its place and over the names and contents of its other
-    files.
-    """
+    files."""
     parts = (part for name in sorted(files) for part in (name.encode(), files[name]))
     found = digest(layout.seal, json.dumps(index).encode(), *parts, size=8)
     return encode(
@@ -430,8 +426,7 @@ def _get(path: Path, file: str) -> bytes | None:
 
 def _put(path: Path, file: str, data: bytes) -> None:
     """Writes a file of the store whole or not at all. One process writes, so that one name does for
-    what is not whole yet.
-    """
+    what is not whole yet."""
     aside, place = os.path.join(path, STATUS, ".new"), os.path.join(path, file)
     try:
         with open(aside, "wb") as opened:
@@ -480,8 +475,7 @@ def make_whole(path: Path, fill: Callable[[Path], Any]) -> bool:
 
 def clear_leftovers(path: Path) -> None:
     """Removes what processes of this machine that are gone were writing aside for `path` when they
-    were killed.
-    """
+    were killed."""
     path = Path(os.path.abspath(path))
     pattern = re.compile(
         rf"\.{re.escape(path.name)}\.(?:{re.escape(platform.node())}\.)?(\d+)(?:\.new)?"

@@ -54,13 +54,11 @@ def sweep(
     """Evaluates a theory `fn(system)` or an experiment `fn(system, key)` over a grid.
 
     over: field of the system (dotted names reach into nested modules) -> values. For a theory,
-    dimensions of numbers are
-        vmapped and compiled, at most `memory` bytes at a time; all others (activations,
-        architectures, static fields) loop.
+        dimensions of numbers are vmapped and compiled, at most `memory` bytes at a time; all others
+        (activations, architectures, static fields) loop.
     seeds: None for a theory; for an experiment a number n (seeds 0 .. n-1) or the seeds themselves.
-    `batch_seeds=True` runs all
-        seeds of a point in one `jax.vmap` over keys (the experiment must then be traceable in its
-        key).
+        `batch_seeds=True` runs all seeds of a point in one `jax.vmap` over keys (the experiment
+        must then be traceable in its key).
     paired: dimensions along which points share their random numbers (see `point_key`). store:
     folder (`.zarr`) where each finished point is kept at once; the same sweep again goes on where
     it stopped. executor: None (here), a number of local processes, a Dask client, or a Dask
@@ -149,8 +147,7 @@ def _check_travels(fn: Callable, system: Any) -> None:
 
 @contextmanager
 def _closing(outcomes: Iterator[tuple[Task, Outcome]]) -> Iterator[Iterator[tuple[Task, Outcome]]]:
-    """Ends what an executor has running at once, however the sweep ends: a traceback would keep
-    it."""
+    """Ends what an executor has running at once, however the sweep ends: a traceback would keep it."""
     try:
         yield outcomes
     finally:
@@ -162,8 +159,7 @@ def checked(
     system: System, over: Mapping[str, Sequence[Any]] | None, seeds: int | Sequence[int] | None
 ) -> tuple[Grid, tuple[int, ...] | None]:
     """The grid and the seeds of a sweep; `ValueError` for all that can be refused before anything
-    runs.
-    """
+    runs."""
     if not isinstance(system, System):
         raise ValueError(f"system = {system!r}: must be a System")
     grid = Grid.of(over)

@@ -33,8 +33,7 @@ _before: list[tuple[Any, int]] = []
 
 def for_workers() -> dict[str, str]:
     """The environment of worker processes, which fill the cores together: one BLAS thread each,
-    unless the user has chosen.
-    """
+    unless the user has chosen."""
     chosen = any(os.environ.get(name) for name in _CHOSEN_BY)
     return dict(os.environ) | ({} if chosen else dict.fromkeys(_CHOSEN_BY, "1"))
 
@@ -69,8 +68,7 @@ def one_blas_thread() -> Iterator[None]:
 
 def batched(function: Callable[P, T]) -> Callable[P, T]:
     """A function whose programs are batches (chains, say): one BLAS thread until its result is
-    there.
-    """
+    there."""
 
     @wraps(function)
     def inside(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -82,8 +80,7 @@ def batched(function: Callable[P, T]) -> Callable[P, T]:
 
 def _set(library: Any, count: int) -> None:
     """From whichever Python thread: threadpoolctl 3.8 lets only the first one change OpenBLAS until
-    it gives that up.
-    """
+    it gives that up."""
     give_up = getattr(library, "clear_controlling_thread", None)
     if give_up:
         give_up(force=True)

@@ -45,8 +45,7 @@ def _receive(stream: IO[bytes]) -> bytes:
 
 class Worker:
     """A process that runs the pickled program. Raises `EOFError` or `OSError` where the process is
-    gone.
-    """
+    gone."""
 
     def __init__(self, program: bytes):
         code = f"import sys; sys.path[:] = {sys.path!r}; from orderparam.running.workers import serve; serve()"

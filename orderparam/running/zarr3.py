@@ -79,8 +79,7 @@ def chunk_file(index: Sequence[int]) -> str:
 
 def encode(value: np.ndarray, chunks: Sequence[int]) -> bytes:
     """The file of one chunk. A value smaller than the chunk (at the far edge of the array) is
-    padded with blanks.
-    """
+    padded with blanks."""
     if value.dtype.kind == "U":
         words = [word.encode() for word in value.ravel().tolist()]
         data = struct.pack("<I", len(words)) + b"".join(

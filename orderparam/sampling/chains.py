@@ -1,6 +1,5 @@
 """The compiled programs of which a run consists, each over all chains: begin, burn in, adapt the
-step size, record.
-"""
+step size, record."""
 
 from collections.abc import Callable
 from functools import partial
@@ -105,8 +104,7 @@ def record(
     thin: int,
 ) -> tuple[Any, Traces]:
     """`draws` records of every chain, one after each `thin` transitions at fixed step size; last
-    states and record.
-    """
+    states and record."""
 
     def one(key, state, step_size):
         def transition(state, key):
@@ -127,8 +125,7 @@ def record(
 
 def virial(position: PyTree, log_density_gradient: PyTree) -> Float[Array, ""]:
     """(u . grad U)/(number of parameters). Integration by parts: its equilibrium average is 1 for
-    every potential.
-    """
+    every potential."""
     products = jax.tree.map(
         lambda u, gradient: -jnp.sum(u * gradient), position, log_density_gradient
     )

@@ -89,8 +89,7 @@ def check_functions(
     log_density: LogDensity, observe: Callable[[PyTree], PyTree], position: PyTree
 ) -> None:
     """A log density that is one real number, and observables that are real, integer or boolean
-    arrays.
-    """
+    arrays."""
     density = eqx.filter_eval_shape(log_density, position)
     if getattr(density, "shape", None) != () or not jnp.issubdtype(density.dtype, jnp.floating):
         raise ValueError(f"log_density returns {density}: must be one real number")

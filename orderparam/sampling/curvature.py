@@ -1,6 +1,5 @@
 """The largest curvature of a potential, and what a Langevin step of given size does to the mode
-that has it.
-"""
+that has it."""
 
 from collections.abc import Callable
 

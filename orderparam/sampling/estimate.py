@@ -1,6 +1,5 @@
 """The equilibrium average of an observable measured along Markov chains, with its error bar and
-health checks.
-"""
+health checks."""
 
 import math
 from collections.abc import Callable
@@ -32,9 +31,8 @@ class Estimate(eqx.Module):
                        Bürkner 2021, section 4): 1 when all chains, and both halves of each, look
                        alike.
     effective_samples: bulk effective sample size over all chains (same paper, section 4). It may
-    exceed the number of
-                       draws where successive draws are anticorrelated, as in Hamiltonian Monte
-                       Carlo.
+        exceed the number of draws where successive draws are anticorrelated, as in Hamiltonian
+        Monte Carlo.
     constant:          the observable has one and the same value in every draw; then `standard_error` and
                        `effective_samples` are 0 and `r_hat` is nan.
     """

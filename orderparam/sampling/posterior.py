@@ -51,9 +51,9 @@ def sample(
 
     log_density:    position -> scalar, -U(u). The equilibrium of noisy training with loss L at temperature T and Gaussian
                     prior: write each weight as theta = (prior standard deviation) * u and give
-                        -|u|^2/2 - L/T. The flow du = -grad U dt + sqrt(2 dt) xi is then d(theta) =
-                        -(gamma theta + grad L) ds + sqrt(2T ds) xi, with gamma = T/(prior variance)
-                        and ds = dt (prior variance)/T.
+                    -|u|^2/2 - L/T. The flow du = -grad U dt + sqrt(2 dt) xi is then d(theta) =
+                    -(gamma theta + grad L) ds + sqrt(2T ds) xi, with gamma = T/(prior variance) and
+                    ds = dt (prior variance)/T.
     initial:        positions, each array with a leading chain axis; or, with `chains`, a function key -> position. Chains
                     may start from different states (prior draws, the teacher): R-hat over all of
                     them tells whether the start is forgotten, `estimate(values[:4])` averages some
@@ -68,7 +68,8 @@ def sample(
     step_size:      its meaning is told in `orderparam.sampling.transitions`. A number, or one per chain: used as it is.
                     Left out in Langevin: 0.1/max(1, largest curvature), measured at the start and
                     again after warm-up.
-    leapfrog_steps: leapfrog steps of an HMC trajectory, whose step size is drawn anew within +-20 % for each.
+    leapfrog_steps: leapfrog steps of an HMC trajectory, whose step size is drawn anew within +-20 %
+    for each.
     trajectory:     length of an HMC trajectory instead, in units of the parameters (at most 100 steps): leapfrog_steps is then
                     trajectory/(step size), rounded up. A direction of width s is forgotten at once
                     if it is about pi s/2.
@@ -184,8 +185,7 @@ def sample(
 
 class _Rescaled(eqx.Module):
     """A function of the parameters u, taken as one of u/scale. A pytree, so that a new scale
-    compiles nothing anew.
-    """
+    compiles nothing anew."""
 
     function: Callable[[PyTree], PyTree]
     scale: PyTree
@@ -209,16 +209,14 @@ def _largest_curvatures(
 
 def _langevin_step(curvatures: Float[Array, "chain"]) -> Float[Array, "chain"]:
     """dt = 0.1/A: 1/(1 - dt A/2) is 1.05. A is at least 1, the curvature of the prior, where U is
-    concave (a barrier).
-    """
+    concave (a barrier)."""
     return 0.1 / jnp.maximum(curvatures, 1.0)
 
 
 def _estimates(
     observables: PyTree, log_density: Float[Array, "chain draw"]
 ) -> tuple[PyTree, Bool[Array, ""]]:
-    """An `Estimate` for each observable, and whether all of them and the log density are
-    reliable."""
+    """An `Estimate` for each observable, and whether all of them and the log density are reliable."""
     leaves, structure = jax.tree_util.tree_flatten(observables)
     columns = [leaf.reshape(*log_density.shape, -1) for leaf in (log_density, *leaves)]
     joint = estimate(jnp.concatenate(columns, axis=-1))  # one compiled program, whatever the pytree

@@ -1,6 +1,5 @@
 """Running a stochastic process over a long logarithmic grid of times without ever keeping its
-trajectory.
-"""
+trajectory."""
 
 from collections.abc import Callable
 

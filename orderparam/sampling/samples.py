@@ -1,6 +1,5 @@
 """What comes back from sampling a posterior: recorded observables, their averages, and every sign
-of ill health.
-"""
+of ill health."""
 
 import equinox as eqx
 import jax
@@ -23,10 +22,10 @@ class Samples(eqx.Module):
                         modes (derived for this package, not in the cited papers).
     acceptance_rate:    mean acceptance probability of each chain after warm-up (1 for Langevin).
     step_size:          step size of each chain after warm-up, in units of `scale`.
-    variance_inflation: the discretisation error of a Langevin run: 1/(1 - dt A/2) with A the largest curvature where the
-                        chain ended. For quadratic U the exact factor for the stiffest mode, and a
-                        bound for all others. Infinite when the step size is unstable there; 1 for
-                        the exact methods.
+    variance_inflation: the discretisation error of a Langevin run: 1/(1 - dt A/2) with A the
+        largest curvature where the chain ended. For quadratic U the exact factor for the stiffest
+        mode, and a bound for all others. Infinite when the step size is unstable there; 1 for the
+        exact methods.
     position:           last positions, leading axis (chain), from which the run can go on.
     converged:          the log density, and every observable that is not constant, has R-hat < 1.05 and at least 100
                         effective samples; and the step size is stable.

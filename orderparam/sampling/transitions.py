@@ -37,8 +37,7 @@ LogDensity = Callable[[PyTree], Float[Array, ""]]
 
 def begin(method: str, log_density: LogDensity, position: PyTree) -> Any:
     """State of a chain at `position`; in every method it has `.position`, `.logdensity` and
-    `.logdensity_grad`.
-    """
+    `.logdensity_grad`."""
     kind = {
         "hmc": blackjax.hmc,
         "mala": blackjax.mala,

@@ -1,6 +1,5 @@
 """Solvers: roots, fixed points, minima, relaxations and flows. All return value, residual,
-converged and steps.
-"""
+converged and steps."""
 
 from orderparam.core.on_demand import on_demand
 

@@ -1,6 +1,5 @@
 """Damped fixed-point iteration, differentiated through the fixed point and not through the
-iteration.
-"""
+iteration."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +17,7 @@ from orderparam.solve.solved import Solved
 
 def _gmres(linear: Callable[[PyTree], PyTree], rhs: PyTree) -> PyTree:
     """The y with linear(y) = rhs, NaN where it is not found: an error raised here would take a
-    whole batch along.
-    """
+    whole batch along."""
     operator = lineax.FunctionLinearOperator(linear, jax.eval_shape(lambda: rhs))
     found = lineax.linear_solve(operator, rhs, lineax.GMRES(rtol=1e-12, atol=1e-12), throw=False)
     return jax.tree.map(

@@ -38,8 +38,7 @@ class Crossing(eqx.Module):
 
 class _Steps(diffrax.PIDController):
     """Gives up where the next step is too short for the clock: at a singularity, and where the
-    field is no number.
-    """
+    field is no number."""
 
     def adapt_step_size(self, *arguments: Any) -> Any:
         kept, begin, end, jumped, state, result = super().adapt_step_size(*arguments)

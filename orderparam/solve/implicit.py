@@ -1,5 +1,4 @@
-"""Derivatives of the root of an equation from the equation itself, whatever steps found the
-root."""
+"""Derivatives of the root of an equation from the equation itself, whatever steps found the root."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,8 +40,7 @@ def dense(linear: Linear, rhs: Vector) -> Vector:
 
 def symmetric(linear: Linear, rhs: Vector) -> Vector:
     """By conjugate gradients on products with a positive definite Jacobian, the Hessian at a
-    minimum. NaN where that fails.
-    """
+    minimum. NaN where that fails."""
 
     def conjugate_gradients(linear: Linear, rhs: Vector) -> Vector:
         operator = lineax.FunctionLinearOperator(

@@ -1,6 +1,5 @@
 """Fixed points of a map of a few unknowns that one can afford to differentiate: Newton's method
-with a safe way out.
-"""
+with a safe way out."""
 
 from collections.abc import Callable
 from typing import Any

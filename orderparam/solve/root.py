@@ -1,6 +1,5 @@
 """The root of a decreasing function of one variable, by bracketed Newton steps, with implicit
-derivatives.
-"""
+derivatives."""
 
 from collections.abc import Callable
 from typing import Any

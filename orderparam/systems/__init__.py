@@ -1,6 +1,5 @@
 """The physics, one room per system: model (parameters), theory, experiment, studies. Rooms never
-import one another.
-"""
+import one another."""
 
 from orderparam.core.on_demand import on_demand
 

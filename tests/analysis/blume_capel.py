@@ -88,8 +88,7 @@ def stable(system: Magnet) -> Stable:
 @op.theory
 def in_a_field(system: Magnet) -> Stable:
     """The magnetisation in a field of any sign, no spins 0 (Curie-Weiss): m = tanh((m + field)/T),
-    the solution of its sign.
-    """
+    the solution of its sign."""
     sign = jnp.where(system.field < 0, -1.0, 1.0)
 
     def step(_, m):

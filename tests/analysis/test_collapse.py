@@ -16,8 +16,7 @@ SIZES, X = np.array([8.0, 16.0, 32.0, 64.0]), np.linspace(1.9, 2.1, 9)
 
 
 def made(seed, power=-0.125, inverse_nu=0.8, correction=0.0, error=2e-3, omega=1.0, seeds=0):
-    """y = L^power (1 + correction L^-omega) (1 - u + u^2/2), with noise of the given relative
-    size."""
+    """y = L^power (1 + correction L^-omega) (1 - u + u^2/2), with noise of the given relative size."""
     u = (X - 2.0) * SIZES[:, None] ** inverse_nu
     exact = (
         SIZES[:, None] ** power
@@ -90,8 +89,7 @@ def test_a_correction_to_scaling_is_fitted():
 
 def curie_weiss(low, high, sizes, error):
     """Binder's ratio of exact magnets of these numbers of spins, with noise of standard deviation
-    `error`.
-    """
+    `error`."""
     temperatures = np.linspace(low, high, 9)
     exact = [
         op.sweep(exact_magnet, MeanFieldMagnet(1.0, spins=n), {"temperature": temperatures})[
@@ -109,8 +107,7 @@ def curie_weiss(low, high, sizes, error):
 
 def test_exact_magnets_in_a_narrow_and_a_wide_window():
     """T_c = 1 and 1/nu = 1/2; in the wide window no polynomial of degree 4 is the scaling function,
-    and that is said.
-    """
+    and that is said."""
     narrow = curie_weiss(0.98, 1.02, (400, 800, 1600, 3200), 2e-3)
     found = collapse(narrow, "x", "binder", "spins", power=0, bootstrap=40)
     assert found.accepted

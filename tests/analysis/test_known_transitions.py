@@ -1,6 +1,5 @@
 """Transitions of the package's theories that are known from elsewhere: place, kind and exponent lie
-within what is stated.
-"""
+within what is stated."""
 
 import jax
 import jax.numpy as jnp
@@ -114,8 +113,7 @@ def test_the_overlap_of_stored_solutions_has_no_transition_below_the_capacity():
 
 def test_interpolation():
     """The train error of ridgeless features vanishes linearly at p = n, where the test error
-    diverges like 1/|p - n|.
-    """
+    diverges like 1/|p - n|."""
     ridgeless = RandomFeatures(
         input_dim=100, width=300, n_train=150, ridge=1e-12, labels=RealLabels(noise=0.1)
     )
@@ -133,8 +131,7 @@ def test_interpolation():
 
 
 def test_the_spin_glass_of_the_hopfield_model_along_all_branches():
-    """T_g = 1 + sqrt(alpha), although the free energy of the unstable paramagnet is lower below
-    it."""
+    """T_g = 1 + sqrt(alpha), although the free energy of the unstable paramagnet is lower below it."""
     memory = Hopfield(load=0.05, temperature=0.1)
     found = op.transition(
         replica_symmetric, memory, {"temperature": (0.6, 1.7)}, order="self_overlap"

@@ -1,6 +1,5 @@
 """Phase diagrams and transitions of magnets whose lines are known: Curie-Weiss, and Blume-Capel
-with its tricritical point.
-"""
+with its tricritical point."""
 
 import sys
 from functools import partial
@@ -101,8 +100,7 @@ def test_the_kind_at_zero_field(temperature, kind):
 
 def test_a_weak_first_order_transition_is_no_continuous_one():
     """At D = 0.4621, a millionth beyond the tricritical point, the magnetisation jumps by a
-    hundredth.
-    """
+    hundredth."""
     found = op.transition(
         state, Magnet(1.0, 0.4621), {"temperature": (0.05, 1.0)}, order="magnetisation"
     )
@@ -111,8 +109,7 @@ def test_a_weak_first_order_transition_is_no_continuous_one():
 
 
 def test_a_branch_that_ends_inside_the_line_may_be_alone_in_a_batch():
-    """Of 65 points in batches of 64 the last, where there is no solution, is not evaluated
-    alone."""
+    """Of 65 points in batches of 64 the last, where there is no solution, is not evaluated alone."""
 
     @op.theory
     def broken(system: Magnet) -> Stable:
@@ -126,8 +123,7 @@ def test_a_branch_that_ends_inside_the_line_may_be_alone_in_a_batch():
 @pytest.mark.parametrize(("step", "kind"), [(1e-4, "crossover"), (1e-2, "jump")])
 def test_a_theory_that_rounds_has_no_jumps(step, kind):
     """Steps of 1e-4 of the range of the order parameter are the theory's own, steps of a hundredth
-    may not be.
-    """
+    may not be."""
 
     @op.theory
     def rounded(system: Magnet) -> Stable:

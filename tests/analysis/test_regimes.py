@@ -1,6 +1,5 @@
 """One power law or two: exponents and crossovers that were put in, intervals that hold them,
-refusals.
-"""
+refusals."""
 
 import numpy as np
 import pytest

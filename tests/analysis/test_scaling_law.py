@@ -1,6 +1,5 @@
 """The law of training runs: recovered from synthetic runs of published constants, with its
-intervals, allocation and bias.
-"""
+intervals, allocation and bias."""
 
 import numpy as np
 import pytest
@@ -40,8 +39,7 @@ def test_noise_free_runs_give_their_constants(sizes, constants):
 
 def test_the_robust_minimum_of_noisy_runs(sizes):
     """0.5 % log-normal noise; then ten runs of two hundred 20 % too high. Values of an independent
-    program.
-    """
+    program."""
     n, d, noise = sizes
     form, loss = FORMS["additive"], chinchilla(n, d) * np.exp(noise)
     found = form.values(minimise(form, Runs.of(loss, n, d)))

@@ -1,6 +1,5 @@
 """Exponents of functions whose exponents are known: with corrections to scaling, logarithms, shifts
-and roundings.
-"""
+and roundings."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,5 @@
 """Malformed command lines of all commands, none a traceback or a hang; some of them as processes of
-their own.
-"""
+their own."""
 
 import subprocess
 import sys

@@ -1,6 +1,5 @@
 """Attacks on data files: random damage, pickles that act when they are loaded, files that claim to
-be enormous.
-"""
+be enormous."""
 
 import csv
 import gzip

@@ -1,6 +1,5 @@
 """Minutes of random clicks, keys and addresses on the explorer: no traceback, and no growth of
-memory.
-"""
+memory."""
 
 import os
 import random

@@ -1,6 +1,5 @@
 """Random damage to the folders of `solve` and `phases`: the same command again is right, or says in
-one line what is wrong.
-"""
+one line what is wrong."""
 
 import csv
 import random

@@ -101,8 +101,7 @@ def test_kills_of_the_command_with_workers(place):
 
 def test_signals_while_it_starts(place):
     """From the first moment: one line once the handlers are there; before them the end that Python
-    has, and nothing computed.
-    """
+    has, and nothing computed."""
     draw, ends = random.Random(4), []
     shutil.rmtree(place / "out", ignore_errors=True)
     for _ in range(44):

@@ -1,6 +1,5 @@
 """Attacks on stores: random damage, kills, writers at the same time, a full disk.
-docs/howto/robustness.md says how they end.
-"""
+docs/howto/robustness.md says how they end."""
 
 import functools
 import os
@@ -50,8 +49,7 @@ def test_random_damage(tmp_path, seed):
 @pytest.mark.parametrize("executor", ["here", "2"])
 def test_kills(tmp_path, monkeypatch, truth, executor):
     """SIGKILL at random moments: nothing that was finished is lost or computed again, and no
-    process is left.
-    """
+    process is left."""
     draw = random.Random(7)
     store, log = tmp_path / "s.zarr", tmp_path / "log"
     monkeypatch.setenv("ORDERPARAM_TEST_SECONDS", "0.05")
@@ -128,8 +126,7 @@ def test_a_store_that_is_removed_again_and_again(tmp_path, monkeypatch, truth):
 
 def test_a_full_disk(tmp_path, truth):
     """A file system of its own with room for a part of the points; then more room, and the same
-    command.
-    """
+    command."""
     place = tmp_path / "disk"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
@@ -155,8 +152,7 @@ def test_a_full_disk(tmp_path, truth):
 
 def test_killed_workers(tmp_path, monkeypatch, truth):
     """The workers, not the sweep, in the middle of a point; no point loses more than one worker:
-    three would be too many.
-    """
+    three would be too many."""
     log, begun = tmp_path / "log", tmp_path / "begun"
     for name, value in (("SECONDS", "0.1"), ("LOG", log), ("BEGUN", begun)):
         monkeypatch.setenv(f"ORDERPARAM_TEST_{name}", str(value))

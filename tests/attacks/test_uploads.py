@@ -1,6 +1,5 @@
 """What a visitor may upload to the explorer, in a real browser: damaged tables, foreign formats,
-bombs, odd names.
-"""
+bombs, odd names."""
 
 import gzip
 import io

@@ -1,6 +1,5 @@
 """The command line: what people meet, and what they meet when they are wrong (one line, exit status
-2, nothing overwritten).
-"""
+2, nothing overwritten)."""
 
 import json
 import re

@@ -1,6 +1,5 @@
 """`orderparam design`: a table without labels is read whole, whatever its format, and mistakes are
-one line.
-"""
+one line."""
 
 import numpy as np
 import pytest

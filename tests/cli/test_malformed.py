@@ -1,6 +1,5 @@
 """Malformed command lines end in one line and exit status 2: no traceback, no call that does not
-end.
-"""
+end."""
 
 import pytest
 from malformed import COMMANDS, calls, faults

@@ -1,6 +1,5 @@
 """A person's own file: written by `new-system`, found, run, read again; and modules of installed
-packages.
-"""
+packages."""
 
 import os
 import subprocess
@@ -23,8 +22,7 @@ def orderparam(*words):
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """A fresh folder with `own_magnet.py` in it; what its tests register is forgotten after
-    each."""
+    """A fresh folder with `own_magnet.py` in it; what its tests register is forgotten after each."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     registries = [

@@ -48,8 +48,7 @@ QUICK = [
 
 def test_what_needs_no_jax_does_not_import_it(tmp_path):
     """All in one process; the description of the theory is kept from an earlier one, as after the
-    first time.
-    """
+    first time."""
     code = """
 import sys
 from typer.testing import CliRunner

@@ -1,6 +1,5 @@
 """`orderparam scaling-law`: tables of runs as trackers write them, one figure, one summary,
-mistakes in one line.
-"""
+mistakes in one line."""
 
 import json
 import os
@@ -54,8 +53,7 @@ def test_one_row_a_run(table, tmp_path):
 
 def test_all_shapes_of_a_table_are_the_same_runs(table, tmp_path):
     """A row a run with "1.3B", a row a logged step, a column a run with the sizes in a second
-    table, a row a logged number.
-    """
+    table, a row a logged number."""
     short = table.assign(params=[f"{n / 1e9:.17g}B" for n in table["params"]])
     short.to_json("short.json", orient="records")
     steps = pd.concat(

@@ -1,6 +1,5 @@
 """`solve`, `phases` and `list` of theories: what a person types, what comes back, and what is said
-of a mistake.
-"""
+of a mistake."""
 
 import csv
 import math
@@ -328,8 +327,7 @@ def test_a_word_without_end_is_not_repeated_whole(run, arguments):
 
 def test_rows_without_a_solution_are_marked(run):
     """The metastable state of a magnet in a field ends at its spinodal; above it the numbers are
-    NaN and were not marked.
-    """
+    NaN and were not marked."""
     magnet = ("mean_field", "field=0.1", "branch=metastable", "--show", "magnetisation")
     result = run("solve", *magnet, "--over", "temperature=0.2:1.2:3", "--out", "o")
     assert result.exit_code == 0, result.output

@@ -1,6 +1,5 @@
 """Independent batched Cholesky factors and triangular solves in one loop: on two cores jaxlib
-0.10.* never gets through this.
-"""
+0.10.* never gets through this."""
 
 import jax
 import jax.numpy as jnp

@@ -51,8 +51,7 @@ def left_of(pids):
 
 def hear_interrupts():
     """Tests that a shell runs in the background, or under `nohup`, are started deaf to SIGINT, and
-    so is what they start.
-    """
+    so is what they start."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -87,8 +86,7 @@ def interrupted(command, number, seconds, begun):
 
 def check_interrupt(command, number, seconds, store, begun=None):
     """One interrupt: ended as it should, or finished before; the store is valid. Returns whether it
-    was interrupted.
-    """
+    was interrupted."""
     code, error, left = interrupted(command, number, seconds, begun)
     assert not left
     status, word = ENDS[number]

@@ -1,6 +1,5 @@
 """A paramagnet: the smallest system with a theory, an experiment and its failures, for the tests of
-the core.
-"""
+the core."""
 
 import os
 import signal

@@ -1,6 +1,5 @@
 """A study of the paramagnet, for tests of the command line: `orderparam run
-magnet_study.py:magnet`.
-"""
+magnet_study.py:magnet`."""
 
 from magnet import Paramagnet, exact, unhurried
 

@@ -1,6 +1,5 @@
 """Command lines that nobody means: wrong words, impossible numbers, damaged files, formulas without
-end.
-"""
+end."""
 
 import dataclasses
 import json
@@ -83,8 +82,7 @@ RUNS = ("loss", "n", "d", "name", "lss", "")
 
 def make_files(folder: Path, bombs: bool = False) -> None:
     """The damaged files and results that the calls refer to; with `bombs`, those too that unpack
-    into very much.
-    """
+    into very much."""
     rows = "\n".join(f"{50 + i},{i % 4},{100 + 2 * i}.5" for i in range(20))
     (folder / "table.csv").write_text(f"area,rooms,price\n{rows}\n")
     (folder / "empty.csv").write_text("")

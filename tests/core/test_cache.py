@@ -1,6 +1,5 @@
 """Compiled programs on disk: found by the next process, bounded, and never in the way, whatever is
-wrong with the folder.
-"""
+wrong with the folder."""
 
 import json
 import os

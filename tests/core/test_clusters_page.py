@@ -1,6 +1,5 @@
 """The recipes of docs/howto/clusters.md are run, the one for SLURM with jobs that start on this
-machine.
-"""
+machine."""
 
 import os
 import re

@@ -1,6 +1,5 @@
 """No program waits for itself: batched factorisations on the installed JAX, and the warning of the
-versions that hang.
-"""
+versions that hang."""
 
 import os
 import subprocess

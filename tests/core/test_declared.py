@@ -1,6 +1,5 @@
 """Results that are not what their class declares: refused at the first point, in memory and on disk
-alike, and nothing kept.
-"""
+alike, and nothing kept."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,6 +1,5 @@
 """What ends the program inside a theory or an experiment is the failure of its point, and never
-success.
-"""
+success."""
 
 from functools import partial
 

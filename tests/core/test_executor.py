@@ -217,8 +217,7 @@ def points(store):
 
 def run_on(address, store, then=lambda: None):
     """The sweep of sweeping.py on the cluster; `then` is done when some of its points are there.
-    Returns status and errors.
-    """
+    Returns status and errors."""
     command, before = [sys.executable, "sweeping.py", str(store), address], points(store)
     process = subprocess.Popen(command, cwd=HERE, stderr=subprocess.PIPE, text=True)
     while points(store) < before + 10 and process.poll() is None:

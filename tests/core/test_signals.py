@@ -1,6 +1,5 @@
 """SIGINT and SIGTERM at any moment: one line, exit status 130 or 143, a valid store, and no process
-left behind.
-"""
+left behind."""
 
 import signal
 import sys

@@ -111,8 +111,7 @@ def everything(system):
 
 def test_zarr_and_xarray_open_a_store(tmp_path):
     """Of theories in blocks that do not divide the grid, with words along a dimension, and of a
-    single point.
-    """
+    single point."""
     over = {"shape": ["tanh", "line"], "temperature": np.linspace(0.5, 2, 7)}
     for name, asked in (("grid", over), ("point", None)):
         path = tmp_path / name

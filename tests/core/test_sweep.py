@@ -1,6 +1,5 @@
 """A sweep: theories batched, experiments seeded by their coordinates alone, failures marked,
-nothing lost.
-"""
+nothing lost."""
 
 from functools import partial
 

@@ -1,6 +1,5 @@
 """One BLAS thread inside, the former number outside, and nothing where the user has chosen. Each in
-a process of its own.
-"""
+a process of its own."""
 
 import os
 import subprocess

@@ -1,6 +1,5 @@
 """Theories and experiments: compiled once, refused by name, found, differentiated, batched, carried
-to other processes.
-"""
+to other processes."""
 
 import pickle
 from functools import partial

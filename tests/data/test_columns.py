@@ -1,6 +1,5 @@
 """Columns as they are in people's tables become inputs as scikit-learn's users expect, and what was
-done is said.
-"""
+done is said."""
 
 import numpy as np
 import pandas as pd

@@ -418,8 +418,7 @@ def test_a_damaged_file_is_read_or_refused_but_nothing_else(tmp_path_factory, su
 
 def test_very_many_columns_are_refused_at_once(tmp_path):
     """A million of them took hours: names were looked up one in all others, and each column is
-    looked at alone.
-    """
+    looked at alone."""
     names = [f"c{i}" for i in range(100_001)]
     wide = text(
         tmp_path, "\n".join(",".join(f"{mark}{name}" for name in names) for mark in ("", "1", "2"))

@@ -1,6 +1,5 @@
 """Preprocessing does what the theory assumes: mean zero over the pool, |x|^2 = input_dim, and no
-noise made from rounding.
-"""
+noise made from rounding."""
 
 import numpy as np
 import pytest
@@ -28,8 +27,7 @@ def data(inputs):
 
 def relu_kernel(inputs):
     """sin t + (pi - t) cos t, over pi: the arc-cosine kernel of first order (Cho, Saul 2009), equal
-    to 1 at t = 0.
-    """
+    to 1 at t = 0."""
     unit = inputs / np.linalg.norm(inputs, axis=1, keepdims=True)
     cosine = np.clip(unit @ unit.T, -1, 1)
     angle = np.arccos(cosine)

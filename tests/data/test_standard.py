@@ -1,6 +1,5 @@
 """The standard data sets: known facts of the real ones, the formats byte by byte, and damaged or
-missing files.
-"""
+missing files."""
 
 import gzip
 import hashlib
@@ -45,8 +44,7 @@ def nothing_installed(tmp_path_factory, monkeypatch):
 @pytest.fixture
 def mnist(tmp_path):
     """A folder with twelve small images under MNIST's names: the test set compressed, the training
-    set plain.
-    """
+    set plain."""
     (tmp_path / "t10k-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx_bytes(IMAGES)))
     (tmp_path / "t10k-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx_bytes(LABELS)))
     (tmp_path / "train-images.idx3-ubyte").write_bytes(idx_bytes(IMAGES[::-1]))
@@ -105,8 +103,7 @@ def test_real_mnist(real):
 
 def test_real_mnist_kernel_spectrum(real):
     """The first four eigenvalues of the ReLU kernel, 1/2 at zero angle, on the first 3000 centred
-    and normalised images.
-    """
+    and normalised images."""
     inputs = normalise(centre(load("mnist", "test", count=3000, download=False))).inputs / 28
     cosine = np.clip(inputs @ inputs.T, -1, 1)
     angle = np.arccos(cosine)
@@ -219,8 +216,7 @@ def integer(value):
 
 def python2_batch(pixels, labels):
     """The byte stream that Python 2 wrote: protocol 2, strings for bytes, the array by NumPy's old
-    module name.
-    """
+    module name."""
     dtype = b"cnumpy\ndtype\n" + short("u1") + integer(0) + integer(1) + b"\x87R"
     dtype += (
         b"(" + integer(3) + short("|") + b"NNN" + integer(-1) + integer(-1) + integer(0) + b"tb"
@@ -254,8 +250,7 @@ def python2_batch(pixels, labels):
 
 def cifar_images(first):
     """Images whose every byte says where it belongs: channel, row and column in a checkable
-    pattern.
-    """
+    pattern."""
     images = np.zeros((4, 32, 32, 3), np.uint8)
     images[..., :] = np.array([0, 100, 200])
     images += np.arange(32, dtype=np.uint8)[None, :, None, None]

@@ -1,6 +1,5 @@
 """Labels become targets: signs, one-hot vectors or standardised numbers, and nothing is lost on the
-way.
-"""
+way."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,5 @@
 """Numbers and dates as people write them are read, or refused where they cannot be known; what is
-lost is said.
-"""
+lost is said."""
 
 import warnings
 

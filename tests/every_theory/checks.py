@@ -6,7 +6,8 @@ example system of each kind.
 - Called again, with the same or with other numbers, it compiles nothing.
 - It refuses a system of another type by name.
 - Every field of its systems is declared, and refuses by name what nobody can mean.
-- Over random legal parameters it returns finite numbers of a possible sign, or says that it did not converge, or refuses by name.
+- Over random legal parameters it returns finite numbers of a possible sign, or says that it did not
+converge, or refuses by name.
 - So it does with any of its options.
 - `jax.grad`, `jax.vmap` and `jax.jit` work over it, as far as the registry says so.
 """
@@ -167,8 +168,7 @@ def checks(
 
 def hold(theory, system, words, draws, infinite, decades):
     """Asserts that a theory keeps its word at random parameters around those of a system; returns
-    how often it gave it.
-    """
+    how often it gave it."""
     name = f"{theory.name} {type(system).__name__}"
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     usual = outcome(theory, system, {}, words)
@@ -344,8 +344,7 @@ def declarations_of(value):
 
 def draw(system, rng, decades=2.0):
     """New values for about two thirds of the numbers: near, far, and at the ends of what is
-    allowed.
-    """
+    allowed."""
     changes = {}
     for path, value, declaration in numbers(system):
         kind = rng.uniform()
@@ -379,8 +378,7 @@ def flagged(result: Result) -> bool:
 
 
 def faults(result: Result, usual: Result, infinite=()) -> str:
-    """What is wrong with a result, in words; empty when it is sound or says itself that it is
-    not."""
+    """What is wrong with a result, in words; empty when it is sound or says itself that it is not."""
     if flagged(result):
         return ""
     for name in type(result).dims():

@@ -1,6 +1,5 @@
 """That `jax.grad`, `jax.vmap` and `jax.jit` over a theory do what they should, in one compiled
-program.
-"""
+program."""
 
 import dataclasses
 
@@ -15,8 +14,7 @@ ROUNDING = 1e-13  # an observable that is no larger is zero
 @dataclasses.dataclass
 class Path:
     """A line through a system: every real number that may be moved is multiplied by exp(rate t),
-    each at a rate of its own.
-    """
+    each at a rate of its own."""
 
     system: object
     rates: dict

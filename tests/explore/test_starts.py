@@ -1,6 +1,5 @@
 """The table of starts: every system opens on a figure that moves, and on which theory and
-measurement agree.
-"""
+measurement agree."""
 
 import numpy as np
 import pytest
@@ -23,8 +22,7 @@ SIZES = ("input_dim", "width", "n_train", "channels", "neurons", "spins", "sites
 
 def deviation(x, rows, measured_x, mean, error) -> float:
     """How far marks are from a theory at the worst, in units of what is allowed; NaN where the
-    theory has no value at them.
-    """
+    theory has no value at them."""
     worst = np.nan
     for row, means, errors in zip(rows, mean, error):
         at = np.array([row[np.argmin(np.abs(x - place))] for place in measured_x])
@@ -42,8 +40,7 @@ def deviation(x, rows, measured_x, mean, error) -> float:
 
 def assert_agrees(start: FirstFigure, x, curves, measured_x, mean, error) -> None:
     """What the table expects of theory and measurement; beside half of the marks at least there is
-    a theory.
-    """
+    a theory."""
     if not start.experiment or not start.theories or start.expect == "approximation":
         return
     if start.expect == "bound":

@@ -1,6 +1,5 @@
 """What a page shows as an address, as Python and as commands: all three say the same, to the last
-digit.
-"""
+digit."""
 
 import csv
 import shlex

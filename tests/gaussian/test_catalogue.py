@@ -137,8 +137,7 @@ def test_kinks_and_parity():
 
 def test_static_and_leaves():
     """Parameters are leaves, degrees and functions are not; an activation can be a static argument
-    of a compiled function.
-    """
+    of a compiled function."""
     assert jax.tree.leaves(activation("leaky_relu(0.1)")) == [0.1, 1.0]
     assert jax.tree.leaves(activation("hermite(3)")) == jax.tree.leaves(activation("tanh")) == []
     compiled = jax.jit(lambda phi, c: phi.two_point(1.0, c, 1.0), static_argnums=0)

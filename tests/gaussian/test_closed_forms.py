@@ -1,6 +1,5 @@
 """Closed two-point functions against quadrature and finite differences, inside and on the edges of
-the domain.
-"""
+the domain."""
 
 import jax
 import jax.numpy as jnp
@@ -95,8 +94,7 @@ def test_value_is_the_average():
 
 def test_derivative_is_the_average_of_slopes():
     """Price's theorem, with phi' by automatic differentiation (sign and step: the delta functions
-    are not seen).
-    """
+    are not seen)."""
     a, c, b = everywhere()
     smooth = ALL[SMOOTH]
     exact = jax.jit(
@@ -156,8 +154,7 @@ def test_gradient_of_the_derivative_against_finite_differences():
 
 def edges():
     """The diagonal, the antipodes, a covariance rounded above sqrt(ab), nearly equal inputs, zero
-    variances.
-    """
+    variances."""
     table = [
         *((0.7, 0.7, 0.7), (1.0, 1.0, 1.0), (1.3, -1.3, 1.3), (2.0, np.sqrt(2.0 * 0.3), 0.3)),
         *((0.3, 0.1 + 0.2, 0.3), (0.3, -0.1 - 0.2, 0.3), (1.0, 1.0 - 1e-13, 1.0), (1.0, 0.0, 1.0)),
@@ -223,8 +220,7 @@ def test_gram_matrices_stay_positive():
 
 def test_kernel_of_an_input_with_itself():
     """One piecewise linear layer: K(x, x) = s |x|^2, so dK/dx = 2 s x, and the mixed derivative d^2
-    K / dx dy at x = y is s.
-    """
+    K / dx dy at x = y is s."""
     layers = [activation(name) for name in ("relu", "abs", "leaky_relu(0.2)")]
 
     def kernel(x, y):

@@ -81,8 +81,7 @@ def test_kinks_scale_with_the_deviation():
 
 def test_derivative_of_an_average():
     """d/dq E tanh(u)^2 by moving nodes and by (z^2 - 1)/(2q); the derivative with respect to a
-    threshold moves the cut.
-    """
+    threshold moves the cut."""
     q = 0.8
     moving = jax.jit(jax.grad(lambda q: expectation(lambda u: jnp.tanh(u) ** 2, q)))(q)
     still = jax.jit(

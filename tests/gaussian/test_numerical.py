@@ -1,6 +1,5 @@
 """Numerical two-point functions: of functions whose closed form is known, given as plain Python
-functions, and of tanh.
-"""
+functions, and of tanh."""
 
 import jax
 import jax.numpy as jnp
@@ -49,8 +48,7 @@ A, C, B = map(jnp.asarray, TABLE.T)
 
 def sphere(count, variance, key=0):
     """Gram matrix of random inputs with |x|^2 = variance, among them repeated, opposite and nearly
-    equal ones.
-    """
+    equal ones."""
     x = np.random.default_rng(key).normal(size=(count, 3))
     x[count // 2 : count // 2 + 5] = x[:5]
     x[-10:-5], x[-5:] = -x[:5], x[:5] + 1e-4 * x[5:10]
@@ -91,8 +89,7 @@ def test_kink_at_the_origin():
 
 def test_kink_gradients():
     """Price's theorem with kinks: first derivatives need phi'; those of the derivative need the
-    delta functions in phi''.
-    """
+    delta functions in phi''."""
     exact = activation("relu")
     regular = B > 0
 
@@ -127,8 +124,7 @@ def test_jump():
 
 def test_kinks_away_from_the_origin():
     """min(max(u, -1), 1): table against entry-by-entry integration, and all derivatives against
-    finite differences.
-    """
+    finite differences."""
     a, c, b = point = np.array([1.3, 0.55, 0.8])
     step = 1e-3
     moves = np.concatenate([np.outer([1, -1, 2, -2], row) for row in step * np.eye(3)])
@@ -214,8 +210,7 @@ def test_shapes_broadcast():
 )
 def test_contraction_of_variances(left, right):
     """Kernel matrices of vectors and of pixels, shared axes, single variances: always the
-    elementwise inner product.
-    """
+    elementwise inner product."""
     rng = np.random.default_rng(5)
     x, y = rng.normal(size=(*left, 7)), rng.normal(size=(*right, 7))
     np.testing.assert_allclose(

@@ -1,6 +1,5 @@
 """Kernel matrices, targets and inputs as users bring them: what is wrong is refused by name, what
-is odd but legal works.
-"""
+is odd but legal works."""
 
 import jax
 import jax.numpy as jnp
@@ -133,8 +132,7 @@ def test_single_precision_is_computed_in_double(use, seed):
 @given(seeds, st.integers(0, SIZE - 1), st.integers(0, SIZE - 1))
 def test_network_kernels_of_odd_inputs(seed, zero, same):
     """A zero input, two equal ones, and single precision: finite, positive semi-definite, with
-    finite derivatives.
-    """
+    finite derivatives."""
     inputs = np.random.default_rng(seed).normal(size=(SIZE, 3))
     inputs[same] = inputs[0]
     inputs[zero] = 0.0

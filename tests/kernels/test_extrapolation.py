@@ -1,6 +1,5 @@
 """A learning curve continued beyond its measured part: against the exact theory of the spectrum it
-came from.
-"""
+came from."""
 
 import jax
 import jax.numpy as jnp
@@ -43,8 +42,7 @@ def test_the_table_is_the_theory_of_its_spectrum(ridge):
 
 def test_a_power_law_without_noise_goes_on():
     """Measured up to 360, predicted at 3600: the exact error of the population is within the
-    spread, which is some per cent.
-    """
+    spread, which is some per cent."""
     spectrum = power_law(1.5, 1 / 3)
     values, power = pool(1.5, 2.0, 400)
     sizes = np.unique(np.geomspace(8, 360, 14).astype(int)).astype(float)
@@ -59,8 +57,7 @@ def test_a_power_law_without_noise_goes_on():
 
 def test_a_curve_that_has_reached_its_floor_stays_there():
     """A floor, or a power law so slow that it makes no difference: which of the two is not known,
-    and not asserted.
-    """
+    and not asserted."""
     spectrum = power_law(2.5, 1.0)
     values, power = pool(2.5, 6.0, 400)
     sizes = np.unique(np.geomspace(8, 360, 14).astype(int)).astype(float)

@@ -152,8 +152,7 @@ def test_gradient_flow_solves_its_differential_equation(problem):
 
 def test_gradient_flow_with_equal_kernels_is_linear_regression_on_random_features(problem):
     """With Theta = K only the read-out is trained; forever trained, it is the zero-temperature
-    posterior (Lee et al. 2019).
-    """
+    posterior (Lee et al. 2019)."""
     nngp, _, y = problem
     n = len(y)
     forever = gradient_flow(*(2 * (nngp[:n, :n], nngp[n:, :n])), nngp[n:, n:], y, jnp.inf)

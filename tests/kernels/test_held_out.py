@@ -1,6 +1,5 @@
 """Every size of a learning curve from one factorisation: the residuals of regressions that are
-really done one by one.
-"""
+really done one by one."""
 
 import numpy as np
 import pytest

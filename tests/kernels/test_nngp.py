@@ -32,8 +32,7 @@ def test_kernels_are_symmetric_positive_and_carry_their_diagonal(architecture, p
 
 def test_relu_at_the_edge_of_chaos_keeps_its_variance(points):
     """For weight variance 2 and no bias K(x, x) = 2 |x|^2 / d at every depth, and Theta(x, x) =
-    (depth + 1) K(x, x).
-    """
+    (depth + 1) K(x, x)."""
     for depth in (1, 4):
         kernels = fully_connected(depth, None, "relu", 2.0).kernel(points)
         norm = 2 * jnp.sum(points**2, axis=1) / 5

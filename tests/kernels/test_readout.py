@@ -1,6 +1,5 @@
 """The exact posterior of a linear read-out is Gaussian-process regression with the kernel Phi
-Phi^T.
-"""
+Phi^T."""
 
 import jax
 import numpy as np

@@ -1,6 +1,5 @@
 """Forecasts of tables as they are: what they say about themselves, held against errors measured
-later.
-"""
+later."""
 
 import dataclasses
 import re
@@ -87,8 +86,7 @@ def test_why_the_network_with_the_lower_error_is_not_used_is_said(known, capsys)
 
 
 def test_kernels_are_chosen_by_evidence():
-    """A target drawn from the process of one kernel has, for each example, most evidence under
-    it."""
+    """A target drawn from the process of one kernel has, for each example, most evidence under it."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 3))
     standardised = (x - x.mean(0)) / x.std(0)
@@ -165,8 +163,7 @@ def test_leaving_groups_out_is_what_it_says():
 
 def test_groups_that_matter_are_noticed():
     """Each group has an offset of its own, which its inputs give away: random rows make it look
-    easy.
-    """
+    easy."""
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(20), 8)
     x = rng.normal(size=(20, 4))[groups] + 0.05 * rng.normal(size=(160, 4))
@@ -225,8 +222,7 @@ def test_rows_in_random_order_seldom_drift_significantly(monkeypatch):
 
 def test_many_rows_are_learned_by_the_exact_kernel(monkeypatch):
     """Leave-one-out, leave-group-out and held-out errors from Cholesky factors are those from the
-    eigendecomposition.
-    """
+    eigendecomposition."""
     x, y = table(150)
     targets = ((y - y.mean()) / y.std())[:, None]
     exact = Exact(kernel_of(ARCH)(x, None), targets)
@@ -246,8 +242,7 @@ def test_many_rows_are_learned_by_the_exact_kernel(monkeypatch):
 
 def test_more_rows_never_give_a_worse_answer():
     """One law, whose floor is known: the forecasts of its first 2000, 2001 and 5000 rows agree, and
-    none claims another floor.
-    """
+    none claims another floor."""
     x, y = table(5000, noise=0.6)
     floor = 0.36 / (1.25 + 0.36)
     found = {

@@ -1,6 +1,5 @@
 """Proximal maps and Gaussian averages of the losses: what defines them, limits, and independent
-quadrature.
-"""
+quadrature."""
 
 import jax
 import jax.numpy as jnp
@@ -58,8 +57,7 @@ FIELDS = Fields(2.0, 1.3, 1.1, student_mean=0.4, teacher_mean=-0.3)
 
 def brute_force(chosen, flip, variance, fields):
     """E g, E g^2, E prox-loss and the derivative of E g along the teacher's mean, by adaptive
-    quadrature in scipy.
-    """
+    quadrature in scipy."""
 
     def average(function, shift=0.0):
         q, m = fields.student_variance, fields.covariance

@@ -1,6 +1,5 @@
 """Convolutional, locally connected, pooled, residual and normalised networks against their
-infinite-width kernels.
-"""
+infinite-width kernels."""
 
 import itertools
 
@@ -72,8 +71,7 @@ def test_flattened_readout_cannot_tell_shared_weights_from_local_ones():
 
 def test_constant_signals_in_a_circular_network_reduce_to_a_fully_connected_one():
     """On constant images a full-window circular filter sees only the channel vector, whatever the
-    read-out.
-    """
+    read-out."""
     vectors = jax.random.normal(KEY, (4, 3))
     constant = jnp.broadcast_to(vectors[:, None, :], (4, 6, 3))
     dense = fully_connected(2, None, "relu", 1.7, 0.2).kernel(vectors)
@@ -118,8 +116,7 @@ def test_pooling_kernels_are_positive_and_batched_by_rows():
 
 def test_local_kernels_are_those_of_the_patches():
     """Shallow network: K_ij = F(C_ii, C_ij, C_jj) with C the normalised inner products of patches;
-    their sums are the kernels.
-    """
+    their sums are the kernels."""
     network = convolutional(
         1, None, 2, "erf", strides=2, padding="valid", weight_variance=0.7, readout_variance=1.3
     )

@@ -97,8 +97,7 @@ def test_the_capacity():
 
 def test_the_lines_of_the_phase_diagram():
     """T_M as far as an independent integration confirms it: the 5 digits usually given are low by
-    up to 2e-5.
-    """
+    up to 2e-5."""
     lines = {load: phase_lines(Hopfield(load)) for load in (0.01, 0.05, 0.1, 0.13)}
     retrieval = {0.01: 0.80102, 0.05: 0.54226, 0.1: 0.31543, 0.13: 0.14892}
     for load, expected in retrieval.items():

@@ -1,6 +1,5 @@
 """Committees of two signs: overlaps and specialisation known to many digits, and one unit, which is
-a perceptron.
-"""
+a perceptron."""
 
 import numpy as np
 import pytest
@@ -135,8 +134,7 @@ def test_message_passing_finds_two_binary_units_beyond_the_spinodal():
 
 def test_many_units_come_apart_with_a_jump():
     """The equations solved with SciPy's adaptive quadrature, without the substitution of small
-    gaps; 7.65 in the literature.
-    """
+    gaps; 7.65 in the literature."""
     from scipy.integrate import quad
 
     def entropy(gap, ratio):

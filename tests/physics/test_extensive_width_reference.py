@@ -1,6 +1,5 @@
 """Extensive-width teachers: numbers computed independently (Hermite sums, brute-force enumeration),
-to the digits given.
-"""
+to the digits given."""
 
 import jax
 import jax.numpy as jnp
@@ -175,8 +174,7 @@ def jagged(rng: np.random.Generator, kind: str, count: int) -> np.ndarray:
 
 def test_selected_branch_is_the_best_of_all_solutions():
     """A scan of the free entropy against the enumeration of every interval between two kinks, at
-    300 features.
-    """
+    300 features."""
     rng, rivals = np.random.default_rng(0), 0
     for case in range(18):
         kind = ("spread", "clusters", "alike")[case % 3]
@@ -193,8 +191,7 @@ def test_selected_branch_is_the_best_of_all_solutions():
 
 def test_both_sides_of_every_transition_of_clustered_readouts():
     """Collective steps and single ones: the staircase is a chain, and the states beside each step
-    are those it names.
-    """
+    are those it names."""
     teacher = WeightedTeacher(600.0, jagged(np.random.default_rng(5), "clusters", 300), 0.003, 1.0)
     steps = staircase(teacher)
     assert np.all(np.diff(steps.n_train) > 0)

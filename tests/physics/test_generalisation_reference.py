@@ -60,8 +60,7 @@ def test_the_asymptotics():
 @pytest.mark.slow
 def test_bad_minima_of_digits():
     """Three networks of an independent program, 64-256-256-10 on 500 digits: test errors and weight
-    norms of the four ways.
-    """
+    norms of the four ways."""
     system = ImageClassifier.of(
         "digits",
         1797,

@@ -53,16 +53,14 @@ def test_transitions_of_signs_and_binary_weights():
 
 def test_information_threshold_of_turned_labels():
     """At the threshold known weights have the free entropy of unknown ones, which a coarser rule
-    misses by 5e-8.
-    """
+    misses by 5e-8."""
     found = thresholds(GeneralisedLinear(1.0, SignLabels(0.02), Rademacher()))
     np.testing.assert_allclose(found.information, 1.4951771051, atol=1e-9)
 
 
 def test_weak_recovery_of_magnitudes_by_an_eigenvector():
     """The eigenvector of |z| stands out from n = d/2 on; the cosine vanishes there as a square
-    root.
-    """
+    root."""
     cosines = [
         float(spectral(GeneralisedLinear(0.5 + gap, RealLabels("abs"), GaussianPrior())).cosine)
         for gap in (-1e-9, 1e-9)
@@ -154,8 +152,7 @@ def test_the_lasso():
 )
 def test_the_leading_eigenvector_of_magnitudes(alpha, square):
     """Of the matrix whose weights T are cut at -30, as in the source of these numbers; without the
-    cut it is a little better.
-    """
+    cut it is a little better."""
     system = GeneralisedLinear(alpha, RealLabels("abs"), GaussianPrior())
     found = spectral(system, least_weight=-30.0)
     assert float(spectral(system).cosine) >= float(found.cosine)

@@ -1,6 +1,5 @@
 """Reference values of deep networks and networks on patches, computed by an independent prototype
-or in closed form.
-"""
+or in closed form."""
 
 import numpy as np
 import pytest
@@ -91,8 +90,7 @@ def test_the_action_with_fluctuations_is_a_free_energy():
 
 def test_linear_patches_without_fluctuations_at_strong_adaptation():
     """In the mean-field limit the fluctuations are smaller by 1/chi; without them 1/s_* = S/v -
-    (g/C) tau^2.
-    """
+    (g/C) tau^2."""
     gaps = []
     for chi in (100.0, 1e6):
         g = temperature = 1 / chi
@@ -147,8 +145,7 @@ def test_linear_patches_with_a_self_consistent_ridge():
 )
 def test_what_surrounds_the_weights(system, options, expected):
     """Output, spread and ratio of eigenvalues, by plain iteration of weights, kernel and ridge on
-    another grid.
-    """
+    another grid."""
     found = adapted_weights(system, **options)
     assert bool(found.converged)
     np.testing.assert_allclose(
@@ -157,8 +154,7 @@ def test_what_surrounds_the_weights(system, options, expected):
 
 
 def test_erf_patches():
-    """Learnability, f_1/y_1, f_3/y_3 and the ratio of the weights' variances along and across
-    w_*."""
+    """Learnability, f_1/y_1, f_3/y_3 and the ratio of the weights' variances along and across w_*."""
     expected = {
         (1, 100): (0.646100118, 0.690684377, -0.096970863, 2.85449547),
         (1, 1600): (0.922962281, 0.968781583, 0.15930726, 4.77479659),

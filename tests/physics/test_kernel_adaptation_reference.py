@@ -1,6 +1,5 @@
 """Reference values of kernel adaptation, computed by an independent prototype (another quadrature,
-another optimiser).
-"""
+another optimiser)."""
 
 import math
 from functools import partial
@@ -58,8 +57,7 @@ def test_two_modes_are_not_enough_for_specialised_neurons():
 
 def test_few_inputs_and_many_examples():
     """On wide grids of 10^6 nodes. With many examples the central maximum itself has split, while
-    others have specialised.
-    """
+    others have specialised."""
     few = adapted_weights(SMALL.with_(input_dim=3, width=15, n_train=60, modes=None))
     np.testing.assert_allclose(
         few.output, [0.641612847, -0.153122598, 0.064246194, -0.032316358], atol=5e-9
@@ -213,8 +211,7 @@ def test_relu_network_on_data():
 
 def test_linear_network_on_data_only_scales_its_kernel():
     """Without fluctuations Sigma has one outlier, the scale of the rescaled kernel, and both
-    predict the same.
-    """
+    predict the same."""
     system = on_data(lambda z: z, temperature=0.01, activation="linear")
     scale, full = (
         f(system, fluctuations=False) for f in (kernel_scaling_on_data, gaussian_weights_on_data)

@@ -1,6 +1,5 @@
 """Reference values of infinite-width kernels and of the Gaussian-process posterior, computed
-independently.
-"""
+independently."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -89,8 +88,7 @@ SIGNAL_2 = (
 )
 def test_circular_convolution_of_signals(depth, readout, shared, value):
     """Covariance of the pooled or flattened features before the read-out (filters of 3 pixels,
-    biases in the filters only).
-    """
+    biases in the filters only)."""
     network = convolutional(depth, None, 3, "erf", padding="circular", readout=readout, shared=shared, weight_variance=1.5,
                             bias_variance=[0.1] * depth + [0.0], readout_variance=1.0)  # fmt: skip
     x1, x2 = (np.array(signal)[None, :, None] for signal in (SIGNAL_1, SIGNAL_2))

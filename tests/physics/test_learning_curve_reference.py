@@ -1,5 +1,4 @@
-"""Learning curves of kernel regression against independently computed values, to all digits
-known."""
+"""Learning curves of kernel regression against independently computed values, to all digits known."""
 
 import os
 from decimal import Decimal

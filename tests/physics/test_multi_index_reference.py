@@ -1,6 +1,5 @@
 """Reference values of weak learnability: exponents, thresholds, exit times, and the table of sample
-complexities.
-"""
+complexities."""
 
 import math
 

@@ -54,8 +54,7 @@ def test_linear_response_to_label_noise(units):
 
 def test_copies_of_a_unit_act_as_one_with_a_smaller_rate():
     """Four units on a teacher of two, rate 4, noise 1e-3: integrated to n/d = 1e6 the flow ends at
-    R = 1.1664076e-4.
-    """
+    R = 1.1664076e-4."""
     found = asymptotic_error(CommitteeSGD(width=4, teacher_width=2, learning_rate=4.0, noise=1e-3))
     one = asymptotic_error(CommitteeSGD(width=2, teacher_width=2, learning_rate=2.0, noise=1e-3))
     assert float(found.test_error) == pytest.approx(float(one.test_error), rel=1e-12)
@@ -111,8 +110,7 @@ def test_limits_with_one_term(flow, committee):
 
 def test_learning_rate_trades_floor_for_samples(flow, committee):
     """d = 1000, gamma = p d^-delta at n/d = 100 and 1000: the smaller rate is behind first and
-    ahead later.
-    """
+    ahead later."""
     found = {
         delta: flow(committee.with_(learning_rate=4.0 * 1000**-delta)).test_error[2:]
         for delta in (0.25, 0.375, 0.5)

@@ -1,5 +1,4 @@
-"""The teacher-student perceptron: overlaps, errors, entropies and transitions known to many
-digits."""
+"""The teacher-student perceptron: overlaps, errors, entropies and transitions known to many digits."""
 
 import numpy as np
 import pytest
@@ -148,8 +147,7 @@ def test_maximal_stability(alpha):
 
 def test_how_errors_fall_in_the_end():
     """alpha times the error: 0.5005 (maximal stability; Opper et al. 1990), 0.883 (best online;
-    Kinouchi, Caticha 1992).
-    """
+    Kinouchi, Caticha 1992)."""
     largest = batch_rule(BatchPerceptron(1000.0, "maximal stability"))
     np.testing.assert_allclose(1000 * largest.classification_error, 0.5005, atol=2e-4)
     online = online_rule(OnlinePerceptron(400.0, "optimal"))
@@ -169,8 +167,7 @@ def test_transitions_at_high_temperature():
 @pytest.mark.parametrize("weights", ["binary", "spherical"])
 def test_students_at_high_temperature(weights):
     """alpha/T = pi sqrt(1 - R^2) artanh(R) for binary weights, pi R / sqrt(1 - R^2) for spherical
-    ones.
-    """
+    ones."""
     found = high_temperature(ThermalPerceptron(3.0, 2.0, weights))
     overlap = float(found.teacher_overlap)
     slope = np.arctanh(overlap) * (1 - overlap**2) if weights == "binary" else overlap
@@ -191,8 +188,7 @@ def test_cold_spherical_students_make_no_mistakes(alpha):
 
 def test_almost_cold_spherical_students_at_many_examples():
     """The student's evidence of a label bends far below zero field, where a rule for the teacher's
-    sign alone has no nodes.
-    """
+    sign alone has no nodes."""
     found = quenched(ThermalPerceptron(12.0, 0.2, "spherical"))
     np.testing.assert_allclose(found.classification_error, 0.0538052378, atol=1e-10)
     np.testing.assert_allclose(found.mistakes, 0.00137109618, atol=1e-11)

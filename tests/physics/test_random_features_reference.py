@@ -281,8 +281,7 @@ def test_deterministic_equivalent(n, p, ridge, bias, variance):
 
 def test_the_equivalent_without_dimension_contains_the_proportional_limit():
     """Eigenvalues mu_1^2/d with multiplicity d, and a flat tail of mass mu_*^2: two independent
-    sets of equations.
-    """
+    sets of equations."""
     linear, nonlinear = (x**2 for x in gaussian_equivalent("relu")[1:])
     spectrum = Spectrum([linear / DIMENSION], [1.0], [DIMENSION], tail=nonlinear)
     curve = EQUIVALENT(SpectralFeatures(spectrum, 600.0, 400.0, 0.01, 0.1))
@@ -331,8 +330,7 @@ def test_polynomial_regime_on_the_sphere(bias, width, risks):
 
 def test_degrees_are_learned_one_after_another():
     """In d = 1000 an infinitely wide map has learned degree 1 at n = d^1.5, and degree 2 at n =
-    d^2.5.
-    """
+    d^2.5."""
     system = SphereFeatures(1000, 1e15, 1.0, 1e-3, (0, 0.36, 0.36, 0.28), "relu", -0.5)
     for power, left in ((1.5, 0.64), (2.5, 0.28)):
         assert float(

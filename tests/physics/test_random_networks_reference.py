@@ -1,6 +1,5 @@
 """Random networks: kernels, cumulants and depth corrections computed independently (quadrature in
-numpy), to the digits given.
-"""
+numpy), to the digits given."""
 
 import jax
 import jax.numpy as jnp
@@ -76,8 +75,7 @@ def test_deep_erf_to_first_order():
 
 def moments_of_two_layers(system, nodes=80):
     """E Khat_2 and E Khat_2^2 of erf at width 1 with two hidden layers: two nested one-dimensional
-    integrals.
-    """
+    integrals."""
     z, w = np.polynomial.hermite_e.hermegauss(nodes)
     w = w / w.sum()
     first = (
@@ -90,8 +88,7 @@ def moments_of_two_layers(system, nodes=80):
 
 def test_first_order_becomes_exact_as_the_layers_grow_linear():
     """At small variance erf is 2z/sqrt(pi) up to cubic terms, where Khat has exact moments at every
-    width (here 1).
-    """
+    width (here 1)."""
     small = DeepNetwork(1, 1.0, 0.0, 1e-4, depth=2, activation=activation("erf"))
     mean, square = moments_of_two_layers(small)
     assert mean == pytest.approx(1e-4 * (4 / np.pi) ** 2, rel=5e-3)

@@ -1,6 +1,5 @@
 """Renormalization: published, exact and prototype numbers of decimation, of functional flows, and
-of the magnet beside them.
-"""
+of the magnet beside them."""
 
 import math
 import os
@@ -221,8 +220,7 @@ def test_exponents_of_learning_curves(a, b, temperature, noise, error, exponent)
 
 def image_pool(data, activation):
     """The relu kernel is |x||x'| (sin t + (pi - t) cos t)/pi, twice that of a layer of unit
-    weights.
-    """
+    weights."""
     kernel = np.asarray(fully_connected(1, None, activation).nngp(normalise(centre(data)).inputs))
     return DecimatedPool.from_kernel(
         kernel * (2 if activation == "relu" else 1), parity(data.labels).values, 25, 1e-8
@@ -479,8 +477,7 @@ def test_the_potential_order_by_order(order, nu):
 
 
 def test_the_potential_of_one_component():
-    """Litim 2002; Bervillier, Jüttner, Litim 2007: nu = 0.649561773880..., omega =
-    0.655745939..."""
+    """Litim 2002; Bervillier, Jüttner, Litim 2007: nu = 0.649561773880..., omega = 0.655745939..."""
     found = local_potential(VectorMagnet(), order=32)
     assert found.converged
     assert float(found.nu) == pytest.approx(0.649561774, abs=1e-9)

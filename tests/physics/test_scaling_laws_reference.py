@@ -1,6 +1,5 @@
 """One-pass SGD with power-law random features: closed forms, published exponents, and an
-independent recursion.
-"""
+independent recursion."""
 
 import jax
 import jax.numpy as jnp
@@ -143,8 +142,7 @@ def test_phases(alpha, beta, expected):
 @pytest.mark.parametrize("seed", range(40))
 def test_exponents_are_the_best_balance_of_the_terms(seed):
     """min over d = f^xi of the largest term of the risk at r = f/d steps, each a power of f; one
-    place in the plane a seed.
-    """
+    place in the plane a seed."""
     alpha, beta = np.random.default_rng(seed).uniform([0.05, 0.0], [1.2, 1.4])
     if 2 * (alpha + beta) < 1.02:
         with pytest.raises(ValueError, match="no power law"):
@@ -196,8 +194,7 @@ def test_exponents_at_a_given_compute_approach_their_limits(alpha, beta):
 )
 def test_the_frontier_of_three_phases(alpha, beta, compute, risk, width, accuracy):
     """Minimum over the width with v = 4 d, by a cubic through five widths; a spline of an
-    independent program.
-    """
+    independent program."""
     widths = np.round(width * np.array([0.8, 0.9, 1.0, 1.12, 1.25]))
     run = jax.jit(risk_at)
     log_risk = [
@@ -243,8 +240,7 @@ def test_exponents_of_all_phases_approach_their_limits(alpha, beta):
 
 def test_the_frontier_of_one_family():
     """L*(f = 1e4) = 0.0333723 at d* = 46.55 with v = 4 d, by a spline over the widths of an
-    independent program: to 1e-4.
-    """
+    independent program: to 1e-4."""
     risks = {}
     for width in (40, 44, 46, 47, 48, 52, 58):
         system = PowerLawFeatures(1.0, 0.3, 4 * width, width=width, learning_rate=0.3)
@@ -303,8 +299,7 @@ def test_thresholds_of_the_joint_law(n_train, width, ridge, thresholds):
 )
 def test_without_a_ridge_features_and_examples_can_be_exchanged(sizes, error):
     """Maloney, Roberts, Sully 2022: E = Delta m/(1 - m/max(N, n)), m = min(N, n), sum
-    lambda/(lambda + Delta) = m.
-    """
+    lambda/(lambda + Delta) = m."""
     assert float(
         joint_law(ScaleFreeFeatures(*sizes, ridge=1e-14, modes=20000)).test_error
     ) == pytest.approx(error, rel=1e-8)

@@ -1,6 +1,5 @@
 """Spins: exact numbers of the mean-field magnet and of the square-lattice Ising model, finite and
-infinite.
-"""
+infinite."""
 
 import jax
 import numpy as np
@@ -93,8 +92,7 @@ def test_exact_sums_over_magnetisations():
 
 def test_critical_moments_of_the_mean_field_magnet():
     """Corrections fall as N^(-1/2): the rest of the correction is of order 1/N once two sizes are
-    combined.
-    """
+    combined."""
     digits(CRITICAL_BINDER, 0.270520128, 9)
     found = {n: exact_magnet(MeanFieldMagnet(1.0, 0.0, n)) for n in (10_000, 1_000_000)}
     assert abs(found[1_000_000].binder - CRITICAL_BINDER) < 0.11 * abs(
@@ -156,8 +154,7 @@ def within(value, error, wanted, wanted_error):
 
 def test_critical_moments_of_a_large_torus():
     """<|m|> L^(1/8) = 1.0092, <m^2> L^(1/4) = 1.0928 and U4 = 0.61069 for L to infinity
-    (Kamieniarz, Bloete 1993).
-    """
+    (Kamieniarz, Bloete 1993)."""
     found = swendsen_wang(
         IsingLattice(CRITICAL_TEMPERATURE, (48, 48)), jax.random.key(0), replicas=8, sweeps=4000
     )

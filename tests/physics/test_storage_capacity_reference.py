@@ -1,6 +1,5 @@
 """Storage capacity: the tables of Gardner's, Gardner and Derrida's, and Krauth and Mezard's
-theories; Cover's count.
-"""
+theories; Cover's count."""
 
 from math import comb
 

@@ -1,6 +1,5 @@
 """Two-point functions at (a, c, b) = (1.3, 0.55, 0.8) and Hermite coefficients, against numbers
-computed independently.
-"""
+computed independently."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -74,8 +73,7 @@ def test_tanh_mehler_series():
 
 def test_relu_series_converges_slowly():
     """The kink leaves 1.5e-5 of E relu^2 = 1/2 beyond 200 terms: c_n^2 = (n-3)!!^2 / (2 pi n!) ~
-    n^(-5/2) for even n.
-    """
+    n^(-5/2) for even n."""
     coefficients = activation("relu").hermite_coefficients(400)
     assert float(jnp.sum(coefficients[:200] ** 2)) == pytest.approx(0.499985, abs=5.1e-7)
     assert float(jnp.sum(coefficients[3:] ** 2)) == pytest.approx(0.011262260330154, abs=1e-14)
@@ -85,8 +83,7 @@ def test_relu_series_converges_slowly():
 
 
 def test_first_coefficient_and_residual():
-    """mu_1 = E z phi(z) and mu_*^2 = E phi^2 - (E phi)^2 - mu_1^2 (Gerace et al. 2020, section
-    2)."""
+    """mu_1 = E z phi(z) and mu_*^2 = E phi^2 - (E phi)^2 - mu_1^2 (Gerace et al. 2020, section 2)."""
     table = {
         "tanh": (0.6057055096, 0.1655757411),
         "erf": (0.6514700159, 0.2003643502),
@@ -104,8 +101,7 @@ def test_first_coefficient_and_residual():
 
 def test_sharp_activation_needs_many_coefficients():
     """tanh(2z), poles at ±i pi/4: c_n ~ exp(-sqrt(n) pi/4). c_1 and c_399 by a trapezoid rule in
-    80-bit arithmetic.
-    """
+    80-bit arithmetic."""
     coefficients = hermite_coefficients(lambda z: jnp.tanh(2 * z), 400)
     assert float(coefficients[1]) == pytest.approx(0.72947753148612016, abs=1e-15)
     assert float(coefficients[399]) == pytest.approx(-4.4414464938e-08, abs=1e-16)
@@ -113,8 +109,7 @@ def test_sharp_activation_needs_many_coefficients():
 
 def test_fourth_moments():
     """E phi^2 and E phi^4 of erf at four variances (trapezoid rule in 80-bit arithmetic); relu: E
-    phi^4 = 3 q^2 / 2.
-    """
+    phi^4 = 3 q^2 / 2."""
     variance = jnp.array([0.5, 1.0, 2.0, 10.0])
     erf = activation("erf")
     second, fourth = erf.moment(2, variance), erf.moment(4, variance)

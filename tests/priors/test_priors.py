@@ -1,6 +1,5 @@
 """Posteriors of every prior against adaptive quadrature, where they sharpen, and what the averages
-must satisfy.
-"""
+must satisfy."""
 
 import jax
 import jax.numpy as jnp
@@ -49,8 +48,7 @@ def test_the_posterior_is_the_derivative_of_the_free_entropy(name, precision):
 @pytest.mark.parametrize("precision", [1e-3, 0.7, 20.0])
 def test_averages_over_observations_agree_with_equal_steps(name, precision):
     """Equal steps of the noise of every component: at moderate precision exact to rounding, and cut
-    nowhere.
-    """
+    nowhere."""
     chosen, root = PRIORS[name], np.sqrt(precision)
     shares, means, variances = (np.asarray(part) for part in chosen.components)
     z = np.linspace(-9, 9, 4001)

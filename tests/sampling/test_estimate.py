@@ -1,6 +1,5 @@
 """Averages along Markov chains: error bars, R-hat and effective sample size against processes where
-all are known.
-"""
+all are known."""
 
 import re
 
@@ -15,8 +14,7 @@ CHAINS, DRAWS, REPLICAS = 4, 1000, 64
 
 def autoregression(memory, seed):
     """x_{t+1} = memory x_t + sqrt(1 - memory^2) xi, stationary with unit variance: (chain, draw,
-    replica).
-    """
+    replica)."""
     rng = np.random.default_rng(seed)
     x = np.empty((CHAINS, DRAWS, REPLICAS))
     x[:, 0] = rng.standard_normal((CHAINS, REPLICAS))

@@ -1,6 +1,5 @@
 """Sampling against distributions whose moments are known, and against itself: seeds, restarts,
-separate modes.
-"""
+separate modes."""
 
 from functools import cache
 

@@ -1,6 +1,5 @@
 """Flows against solutions known in closed form: accuracy, events, and what happens when the solver
-cannot get there.
-"""
+cannot get there."""
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +10,7 @@ from orderparam.solve.flow import crossing, flow
 
 
 def oscillator(state, frequency):
-    """Position and velocity of a harmonic oscillator; from (1, 0) the position is cos(frequency
-    t)."""
+    """Position and velocity of a harmonic oscillator; from (1, 0) the position is cos(frequency t)."""
     return {"x": state["v"], "v": -(frequency**2) * state["x"]}
 
 
@@ -32,8 +30,7 @@ def test_values_at_the_asked_times_are_good_to_the_tolerance():
 
 def test_implicit_steps_on_a_stiff_relaxation():
     """y' = -1e5 (y - cos t) follows cos t - 1e-5 sin t + ...: stability limits explicit steps, not
-    implicit ones.
-    """
+    implicit ones."""
 
     def field(y, rate):
         return jnp.stack([jnp.ones(()), -rate * (y[1] - jnp.cos(y[0]))])

@@ -1,6 +1,5 @@
 """Minima with their derivatives, against closed forms; barriers of a domain; what was not found is
-said.
-"""
+said."""
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +16,7 @@ def newton(function, start, **options):
 @pytest.mark.parametrize("minimum", [newton, lbfgs_minimum])
 def test_minimum_and_its_derivatives(minimum):
     """u - a log u in each unknown, coupled by (sum u - s)^2/2: stationarity u (1 + sum u - s) = a,
-    and du/ds from it.
-    """
+    and du/ds from it."""
     a = jnp.asarray([0.5, 1.0, 2.0])
 
     def at(s):
@@ -48,7 +46,6 @@ def test_what_was_not_found_is_said(minimum):
 
 def test_barriers_are_not_crossed():
     """log(1 - x) is infinite on the barrier, where the first full step leads, and no number beyond
-    it.
-    """
+    it."""
     found = newton(lambda x: jnp.sum(-jnp.log(1 - x) / 10 - x), jnp.asarray([0.0]))
     np.testing.assert_allclose(found.value, 0.9, rtol=1e-9)

@@ -1,6 +1,5 @@
 """Where flows come to rest, against solutions in closed form: slow directions, saddles,
-derivatives, failures.
-"""
+derivatives, failures."""
 
 import jax
 import jax.numpy as jnp
@@ -12,15 +11,13 @@ from orderparam.solve.relaxation import rest_point
 
 def valley(state, force):
     """A fast direction that follows a slow one: dx/dt = force - x^3, dy/dt = x^2 - y, with rest at
-    x = force^(1/3).
-    """
+    x = force^(1/3)."""
     return {"x": force - state["x"] ** 3, "y": state["x"] ** 2 - state["y"]}
 
 
 def test_relaxation_along_a_direction_with_next_to_no_slope():
     """Next to its rest the slow direction relaxes in a time 1/(3 x^2), up to 3e5 here; with no
-    force at all, algebraically.
-    """
+    force at all, algebraically."""
     forces = jnp.asarray([1e-9, 1e-3, 1.0])
 
     def rest(force):

@@ -1,6 +1,5 @@
 """Associative memory: limits, derivatives and branches of the theories, networks that recall, and
-refusals.
-"""
+refusals."""
 
 import jax
 import numpy as np
@@ -175,8 +174,7 @@ def test_the_line_of_retrieval_bends_back():
 @pytest.mark.parametrize(("load", "temperature"), [(0.05, 0.4), (0.1, 0.2)])
 def test_warm_networks_recall_as_predicted(load, temperature):
     """1500 spins lie above the limit by less than 1 %. (Next to T_M, 0.542 at a load of 0.05, some
-    networks leave.)
-    """
+    networks leave.)"""
     system = Hopfield(load, temperature, spins=1500)
     runs = [recall(system, jax.random.key(seed), networks=4, sweeps=60) for seed in SEEDS]
     expected = replica_symmetric(system)

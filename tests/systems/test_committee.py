@@ -56,8 +56,7 @@ def test_evidence_of_two_units_is_the_bivariate_normal_distribution(own, common,
 @pytest.mark.parametrize("common", [0.2, 0.3, 0.33])
 def test_evidence_of_three_units_known_together(common):
     """At equal fields P(m) sums to one, and P(all +) is the trivariate distribution, up to a nearly
-    singular V.
-    """
+    singular V."""
     fields = np.array([[0.3] * 3, [-1.0] * 3])
     covariance = np.eye(3) - common
     value, _ = evidence(jnp.asarray(fields), jnp.asarray(1.0), jnp.asarray(common), np.eye(4))
@@ -83,8 +82,7 @@ def test_specialisation_is_where_equal_units_become_unstable():
 
 def test_five_units_say_how_accurate_they_are():
     """Of equal units, which integrals over one field give to 1e-8, and of units apart, by the
-    estimate of the rule itself.
-    """
+    estimate of the rule itself."""
     exact, found = (
         state_evolution(Committee(3.0, 5), start="symmetric"),
         state_evolution(Committee(3.0, 5)),
@@ -153,8 +151,7 @@ def test_units_come_apart_only_beyond_specialisation():
 
 def test_a_direction_of_a_parity_of_two_is_one_index():
     """Given u = (z_1 + z_2)/sqrt(2) the label is + where |(z_1 - z_2)/sqrt(2)| < |u|: with
-    probability 2 Phi(|u|) - 1.
-    """
+    probability 2 Phi(|u|) - 1."""
 
     def law(label, u):
         inside = jnp.clip(jax.scipy.special.erf(jnp.abs(u) / np.sqrt(2)), 1e-300, 1 - 1e-16)

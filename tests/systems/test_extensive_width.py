@@ -1,6 +1,5 @@
 """Extensive-width teachers: limits and identities of the theory, the experiments against it, and
-refusals.
-"""
+refusals."""
 
 from functools import reduce
 
@@ -116,8 +115,7 @@ def test_many_features_in_blocks_agree_with_one_by_one():
 
 def test_the_first_of_many_features_is_not_overlooked():
     """Beside the transition, where free entropies with and without it are equal: between two levels
-    of the scan.
-    """
+    of the scan."""
     v = np.arange(1.0, 4097.0) ** -0.45
     teacher = WeightedTeacher(8000, v / np.linalg.norm(v), 0.01, 233633.0709)
     none, one = (
@@ -141,8 +139,7 @@ def test_effective_width_grows_and_levels_rise_with_the_data():
 
 def test_equal_readouts_are_learned_all_at_once():
     """Features are learned where the two solutions of the homogeneous theory have the same free
-    entropy, and none before.
-    """
+    entropy, and none before."""
     equal = CUBIC.with_(decay=0.0, noise=0.04)
     transition = 0.580812106 * 100**2
     for n, width in (
@@ -157,8 +154,7 @@ def test_equal_readouts_are_learned_all_at_once():
 
 def test_an_activation_with_two_wells():
     """h_3 with a little of h_25: first the cubic, then the sharper component is told, each by a
-    jump.
-    """
+    jump."""
 
     def mixed(z):
         return hermite(3, z) + hermite(25, z)
@@ -192,8 +188,7 @@ MIXED = Polynomial((-(0.5**0.5), -0.5, 0.5**0.5, 1 / 6))  # He_2 / sqrt(2) + He_
 
 def brute_force_matrix_overlap(gamma, values, signal):
     """m_S from the roots of the polynomial equation for the Stieltjes transform, on a fine grid of
-    the spectrum.
-    """
+    the spectrum."""
     c = np.sqrt(gamma * signal)
     grid = np.linspace(-12, 12, 12001)
     factors = [np.array([-c * v, gamma]) for v in values]
@@ -228,8 +223,7 @@ def test_matrix_channel_of_any_readouts_against_polynomial_roots(values):
 
 def test_tables_of_the_matrix_channel_where_gaps_of_its_spectrum_open():
     """Between the nodes of the table, against quadrature; one gap opens at each of these read-out
-    values.
-    """
+    values."""
     signals = np.geomspace(0.02, 300.0, 40) * np.pi / 3
     for gamma, values in ((0.5, gaussian_readouts(6)), (0.1, (5.0, 1.0, 0.1)), (0.05, (1.0,))):
         values = np.array(values) / np.sqrt(np.mean(np.square(values)))
@@ -264,8 +258,7 @@ def test_quadratic_component_universal_and_specialised():
 
 def test_free_entropy_of_every_branch_is_the_integral_of_what_a_new_label_tells():
     """d(alpha f)/d(alpha) = -(1/2) ln(2 pi e (Delta + error)), for Gaussian read-outs, in every
-    branch.
-    """
+    branch."""
     teacher = QuadraticTeacher(200, 100, 1.25, 4e4, MIXED, gaussian_readouts(10))
     alpha, step = 3.0, 1e-3
     found = op.sweep(
@@ -288,8 +281,7 @@ def test_free_entropy_of_every_branch_is_the_integral_of_what_a_new_label_tells(
 @pytest.mark.filterwarnings("ignore")
 def test_sampled_posterior_with_a_quadratic_component_specialises():
     """At a size where the theory is off by some ten per cent: between the specialised error and the
-    universal one.
-    """
+    universal one."""
     teacher = QuadraticTeacher(16, 6, 1.25, 1500.0, MIXED, (1.0, -1.0))
     theory = quadratic_bayes_optimal(teacher)
     found = quadratic_posterior_hmc(

@@ -1,6 +1,5 @@
 """Generalisation: limits of bounds and of typical curves, perceptrons and networks that really
-learn, and refusals.
-"""
+learn, and refusals."""
 
 import math
 
@@ -133,8 +132,7 @@ def test_the_network_has_so_many_weights():
 
 def test_the_margin_is_the_largest():
     """Against a linear programme for the direction: no better margin in any of the directions
-    around the optimum.
-    """
+    around the optimum."""
     rng = np.random.default_rng(0)
     patterns = rng.normal(size=(30, 12))
     signed = patterns * np.sign(patterns @ rng.normal(size=12))[:, None]

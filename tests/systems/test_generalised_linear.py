@@ -1,6 +1,5 @@
 """Generalised linear models: state evolution against limits, message passing against state
-evolution, refusals.
-"""
+evolution, refusals."""
 
 from dataclasses import replace
 
@@ -87,8 +86,7 @@ def test_an_even_law_hides_the_sign():
 
 def test_magnitudes_are_at_rest_from_a_spectral_start_and_hard_to_find():
     """Between n/d = 1 and 1.128 weights are determined: message passing stays next to them, and
-    does not come from elsewhere.
-    """
+    does not come from elsewhere."""
     system = GeneralisedLinear(1.05, RealLabels("abs"), GaussianPrior(), 1000)
     options = {"damping": 0.3, "max_steps": 800}
     for seed in range(3):
@@ -378,8 +376,7 @@ def test_the_last_root_is_where_the_informed_iteration_ends(sample_ratio):
 
 def test_informed_magnitudes_are_known_from_one_sample_per_weight_on():
     """Between 1 and 1.128 from an informed start only; below 1 both starts end at the same
-    solution.
-    """
+    solution."""
     below, above = (
         GeneralisedLinear(ratio, RealLabels("abs"), "gaussian") for ratio in (0.98, 1.02)
     )

@@ -1,6 +1,5 @@
 """Kernel adaptation: limits, symmetries, convexity, independent quadratures, and the sampled
-network against its theory.
-"""
+network against its theory."""
 
 import jax
 import jax.numpy as jnp
@@ -103,8 +102,7 @@ def test_homogeneous_units_one_angle_or_the_plane():
 
 def test_linear_network_averaged_over_data_has_a_closed_form():
     """1/s_* = d/v - tau^2 s/N with tau = 1/(lambda + s s_*): the weights stay Gaussian, and all
-    theories agree.
-    """
+    theories agree."""
     system = TwoLayerNetwork(
         30, 50, 200, 0.5, hermite_target({1: 1.0}), 1.0, 1.0, activation="linear"
     )
@@ -145,8 +143,7 @@ def test_the_first_mode_that_is_left_out():
 
 @pytest.mark.parametrize(("a", "b"), [(6.0, 0.9), (4000.0, 0.005)])
 def test_kernel_of_gaussian_weights_short_and_long(a, b):
-    """Of erf units on a dense grid; long weights switch sign within a thousandth of their
-    spread."""
+    """Of erf units on a dense grid; long weights switch sign within a thousandth of their spread."""
     found = gaussian_kernel(
         Plane.of(ERF.with_(modes=(1, 3)).hidden), jnp.asarray(a), jnp.asarray(b)
     ).modes
@@ -209,8 +206,7 @@ def test_gaussian_weights_on_data_turn_with_the_data():
 @pytest.mark.parametrize("units", [4, 30])
 def test_the_sampled_density_is_that_of_the_network(units):
     """In w and a themselves; and the read-out's mean given w, by SciPy, with fewer and more units
-    than examples.
-    """
+    than examples."""
     system = TwoLayerNetwork(3, units, 10, 0.3, hermite_target({1: 1.0}), 0.7, 0.5)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(10, 3)), rng.normal(size=10)

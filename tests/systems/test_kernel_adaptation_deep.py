@@ -1,6 +1,5 @@
 """Deep networks: the stationarity of every layer, the infinitely wide limit, and the density that
-is sampled.
-"""
+is sampled."""
 
 import jax
 import jax.numpy as jnp
@@ -173,8 +172,7 @@ def test_as_many_particles_as_units_are_the_network():
 @pytest.mark.slow
 def test_particles_of_a_linear_network_have_gaussian_layers():
     """Every unit feels a quadratic action if phi is linear: Gaussian layers are exact, and many
-    particles reach them.
-    """
+    particles reach them."""
     system = small("linear")
     exact, found = (
         deep_gaussian_layers(system),

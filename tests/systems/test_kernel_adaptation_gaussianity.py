@@ -1,6 +1,5 @@
 """The Gaussianity test: right on independent and on correlated samples, and it finds what is not
-Gaussian.
-"""
+Gaussian."""
 
 import numpy as np
 import pytest

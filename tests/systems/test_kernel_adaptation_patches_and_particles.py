@@ -45,8 +45,7 @@ def test_the_density_on_patches_has_one_readout_for_each():
 
 def test_self_consistent_ridge_of_erf_units():
     """Infinitely wide: against Gaussian-process regression on drawn data, 0.843(4) over 80 draws,
-    where T/n gives 0.90.
-    """
+    where T/n gives 0.90."""
     d, n, temperature = 20, 60, 0.1
     system = TwoLayerNetwork(d, 1e12, n, temperature, hermite_target({1: 1.0}), weight_variance=0.5)
     random, learned = np.random.default_rng(0), []
@@ -109,8 +108,7 @@ def test_effective_ridge_of_an_infinitely_wide_linear_network(copies):
 
 def test_self_consistent_ridge_of_gaussian_weights():
     """Weights of linear units stay Gaussian: the same ridge and the same solution as with their
-    full distribution.
-    """
+    full distribution."""
     system = PatchNetwork(10, 2, 200, 40, 0.01, hermite_target({1: 1.0}), 0.01, activation="linear")
     found, full = (
         theory(system, ridge_kind="self-consistent")
@@ -166,8 +164,7 @@ def test_the_force_on_a_particle_is_that_of_the_self_consistent_action():
 @pytest.mark.slow
 def test_particles_of_a_linear_network_are_gaussian():
     """exp(-S) is Gaussian for linear units: the variational solution is exact, and many particles
-    reach it.
-    """
+    reach it."""
     system = on_data("linear")
     exact = gaussian_weights_on_data(system)
     found = sampled_on_data(

@@ -1,6 +1,5 @@
 """Networks scaled up together with their data, and theories on the very data that the sampler
-draws.
-"""
+draws."""
 
 import jax
 import numpy as np
@@ -33,8 +32,7 @@ def test_scaling_keeps_signal_and_adaptation():
 
 def test_the_output_on_drawn_data_is_exact_for_linear_units():
     """f(x) = beta . x by ridge regression on the sampler's training set: beta_1, free of the noise
-    of the test points.
-    """
+    of the test points."""
     key = jax.random.key(3)
     found = solved_on_drawn_data(
         ScaledNetwork(LINEAR, 1.0), key, gaussian_process_on_data, quartets=20
@@ -47,8 +45,7 @@ def test_the_output_on_drawn_data_is_exact_for_linear_units():
 @pytest.mark.slow
 def test_theory_and_sampler_see_the_same_data():
     """At this width the network is its infinitely wide limit; between data sets the output differs
-    far more than that.
-    """
+    far more than that."""
     system, keys = ScaledNetwork(LINEAR, 1.0), jax.random.split(jax.random.key(1), 4)
     theory = [
         float(solved_on_drawn_data(system, key, gaussian_process_on_data).output[0]) for key in keys

@@ -1,6 +1,5 @@
 """Training of networks that adapt: its equilibrium, the examples it needs, and pruning in the
-latent kernel.
-"""
+latent kernel."""
 
 from functools import partial
 
@@ -42,8 +41,7 @@ def test_training_with_weight_decay_ends_in_the_posterior():
 
 def test_one_learning_rate_slows_the_hidden_weights():
     """Where the data do not pull, w . w_* = +-1 falls as exp(-t), with one learning rate as exp(-r
-    t), r = d s / (N v) = 0.04.
-    """
+    t), r = d s / (N v) = 0.04."""
     free = TwoLayerNetwork(20, 100, 2, 1e9, hermite_target({1: 1.0}), 0.1, 0.5)
     run = partial(
         langevin_training,

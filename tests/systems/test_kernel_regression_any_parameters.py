@@ -1,6 +1,5 @@
 """Any legal parameters: numbers that make sense, or a curve that says it is none; one program for
-all of them.
-"""
+all of them."""
 
 from functools import partial
 

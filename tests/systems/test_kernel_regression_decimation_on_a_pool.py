@@ -1,6 +1,5 @@
 """Renormalisation with a position-dependent ridge on a pool: its limits, and a pool on which a
-uniform ridge fails.
-"""
+uniform ridge fails."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -47,8 +46,7 @@ def digits():
 @pytest.fixture(scope="module")
 def patchy():
     """Twenty learnable modes; 4000 tiny ones whose variance is 0.05 on one half of the pool and
-    1.95 on the other.
-    """
+    1.95 on the other."""
     random = np.random.default_rng(1)
     features = random.normal(size=(SIZE, 20))
     local = np.where(random.random(SIZE) < 0.5, 0.05, 1.95)

@@ -1,6 +1,5 @@
 """Regression on random subsets, on Gaussian features and with finite networks: what is measured is
-what the theory means.
-"""
+what the theory means."""
 
 import jax
 import jax.numpy as jnp
@@ -234,8 +233,7 @@ def small_problem():
 
 
 def test_integrating_the_read_out_changes_nothing(small_problem):
-    """The collapsed posterior and HMC on all weights, for the same narrow network and training
-    set."""
+    """The collapsed posterior and HMC on all weights, for the same narrow network and training set."""
     key = jax.random.key(7)
     collapsed = network_posterior(small_problem, key, draws=400)
     order = jax.random.permutation(jax.random.split(key)[0], 28)

@@ -1,6 +1,5 @@
 """Studies on real images where only a part of a data set is present: sizes follow what is there,
-and it is said.
-"""
+and it is said."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,5 @@
 """Regression on the sphere with exact averages, power-law asymptotes, and noisy training against
-the Gaussian process.
-"""
+the Gaussian process."""
 
 import jax
 import jax.numpy as jnp
@@ -45,8 +44,7 @@ def test_the_kernel_on_the_sphere_is_its_zonal_series(ball):
 
 def test_averages_over_the_sphere_are_those_of_many_test_points(ball):
     """The same training set, its error on 10000 random points, and the learned share of the linear
-    functions.
-    """
+    functions."""
     key = jax.random.key(3)
     run = sphere_regression(ball, key)
     input_key, noise_key = jax.random.split(key)

@@ -1,6 +1,5 @@
 """Theories of kernel regression: exact identities, limits in which two of them must agree, and
-input that is refused.
-"""
+input that is refused."""
 
 from functools import partial
 
@@ -521,8 +520,7 @@ def test_derivative_of_the_best_ridge():
 
 def ring(size=40, noise=0.3):
     """A pool in which every point is equivalent to every other: a kernel of the distance on a ring,
-    and a random target.
-    """
+    and a random target."""
     distance = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
     kernel = np.exp(-np.minimum(distance, size - distance) / 3.0)
     pool = PoolRegression.from_kernel(

@@ -1,5 +1,4 @@
-"""Targets, their refusals, and the dynamics of one neuron against the equations that describe
-it."""
+"""Targets, their refusals, and the dynamics of one neuron against the equations that describe it."""
 
 import jax
 import jax.numpy as jnp
@@ -87,8 +86,7 @@ def test_staircases():
 
 def test_staircases_of_the_best_algorithm():
     """z1^2 shows z1, and with z1 known the sign of z2 z3; both thresholds are known (0.5751663526,
-    pi^2 / 4).
-    """
+    pi^2 / 4)."""
     found = exponents("z1**2 + sign(z1*z2*z3)", highest=4)
     assert found.generative_leap == 2
     assert [(order, new) for order, new, _ in found.generative_stages] == [(2, 1), (2, 2)]
@@ -99,8 +97,7 @@ def test_staircases_of_the_best_algorithm():
 
 def test_a_stair_higher_than_the_first():
     """z1 is free, and given z1 the other two are in z2 z3 (order 2) or in a sign of three (order
-    3).
-    """
+    3)."""
     found = exponents("z1 + z2*z3", highest=4)
     assert (found.generative, found.generative_leap) == (1, 2)
     assert found.generative_stages[1][2] == pytest.approx(0.5937510982, rel=0.02)
@@ -145,8 +142,7 @@ def test_drift_is_the_hermite_sum():
 
 
 def test_reuse_makes_a_drift_where_one_look_has_none():
-    """-He3 / sqrt 6 with an erf student at m = 0: values by a trapezoidal sum over 6001^2
-    points."""
+    """-He3 / sqrt 6 with an erf student at m = 0: values by a trapezoidal sum over 6001^2 points."""
     system = SphericalSGD(target="-He3(z)/sqrt(6)", student="erf(z/sqrt(2))", learning_rate=1.0)
     for rho, value in (
         (0.0, 0.0),
@@ -160,8 +156,7 @@ def test_reuse_makes_a_drift_where_one_look_has_none():
 
 def test_implicit_steps_follow_the_same_flow_and_one_that_explicit_ones_cannot():
     """A strong second look at noisy samples erases the overlap at a rate of 1e6 per sample and
-    dimension.
-    """
+    dimension."""
     system = SphericalSGD(64, loss="squared", repetition=0.2, horizon=4.0, records=5)
     plain, implicit = (overlap_flow(system, stiff=stiff) for stiff in (False, True))
     assert bool(plain.converged)

@@ -1,6 +1,5 @@
 """Exponents: right at every scale, refused where they mean nothing, and in bounded time whatever
-the formula.
-"""
+the formula."""
 
 import math
 import time
@@ -123,8 +122,7 @@ def test_a_function_with_many_preimages_near_a_pole_ends():
 
 def test_label_powers_have_one_normalisation():
     """lambda_k^2 = E_y E[h_k | y]^2 of orders 1 .. 8 for y = |z + 1/2|, by an independent integral
-    over y.
-    """
+    over y."""
 
     def hermite(k, z):
         return np.polynomial.hermite_e.hermeval(z, [0] * k + [1]) / math.sqrt(math.factorial(k))
@@ -146,8 +144,7 @@ def test_label_powers_have_one_normalisation():
 @pytest.mark.parametrize("frequency", [2, 3, 5])
 def test_threshold_of_a_cosine(frequency):
     """y = cos(f z) has the preimages (± t + 2 pi k) / f, all with one |slope|: lambda_2^2 is an
-    integral over t.
-    """
+    integral over t."""
 
     def integrand(t):
         places = (np.array([[t], [-t]]) + 2 * np.pi * np.arange(-40, 41)) / frequency
@@ -164,8 +161,7 @@ def test_threshold_of_a_cosine(frequency):
 
 def test_label_powers_of_a_product_in_all_orders():
     """Orders 2 and 4 of y = z1 z2 by integrals over z1 at given y; sum over |a| = k of E[h_a |
-    y]^2.
-    """
+    y]^2."""
     y = np.exp(np.linspace(-24, 4.2, 1200))
     u = np.linspace(-18, 18, 6001)  # z1 = sqrt(y) e^u, z2 = sqrt(y) e^-u
     first = np.sqrt(y)[:, None] * np.exp(u)

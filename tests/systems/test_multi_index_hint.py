@@ -1,6 +1,5 @@
 """A parity of which one direction is known in part: the stair that the hint opens, in theory and in
-drawn problems.
-"""
+drawn problems."""
 
 import jax
 import jax.numpy as jnp
@@ -30,8 +29,7 @@ def measured(experiment, system, seeds):
 @pytest.mark.parametrize("hint", [0.3, 0.7, 1.0])
 def test_both_algorithms_see_the_other_directions_from_the_threshold_of_any_target(hint):
     """The n/d of `threshold`, by sampling, of the closed form, and where the theories of both
-    algorithms leave zero.
-    """
+    algorithms leave zero."""
     found = threshold("sign(z1*z2*z3)", overlap=[hint, 0, 0])
     assert abs(found.sample_ratio - first_seen(hint)) < min(found.error, 0.02 * first_seen(hint))
     for theory in (state_evolution, spectral):
@@ -46,8 +44,7 @@ def test_both_algorithms_see_the_other_directions_from_the_threshold_of_any_targ
 
 def test_the_whole_first_direction_leaves_a_parity_of_two():
     """Q = 0.24270621 and 0.64384102 at n/d = 3 and 4: what the specification's quadrature of
-    sign(z1 z2) has.
-    """
+    sign(z1 z2) has."""
     for ratio, overlap in ((3.0, 0.24270621), (4.0, 0.64384102)):
         found = state_evolution(HintedParity(ratio, 1.0))
         np.testing.assert_allclose([found.overlap, found.hinted_overlap], [overlap, 1.0], atol=2e-6)
@@ -92,8 +89,7 @@ def test_drawn_problems_follow_theory_on_both_sides_of_the_threshold(hint, above
 
 def test_a_weak_hint_is_enough_for_all_three_directions():
     """At Q = 0.5 and 1.7 times the threshold message passing knows the first direction as well as
-    the others, nearly fully.
-    """
+    the others, nearly fully."""
     system = HintedParity(1.7 * first_seen(0.5), 0.5, 300)
     theory, runs = (
         state_evolution(system),

@@ -1,6 +1,5 @@
 """Stairs after directions that are known in part: against sums over preimages, closed forms, and
-refusals.
-"""
+refusals."""
 
 import numpy as np
 import pytest
@@ -72,8 +71,7 @@ def test_an_overlap_may_be_that_of_any_directions():
 
 def test_what_is_known_in_part_shows_trivial_directions():
     """y = z1 z2: E[z2 | y, omega1] does not vanish for any overlap of z1; and nothing shows the
-    sign of three.
-    """
+    sign of three."""
     assert threshold("z1*z2", overlap=[0.3, 0]).kind == "trivial"
     assert threshold("sign(z1*z2*z3)", overlap=[0.5, 0, 0]).kind == "easy"
     assert threshold("sign(z1*z2*z3)", overlap=[0, 0, 0]).kind == "hard"
@@ -101,8 +99,7 @@ def test_overlaps_rise_to_the_fixed_point_of_state_evolution(sample_ratio):
 
 def test_the_stairs_of_an_estimate():
     """Nothing below 0.5752; z1 known beyond 1.39, but not z2 and z3 below pi^2/4; then these as
-    well.
-    """
+    well."""
     low, middle, high = (grand_staircase(LearnedTarget(ratio, STAIRS)) for ratio in (0.5, 1.8, 3.5))
     np.testing.assert_array_equal(low.overlap, 0.0)
     np.testing.assert_allclose(low.next_threshold, 0.5751663526, rtol=0.005)

@@ -1,6 +1,5 @@
 """One giant gradient step: symmetries and limits of the theory, its derivatives, real training
-against it.
-"""
+against it."""
 
 import jax
 import jax.numpy as jnp
@@ -70,8 +69,7 @@ def test_turning_or_splitting_groups_changes_nothing_under_an_odd_activation():
 
 def test_an_endless_batch_finds_the_teacher():
     """c_1 = E y theta.x = sqrt(2/pi) for signs: overlap 1, no noise in the bulk, spike = step E s'
-    c_1.
-    """
+    c_1."""
     layer = first_layer(OneStep(1, 1, 1e12, 2.0, ridge=0.1, activation="erf", labels=SignLabels()))
     assert float(layer.spike_overlap) == pytest.approx(1, abs=1e-11)
     assert float(layer.bulk_norms[0]) == pytest.approx(1, abs=1e-11)
@@ -104,8 +102,7 @@ def test_the_gradient_with_respect_to_the_step_is_that_of_the_error():
 
 def test_newton_steps_that_fail_are_undone():
     """x = log(2 + x) from a start where Newton's step leaves the domain; the derivative of the root
-    by its own equation.
-    """
+    by its own equation."""
 
     def root(shift):
         return newton_fixed_point(lambda x, s: jnp.log(s + x), jnp.asarray(50.0), shift).value
@@ -182,8 +179,7 @@ def test_a_step_too_long_for_the_theory_of_a_drawn_layer_is_refused_by_name():
 
 def test_the_density_is_found_at_the_edges_of_the_bulk_too():
     """One of these 108 places lies within a thousandth of the lower edge, where Newton's method
-    from afar ends at no solution.
-    """
+    from afar ends at no solution."""
     learner = OneStep(
         2.0, 1.0, 8.0, 3.0, ridge=0.1, activation="tanh", labels=SignLabels(), input_dim=500
     )
@@ -219,8 +215,7 @@ def test_spectra_are_normalised_and_agree_with_trained_networks():
 
 def test_a_step_of_the_convention_of_a_training_script():
     """f = a.s(W x)/sqrt(p), entries 1/sqrt(p), (y - f)^2/2: one step moves w_j by (learning_rate/p)
-    times the gradient.
-    """
+    times the gradient."""
     assert effective_step(60.0, 30, np.sqrt(30) / np.sqrt(30)) == pytest.approx(2.0)
     layer = train_first_layer(TANH.with_(step=0.0, input_dim=30), jax.random.key(0))
     np.testing.assert_allclose(jnp.linalg.norm(layer.weights, axis=1), 1.0)

@@ -1,6 +1,5 @@
 """Facts about the flow of one-pass SGD that need no reference numbers: symmetries, limits,
-conventions, refusals.
-"""
+conventions, refusals."""
 
 import jax
 import jax.numpy as jnp
@@ -40,8 +39,7 @@ def fields():
 
 
 def sampled(name, fields, signed, count=2_000_000):
-    """Risk, learning and noise term (with label noise 0.1) by plain sampling, with standard
-    errors."""
+    """Risk, learning and noise term (with label noise 0.1) by plain sampling, with standard errors."""
     sigma = activation(name)
     z = np.random.default_rng(1).standard_normal((count, 5)) @ np.asarray(
         averages.symmetric_root(fields)
@@ -93,8 +91,7 @@ def test_smooth_quadrature_agrees_with_the_closed_form(fields):
 
 def test_kinked_averages_of_equally_correlated_fields():
     """Correlations 1/2: given the field they share, all fields are independent, and one integral
-    over it is left.
-    """
+    over it is left."""
     law = 0.5 * (jnp.ones((4, 4)) + jnp.eye(4))
     low, high = 0.3, 1.2
     points = jax.jit(four_points, static_argnums=(0, 2))
@@ -165,8 +162,7 @@ def test_a_flow_without_end_is_given_up(monkeypatch):
 
 
 def test_long_stiff_flows_take_few_steps():
-    """To n/d = 1e6, where the flow has come to rest (R = 1.1664076e-4, by two solvers): 622
-    steps."""
+    """To n/d = 1e6, where the flow has come to rest (R = 1.1664076e-4, by two solvers): 622 steps."""
     system = CommitteeSGD(input_dim=1e12, first_record=1.0, horizon=1e6, records=3)
     path = flow(
         velocity,
@@ -183,8 +179,7 @@ def test_long_stiff_flows_take_few_steps():
 
 def test_readouts_only_set_the_unit_of_the_labels():
     """Labels c times as large, of noise c^2 times as large, learnt c^2 times as slowly, are the
-    same problem: R ~ c^2.
-    """
+    same problem: R ~ c^2."""
     scale = 3.0
     system = CommitteeSGD(
         input_dim=1e9, width=2, learning_rate=0.5, noise=0.01, horizon=5.0, records=3
@@ -209,8 +204,7 @@ def test_readouts_only_set_the_unit_of_the_labels():
 
 def test_both_layers_are_learnt_as_their_flow_says():
     """A teacher of readouts 2 and 1, a student that starts from small ones and trains them (Goldt
-    et al. 2019): d = 300.
-    """
+    et al. 2019): d = 300."""
     system = CommitteeSGD(
         input_dim=300,
         width=2,
@@ -255,8 +249,7 @@ def test_both_input_conventions_train_the_same_network():
 )
 def test_every_kind_of_training_follows_its_flow(changes):
     """Trained readouts, repeated samples, batches, another activation: network and flow at d = 300,
-    mean of 32 runs.
-    """
+    mean of 32 runs."""
     system = CommitteeSGD(
         input_dim=300,
         width=2,

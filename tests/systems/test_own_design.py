@@ -1,6 +1,5 @@
 """A design matrix of one's own: predictions against held-out rows, its spectrum, and what is
-refused.
-"""
+refused."""
 
 import numpy as np
 import pytest

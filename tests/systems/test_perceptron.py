@@ -87,8 +87,7 @@ def test_two_values_that_a_map_exchanges_are_no_fixed_point():
 @pytest.mark.parametrize("weights", ["binary", "spherical"])
 def test_students_in_equilibrium_stay_where_they_are(weights):
     """Over the plane of n/d and T, the line of transitions included: one step changes ln qh and ln
-    Rh by less than 1e-10.
-    """
+    Rh by less than 1e-10."""
     system = ThermalPerceptron(1.0, 1.0, weights)
     ratios, temperatures = jnp.geomspace(0.02, 50.0, 12), jnp.asarray([0.0, 0.3, 2.0, 5.0])
     found = jax.vmap(
@@ -122,8 +121,7 @@ def test_the_state_that_students_are_stuck_in_ends_at_the_spinodal(temperature):
 
 def test_transitions_from_cold_to_hot():
     """T -> 0 is the one-parameter curve of q = R, T -> infinity the closed form; between, the
-    spinodal comes last.
-    """
+    spinodal comes last."""
     cold, nearly = (
         binary_transitions(ThermalPerceptron(1.0, temperature)) for temperature in (0.0, 0.02)
     )

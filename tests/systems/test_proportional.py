@@ -1,6 +1,5 @@
 """Facts about Bayesian networks of finite width: limits, symmetries, gradients, theory against
-sampling, and bad input.
-"""
+sampling, and bad input."""
 
 from functools import partial
 
@@ -97,8 +96,7 @@ def test_one_output_is_a_special_case_of_several():
 
 def test_the_action_of_several_outputs_with_a_mean_is_stationary():
     """-tr Q (kappa^{-1} - 1) - log det kappa + (1/N) [..] with the whole matrix of examples and
-    outputs, by differences.
-    """
+    outputs, by differences."""
     rng = np.random.default_rng(0)
     x, y, n, temperature = rng.normal(size=(12, 5)), rng.normal(size=(12, 2)) + 1, 9.0, 0.2
     system = FullyConnected(
@@ -221,8 +219,7 @@ def test_order_parameter_is_positive_definite_and_stationary():
 
 def test_train_error_is_the_derivative_of_the_evidence():
     """<sum (y - f)^2> = -2 d log Z / d beta with log Z = log p(y) + (P/2) log(2 pi T), also along
-    the saddle.
-    """
+    the saddle."""
 
     def partition(beta):
         return finite_width(SMALL.with_(temperature=1 / beta)).log_evidence - 20 * jnp.log(beta)
@@ -276,8 +273,7 @@ def test_patches_of_any_mask_stride_and_padding():
 
 def test_the_sampled_network_sees_the_patches_of_the_theory():
     """Features of the real network from the same filter at every patch: the kernel of one channel
-    is sum_i phi(w.x_i)^2.
-    """
+    is sum_i phi(w.x_i)^2."""
     system = Convolutional(
         jnp.arange(2 * 5 * 6 * 3.0).reshape(2, 5, 6, 3) / 90, jnp.ones(2), jnp.ones((1, 5, 6, 3)), jnp.ones(1),
         channels=1, temperature=0.1, mask=(2, 3), stride=(3, 2), padding=(1, 0), activation="linear",
@@ -297,8 +293,7 @@ def test_learning_aligns_the_hidden_kernel_with_the_targets():
 
 def test_similarity_of_patches_is_that_of_gaussian_units_with_the_readout_of_the_theory():
     """As many channels as patches, v^T v / N_c = Q: the units given the targets are Gaussian, of 4
-    channels x 4 patches x P.
-    """
+    channels x 4 patches x P."""
     system = convolutional(channels=4)
     result, scale = (
         similarity(system, units="gaussian"),
@@ -320,8 +315,7 @@ def test_similarity_of_patches_is_that_of_gaussian_units_with_the_readout_of_the
 
 def measured_change(system, draws=2**17, batch=2**12):
     """N (<K_emp> - K) of real networks and its standard error: draws from the prior, weighted by
-    the evidence of each.
-    """
+    the evidence of each."""
     potential, prior = Collapsed.of(system), similarity(system, units="gaussian").prior
     y = potential.problem.y[:, 0]
 
@@ -361,8 +355,7 @@ def measured_change(system, draws=2**17, batch=2**12):
 )
 def test_similarity_is_of_first_order_and_gaussian_units_are_not(kind, options):
     """Every entry against the posterior of real networks with 40 units on three examples. What is
-    left is of order 1/N^2.
-    """
+    left is of order 1/N^2."""
     x, y = np.random.default_rng(0).normal(size=(3, 4, 2)), np.array([1.0, -0.7, 0.4])
     fixed = {"temperature": 0.5} | options
     if kind is FullyConnected:
@@ -390,8 +383,7 @@ def test_gaussian_units_are_exact_for_linear_ones():
 @pytest.mark.slow
 def test_the_matrix_of_sampled_networks_is_that_of_first_order():
     """Digits, 30 channels at four patches: entries and not one average, in which diagonal and
-    off-diagonal ones cancel.
-    """
+    off-diagonal ones cancel."""
     fields, shape = image_data("digits", 40, 10)
     system = Convolutional(**as_images(fields, shape), channels=30, temperature=0.1, mask=4)
     actual, gaussian = similarity(system), similarity(system, units="gaussian")

@@ -1,6 +1,5 @@
 """Learning with fixed features: identities of the theory, the minimiser, and experiments against
-theory.
-"""
+theory."""
 
 import equinox as eqx
 import jax
@@ -82,8 +81,7 @@ def test_the_error_at_the_peak_grows_as_the_inverse_root_of_the_ridge():
 
 def test_linear_features_are_ridge_regression_on_the_inputs():
     """sigma(z) = z with p >> d: W^T W / p = 1/d, so that the effective dimension is at most d; the
-    peak is at n = d.
-    """
+    peak is at n = d."""
     wide = THEORY(
         arrays(
             RandomFeatures(
@@ -235,8 +233,7 @@ def test_a_pool_of_gaussian_data_is_predicted_from_its_own_covariance():
 
 def test_pools_of_few_examples_are_right_in_the_mean():
     """A quarter as many features as examples: the residuals of the pool's own regression are a
-    quarter too small.
-    """
+    quarter too small."""
     rng, omega = np.random.default_rng(2), 1 / np.arange(1, 61)
     teacher = np.sqrt(omega) * rng.standard_normal(60)
     known = ExplicitSpectrum(omega, (omega * teacher) ** 2)
@@ -299,8 +296,7 @@ def test_bad_input_is_refused_in_words():
 
 def test_two_classes_of_gaussian_features():
     """Logistic loss with unequal classes: theory against the mixture itself, extrapolated to
-    infinite size from two sizes.
-    """
+    infinite size from two sizes."""
     rng = np.random.default_rng(2)
     levels, signs = 1 / (1 + np.arange(20) / 5), np.array([-1.0, 1.0])
     # of the classes, with 30 % and 70 % of the examples

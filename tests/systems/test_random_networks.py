@@ -1,5 +1,4 @@
-"""Random networks: identities of the cumulants, networks really drawn against them, and
-refusals."""
+"""Random networks: identities of the cumulants, networks really drawn against them, and refusals."""
 
 import jax
 import jax.numpy as jnp
@@ -55,8 +54,7 @@ def within(mean, value, runs, errors=5.0):
 @pytest.mark.parametrize("name", ["relu", "tanh"])
 def test_quadrature_of_gaussian_weights_against_closed_forms(name):
     """The polar rule behind the fourth cumulant gives the kernel of the two-point function, with or
-    without a kink.
-    """
+    without a kink."""
     from orderparam.systems.random_networks.theory import unit_average
 
     system = GAUSSIAN.with_(activation=activation(name), weight_variance=1.7)
@@ -69,8 +67,7 @@ def test_quadrature_of_gaussian_weights_against_closed_forms(name):
 
 def test_uniform_relu_on_an_axis_is_elementary():
     """x = (1, 0): u is uniform on [-h, h], E relu^2 = h^2/6, E relu^4 = h^4/10, so that the
-    kurtosis is (9/5)(18/5) - 3.
-    """
+    kurtosis is (9/5)(18/5) - 3."""
     system = RandomNetwork(
         jnp.array([[1.0, 0.0], [0.6, 0.8]]), width=1, activation=activation("relu")
     )
@@ -103,8 +100,7 @@ def test_cumulants_fall_with_the_width_and_are_symmetric():
 
 def test_signs_as_read_out_add_nothing_but_the_hidden_layer():
     """sign(w.x) with a Rademacher read-out: one unit is a fair coin, kurtosis (1 - 3)/N and kappa6
-    = 16/N^2.
-    """
+    = 16/N^2."""
     coin = RandomNetwork(
         PROBES,
         width=5,

@@ -249,8 +249,7 @@ def test_sampled_modes():
 
 def test_a_posterior_on_given_samples():
     """Where the ridge is large; without interaction it is Gaussian, and known for every training
-    set.
-    """
+    set."""
     k = np.arange(1.0, 21)
     system = InteractingRegression(Spectrum(k**-2, k**-2), 400, 10.0)
     errors = [sampled_regression(system, jax.random.key(n), samples=200) for n in range(4)]

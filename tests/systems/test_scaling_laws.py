@@ -1,5 +1,4 @@
-"""One-pass SGD with power-law random features: theory against features and samples that are
-drawn."""
+"""One-pass SGD with power-law random features: theory against features and samples that are drawn."""
 
 import jax
 import jax.numpy as jnp
@@ -164,8 +163,7 @@ def test_a_budget_without_an_optimum_inside_has_not_converged():
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.3), (1.1, 1.3)])
 def test_two_searches_for_the_best_width_agree(alpha, beta):
     """A root of the derivative for infinitely many inputs, and minima of quartics for very many, at
-    the same learning rate.
-    """
+    the same learning rate."""
     rate, compute = 0.3, 1e7
     total = float(power_law_levels(2 * alpha, 2.0, 1e9).total)
     frontier = frontier_exponents(

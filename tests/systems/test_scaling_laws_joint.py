@@ -1,6 +1,5 @@
 """Random features in examples and width at once: the joint law against drawn features, its limits
-and its optima.
-"""
+and its optima."""
 
 import jax
 import jax.numpy as jnp

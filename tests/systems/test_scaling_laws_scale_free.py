@@ -1,6 +1,5 @@
 """Exponents of spectra known from few examples: the law of finite samples, what it corrects, and
-learning curves of pictures.
-"""
+learning curves of pictures."""
 
 import os
 
@@ -37,8 +36,7 @@ def sample(exponent, examples, modes=8000, seed=0):
 @pytest.mark.parametrize("exponent", [1.6, 2.0, 3.0])
 def test_the_law_of_finite_samples(exponent):
     """Means of log eigenvalues over eight samples of 150: 5 % at every rank above 10, in the far
-    tail as well.
-    """
+    tail as well."""
     found = np.mean([np.log(sample(exponent, 150, seed=seed)[0]) for seed in range(8)], axis=0)
     rank = np.array([12, 25, 50, 75, 100, 130, 145])
     expected = np.log(theory.sample_ratio(rank / 150, exponent)) - exponent * np.log(rank)
@@ -56,8 +54,7 @@ def test_corrected_spectra_have_the_exponent_of_the_population(exponent):
 
 def test_half_samples_cover_the_exponent():
     """1.96 errors around the estimate hold the exponent of the population in at least 16 of 20
-    samples (19 expected).
-    """
+    samples (19 expected)."""
     held = 0
     for seed in range(20):
         _, gram, features = sample(2.0, 240, modes=2000, seed=seed)
@@ -88,8 +85,7 @@ def test_the_widest_window_ends_where_the_law_does():
 
 def test_slopes_of_the_principal_components_of_digits():
     """Covariance with 1/N of X/16: lambda_1, the trace, and slopes by least squares through all
-    ranks (independent program).
-    """
+    ranks (independent program)."""
     from sklearn.datasets import load_digits
 
     inputs = load_digits().data / 16
@@ -128,8 +124,7 @@ def test_slopes_of_the_principal_components_of_mnist():
 
 def kernel_slopes(data, activation, windows):
     """Slopes through all ranks of the windows: of the eigenvalues of a layer's kernel, and of the
-    target's power beyond.
-    """
+    target's power beyond."""
     inputs, targets = normalise(centre(data)).inputs, np.asarray(parity(data.labels).values)
     values, vectors = np.linalg.eigh(
         np.asarray(fully_connected(1, None, activation).nngp(inputs)) / len(inputs)

@@ -1,5 +1,4 @@
-"""Momentum and schedules of one-pass SGD: exact moments against closed forms and against
-streams."""
+"""Momentum and schedules of one-pass SGD: exact moments against closed forms and against streams."""
 
 import jax
 import jax.numpy as jnp

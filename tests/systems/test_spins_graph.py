@@ -1,6 +1,5 @@
 """Potts spins on graphs: exact solutions against one another, simulations against them, and
-refusals.
-"""
+refusals."""
 
 import jax
 import jax.numpy as jnp
@@ -73,8 +72,7 @@ def test_errors_on_small_graphs_are_those_of_the_scatter(replicas):
 
 def test_the_bethe_lattice_orders_where_it_is_known_to():
     """tanh(1/2T) = 1/(c - 1) for two states, here 1/T = ln(1 + q/(c - 2)); the order vanishes as a
-    square root.
-    """
+    square root."""
     edge = 1 / np.log(1 + 2 / (4 - 2))
     orders = [
         float(cavity(RegularPotts(edge * (1 - d), 100, 4)).absolute_magnetisation)

@@ -1,6 +1,5 @@
 """The Ising model on lattices: exact solutions against one another, simulations against them, and
-refusals.
-"""
+refusals."""
 
 import jax
 import numpy as np
@@ -233,8 +232,7 @@ def test_a_crossing_is_found_where_two_parabolas_meet():
 
 def test_looking_less_often_shows_the_same_states():
     """The same updates; what is seen after every fourth sweep has the same mean, and correlation
-    times in sweeps agree.
-    """
+    times in sweeps agree."""
     system = IsingLattice(2.6, (16, 16))
     often, rarely = (
         metropolis(system, jax.random.key(0), sweeps=4000, every=every) for every in (1, 4)

@@ -1,6 +1,5 @@
 """The mean-field magnet: exact solutions against one another, simulations against them, and
-refusals.
-"""
+refusals."""
 
 import jax
 import numpy as np

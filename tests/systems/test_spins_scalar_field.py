@@ -54,8 +54,7 @@ def test_the_best_gaussian_field_is_right_at_weak_coupling():
 @pytest.mark.parametrize("coupling", [1e-10, 1e-140, 1e-170])
 def test_a_nearly_free_field_in_its_ordered_phase_is_held_by_one_mode(coupling):
     """12 u / (N effective_mass) = -mass; at u = 1e-170 the answer was six per cent off and said to
-    be right.
-    """
+    be right."""
     found = best_gaussian_field(ScalarField(-1.0, coupling))
     np.testing.assert_allclose(
         found.effective_mass, 12 * coupling / 256, rtol=1e-11 + 10 * coupling

@@ -221,8 +221,7 @@ def test_all_couplings_of_thirty_inputs():
 @pytest.mark.parametrize(("inputs", "wanted", "error"), [(11, 0.893, 0.016), (15, 0.874, 0.012)])
 def test_the_storage_limit_of_small_ones(inputs, wanted, error):
     """Mean p/N at which the last couplings vanish, in an independent run of the specification: one
-    pattern beyond the limit.
-    """
+    pattern beyond the limit."""
     found = [
         storage_limit(BinaryPatterns(input_dim=inputs), jax.random.key(seed), samples=60)
         for seed in range(4)

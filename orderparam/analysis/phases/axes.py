@@ -1,6 +1,5 @@
 """The range that is searched: one field or two, each linear or logarithmic, seen as the unit
-interval or square.
-"""
+interval or square."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,8 +15,7 @@ from orderparam.core.system import System, is_number, replace
 @dataclass(frozen=True)
 class Axis:
     """A field of the system from `low` to `high`; u in [0, 1] is even in the field, or in its
-    logarithm.
-    """
+    logarithm."""
 
     name: str
     low: float

@@ -32,8 +32,7 @@ _NOISE = 1e-12  # of the range of the order parameter: what the theory's solver 
 
 
 class Distances(NamedTuple):
-    """How many distances from a crossing are looked at, and the ratio of neighbouring ones, 2 or
-    4."""
+    """How many distances from a crossing are looked at, and the ratio of neighbouring ones, 2 or 4."""
 
     number: int
     ratio: float
@@ -66,21 +65,18 @@ class Sides:
 
     def label(self, values: np.ndarray) -> np.ndarray:
         """How many components are beyond their level; -1 where the branch does not exist, -2 where
-        that is not known.
-        """
+        that is not known."""
         labels = np.where(np.isnan(values).any(axis=-1), NONE, self.over(values).sum(axis=-1))
         return np.where(np.isinf(values).any(axis=-1), UNKNOWN, labels)
 
     def differ(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """The largest difference of a component in units of its scale; 0 where one does not exist
-        or is not known.
-        """
+        or is not known."""
         return _finite(_difference(one, other) / self.scale).max(axis=-1)
 
     def component(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """The component that tells the two sides apart: of those that pass their level the one that
-        differs most, else of all.
-        """
+        differs most, else of all."""
         differ = _finite(_difference(one, other) / self.scale)
         passes = self.over(one) != self.over(other)
         return np.argmax(
@@ -100,8 +96,7 @@ def _finite(values: np.ndarray) -> np.ndarray:
 @dataclass
 class Brackets:
     """Edges in the unit square from a to b (n, axes), each of one view, with the values (n,
-    component) at their ends.
-    """
+    component) at their ends."""
 
     a: np.ndarray
     b: np.ndarray
@@ -163,8 +158,7 @@ def _inside(
     a: np.ndarray, b: np.ndarray, view: np.ndarray, evaluate: Evaluate
 ) -> tuple[np.ndarray, np.ndarray]:
     """Points between a and b with their values: the middles, or where these did not converge
-    another point that did.
-    """
+    another point that did."""
     rows = np.arange(len(a))
     middle = (a + b) / 2
     value = evaluate(middle)[rows, view]
@@ -223,8 +217,7 @@ def around(
     distances: Distances,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Distances (n, distance), the largest first, and values (n, distance, side, component) on both
-    sides of these points.
-    """
+    sides of these points."""
     h = np.minimum(reach, 0.999 * _room(centre, along))[:, None] * distances.ratio ** -np.arange(
         float(distances.number)
     )
@@ -363,8 +356,7 @@ class _Seen:
 
     def power(self, y: np.ndarray, rest: np.ndarray | float = 0.0) -> Power:
         """Of y. rest: what is left of it on the other side, by a rounded transition, which may
-        change y by its square root.
-        """
+        change y by its square root."""
         noise = _NOISE * self.scale
         with np.errstate(all="ignore"):
             return power_law(
@@ -383,8 +375,7 @@ class _Told(NamedTuple):
 
 def _kind(seen: _Seen, floor: float = 0.0) -> _Told:
     """What a crossing is. floor: of the change of the order parameter, below which it is the
-    theory's own rounding.
-    """
+    theory's own rounding."""
     f = seen.f
     if np.isnan([seen.low, seen.high, *f.ravel()]).any():  # a branch may vanish just before it ends
         return _end(seen)

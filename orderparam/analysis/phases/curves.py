@@ -13,8 +13,7 @@ from orderparam.analysis.phases.brackets import Crossings
 @dataclass(frozen=True, eq=False)
 class Chain:
     """Crossings one after the other along a boundary, and their kinds; a closed one ends where it
-    begins.
-    """
+    begins."""
 
     members: np.ndarray
     kinds: np.ndarray
@@ -75,8 +74,7 @@ def chains(
 
 def _smoothed(kinds: np.ndarray, doubt: np.ndarray) -> np.ndarray:
     """Single crossings that are told less surely than both their neighbours, which agree, are taken
-    for what these are.
-    """
+    for what these are."""
     smooth = kinds.copy()
     for k in range(1, len(kinds) - 1):
         if kinds[k - 1] == kinds[k + 1] != kinds[k] and doubt[k] >= max(doubt[k - 1], doubt[k + 1]):

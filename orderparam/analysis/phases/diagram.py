@@ -96,8 +96,7 @@ class PhaseDiagram:
 
     def select(self, kind: str | None = None, branch: str | None = None) -> tuple[Boundary, ...]:
         """The boundaries of that kind and branch. Raises `ValueError` for a branch that there is
-        not.
-        """
+        not."""
         known = [str(name) for name in self.data["branch"].values]
         if branch is not None and branch not in known:
             raise ValueError(f"the diagram has no branch {branch!r}{nearest(branch, known)}")
@@ -383,8 +382,7 @@ def _ends(
 
 def _run(kinds: np.ndarray, k: int) -> np.ndarray:
     """The members of the same kind around k; at a critical point itself a single crossing is
-    continuous.
-    """
+    continuous."""
     piece = np.cumsum(np.concatenate([[0], kinds[1:] != kinds[:-1]]))
     return np.flatnonzero(piece == piece[k])
 
@@ -399,8 +397,7 @@ def _narrowed(
     accuracy: float,
 ) -> tuple[np.ndarray, float]:
     """Where between two crossings the kind changes from that of the first: the boundary is crossed
-    again between them.
-    """
+    again between them."""
     first, last = found.place[one], found.place[other]
     view = found.view[[one]]
     for _ in range(_END_ROUNDS):

@@ -1,6 +1,5 @@
 """The picture of a plane: the order parameter in colour, boundaries in the line of their kind,
-their ends as marks.
-"""
+their ends as marks."""
 
 from typing import Any
 

@@ -28,8 +28,7 @@ _CERTAIN = 0.999  # no single answer is believed more than this
 
 class MeasuredTransition(NamedTuple):
     """Mean and standard deviation of the place, the order parameter at both ends of the line, and
-    all that was measured.
-    """
+    all that was measured."""
 
     location: float
     error: float

@@ -1,6 +1,5 @@
 """Points of a theory anywhere on its axes, evaluated in compiled batches and kept as they are
-finished.
-"""
+finished."""
 
 import functools
 import time
@@ -119,8 +118,7 @@ class Points:
         self, name: str, fn: Callable[..., Any], listed: Listed, count: int
     ) -> xr.Dataset:
         """One batch of one branch: read where it is kept, else computed, and kept where that took
-        long enough.
-        """
+        long enough."""
         size = min(SMALL, self.batch) if count <= SMALL else self.batch
         run = TheoryRun(fn, self.system, listed, 0, {size})
         coords, task = {"point": np.arange(count)}, Task((slice(0, count),))
@@ -168,8 +166,7 @@ def points_of(
     batch: int,
 ) -> Points:
     """Raises `ValueError` for what is no theory, a system it does not take, an observable it has
-    not, and unknown branches.
-    """
+    not, and unknown branches."""
     verb, options = unwrap(theory)
     if not isinstance(verb, Theory):
         raise ValueError(
@@ -240,8 +237,7 @@ def _least(energies: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _free_energy(data: xr.Dataset, order: np.ndarray) -> np.ndarray | None:
     """Of one branch at every point, infinite where it does not exist; None where the theory gives
-    none.
-    """
+    none."""
     for name, sign in (("free_energy", 1.0), ("free_entropy", -1.0)):
         if name in data and data[name].ndim == 1:
             energy = sign * data[name].values

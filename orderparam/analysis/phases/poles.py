@@ -100,8 +100,7 @@ def _examined(
 
 def _grown(h: np.ndarray, f: np.ndarray, highest: float, error: float) -> Power | None:
     """How f (distance, side) grows towards h = 0 on the side where it is larger; None where it does
-    not without bound.
-    """
+    not without bound."""
     y = np.abs(np.take_along_axis(f, np.argmax(_size(f), axis=1)[:, None], axis=1)[:, 0])
     known = np.isfinite(y) & (y > 0) & (h > 8 * error)
     h, y = h[known], y[known]

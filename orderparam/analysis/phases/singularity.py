@@ -59,8 +59,7 @@ class _Fit(NamedTuple):
 
 def power_law(h: np.ndarray, y: np.ndarray, error: np.ndarray, shift: float) -> Power:
     """The exponent of y(h), from values with these relative errors at distances that are all wrong
-    by about `shift`.
-    """
+    by about `shift`."""
     with np.errstate(all="ignore"):
         used = np.isfinite(y) & (y > 0) & (error < _KNOWN) & (h > 2 * shift)
     order = np.argsort(-h[used])
@@ -102,8 +101,7 @@ def _power(
     logarithm: bool,
 ) -> Power:
     """The result of one window; the place is as uncertain as other windows and the other family
-    move it.
-    """
+    move it."""
     fit = fits[span]
     moves = [abs(one.shift - fit.shift) for one in _beside(fits, span)]
     return Power(
@@ -129,8 +127,7 @@ def _best(fits: dict[tuple[int, int], _Fit]) -> tuple[int, int]:
 
 def _steady(fits: dict[tuple[int, int], _Fit], span: tuple[int, int]) -> float:
     """Half of the interval of this window's exponent, which covers what windows with one distance
-    less say.
-    """
+    less say."""
     return max(
         fits[span].half,
         2

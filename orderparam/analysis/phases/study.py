@@ -1,8 +1,7 @@
 """A phase diagram as the curve of a study.
 
-@study("hopfield-phases", ..., panels=[phases_panel()])
-def hopfield_phases(resolution: int = 32) -> list[Curve]:
-    over = {"load": (0.01, 0.2), "temperature": (0.01, 1.2)} return
+@study("hopfield-phases", ..., panels=[phases_panel()]) def hopfield_phases(resolution: int = 32) ->
+    list[Curve]: over = {"load": (0.01, 0.2), "temperature": (0.01, 1.2)} return
     [diagram_curve(replica_symmetric, Hopfield(load=0.1), over, order="overlap",
     resolution=resolution)]
 """
@@ -56,8 +55,7 @@ class Diagram(Result):
 
 def diagram(system: System, *, theory: Any, over: Any, order: Any, options: Any) -> Diagram:
     """`phase_diagram` of a theory, as numbers. Raises `TypeError` where it is traced: what it asks
-    next follows from values.
-    """
+    next follows from values."""
     if isinstance(jnp.zeros(()), jax.core.Tracer):
         raise TypeError("a phase diagram cannot be traced")
     found = phase_diagram(theory, system, dict(over), order=order, **dict(options)).data

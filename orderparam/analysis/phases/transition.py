@@ -117,8 +117,7 @@ def told_exponent(exponent: float, error: float, logarithm: bool = False) -> str
 
 def left_out(data: xr.Dataset) -> str:
     """What a representation says of points that did not converge: how many, and between which
-    values of the fields.
-    """
+    values of the fields."""
     lost = data.attrs.get("unconverged", 0)
     if not lost:
         return ""
@@ -152,18 +151,16 @@ def transition(
     `(0.1, 2, "log")`.
 
     order: an observable, several, or a function of the data set (dimension `point`) to an array;
-    entries are components. level: the value that parts the two phases; None: where the order
-    parameter vanishes on a part of the line, the end of that
-        part. Jumps and divergences are found anywhere. "middle" asks for the middle between the
-        least and the largest value.
+    entries are components.
+    level: the value that parts the two phases; None: where the order parameter vanishes on a part
+        of the line, the end of that part. Jumps and divergences are found anywhere. "middle" asks
+        for the middle between the least and the largest value.
     branches: words of the theory's option `branch` (or `start`), None for all. Where the theory has
-    a free energy, the
-        transition is that of the branch of least free energy, and the ends of branches are its
-        `spinodals`.
+        a free energy, the transition is that of the branch of least free energy, and the ends of
+        branches are its `spinodals`.
     points: those of the first scan; two transitions between neighbouring points may be missed.
-    zero: what counts as vanished,
-        in units of the largest value. accuracy: of the location, in units of the range (1e-11; an
-        experiment: 0.01).
+        zero: what counts as vanished, in units of the largest value. accuracy: of the location, in
+        units of the range (1e-11; an experiment: 0.01).
     seeds: runs at each point of an experiment. store: folder in which points are kept; the same
     call again goes on there.
 

@@ -17,8 +17,7 @@ _SYMBOLS = {"alpha": r"$\alpha$", "beta": r"$\beta$", "Nc": "$N_c$", "Dc": "$D_c
 
 def draw_law(law: ScalingLaw) -> Any:
     """Loss against size, or, where both sizes vary, loss against compute with the frontier, and the
-    sizes on it.
-    """
+    sizes on it."""
     both = law.runs.parameters is not None and law.runs.samples is not None
     figure, axes = canvas(1, 2 if both else 1)
     handles = _draw_both(axes[0], law) if both else _draw_one(axes[0, 0], law)

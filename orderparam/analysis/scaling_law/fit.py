@@ -82,8 +82,7 @@ def minimise(
     form: Form, runs: Runs, delta: float = DELTA, weights: np.ndarray | None = None
 ) -> np.ndarray:
     """The unknowns: the best of many starts, then quasi-Newton steps down to rounding. weights: of
-    the runs, by default one.
-    """
+    the runs, by default one."""
     from scipy.optimize import minimize
 
     weights = np.ones(len(runs)) if weights is None else weights

@@ -140,8 +140,7 @@ def fitting(runs: Runs) -> list[Form]:
 
 def starts(form: Form, runs: Runs) -> np.ndarray:
     """(start, unknown): exponents on a grid, and what is linear beside them by least squares with
-    positive coefficients.
-    """
+    positive coefficients."""
     from scipy.optimize import nnls
 
     n, d, _ = (np.asarray(column) for column in inputs_of(runs))
@@ -194,8 +193,7 @@ def linear_power(
     loss: np.ndarray, n: np.ndarray, d: np.ndarray, alpha: float, beta: float
 ) -> tuple[float, float]:
     """log Nc and log Dc of the form "kaplan" at given exponents: L^(1/beta) is linear in
-    N^(-alpha/beta) and 1/D.
-    """
+    N^(-alpha/beta) and 1/D."""
     from scipy.optimize import nnls
 
     columns = np.stack([np.exp(-alpha / beta * (n - n.mean())), np.exp(-(d - d.mean()))], axis=1)

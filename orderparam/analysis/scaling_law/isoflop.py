@@ -1,6 +1,5 @@
 """Parabolas through runs of equal compute: the second approach of Hoffmann et al. 2022, and its
-bias.
-"""
+bias."""
 
 from dataclasses import dataclass
 
@@ -29,8 +28,7 @@ class IsoFlop:
 
 def iso_flop(law: ScalingLaw) -> IsoFlop:
     """Budgets of at least four runs with a minimum inside. Raises `ValueError` where fewer than two
-    budgets have one.
-    """
+    budgets have one."""
     runs = law.runs
     if runs.parameters is None or runs.samples is None:
         raise ValueError("parabolas of equal compute need the numbers of parameters and of samples")

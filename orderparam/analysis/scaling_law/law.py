@@ -95,8 +95,7 @@ class ScalingLaw:
 
     def allocate(self, compute: float) -> Allocation:
         """min over N of L(N, C / (flops N)). Raises `ValueError` for a form of one size, where
-        nothing is to be shared out.
-        """
+        nothing is to be shared out."""
         if self.runs.parameters is None or self.runs.samples is None:
             raise ValueError(
                 f"form {self.form!r} knows one size only: there is nothing to share out"
@@ -122,8 +121,7 @@ def _interval(value: float, draws: np.ndarray) -> Interval:
 @partial(jax.jit, static_argnames="form")
 def _optimum(form: Form, unknowns: jax.Array, log_product: float) -> tuple[jax.Array, jax.Array]:
     """log N of the lowest loss at N D = exp(log_product), and log L there, for every row of
-    unknowns.
-    """
+    unknowns."""
 
     def loss(log_n: jax.Array, u: jax.Array) -> jax.Array:
         n = log_n[None]
@@ -250,8 +248,7 @@ def _chosen(candidates: list[Form], held_out: dict[str, float], runs: Runs, delt
 
 def _criterion(form: Form, runs: Runs, delta: float) -> float:
     """Half the Bayesian information criterion, for residuals of log L with a Laplace law, to which
-    few outliers matter.
-    """
+    few outliers matter."""
     residual = np.asarray(
         form.log_loss(jnp.asarray(minimise(form, runs, delta)), inputs_of(runs))
     ) - np.log(runs.loss)

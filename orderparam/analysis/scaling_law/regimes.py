@@ -100,8 +100,7 @@ def _fit(
     place: np.ndarray, height: Float[np.ndarray, "points draws"], weight: np.ndarray, *, number: int
 ) -> tuple[Float[np.ndarray, "draws unknown"], Float[np.ndarray, "points draws"]]:
     """Of every draw: (exponent) or (first, second exponent, ln crossover), and the deviations of ln
-    y.
-    """
+    y."""
     draws = np.arange(height.shape[1])
     straight = np.stack([np.ones(len(place)), place], axis=1)
     if number == 1:

@@ -1,5 +1,4 @@
-"""Training runs as one table: the size of each network, the data it saw, and the loss it
-reached."""
+"""Training runs as one table: the size of each network, the data it saw, and the loss it reached."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,6 +1,5 @@
 """Runs from a file: one row a run, one row a logged step or number, or one column a run, as
-experiment trackers export them.
-"""
+experiment trackers export them."""
 
 import re
 from pathlib import Path

@@ -1,6 +1,5 @@
 """Swendsen-Wang and Wolff: clusters of equal spins joined by random bonds are found and turned as a
-whole.
-"""
+whole."""
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +16,7 @@ def random_bonds(
     words: Counter, spins: Spins, temperature: Float[Array, ""]
 ) -> tuple[Counter, Bool[Array, "direction replica *shape"]]:
     """Whether each site is bonded to the next in each direction: with probability 1 - exp(-2/T)
-    where their spins are equal.
-    """
+    where their spins are equal."""
     equal = jnp.stack([spins == jnp.roll(spins, -1, axis) for axis in range(1, spins.ndim)])
     words, drawn = random_words(words, equal.size)
     return words, equal & below(drawn, -jnp.expm1(-2 / temperature)).reshape(equal.shape)
@@ -26,8 +24,7 @@ def random_bonds(
 
 def cluster_labels(bonds: Bool[Array, "direction replica *shape"]) -> Int[Array, "replica *shape"]:
     """The number of one of its sites, the same for all sites of a cluster; sites are numbered
-    through all replicas.
-    """
+    through all replicas."""
     shape = bonds.shape[1:]
 
     def seen(flat: Labels) -> Labels:
@@ -50,8 +47,7 @@ def swendsen_wang_flip(
     pull: Float[Array, ""],
 ) -> tuple[Counter, Spins]:
     """Every cluster is up with probability 1/(1 + exp(-2 h n_c/T)), pull = h/T (Swendsen, Wang
-    1987; a coin without a field).
-    """
+    1987; a coin without a field)."""
     words, drawn = random_words(words, sizes.size)
     spins = jnp.where(below(drawn, jax.nn.sigmoid(2 * pull * sizes)), 1, -1).astype(jnp.int8)
     return words, spins[labels]
@@ -60,8 +56,7 @@ def swendsen_wang_flip(
 def wolff_flip(
     words: Counter, spins: Spins, labels: Int[Array, "replica *shape"]
 ) -> tuple[Counter, Spins]:
-    """The cluster of one random site of each replica is turned (Wolff 1989); only without a
-    field."""
+    """The cluster of one random site of each replica is turned (Wolff 1989); only without a field."""
     rows = labels.reshape(len(labels), -1)
     words, drawn = random_words(words, len(rows))
     chosen = (drawn % np.uint64(rows.shape[1])).astype(jnp.int32)

@@ -38,8 +38,7 @@ def random_words(start: Counter, size: int) -> tuple[Counter, Words]:
 
 def binary_digits(probability: Float[Array, ""]) -> UInt64[Array, "digit"]:
     """The digits of a probability, the last first: a word of ones for a one, zero for a zero; below
-    1 by at least 2^-24.
-    """
+    1 by at least 2^-24."""
     level = jnp.clip(jnp.round(probability * 2.0**BITS), 0, 2.0**BITS - 1).astype(jnp.uint64)
     return jnp.uint64(0) - ((level >> jnp.arange(BITS, dtype=jnp.uint64)) & 1)
 

@@ -159,8 +159,7 @@ def _products(
 @cache
 def _rational() -> tuple[float, np.ndarray]:
     """Weideman's rational approximation of the complex error function, SIAM J. Numer. Anal. 31,
-    1497 (1994).
-    """
+    1497 (1994)."""
     size = 2 * _RATIONAL
     length = math.sqrt(_RATIONAL / math.sqrt(2))
     theta = np.arange(-size + 1, size) * math.pi / size

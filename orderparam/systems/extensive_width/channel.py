@@ -158,8 +158,7 @@ class Segments(eqx.Module):
 
 class ChannelState(NamedTuple):
     """A learned state of a feature: u = -ln(1 - q), W = lambda (g(1) - g(q)) and M = -W + q + ln(1
-    - q).
-    """
+    - q)."""
 
     u: Float[Array, "*batch"]
     unexplained: Float[Array, "*batch"]
@@ -188,8 +187,7 @@ class ActivationChannel(eqx.Module):
     @property
     def learning_threshold(self) -> Float[Array, ""]:
         """lambda_sigma: the signal n v^2 / (d (Delta + error)) above which a feature is learned
-        Bayes-optimally.
-        """
+        Bayes-optimally."""
         return jnp.exp(self.bayes.threshold)
 
     @property
@@ -258,8 +256,7 @@ def _root(f: Callable[[np.ndarray], np.ndarray], a: float, b: float) -> float:
 
 class _Branch:
     """One increasing stretch of ln(lambda) as a function of u, tabulated uniformly in t =
-    sqrt(ln(lambda) - spinodal).
-    """
+    sqrt(ln(lambda) - spinodal)."""
 
     def __init__(self, g: Signal, low: float, high: float) -> None:
         self.birth, self.end = (float(_log_signal(g, np.array([u]))[0]) for u in (low, high))

@@ -1,6 +1,5 @@
 """Power-law read-outs in the limit of infinite dimension: scaling constants, profiles, and
-collective transitions.
-"""
+collective transitions."""
 
 from collections.abc import Callable
 

@@ -95,8 +95,7 @@ Known = tuple[Affine, Float[Array, "feature"]]
 
 class _Blocks(NamedTuple):
     """Samples in blocks of fixed number and size, so that few sizes are compiled; only the first
-    `samples` count.
-    """
+    `samples` count."""
 
     inputs: Float[Array, "block sample input"]
     labels: Float[Array, "block sample"]

@@ -1,5 +1,4 @@
-"""The figures of the theory of extensive-width learning: staircase, transitions, laws of
-read-outs."""
+"""The figures of the theory of extensive-width learning: staircase, transitions, laws of read-outs."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial

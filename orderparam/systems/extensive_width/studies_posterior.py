@@ -31,8 +31,7 @@ _INVERSE = ("$1/d$", lambda data: 1 / data.attrs["facets"]["input_dim"])
 
 def _mean_overlap(data: xr.Dataset, part: int) -> xr.DataArray:
     """Of the features in decreasing order of |v|, the mean over the first half (part 0) or the
-    second (1).
-    """
+    second (1)."""
     return data["overlap"].coarsen(feature=data.sizes["feature"] // 2).mean().isel(feature=part)
 
 

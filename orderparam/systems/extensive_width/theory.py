@@ -40,8 +40,7 @@ _NEWTON = 3
 
 def _scanned(problem: LevelEquation) -> Float[Array, "level"]:
     """Levels from the first kink on, which depend neither on the noise nor on the number of
-    samples.
-    """
+    samples."""
     kinks = problem.kinks
     present = jnp.sum(problem.features.log_power > -1e3)
     first, last = kinks[0], kinks[present - 1]
@@ -57,8 +56,7 @@ def _between_kinks(
     problem: LevelEquation, first: Array, last: Array, count: int
 ) -> Float[Array, "level"]:
     """Levels midway between neighbouring kinks, for numbers of learned features spread evenly over
-    first .. last.
-    """
+    first .. last."""
     learned = jnp.round(jnp.linspace(first, last, count)).astype(int)
     learned = jnp.clip(learned, 1, jnp.sum(problem.features.log_power > -1e3) - 1)
     return (problem.kinks[learned - 1] + problem.kinks[learned]) / 2
@@ -85,8 +83,7 @@ def _ends(
 
 def highest(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
     """Bracket of the solution of largest free entropy: a scan for its local maxima, a closer look
-    at the highest few.
-    """
+    at the highest few."""
     rough = problem.rough
     scanned = _scanned(problem)
     m = jax.vmap(lambda level: rough.totals(level, rough.learned(level))[1])(scanned)
@@ -176,8 +173,7 @@ def _second_look(problem: LevelEquation, first: _Candidate) -> _Candidate:
 
 def _candidates(problem: LevelEquation, low: Array, high: Array) -> _Candidate:
     """Numbers of learned features in a window, each in the middle of its interval; the slope is
-    that in the middle of all.
-    """
+    that in the middle of all."""
     number = jnp.round(jnp.linspace(problem.learned(low), problem.learned(high), _NUMBERS)).astype(
         int
     )
@@ -239,8 +235,7 @@ def _around(
     problem: LevelEquation, number: Array, low: Float[Array, ""], high: Float[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
     """The part of [low, high] between the kinks of a number of features, widened to those where F
-    does not change sign.
-    """
+    does not change sign."""
     bottom, top = problem.between(number)
     low, high = jnp.clip(low, bottom, top), jnp.clip(high, bottom, top)
     low = jnp.where(problem.excess(low, number) < 0, low, bottom)
@@ -250,8 +245,7 @@ def _around(
 
 def last(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
     """Bracket of the solution of highest level: the last interval between two kinks in which F
-    rises through zero.
-    """
+    rises through zero."""
     scanned = _scanned(problem)
     lowest, highest = _ends(problem, scanned)
     level = jnp.concatenate([lowest[None], scanned, highest[None]])
@@ -415,8 +409,7 @@ def all_solutions(teacher: Teacher) -> CoexistingStates:
 @eqx.filter_jit
 def _fine_scan(problem: LevelEquation) -> tuple[Array, Array, Array, Array]:
     """Levels at and between all kinks; for each interval the number learned, F at its lower and at
-    its upper end.
-    """
+    its upper end."""
     kinks = jnp.where(problem.features.log_power > -1e3, problem.kinks, problem.kinks[0])
     low, high = problem.bounds
     ends = jnp.stack([low - 1e-3, high + 1e-3])

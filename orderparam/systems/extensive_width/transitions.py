@@ -185,8 +185,7 @@ def _concave(problem: LevelEquation, level: np.ndarray) -> np.ndarray:
 
 
 def _upper_hull(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Indices of the upper convex hull of points sorted by x (Andrew 1979); equal x are kept
-    once."""
+    """Indices of the upper convex hull of points sorted by x (Andrew 1979); equal x are kept once."""
     hull: list[int] = []
     for i in range(len(x)):
         if hull and x[i] == x[hull[-1]]:
@@ -210,8 +209,7 @@ def _polish(
     after: Array,
 ) -> Staircase:
     """Common tangents of c on two branches, by Newton steps: c'(a) = c'(b) = (c(b) - c(a)) / (b -
-    a) = -N.
-    """
+    a) = -N."""
 
     def c(level: Array, learned: Array) -> Array:
         return problem.totals(level, learned)[1] - jnp.exp(level) * problem.noise

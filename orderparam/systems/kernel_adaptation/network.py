@@ -136,8 +136,7 @@ def refuse_zero(owner: str, target: Any, absolute: Any = 0.0) -> None:
 
 def _absolute(count: int) -> np.ndarray:
     """E |z| h_k(z) for k < count, without the mean: sqrt(2/pi) (-1)^(k/2 - 1) (k-3)!! / sqrt(k!)
-    for even k >= 2.
-    """
+    for even k >= 2."""
     found, factor = np.zeros(count), math.sqrt(2 / math.pi)
     for k in range(2, count, 2):
         found[k] = factor * (-1) ** (k // 2 - 1) / math.sqrt(math.factorial(k))

@@ -348,8 +348,7 @@ class PlaneDensity(eqx.Module):
         self,
     ) -> tuple[Float[Array, ""], Float[Array, "mode"], Float[Array, "mode mode"]]:
         """N log E_prior exp{(s/2N) (tau . m)^2}, its gradient s <m (m . tau)> and its Hessian in
-        tau.
-        """
+        tau."""
         layer, weight, flat = (
             self.plane.layer,
             self.weight.ravel(),
@@ -386,8 +385,7 @@ class PlaneDensity(eqx.Module):
     @property
     def along(self) -> tuple[Float[Array, "half"], Float[Array, "half"], Float[Array, "half"]]:
         """Nodes rho >= 0, log of the even part of the density with respect to rho, and the
-        probability of +-rho.
-        """
+        probability of +-rho."""
         log_weight, plane = self.log_prior + self.exponent, self.plane
         log_density = logsumexp(log_weight, axis=1) - logsumexp(log_weight) - jnp.log(plane.spacing)
         mass = jnp.sum(self.weight, axis=1)

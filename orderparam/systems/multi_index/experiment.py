@@ -1,6 +1,5 @@
 """Hermite powers and message passing on samples, a neuron under SGD, and a drawn parity with a
-hint.
-"""
+hint."""
 
 import ast
 import itertools
@@ -245,8 +244,7 @@ def _first(system: SphericalSGD, key: Array) -> Float[Array, "index"]:
 
 def _draw(system: SphericalSGD, key: Array, batch: int) -> tuple[Array, Array, Array, Array]:
     """Random numbers of a block of steps: z*, xi, label noise, and the squared length of the rest
-    of the input.
-    """
+    of the input."""
     count = system.teacher.dimension
     keys, steps = jax.random.split(key, 4), _block(batch)
     return (

@@ -175,8 +175,7 @@ def _over_pieces(
 
 def _cuts(target: Target, pieces: np.ndarray, ends: np.ndarray, own: int) -> np.ndarray:
     """The ends of a piece, and the places in it where g takes the value that it has at the end of
-    another one.
-    """
+    another one."""
     low, high = ends[own].min(), ends[own].max()
     margin = 1e-12 * (high - low)
     critical = np.unique(ends[(ends > low + margin) & (ends < high - margin)])
@@ -318,8 +317,7 @@ def _symmetric_unit(dimension: int, i: int, j: int) -> np.ndarray:
 
 
 def _second_moments(conditional: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """G(y) = E[z z^T - 1 | y] from E[h_a | y]: He2 = sqrt(2) h_2 on the diagonal, z_i z_j off
-    it."""
+    """G(y) = E[z z^T - 1 | y] from E[h_a | y]: He2 = sqrt(2) h_2 on the diagonal, z_i z_j off it."""
     dimension = conditional.ndim - 1
     out = np.zeros((len(conditional), dimension, dimension))
     for i in range(dimension):
@@ -332,8 +330,7 @@ def _second_moments(conditional: np.ndarray, axes: np.ndarray) -> np.ndarray:
 
 def discrete(target: Target, orders: int) -> LabelMoments:
     """A label with few values: sums over the grid, exact when the borders between the values are
-    coordinate planes.
-    """
+    coordinate planes."""
     found = []
     for count in (NODES[target.dimension], NODES[target.dimension] - 4):
         z, w = grid(target.dimension, count)
@@ -532,8 +529,7 @@ def _paired(
     shares: Sequence[np.ndarray], conditional: Sequence[np.ndarray], orders: int
 ) -> tuple[np.ndarray, ...]:
     """`_moments` of two halves as arrays, and the powers with the largest eigenvalue of the
-    operator.
-    """
+    operator."""
     grams, operator, powers = _moments(
         (shares[0] + shares[1]) / 2, conditional[0], conditional[1], orders
     )

@@ -34,8 +34,7 @@ class WeakLearnability(System):
 
 class LearnedTarget(System):
     """Optimal estimates of the directions of a target y = g(z), from n = sample_ratio * d inputs x
-    ~ N(0, 1_d).
-    """
+    ~ N(0, 1_d)."""
 
     sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0, default=1.0)
     target: str | Target = structure("target g, see `exponents`", convert=formula, default=STAIRS)

@@ -96,8 +96,7 @@ def _refuse_fast_growth(target: Target) -> None:
 
 def _refuse_poles(target: Target) -> None:
     """Poles are looked for along lines, where those of codimension one show, and for several
-    indices around points.
-    """
+    indices around points."""
     size = target.dimension
     lines = (
         [target] if size == 1 else [target.slice(point, axis[None]) for point, axis in _lines(size)]
@@ -120,16 +119,14 @@ def _lines(size: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def _poles_on(line: Target) -> list[float]:
     """Zeros of the target's poles, and for functions that cannot be looked into the places where
-    |g| is largest.
-    """
+    |g| is largest."""
     poles = line.poles if line.kinks_known else (lambda z: 1 / np.asarray(line(z), float),)
     return [place for pole in poles for place in _lowest(pole)]
 
 
 def _lowest(pole: Callable[[np.ndarray], np.ndarray]) -> Float[np.ndarray, "place"]:
     """Local minima of |pole| on the line, found on a grid and refined by golden section, that come
-    near zero.
-    """
+    near zero."""
 
     def function(x: np.ndarray) -> np.ndarray:
         return np.nan_to_num(np.abs(pole(x[..., None])), nan=0.0)
@@ -155,8 +152,7 @@ def _lowest(pole: Callable[[np.ndarray], np.ndarray]) -> Float[np.ndarray, "plac
 
 def _steepness(line: Target, place: float) -> float:
     """The power p of |g| ~ distance^-p at a place of the line: the least over three successive
-    decades, the largest such.
-    """
+    decades, the largest such."""
     sides = np.abs(
         np.stack(
             [np.asarray(line(np.array(place + s * _DECADES)[:, None]), float) for s in (-1, 1)]
@@ -167,8 +163,7 @@ def _steepness(line: Target, place: float) -> float:
 
 def _steepness_around(target: Target, pole: Callable[[np.ndarray], np.ndarray]) -> float:
     """The power of the root mean square of g on small spheres around the zero of `pole` that a
-    search finds; 0 without one.
-    """
+    search finds; 0 without one."""
     rng = np.random.default_rng(7)
     starts = rng.standard_normal((4096, target.dimension))
     size = np.abs(pole(starts))

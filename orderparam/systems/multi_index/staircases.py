@@ -192,8 +192,7 @@ _KNOWN_NODES = {1: 3, 2: 2, 3: 1}  # Gauss nodes on each half line of the direct
 
 
 def label_moments(target: Target, orders: int, *, quick: bool = False) -> LabelMoments:
-    """The moments of orders 1 .. orders - 1. quick: fewer points where only quantile bins are
-    left."""
+    """The moments of orders 1 .. orders - 1. quick: fewer points where only quantile bins are left."""
     if target.dimension == 1:
         return one_index(target, orders)
     if powers := powers_of_product(target):
@@ -375,8 +374,7 @@ def _products(
 
 def _paired(features: np.ndarray, starts: np.ndarray) -> Float[np.ndarray, "feature feature"]:
     """The mean over groups, which begin at `starts`, of the products of two different members of
-    each.
-    """
+    each."""
     samples = features.shape[1]
     counts = np.diff(starts, append=samples)
     others = np.maximum(counts - 1, 1)

@@ -79,8 +79,7 @@ def grid(
 @cache
 def _double_exponential_unit(fineness: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of tanh-sinh quadrature on [0, 1] (Takahasi and Mori 1974), `fineness`
-    steps to a unit of t.
-    """
+    steps to a unit of t."""
     t = np.arange(-3 * fineness, 3 * fineness + 1) / fineness
     u = np.pi / 2 * np.sinh(t)
     return 1 / (1 + np.exp(-2 * u)), np.pi / (4 * fineness) * np.cosh(t) / np.cosh(u) ** 2

@@ -46,8 +46,7 @@ Average = Float[Array, "*batch"]
 
 class ConditionalMoments(NamedTuple):
     """mu_0 = E s(h + c z), mu_1 = E z s(h + c z), and mu_2^2 = E (s - mu_0 - mu_1 z)^2, z ~ N(0,
-    1).
-    """
+    1)."""
 
     mean: Average
     linear: Average

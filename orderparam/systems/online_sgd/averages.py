@@ -173,8 +173,7 @@ _PAIRS = tuple(itertools.combinations(range(4), 2))
 @cache
 def _path_rule() -> tuple[np.ndarray, np.ndarray]:
     """Double-exponential nodes and weights on [0, 1]: the integrand has square-root singularities
-    just beyond t = 1.
-    """
+    just beyond t = 1."""
     x = np.arange(-3.4, 3.41, 0.1)
     u = np.pi / 2 * np.sinh(x)
     return 1 / (1 + np.exp(-2 * u)), 0.1 * np.pi / 4 * np.cosh(x) / np.cosh(u) ** 2
@@ -242,8 +241,7 @@ def _two(c: Array, x: Array, y: Array, a: Array, b: Array) -> Array:
 
 
 def _four(c: Array, index: tuple[Array, Array, Array, Array]) -> Array:
-    """E[lambda_a lambda_b s_j s_l s_a s_b] for arrays of four different field numbers (j, l, a,
-    b)."""
+    """E[lambda_a lambda_b s_j s_l s_a s_b] for arrays of four different field numbers (j, l, a, b)."""
     a, b = index[2], index[3]
     entries = [[c[x, y] for y in index] for x in index]
     deviation = [jnp.sqrt(entries[i][i]) for i in range(4)]

@@ -206,8 +206,7 @@ def followed(
 
 def lower_root(covariance: Float[Array, "unit unit"]) -> Float[Array, "unit unit"]:
     """L with L L^T = covariance, for singular ones too: a direction without variance gets a column
-    of zeros.
-    """
+    of zeros."""
     size = covariance.shape[0]
     floor = _ROUNDING * jnp.max(jnp.diagonal(covariance))
     columns = []
@@ -232,8 +231,7 @@ def _below(entries: Float[Array, "pair"], size: int) -> Float[Array, "{size} {si
 
 def _whole_steps(system: CommitteeSGD) -> Int[Array, "record"]:
     """The recorded numbers of steps as integers. Raises `ValueError` when the horizon holds no
-    step.
-    """
+    step."""
     steps = np.asarray(system.steps()).astype(np.int64)
     if steps[-1] < 1:
         raise ValueError(

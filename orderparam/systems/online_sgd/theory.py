@@ -499,8 +499,7 @@ def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
 
     def product_moment(indices: tuple[Array, ...]) -> Array:
         """E of the product of sigma' over the units `indices`: the count of each unit picks its
-        moment.
-        """
+        moment."""
         counts = jnp.sum(
             jnp.stack(jnp.broadcast_arrays(*(eye[index] for index in indices))), axis=0
         ).astype(int)

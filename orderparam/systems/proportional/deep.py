@@ -129,8 +129,7 @@ def renormalised(
         return nested([one] * depth).scaled(jnp.prod(scales))
 
     def first_order(layers: int, fixed: list[Float[Array, ""]]) -> Pairs:
-        """prod_{l < layers} (1 + (Q_l - 1) d/ds_l) of the kernel, the scales above being
-        `fixed`."""
+        """prod_{l < layers} (1 + (Q_l - 1) d/ds_l) of the kernel, the scales above being `fixed`."""
         if layers == 0:
             return nested(fixed)
         value, derivative = jax.jvp(
@@ -341,8 +340,7 @@ def branches(system: FullyConnected, *, closure: Closure = "common") -> Branches
 
 def _tops(system: FullyConnected, known: Minima) -> Float[Array, "barrier layer"]:
     """log Q_l at the maximum between neighbouring minima of the closure `common`, where the slope
-    falls through zero.
-    """
+    falls through zero."""
     basis, widths = prior_basis(system), system.widths
     args = basis.eigenvalues, basis.power, system.temperature, widths
     ends = jnp.sort(jnp.where(known.found, known.log_scale, jnp.inf))
@@ -444,8 +442,7 @@ def integrated_width(system: FullyConnected) -> IntegratedNetwork:
 
     def tilted(width: Float[Array, ""], parameter: Float[Array, ""]) -> Float[Array, "node"]:
         """log of the density of log q times exp(-shift log q): it peaks at the saddle point, the
-        middle of the grid.
-        """
+        middle of the grid."""
         t = jnp.log(parameter) + x
         return (
             width / 2 * (t - jnp.exp(t))

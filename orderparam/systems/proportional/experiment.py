@@ -84,8 +84,7 @@ def deviations(whitened: Any, network: Architecture) -> Any:
 
 
 class ReadoutMoments(eqx.Module):
-    """Averages over the read-out at given hidden weights, or values at given weights of all
-    layers."""
+    """Averages over the read-out at given hidden weights, or values at given weights of all layers."""
 
     residual: Float[Array, "train output"]  # y - f
     mean: Float[Array, "test output"]
@@ -483,8 +482,7 @@ def _hidden_sampled(
 @eqx.filter_jit
 def _starts(potential: Collapsed, chains: int, key: PRNGKeyArray) -> Hidden:
     """Half of the chains start from the prior, the others downhill from there, where the weights
-    fit the data.
-    """
+    fit the data."""
     optimiser = optax.adam(0.05)
 
     def descend(weights: Hidden) -> Hidden:
@@ -507,8 +505,7 @@ def _starts(potential: Collapsed, chains: int, key: PRNGKeyArray) -> Hidden:
 @eqx.filter_jit
 def _prior(potential: Collapsed | PosteriorProblem, draws: int, key: PRNGKeyArray) -> Any:
     """Whitened weights from the prior, with a leading axis; in one call of the generator, which
-    compiles several times faster.
-    """
+    compiles several times faster."""
     shapes = jax.eval_shape(potential.draw, key)
     flat, one = ravel_pytree(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), shapes))
     return jax.vmap(one)(jax.random.normal(key, (draws, flat.size)))

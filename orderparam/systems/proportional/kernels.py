@@ -165,8 +165,7 @@ class PatchKernels(eqx.Module):
         self, *matrices: Float[Array, "train output other_train other_output"]
     ) -> list[Float[Array, "patch output other_patch other_output"]]:
         """tr(W K_ij), a matrix over the outputs, for symmetric W and all pairs of patches; one pass
-        over K_ij for all W.
-        """
+        over K_ij for all W."""
         (i, j), (row, column), (_, entry) = self._pairs, self._entries, self._halves
         weights = (2 * entry if self.outputs == 1 else entry)[:, None, None]
         columns = jnp.stack([weights * matrix[row, :, column, :] for matrix in matrices], axis=1)
@@ -271,8 +270,7 @@ def resolvents(
     scale: Float[Array, "output output"],
 ) -> Float[Array, "train output output"]:
     """(T + k_i Q)^{-1} for every eigenvalue k_i, from one decomposition of Q; differentiable where
-    its eigenvalues meet, too.
-    """
+    its eigenvalues meet, too."""
     strengths, axes = jnp.linalg.eigh(scale)
     return jnp.einsum(
         "ak,ik,bk->iab", axes, 1 / (temperature + eigenvalues[:, None] * strengths), axes
@@ -329,8 +327,7 @@ class OnePlace(eqx.Module):
         targets: Float[Array, "train output"],
     ) -> "OnePlace":
         """From K on the training set, of the test points against it, of every test point with
-        itself, and the means.
-        """
+        itself, and the means."""
         centred = (
             kernel - jnp.outer(mean, mean),
             rows - jnp.outer(test_mean, mean),
@@ -411,8 +408,7 @@ class OnePlace(eqx.Module):
 
 class Places(eqx.Module):
     """Features at several places. kernels: K_ij - m_i m_j^T; means, test_means: m_i of the training
-    set, of the test points.
-    """
+    set, of the test points."""
 
     system: BayesianPatchNetwork
     kernels: PatchKernels
@@ -423,8 +419,7 @@ class Places(eqx.Module):
     @classmethod
     def of(cls, system: BayesianPatchNetwork, apart: bool) -> "Places":
         """apart: whether the activation has means. Raises `ValueError` when the kernels do not fit
-        into memory.
-        """
+        into memory."""
         x, y = system.train
         root = jnp.sqrt(system.readout_variance / system.patch_count) if apart else 0.0
         means, test_means = (

@@ -77,8 +77,7 @@ def patch_matrix(axes: Any, comparison: Comparison, label: str, problem: str) ->
 
 def similarity_matrix(axes: Any, comparison: Comparison, label: str, architecture: str) -> None:
     """What learning adds to a hidden kernel, by the curve of a label, or without one the kernel
-    before; ordered by class.
-    """
+    before; ordered by class."""
     curves = {
         data.attrs["label"]: data for data in comparison.curves(architecture=architecture).values()
     }

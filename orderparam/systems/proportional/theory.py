@@ -253,8 +253,7 @@ def minimise(
 
     def slope_at(scale: Scale) -> Scale:
         """dS/dQ, and the antisymmetric part, which never occurs: its derivative is self-adjoint on
-        all matrices.
-        """
+        all matrices."""
         even = _symmetric(scale)
         return _symmetric(_gradient(even, respond(even), layers)) + scale - even
 

@@ -61,8 +61,7 @@ class FeatureForecast:
     @property
     def other_penalty(self) -> str:
         """The penalty in scikit-learn's convention, for centred features as they are: there |w|^2 =
-        |a|^2 / p.
-        """
+        |a|^2 / p."""
         p = self.feature_count
         if self.loss == "square":
             return f"Ridge(alpha = {p} x ridge, fit_intercept = False) on the centred features"
@@ -210,8 +209,7 @@ def _class_error(curve: xr.Dataset, mean: float) -> xr.DataArray:
 
 def _ahead(pool: FeaturePool, measured: xr.Dataset, error: str, ridge: float) -> xr.Dataset:
     """The measured error continued beyond the data, with the scatter of its last point between
-    pools of this size.
-    """
+    pools of this size."""
     count, width = np.shape(pool.features)
     features = np.asarray(pool.features) / np.sqrt(width)
     labels = np.asarray(pool.targets) - np.mean(np.asarray(pool.targets))

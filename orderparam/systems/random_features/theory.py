@@ -106,8 +106,7 @@ def ridge_response(
     spectrum: FeatureSpectrum, ridge: Scalar | float, load: Scalar | float
 ) -> Solved:
     """log V of least squares with load = n/p: V = (1/p) sum omega / (ridge + load omega / (1 + V)),
-    one monotone equation.
-    """
+    one monotone equation."""
 
     def excess(log_response: Scalar, args: tuple) -> Scalar:
         spectrum, ridge, load = args
@@ -201,8 +200,7 @@ def _problem(system: FeatureRegression) -> tuple[FeatureSpectrum, Scalar, Scalar
 
 def _fields(system: FeatureRegression, q: Scalar, m: Scalar) -> Fields:
     """The fields at an example; a mean of the labels is fitted where the features have a common
-    mean.
-    """
+    mean."""
     if isinstance(system.labels, SignLabels):
         return Fields(q, system.teacher_power, m)
     mean = jnp.where(

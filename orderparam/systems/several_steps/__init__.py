@@ -1,6 +1,5 @@
 """Several giant gradient steps: which directions a first layer learns, step by step, on fresh
-batches and on one batch.
-"""
+batches and on one batch."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.several_steps.experiment import (

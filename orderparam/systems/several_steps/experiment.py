@@ -47,9 +47,9 @@ def correlation_steps(
         reuse: whether all steps use one batch; a fresh one for each step otherwise.
         neurons: number of independent neurons that are averaged.
         repeats: number of independent draws of the batches that are averaged in one run.
-        control: whether the largest part of the batch's fluctuation, s E[sigma'] (mean(y z) - E[y
-            z]) with E[sigma'] at the
-            start, is subtracted from the overlaps (not from the cosines). Its mean is zero.
+        control: whether the largest part of the batch's fluctuation, s E[sigma'] (mean(y z) -
+            E[y z]) with E[sigma'] at the start, is subtracted from the overlaps (not from the
+            cosines). Its mean is zero.
 
     Source: Dandi, Krzakala, Loureiro, Pesce, Stephan (2023).
 

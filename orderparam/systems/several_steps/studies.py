@@ -22,8 +22,7 @@ from orderparam.systems.several_steps.theory import first_moments, fresh_batches
 
 def draw_directions(target: str, axes: Any, comparison: Comparison) -> None:
     """Cosines of every neuron with the two directions, and the one direction that a single step
-    could find.
-    """
+    could find."""
     (data,) = comparison.curves(target=target).values()
     first, _ = first_moments(SeveralSteps(target=target))
     axes.plot(

@@ -55,9 +55,8 @@ class StepPath(Result):
 class ReusePath(Result):
     """Overlaps of a neuron with the teacher's direction when one batch is used twice.
 
-    Fields:
-        overlap: projection M of the weights on the direction at the start and after one and two
-            steps.
+    Fields: overlap: projection M of the weights on the direction at the start and after one and two
+        steps.
     """
 
     overlap: Float[Array, "time direction"]
@@ -65,8 +64,7 @@ class ReusePath(Result):
 
 class _Slopes(NamedTuple):
     """Averages of sigma'(centre + sqrt(variance) G) over G: mean, its derivative by the centre, and
-    mean square.
-    """
+    mean square."""
 
     mean: Array
     derivative: Array
@@ -174,8 +172,7 @@ def reused_batch(system: SeveralSteps) -> ReusePath:
 
 def first_moments(system: SeveralSteps) -> tuple[Float[Array, "direction"], Scalar]:
     """The means E[y z] over the labels and E[sigma'(w.x + bias)] over the inputs at the start,
-    where M = 0.
-    """
+    where M = 0."""
     directions = system.teacher.dimension
     _, weight, pull, _, _ = _labels(system, jnp.zeros(directions))
     slope = _slopes(system.activation, jnp.asarray(system.bias, jnp.float64), jnp.ones(())).mean
@@ -252,8 +249,7 @@ def _frame(along: Float[Array, "direction"]) -> Float[Array, "direction directio
 
 def _across(directions: int) -> tuple[np.ndarray, np.ndarray]:
     """Tensor Gauss-Hermite nodes (node, direction) and their weights; one empty node for no
-    direction.
-    """
+    direction."""
     x, w = np.polynomial.hermite_e.hermegauss(_ACROSS)
     nodes, weights = np.zeros((1, 0)), np.ones(1)
     for _ in range(directions):

@@ -12,8 +12,8 @@ The last term is the correlation of the state with the noise of the step before.
 exact for many spins, the second nearly so. Correlations over more than one step are left out, so
 that the equations overestimate later overlaps: they lose the pattern at a load of 0.16 only.
 
-With the correlations of all steps the dynamics is exact for many spins (Duering, Coolen,
-Sherrington 1998, J. Phys. A 31, 8607): one spin moves in the field of all others, with noise that
+With the correlations of all steps the dynamics is exact for many spins (Bolle, Busquets Blanco,
+Verbeiren 2004, arXiv:cond-mat/0307499): one spin moves in the field of all others, with noise that
 is correlated in time and a force from its own past.
 """
 
@@ -128,7 +128,7 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
     Accuracy: that of an average over `paths` paths, 0.003 in the first two steps and amplified
     beside the edge of the basin of attraction, where paths part.
 
-    Source: Duering, Coolen, Sherrington (1998); paths: Eissfeller, Opper (1992).
+    Source: Bolle, Busquets Blanco, Verbeiren (2004); paths: Eissfeller, Opper (1992).
 
     >>> path = generating_functional(Hopfield(0.08, start=0.35), steps=2)
     >>> first = statistical_neurodynamics(Hopfield(0.08, start=0.35), steps=1)

@@ -164,8 +164,7 @@ def _retrieve(
 
         def field(state: Array, pixel: Array) -> Array:
             """The energy up less that down, for every trial; overlaps in units of the number of
-            pixels.
-            """
+            pixels."""
             entries = stored[:, pixel]
             others = (state @ stored.T - state[:, pixel, None] * entries) / unit
             return ((others + 1 / unit) ** degree - (others - 1 / unit) ** degree) @ entries

@@ -275,8 +275,7 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
 
     def at(u: float, alpha: float | None = None) -> tuple[float, float, float, bool]:
         """alpha(qh), q, the free entropy (at another alpha, if one is given), and whether the
-        weights are known.
-        """
+        weights are known."""
         precision = np.exp(u)
         overlap, error, information, (prior, labels) = (
             np.asarray(part) for part in _point(system, precision)
@@ -354,8 +353,7 @@ def _extremum(
     ratio: Callable[[float], float], u: np.ndarray, index: int, sign: float
 ) -> tuple[float, float]:
     """Place and height of the minimum (sign 1) or maximum (sign -1) of alpha next to a point of the
-    grid.
-    """
+    grid."""
     found = minimize_scalar(
         lambda x: sign * ratio(x),
         bracket=(u[index - 1], u[index], u[index + 1]),

@@ -1,6 +1,5 @@
 """Labels fitted by a convex loss with l1 and l2 penalties; the Lasso, ridge regression and the
-elastic net.
-"""
+elastic net."""
 
 from typing import Any
 

@@ -1,5 +1,4 @@
-"""The named figure of deep networks: the pre-activations of their layers turn towards the
-target."""
+"""The named figure of deep networks: the pre-activations of their layers turn towards the target."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -32,8 +31,7 @@ LEAST = 1e-3  # density below which nothing is drawn
 
 def draw_laws(axes: Any, comparison: Comparison) -> None:
     """Densities of all directions at the middle width, shifted by four decades each, against the
-    Gaussians of both theories.
-    """
+    Gaussians of both theories."""
     widths = comparison.parameters["measured_widths"]
     width = widths[len(widths) // 2]
     (runs,) = comparison.curves("experiment").values()
@@ -72,8 +70,7 @@ Data = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
 
 def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500) -> Data:
     """x, y, x_test, y_test with x ~ N(0, 1) and y = He_1 + cubic He_3 of the first axis; always the
-    same draw.
-    """
+    same draw."""
     random = np.random.default_rng(0)
     x, x_test = (
         jnp.asarray(random.standard_normal((count, input_dim))) for count in (n_train, n_test)

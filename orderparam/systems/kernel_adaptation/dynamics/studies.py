@@ -67,8 +67,7 @@ def _bands(
 
 def _over_time(axes: Any, loc: str = "upper left", **settings: Any) -> None:
     """A legend inside the axes, and not in that of the figure: colours mean something else on every
-    set of axes.
-    """
+    set of axes."""
     handles, texts = axes.get_legend_handles_labels()
     axes.legend(handles, texts, fontsize=7, loc=loc)
     for handle in handles:
@@ -112,8 +111,7 @@ def draw_specialised(axes: Any, comparison: Comparison) -> None:
 
 def draw_selections(axes: Any, comparison: Comparison) -> None:
     """What is kept of the most adapted network: leading directions, units of the largest read-out,
-    random directions.
-    """
+    random directions."""
     trained = next(
         data for data in comparison.curves().values() if data.attrs["label"] == "trained"
     )
@@ -190,8 +188,7 @@ def grokking(
 
 def digits(n_train: int, n_test: int) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
     """x, y, x_test, y_test of scikit-learn's digits: centred and scaled together by the training
-    set, one-hot minus 1/10.
-    """
+    set, one-hot minus 1/10."""
     data = subsample(load("digits"), n_train + n_test, 0)
     x = data.inputs - data.inputs[:n_train].mean(axis=0)
     x = x / np.sqrt(np.mean(x[:n_train] ** 2))

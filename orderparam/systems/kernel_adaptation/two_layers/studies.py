@@ -213,8 +213,7 @@ def staircase_mean_field(
     draws: int = 120,
 ) -> Iterator[Curve]:
     """Mean-field scaling, temperature = readout_variance = 100/N: the theories of weights that
-    adapt are the same for all N.
-    """
+    adapt are the same for all N."""
     target = hermite_target({1: 1.0, 3: cubic})
     system = TwoLayerNetwork(
         input_dim, width, 100, temperature, target, readout_variance, weight_variance

@@ -1,6 +1,5 @@
 """Figures of learning curves from a spectrum: overfitting, power laws, degrees on the sphere, a
-ridge that is not uniform.
-"""
+ridge that is not uniform."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -164,8 +163,7 @@ def measured(
 
 def _at_ridge(system: KernelRegression, exponent: float | None) -> KernelRegression:
     """T = n n^-exponent, 0 for an infinite exponent; None: the T that minimises the self-consistent
-    test error.
-    """
+    test error."""
     if exponent is None:
         return system.with_(temperature=optimal_temperature(system).temperature)
     return system.with_(
@@ -398,8 +396,7 @@ def patchy_ridge(
     seeds: int = 1000,
 ) -> Iterator[Curve]:
     """n_train: examples per copy. seeds: of the smallest system; larger ones fluctuate less and get
-    as many fewer.
-    """
+    as many fewer."""
     halves, extra = jnp.array([0.5, 0.5]), jnp.array([0.0, high - low])
     line = sorted({*np.geomspace(min(n_train), max(n_train), 60), *map(float, n_train)})
 

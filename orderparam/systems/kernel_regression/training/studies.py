@@ -1,6 +1,5 @@
 """Figure of noisy training at equilibrium: finite networks sample the posterior of a Gaussian
-process.
-"""
+process."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -411,8 +411,7 @@ def _derivative(series: Float[Array, "power"]) -> Float[Array, "power"]:
 
 def _reciprocal(series: Float[Array, "power"]) -> Float[Array, "power"]:
     """1/series to the same number of terms: the first column of the inverse of its triangular
-    Toeplitz matrix.
-    """
+    Toeplitz matrix."""
     place = np.arange(series.size)
     matrix = jnp.where(place[:, None] >= place, series[place[:, None] - place], 0.0)
     return jsl.solve_triangular(matrix, jnp.zeros(series.size).at[0].set(1.0), lower=True)

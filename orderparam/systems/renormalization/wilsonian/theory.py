@@ -1,6 +1,5 @@
 """The flow of a loss that is not quadratic: of the loss as a function, and of its rescaled
-couplings.
-"""
+couplings."""
 
 from typing import NamedTuple
 
@@ -517,8 +516,7 @@ def coupling_flow(system: ScaleFreeRegression, *, points: int = 200) -> Coupling
         return r, r * x, cutoff**-rate
 
     def field(state: dict, _: None) -> dict:
-        """In y = ln(m / rho) and x = g / r, which stay of order one while r grows by many
-        decades."""
+        """In y = ln(m / rho) and x = g / r, which stay of order one while r grows by many decades."""
         r, g, w = couplings(state["l"], state["y"], state["x"])
         drift, change = beta(r, g, loop, w)
         growth = drift / r - loop.sigma

@@ -295,8 +295,7 @@ def compute_optimal(system: ComputeBudget) -> ComputeOptimal:
 
     def nearer(_: Array, state: tuple) -> tuple:
         """Two ends, the slopes there, and the newest place; an end that stays a second time weighs
-        half.
-        """
+        half."""
         ends, slopes, newest = state
         chord = slopes[1] - slopes[0]
         place = jnp.where(chord > 0, (ends[0] * slopes[1] - ends[1] * slopes[0]) / chord, newest)

@@ -46,8 +46,7 @@ class PottsGraph(System):
 
 class RegularPotts(System):
     """The Potts model of `PottsGraph` on a random graph in which every site has `degree`
-    neighbours.
-    """
+    neighbours."""
 
     temperature: float = parameter("temperature T in units of the coupling", above=0)
     sites: float = parameter("number of sites", minimum=4, integer=True, default=1000)

@@ -35,8 +35,7 @@ Half = UInt64[Array, "word *half"]
 
 class State(NamedTuple):
     """Spins of both colours (a one is up), where the next random words start, and the bits that
-    decide on the next sweep.
-    """
+    decide on the next sweep."""
 
     even: Half
     odd: Half

@@ -170,8 +170,7 @@ def _elliptic(
     complement: Float[Array, ""], squared: Float[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """K(k) and K(k) - E(k) of modulus k = sqrt(squared), complement = sqrt(1 - k^2) (Abramowitz,
-    Stegun 17.6).
-    """
+    Stegun 17.6)."""
     a, b, total = jnp.ones(()), jnp.maximum(complement, 1e-300), squared / 2
     for step in range(_AGM_STEPS):
         total = total + 2.0**step * ((a - b) / 2) ** 2

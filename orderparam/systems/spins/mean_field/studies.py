@@ -1,6 +1,5 @@
 """The named figure of the mean-field magnet: order, fluctuations, the Landau function and
-hysteresis.
-"""
+hysteresis."""
 
 from collections.abc import Iterator
 from functools import partial

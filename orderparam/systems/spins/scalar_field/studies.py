@@ -1,6 +1,5 @@
 """The named figure of the scalar field: the ring exactly, and the plane beside the best Gaussian
-field.
-"""
+field."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -17,7 +17,7 @@ _TEXT = re.compile(
     r"(<pre.*?</pre>|<a [^>]*>.*?</a>|<h\d.*?</h\d>|<code>.*?</code>|<math.*?</math>|<[^>]*>)",
     re.DOTALL,
 )
-_ARXIV = re.compile(r"arXiv[:\s]\s*(\d{4}\.\d{4,5}|hep-th/\d{7})")
+_ARXIV = re.compile(r"arXiv[:\s]\s*(\d{4}\.\d{4,5}|(?:hep-th|cond-mat)/\d{7})")
 _CALL = re.compile(r"(?:op|orderparam)?\.?([\w.]+?)(?:\(.*\))?")
 
 

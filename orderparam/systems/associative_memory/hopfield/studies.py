@@ -185,7 +185,7 @@ def draw_edge(axes: Any, comparison: Comparison) -> None:
 @study(
     "hopfield-dynamics",
     title="Parallel recall depends on all earlier steps: a theory of one step recalls too much",
-    source="Amari, Maginu 1988; Bolle, Busquets Blanco, Verbeiren 2004 (arXiv:cond-mat/0307499)",
+    source="Amari, Maginu 1988; Bolle et al. 2004 (arXiv:cond-mat/0307499)",
     seconds=(40, 1800),
     observables=("overlap",),
     gallery={"spins": 8000, "edge_spins": (2000, 250), "paths": 1 << 19},

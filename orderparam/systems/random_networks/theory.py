@@ -439,7 +439,7 @@ def exact_density(system: RandomNetwork) -> Density:
     unit.
 
     $$ P(z < t) = \frac12 + \frac1\pi \int_0^\infty dk\, \frac{\sin kt}{k}\,
-       \big\langle E_a \cos(k a \varphi) \big\rangle^N $$
+       \left\langle E_a \cos(k a \varphi) \right\rangle^N $$
 
     with N the `width`, a one read-out weight and $\langle \cdot \rangle$ the average over the
     weights of one hidden unit.

@@ -214,8 +214,8 @@ def _digits(dataset: str, task: str, n_train: int, n_test: int) -> tuple[Any, ..
         ),
     ],
     columns=3,
-    caption="{dataset}, {task}: {n_train} training and {n_test} test images; {activation} networks with {depth} hidden layer(s) "
-    "of $N$ units (colours) from an antisymmetric start, learning rate {learning_rate} on the summed loss. Line: the tangent "
+    caption="{dataset}, {task}: {n_train} training and {n_test} test images; {activation} networks, depth {depth}, "
+    "$N$ units in a layer (colours), antisymmetric start, learning rate {learning_rate} on the summed loss. Line: the tangent "
     "kernel of infinite width.",
     seconds=(60, 900),
     observables=("test_error", "train_error"),

@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import unchanged
@@ -250,3 +251,21 @@ def test_a_repeated_measurement_counts_once(finished):
 
 def test_what_a_figure_does_not_show_does_not_count(finished):
     assert record.drawn(finished()) == {"magnetisation"}
+
+
+def test_a_picture_keeps_its_legend(finished, tmp_path):
+    """The legend stands above the axes, where a tight box around the layout would cut it off."""
+    from PIL import Image
+
+    def height(with_legend):
+        figure, axes = plt.subplots(figsize=(3, 2))
+        axes.plot([0, 1], label="theory")
+        if with_legend:
+            legend = figure.legend(loc="lower center", bbox_to_anchor=(0.5, 1.1))
+            legend.set_in_layout(False)
+        path = tmp_path / "picture.webp"
+        record._write(finished, figure, path, 600, 10**6)
+        width, tall = Image.open(path).size
+        return tall / width
+
+    assert height(True) > height(False) + 0.05

@@ -7,11 +7,13 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import orderparam
+from orderparam.core.verb import forget_programs
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -88,6 +90,17 @@ def _examples() -> list[str]:
     return [
         ".".join(("orderparam", *path.relative_to(package).with_suffix("").parts)) for path in files
     ]
+
+
+@pytest.fixture(autouse=True)
+def few_programs():
+    """Forgets compiled programs before a process holds so many that the system refuses it more
+    pieces of memory: 65,530 by default on Linux, a few for each program, and it dies."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_text().count("\n") > 25_000:
+        forget_programs()
+        jax.clear_caches()
 
 
 @pytest.mark.parametrize("module", _examples())

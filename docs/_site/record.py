@@ -249,6 +249,8 @@ def _write(finished: Comparison, figure: Any, path: Path, pixels: int, most: int
         if words == title or (caption and words.startswith(caption)):
             shown = words if words != title else shown
             text.remove()
+    for legend in figure.legends:
+        legend.set_in_layout(True)  # what stands outside the layout would be cut off
     raw = io.BytesIO()
     figure.savefig(
         raw,

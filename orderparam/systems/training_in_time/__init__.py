@@ -1,8 +1,9 @@
 """Learning in time: when to stop, and how far a wide network follows its frozen kernel."""
 
+from orderparam.core.exported import without_modules
 from orderparam.systems.training_in_time.experiment import (
-    MeasuredError,
-    TrainedNetwork,
+    DescentPath,
+    FlowErrors,
     drawn_descent,
     drawn_flow,
     trained_network,
@@ -23,3 +24,5 @@ from orderparam.systems.training_in_time.theory import (
     gradient_flow_train_error,
     stopping_time,
 )
+
+__all__ = without_modules(globals())

@@ -18,7 +18,7 @@ from orderparam.systems.training_in_time.model import (
 from orderparam.systems.training_in_time.theory import DescentError
 
 
-class MeasuredError(Result):
+class FlowErrors(Result):
     """Errors of one training set after a training time.
 
     Fields:
@@ -30,7 +30,7 @@ class MeasuredError(Result):
     train_error: Float[Array, ""]
 
 
-class TrainedNetwork(Result):
+class DescentPath(Result):
     """Errors of one network along gradient descent, and how far its tangent kernel moved.
 
     Fields:
@@ -46,7 +46,7 @@ class TrainedNetwork(Result):
 
 
 @experiment
-def drawn_flow(system: FeatureTraining, key: PRNGKeyArray) -> MeasuredError:
+def drawn_flow(system: FeatureTraining, key: PRNGKeyArray) -> FlowErrors:
     r"""Errors of gradient flow on one drawn training set, exact in time.
 
     The features, the labels' noise, the start and the direction of the target inside every level of
@@ -93,7 +93,7 @@ def drawn_descent(system: IsotropicTraining, key: PRNGKeyArray) -> DescentError:
 
 
 @experiment
-def trained_network(system: NetworkDescent, key: PRNGKeyArray) -> TrainedNetwork:
+def trained_network(system: NetworkDescent, key: PRNGKeyArray) -> DescentPath:
     r"""One network of finite width, drawn from the prior and trained by gradient descent.
 
     Every step is taken on all trained numbers of the network; momentum is that of the heavy ball.
@@ -116,7 +116,7 @@ def trained_network(system: NetworkDescent, key: PRNGKeyArray) -> TrainedNetwork
 @eqx.filter_jit
 def _flow(
     system: FeatureTraining, key: PRNGKeyArray, examples: int, counts: tuple[int, ...]
-) -> MeasuredError:
+) -> FlowErrors:
     feature_key, target_key, noise_key, start_key = jax.random.split(key, 4)
     spectrum = system.spectrum
     each = jnp.asarray(counts)
@@ -137,7 +137,7 @@ def _flow(
         rates > 0, -jnp.expm1(-rates * system.time) / jnp.where(rates > 0, rates, 1.0), system.time
     )
     weights = modes @ (grown * (modes.T @ (x.T @ y)) / examples + left * (modes.T @ start))
-    return MeasuredError(sigma @ (weights - theta) ** 2, jnp.mean((x @ weights - y) ** 2))
+    return FlowErrors(sigma @ (weights - theta) ** 2, jnp.mean((x @ weights - y) ** 2))
 
 
 @eqx.filter_jit
@@ -167,7 +167,7 @@ def _descent(
 
 
 @eqx.filter_jit
-def _train(system: NetworkDescent, architecture: Architecture, drawn: Any) -> TrainedNetwork:
+def _train(system: NetworkDescent, architecture: Architecture, drawn: Any) -> DescentPath:
     x, y = system.inputs, system.targets
     # Two copies with opposite signs, f = (f_1 - f_2)/sqrt(2): zero at the start, the same kernel.
     start = (drawn, drawn) if system.antisymmetric else (drawn,)
@@ -213,4 +213,4 @@ def _train(system: NetworkDescent, architecture: Architecture, drawn: Any) -> Tr
     test, train = (
         jnp.concatenate([first[None], rest]) for first, rest in zip(errors(start), along)
     )
-    return TrainedNetwork(test, train, moved)
+    return DescentPath(test, train, moved)

@@ -103,7 +103,7 @@ def early_stopping(
 
 @study(
     "train-error-in-time",
-    title="The training error of gradient flow falls as the contour of resolvents says, at every time",
+    title="The training error of gradient flow follows the theory until single eigenvalues of the sample decide",
     source="derived here; Ali, Kolter, Tibshirani 2019 (arXiv:1810.10082)",
     panels=[
         Panel(
@@ -117,7 +117,8 @@ def early_stopping(
         )
     ],
     caption="Linear regression on {modes} Gaussian features and {n_train} examples, gradient flow from zero. Mean squared error "
-    "against the noisy labels; it tends to zero because there are more features than examples.",
+    "against the noisy labels; it tends to zero because there are more features than examples. At "
+    "the latest times the smallest eigenvalue of a finite sample decides: a few draws make the mean.",
     seconds=(30, 200),
     observables=("train_error",),
     gallery={"modes": 600, "n_train": 450, "seeds": 48},
@@ -143,7 +144,7 @@ def train_error_in_time(
 
 @study(
     "momentum-in-time",
-    title="Momentum 1/2 comes to nearly the same best error in half the steps; momentum 0.9 overshoots it",
+    title="At one learning rate momentum 1/2 comes to nearly the same best error in half the steps; momentum 0.9 overshoots it",
     source="derived here; Paquette, Lee, Pedregosa, Paquette 2021 (arXiv:2102.04396)",
     panels=[
         Panel(
@@ -160,8 +161,8 @@ def train_error_in_time(
     columns=2,
     caption=r"""
         Linear regression on isotropic inputs, $d$ = {input_dim}, $n$ = {sample_ratio} $d$, label noise $\Delta$ = {noise},
-        learning rate {learning_rate}, heavy ball with momentum $\beta$ (colours). Lines: integrals over the Marchenko-Pastur
-        law; marks: drawn training sets, every step taken.
+        learning rate {learning_rate}, heavy ball with momentum $\beta$ (colours). Theory: integrals over the Marchenko-Pastur
+        law. Drawn training sets with bands of one standard error, every step taken.
     """,
     seconds=(15, 120),
     observables=("test_error", "train_error"),
@@ -219,7 +220,8 @@ def _digits(dataset: str, task: str, n_train: int, n_test: int) -> tuple[Any, ..
     "kernel of infinite width.",
     seconds=(60, 900),
     observables=("test_error", "train_error"),
-    explained="Networks of finite width differ from the frozen kernel by terms of order 1/N, which the right panel shows.",
+    explained="Networks of finite width differ from the frozen kernel, the less the wider they are: "
+    "in the test error after 60 steps by 14, 7, 2 and 0.4 % at 32, 128, 512 and 2,048 units.",
     gallery={"widths": (32, 128, 512, 2048), "seeds": 16, "n_train": 100, "n_test": 500},
     full={
         "dataset": "mnist",
@@ -267,8 +269,9 @@ def training_time(
         )
     ],
     caption="{dataset}, {task}: {n_train} images, one hidden layer, antisymmetric start, {steps} steps of gradient descent with "
-    "learning rate {learning_rate} on the summed loss. Change of the tangent kernel on the training set, Frobenius norm. A share "
-    "$N^{{-1/2}}$ of the relu units switches on an image, with random signs: this adds a term $N^{{-3/4}}$ to the term $1/N$.",
+    "learning rate {learning_rate} on the summed loss. Change of the tangent kernel on the training set after the last "
+    "step, Frobenius norm. A share $N^{{-1/2}}$ of the relu units switches on an image, with "
+    "random signs: this adds a term $N^{{-3/4}}$ to the term $1/N$.",
     seconds=(45, 600),
     observables=("kernel_drift",),
     gallery={"widths": (32, 64, 128, 256, 512, 1024, 2048), "seeds": 24, "n_train": 60},

@@ -209,8 +209,9 @@ def draw_edge(axes: Any, comparison: Comparison) -> None:
         {edge_spins[1]} spins.
     """,
     explained=(
-        "Beside the edge of the basin of attraction the overlap of the networks is above the "
-        "exact theory of many spins, by less with every spin: some of them recall, some do not."
+        "Beside the edge of the basin of attraction some of the networks recall and some do not: "
+        "their mean overlap lies above the exact theory of many spins below the edge and below it "
+        "above the edge, and comes nearer with more spins."
     ),
 )
 def hopfield_dynamics(

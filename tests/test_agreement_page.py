@@ -4,6 +4,7 @@ import importlib
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -253,9 +254,12 @@ def test_what_a_figure_does_not_show_does_not_count(finished):
     assert record.drawn(finished()) == {"magnetisation"}
 
 
-def test_a_picture_keeps_its_legend(finished, tmp_path):
+def test_a_picture_keeps_its_legend(tmp_path):
     """The legend stands above the axes, where a tight box around the layout would cut it off."""
     from PIL import Image
+
+    words = SimpleNamespace(title="A magnet", caption="")
+    finished = SimpleNamespace(study=words, parameters={})
 
     def height(with_legend):
         figure, axes = plt.subplots(figsize=(3, 2))

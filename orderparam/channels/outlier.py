@@ -24,6 +24,7 @@ Scalar = Float[Array, ""]
 
 _NEAR = -12.0  # ln(l / tau - 1) at the least: nearer, single nodes of the quadrature would count
 # T is cut below: its lower end is minus infinity for labels that rule out almost all fields
+_ROUNDING = 1e-14  # of a squared cosine
 LEAST = -1e8
 # where an eigenvector is found by Lanczos steps, whose number grows with the range of T
 LEAST_MEASURED = -30.0
@@ -84,6 +85,9 @@ def outlier(
     out = phi(start) > psi(start)
     rise, fall = (jax.grad(part)(at(level.value)) for part in (psi, phi))
     square = jnp.where(out, rise / jnp.where(out, rise - fall, 1.0), 0.0)
+    # Where the two curves meet at the edge itself the square is zero but for rounding, of which
+    # the root would make 1e-8.
+    square = jnp.where(square < _ROUNDING, 0.0, square)
     return SpectralEstimate(
         cosine=jnp.sqrt(jnp.clip(square, 0.0, 1.0)),
         eigenvalue=jnp.where(out, psi(at(level.value)), psi(start)),

@@ -21,8 +21,6 @@ SMALLEST = 1e-3  # entries below are compared with this: where a zero is expecte
 DOCUMENTED = {
     "perceptron.binary_transitions spinodal_overlap": 1e-7,
     "generalised_linear.best_penalty penalty": 1e-6,
-    # below the threshold it is the root of a square that is 0 but for rounding, 1.5e-8
-    "generalised_linear.spectral cosine": 1e-4,
 }
 BOOKKEEPING = ("residual", "steps")
 

@@ -96,6 +96,18 @@ def test_isotropic_flow_is_the_limit_of_small_steps():
     )
 
 
+def test_one_step_from_the_moments_of_marchenko_and_pastur():
+    """Means of s, s^2 and s^3 over the law are 1, 1 + psi and 1 + 3 psi + psi^2."""
+    ratio, rate, noise = 0.4, 0.3, 0.7
+    psi = 1 / ratio
+    found = descent_error(IsotropicTraining(ratio, rate, noise=noise, steps=1))
+    test = 1 - 2 * rate + rate**2 * (1 + psi) + noise * psi * rate**2
+    train = 1 - 2 * rate * (1 + psi) + rate**2 * (1 + 3 * psi + psi**2)
+    train += noise * (1 - 2 * psi * rate + psi * rate**2 * (1 + psi))
+    np.testing.assert_allclose(found.test_error, [1.0, test], rtol=1e-12)
+    np.testing.assert_allclose(found.train_error, [1.0 + noise, train], rtol=1e-12)
+
+
 def test_momentum_on_drawn_training_sets():
     system = IsotropicTraining(1.5, 0.3, 0.8, 0.2, 0.01, input_dim=150, steps=40)
     theory = descent_error(system)
@@ -128,6 +140,31 @@ def test_small_steps_of_the_frozen_kernel_are_its_gradient_flow(antisymmetric):
     spread = 0.0 if antisymmetric else jnp.diagonal(flow.covariance)
     exact = jnp.mean((flow.mean - system.test_targets) ** 2 + spread)
     np.testing.assert_allclose(frozen_kernel(system).test_error[-1], exact, rtol=2e-3)
+
+
+@pytest.mark.parametrize("antisymmetric", [True, False])
+def test_momentum_of_the_frozen_kernel_is_that_of_its_outputs(antisymmetric):
+    """The heavy ball on the outputs themselves, by matrices, without eigenvalues."""
+    system = _network(learning_rate=0.2, momentum=0.7, steps=9, antisymmetric=antisymmetric)
+    kernel = system.architecture.kernel
+    train, cross = kernel(system.inputs), kernel(system.test_inputs, system.inputs)
+    test, y = kernel(system.test_inputs).nngp, np.asarray(system.targets)
+    left = before = np.eye(12)
+    response = last = np.zeros((18, 12))
+    for _ in range(9):
+        slope = 0.2 * np.asarray(train.ntk) @ left, 0.2 * np.asarray(cross.ntk) @ left
+        left, before = left - slope[0] + 0.7 * (left - before), left
+        response, last = response + slope[1] + 0.7 * (response - last), response
+    mixed = np.asarray(cross.nngp) @ response.T
+    start = test + response @ np.asarray(train.nngp) @ response.T - mixed - mixed.T
+    spread = 0.0 if antisymmetric else np.diagonal(start)
+    error = np.mean((response @ y - np.asarray(system.test_targets)) ** 2 + spread)
+    kept = 0.0 if antisymmetric else np.trace(left @ np.asarray(train.nngp) @ left.T)
+    found = frozen_kernel(system)
+    np.testing.assert_allclose(found.test_error[-1], error, rtol=1e-11)
+    np.testing.assert_allclose(
+        found.train_error[-1], (np.sum((left @ y) ** 2) + kept) / 12, rtol=1e-11
+    )
 
 
 def test_wide_networks_follow_the_frozen_kernel():

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.networks.architecture import Architecture, of_width
+from orderparam.networks.random_kernels import empirical_ntk
 from orderparam.systems.training_in_time.model import (
     FeatureTraining,
     IsotropicTraining,
@@ -197,15 +198,9 @@ def _train(system: NetworkDescent, architecture: Architecture, drawn: Any) -> De
         return (following, weights), errors(following)
 
     def tangent_kernel(weights: Any) -> Array:
-        """Theta(x, x') = J J^T, a column at a time: the gradient of one output, then a directional
-        derivative of all of them.
-        """
-
-        def column(one: Array) -> Array:
-            gradient = jax.grad(lambda w: output(w, one[None])[0])(weights)
-            return jax.jvp(lambda w: output(w, x), (weights,), (gradient,))[1]
-
-        return jax.lax.map(column, x)
+        """Of f: the mean over the copies, whose gradients are independent numbers."""
+        each = [empirical_ntk(architecture.network_from_whitened(one), x) for one in weights]
+        return sum(each[1:], each[0]) / len(each)
 
     (end, _), along = jax.lax.scan(step, (start, start), length=system.steps)
     before = tangent_kernel(start)

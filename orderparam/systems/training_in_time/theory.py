@@ -1,25 +1,19 @@
 """Learning in time: exact errors of wide networks along their training.
 
-Averaged over training sets, any function of the covariance $S = X^T X/n$ is a contour integral of
-its resolvent, and the resolvent of random features has a deterministic equivalent: the effective
-ridge $\\kappa(\\ell)$ at the complex ridge $\\ell$,
-
-    kappa (1 - (1/n) sum_k sigma_k/(sigma_k + kappa)) = ell,        q_k = kappa/(sigma_k + kappa).
-
-The exponentials of gradient flow are integrals over a Hankel contour, for which a modified Talbot
-rule of 24 nodes gives twelve digits at every time (Trefethen, Weideman, Schmelzer 2006). Derived
-here; at infinite time and as a ridge it is the known theory of kernel regression.
+Averaged over training sets, any function of the covariance S = X^T X/n is a contour integral of its
+resolvent, whose deterministic equivalent is the effective ridge at complex ridges (`resolvent.py`).
+Derived here; at infinite time and as a ridge it is the known theory of kernel regression.
 """
 
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Complex, Float
+from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
+from orderparam.gaussian.marchenko_pastur import spectral_rule
 from orderparam.kernels.effective_ridge import effective_ridge, ratio
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.training_in_time.model import (
@@ -27,25 +21,10 @@ from orderparam.systems.training_in_time.model import (
     IsotropicTraining,
     NetworkDescent,
 )
+from orderparam.systems.training_in_time.resolvent import NODES, WEIGHTS, quadratic
+from orderparam.systems.training_in_time.resolvent import threshold as complex_threshold
 
 Scalar = Float[Array, ""]
-
-
-def _talbot(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes z and weights w with exp(-u) = sum w/(z + u) for u >= 0 (modified Talbot contour)."""
-    angle = (2 * np.arange(count) + 1) * np.pi / count - np.pi
-    turned = 0.6407 * angle
-    node = 0.5017 * angle / np.tan(turned) - 0.6122 + 0.2645j * angle
-    slope = 0.5017 / np.tan(turned) - 0.5017 * turned / np.sin(turned) ** 2 + 0.2645j
-    node, slope = count * node, count * slope
-    return node, np.exp(node) * slope / (1j * count)
-
-
-_NODES, _WEIGHTS = _talbot(24)
-# Steps of the path from an infinite ridge, where kappa is known, to the ridge that is asked for.
-_PATH = 48
-_CORRECTIONS = 3
-_POLISH = 8
 
 
 class TrainingError(Result):
@@ -142,7 +121,7 @@ def gradient_flow_error(system: FeatureTraining) -> TrainingError:
     corrections of order 1/n. Features of real kernels are not Gaussian: on images the optimum is
     met within some per cent, the interpolating end is not.
 
-    Cost: 24^2 sums over the levels for a time.
+    Cost: some hundred sums over the levels for each of 12 nodes, for a time.
 
     Source: derived here; the static equations are those of Simon et al. (2021).
 
@@ -153,22 +132,20 @@ def gradient_flow_error(system: FeatureTraining) -> TrainingError:
     True
     """
     spectrum, time, decay = system.spectrum, system.time, system.weight_decay
-    z, w = jnp.asarray(_NODES), jnp.asarray(_WEIGHTS)
+    z, w = jnp.asarray(NODES), jnp.asarray(WEIGHTS)
     ridge = z / time + decay
-    threshold, residual = _threshold(spectrum, system.n_train, ridge)
+    threshold, residual = complex_threshold(spectrum, system.n_train, ridge)
     left = threshold[:, None] / (spectrum.eigenvalues + threshold[:, None])  # q, (node, level)
-    learned = (1 - left) * jnp.sqrt(spectrum.multiplicities)
-    shared = 1 - learned @ learned.T / system.n_train
     target = w * (1 + decay * time / z) / (time * ridge)
     from_start = w / (time * ridge)
-    bias = _quadratic(target, left, spectrum.target_power, shared)
+    bias = quadratic(target, left, spectrum.target_power, spectrum, system.n_train)
     initial = system.start * spectrum.eigenvalues * spectrum.multiplicities
-    start = _quadratic(from_start, left, initial, shared)
+    start = quadratic(from_start, left, initial, spectrum, system.n_train)
 
     # The noise: a single resolvent at two times, t and 2 t.
     once = _noise_sums(system, time, threshold, ridge)
     other = z / (2 * time) + decay
-    double, residual_double = _threshold(spectrum, system.n_train, other)
+    double, residual_double = complex_threshold(spectrum, system.n_train, other)
     twice = _noise_sums(system, 2 * time, double, other)
     variance = 2 * time * (once[0] - twice[0]) - decay * time**2 * (4 * twice[1] - 2 * once[1])
     variance = system.noise / system.n_train * variance
@@ -211,9 +188,9 @@ def gradient_flow_train_error(system: FeatureTraining) -> TrainError:
 
     def products(time: Any) -> tuple[Array, Array, Array, Array, Scalar]:
         """exp(-(S + lambda) t) times 1, rho, rho^2 and S, in every mode, and the residual."""
-        z, w = jnp.asarray(_NODES), jnp.asarray(_WEIGHTS)
+        z, w = jnp.asarray(NODES), jnp.asarray(WEIGHTS)
         ridge = z / time + decay
-        threshold, residual = _threshold(spectrum, system.n_train, ridge)
+        threshold, residual = complex_threshold(spectrum, system.n_train, ridge)
         left = threshold[:, None] / (sigma + threshold[:, None])
         plain, once, twice = (
             jnp.real((w / z**power / (time * ridge)) @ left) for power in (0, 1, 2)
@@ -266,7 +243,7 @@ def stopping_time(system: FeatureTraining) -> StoppingTime:
     spectrum, n_train = system.spectrum, system.n_train
 
     def flow(log_time: Scalar, system: FeatureTraining) -> Scalar:
-        at = _at(system, time=jnp.exp(log_time), weight_decay=0.0)
+        at = system.with_(time=jnp.exp(log_time), weight_decay=0.0)
         return jnp.log(gradient_flow_error(at).test_error)
 
     def ridge(log_ridge: Scalar, system: FeatureTraining) -> Scalar:
@@ -318,7 +295,7 @@ def descent_error(system: IsotropicTraining) -> DescentError:
     1.0
     """
     aspect = 1 / system.sample_ratio
-    s, mass = _marchenko_pastur(aspect)
+    s, mass = spectral_rule(aspect)
     rate = s + system.weight_decay
     safe = jnp.where(rate > 0, rate, 1.0)
 
@@ -406,64 +383,11 @@ def frozen_kernel(system: NetworkDescent) -> DescentError:
     )
 
 
-# ------------------------------------------------------------------------------------------------
-# The deterministic equivalent.
-
-
-def _threshold(
-    spectrum: Any, n_train: Any, ridge: Complex[Array, "node"]
-) -> tuple[Complex[Array, "node"], Scalar]:
-    """kappa with kappa (1 - (1/n) sum m sigma/(sigma + kappa)) = ridge, for complex ridges, and the
-    largest relative residual.
-
-    At a large ridge kappa = ridge + sum sigma / n; from there the ridge comes down along its ray
-    in factors, with Newton steps at each.
-    """
-    sigma, many = spectrum.eigenvalues, spectrum.multiplicities
-
-    def excess(kappa: Array, ridge: Array, numbers: tuple) -> tuple[Array, Array]:
-        sigma, many, n_train = numbers
-        shares = sigma / (sigma + kappa[:, None])
-        value = kappa * (1 - shares @ many / n_train) - ridge
-        return value, 1 - shares**2 @ many / n_train
-
-    numbers = sigma, many, n_train
-    frozen = jax.lax.stop_gradient((ridge, numbers))
-    size = jnp.abs(frozen[0])
-    far = jnp.log(jnp.maximum(1e3 * (jnp.max(sigma) + sigma @ many / n_train) / size, 1.0))
-    far = jax.lax.stop_gradient(far)
-
-    def down(kappa: Array, share: Array) -> tuple[Array, None]:
-        value, slope = excess(kappa, frozen[0] * jnp.exp(far * share), frozen[1])
-        return kappa - value / slope, None
-
-    start = frozen[0] * jnp.exp(far) + jax.lax.stop_gradient(sigma @ many / n_train)
-    path = np.append(np.repeat(np.linspace(1.0, 0.0, _PATH), _CORRECTIONS), np.zeros(_POLISH))
-    kappa, _ = jax.lax.scan(down, start, jnp.asarray(path))
-    residual = jnp.max(jnp.abs(excess(kappa, *frozen)[0]) / (size + jnp.abs(kappa)))
-    # Two more steps, seen by derivatives: the first makes those of first order exact, the second
-    # those of second order.
-    for _ in range(2):
-        value, slope = excess(kappa, ridge, numbers)
-        kappa = kappa - value / slope
-    return kappa, jax.lax.stop_gradient(residual)
-
-
-def _quadratic(
-    coefficients: Complex[Array, "node"],
-    left: Complex[Array, "node level"],
-    power: Float[Array, "level"],
-    shared: Complex[Array, "node node"],
-) -> Scalar:
-    """Sum over pairs of nodes of c_i c_j (sum_k power_k q_ki q_kj) / (1 - G_ij)."""
-    return jnp.real(coefficients @ (((left * power) @ left.T) / shared) @ coefficients)
-
-
 def _noise_sums(
     system: FeatureTraining, time: Any, threshold: Array, ridge: Array
 ) -> tuple[Scalar, Scalar]:
     """F_1 and F_2 of the variance at a time."""
-    z, w = jnp.asarray(_NODES), jnp.asarray(_WEIGHTS)
+    z, w = jnp.asarray(NODES), jnp.asarray(WEIGHTS)
     sigma = system.spectrum.eigenvalues
     traced = (sigma * threshold[:, None] / (sigma + threshold[:, None])) @ (
         system.spectrum.multiplicities
@@ -493,23 +417,3 @@ def _minimum(
     found = decreasing_root(lambda u, system: -jax.grad(function)(u, system), *ends, system)
     inside = (best > 0) & (best < last)
     return found.value, function(found.value, system), found.residual, inside & found.converged
-
-
-def _at(system: FeatureTraining, **fields: Any) -> FeatureTraining:
-    """The system with other numbers, traced ones too."""
-    kept = {"spectrum": system.spectrum, "n_train": system.n_train, "time": system.time}
-    kept |= {"noise": system.noise, "weight_decay": system.weight_decay, "start": system.start}
-    return FeatureTraining(**(kept | fields))
-
-
-def _marchenko_pastur(aspect: Any) -> tuple[Array, Array]:
-    """Nodes and masses of the law of the eigenvalues of X^T X/n at d/n = aspect: 4,000 Chebyshev
-    nodes on its support, and zero, with mass 1 - 1/aspect where that is positive.
-    """
-    count = 4000
-    angle = (np.arange(count) + 0.5) * np.pi / count
-    middle, half = 1 + aspect, 2 * jnp.sqrt(aspect)
-    s = middle + half * np.cos(angle)
-    density = (half * np.sin(angle)) ** 2 / (2 * np.pi * aspect * s) * np.pi / count
-    # at aspect 1 the density diverges at s = 0 and is integrable: no node lies there
-    return jnp.append(s, 0.0), jnp.append(density, jnp.maximum(1 - 1 / aspect, 0.0))

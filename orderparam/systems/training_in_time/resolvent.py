@@ -1,0 +1,101 @@
+"""The resolvent of random features at complex ridges, and the contour that turns it into
+exponentials.
+
+    kappa (1 - (1/n) sum_k sigma_k/(sigma_k + kappa)) = ell,        q_k = kappa/(sigma_k + kappa)
+
+is the deterministic equivalent of ell (S + ell)^{-1} for the covariance S of n examples. With the
+nodes z and weights w of a modified Talbot contour (Trefethen, Weideman, Schmelzer 2006),
+
+    exp(-u) = sum w/(z + u),    (1 - exp(-u))/u = sum (w/z)/(z + u),    u >= 0,
+
+so that functions of time of S are sums over resolvents at ell = z/t. Twelve digits at 24 nodes.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex, Float
+
+from orderparam.kernels.spectrum import Spectrum
+
+Scalar = Float[Array, ""]
+
+
+def _talbot(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes z and weights w with exp(-u) = sum w/(z + u) for u >= 0 (modified Talbot contour)."""
+    angle = (2 * np.arange(count) + 1) * np.pi / count - np.pi
+    turned = 0.6407 * angle
+    node = 0.5017 * angle / np.tan(turned) - 0.6122 + 0.2645j * angle
+    slope = 0.5017 / np.tan(turned) - 0.5017 * turned / np.sin(turned) ** 2 + 0.2645j
+    node, slope = count * node, count * slope
+    return node, np.exp(node) * slope / (1j * count)
+
+
+# The contour is symmetric about the real axis: its upper half stands here, with twice the weights,
+# and the real part of a sum is that over all 24 nodes.
+NODES, WEIGHTS = (half[12:] for half in _talbot(24))
+WEIGHTS = 2 * WEIGHTS
+# Steps of the path from an infinite ridge, where kappa is known, to the ridge that is asked for.
+_PATH = 32
+_CORRECTIONS = 2
+_POLISH = 6
+
+
+def threshold(
+    spectrum: Spectrum, n_train: Any, ridge: Complex[Array, "node"]
+) -> tuple[Complex[Array, "node"], Scalar]:
+    """kappa with kappa (1 - (1/n) sum m sigma/(sigma + kappa)) = ridge, for complex ridges, and the
+    largest relative residual.
+
+    At a large ridge kappa = ridge + sum sigma / n; from there the ridge comes down along its ray
+    in factors, with Newton steps at each.
+    """
+    sigma, many = spectrum.eigenvalues, spectrum.multiplicities
+
+    def excess(kappa: Array, ridge: Array, numbers: tuple) -> tuple[Array, Array]:
+        sigma, many, n_train = numbers
+        shares = sigma / (sigma + kappa[:, None])
+        value = kappa * (1 - shares @ many / n_train) - ridge
+        return value, 1 - shares**2 @ many / n_train
+
+    numbers = sigma, many, n_train
+    frozen = jax.lax.stop_gradient((ridge, numbers))
+    size = jnp.abs(frozen[0])
+    far = jnp.log(jnp.maximum(1e3 * (jnp.max(sigma) + sigma @ many / n_train) / size, 1.0))
+    far = jax.lax.stop_gradient(far)
+
+    def down(kappa: Array, share: Array) -> tuple[Array, None]:
+        value, slope = excess(kappa, frozen[0] * jnp.exp(far * share), frozen[1])
+        return kappa - value / slope, None
+
+    start = frozen[0] * jnp.exp(far) + jax.lax.stop_gradient(sigma @ many / n_train)
+    path = np.append(np.repeat(np.linspace(1.0, 0.0, _PATH), _CORRECTIONS), np.zeros(_POLISH))
+    kappa, _ = jax.lax.scan(down, start, jnp.asarray(path))
+    residual = jnp.max(jnp.abs(excess(kappa, *frozen)[0]) / (size + jnp.abs(kappa)))
+    # Two more steps, seen by derivatives: the first makes those of first order exact, the second
+    # those of second order.
+    for _ in range(2):
+        value, slope = excess(kappa, ridge, numbers)
+        kappa = kappa - value / slope
+    return kappa, jax.lax.stop_gradient(residual)
+
+
+def quadratic(
+    coefficients: Complex[Array, "node"],
+    left: Complex[Array, "node level"],
+    power: Float[Array, "level"],
+    spectrum: Spectrum,
+    n_train: Any,
+) -> Scalar:
+    """Sum over pairs of nodes of c_i c_j (sum_k power_k q_ki q_kj)/(1 - G_ij), with G_ij =
+    (1/n) sum_k m_k (1 - q_ki)(1 - q_kj), of coefficients c with doubled weights."""
+
+    def pairs(other: Complex[Array, "node level"]) -> Complex[Array, "node node"]:
+        shared = ((1 - left) * spectrum.multiplicities) @ (1 - other).T / n_train
+        return ((left * power) @ other.T) / (1 - shared)
+
+    # the second node of a pair runs over both halves
+    inner = pairs(left) @ coefficients + pairs(left.conj()) @ coefficients.conj()
+    return jnp.real(coefficients @ inner) / 2

@@ -193,3 +193,44 @@ def test_what_ignores_the_sample_ratio_does_not_ask_for_it():
     """Thresholds are read off systems that give none."""
     for system in (GeneralisedLinear(), ThermalPerceptron(), Committee(), LearnedTarget()):
         assert system.sample_ratio == 1
+
+
+def test_the_time_of_gradient_flow_is_n_times_that_on_the_summed_loss():
+    """The flow on the summed loss of ten drawn sets, by its exponential: at t/n it is where the
+    theory is at t, to a few per cent."""
+    from orderparam.kernels.spectrum import Spectrum
+    from orderparam.systems.training_in_time import FeatureTraining, gradient_flow_error
+
+    n, d, time, noise, rng = 300, 200, 1.5, 0.3, np.random.default_rng(0)
+    errors = []
+    for _ in range(10):
+        x, theta = rng.standard_normal((n, d)), rng.standard_normal(d) / np.sqrt(d)
+        y = x @ theta + np.sqrt(noise) * rng.standard_normal(n)
+        rates, modes = np.linalg.eigh(x.T @ x)
+        w = modes @ (-np.expm1(-rates * time / n) / rates * (modes.T @ (x.T @ y)))
+        errors.append(np.sum((w - theta) ** 2))
+    theory = gradient_flow_error(FeatureTraining(Spectrum([1.0], [1.0], [d]), n, time, noise))
+    assert np.mean(errors) == pytest.approx(float(theory.test_error), rel=0.05)
+
+
+def test_the_heavy_ball_steps_on_the_mean_loss_and_a_network_on_the_summed_loss():
+    import jax
+
+    from orderparam.networks.fully_connected import fully_connected
+    from orderparam.systems.training_in_time import (
+        IsotropicTraining,
+        NetworkDescent,
+        descent_error,
+        frozen_kernel,
+    )
+
+    # one small step: the error falls by 2 eta, whatever the number of examples
+    for ratio in (0.5, 4.0):
+        path = descent_error(IsotropicTraining(ratio, 1e-6, steps=1)).test_error
+        assert (path[0] - path[1]) / 1e-6 == pytest.approx(2.0, rel=1e-4)
+    # and of the outputs on the training set themselves, by eta Theta (y - f)
+    x = np.asarray(jax.random.normal(jax.random.key(0), (5, 3)))
+    network = fully_connected(1, None, "erf")
+    system = NetworkDescent(x, x[:, 0], x, x[:, 0], network, learning_rate=0.1, steps=1)
+    left = x[:, 0] - 0.1 * np.asarray(network.kernel(x).ntk) @ x[:, 0]
+    assert frozen_kernel(system).train_error[1] == pytest.approx(np.mean(left**2), rel=1e-12)

@@ -1,6 +1,7 @@
 """The named figures of learning in time."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,10 @@ def _marked(data: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
         return values
     last = data.sizes["step"] - 1
     return values.isel(step=np.unique(np.geomspace(1, last, 13).round().astype(int)))
+
+
+def _marked_of(data: xr.Dataset, name: str) -> xr.DataArray:
+    return _marked(data, data[name])
 
 
 _MARKED_STEP = ("step", lambda data: _marked(data, _STEP[1](data)))
@@ -173,7 +178,7 @@ def train_error_in_time(
     panels=[
         Panel(
             _MARKED_STEP,
-            (label, lambda data, name=name: _marked(data, data[name])),
+            (label, partial(_marked_of, name=name)),
             by="momentum",
             log="xy",
             xlim=(1, None),

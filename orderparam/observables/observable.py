@@ -1,0 +1,163 @@
+"""One measured number: its value, its interval, its law under a null hypothesis, and its cost."""
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy import stats
+
+LEVEL = 0.95  # of every interval
+
+
+@dataclass(frozen=True)
+class Null:
+    """The law of an observable under a null hypothesis.
+
+    hypothesis: in words. draws: values of the observable where it holds. variance: of the law,
+    where it is known exactly. With a variance the law is Pearson's third with mean 0 and the
+    skewness of the draws, which reaches further into the tail than a few draws do.
+    """
+
+    hypothesis: str
+    draws: np.ndarray
+    variance: float | None = None
+
+    def p_value(self, value: float) -> float:
+        """The probability of a value at least as large; of draws (1 + those) / (1 + all), which is
+        exact for permutations."""
+        if not math.isfinite(value):
+            return math.nan
+        if self.variance is not None:
+            return float(self._law().sf(value))
+        return float((1 + np.sum(self.draws >= value)) / (1 + len(self.draws)))
+
+    def quantile(self, probability: float) -> float:
+        if self.variance is not None:
+            return float(self._law().ppf(probability))
+        return float(np.quantile(self.draws, probability, method="higher"))
+
+    def _law(self) -> "stats.rv_frozen":
+        deviation = math.sqrt(self.variance or 0.0)
+        skewness = float(np.mean((self.draws / deviation) ** 3))
+        return stats.pearson3(max(skewness, 1e-3), loc=0.0, scale=deviation)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One number about a network.
+
+    name: what it is. value: its estimate, NaN where it cannot be had. low, high: its interval of
+    95 %. p_value: the probability of such a value under `null`. estimand: what varies from repeat
+    to repeat: "examples", "neurons" (examples and neurons) or "seeds" (trainings); "entries" for a
+    matrix as it is. source: where estimator and law come from. seconds: what it cost. note: why a
+    part is missing and which input would give it, or by which rule the cost was cut. plain: the
+    estimate before its jackknife bias was subtracted; without: values with one unit left out, for
+    each kind of unit. From these two differences get an interval.
+    """
+
+    name: str
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    p_value: float = math.nan
+    null: Null | None = None
+    estimand: str = "examples"
+    source: str = ""
+    seconds: float = 0.0
+    note: str = ""
+    plain: float = math.nan
+    without: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
+
+    @property
+    def error(self) -> float:
+        """A quarter of the interval's width: one standard error of a Gaussian."""
+        return (self.high - self.low) / (2 * stats.norm.ppf((1 + LEVEL) / 2))
+
+    def __str__(self) -> str:
+        if not math.isfinite(self.value):
+            return f"{self.name}: not determined ({self.note})"
+        words = [f"{self.name} {self.value:.4g}"]
+        if math.isfinite(self.low):
+            words.append(f"[{self.low:.4g}, {self.high:.4g}]")
+        if math.isfinite(self.p_value):
+            words.append(f"p = {self.p_value:.2g}")
+        return " ".join(words) + (f" ({self.note})" if self.note else "")
+
+
+def jackknifed(
+    name: str,
+    value: float,
+    without: Mapping[str, np.ndarray],
+    unbiased: bool = True,
+    **told: object,
+) -> Measured:
+    """A measured number with the interval of the jackknife.
+
+    value: the estimate from all units. without: for each kind of unit (examples, neurons) the
+    estimates with one unit left out; variances of the kinds add up. The interval is Student's with
+    the degrees of freedom of Welch and Satterthwaite. unbiased: subtract the sum over kinds of
+    (m - 1)(mean without one - value), the bias of order 1/m (Quenouille 1956).
+    """
+    units = {kind: np.asarray(left, float) for kind, left in without.items() if len(left) > 1}
+    if not math.isfinite(value) or any(not np.isfinite(left).all() for left in units.values()):
+        return Measured(name, math.nan, plain=value, without=without, **told)  # type: ignore[arg-type]
+    bias, variances = 0.0, []
+    for left in units.values():
+        m = len(left)
+        bias += (m - 1) * (float(np.mean(left)) - value)
+        variances.append(((m - 1) * float(np.var(left)), m - 1))
+    total = sum(variance for variance, _ in variances)
+    estimate = value - bias if unbiased else value
+    if total <= 0:
+        low = high = estimate
+    else:
+        freedom = total**2 / sum(variance**2 / m for variance, m in variances)
+        half = stats.t.ppf((1 + LEVEL) / 2, freedom) * math.sqrt(total)
+        low, high = estimate - half, estimate + half
+    return Measured(name, estimate, low, high, plain=value, without=units, **told)  # type: ignore[arg-type]
+
+
+def difference(name: str, late: Measured, early: Measured) -> Measured:
+    """late - early with an interval of its own: a unit that both saw is left out of both.
+
+    Intervals are never subtracted. Kinds of units that only one of the two has, or of which they
+    have different numbers, are taken as independent.
+    """
+    without: dict[str, np.ndarray] = {}
+    for kind in {*late.without, *early.without}:
+        one, other = late.without.get(kind), early.without.get(kind)
+        if one is not None and other is not None and len(one) == len(other):
+            without[kind] = one - other
+            continue
+        if one is not None:
+            without[f"{kind} of the first"] = one - early.plain
+        if other is not None:
+            without[f"{kind} of the second"] = late.plain - other
+    told = {"estimand": late.estimand, "source": late.source}
+    return jackknifed(name, late.plain - early.plain, without, **told)
+
+
+@contextmanager
+def clocked() -> Iterator[list[float]]:
+    """A list that holds the seconds spent inside once it is left."""
+    seconds: list[float] = []
+    start = time.perf_counter()
+    try:
+        yield seconds
+    finally:
+        seconds.append(time.perf_counter() - start)
+
+
+def holm(measured: Sequence[Measured]) -> list[Measured]:
+    """The same numbers with Holm's p-values for several of one kind, such as all layers."""
+    p = np.array([one.p_value for one in measured])
+    order = np.argsort(p)
+    known = [i for i in order if math.isfinite(p[i])]
+    adjusted, running = p.copy(), 0.0
+    for rank, i in enumerate(known):
+        running = max(running, (len(known) - rank) * p[i])
+        adjusted[i] = min(1.0, running)
+    return [replace(one, p_value=float(value)) for one, value in zip(measured, adjusted)]

@@ -380,6 +380,22 @@ def test_paths_are_amari_and_maginu_for_one_step_and_rest_in_the_retrieval_state
     assert abs(path.overlap[-1] - rest) < 3 * np.sqrt((1 - rest**2) / paths)
 
 
+@pytest.mark.parametrize("load", [1e-12, 1e-7, 1e-3])
+def test_paths_that_all_recall_the_pattern_feel_the_noise_of_random_patterns(load):
+    """u = m/s is above 9: every spin is right after one step, nothing responds, s^2 = alpha."""
+    path = generating_functional(Hopfield(load, start=0.3))
+    np.testing.assert_allclose(path.overlap[1:], 1, rtol=1e-12)
+    np.testing.assert_allclose(path.noise, np.sqrt(load), rtol=1e-9)
+
+
+@pytest.mark.parametrize("load", [1e-12, 3e-9])
+def test_paths_without_a_pattern_feel_noise_that_does_not_depend_on_the_load(load):
+    """s'^2 is near 2/pi, of order one, where s^2 = alpha: a response of 1/sqrt(alpha)."""
+    path = generating_functional(Hopfield(load, start=1e-9))
+    assert np.all(np.abs(path.overlap) < 0.05)
+    assert np.all(np.abs(path.noise[1:] / np.sqrt(2 / np.pi) - 1) < 0.01)
+
+
 def test_parallel_steps_end_where_recall_does():
     system = Hopfield(0.05, spins=500, start=0.8)
     assert float(parallel_steps(system, jax.random.key(0), steps=12).overlap[-1]) > 0.99

@@ -140,6 +140,7 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
     rank = jax.random.permutation(for_start, (jnp.arange(paths) + 0.5) / paths)
     first = jnp.where(rank < (1 + start) / 2, 1.0, -1.0)
     normal = jax.random.normal(for_noise, (steps + 1, paths))
+    normal -= jnp.mean(normal, axis=1, keepdims=True)  # where all paths agree, nothing responds
 
     def step(
         state: tuple[Array, Array, Array, Array], t: Array
@@ -149,18 +150,22 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
         memory = jnp.linalg.inv(jnp.eye(steps + 1) - response)
         later = jnp.diag(1 - known)
         across = memory @ (spins @ spins.T / paths + later) @ memory.T
+        scale = jnp.sqrt(jnp.diagonal(across))  # of order 1/sqrt(alpha) where a state is chaotic
+        across = across / scale / scale[:, None]
         factor = jnp.linalg.cholesky(across + _SMALLEST * jnp.eye(steps + 1))
-        noise = jnp.sqrt(load) * factor[t] @ normal
+        noise = factor[t] @ normal
         noises = noises.at[t].set(noise)
-        field = overlap + load * (memory @ response)[t] @ spins + noise
+        strength = jnp.sqrt(load) * scale[t]
+        field = overlap + load * (memory @ response)[t] @ spins + strength * noise
         following = jnp.where(field > 0, 1.0, -1.0)
         # <s eta^T> = sqrt(alpha) G <eta eta^T>, where hardly any noise is new with a penalty on G
-        moved = noises @ following / paths / load * known
+        moved = noises @ following / paths * known
         covariance = across * known * known[:, None] + later + jnp.eye(steps + 1) / paths
-        response = response.at[t + 1].set(jnp.linalg.solve(covariance, moved), mode="drop")
+        responds = jnp.linalg.solve(covariance, moved) / (jnp.sqrt(load) * scale)
+        response = response.at[t + 1].set(responds, mode="drop")
         after = jnp.mean(following)
         spins = spins.at[t + 1].set(following, mode="drop")
-        return (spins, after, noises, response), (overlap, jnp.sqrt(load * across[t, t]))
+        return (spins, after, noises, response), (overlap, strength)
 
     none = jnp.zeros((steps + 1, paths))
     begin = (none.at[0].set(first), start, none, jnp.zeros((steps + 1, steps + 1)))

@@ -60,7 +60,8 @@ def uploaded(name: str, content: bytes, size: int | None = None) -> Iterator[Pat
         try:
             yield path
         except ValueError as error:
-            raise ValueError(str(error).replace(str(path), path.name)) from None
+            words = str(error).replace(str(path), path.name)
+            raise ValueError(words if path.name in words else f"{path.name}: {words}") from None
 
 
 def files(folder: Path) -> list[str]:

@@ -69,5 +69,5 @@ class Upload(JSComponent):
         if not isinstance(name, str) or isinstance(size, bool) or not isinstance(size, int):
             raise ValueError("the file did not arrive: choose it again")
         if len(content) != size and size <= self.largest:
-            raise ValueError("the file did not arrive whole: choose it again")
+            raise ValueError(f"{name[:80]} did not arrive whole: choose it again")
         return name, content, size

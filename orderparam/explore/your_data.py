@@ -82,6 +82,7 @@ class YourData:
     ) -> None:
         self._folder, self._dark, self._post = folder, dark, post
         self._problem: Problem | None = None
+        self._asked: Asked | None = None  # whose answer is shown; every other one comes too late
         self._latest = Latest(self._work)
         wide = {"sizing_mode": "stretch_width"}
         self.upload = Upload(label="a file of yours", accept=",".join(KINDS), **wide)
@@ -116,9 +117,10 @@ class YourData:
             one.param.watch(lambda _: self.ask(), "value")
         self.ridge.param.watch(lambda _: self._ridged(), "position")
         self.ridge.param.watch(lambda event: self._typed(event.new), "typed")
-        self.upload.param.watch(lambda _: self.read(), "chosen")
-        for one in (self.file, self.target):
-            one.param.watch(lambda _: self.read(), "value")
+        self._source: Upload | Menu = self.upload
+        self.upload.param.watch(lambda _: self._choose(self.upload), "chosen")
+        self.file.param.watch(lambda _: self._choose(self.file), "value")
+        self.target.param.watch(lambda _: self.read(), "value")
         controls = pn.Column(
             self.upload,
             pn.pane.HTML(
@@ -167,20 +169,28 @@ class YourData:
         plot.add_layout(dressed_legend(items, self._dark), "above")
         return plot
 
+    def _choose(self, source: Upload | Menu) -> None:
+        """The file that was chosen last is the one that is read."""
+        if source is self.upload:
+            self.file.value = ""  # an event too, so the source is set after it
+        self._source = source
+        self.read()
+
     def read(self) -> None:
         """Reads the file that is named or uploaded; what is wrong with it is said."""
         target = self.target.value.strip() or None
         try:
-            if self.upload.chosen:
+            if self._source is self.upload and self.upload.chosen:
                 name, content, size = self.upload.file()
                 with uploaded(name, content, size) as path:
                     self._problem = from_file(str(path), target)
-            elif self.file.value:
+            elif self._source is self.file and self.file.value:
                 self._problem = from_file(str(inside(self._folder, self.file.value)), target)
             else:
                 return
         except (ValueError, OSError) as error:
-            self._problem = None
+            self._problem = self._asked = None
+            self._clear()
             self._say(str(error))
             return
         self.ask()
@@ -201,6 +211,7 @@ class YourData:
         """Asks for the forecast that the controls describe."""
         if self._problem is None:
             return
+        self._asked = None
         ridge = None if self.best.value else float(RIDGE.value(self.ridge.position))
         width = None
         if self.width.value.strip():
@@ -216,6 +227,7 @@ class YourData:
         asked = Asked(
             self._problem, self.activation.value, int(self.depth.value or 1), ridge, width
         )
+        self._asked = asked
         self._say(f"{asked.arch}: learning {len(self._problem.inputs)} rows ...")
         self._latest.ask(asked)
 
@@ -224,16 +236,27 @@ class YourData:
             found = forecast_of(asked)
             if stale():
                 raise Stale
-            self._post(lambda: self._draw(found, ""))
+            self._answer(asked, lambda: self._draw(found, ""))
             more = gain_of_width(asked, found) if asked.width is not None else ""
         except Stale:
             raise
         except Exception as error:  # whatever a file brings about is said on the page
-            reason = str(error)
-            self._post(lambda: self._say(reason))
+            reason = f"{asked.problem.name}: {error}"
+            self._answer(asked, lambda: self._say(reason))
             return
-        if more and not stale():
-            self._post(lambda: self._draw(found, more))
+        if more:
+            self._answer(asked, lambda: self._draw(found, more))
+
+    def _answer(self, asked: Asked, show: Callable[[], None]) -> None:
+        """Shows an answer, unless something else was asked for, or refused, in the meantime."""
+        self._post(lambda: show() if asked is self._asked else None)
+
+    def _clear(self) -> None:
+        """Shows nothing of an earlier file."""
+        for source in (self._curve, self._marks):
+            source.data = {"x": [], "y": [], "low": [], "high": []}
+        self._now.visible = False
+        self.words.object = ""
 
     def _draw(self, found: Forecast, more: str) -> None:
         data = found.predicted

@@ -41,8 +41,8 @@ pytestmark = [
 ]
 
 
-def memory_of(port):
-    """MB of the server's process that listens to this port."""
+def server_of(port):
+    """What the system says of the server's process that listens to this port: a folder."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
@@ -50,12 +50,14 @@ def memory_of(port):
             except OSError:
                 continue
             if b"explore" in words and str(port).encode() in words:
-                return (
-                    int((folder / "statm").read_text().split()[1])
-                    * os.sysconf("SC_PAGE_SIZE")
-                    / 2**20
-                )
+                return folder
     raise AssertionError("the server is gone")
+
+
+def memory_of(port):
+    """MB of the server's process that listens to this port."""
+    pages = int((server_of(port) / "statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def act(page, rng):

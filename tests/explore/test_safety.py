@@ -1,5 +1,6 @@
 """What a browser may name, upload and know."""
 
+import base64
 import json
 import os
 import shutil
@@ -221,3 +222,70 @@ def test_a_choice_that_is_no_longer_offered_is_not_taken():
     parts = Menu(options={"first": 1, "second": 2}, value=1)
     parts._process_events({"value": "2"})
     assert parts.value == 2
+
+
+def rows_in_base_64(names="a,b,y"):
+    rng = np.random.default_rng(0)
+    rows = "\n".join(f"{a},{b},{a - b + 0.1 * c}" for a, b, c in rng.normal(size=(40, 3)))
+    content = f"{names}\n{rows}\n".encode()
+    return base64.b64encode(content).decode(), len(content)
+
+
+@pytest.fixture
+def held(tmp_path, monkeypatch):
+    """A page whose forecasts are made at once and whose answers wait to be shown."""
+    text, size = rows_in_base_64()
+    (tmp_path / "lies.csv").write_bytes(base64.b64decode(text))
+    waiting = []
+    page = YourData(tmp_path, False, waiting.append)
+    monkeypatch.setattr(page._latest, "ask", lambda asked: page._work(asked, lambda: False))
+    page.upload.chosen = ["good.csv", text, size, 1]
+    return page, waiting
+
+
+def shown(waiting):
+    while waiting:
+        waiting.pop(0)()
+
+
+def test_what_comes_too_late_does_not_hide_that_a_file_is_refused(held):
+    page, waiting = held
+    page.upload.chosen = ["wrong.csv", "", 0, 2]
+    shown(waiting)
+    assert "wrong.csv has 0 bytes" in page.status.object
+    assert page.words.object == ""
+
+
+def test_nothing_of_an_earlier_file_stays_where_one_is_refused(held):
+    page, waiting = held
+    shown(waiting)
+    assert "good" in page.words.object
+    assert len(page._curve.data["x"])
+    page.upload.chosen = ["wrong.csv", "", 0, 2]
+    assert page.words.object == ""
+    assert not len(page._curve.data["x"])
+
+
+def test_the_file_that_was_chosen_last_is_read(held):
+    page, waiting = held
+    shown(waiting)
+    page.file.value = "lies.csv"
+    shown(waiting)
+    assert "lies" in page.words.object
+    text, size = rows_in_base_64("a,b,z")
+    page.upload.chosen = ["new.csv", text, size, 2]
+    shown(waiting)
+    assert "new" in page.words.object
+    assert page.file.value == ""
+    page.target.value = "a"
+    shown(waiting)
+    assert "variance of a." in page.words.object
+
+
+def test_what_cannot_be_learnt_is_said_of_the_file(held):
+    page, waiting = held
+    content = b"a,b,y\n" + b"".join(b"%d,%d,2\n" % (n, n * n) for n in range(40))
+    page.upload.chosen = ["flat.csv", base64.b64encode(content).decode(), len(content), 2]
+    shown(waiting)
+    assert "flat" in page.status.object
+    assert "nothing to learn" in page.status.object

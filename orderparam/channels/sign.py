@@ -5,12 +5,25 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import erfc, xlogy
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.channels.base import Average, Entry, LabelAverages, Likelihood
+from orderparam.channels.base import (
+    Average,
+    Entry,
+    LabelAverages,
+    Likelihood,
+    LikelihoodAverages,
+)
 from orderparam.core.system import parameter
+from orderparam.gaussian.quadrature import safe_sqrt
 from orderparam.gaussian.tail import hazard, hazard_excess, log_cdf
+
+# Z has zeros near the real axis, at Phi(u) = -flip; what is averaged is small there, so that equal
+# steps of 0.2 leave 1e-15 of them.
+_STEP = 0.2
+_NODES = np.arange(-45, 46) * _STEP
 
 
 class SignLabels(Likelihood):
@@ -18,10 +31,6 @@ class SignLabels(Likelihood):
     sqrt(V)."""
 
     binary: ClassVar[bool] = True
-    # Z has zeros near the real axis, at Phi(u) = -flip: where the field is nearly known, 192 nodes
-    # leave 1e-8 of them.
-    field_nodes: ClassVar[int] = 448
-
     flip: float = parameter(
         "probability that a label is turned over", minimum=0, maximum=0.5, default=0.0
     )
@@ -38,6 +47,38 @@ class SignLabels(Likelihood):
         return LabelAverages(
             first, jnp.ones_like(first), kept * 2 * norm.pdf(mean / deviation) / deviation
         )
+
+    def averages(
+        self, known: Float[Array, "*batch"], variance: Float[Array, "*batch"]
+    ) -> LikelihoodAverages:
+        """For q = known >= 0 and V = variance > 0, elementwise: what the labels tell someone who
+        knows the field up to V.
+
+        Both labels tell the same: with u = w / sqrt(V + blur) of variance r^2,
+
+            information = 2 E Z'(u)^2 / (Z (V + blur)),    free entropy = E [Z ln Z + (1-Z) ln(1-Z)].
+
+        What is averaged falls as the normal density, after its limit at large u is taken out: nodes
+        are equally spaced within nine deviations of the product of both.
+        """
+        known, variance = jnp.broadcast_arrays(
+            jnp.asarray(known, jnp.float64), jnp.asarray(variance, jnp.float64)
+        )
+        flip = jnp.minimum(self.flip, 0.5 - 1e-16)
+        spread, kept = variance + self.blur, 1 - 2 * flip
+        # 1/r^2 + 1 = 1/scale^2; the density of u over that of u/scale is `share`
+        scale = safe_sqrt(known / (known + spread))[..., None]
+        share = jnp.sqrt(spread / (known + spread))[..., None]
+        t = jnp.asarray(_NODES)
+        u = scale * t
+        weight = _STEP / np.sqrt(2 * np.pi) * share * jnp.exp(-((share * t) ** 2) / 2)
+        turned, straight = (erfc(side * u / np.sqrt(2)) / 2 for side in (1.0, -1.0))
+        likely, unlikely = flip + kept * straight, flip + kept * turned
+        slope = kept * jnp.exp(-(u**2) / 2) / np.sqrt(2 * np.pi)
+        information = 2 * jnp.sum(weight * slope**2 / likely, axis=-1) / spread
+        limit = _less_than_certain(flip, 1 - flip)
+        entropy = jnp.sum(weight * (_less_than_certain(likely, unlikely) - limit), axis=-1)
+        return LikelihoodAverages(information, limit + entropy)
 
     def disagreement(self, cosine: Entry, variance: Entry) -> Average:
         """P(y != sign f) for a centred Gaussian f whose correlation with nu of that variance is
@@ -82,6 +123,11 @@ class SignLabels(Likelihood):
         return jnp.exp(
             jnp.log1p(-2 * jnp.minimum(self.flip, 0.5 - 1e-16)) + log_cdf(u) - self._log_share(u)
         )
+
+
+def _less_than_certain(one: Array, other: Array) -> Array:
+    """p ln p + (1-p) ln(1-p) of the probabilities p and 1-p."""
+    return xlogy(one, one) + xlogy(other, other)
 
 
 class ProbitLabels(SignLabels):

@@ -16,6 +16,7 @@ from orderparam.channels import (
     SignLabels,
     channel,
 )
+from orderparam.channels.base import Likelihood
 
 LIKELIHOODS = {
     "sign": SignLabels(),
@@ -175,3 +176,15 @@ def test_bad_laws_are_refused_by_name():
         channel("sgn")
     with pytest.raises(ValueError, match="low = 2"):
         DensityLabels.on_interval(lambda y, z: y * z, 2.0, 1.0)
+
+
+@pytest.mark.parametrize("flip", [0.0, 1e-3, 0.2])
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_signs_agree_with_the_quadrature_of_any_law(flip, noise):
+    variance = jnp.geomspace(1e-6, 0.99, 9)
+    labels = ProbitLabels(noise=noise, flip=flip)
+    closed = labels.averages(1 - variance, variance)
+    fine = type("Fine", (ProbitLabels,), {"field_nodes": 2000})(noise=noise, flip=flip)
+    any_law = Likelihood.averages(fine, 1 - variance, variance)
+    np.testing.assert_allclose(closed.information, any_law.information, rtol=1e-12)
+    np.testing.assert_allclose(closed.free_entropy, any_law.free_entropy, rtol=1e-12, atol=1e-14)

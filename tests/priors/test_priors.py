@@ -16,6 +16,7 @@ from orderparam.priors import (
     SparsePrior,
     prior,
 )
+from orderparam.priors.base import Prior
 from orderparam.systems.committee import Committee
 from orderparam.systems.perceptron import ThermalPerceptron
 
@@ -131,3 +132,19 @@ def test_two_words_for_one_law_are_read_alike():
     assert Committee(weights="spherical").weights == "gaussian"
     with pytest.raises(ValueError, match=r"weights = 'uniform'.*must be one of binary, spherical"):
         ThermalPerceptron(weights="uniform")
+
+
+def test_signs_of_equal_probability_agree_with_the_quadrature_of_any_mixture():
+    precision = jnp.geomspace(1e-6, 50.0, 25)
+    closed, any_mixture = Rademacher().averages(precision), Prior.averages(Rademacher(), precision)
+    for name in ("overlap", "error", "free_entropy", "information"):
+        expected = getattr(any_mixture, name)
+        np.testing.assert_allclose(getattr(closed, name), expected, rtol=3e-12, atol=3e-13)
+
+
+def test_the_error_of_well_measured_signs_keeps_its_digits():
+    """exp(-a/2) E 1/cosh(x), x ~ N(0, a), whose density is nearly flat over the width of 1/cosh."""
+    a = 100.0
+    flat = 1 - np.pi**2 / (8 * a) + 5 * (np.pi / 2) ** 4 / (8 * a**2)
+    found = float(Rademacher().averages(a).error)
+    np.testing.assert_allclose(found, np.exp(-a / 2) * np.sqrt(np.pi / (2 * a)) * flat, rtol=5e-5)

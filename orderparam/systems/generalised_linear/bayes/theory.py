@@ -186,7 +186,9 @@ def state_evolution(
         _, _, information, _ = at_precision(system, jnp.exp(log_precision))
         return jnp.log(system.sample_ratio * information)
 
-    solved = fixed_point(update, jnp.log(first), system, tolerance=1e-11, max_steps=max_steps)
+    solved = fixed_point(
+        update, jnp.log(first), system, tolerance=1e-11, max_steps=max_steps, apart=True
+    )
     precision = jnp.exp(solved.value)
     overlap, error, _, free = at_precision(system, precision)
     fixed = system.labels.determined > 0

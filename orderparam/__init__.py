@@ -47,6 +47,7 @@ _NAMES = {
     "theories": "core.registry",
     "theory": "core.verb",
     "transition": "analysis",
+    "width": "observables.width_transfer",
 }
 _package, _packages = on_demand(__name__, __path__)
 __all__ = ["__version__", *_NAMES, *_packages()]

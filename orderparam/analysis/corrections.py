@@ -10,9 +10,13 @@ regression with a Gaussian prior: the exponent b has a Gaussian posterior, and t
 evidence. The result is the mixture of these posteriors, weighted by the evidence, over the grid
 OMEGAS x STRENGTHS (MacKay 1992). A data set that cannot tell omega from another has a wide mixture,
 which one fit with the best omega would not say.
+
+Where the errors are not known (a ladder of a few widths with a few runs at each), the noise of ln y
+is one more unknown, the same at all x, with a density flat in its logarithm: `slope_law`.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.special
@@ -21,6 +25,13 @@ OMEGAS = np.geomspace(0.25, 2.5, 8)
 STRENGTHS = np.geomspace(0.3, 10.0, 5)  # s: corrections at the smallest x, in ln y
 TERMS = 5
 ACCEPTED = 0.05  # a fit whose chi squared is exceeded more rarely than this is not believed
+LADDER: dict[str, Any] = {
+    "omegas": (0.5, 0.75, 1.0, 1.5, 2.0),
+    "strengths": (0.5,),
+    "terms": 2,
+}  # of `slope_law`
+NOISES = np.geomspace(0.02, 8.0, 60)  # in units of the scatter about one straight line
+_LEAST_NOISE = 1e-6
 _FLAT = (1e-4, 4e-2)  # inverse variances of a and b, so small that they do not matter
 _NEGLIGIBLE = 1e-6  # a part of the mixture
 _ROUNDS = 3  # of weights that follow the fitted y rather than the noisy one
@@ -36,6 +47,21 @@ class Slope(NamedTuple):
     chi_squared: float
     freedom: float
     fitted: np.ndarray
+
+
+class SlopeLaw(NamedTuple):
+    """What the slope may be: a mixture of Gaussians."""
+
+    mean: np.ndarray
+    deviation: np.ndarray
+    weights: np.ndarray
+
+    def quantiles(self, levels: Sequence[float]) -> tuple[float, ...]:
+        return _quantiles(self, self.weights, tuple(levels))
+
+    def below(self, slope: float) -> float:
+        """The probability of a slope below this one."""
+        return float(self.weights @ scipy.special.ndtr((slope - self.mean) / self.deviation))
 
 
 class _Posterior(NamedTuple):
@@ -71,17 +97,39 @@ def asymptotic_slope(
     return Slope(low, middle, high, chi_squared, freedom, found.fitted[best])
 
 
-def _family(t: np.ndarray, correction: bool) -> tuple[np.ndarray, np.ndarray]:
+def slope_law(log_x: np.ndarray, log_y: np.ndarray) -> SlopeLaw:
+    """The slope b of values without errors, one for each run: corrections of at most half of y at
+    the smallest x, and noise of unknown size."""
+    t, y = log_x - np.min(log_x), log_y - np.mean(log_y)
+    designs, precisions = _family(t, True, **LADDER)
+    scatter = np.std(y - np.polyval(np.polyfit(t, y, 1), t))
+    means, deviations, evidences = [], [], []
+    for noise in np.maximum(scatter, _LEAST_NOISE) * NOISES:
+        found = _linear(designs, precisions, y, np.full(len(y), 1 / noise))
+        means.append(found.mean)
+        deviations.append(found.deviation)
+        evidences.append(found.evidence - len(y) * np.log(noise))
+    weights = scipy.special.softmax(np.concatenate(evidences))
+    return SlopeLaw(np.concatenate(means), np.concatenate(deviations), weights)
+
+
+def _family(
+    t: np.ndarray,
+    correction: bool,
+    omegas: Sequence[float] = tuple(OMEGAS),
+    strengths: Sequence[float] = tuple(STRENGTHS),
+    terms: int = TERMS,
+) -> tuple[np.ndarray, np.ndarray]:
     """Designs (law, point, coefficient), and inverse variances of the coefficients."""
     line = np.stack([np.ones_like(t), t], axis=1)
     if not correction:
         return line[None], np.array([_FLAT])
-    order = np.arange(1, TERMS + 1)
+    order = np.arange(1, terms + 1)
     designs, precisions = [], []
-    for omega in OMEGAS:
-        for strength in STRENGTHS:
+    for omega in omegas:
+        for strength in strengths:
             designs.append(np.hstack([line, np.exp(-omega * t[:, None] * order)]))
-            precisions.append([*_FLAT, *[strength**-2] * TERMS])
+            precisions.append([*_FLAT, *[strength**-2] * terms])
     return np.array(designs), np.array(precisions)
 
 
@@ -125,7 +173,7 @@ def _linear(
 
 
 def _quantiles(
-    found: _Posterior, weights: np.ndarray, levels: tuple[float, ...]
+    found: "_Posterior | SlopeLaw", weights: np.ndarray, levels: tuple[float, ...]
 ) -> tuple[float, ...]:
     """Of the mixture of Gaussians, by bisection."""
     used = weights > _NEGLIGIBLE

@@ -19,6 +19,7 @@ from orderparam.cli.run import run
 from orderparam.cli.scaling_law import scaling_law
 from orderparam.cli.show import show
 from orderparam.cli.solve import solve
+from orderparam.cli.width import width
 
 app = typer.Typer(
     name="orderparam",
@@ -38,6 +39,7 @@ for command in (
     design,
     exponents,
     scaling_law,
+    width,
     explore,
     cite,
     new_system,

@@ -37,6 +37,7 @@ QUICK = [
     ("solve spins.mean_field --over temperature=0,1", 2, "temperature = 0.0: must be > 0"),
     ("phases spins.mean_field temperature=-1:2", 2, "temperature = -1.0: must be > 0"),
     ("scaling-law nothing.csv --params n", 2, "there is no file"),
+    ("width nothing.csv", 2, "there is no file"),
     ("cite hopfield-capacty", 2, "did you mean 'hopfield-capacity'"),
     ("cite hopfield-capacity", 0, "Amit"),
     ("show nothing", 2, "there is no result"),

@@ -45,7 +45,7 @@ FILES = (
 )  # fmt: skip
 COMMANDS = (
     "list", "run", "run", "run", "show", "predict", "predict", "features", "exponents", "exponents", "other", "solve", "solve",
-    "solve", "phases", "phases", "design", "design", "scaling-law", "scaling-law", "explore", "explore",
+    "solve", "phases", "phases", "design", "design", "scaling-law", "scaling-law", "width", "explore", "explore",
     "new-system", "cite",
 )  # fmt: skip
 PROGRAMS = {  # files of a person's own, as `run` and `show` name them
@@ -362,6 +362,12 @@ def calls(
                 *choices,
                 *further,
             ]
+        elif command == "width":
+            column = lambda: draw.choice((*RUNS, value()))  # noqa: E731
+            names = ("--width", "--learning-rate", "--seed", "--loss", "--activations", "--updates")
+            known = [word for name in names if draw.random() < 0.5 for word in (name, column())]
+            choices = option("--optimiser", "--at-rate", "--out")
+            yield ["width", draw.choice(("runs.csv", *FILES, value())), *known, *choices]
         elif command == "explore":
             yield [
                 "explore",
@@ -435,6 +441,8 @@ def every_file() -> Iterator[list[str]]:
         yield ["design", file]
         yield ["design", file, "--no-labels"]
         yield ["scaling-law", file, "--params", "n", "--data", "d"]
+        yield ["width", file]
+        yield ["width", file, "--width", "n", "--learning-rate", "d"]
         yield ["scaling-law", "runs.csv", "--run", "name", "--runs", file, "--params", "n"]
         yield [
             "solve",

@@ -39,7 +39,7 @@ def read_runs(
     Raises `ValueError` for files that cannot be read, columns that are not there (with the nearest
     name), and for what `Runs` refuses.
     """
-    table = _untagged(_table(path), loss)
+    table = _untagged(run_table(path), loss)
     sizes = {"parameters": parameters, "samples": samples, "unique": unique}
     wide = _melted(table, loss)
     if wide is not None and loss not in table:
@@ -49,14 +49,16 @@ def read_runs(
             )
         table, run = wide, run or "run"
     elif run is not None:
-        _column(table, run, path)
-        _column(table, loss, path)
+        run_column(table, run, path)
+        run_column(table, loss, path)
         table = table[table[loss].notna()].groupby(run, sort=False).last().reset_index()
     if configuration is not None:
-        table = _joined(table, _table(configuration), run or "run", configuration)
-    columns: dict[str, Any] = {"loss": _column(table, loss, path)}
+        table = _joined(table, run_table(configuration), run or "run", configuration)
+    columns: dict[str, Any] = {"loss": run_column(table, loss, path)}
     columns |= {
-        name: _column(table, wanted, path) for name, wanted in sizes.items() if wanted is not None
+        name: run_column(table, wanted, path)
+        for name, wanted in sizes.items()
+        if wanted is not None
     }
     return Runs.of(
         **{name: numbers(column.tolist(), str(column.name)) for name, column in columns.items()},
@@ -64,7 +66,8 @@ def read_runs(
     )
 
 
-def _table(path: Path) -> Any:
+def run_table(path: Path) -> Any:
+    """The data frame in a file of runs, by its ending. Raises `ValueError` naming the file."""
     import pandas
 
     path = existing(path)
@@ -86,7 +89,8 @@ def _table(path: Path) -> Any:
         return table
 
 
-def _column(table: Any, name: str, path: Path) -> Any:
+def run_column(table: Any, name: str, path: Path | str) -> Any:
+    """A column of it. Raises `ValueError` with the nearest name."""
     if name not in table:
         known = [str(column) for column in table.columns]
         raise ValueError(f"{path} has no column {name!r}{nearest(name, known)}")
@@ -98,7 +102,7 @@ def _untagged(table: Any, loss: str) -> Any:
     if loss in table or not {"run", "tag", "value"} <= set(table.columns):
         return table
     ordered = table.sort_values("step", kind="stable") if "step" in table else table
-    return ordered.pivot_table(
+    return ordered.pivotrun_table(
         index="run", columns="tag", values="value", aggfunc="last", sort=False
     ).reset_index()
 
@@ -127,7 +131,7 @@ def _joined(table: Any, configuration: Any, run: str, path: Path) -> Any:
         raise ValueError(
             f"{path}: the run {configuration[key][configuration[key].duplicated()].iloc[0]!r} is there twice"
         )
-    _column(table, run, path)
+    run_column(table, run, path)
     missing = sorted(set(map(str, table[run])) - set(map(str, configuration[key])))
     if missing:
         raise ValueError(f"{path} does not have the run {missing[0]!r}")

@@ -67,20 +67,24 @@ def main(names: list[str]) -> None:
         begin = time.perf_counter()
         state = opened(name)
         curves = theories_of_start(state)
+        print(f"{name}: theories {time.perf_counter() - begin:.0f} s", flush=True)
+        row = {"x": state.grid, "curves": curves, "measured_x": [], "mean": [], "error": []}
+        keep(kept, name, row)  # marks may take long, or be stopped
         middle = time.perf_counter()
         x, mean, error = measured_of_start(state)
-        row = {"x": state.grid, "curves": curves, "measured_x": x, "mean": mean, "error": error}
-        kept[name] = {key: rounded(one) for key, one in row.items()}
-        text = ",\n".join(
-            f'"{key}": {json.dumps(kept[key], separators=(",", ":"))}'
-            for key in starts()
-            if key in kept
-        )
-        STORE.write_text("{\n" + text + "\n}\n")
-        print(
-            f"{name}: theories {middle - begin:.0f} s, measured {time.perf_counter() - middle:.0f} s",
-            flush=True,
-        )
+        keep(kept, name, {**row, "measured_x": x, "mean": mean, "error": error})
+        print(f"{name}: measured {time.perf_counter() - middle:.0f} s", flush=True)
+
+
+def keep(kept: dict, name: str, row: dict) -> None:
+    """Writes the store with this system's figure in it."""
+    kept[name] = {key: rounded(one) for key, one in row.items()}
+    text = ",\n".join(
+        f'"{key}": {json.dumps(kept[key], separators=(",", ":"))}'
+        for key in starts()
+        if key in kept
+    )
+    STORE.write_text("{\n" + text + "\n}\n")
 
 
 def thumbnails() -> None:

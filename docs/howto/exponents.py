@@ -70,15 +70,28 @@ other.
 
 ## A measured curve
 
-`op.exponent` fits y = A xᵇ exp(Σ cₖ x⁻ᵏʷ), five terms, and averages over w from 1/4 to 5/2 and over how large the
-corrections may be. What it returns is `interval`, 95 % of b; where that is wider than a fifth of b, b is "not
-determined". A curve at small x, such as a distance to a critical point, is `towards="small"`; `correction=False` is
-the straight line, for who knows that the law is pure.
+`op.exponent` fits y = A xᵇ exp(Σ cₖ x⁻ᵏʷ) with five terms or none, and the same with a power of ln(x/x₀) beside, and
+averages over w from 1/4 to 5/2, over how large the corrections may be and over x₀, each as probable as the data make
+it. What it returns is `interval`, 95 % of b; where that is wider than a fifth of b, b is "not determined".
+`logarithm` is the probability of the laws that have one. A curve at small x, such as a distance to a critical point,
+is `towards="small"`; `correction=False` is the straight line, for who knows that the law is pure.
 
-Twenty laws, pure and with corrections, at four levels of noise and lengths, 200 draws each: the interval held b in
-98.8 to 99.6 % of the cases on average and in 90.5 % for the worst law, so that it is wider than it need be for pure
-laws. The straight line's interval held b in less than half. A correction x^-0.4 as large as the law itself is held in
-80 %; a logarithm beside the power is not among the corrections.
+How often the interval held b, in percent (60 draws of each law; in brackets the worst law), and the median half width
+for a pure law beside that of the straight line:
+
+| noise, points, decades | 3 pure laws | 17 with corrections | 6 with a logarithm | half width, straight line's |
+| --- | --- | --- | --- | --- |
+| 1 %, 12, 2 | 98 (95) | 99.6 (98) | 91 (77) | 0.0048, 0.0039 |
+| 0.3 %, 16, 3 | 92 (92) | 98 (88) | 93 (68) | 0.00070, 0.00069 |
+| 5 %, 10, 2 | 99 (98) | 98 (88) | 80 (60) | 0.065, 0.021 |
+| 0.1 %, 12, 1.5 | 96 (92) | 98 (92) | 94 (70) | 0.00052, 0.00052 |
+
+What cannot be told apart is not told apart. A noise of 5 % hides corrections, so that the interval of a pure law must
+allow for them and is three times as wide as the straight line's. A correction that is smaller than the noise is
+missed: for 1 + 0.03 x^-1/2 at a noise of 1 % the interval held b in 60 %, and b came out 0.005 too low on average. A
+logarithm ln(ex) was told with a probability of 0.9 in 88 % of the cases at 0.3 % and three decades, and in none at 1
+% and two decades, where the interval is wider instead; ln(10x) looks like another power, and its interval held b in
+60 to 93 %. The straight line's interval held b in less than half of the twenty laws.
 
 ## Every theory as a scaling law
 

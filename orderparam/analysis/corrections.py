@@ -1,21 +1,24 @@
 """The slope of ln y against ln x at large x, averaged over the corrections to scaling that it may
 have.
 
-With t = ln x - (its smallest value), a law with corrections is
+With t = ln x - (its smallest value), the laws of the family are
 
-    ln y = a + b t + sum_{k=1..5} c_k exp(-k omega t),
+    pure                ln y = a + b t
+    with corrections    ln y = a + b t + sum_{k=1..5} c_k exp(-k omega t)
+    with a logarithm    ln y = a + b t + c ln(1 + t / tau) + sum_{k=1..2} c_k exp(-k omega t)
 
-where the c_k are Gaussian, of mean 0 and standard deviation s. For one (omega, s) this is linear
-regression with a Gaussian prior: the exponent b has a Gaussian posterior, and the data have an
-evidence. The result is the mixture of these posteriors, weighted by the evidence, over the grid
-OMEGAS x STRENGTHS (MacKay 1992). A data set that cannot tell omega from another has a wide mixture,
-which one fit with the best omega would not say.
+where the c_k are Gaussian, of mean 0 and standard deviation s, and c, the power of the logarithm of
+x / x_0 with tau = ln(x_min / x_0), is Gaussian of standard deviation 1; it stands with and without
+the c_k. For one (omega, s, tau) this is linear regression with a Gaussian prior: the exponent b has
+a Gaussian posterior, and the data have an evidence. The result is the mixture of these posteriors,
+weighted by the evidence and by SHARES, over the grids below (MacKay 1992). A data set that cannot
+tell one law from another has a wide mixture, which one fit with the best of them would not say.
 
 Where the errors are not known (a ladder of a few widths with a few runs at each), the noise of ln y
 is one more unknown, the same at all x, with a density flat in its logarithm: `slope_law`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +27,13 @@ import scipy.special
 OMEGAS = np.geomspace(0.25, 2.5, 8)
 STRENGTHS = np.geomspace(0.3, 10.0, 5)  # s: corrections at the smallest x, in ln y
 TERMS = 5
+TAUS = (0.5, 1.0, 2.0, 4.0)
+BESIDE = ((0.5, 1.0, 2.0), (0.3, 1.0, 3.0))  # omega and s of the corrections beside a logarithm
+TERMS_BESIDE = 2
+# What each kind of law counts for before the data are seen. With less for pure laws their
+# intervals hold the exponent in 99 % rather than 95 %; with more, corrections that the noise hides
+# are missed. With more for logarithms, laws with slow corrections x^-1/2 are taken for them.
+SHARES = {"pure": 0.08, "corrected": 0.88, "logarithm": 0.01, "logarithm, corrected": 0.03}
 ACCEPTED = 0.05  # a fit whose chi squared is exceeded more rarely than this is not believed
 LADDER: dict[str, Any] = {
     "omegas": (0.5, 0.75, 1.0, 1.5, 2.0),
@@ -39,7 +49,7 @@ _ROUNDS = 3  # of weights that follow the fitted y rather than the noisy one
 
 class Slope(NamedTuple):
     """low, middle, high: 2.5, 50 and 97.5 % of what b may be. chi_squared, freedom: of the most
-    probable law, whose ln y are `fitted`."""
+    probable law, whose ln y are `fitted`. logarithm: the probability of the laws that have one."""
 
     low: float
     middle: float
@@ -47,6 +57,7 @@ class Slope(NamedTuple):
     chi_squared: float
     freedom: float
     fitted: np.ndarray
+    logarithm: float
 
 
 class SlopeLaw(NamedTuple):
@@ -64,9 +75,19 @@ class SlopeLaw(NamedTuple):
         return float(self.weights @ scipy.special.ndtr((slope - self.mean) / self.deviation))
 
 
+class _Family(NamedTuple):
+    """For each law: design (point, coefficient), inverse variances of the coefficients, the
+    probability before the data are seen, and whether it has a logarithm."""
+
+    designs: np.ndarray
+    precisions: np.ndarray
+    shares: np.ndarray
+    logarithm: np.ndarray
+
+
 class _Posterior(NamedTuple):
-    """For each law of the family: mean and standard deviation of b, the evidence's logarithm, chi
-    squared, degrees of freedom, and fitted ln y."""
+    """For each law of the family: mean and standard deviation of b, the logarithm of evidence and
+    share, chi squared, degrees of freedom, and fitted ln y."""
 
     mean: np.ndarray
     deviation: np.ndarray
@@ -86,26 +107,27 @@ def asymptotic_slope(
 ) -> Slope:
     """The slope b of values with these standard errors. Errors are widened by the root of chi
     squared for each degree of freedom where that is above 1 and the fit improbable."""
-    designs, precisions = _family(log_x - np.min(log_x), correction)
-    found = _fitted(designs, precisions, y, error)
+    family = _family(log_x - np.min(log_x), correction)
+    found = _fitted(family, y, error)
     best = int(np.argmax(found.evidence))
     chi_squared, freedom = float(found.chi_squared[best]), float(found.freedom[best])
     if probable(chi_squared, freedom) < ACCEPTED:
-        found = _fitted(designs, precisions, y, error * np.sqrt(chi_squared / freedom))
+        found = _fitted(family, y, error * np.sqrt(chi_squared / freedom))
     weights = scipy.special.softmax(found.evidence)
     low, middle, high = _quantiles(found, weights, (0.025, 0.5, 0.975))
-    return Slope(low, middle, high, chi_squared, freedom, found.fitted[best])
+    logarithm = float(np.sum(weights[family.logarithm]))
+    return Slope(low, middle, high, chi_squared, freedom, found.fitted[best], logarithm)
 
 
 def slope_law(log_x: np.ndarray, log_y: np.ndarray) -> SlopeLaw:
     """The slope b of values without errors, one for each run: corrections of at most half of y at
     the smallest x, and noise of unknown size."""
     t, y = log_x - np.min(log_x), log_y - np.mean(log_y)
-    designs, precisions = _family(t, True, **LADDER)
+    family = _joined({"corrected": _corrected(_line(t), t, **LADDER)})
     scatter = np.std(y - np.polyval(np.polyfit(t, y, 1), t))
     means, deviations, evidences = [], [], []
     for noise in np.maximum(scatter, _LEAST_NOISE) * NOISES:
-        found = _linear(designs, precisions, y, np.full(len(y), 1 / noise))
+        found = _linear(family, y, np.full(len(y), 1 / noise))
         means.append(found.mean)
         deviations.append(found.deviation)
         evidences.append(found.evidence - len(y) * np.log(noise))
@@ -113,43 +135,80 @@ def slope_law(log_x: np.ndarray, log_y: np.ndarray) -> SlopeLaw:
     return SlopeLaw(np.concatenate(means), np.concatenate(deviations), weights)
 
 
-def _family(
-    t: np.ndarray,
-    correction: bool,
-    omegas: Sequence[float] = tuple(OMEGAS),
-    strengths: Sequence[float] = tuple(STRENGTHS),
-    terms: int = TERMS,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Designs (law, point, coefficient), and inverse variances of the coefficients."""
-    line = np.stack([np.ones_like(t), t], axis=1)
+def _family(t: np.ndarray, correction: bool) -> _Family:
+    """The laws at these places; the pure one alone where no corrections are allowed."""
+    line = _line(t)
     if not correction:
-        return line[None], np.array([_FLAT])
+        return _joined({"pure": [line]})
+    logarithms = [line.beside(np.log1p(t / tau)[:, None], 1.0) for tau in TAUS]
+    return _joined(
+        {
+            "pure": [line],
+            "corrected": _corrected(line, t, OMEGAS, STRENGTHS, TERMS),
+            "logarithm": logarithms,
+            "logarithm, corrected": [
+                law for one in logarithms for law in _corrected(one, t, *BESIDE, TERMS_BESIDE)
+            ],
+        }
+    )
+
+
+class _Law(NamedTuple):
+    """Design (point, coefficient), and inverse variances of the coefficients."""
+
+    design: np.ndarray
+    precisions: np.ndarray
+
+    def beside(self, columns: np.ndarray, deviation: float) -> "_Law":
+        """The law with further terms, whose coefficients have this standard deviation."""
+        held = np.full(columns.shape[1], deviation**-2)
+        return _Law(np.hstack([self.design, columns]), np.concatenate([self.precisions, held]))
+
+
+def _line(t: np.ndarray) -> _Law:
+    return _Law(np.stack([np.ones_like(t), t], axis=1), np.array(_FLAT))
+
+
+def _corrected(
+    law: _Law, t: np.ndarray, omegas: Sequence[float], strengths: Sequence[float], terms: int
+) -> list[_Law]:
+    """The law with corrections of every omega and strength."""
     order = np.arange(1, terms + 1)
-    designs, precisions = [], []
-    for omega in omegas:
-        for strength in strengths:
-            designs.append(np.hstack([line, np.exp(-omega * t[:, None] * order)]))
-            precisions.append([*_FLAT, *[strength**-2] * terms])
-    return np.array(designs), np.array(precisions)
+    return [
+        law.beside(np.exp(-omega * t[:, None] * order), strength)
+        for omega in omegas
+        for strength in strengths
+    ]
 
 
-def _fitted(
-    designs: np.ndarray, precisions: np.ndarray, y: np.ndarray, error: np.ndarray
-) -> _Posterior:
+def _joined(kinds: Mapping[str, Sequence[_Law]]) -> _Family:
+    """Laws of fewer terms get columns of zeros, whose coefficients keep their prior."""
+    laws = [(name, law) for name, members in kinds.items() for law in members]
+    terms = max(len(law.precisions) for _, law in laws)
+    designs = np.zeros((len(laws), len(laws[0][1].design), terms))
+    precisions = np.ones((len(laws), terms))
+    for place, (_, law) in enumerate(laws):
+        designs[place, :, : law.design.shape[1]] = law.design
+        precisions[place, : len(law.precisions)] = law.precisions
+    shares = np.array([SHARES[name] / len(kinds[name]) for name, _ in laws])
+    logarithm = np.array([name.startswith("logarithm") for name, _ in laws])
+    return _Family(designs, precisions, shares, logarithm)
+
+
+def _fitted(family: _Family, y: np.ndarray, error: np.ndarray) -> _Posterior:
     """Of all laws. The error of ln y is that of y over the fitted y: over the measured one, points
     that came out low would count for less."""
     target, weight = np.log(y), y / error
     for _ in range(_ROUNDS):
-        found = _linear(designs, precisions, target, weight)
+        found = _linear(family, target, weight)
         fitted = found.fitted[np.argmax(found.evidence)]
         ratio = y * np.exp(-fitted)
         target, weight = fitted + ratio - 1, np.exp(fitted) / error
     return found
 
 
-def _linear(
-    designs: np.ndarray, precisions: np.ndarray, target: np.ndarray, weight: np.ndarray
-) -> _Posterior:
+def _linear(family: _Family, target: np.ndarray, weight: np.ndarray) -> _Posterior:
+    designs, precisions = family.designs, family.precisions
     rows = designs * weight[:, None]
     information = np.einsum("lpi,lpj->lij", rows, rows)
     curvature = information + precisions[:, :, None] * np.eye(precisions.shape[1])
@@ -165,7 +224,7 @@ def _linear(
     return _Posterior(
         coefficients[:, 1],
         np.sqrt(covariance[:, 1, 1]),
-        (volume - chi_squared - penalty) / 2,
+        (volume - chi_squared - penalty) / 2 + np.log(family.shares),
         chi_squared,
         np.maximum(len(target) - used, 1e-3),
         fitted,

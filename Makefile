@@ -1,7 +1,7 @@
 # make demo   installs into .venv and runs the main job: a measured learning curve of real digits with its theories
 # make test   installs and runs the everyday tests make test-all  all of them, the long ones too; writes tests/passed.txt
 # make test-changed  all but the long tests of physics that has not changed since they passed (tests/passed.txt)
-# make smoke  a few seconds of every room          make check     lint, types and imports
+# make smoke  a few seconds of every topic          make check     lint, types and imports
 # make attack random interrupts, damages, malformed calls, parameters; hours
 # make bench  the benchmarks                       make figures   every study at the size of the gallery into docs/gallery, and docs/agreement.md; a day, resumed
 # make docs   the site, into site/ (no network)    make clean     removes .venv, site and caches (results stay)

@@ -2,7 +2,7 @@
 those with other numbers.
 
     python benchmarks/every_theory.py
-    python benchmarks/every_theory.py one_step multi_index        (these rooms alone)
+    python benchmarks/every_theory.py one_step multi_index        (these topics alone)
 
 `programs` counts what was compiled by the first call, and again by the others (0: nothing is,
 whatever the numbers). The compilation cache on disk is off, so that the first call is that of a
@@ -17,11 +17,11 @@ import warnings
 from pathlib import Path
 
 os.environ["ORDERPARAM_CACHE"] = "off"
-ROOMS = Path(__file__).parents[1] / "tests" / "every_theory"
-sys.path.insert(0, str(ROOMS))
+TOPICS = Path(__file__).parents[1] / "tests" / "every_theory"
+sys.path.insert(0, str(TOPICS))
 
 import jax  # noqa: E402
-from checks import compiled, numbers, of_room  # noqa: E402
+from checks import compiled, numbers, of_topic  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
@@ -51,12 +51,12 @@ def measured(theory, system, options):
 def main() -> None:
     warnings.simplefilter("ignore")  # of examples at the edge of what their theory is good for
     table = Table("theory", "system", "first call, s", "others, ms", "programs", "again")
-    rooms = sys.argv[1:] or sorted(
-        path.stem.removeprefix("test_") for path in ROOMS.glob("test_*.py")
+    topics = sys.argv[1:] or sorted(
+        path.stem.removeprefix("test_") for path in TOPICS.glob("test_*.py")
     )
-    for room in rooms:
-        examples = importlib.import_module(f"test_{room}")
-        for theory in of_room(room):
+    for topic in topics:
+        examples = importlib.import_module(f"test_{topic}")
+        for theory in of_topic(topic):
             options = getattr(examples, "OPTIONS", {}).get(theory.fn.__name__, {})
             for system in (
                 system for system in examples.SYSTEMS if isinstance(system, theory.systems)

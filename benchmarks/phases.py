@@ -5,7 +5,7 @@
     python benchmarks/phases.py --page docs/howto/phases.md
 
 The first table sets locations beside their closed forms, or beside what special theories of the
-rooms compute by other equations. The second counts the points that a plane costs beside those of a
+topics compute by other equations. The second counts the points that a plane costs beside those of a
 grid on which a boundary would be located as well. `--page` writes both between the marks of the
 page.
 """

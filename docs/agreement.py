@@ -132,13 +132,15 @@ def unproved(shown: Mapping[str, Any]) -> str:
 
 
 def page(known: Iterable[Study]) -> Iterator[str]:
-    """The lines of the page: a table for each room."""
+    """The lines of the page: a table for each topic."""
     yield INTRODUCTION
-    rooms: dict[str, list[str]] = {}
-    for study in sorted(known, key=lambda study: (study.room, study.name)):
-        rooms.setdefault(study.room, []).append(row(study.name, kept(study.name), study.explained))
-    for room, rows in rooms.items():
-        yield f"## {title(room)}\n"
+    topics: dict[str, list[str]] = {}
+    for study in sorted(known, key=lambda study: (study.topic, study.name)):
+        topics.setdefault(study.topic, []).append(
+            row(study.name, kept(study.name), study.explained)
+        )
+    for topic, rows in topics.items():
+        yield f"## {title(topic)}\n"
         yield _joined(HEADS)
         yield _joined(["---"] * len(HEADS))
         yield from rows

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 import orderparam as op
-from orderparam.core.registry import room_of
+from orderparam.core.registry import topic_of
 from orderparam.kernels import power_law
 from orderparam.losses import loss, minimise
 from orderparam.systems.committee import Committee
@@ -185,7 +185,7 @@ def test_load_is_said_of_stored_patterns_alone():
     for theory in op.theories().values():
         for system in theory.systems:
             has = {field.name for field in dataclasses.fields(system)}
-            assert "load" not in has or room_of(system.__module__) in topics, system
+            assert "load" not in has or topic_of(system.__module__) in topics, system
             assert not {"load", "sample_ratio"} <= has, system
 
 

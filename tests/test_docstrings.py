@@ -31,7 +31,7 @@ from pathlib import Path
 import pytest
 
 import orderparam as op
-from orderparam.core.registry import room_of
+from orderparam.core.registry import topic_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 docstrings = importlib.import_module("_site.docstrings")
@@ -77,7 +77,7 @@ def _verbs():
     return [
         verb
         for verb in (*op.theories().values(), *op.experiments().values())
-        if room_of(verb.fn.__module__) in WRITTEN
+        if topic_of(verb.fn.__module__) in WRITTEN
     ]
 
 

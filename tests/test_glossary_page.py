@@ -19,11 +19,11 @@ def test_terms_are_in_alphabetical_order_and_met_once():
 
 def test_every_name_is_there():
     known = {entry.name for entry in registry.index()}
-    rooms = {name.partition(".")[0] for name in known if "." in name}
+    topics = {name.partition(".")[0] for name in known if "." in name}
     for name in re.findall(r"`([\w.]+)`", PAGE):
         first, _, last = name.rpartition(".")
-        if first in rooms:
-            assert name in known or name == "room.function", name
+        if first in topics:
+            assert name in known or name == "topic.function", name
         elif first == "op":
             assert hasattr(op, last), name
         elif first.startswith("orderparam"):

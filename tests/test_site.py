@@ -80,12 +80,12 @@ def test_every_public_name_is_in_the_reference(pages):
 
 def test_everything_registered_is_in_the_reference_with_its_fields(pages):
     for name, verb in {**registry.theories(), **registry.experiments()}.items():
-        room, _, function = name.partition(".")
+        topic, _, function = name.partition(".")
         if verb.__module__.startswith("orderparam."):
-            assert f"### `{function}` {{" in pages[f"reference/{room}.md"]
+            assert f"### `{function}` {{" in pages[f"reference/{topic}.md"]
             for result in verb.results:
                 rows = (
-                    pages[f"reference/{room}.md"]
+                    pages[f"reference/{topic}.md"]
                     .partition(f"### `{result.__name__}` {{")[2]
                     .partition("\n### ")[0]
                 )
@@ -195,7 +195,7 @@ def test_all_pages_are_in_the_navigation_and_broken_tables_are_found():
     pytest.importorskip("mkdocs")
     hooks = importlib.import_module("_site.hooks")
     assert sorted(name for names in hooks.THEORY.values() for name in names) == sorted(
-        names.rooms()
+        names.topics()
     )
     written = {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
     placed = re.findall(

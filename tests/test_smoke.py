@@ -1,4 +1,4 @@
-"""A few seconds of everything: the import, the command line, and one small study of each room. Run
+"""A few seconds of everything: the import, the command line, and one small study of each topic. Run
 on every Python and JAX."""
 
 import subprocess
@@ -12,7 +12,7 @@ from orderparam.comparison import compare, find, studies
 
 pytestmark = pytest.mark.smoke
 
-# room -> a study of it, and settings that make it small
+# topic -> a study of it, and settings that make it small
 SMALL = {
     "associative_memory": (
         "dense-memory",
@@ -61,17 +61,17 @@ SMALL = {
 }
 
 
-def test_every_room_has_its_small_study():
+def test_every_topic_has_its_small_study():
     # not those of other tests
     own = [
         study for study in studies().values() if study.build.__module__.startswith("orderparam.")
     ]
-    assert set(SMALL) == {study.room.replace(" ", "_") for study in own}
+    assert set(SMALL) == {study.topic.replace(" ", "_") for study in own}
 
 
-@pytest.mark.parametrize("room", SMALL)
-def test_a_small_study_gives_finite_numbers_and_a_figure(room, tmp_path):
-    name, words = SMALL[room]
+@pytest.mark.parametrize("topic", SMALL)
+def test_a_small_study_gives_finite_numbers_and_a_figure(topic, tmp_path):
+    name, words = SMALL[topic]
     settings = dict(word.split("=") for word in words.split())
     comparison = compare(find(name), settings=settings, out=tmp_path / "result", progress=False)
     assert (tmp_path / "result" / "figure.png").stat().st_size > 0

@@ -52,7 +52,7 @@ def pages() -> dict[str, str]:
     """Path below `gallery/` -> markdown."""
     topics: dict[str, list[str]] = {}
     for study in studies().values():
-        topics.setdefault(study.room, []).append(study.name)
+        topics.setdefault(study.topic, []).append(study.name)
     by_topic = (
         f"## {title(topic)} {{: #{topic} }}\n\n{cards(names)}"
         for topic, names in sorted(topics.items())
@@ -156,7 +156,7 @@ def _page(study: Study) -> Iterator[str]:
     path = FOLDER / f"{study.name}.json"
     shown = json.loads(path.read_text()) if path.is_file() else None
     yield f"# {study.title}"
-    yield f"[{title(study.room)}](../theory/{study.room}.md) · {study.source}"
+    yield f"[{title(study.topic)}](../theory/{study.topic}.md) · {study.source}"
     if shown is None:
         yield f"*There is no figure of this study yet: `orderparam run {study.name}` makes it.*"
     else:

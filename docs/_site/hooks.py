@@ -17,7 +17,7 @@ from _site import bibliography, gallery, reference
 from _site.commands import commands
 from _site.formulas import with_mathml
 from _site.links import with_links, with_papers
-from _site.names import CONTRACT, packages, rooms, title
+from _site.names import CONTRACT, packages, title, topics
 from _site.notebook import notebook
 
 HERE = Path(__file__).parent
@@ -177,27 +177,27 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if folder == "tutorials":
         head, rest = markdown.split("\n", 1)
         return f"{head}\n\n[As a notebook]({name}.ipynb){{: .notebook download }}\n{rest}"
-    if folder == "theory" and name in rooms():
-        names = [study.name for study in gallery.studies().values() if study.room == name]
+    if folder == "theory" and name in topics():
+        names = [study.name for study in gallery.studies().values() if study.topic == name]
         markdown = with_agreement(markdown, name)
         return f"{markdown}\n\n## Figures\n\n{gallery.cards(names, '../gallery/')}\n"
     return markdown
 
 
-def with_agreement(markdown: str, room: str) -> str:
+def with_agreement(markdown: str, topic: str) -> str:
     """The page of a topic with its part of the table of all studies in the place of `<!--
-    agreement: ROOM -->`."""
+    agreement: TOPIC -->`."""
     table = (
         (ROOT / "docs" / "agreement.md")
         .read_text()
-        .partition(f"## {title(room)}\n")[2]
+        .partition(f"## {title(topic)}\n")[2]
         .partition("\n## ")[0]
         .strip()
     )
-    mark = f"<!-- agreement: {room} -->"
+    mark = f"<!-- agreement: {topic} -->"
     if mark not in markdown or not table:
         raise PluginError(
-            f"theory/{room}.md: no mark {mark}, or no table of that topic in agreement.md"
+            f"theory/{topic}.md: no mark {mark}, or no table of that topic in agreement.md"
         )
     return markdown.replace(mark, table)
 

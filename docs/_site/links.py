@@ -7,7 +7,7 @@ import posixpath
 import re
 
 from _site.gallery import studies
-from _site.names import public, rooms
+from _site.names import public, topics
 from orderparam.citations import Work, mentions
 from orderparam.core import registry
 from orderparam.core.fields import declarations
@@ -24,10 +24,10 @@ _CALL = re.compile(r"(?:op|orderparam)?\.?([\w.]+?)(?:\(.*\))?")
 def with_links(page: str, url: str) -> str:
     """The HTML of a page, its names of functions, classes, packages and studies linked; code blocks
     and headings as they are."""
-    room = posixpath.basename(url).removesuffix(".html")
+    topic = posixpath.basename(url).removesuffix(".html")
 
     def linked(found: re.Match[str]) -> str:
-        target = _target(html.unescape(found[1]), room) if found[1] else None
+        target = _target(html.unescape(found[1]), topic) if found[1] else None
         if target is None:
             return found[0]
         where, _, anchor = target.partition("#")
@@ -76,9 +76,9 @@ def _linked(work: Work, text: str, url: str) -> str:
     return f'<a href="{where}" title="{html.escape(work.title)}">{text}</a>'
 
 
-def _target(text: str, room: str) -> str | None:
+def _target(text: str, topic: str) -> str | None:
     """The page (and anchor) on which a text in code is explained, if it is a name; names of the
-    page's own room come first."""
+    page's own topic come first."""
     if text in studies():
         return f"gallery/{text}.html"
     if text in known():
@@ -87,12 +87,12 @@ def _target(text: str, room: str) -> str | None:
     if call is None:
         return None
     name = call[1]
-    return known().get(f"{room}.{name}") or known().get(name)
+    return known().get(f"{topic}.{name}") or known().get(name)
 
 
 @functools.cache
 def known() -> dict[str, str]:
-    """Name, or room.name -> page and anchor. A bare name that several pages have, or that is a
+    """Name, or topic.name -> page and anchor. A bare name that several pages have, or that is a
     parameter too, is ambiguous."""
     found: dict[str, str] = {}
     bare: dict[str, set[str]] = {}
@@ -109,7 +109,9 @@ def known() -> dict[str, str]:
     }
     for name in public():
         where = (
-            f"orderparam.systems.{name.page}" if name.page in rooms() else f"orderparam.{name.page}"
+            f"orderparam.systems.{name.page}"
+            if name.page in topics()
+            else f"orderparam.{name.page}"
         )
         found[where] = f"reference/{name.page}.html"
     return found

@@ -1,4 +1,4 @@
-"""The public names: what `orderparam`, its packages and its rooms offer, and on which page of the
+"""The public names: what `orderparam`, its packages and its topics offer, and on which page of the
 reference each stands."""
 
 import functools
@@ -31,13 +31,13 @@ class Name:
 
 
 @functools.cache
-def rooms() -> tuple[str, ...]:
+def topics() -> tuple[str, ...]:
     return tuple(name for name in dir(orderparam.systems) if not name.startswith("_"))
 
 
 @functools.cache
 def packages() -> tuple[str, ...]:
-    """The packages below `orderparam` that are no rooms, have no names of `orderparam` itself, and
+    """The packages below `orderparam` that are no topics, have no names of `orderparam` itself, and
     are no commands."""
     names = (module.name for module in pkgutil.iter_modules(orderparam.__path__) if module.ispkg)
     return tuple(
@@ -48,13 +48,13 @@ def packages() -> tuple[str, ...]:
 
 
 def title(page: str) -> str:
-    """What a room or a package is called."""
+    """What a topic or a package is called."""
     named = {
         CONTRACT: "The contract",
         "online_sgd": "Online SGD",
         "multi_index": "Multi-index targets",
     }
-    return named.get(page, page.replace("_", " ").capitalize() if page in rooms() else page)
+    return named.get(page, page.replace("_", " ").capitalize() if page in topics() else page)
 
 
 def page_of(module: str) -> str:

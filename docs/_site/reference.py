@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from _site.docstrings import annotation, inline, meanings, prose, signature, table, value
-from _site.names import CONTRACT, Name, packages, public, rooms, title
+from _site.names import CONTRACT, Name, packages, public, title, topics
 from orderparam.core.fields import Declaration, declarations
-from orderparam.core.registry import room_of
+from orderparam.core.registry import topic_of
 from orderparam.core.result import Result
 from orderparam.core.system import Record, System
 from orderparam.core.verb import Theory, Verb
@@ -59,7 +59,7 @@ def pages() -> dict[str, str]:
     """Path below `reference/` -> markdown."""
     names = sorted(public(), key=lambda name: name.name.lower())
     made = {"index.md": _index(names)}
-    for page in (CONTRACT, *rooms(), *packages()):
+    for page in (CONTRACT, *topics(), *packages()):
         made[f"{page}.md"] = (
             "\n\n".join(_page(page, [name for name in names if name.page == page])) + "\n"
         )
@@ -76,7 +76,7 @@ def _index(names: Iterable[Name]) -> str:
     listed: dict[str, list[str]] = {}
     for name in names:
         listed.setdefault(name.page, []).append(f"[`{name.name}`]({name.page}.md#{name.name})")
-    for head, group in (("The package", (CONTRACT,)), ("Topics", rooms()), ("Tools", packages())):
+    for head, group in (("The package", (CONTRACT,)), ("Topics", topics()), ("Tools", packages())):
         lines.append(f"## {head}")
         lines += [f"**[{title(page)}]({page}.md)**  \n{' '.join(listed[page])}" for page in group]
     return "\n\n".join(lines) + "\n"
@@ -88,14 +88,14 @@ def _page(page: str, names: list[Name]) -> Iterator[str]:
         "orderparam"
         if page == CONTRACT
         else f"orderparam.systems.{page}"
-        if page in rooms()
+        if page in topics()
         else f"orderparam.{page}"
     )
     module = importlib.import_module(where)
     yield f"# {title(page)}"
     beside = (
         f" · [the theory](../theory/{page}.md) · [its studies](../gallery/by-topic.md#{page})"
-        if page in rooms()
+        if page in topics()
         else ""
     )
     yield f"`{where}`{beside}"
@@ -237,16 +237,16 @@ def _result(kind: type[Result]) -> Iterator[str]:
             annotation(hints[name]).partition("[")[0], ""
         )
         shape = html.escape(f"({', '.join(dims)})" if dims else dtype or "number")
-        meaning = said.get(name) or _USUAL.get(name) or _words(name, room_of(kind.__module__))
+        meaning = said.get(name) or _USUAL.get(name) or _words(name, topic_of(kind.__module__))
         rows.append((f"<code>{name}</code>", shape, inline(meaning)))
     yield table(("field", "dimensions", "meaning"), rows)
 
 
-def _words(name: str, room: str) -> str:
+def _words(name: str, topic: str) -> str:
     """What the figures of a topic call an observable, as far as that is more than its name."""
 
     def called(name: str) -> str:
-        words, symbol = label(name, room)
+        words, symbol = label(name, topic)
         return words if symbol or words != name.replace("_", " ") else ""
 
     base = name.removesuffix("_error")

@@ -98,7 +98,7 @@ logarithm ln(ex) was told with a probability of 0.9 in 88 % of the cases at 0.3 
 Made by `python docs/howto/exponents.py`. Exponents e of y ~ x^-e, fitted by `orderparam.analysis.scaling_law.regimes` to curves
 of the theories, without errors: one power law, or two and the x between them where the information criterion asks for two. In
 brackets: by how much they change when a fifth of the curve is left out (95 %). Predicted: from the balance of terms in the
-sources that the rooms name. Negative: y grows.
+sources that the topics name. Negative: y grows.
 
 | theory | system | y against x | fitted | crossover | predicted |
 | --- | --- | --- | --- | --- | --- |

@@ -8,7 +8,7 @@ from orderparam.core.registry import index
 
 
 def verbs(incomplete: str) -> list[tuple[str, str]]:
-    """Theories and experiments, by their full name, and by the bare one where a room alone has it."""
+    """Theories and experiments, by their full name, and by the bare one where a topic alone has it."""
     known = [entry for entry in index() if entry.kind in ("theory", "experiment")]
     bare = [entry.name.rpartition(".")[2] for entry in known]
     found = [(entry.name, entry.summary) for entry in known]

@@ -23,7 +23,7 @@ def list_all(
         ),
     ] = None,
 ) -> None:
-    """What can be run, room by room: name, what it shows, source, time. With a name: the parameters
+    """What can be run, topic by topic: name, what it shows, source, time. With a name: the parameters
     of that study or theory."""
     with clear_errors():
         first, *rest = words or [""]
@@ -67,7 +67,7 @@ def _outlined(name: str) -> Outline:
 
 
 def _is_verb(word: str) -> bool:
-    """Whether a theory or an experiment is called so, with or without its room."""
+    """Whether a theory or an experiment is called so, with or without its topic."""
     return any(
         word in (entry.name, entry.name.rpartition(".")[2])
         for entry in index()
@@ -105,13 +105,13 @@ def _list_kind(kind: str, word: str) -> None:
 
 
 def _mentions(entry: Entry, word: str) -> bool:
-    """Whether the word stands in a study's name, room, title or source."""
-    text = f"{entry.name} {entry.room} {entry.details.get('title')} {entry.details.get('source')}"
+    """Whether the word stands in a study's name, topic, title or source."""
+    text = f"{entry.name} {entry.topic} {entry.details.get('title')} {entry.details.get('source')}"
     return word.lower().replace("_", " ") in text.lower().replace("_", " ")
 
 
 def study_list(studies: Sequence[Entry]) -> None:
-    """The studies room by room: name, what it shows, source (where the terminal has room for it),
+    """The studies topic by topic: name, what it shows, source (where the terminal is wide enough),
     time."""
     out = console()
     sources = out.width >= 110
@@ -119,12 +119,12 @@ def study_list(studies: Sequence[Entry]) -> None:
     table.columns[0].no_wrap = True
     for column in ("quick", "full"):
         table.add_column(column, justify="right", no_wrap=True)
-    for i, room in enumerate(sorted({study.room for study in studies})):
+    for i, topic in enumerate(sorted({study.topic for study in studies})):
         if i:
             table.add_row()
-        table.add_row(f"[bold cyan]{room.replace('_', ' ')}[/]")
+        table.add_row(f"[bold cyan]{topic.replace('_', ' ')}[/]")
         for study in sorted(studies, key=lambda study: study.name):
-            if study.room == room:
+            if study.topic == topic:
                 title, source, seconds = (
                     study.details.get(name) for name in ("title", "source", "seconds")
                 )

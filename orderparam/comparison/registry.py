@@ -65,9 +65,9 @@ class Study:
     explained: str = ""
 
     @property
-    def room(self) -> str:
-        """The room of `orderparam.systems` it stands in, or the module that it comes from."""
-        return registry.room_of(self.build.__module__)
+    def topic(self) -> str:
+        """The topic of `orderparam.systems` it stands in, or the module that it comes from."""
+        return registry.topic_of(self.build.__module__)
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def study(
 
 
 def studies() -> dict[str, Study]:
-    """All studies by name: those of the rooms, of installed packages, and of files that were
+    """All studies by name: those of the topics, of installed packages, and of files that were
     loaded."""
     registry.load_all()
     return dict(sorted(_registry.items()))

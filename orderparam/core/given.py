@@ -219,8 +219,8 @@ def _argument(hint: Any, texts: Mapping[str, str], path: str) -> Any:
 
 def makers(declaration: "Declaration") -> Iterator[Any]:
     """The classes and functions that make a part: public names of the package of its class and of
-    the system's room."""
-    from orderparam.core.registry import room_of
+    the system's topic."""
+    from orderparam.core.registry import topic_of
 
     kinds = tuple(
         kind
@@ -230,7 +230,7 @@ def makers(declaration: "Declaration") -> Iterator[Any]:
     modules = [kind.__module__ for kind in kinds]
     modules += [module.rpartition(".")[0] for module in modules]
     modules += [
-        f"orderparam.systems.{room_of(declaration.owner.__module__)}",
+        f"orderparam.systems.{topic_of(declaration.owner.__module__)}",
         declaration.owner.__module__,
     ]
     seen: set[int] = set()

@@ -3,8 +3,8 @@ and of whoever adds to it.
 
 Three places are looked in:
 
-    the rooms of `orderparam.systems`,
-    modules that installed packages name under the entry-point group `orderparam.rooms`,
+    the topics of `orderparam.systems`,
+    modules that installed packages name under the entry-point group `orderparam.topics`,
     a file by its path: `load_file("glass.py")`.
 
 A module that is imported registers what it decorates. So that a list costs no import, `index` reads
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from orderparam.core.system import System
     from orderparam.core.verb import Experiment, Theory
 
-ENTRY_POINTS = "orderparam.rooms"
+ENTRY_POINTS = "orderparam.topics"
 _SYSTEMS = Path(__file__).parents[1] / "systems"
 _DECORATORS = ("theory", "experiment", "study", "tool")
 _DECORATED = re.compile(rf"^@(\w+\.)*({'|'.join(_DECORATORS)})\b", re.MULTILINE)
@@ -50,7 +50,7 @@ _SIGNATURE = re.compile(r'def .*?:\n    [rR]?"""[^"]*(?:"{1,2}[^"]+)*"""', re.DO
 class Entry:
     """What a decorator says of the function below it, read from the source.
 
-    kind: theory, experiment, study or tool. name: `room.function`, or the study's own. module: import it
+    kind: theory, experiment, study or tool. name: `topic.function`, or the study's own. module: import it
     and the thing is registered. details: the decorator's literal keyword arguments; summary: the
     first sentence of the docstring. call, function, constants: the source itself, for the outline
     of a study.
@@ -59,7 +59,7 @@ class Entry:
     kind: str
     name: str
     module: str
-    room: str
+    topic: str
     details: dict[str, Any]
     summary: str
     call: ast.Call | None = field(repr=False)
@@ -130,8 +130,8 @@ def outline(name: str) -> Outline | None:
     return _entry("study", name).outline
 
 
-def room_of(module: str) -> str:
-    """The room a module stands in: below `systems` the folder's name, elsewhere the module's own."""
+def topic_of(module: str) -> str:
+    """The topic a module stands in: below `systems` the folder's name, elsewhere the module's own."""
     return _topic_of(module).rpartition(".")[2]
 
 
@@ -143,7 +143,7 @@ def _topic_of(module: str) -> str:
 
 @functools.cache
 def index() -> tuple[Entry, ...]:
-    """Every entry of the rooms and of the installed packages, in the order of the files; nothing is
+    """Every entry of the topics and of the installed packages, in the order of the files; nothing is
     imported."""
     found: list[Entry] = []
     for path in sorted(_SYSTEMS.rglob("*.py")):
@@ -183,7 +183,7 @@ def _files_of_package(name: str) -> list[tuple[str, Path]]:
         spec = None
     if spec is None:
         warnings.warn(
-            f"an installed package names {name} as its rooms, which cannot be found", stacklevel=2
+            f"an installed package names {name} as its topics, which cannot be found", stacklevel=2
         )
         return []
     files = [(name, Path(spec.origin or ""))]
@@ -232,7 +232,7 @@ def _entries(module: str, path: Path) -> Iterator[Entry]:
             name = (
                 given or details.get("name")
                 if kind == "study"
-                else f"{room_of(module)}.{node.name}"
+                else f"{topic_of(module)}.{node.name}"
             )
             summary = (
                 (ast.get_docstring(node) or "")
@@ -243,7 +243,7 @@ def _entries(module: str, path: Path) -> Iterator[Entry]:
             )
             if isinstance(name, str):
                 yield Entry(
-                    kind, name, module, room_of(module), details, summary, call, node, constants
+                    kind, name, module, topic_of(module), details, summary, call, node, constants
                 )
 
 
@@ -363,22 +363,22 @@ def load_file(path: str | Path) -> ModuleType:
 def tool(function: Callable[..., Any]) -> Callable[..., Any]:
     """Registers a function of a topic that works on a person's own data or formula, so that a
     command finds it by name without importing the topic: see `find_tool`."""
-    tools_made[f"{room_of(function.__module__)}.{function.__name__}"] = function
+    tools_made[f"{topic_of(function.__module__)}.{function.__name__}"] = function
     return function
 
 
 def find_tool(name: str) -> Callable[..., Any]:
-    """The function `room.function` under `@tool`. Raises `ValueError` with the nearest name."""
+    """The function `topic.function` under `@tool`. Raises `ValueError` with the nearest name."""
     load_entry("tool", name)
     return tools_made[name]
 
 
-def labels_of(room: str) -> dict[str, tuple[str, str]]:
+def labels_of(topic: str) -> dict[str, tuple[str, str]]:
     """The axis labels that a topic declares, name -> words and symbol: the `LABELS` of its package,
     or of a person's own file."""
     made = (verb.__module__ for verb in (*theories_made.values(), *experiments_made.values()))
     listed = (entry.module for entry in index())
-    modules = {module for module in (*made, *listed) if room_of(module) == room}
+    modules = {module for module in (*made, *listed) if topic_of(module) == topic}
     found: dict[str, tuple[str, str]] = {}
     for package in sorted({_topic_of(module) for module in modules}):
         found |= getattr(_import(package), "LABELS", {})
@@ -386,19 +386,19 @@ def labels_of(room: str) -> dict[str, tuple[str, str]]:
 
 
 def theories() -> dict[str, "Theory"]:
-    """All theories by name, `room.function`."""
+    """All theories by name, `topic.function`."""
     load_all()
     return dict(sorted(theories_made.items()))
 
 
 def experiments() -> dict[str, "Experiment"]:
-    """All experiments by name, `room.function`."""
+    """All experiments by name, `topic.function`."""
     load_all()
     return dict(sorted(experiments_made.items()))
 
 
 def systems() -> dict[str, type["System"]]:
-    """The systems that some theory or experiment takes, by `room.Class`; for an abstract class,
+    """The systems that some theory or experiment takes, by `topic.Class`; for an abstract class,
     those made from it."""
     found = {}
     waiting = [
@@ -409,12 +409,12 @@ def systems() -> dict[str, type["System"]]:
         if inspect.isabstract(system):
             waiting += system.__subclasses__()
         else:
-            found[f"{room_of(system.__module__)}.{system.__name__}"] = system
+            found[f"{topic_of(system.__module__)}.{system.__name__}"] = system
     return dict(sorted(found.items()))
 
 
 def full_name(name: str) -> str:
-    """`room.function` of the theory or experiment that is called so, or `function` where one room
+    """`topic.function` of the theory or experiment that is called so, or `function` where one topic
     (or loaded file) alone has it.
 
     Nothing is imported. Raises `ValueError` with the nearest name.
@@ -441,5 +441,5 @@ def _module_of(name: str) -> tuple[str, str]:
     if not fitting:
         raise ValueError(f"there is no theory or experiment {name!r}{nearest(name, list(modules))}")
     if len(fitting) > 1:
-        raise ValueError(f"{name!r} is in several rooms: say {' or '.join(fitting)}")
+        raise ValueError(f"{name!r} is in several topics: say {' or '.join(fitting)}")
     return fitting[0], modules[fitting[0]]

@@ -25,7 +25,7 @@ import numpy as np
 
 from orderparam.core.fields import alternatives, is_number, short, words_of
 from orderparam.core.names import nearest
-from orderparam.core.registry import experiments_made, room_of, theories_made
+from orderparam.core.registry import experiments_made, theories_made, topic_of
 from orderparam.core.result import Result
 from orderparam.core.system import System, as_arrays, replace
 
@@ -36,7 +36,7 @@ class Verb:
     """What theories and experiments have in common. Made by the decorators `theory` and
     `experiment`.
 
-    name:    `room.function`, by which it is found.
+    name:    `topic.function`, by which it is found.
     systems: the classes of systems it takes; results: the classes of what it returns.
     options: the other arguments, name -> `inspect.Parameter` (annotation and default).
     """
@@ -52,7 +52,7 @@ class Verb:
         self.options: dict[str, inspect.Parameter] = dict(
             list(self._signature.parameters.items())[self.first :]
         )
-        self.name = f"{room_of(fn.__module__)}.{fn.__name__}"
+        self.name = f"{topic_of(fn.__module__)}.{fn.__name__}"
 
     @functools.cached_property
     def _hints(self) -> dict[str, Any]:

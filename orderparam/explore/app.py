@@ -123,7 +123,7 @@ class Page:
         )
 
     def _tab(self, active: int) -> None:
-        """The long lists of pictures take room only while they are looked at."""
+        """The long lists of pictures take space only while they are looked at."""
         self.systems.visible, self.gallery.view.visible = active == SYSTEMS, active == STUDIES
         if active == STUDIES:
             self.gallery.fill()

@@ -35,7 +35,7 @@ def study_cards() -> list[dict[str, Any]]:
     """Every study with the picture that its gallery has, under its question."""
     cards: dict[str, list[dict[str, str]]] = {}
     for entry in sorted(
-        (one for one in index() if one.kind == "study"), key=lambda one: (one.room, one.name)
+        (one for one in index() if one.kind == "study"), key=lambda one: (one.topic, one.name)
     ):
         title, source = (
             without_formulas(str(entry.details.get(key) or "")) for key in ("title", "source")
@@ -46,9 +46,9 @@ def study_cards() -> list[dict[str, Any]]:
             head,
             rest[:1].upper() + rest[1:],
             _thumbnail(entry.name),
-            f"{entry.name} {entry.room} {source}",
+            f"{entry.name} {entry.topic} {source}",
         )
-        cards.setdefault(question_of(entry.room), []).append(card)
+        cards.setdefault(question_of(entry.topic), []).append(card)
     return _grouped(cards)
 
 

@@ -110,9 +110,9 @@ class Knobs:
 def slider_labels(state: PageState) -> dict[str, str]:
     """Number -> what its slider is called: the words of the figures, the field's name where those
     of two are alike."""
-    room = state.system.partition(".")[0]
+    topic = state.system.partition(".")[0]
     spoken_names = {
-        name: words(name, room).partition(" $")[0].replace("$", "") for name in state.knobs
+        name: words(name, topic).partition(" $")[0].replace("$", "") for name in state.knobs
     }
     alike = Counter(spoken_names.values())
     return {

@@ -41,9 +41,9 @@ def colours(known: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def label(name: str, room: str) -> str:
+def label(name: str, topic: str) -> str:
     """The label of an axis, with its symbol typeset in the browser."""
-    return words(name, room).replace("$", "$$")
+    return words(name, topic).replace("$", "$$")
 
 
 def spoken(name: str) -> str:
@@ -57,7 +57,7 @@ class CurveLook:
 
     observable: str
     x: str
-    room: str
+    topic: str
     theories: tuple[str, ...]
     known: tuple[str, ...]
     experiment: str
@@ -76,8 +76,8 @@ class CurveFigure:
             look.log_x,
             look.log_y,
             look.dark,
-            label(look.x, look.room),
-            label(look.observable, look.room),
+            label(look.x, look.topic),
+            label(look.observable, look.topic),
         )
         self._lines, self._open, self._doubt, items = {}, {}, {}, []
         for name, colour in colours(look.known, look.theories).items():
@@ -201,13 +201,14 @@ class CurveFigure:
 def entries(values: xr.DataArray, x: str) -> list[np.ndarray]:
     """An observable along x: of a course in time its end, one row for each of its first entries
     where it has several."""
-    numbers = at_the_end(values).transpose(x, ...).values.astype(float)
+    numbers = at_the_end(values, x).transpose(x, ...).values.astype(float)
     return list(numbers.reshape(len(numbers), -1).T[:ENTRIES])
 
 
-def at_the_end(values: Any) -> Any:
-    """An array or data set without the dimensions of a course in time: what is there at its end."""
-    return values.isel({dim: -1 for dim in values.dims if dim in COURSE})
+def at_the_end(values: Any, x: str) -> Any:
+    """An array or data set without the dimensions of a course in time: what is there at its end. A
+    time along which the figure is drawn is none."""
+    return values.isel({dim: -1 for dim in values.dims if dim in COURSE and dim != x})
 
 
 def flag(data: xr.Dataset, name: str) -> np.ndarray:

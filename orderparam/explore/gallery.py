@@ -67,7 +67,7 @@ class Gallery:
         self._show, self._post = show, post
         self._study = ""
         self._names = {entry.name for entry in index() if entry.kind == "study"}
-        self.cards = Cards(label="search the studies: title, room, author", **_WIDE)
+        self.cards = Cards(label="search the studies: title, topic, author", **_WIDE)
         self.back = pn.widgets.Button(name="All studies", width=110)
         self.words = pn.pane.HTML("", **_WIDE)
         self.curve = Menu(name="theory and facets", options={}, width=340)

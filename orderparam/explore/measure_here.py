@@ -168,7 +168,7 @@ def _table(part: xr.Dataset, x: str, observable: str) -> str:
     """Theory beside the mean, as a table."""
     names = [str(name) for name in part["theory"].values]
     head = "".join(f"<th scope=col>{escape(name)}</th><th scope=col>z</th>" for name in names)
-    part = at_the_end(part)
+    part = at_the_end(part, x)
     part = part.isel({str(dim): 0 for dim in part["mean"].dims if dim not in ("theory", x)})
     rows = []
     for i in range(part.sizes[x]):

@@ -15,7 +15,7 @@ from orderparam.comparison import Curve, find
 from orderparam.core.fields import Declaration, declarations
 from orderparam.core.given import makers
 from orderparam.core.grid import numeric
-from orderparam.core.registry import index, room_of
+from orderparam.core.registry import index, topic_of
 from orderparam.core.system import Record, System, replace
 from orderparam.core.verb import Theory, unwrap
 from orderparam.explore.starts import FirstFigure, starts
@@ -100,10 +100,10 @@ def _by_table(kind: type[System], start: FirstFigure) -> Opening:
 
 
 def _by_study(kind: type[System]) -> Opening | None:
-    """The best curve of the studies of its room."""
+    """The best curve of the studies of its topic."""
     best: tuple[int, Opening] | None = None
     for entry in sorted(
-        _studies(room_of(kind.__module__)),
+        _studies(topic_of(kind.__module__)),
         key=lambda entry: entry.details.get("seconds") or (99, 99),
     ):
         try:
@@ -118,8 +118,8 @@ def _by_study(kind: type[System]) -> Opening | None:
     return best[1] if best is not None else None
 
 
-def _studies(room: str) -> Iterator[Any]:
-    return (entry for entry in index() if entry.kind == "study" and entry.room == room)
+def _studies(topic: str) -> Iterator[Any]:
+    return (entry for entry in index() if entry.kind == "study" and entry.topic == topic)
 
 
 def _rank(curve: Curve) -> int:
@@ -156,7 +156,7 @@ def _by_contract(kind: type[System], fields: Mapping[str, Any]) -> System:
         )
         raise ValueError(
             f"{kind.__name__} holds {', '.join(missing)}, which no slider makes: in Python, orderparam.systems."
-            f"{room_of(kind.__module__)}.{how} makes one, and op.sweep evaluates its theories"
+            f"{topic_of(kind.__module__)}.{how} makes one, and op.sweep evaluates its theories"
         )
     own = {name: value for name, value in fields.items() if "." not in name}
     of_parts = {name: value for name, value in fields.items() if "." in name}

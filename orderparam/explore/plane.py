@@ -36,8 +36,8 @@ class PlaneFigure:
     ) -> None:
         self.key = plane_key(state, dark)
         (x0, x1, log_x), (y0, y1, log_y) = state.span, state.y_span
-        self.room = state.system.partition(".")[0]
-        names = label(state.x, self.room), label(state.y, self.room)
+        self.topic = state.system.partition(".")[0]
+        names = label(state.x, self.topic), label(state.y, self.topic)
         self.plot = plain_figure(log_x, log_y, dark, *names, x_range=(x0, x1), y_range=(y0, y1))
         self.plot.update(min_border_right=0)
         self._mapper = LinearColorMapper(palette=Cividis256, nan_color=(0, 0, 0, 0))
@@ -57,7 +57,7 @@ class PlaneFigure:
         )
         bar = ColorBar(
             color_mapper=self._mapper,
-            title=label(state.order, self.room),
+            title=label(state.order, self.topic),
             background_fill_color=PAPER[dark],
             major_label_text_color=INK[dark],
             title_text_color=INK[dark],

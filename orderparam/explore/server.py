@@ -122,7 +122,7 @@ def page(folder: Path) -> pn.viewable.Viewable:
 
 
 _loaded = threading.Event()
-_problems: list[str] = []  # why the theories cannot be loaded: an installed room that fails
+_problems: list[str] = []  # why the theories cannot be loaded: an installed topic that fails
 
 
 def load() -> None:

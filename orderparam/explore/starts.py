@@ -40,11 +40,11 @@ class FirstFigure:
 
 @dataclass(frozen=True)
 class Question:
-    """A question, and the rooms whose systems and studies answer it."""
+    """A question, and the topics whose systems and studies answer it."""
 
     title: str
     about: str
-    rooms: tuple[str, ...]
+    topics: tuple[str, ...]
 
 
 @functools.cache
@@ -56,14 +56,14 @@ def _table() -> Mapping[str, Any]:
 def questions() -> tuple[Question, ...]:
     """The questions in the order of the page."""
     return tuple(
-        Question(one["title"], one["about"], tuple(one["rooms"])) for one in _table()["question"]
+        Question(one["title"], one["about"], tuple(one["topics"])) for one in _table()["question"]
     )
 
 
-def question_of(room: str) -> str:
-    """The title of the question that a room belongs to; `OTHERS` for a room that the table does not
+def question_of(topic: str) -> str:
+    """The title of the question that a topic belongs to; `OTHERS` for a topic that the table does not
     name."""
-    return next((one.title for one in questions() if room in one.rooms), OTHERS)
+    return next((one.title for one in questions() if topic in one.topics), OTHERS)
 
 
 @functools.cache

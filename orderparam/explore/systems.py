@@ -8,13 +8,13 @@ from typing import Any
 from orderparam.core import registry
 from orderparam.core.fields import Declaration, declarations, is_number
 from orderparam.core.names import nearest
-from orderparam.core.registry import room_of
+from orderparam.core.registry import topic_of
 from orderparam.core.system import Record, System
 from orderparam.core.verb import Experiment, Theory, Verb
 
 
 def system_name(kind: type) -> str:
-    return f"{room_of(kind.__module__)}.{kind.__name__}"
+    return f"{topic_of(kind.__module__)}.{kind.__name__}"
 
 
 @functools.cache

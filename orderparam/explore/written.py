@@ -11,7 +11,7 @@ import numpy as np
 
 from orderparam.core.fields import declarations, is_number
 from orderparam.core.given import makers, read
-from orderparam.core.registry import room_of
+from orderparam.core.registry import topic_of
 from orderparam.core.system import Record, as_arrays
 from orderparam.core.verb import Verb
 
@@ -157,5 +157,5 @@ def call(fn: Any, options: Mapping[str, Any], python: Python) -> str:
     )
 
 
-def room(system: Any) -> str:
-    return room_of(type(system).__module__)
+def topic(system: Any) -> str:
+    return topic_of(type(system).__module__)

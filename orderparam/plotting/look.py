@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.core.facets import agree
-from orderparam.core.registry import room_of
+from orderparam.core.registry import topic_of
 from orderparam.plotting.guides import draw_guide, horizontal
 from orderparam.plotting.measured import fitted_power
 from orderparam.plotting.panel import Freehand, Panel
@@ -105,11 +105,11 @@ class Look:
         if value is not None:
             parts.append(self._words_of(panel, panel.facet, value))
         axes.set_title(", ".join(parts))
-        room = self._room(shown.values())
+        topic = self._topic(shown.values())
         axes.set_xlabel(
-            panel.xlabel or (words(panel.x, room) if isinstance(panel.x, str) else panel.x[0])
+            panel.xlabel or (words(panel.x, topic) if isinstance(panel.x, str) else panel.x[0])
         )
-        quantity = words(panel.y, room) if isinstance(panel.y, str) else panel.y[0]
+        quantity = words(panel.y, topic) if isinstance(panel.y, str) else panel.y[0]
         axes.set_ylabel(
             panel.ylabel
             or (f"{quantity.partition(' $')[0]} / {panel.ratio_to}" if panel.ratio_to else quantity)
@@ -146,14 +146,14 @@ class Look:
             name in carried(data) or name in data.coords for data in self.datasets.values()
         )
         return value_words(
-            name, value + 1 if counted else value, self._room(self.datasets.values())
+            name, value + 1 if counted else value, self._topic(self.datasets.values())
         )
 
     @staticmethod
-    def _room(curves: Iterable[xr.Dataset | None]) -> str:
+    def _topic(curves: Iterable[xr.Dataset | None]) -> str:
         """The topic that the curves are of."""
         functions = (one.attrs.get("function", "") for one in curves if one is not None)
-        return room_of(next(functions, ""))
+        return topic_of(next(functions, ""))
 
     def _own_colour(self, data: xr.Dataset) -> Any:
         """Of a curve that is not told apart by `by` here: that of its facet where other panels tell

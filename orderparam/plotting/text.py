@@ -48,24 +48,24 @@ _SHARED: dict[str, tuple[str, str]] = {
 }
 
 
-def label(name: str, room: str = "") -> tuple[str, str]:
-    """Words and symbol of a field or observable, as the topic `room` calls it."""
+def label(name: str, topic: str = "") -> tuple[str, str]:
+    """Words and symbol of a field or observable, as the topic `topic` calls it."""
     plain = (name.rpartition(".")[2].replace("_", " "), "")
-    return labels_of(room).get(name) or _SHARED.get(name) or plain
+    return labels_of(topic).get(name) or _SHARED.get(name) or plain
 
 
-def words(name: str, room: str = "") -> str:
-    """A field or observable, of curves of a room, as an axis label."""
-    text, symbol = label(name, room)
+def words(name: str, topic: str = "") -> str:
+    """A field or observable, of curves of a topic, as an axis label."""
+    text, symbol = label(name, topic)
     return f"{text} ${symbol}$" if symbol else text
 
 
-def value_words(name: str, value: Any, room: str = "") -> str:
+def value_words(name: str, value: Any, topic: str = "") -> str:
     """A facet as a title or a legend entry: "$N$ = 50", "square loss"; the formula of a facet
     called `target` is typeset."""
     if isinstance(value, str):
         return f"$y = {tex(value)}$" if name == "target" else value
-    text, symbol = label(name, room)
+    text, symbol = label(name, topic)
     symbol = symbol.split("=")[0].strip()
     return f"${symbol}$ = {number(value)}" if symbol else f"{text} {number(value)}"
 

@@ -176,7 +176,7 @@ def _wrong(task: Task, error: WrongResult) -> Outcome:
 def describe(fn: Callable, *, registered: bool = False) -> str:
     """`module.name(keyword=value)` of a function or `functools.partial`.
 
-    registered: a theory or experiment by the name under which it is registered, `room.name`, which
+    registered: a theory or experiment by the name under which it is registered, `topic.name`, which
     stays when its module moves.
     """
     if registered and isinstance(fn, Verb):

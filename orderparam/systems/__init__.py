@@ -1,4 +1,4 @@
-"""The physics, one room per system: model (parameters), theory, experiment, studies. Rooms never
+"""The physics, one topic per system: model (parameters), theory, experiment, studies. Topics never
 import one another."""
 
 from orderparam.core.on_demand import on_demand

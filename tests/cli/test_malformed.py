@@ -7,7 +7,7 @@ from malformed import COMMANDS, calls, faults
 from orderparam.comparison import studies
 from orderparam.core.registry import index, outline, studies_made
 
-# What these refuse, they refuse before any room is imported, which takes most of the time.
+# What these refuse, they refuse before any topic is imported, which takes most of the time.
 ALONE = tuple(command for command in COMMANDS if command not in ("solve", "phases", "cite"))
 
 
@@ -16,7 +16,7 @@ def test_malformed_calls_end_in_one_line(tmp_path, monkeypatch):
     assert faults(tmp_path, monkeypatch, calls(0, 100, studies())) == []
 
 
-def test_malformed_calls_that_need_no_room_end_in_one_line(tmp_path, monkeypatch):
+def test_malformed_calls_that_need_no_topic_end_in_one_line(tmp_path, monkeypatch):
     names = [entry.name for entry in index() if entry.kind == "study"][:6]
     # Where an earlier test of this process has imported a study, it has no outline.
     known = {name: studies_made.get(name) or outline(name) for name in names}

@@ -147,13 +147,13 @@ with sudden_ends_are_errors():
     assert ended.returncode == 9
 
 
-def test_the_rooms_of_an_installed_package_are_in_every_list(own, monkeypatch):
+def test_the_topics_of_an_installed_package_are_in_every_list(own, monkeypatch):
     class Point:
         module = "own_magnet"
 
     monkeypatch.syspath_prepend(str(own))
     monkeypatch.setattr(
-        registry, "entry_points", lambda group: [Point] if group == "orderparam.rooms" else []
+        registry, "entry_points", lambda group: [Point] if group == "orderparam.topics" else []
     )
     registry.index.cache_clear()
     try:

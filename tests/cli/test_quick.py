@@ -126,7 +126,7 @@ def test_what_is_left_out_of_the_source_says_nothing(monkeypatch):
 
 
 def said(entry):
-    told = (entry.kind, entry.name, entry.module, entry.room, entry.details, entry.summary)
+    told = (entry.kind, entry.name, entry.module, entry.topic, entry.details, entry.summary)
     return (*told, entry.outline) if entry.kind == "study" else told
 
 

@@ -73,9 +73,9 @@ def test_systems_are_those_that_can_be_made():
     }
 
 
-def test_the_theories_of_every_room_are_tested():
-    rooms = {
-        entry.room
+def test_the_theories_of_every_topic_are_tested():
+    topics = {
+        entry.topic
         for entry in registry.index()
         if entry.kind == "theory" and entry.module.startswith("orderparam.")
     }
@@ -83,7 +83,7 @@ def test_the_theories_of_every_room_are_tested():
         path.stem.removeprefix("test_")
         for path in (Path(__file__).parents[1] / "every_theory").glob("test_*.py")
     }
-    assert rooms - files == set()
+    assert topics - files == set()
 
 
 def test_every_activation_is_chosen_alike():
@@ -167,7 +167,7 @@ def starred(): ...
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Modules in a folder, as if installed packages named them as their rooms."""
+    """Modules in a folder, as if installed packages named them as their topics."""
 
     def install(name, files):
         for file, content in files.items():
@@ -218,11 +218,11 @@ def test_odd_modules_of_installed_packages_are_read(installed, name, files, foun
 @pytest.mark.parametrize(
     ("name", "files", "message"),
     [
-        ("nowhere_for_test", {}, "names nowhere_for_test as its rooms, which cannot be found"),
+        ("nowhere_for_test", {}, "names nowhere_for_test as its topics, which cannot be found"),
         (
-            "failing_for_test.rooms",
+            "failing_for_test.topics",
             {"failing_for_test/__init__.py": b"1 / 0"},
-            "failing_for_test.rooms as its rooms",
+            "failing_for_test.topics as its topics",
         ),
         (
             "wrong_for_test",

@@ -15,7 +15,7 @@ from magnet import Magnetisation, Paramagnet, exact, sampled
 import orderparam as op
 from orderparam.core import verb
 from orderparam.core.grid import Grid
-from orderparam.core.registry import room_of
+from orderparam.core.registry import topic_of
 from orderparam.core.result import Result
 from orderparam.core.system import System, parameter, structure
 from orderparam.core.verb import Theory, experiment, theory, unwrap
@@ -265,6 +265,6 @@ def test_a_verb_knows_what_it_takes_and_gives():
     assert energy.__doc__ == "depth * scale * x^2."
 
 
-def test_the_room_is_read_off_the_module():
-    assert room_of("orderparam.systems.online_sgd.theory.flow") == "online_sgd"
-    assert room_of("someones_package.glass") == "glass"
+def test_the_topic_is_read_off_the_module():
+    assert topic_of("orderparam.systems.online_sgd.theory.flow") == "online_sgd"
+    assert topic_of("someones_package.glass") == "glass"

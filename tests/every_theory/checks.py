@@ -59,7 +59,7 @@ def accepts(theory, system, words):
 
 
 def checks(
-    room,
+    topic,
     systems,
     fewer=None,
     options=None,
@@ -69,7 +69,7 @@ def checks(
     still=(),
     silent=(),
 ):
-    """The tests of a room as a dictionary of functions.
+    """The tests of a topic as a dictionary of functions.
 
     fewer: slow theory -> draws of the everyday test; 200 for others, 20 for host algorithms. All
     get 200 in an attack. options: theory -> those it needs. infinite: observables that may be +inf,
@@ -78,7 +78,7 @@ def checks(
     derivatives leave alone, as they are rounded. silent: theories of whose derivatives differences
     say nothing.
     """
-    theories = [pytest.param(theory, id=theory.fn.__name__) for theory in of_room(room)]
+    theories = [pytest.param(theory, id=theory.fn.__name__) for theory in of_topic(topic)]
     given, fewer = options or {}, fewer or {}
 
     def usual_draws(theory):
@@ -254,9 +254,9 @@ def names_a_field(error, system, further=()):
     return any(re.search(rf"\b{field}\b", str(error)) for field in (*field_names(system), *further))
 
 
-def of_room(room):
+def of_topic(topic):
     """Its theories."""
-    return [theory for name, theory in op.theories().items() if name.startswith(f"{room}.")]
+    return [theory for name, theory in op.theories().items() if name.startswith(f"{topic}.")]
 
 
 def outcome(theory, system, changes, words):

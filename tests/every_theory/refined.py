@@ -1,6 +1,6 @@
 """Values of theories at random legal parameters, as they are or with everything numerical finer.
 
-    python refined.py FOLDER [--refined] [ROOM ...]
+    python refined.py FOLDER [--refined] [TOPIC ...]
 
 writes FOLDER/usual or FOLDER/refined, a file for each theory; theories that have theirs are left
 out, so that a run that was stopped goes on. Finer is: panels of Gaussian quadrature split in two,
@@ -62,12 +62,12 @@ def refine():
     )
 
 
-def examples(room):
-    """The systems of a room's tests of every theory, and the options that theories need."""
+def examples(topic):
+    """The systems of a topic's tests of every theory, and the options that theories need."""
     checks = importlib.import_module("checks")
     given = []
     checks.checks = lambda *args, **words: given.append((args, words)) or {}
-    importlib.import_module(f"test_{room}")
+    importlib.import_module(f"test_{topic}")
     for (_, systems, *_), words in given:
         yield systems, words.get("options") or {}, words.get("decades", 2.0)
 
@@ -103,7 +103,7 @@ def values(theory, system, options, refined, decades):
     return found
 
 
-def main(folder, refined, rooms):
+def main(folder, refined, topics):
     if refined:
         refine()
     sys.path.insert(0, str(Path(__file__).parent))
@@ -111,11 +111,11 @@ def main(folder, refined, rooms):
     op = importlib.import_module("orderparam")
     target = Path(folder, "refined" if refined else "usual")
     target.mkdir(parents=True, exist_ok=True)
-    for room in rooms:
-        for systems, options, decades in examples(room):
+    for topic in topics:
+        for systems, options, decades in examples(topic):
             for name, theory in op.theories().items():
                 path = target / name
-                if not name.startswith(f"{room}.") or path.exists():
+                if not name.startswith(f"{topic}.") or path.exists():
                     continue
                 own = options.get(theory.fn.__name__, {})
                 fitting = [system for system in systems if isinstance(system, theory.systems)]

@@ -5,9 +5,11 @@ import time
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import orderparam as op
 from orderparam.explore import evaluate
+from orderparam.explore.curves import entries
 from orderparam.explore.evaluate import Latest, Stale, curve
 from orderparam.explore.measure import Measurement, measured, store_of
 from orderparam.explore.phases import planes
@@ -148,3 +150,10 @@ def test_the_plane_becomes_finer_and_its_picture_is_that_of_its_points(magnet):
     assert pixels[0, 0] == pytest.approx(float(corner["order"].values[low, 0, 0]), abs=1e-12)
     with pytest.raises(Stale):
         next(planes(magnet, 16, lambda: True))
+
+
+def test_a_time_along_the_axis_is_drawn_and_a_course_in_time_ends():
+    times = xr.DataArray([3.0, 2.0, 1.0], dims="time")
+    assert [row.tolist() for row in entries(times, "time")] == [[3.0, 2.0, 1.0]]
+    course = xr.DataArray([[3.0, 2.0], [5.0, 4.0]], dims=("noise", "time"))
+    assert [row.tolist() for row in entries(course, "noise")] == [[2.0, 4.0]]

@@ -202,7 +202,7 @@ def test_facets_in_a_row_share_the_y_axis_unless_told_otherwise(comparison):
     assert limits[1][0] != limits[1][1]
 
 
-def test_a_room_with_another_convention_says_it_on_its_axes(comparison):
+def test_a_topic_with_another_convention_says_it_on_its_axes(comparison):
     for data in comparison.datasets.values():
         data.attrs["function"] = "orderparam.systems.online_sgd.theory.overlap_flow()"
         data["test_error"] = data["error"]
@@ -365,7 +365,7 @@ def test_a_caption_has_no_orphan_and_whole_formulas():
 
 
 @pytest.mark.parametrize("limits", [(9.0, 900.0), (0.21, 0.34), (1e-12, 1e4)])
-def test_ticks_of_logarithmic_axes_are_numbers_that_find_room(limits):
+def test_ticks_of_logarithmic_axes_are_numbers_that_find_topic(limits):
     figure, axes = plt.subplots(figsize=(3.4, 2.6))
     axes.set(xscale="log", xlim=limits)
     readable_ticks(axes)

@@ -23,7 +23,7 @@ _NAMES = {
 _MARKS = {"tricritical": "*", "critical": "o"}
 
 
-def draw_plane(axes: Any, data: xr.Dataset, room: str = "") -> None:
+def draw_plane(axes: Any, data: xr.Dataset, topic: str = "") -> None:
     """Draws `data` of a phase diagram on axes. The boundaries of the first branch have the colour
     of text, those of each further one a colour of its own."""
     x, y, log = (data.attrs[name] for name in ("x", "y", "log"))
@@ -40,7 +40,7 @@ def draw_plane(axes: Any, data: xr.Dataset, room: str = "") -> None:
             rasterized=True,
             zorder=0,
         )
-        axes.figure.colorbar(mesh, ax=axes, label=words(str(data["component"].values[0]), room))
+        axes.figure.colorbar(mesh, ax=axes, label=words(str(data["component"].values[0]), topic))
     branches = list(data.attrs["branches"])
     drawn: set[str] = set()
     for curve in np.unique(data["curve"].values):
@@ -71,7 +71,7 @@ def draw_plane(axes: Any, data: xr.Dataset, room: str = "") -> None:
                 zorder=4,
                 ls="",
             )
-    axes.set(xlabel=words(x, room), ylabel=words(y, room))
+    axes.set(xlabel=words(x, topic), ylabel=words(y, topic))
     axes.set_xscale("log" if "x" in log else "linear")
     axes.set_yscale("log" if "y" in log else "linear")
     axes.set(xlim=(data[x].min(), data[x].max()), ylim=(data[y].min(), data[y].max()))

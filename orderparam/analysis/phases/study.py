@@ -120,7 +120,7 @@ def phases_panel(
         for found in comparison.theories(**facets).values():
             if "boundary_kind" in found:
                 draw_plane(
-                    axes, _as_drawn(found, x, y, log, order, branches), comparison.study.room
+                    axes, _as_drawn(found, x, y, log, order, branches), comparison.study.topic
                 )
 
     return Freehand(draw, title)

@@ -70,7 +70,7 @@ def features(
         )
         problem = user_features(file, targets, task, words_for_gaps(missing))
         with free_folder(out, f"features-{Path(problem.name.split('/')[0]).stem}") as folder:
-            result = forecast_features(problem.inputs, problem.values[:, 0], loss, ridge, seeds)
+            result = forecast_features(problem.inputs, problem.values, loss, ridge, seeds)
             title = f"{problem.name}: {problem.task}, {loss} loss"
             print_columns(problem)
             print_features(result, title, folder)
@@ -87,6 +87,7 @@ def print_features(result: Any, title: str, folder: Path) -> None:
     out = console()
     out.print(f"[bold]{plain(title)}[/]\n")
     kind = "error" if result.error == "test_error" else "wrong signs"
+    wrong_kind = "wrong classes" if result.classes else "wrong signs"
     classes = result.error == "test_error" and bool(
         result.predicted["classification_error"].notnull().all()
     )
@@ -95,7 +96,7 @@ def print_features(result: Any, title: str, folder: Path) -> None:
         "ridge",
         f"measured {kind}",
         "predicted",
-        *(("measured wrong signs", "predicted") if classes else ()),
+        *((f"measured {wrong_kind}", "predicted") if classes else ()),
         "effective parameters",
         "predicted",
     )
@@ -134,7 +135,9 @@ def print_features(result: Any, title: str, folder: Path) -> None:
     out.print("\nBeyond your data: the measured curve, continued by the modes of the features.")
     out.print(further)
     unit = (
-        "targets are -1 and 1"
+        f"one target for each of {result.classes} classes, together of variance 1"
+        if result.classes
+        else "targets are -1 and 1"
         if classes or result.error != "test_error"
         else "targets have variance 1"
     )
@@ -148,6 +151,6 @@ def print_features(result: Any, title: str, folder: Path) -> None:
     if classes or result.loss != "square":
         lines.insert(
             3,
-            "approximate  the theory takes each class as Gaussian, with one covariance for both; real data are not",
+            "approximate  the theory takes each class as Gaussian, with one covariance for all; real data are not",
         )
     out.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)

@@ -6,6 +6,7 @@ from checks import checks
 from orderparam.kernels import Spectrum
 from orderparam.losses import SignLabels
 from orderparam.systems.random_features import (
+    ClassPool,
     ExplicitSpectrum,
     GaussianFeatures,
     RandomFeatures,
@@ -15,6 +16,8 @@ from orderparam.systems.random_features import (
 )
 
 K = np.arange(1.0, 31.0)
+SAMPLE = np.random.default_rng(0).standard_normal((45, 6))
+CLASSES = np.arange(45) % 3
 SYSTEMS = [
     RandomFeatures(100, 150, n_train=200, ridge=0.1),
     RandomFeatures(
@@ -24,5 +27,6 @@ SYSTEMS = [
     SpectralFeatures(Spectrum(K**-1.5, K**-2.2), 100, 80, 0.05, 0.1),
     ScalingPath(Spectrum(K**-1.5, K**-2.2), 0.5, 0.7, 3.0),
     SphereFeatures(20, 100, 200, 0.1, (0.0, 1.0, 0.5)),
+    ClassPool.from_data(SAMPLE + 2 * np.eye(3, 6)[CLASSES], CLASSES, 15, 0.1),
 ]
 globals().update(checks("random_features", SYSTEMS, fewer={"optimal_ridge": 20}))

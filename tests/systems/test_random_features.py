@@ -14,6 +14,7 @@ from orderparam.kernels.spectrum import Spectrum
 from orderparam.losses import ClassLabels, RealLabels, SignLabels, fresh_means, loss, minimise
 from orderparam.running.sweep import sweep
 from orderparam.systems.random_features import (
+    ClassPool,
     ExplicitSpectrum,
     FeaturePool,
     GaussianFeatures,
@@ -21,8 +22,10 @@ from orderparam.systems.random_features import (
     SpectralFeatures,
     SphereFeatures,
     asymptotics,
+    class_asymptotics,
     deterministic_equivalent,
     learn,
+    learn_classes,
     learn_on_sphere,
     learn_pool,
     optimal_ridge,
@@ -410,3 +413,71 @@ def test_features_on_the_sphere_learn_as_predicted():
         error = values.std(ddof=1) / np.sqrt(len(values))
         # of the order of 1/p
         assert abs(values.mean() - float(getattr(expected, name))) < 5 * error + values.mean() / 150
+
+
+def _three_classes(seed: int, examples: int):
+    rng, omega = np.random.default_rng(seed), 1 / np.arange(1, 41)
+    classes = rng.choice(3, examples, p=[0.5, 0.3, 0.2])
+    centres = np.sqrt(omega) * rng.standard_normal((3, 40)) / 2
+    return rng.standard_normal((examples, 40)) * np.sqrt(omega) + centres[classes], classes
+
+
+@pytest.mark.parametrize("n", [40, 200])
+def test_many_classes_are_predicted_from_the_pool(n):
+    features, classes = _three_classes(1, 2000)
+    pool = ClassPool.from_data(features, classes, n, 0.05)
+    theory = class_asymptotics(pool)
+    runs = sweep(learn_classes, pool, {"n_train": [n]}, seeds=40)
+    for name in ("test_error", "classification_error", "effective_dimension"):
+        mean, error = float(runs[name].mean()), float(runs[name].std(ddof=1)) / np.sqrt(40)
+        # corrections of order 1/n, for wrong classes of the tails
+        share = 0.1 if name == "classification_error" else 0.02
+        assert abs(mean - float(getattr(theory, name))) < 4 * error + share * mean, name
+    # the sum of the outputs' errors is that of the Gaussian covariate model
+    assert abs(float(asymptotics(pool).test_error) / float(theory.test_error) - 1) < 0.02
+
+
+def test_all_examples_of_a_pool_give_leave_one_out():
+    features, classes = _three_classes(2, 150)
+    pool = ClassPool.from_data(features, classes, 150, 0.05)
+    theory, shares = class_asymptotics(pool), np.bincount(classes) / 150
+    y = (np.eye(3)[classes] - shares) / np.sqrt(np.sum(shares * (1 - shares)))
+    x = (features - features.mean(axis=0)) / np.sqrt(40)
+    errors, wrong = [], []
+    for out in range(150):
+        kept = np.arange(150) != out
+        gram = x[kept].T @ x[kept] + 0.05 * np.eye(40)
+        found = x[out] @ np.linalg.solve(gram, x[kept].T @ y[kept])
+        errors.append(np.sum((y[out] - found) ** 2))
+        scale = np.sqrt(np.sum(shares * (1 - shares)))
+        wrong.append(np.argmax(found + shares / scale) != classes[out])
+    np.testing.assert_allclose(theory.test_error, np.mean(errors), rtol=1e-9)
+    np.testing.assert_allclose(theory.classification_error, np.mean(wrong), atol=1e-12)
+
+
+def test_classes_that_cannot_be_learned_are_refused():
+    features, classes = _three_classes(3, 60)
+    for wrong in (classes + 1, np.zeros(60), np.arange(60)):
+        with pytest.raises(ValueError, match="whole numbers 0 to K - 1"):
+            ClassPool.from_data(features, wrong, 10, 0.1)
+    pool = ClassPool.from_data(features, classes, 10, 0.1)
+    with pytest.raises(ValueError, match="at most the 60 examples"):
+        class_asymptotics(pool.with_(n_train=61.0))
+    with pytest.raises(ValueError, match="many classes take the square loss"):
+        pool.with_(loss="logistic")
+    with pytest.raises(ValueError, match="3 classes take the square loss"):
+        forecast_features(features, np.eye(3)[classes], "logistic")
+
+
+def test_features_with_many_classes_are_forecast(monkeypatch):
+    monkeypatch.setattr("orderparam.systems.random_features.forecast.MEASURED", 2)
+    monkeypatch.setattr("orderparam.systems.random_features.forecast.DRAWN", 2)
+    features, classes = _three_classes(4, 600)
+    found = forecast_features(features, np.eye(3)[classes], ridge=0.05, progress=False)
+    assert found.classes == 3
+    assert found.error == "test_error"
+    late = found.measured.sel(n_train=300)
+    for name, share in (("test_error", 0.03), ("classification_error", 0.12)):
+        mean, error = float(late[name].mean()), float(late[name].std(ddof=1)) / np.sqrt(8)
+        assert abs(float(found.predicted[name].sel(n_train=300)) - mean) < 4 * error + share * mean
+    assert np.all(np.diff(found.ahead["test_error"]) <= 0)

@@ -4,6 +4,13 @@ predicted.
 
 from orderparam.core.exported import without_modules
 from orderparam.kernels.feature_equivalent import FeatureEquivalent
+from orderparam.systems.random_features.classes import (
+    ClassErrors,
+    ClassPool,
+    PredictedClasses,
+    class_asymptotics,
+    learn_classes,
+)
 from orderparam.systems.random_features.experiment import (
     MeasuredCurve,
     learn,

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
-from scipy.special import ndtr
 
 from orderparam.core.registry import tool
 from orderparam.data import apply_task, load_file
@@ -23,6 +22,11 @@ from orderparam.learning_curves.problem import Problem, from_dataset, from_file
 from orderparam.losses import loss as find_loss
 from orderparam.running.estimate import estimate
 from orderparam.running.sweep import sweep
+from orderparam.systems.random_features.classes import (
+    ClassPool,
+    class_asymptotics,
+    learn_classes,
+)
 from orderparam.systems.random_features.experiment import learn_pool
 from orderparam.systems.random_features.model import FeaturePool
 from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
@@ -43,7 +47,7 @@ class FeatureForecast:
         ahead: beyond the data, the observable `error` with lower and upper (95 % interval),
             continued from the measured ones by `orderparam.kernels.extrapolation`.
         error: name of the observable shown: the mean squared error (square loss; targets have
-            variance 1), otherwise the share of wrong signs. For targets -1 and 1
+            variance 1), otherwise the share of wrong signs. For classes
             classification_error is predicted and measured for the square loss, too.
         deviation: root mean square relative deviation of the theory from the measured points in
             `error`.
@@ -57,6 +61,7 @@ class FeatureForecast:
     feature_count: int
     error: str
     deviation: float
+    classes: int = 0  # of targets with more than two
 
     @property
     def other_penalty(self) -> str:
@@ -77,10 +82,9 @@ def user_features(
 
     Arrays are read as by `orderparam.data.load_file`, tables with their columns as they are
     (`orderparam.data.columns`); words in `missing` stand for gaps. Real targets are standardised,
-    and two classes become ±1.
+    two classes become ±1, and more classes one column each, 0 or 1 less the share of the class.
 
-    Raises `ValueError` as those functions do, and where there are more than two classes and no task
-    that picks two sides.
+    Raises `ValueError` as those functions do, and for several targets that are numbers.
     """
     if Path(features).suffix.lower() in FRAMES:
         problem = from_file(features, targets, task, missing=missing)
@@ -95,20 +99,19 @@ def user_features(
             task = problem.task
         if task is not None:
             problem = dataclasses.replace(problem, inputs=apply_task(data, task)[0].inputs)
-    if problem.values.shape[1] != 1:
+    if problem.values.shape[1] != 1 and not problem.classes:
         raise ValueError(
-            f"{problem.name}: {len(problem.classes) or problem.values.shape[1]} classes or targets; "
-            "choose two sides with --task: even-odd, 3-vs-8 or 3-vs-rest"
+            f"{problem.name}: {problem.values.shape[1]} targets that are numbers; name one of them"
         )
     order = np.random.default_rng(0).permutation(len(problem.inputs))
-    y = problem.values[:, 0] if problem.classes else problem.targets[:, 0]
-    return dataclasses.replace(problem, inputs=problem.inputs[order], values=y[order, None])
+    y = problem.values if problem.classes else problem.targets
+    return dataclasses.replace(problem, inputs=problem.inputs[order], values=y[order])
 
 
 @tool
 def forecast_features(
     features: Float[np.ndarray, "example feature"],
-    targets: Float[np.ndarray, "example"],
+    targets: Float[np.ndarray, "example"] | Float[np.ndarray, "example class"],
     loss: str = "square",
     ridge: float | None = None,
     seeds: int = 8,
@@ -125,7 +128,8 @@ def forecast_features(
 
     Args:
         features: (example, feature) matrix. At most 4000 examples are used, chosen at random.
-        targets: target of each example; -1 and 1 for logistic and hinge loss.
+        targets: target of each example; -1 and 1 for logistic and hinge loss. Of more than two
+            classes one column each, largest where the example is of that class.
         loss: "square" (the default), "logistic" or "hinge".
         ridge: ridge added to the summed loss, for features divided by sqrt(feature count); None
             (the default) takes for each size the best ridge in theory (smallest test error; for
@@ -146,21 +150,21 @@ def forecast_features(
     if count < FEWEST:
         raise ValueError(f"{count} examples: a forecast needs at least {FEWEST}")
     order = np.random.default_rng(0).permutation(count)[:LARGEST_POOL]
+    targets = np.asarray(targets).reshape(count, -1)
+    classes = targets.shape[1] if targets.shape[1] > 1 else 0
     if width > min(MOST_FEATURES, len(order)):
         raise ValueError(
             f"{width} features for {len(order)} examples: must be at most {min(MOST_FEATURES, len(order))}, "
             "since the examples stand for the population"
         )
     square = find_loss(loss).name == "square"
-    mean = float(targets[order].mean()) if square else 0.0  # an intercept
-    pool = FeaturePool.from_data(
-        features[order],
-        targets[order] - mean,
-        10,
-        1.0 if ridge is None else ridge,
-        loss=loss,
-        offset=mean,
-    )
+    if classes and not square:
+        raise ValueError(
+            f"loss = {loss!r}: {classes} classes take the square loss; for another choose two sides "
+            "with --task: even-odd, 3-vs-8 or 3-vs-rest"
+        )
+    pool = _pool(features[order], targets[order], 1.0 if ridge is None else ridge, loss)
+    learn = learn_classes if classes else learn_pool
     sizes = np.unique(np.geomspace(10, len(order) / 2, MEASURED).astype(int))
     grid = np.unique(np.append(np.geomspace(10, len(order) / 2, DRAWN if square else 0), sizes))
     theory: Any = asymptotics
@@ -169,12 +173,16 @@ def forecast_features(
     predicted = sweep(theory, pool, {"n_train": grid.tolist()}, progress=progress)
     if ridge is not None:
         predicted["ridge"] = xr.full_like(predicted["test_error"], ridge)
-    if square and set(np.unique(targets)) == {-1.0, 1.0}:
-        predicted["classification_error"] = _class_error(predicted, mean)
+    if isinstance(pool, ClassPool):
+        predicted = predicted.assign(_class_errors(pool, predicted))
+    elif square and set(np.unique(targets)) == {-1.0, 1.0}:
+        of_two = ClassPool.from_data(features[order], targets[order, 0] > 0, 10, 1.0)
+        wrong = _class_errors(of_two, predicted)["classification_error"]
+        predicted["classification_error"] = wrong
     runs = []
     for n in sizes.tolist():
         chosen = pool.with_(ridge=float(predicted["ridge"].sel(n_train=n)))
-        runs.append(sweep(learn_pool, chosen, {"n_train": [n]}, seeds=seeds, progress=progress))
+        runs.append(sweep(learn, chosen, {"n_train": [n]}, seeds=seeds, progress=progress))
     measured = xr.concat(runs, "n_train")
     error = "test_error" if square else "classification_error"
     ratio = estimate(measured, error)[0] / predicted[error].sel(n_train=sizes)
@@ -188,50 +196,70 @@ def forecast_features(
         width,
         error,
         float(np.sqrt(np.mean((ratio - 1) ** 2))),
+        classes,
     )
 
 
-def _class_error(curve: xr.Dataset, mean: float) -> xr.DataArray:
-    """P(sign(f + mean) != y) of a fit f to labels y = -1 and 1 less their mean, with the fields of
-    each class Gaussian, of one variance:
+def _pool(
+    features: Float[np.ndarray, "example feature"],
+    targets: Float[np.ndarray, "example output"],
+    ridge: float,
+    loss: str,
+) -> FeaturePool | ClassPool:
+    """The pool of these targets, without the mean that the square loss fits as an intercept."""
+    if targets.shape[1] > 1:
+        # a class of which no example was chosen is left out
+        present = np.unique(np.argmax(targets, axis=1), return_inverse=True)[1]
+        return ClassPool.from_data(features, present, 10, ridge)
+    mean = float(targets.mean()) if find_loss(loss).name == "square" else 0.0
+    return FeaturePool.from_data(features, targets[:, 0] - mean, 10, ridge, loss=loss, offset=mean)
 
-        f | y ~ N(m (y - mean)/v, q - m^2/v),    v = 1 - mean^2
-    """
-    m, q, variance = curve["teacher_overlap"], curve["self_overlap"], 1 - mean**2
-    spread = np.sqrt(np.maximum(q - m**2 / variance, 1e-300))
 
-    def wrong(y: float) -> xr.DataArray:
-        margin = y * (mean + m * (y - mean) / variance)
-        return (1 + y * mean) / 2 * xr.apply_ufunc(ndtr, -margin / spread)
+def _class_errors(pool: ClassPool, curve: xr.Dataset) -> xr.Dataset:
+    """Errors of least squares on the classes of a pool at every size of a curve, each at the ridge
+    of the curve."""
+    found = [
+        class_asymptotics(pool.with_(n_train=float(n), ridge=float(ridge)))
+        for n, ridge in zip(curve["n_train"].values, curve["ridge"].values, strict=True)
+    ]
+    return xr.Dataset(
+        {
+            name: ("n_train", [float(getattr(one, name)) for one in found])
+            for name in ("test_error", "classification_error", "effective_dimension")
+        },
+        {"n_train": curve["n_train"]},
+    )
 
-    return wrong(1.0) + wrong(-1.0)
 
-
-def _ahead(pool: FeaturePool, measured: xr.Dataset, error: str, ridge: float) -> xr.Dataset:
+def _ahead(
+    pool: FeaturePool | ClassPool, measured: xr.Dataset, error: str, ridge: float
+) -> xr.Dataset:
     """The measured error continued beyond the data, with the scatter of its last point between
     pools of this size."""
-    count, width = np.shape(pool.features)
-    features = np.asarray(pool.features) / np.sqrt(width)
-    labels = np.asarray(pool.targets) - np.mean(np.asarray(pool.targets))
+    if isinstance(pool, ClassPool):
+        features, targets = np.asarray(pool.modes), np.asarray(pool.fields)
+    else:
+        features, targets = np.asarray(pool.features), np.asarray(pool.targets)[:, None]
+    count, width = features.shape
+    features = features / np.sqrt(width)
+    labels = targets - targets.mean(axis=0)
+    total = np.sum(labels**2, axis=1)
     values, vectors = np.linalg.eigh(features.T @ features)
     values, along = np.maximum(values[::-1], 0.0), (features @ vectors[:, ::-1]).T @ labels
     kept = values > 1e-12 * values[0]
-    power = along[kept] ** 2 / values[kept] / count
+    power = np.sum(along[kept] ** 2, axis=1) / values[kept] / count
     sizes = measured["n_train"].values.astype(float)
     mean = np.maximum(measured[error].mean("seed").values, 0.5 / count)
     grid = np.unique(
         np.append(np.geomspace(sizes[-1], 100 * count, 60), [float(count), 2.0 * count])
     )
-    law = extrapolate(
-        values[kept] / count, power / np.mean(labels**2), ridge, sizes, mean, grid, count
-    )
+    law = extrapolate(values[kept] / count, power / np.mean(total), ridge, sizes, mean, grid, count)
     if error == "test_error":
         residual = labels - features @ np.linalg.solve(
             features.T @ features + ridge * np.eye(width), features.T @ labels
         )
-        pool_scatter = scatter(
-            residual**2 / np.mean(residual**2) - labels**2 / np.mean(labels**2), np.arange(count)
-        )
+        left = np.sum(residual**2, axis=1)
+        pool_scatter = scatter(left / np.mean(left) - total / np.mean(total), np.arange(count))
     else:
         pool_scatter = float(1 / np.sqrt(mean[-1] * count))
     own = (

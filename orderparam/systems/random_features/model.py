@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Num
 
 from orderparam.core.system import Record, parameter, part, structure
-from orderparam.data import apply_task, centre, load
+from orderparam.data import Dataset, apply_task, centre, load
 from orderparam.gaussian import Activation, activation, activation_names
 from orderparam.gaussian import activation as find_activation
 from orderparam.gaussian.marchenko_pastur import inverse_moments
@@ -382,7 +382,7 @@ class FeaturePool(GaussianFeatures):
             labels = ClassLabels(y.mean())
             field = (y - y.mean()) / y.std()
         alignment = matrix.T @ field / len(y)
-        spectrum = _without_chance(
+        spectrum = without_chance(
             ExplicitSpectrum.from_covariance(covariance, alignment),
             float(np.mean(field**2)),
             len(y),
@@ -403,7 +403,7 @@ class FeaturePool(GaussianFeatures):
         )
 
 
-def _without_chance(spectrum: ExplicitSpectrum, power: float, examples: int) -> ExplicitSpectrum:
+def without_chance(spectrum: ExplicitSpectrum, power: float, examples: int) -> ExplicitSpectrum:
     """Squared projections of the population from those measured on some examples: lambda_k
     sigma^2/examples is subtracted, with sigma^2 the variance that no mode explains, estimated
     without bias.
@@ -441,18 +441,23 @@ def image_features(
     loss: str = "square",
 ) -> FeaturePool:
     """Features activation(W x) of all images of a standard data set, with the ±1 targets of a task
-    of `orderparam.data`.
-
-    The mean image is subtracted and the pixels are scaled together to mean square 1; W has `width`
-    rows of entries N(0, 1/input_dim).
+    of `orderparam.data`, see `random_features`.
     """
     chosen, targets = apply_task(load(dataset, split), task)
     if targets.values.ndim != 1:
         raise ValueError(f"task = {task!r}: must have one output")
-    x = centre(chosen).inputs
-    x = x / np.sqrt(np.mean(x**2))
-    rows = np.random.default_rng(seed).standard_normal((width, x.shape[1])) / np.sqrt(x.shape[1])
-    features = find_activation(activation)(jnp.asarray(x @ rows.T))
+    features = random_features(chosen, activation, width, seed)
     return FeaturePool.from_data(
         features, targets.values, n_train, ridge, loss=loss, penalty=penalty
     )
+
+
+def random_features(
+    images: Dataset, activation: Any, width: int, seed: int = 0
+) -> Float[Array, "example feature"]:
+    """activation(W x) of images, with the mean image subtracted and the pixels scaled together to
+    mean square 1; W has `width` rows of entries N(0, 1/input_dim)."""
+    x = centre(images).inputs
+    x = x / np.sqrt(np.mean(x**2))
+    rows = np.random.default_rng(seed).standard_normal((width, x.shape[1])) / np.sqrt(x.shape[1])
+    return find_activation(activation)(jnp.asarray(x @ rows.T))

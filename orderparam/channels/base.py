@@ -11,18 +11,16 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.system import Record
-from orderparam.gaussian.quadrature import LEAN, standard_normal_rule
+from orderparam.gaussian.quadrature import LEAN, centred_rule, standard_normal_rule
 
 Entry = Float[Array, "*#batch"] | float
 Average = Float[Array, "*batch"]
 
 # What is left of a field that is nearly known has a deviation of sqrt(V/q): resolved down to 4e-9
 SHARP = LEAN._replace(gradings=14)
-_REACH = 9.0
 _AT_ONCE = 2**22  # numbers held at a time in averages over fields and labels
 
 
@@ -150,11 +148,5 @@ def _fields(
     if kinks != (0.0,):
         z, weight = standard_normal_rule([kink / deviation[..., 0] for kink in kinks], SHARP)
         return deviation * z, weight
-    ratio = deviation / jnp.sqrt(variance)[..., None]
-    end = jnp.arcsinh(_REACH * ratio)
-    t = end * jnp.linspace(-1.0, 1.0, nodes)
-    z = jnp.sinh(t) / ratio
-    weight = (
-        (2 * end / (nodes - 1)) * jnp.cosh(t) / ratio * jnp.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-    )
+    z, weight = centred_rule(jnp.sqrt(variance) / deviation[..., 0], nodes)
     return deviation * z, weight

@@ -89,6 +89,51 @@ def standard_normal_rule(
     return z, jnp.concatenate(weights, axis=-1) * jnp.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
 
+_CENTRED_REACH = 9.0
+
+
+def centred_rule(
+    scale: Float[Array, "*batch"], nodes: int
+) -> tuple[Float[Array, "*batch node"], Float[Array, "*batch node"]]:
+    """Nodes z and weights w with sum_n w_n f(z_n) = E f(z), z ~ N(0, 1), for analytic f that changes
+    around the origin alone, within `scale` or more slowly.
+
+    Equal steps h of t in z = scale sinh(t), up to z = 9. A pole of f at the complex place p, or a
+    growth that begins there, costs exp(-2 pi |Im arcsinh(p / scale)| / h): see `centred_loss`.
+    """
+    end = jnp.arcsinh(_CENTRED_REACH / scale)[..., None]
+    t = end * np.linspace(-1.0, 1.0, nodes)
+    z = scale[..., None] * jnp.sinh(t)
+    step = 2 * end / (nodes - 1) * scale[..., None]
+    return z, step * jnp.cosh(t) * jnp.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+
+
+def centred_loss(
+    scale: Float[Array, ""], nodes: int, places: Float[Array, "place"]
+) -> Float[Array, ""]:
+    """-ln of the error of `centred_rule` that poles at these complex places cause, the smallest."""
+    step = 2 * jnp.arcsinh(_CENTRED_REACH / scale) / (nodes - 1)
+    damped = jnp.maximum(jnp.real(places**2), 0.0) / 2
+    return jnp.min(2 * np.pi / step * jnp.abs(jnp.imag(jnp.arcsinh(places / scale))) + damped)
+
+
+def panelled_rule(
+    scale: Float[Array, ""], cuts: Sequence[Float[ArrayLike, ""]], top: Float[Array, ""]
+) -> tuple[Float[Array, "node"], Float[Array, "node"]]:
+    """Nodes and weights on (-9, top) for f that changes around the origin within `scale`, between
+    0.07 and 1.6, and is smooth between the cuts: one panel after the other, cut where f is."""
+    edges = scale * (_CENTRED_REACH / scale) ** np.linspace(0.0, 1.0, _SIDE)
+    edge = jnp.concatenate([-edges, jnp.zeros(1), edges, jnp.stack([jnp.asarray(c) for c in cuts])])
+    edge = jnp.sort(jnp.clip(edge, -_CENTRED_REACH, jnp.minimum(top, _CENTRED_REACH)))
+    x, w = np.polynomial.legendre.leggauss(14)
+    half = (edge[1:] - edge[:-1])[:, None] / 2
+    z = (edge[:-1, None] + half * (1 + x)).ravel()
+    return z, (half * w).ravel() * jnp.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+
+
+_SIDE = 4  # edges on either side of the origin
+
+
 def safe_sqrt(x: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
     """sqrt(x), with derivative 0 instead of infinity at x = 0."""
     return jnp.where(x == 0, 0.0, jnp.sqrt(jnp.where(x == 0, 1.0, x)))

@@ -58,3 +58,12 @@ class Loss(eqx.Module):
         """Margins y w at which g is not smooth, or changes within a distance small against their
         spread."""
         return ()
+
+    def poles(self, variance: Field) -> Array | None:
+        """Complex margins y w next to which g, smooth otherwise, is not analytic; None where that is
+        not known."""
+        return None
+
+    def ends(self, variance: Field) -> Field:
+        """Margin y w from which on g is zero."""
+        return jnp.inf

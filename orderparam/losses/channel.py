@@ -7,16 +7,30 @@ the probability Z(y, w) = E P(y | nu). Gerace, Loureiro, Krzakala, Mézard, Zdeb
 et al. 2021 (arXiv:2102.08127).
 """
 
+from collections.abc import Callable
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
 
 from orderparam.channels import Fields, Labels, Likelihood, RealLabels, SignLabels, labelled_nodes
 from orderparam.channels.base import Average, Entry
 from orderparam.gaussian.polynomials import Linear
-from orderparam.gaussian.quadrature import standard_normal_rule
+from orderparam.gaussian.quadrature import (
+    centred_loss,
+    centred_rule,
+    panelled_rule,
+    standard_normal_rule,
+)
 from orderparam.losses.base import Loss
 from orderparam.losses.residual import Residual
 from orderparam.losses.square import Square
+
+_NODES = 160  # of smooth losses
+_DIGITS = 30.0  # -ln of the error that is allowed
+_WIDEST, _SHARPEST = 1.6, 0.07  # scales for which panels of 14 nodes are enough
 
 
 class ChannelAverages(eqx.Module):
@@ -86,6 +100,13 @@ class Channel(eqx.Module):
             return ChannelAverages(
                 jnp.sum(weight * g, axis=-1), jnp.sum(weight * g**2, axis=-1), stiffness, stiffness
             )
+        quick = self._quick(variance, fields)
+        if quick is not None:
+            return jax.lax.cond(quick[0], quick[1], lambda: self._of_labels(variance, fields))
+        return self._of_labels(variance, fields)
+
+    def _of_labels(self, variance: Entry, fields: Fields) -> ChannelAverages:
+        """By nodes for each label, whatever the law of the labels and the numbers."""
         sums = []
         for label in (-1.0, 1.0):
             w, weight, evidence, change = self._nodes(label, variance, fields)
@@ -100,6 +121,54 @@ class Channel(eqx.Module):
                 ]
             )
         return ChannelAverages(*(one + other for one, other in zip(*sums)))
+
+    def _quick(
+        self, variance: Entry, fields: Fields
+    ) -> tuple[Array, Callable[[], ChannelAverages]] | None:
+        """For one centred pair of fields and labels that are signs, which tell the same: whether few
+        nodes are enough, and the averages from them.
+
+        In units of its deviation the student's field z has the evidence flip + (1 - 2 flip)
+        Phi(steepness z).
+        """
+        variance = jnp.asarray(variance, jnp.float64)
+        numbers = (variance, fields.student_variance, fields.teacher_variance, fields.covariance)
+        if not (
+            isinstance(self.labels, SignLabels)
+            and _is_centred(fields)
+            and all(jnp.ndim(number) == 0 for number in numbers)
+        ):
+            return None
+        labels = self.labels
+        deviation = jnp.sqrt(jnp.asarray(fields.student_variance, jnp.float64))
+        gain = fields.covariance / deviation
+        rest = jnp.maximum(fields.teacher_variance - gain**2, 1e-30)
+        sharp = 1 / jnp.maximum(jnp.abs(gain) / jnp.sqrt(rest + labels.blur), 1e-3)
+        poles = self.loss.poles(variance)
+        if poles is None:
+            scale = jnp.minimum(sharp, _WIDEST)
+            enough = scale > _SHARPEST
+        else:
+            scale = jnp.minimum(jnp.minimum(sharp, 1.0), np.pi / 2 / deviation)
+            # Phi grows from an eighth of a turn on.
+            turned = scale * jnp.sinh(0.25j * np.pi)
+            places = jnp.concatenate([poles / deviation, turned[None]])
+            enough = centred_loss(scale, _NODES, places) > _DIGITS
+
+        def averages() -> ChannelAverages:
+            if poles is None:
+                cuts = [cut / deviation for cut in self.loss.cuts(variance)]
+                z, weight = panelled_rule(scale, cuts, self.loss.ends(variance) / deviation)
+            else:
+                z, weight = centred_rule(scale, _NODES)
+            evidence, change = labels.evidence(1.0, gain * z, rest)
+            g = self.loss.denoiser(1.0, deviation * z, variance)
+            slope = self.loss.denoiser_slope(1.0, deviation * z, variance)
+            terms = (evidence * g**2, -evidence * slope, change * g)
+            power, stiffness, alignment = (2 * jnp.sum(weight * term) for term in terms)
+            return ChannelAverages(jnp.zeros_like(power), power, stiffness, alignment)
+
+        return enough, averages
 
     def errors(self, variance: Entry, fields: Fields) -> ChannelErrors:
         """Of new examples and of training examples with response variance V."""
@@ -154,11 +223,7 @@ class Channel(eqx.Module):
     def _classification_error(self, fields: Fields) -> Average:
         if isinstance(self.labels, RealLabels):
             return jnp.full_like(jnp.asarray(fields.student_variance, jnp.float64), jnp.nan)
-        angle_only = all(
-            isinstance(mean, float) and mean == 0
-            for mean in (fields.student_mean, fields.teacher_mean)
-        )
-        if angle_only and isinstance(self.labels, SignLabels):
+        if _is_centred(fields) and isinstance(self.labels, SignLabels):
             cosine = fields.covariance / jnp.sqrt(
                 fields.student_variance * jnp.asarray(fields.teacher_variance)
             )
@@ -177,3 +242,10 @@ class Channel(eqx.Module):
         return labelled_nodes(
             self.labels, label, fields, self.loss.cuts(jnp.asarray(variance, jnp.float64))
         )
+
+
+def _is_centred(fields: Fields) -> bool:
+    """Whether both means are known to be zero before anything is computed."""
+    return all(
+        isinstance(mean, float) and mean == 0 for mean in (fields.student_mean, fields.teacher_mean)
+    )

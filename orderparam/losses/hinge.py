@@ -38,3 +38,6 @@ class Hinge(Loss):
 
     def cuts(self, variance: Field) -> tuple[Field, ...]:
         return (1 - variance, jnp.ones_like(variance))
+
+    def ends(self, variance: Field) -> Field:
+        return 1.0

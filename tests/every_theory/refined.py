@@ -22,6 +22,7 @@ import numpy as np
 TOLERANCES, LEAST, FINER = ("tolerance", "rtol", "atol"), 1e-15, 100.0
 SOLVERS = {
     "fixed_point": ("fixed_point",),
+    "secant": ("secant_fixed_point",),
     "newton": ("newton_fixed_point", "largest_fixed_point"),
     "minimum": ("lbfgs_minimum",),
     "flow": ("flow", "crossing"),

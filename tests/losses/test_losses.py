@@ -145,3 +145,17 @@ def test_what_does_not_fit_is_refused():
         loss("logstic")
     with pytest.raises(ValueError, match="flip"):
         SignLabels(0.7)
+
+
+@pytest.mark.parametrize("name", ["hinge", "logistic"])
+@pytest.mark.parametrize(
+    ("power", "cosine", "variance"), [(0.1, 0.3, 0.05), (3.0, 0.8, 2.0), (40.0, 0.85, 120.0)]
+)
+def test_few_nodes_agree_with_those_of_each_label(name, power, cosine, variance):
+    both = Channel(loss(name), SignLabels(0.02))
+    fields = Fields(power, 1.0, cosine * np.sqrt(power))
+    found, expected = both.averages(variance, fields), both._of_labels(variance, fields)
+    for field in ("power", "stiffness", "alignment"):
+        assert float(getattr(found, field)) == pytest.approx(
+            float(getattr(expected, field)), rel=1e-11
+        )

@@ -4,6 +4,8 @@ from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_batching import sequential_vmap
+from jax.scipy.stats import norm
 from jaxtyping import Array, Bool, Float
 from scipy.optimize import minimize_scalar
 
@@ -11,10 +13,11 @@ from orderparam.channels import Fields
 from orderparam.core.fields import check_iteration
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
-from orderparam.gaussian.quadrature import standard_normal_rule
+from orderparam.gaussian.tail import hazard_excess
 from orderparam.losses import ChannelErrors
 from orderparam.priors import Prior
 from orderparam.solve.fixed_point import fixed_point
+from orderparam.solve.secant import secant_fixed_point
 from orderparam.systems.generalised_linear.penalised.model import ElasticNet, PenalisedFit
 
 # ------------------------------------------------------------------------------------------------
@@ -52,26 +55,28 @@ def shrunk(
     """Averages of w = sign(b) max(|b| - l1, 0) / (stiffness + ridge), with b = alignment w0 +
     sqrt(power) z and w0 from the prior.
 
-    b is a mixture of Gaussians, integrated piecewise between -l1 and l1.
+    b is a mixture of Gaussians. On either side w is a shifted Gaussian y cut at zero, with b = u in
+    units of its deviation beyond the threshold on the average:
+
+        P(y > 0) = Phi(u),    E max(y, 0) = Phi(u) e,    E max(y, 0)^2 = Phi(u) (1 + u e),
+        e = u + phi(u) / Phi(u).
     """
     shares, means, variances = prior.components
     centre, total = alignment * means, alignment**2 * variances + power
-    spread = jnp.sqrt(total)
-    z, weight = standard_normal_rule([(side - centre) / spread for side in (-l1, l1)])
-    b = centre[:, None] + spread[:, None] * z
-    found = jnp.sign(b) * jnp.maximum(jnp.abs(b) - l1, 0.0) / (stiffness + ridge)
-    true = means[:, None] + (alignment * variances / total)[:, None] * (b - centre[:, None])
-    weight = shares[:, None] * weight
-    left = jnp.sum(shares * variances * power / total)
-    support = jnp.sum(weight * (jnp.abs(b) > l1))
-    missed = jnp.sum(weight * (found - true) ** 2) + left
-    return Shrunk(
-        missed,
-        jnp.sum(weight * found * true),
-        jnp.sum(weight * found**2),
-        support,
-        support / (stiffness + ridge),
+    spread, scale = jnp.sqrt(total), 1 / (stiffness + ridge)
+    slope = alignment * variances / total  # of E[w0 | b]
+    side = jnp.asarray([[1.0], [-1.0]])
+    u = (side * centre - l1) / spread
+    beyond, excess = norm.cdf(u), hazard_excess(u)
+    mean, square = beyond * excess, beyond * (1 + u * excess)
+    support = jnp.sum(shares * beyond)
+    square_of_found = jnp.sum(shares * scale**2 * total * square)
+    # E w w0, with w0 on the average means + slope (b - centre) and side (b - centre) = spread (y - u)
+    product = jnp.sum(
+        shares * scale * spread * (side * means * mean + slope * spread * (square - u * mean))
     )
+    missed = square_of_found - 2 * product + prior.power
+    return Shrunk(missed, product, square_of_found, support, support * scale)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -193,10 +198,12 @@ def penalised_fit(
         )
 
     start = PenalisedOrder(jnp.asarray(0.3), jnp.zeros(()), jnp.zeros(()))
-    solved = fixed_point(
-        update, start, system, damping=damping, tolerance=1e-11, max_steps=max_steps
+    solved = secant_fixed_point(
+        update, start, system, damping=damping, tolerance=1e-11, max_steps=max_steps, apart=True
     )
-    found, errors = _step(system, solved.value), _errors(system, solved.value)
+    # one point after the other, as each chooses its own nodes
+    found = sequential_vmap(_step)(system, solved.value)
+    errors = _errors(system, solved.value)
     return FitTheory(
         teacher_overlap=found.overlap,
         self_overlap=found.power,

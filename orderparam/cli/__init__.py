@@ -1,8 +1,8 @@
 """The command line: one module for each command, with what it takes and what it prints.
 
 Nothing heavy is imported before a command needs it. What a person can get wrong ends in one line on
-standard error and exit status 2, never in a traceback; SIGINT and SIGTERM end it with one line and
-exit status 130 and 143. At a prompt and in a notebook signals stay Python's, and what was started
+standard error and exit status 2, never in a traceback; SIGINT, SIGTERM and SIGHUP end it with one
+line and exit status 130, 143 and 129. At a prompt and in a notebook signals stay Python's, and what was started
 for the command goes on.
 """
 

@@ -1,5 +1,5 @@
-"""How the command line ends when a person (SIGINT) or the system (SIGTERM) says so: one line, exit
-status 130 or 143."""
+"""How the command line ends when a person (SIGINT), the system (SIGTERM) or a terminal that goes
+(SIGHUP) says so: one line, exit status 130, 143 or 129."""
 
 import atexit
 import os
@@ -12,11 +12,13 @@ from os import _exit  # whatever is put in its place, see `sudden_ends_are_error
 from types import FrameType
 
 _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+if hasattr(signal, "SIGHUP"):  # not on Windows
+    _WORDS[signal.SIGHUP] = "the terminal is gone"
 
 
 @cache
 def end_on_signals() -> None:
-    """From now on SIGINT and SIGTERM end this process at once, whatever it is doing. Once for a
+    """From now on SIGINT, SIGTERM and SIGHUP end this process at once, whatever it is doing. Once for a
     process, in its main thread.
 
     Nothing is unwound: an exception would wait for compiled code to return, and libraries,

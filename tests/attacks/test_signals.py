@@ -31,7 +31,7 @@ def test_interrupts(tmp_path, monkeypatch, executor, times):
             dask.address if executor == "dask" else executor,
         ]
         for _ in range(times):
-            number = draw.choice((signal.SIGINT, signal.SIGTERM))
+            number = draw.choice((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
             begun = store / "status" / "c.0.0.0" if draw.random() < 0.5 else None
             if check_interrupt(command, number, draw.uniform(0, 3), store, begun):
                 interrupted += 1

@@ -13,7 +13,11 @@ import orderparam as op
 from orderparam.running.store import StoreError, read
 
 HERE = Path(__file__).parent
-ENDS = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
+ENDS = {
+    signal.SIGINT: (130, "interrupted"),
+    signal.SIGTERM: (143, "terminated"),
+    signal.SIGHUP: (129, "the terminal is gone"),
+}
 LINE = "; finished points are kept: the same command goes on where it stopped\n"
 
 
@@ -50,9 +54,10 @@ def left_of(pids):
 
 
 def hear_interrupts():
-    """Tests that a shell runs in the background, or under `nohup`, are started deaf to SIGINT, and
-    so is what they start."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Tests that a shell runs in the background, or under `nohup`, are started deaf to SIGINT or
+    SIGHUP, and so is what they start."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def interrupted(command, number, seconds, begun):

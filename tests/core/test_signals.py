@@ -1,5 +1,5 @@
-"""SIGINT and SIGTERM at any moment: one line, exit status 130 or 143, a valid store, and no process
-left behind."""
+"""SIGINT, SIGTERM and SIGHUP at any moment: one line, exit status 130, 143 or 129, a valid store,
+and no process left behind."""
 
 import signal
 import sys
@@ -14,7 +14,7 @@ from interrupts import check_goes_on, check_interrupt
 )
 @pytest.mark.parametrize("executor", ["here", "2"])
 def test_an_interrupted_sweep_ends_with_one_line_and_goes_on(tmp_path, monkeypatch, executor):
-    """Six of the hundred of tests/attacks: while it starts, and twice while it computes."""
+    """Eight of the hundred of tests/attacks: while it starts, and three times while it computes."""
     monkeypatch.setenv("ORDERPARAM_TEST_SECONDS", "0.05")
     store = tmp_path / "s.zarr"
     command = [sys.executable, "sweeping.py", str(store), executor]
@@ -22,6 +22,7 @@ def test_an_interrupted_sweep_ends_with_one_line_and_goes_on(tmp_path, monkeypat
     assert check_interrupt(command, signal.SIGTERM, 0.1, store, begun=store / "status" / "c.0.0.0")
     finished = len(list(store.glob("status/c.*")))
     assert check_interrupt(command, signal.SIGINT, 0.1, store, begun=store / "status" / "c.2.1.0")
+    assert check_interrupt(command, signal.SIGHUP, 0.1, store, begun=store / "status" / "c.2.1.0")
     assert 0 < finished <= len(list(store.glob("status/c.*"))) < 120
     monkeypatch.setenv("ORDERPARAM_TEST_SECONDS", "0")
     check_goes_on(command, store)

@@ -50,6 +50,10 @@ def explore(
             raise ValueError(
                 f"--token has {len(token)} characters: give at least 8 and at most 200"
             )
+        from orderparam.explore.folder import default_folder
+        from orderparam.explore.origins import checked_origins
+
+        place, origins = resolved(folder or default_folder()), checked_origins(allow_origin or [])
         try:
             import bokeh  # noqa: F401
             import latex2mathml  # noqa: F401
@@ -58,14 +62,6 @@ def explore(
             raise ValueError(
                 f'{error.name} is not installed: in a copy of the repository, pip install -e ".[explore]"'
             ) from None
-        from orderparam.explore.folder import default_folder
         from orderparam.explore.server import serve
 
-        serve(
-            resolved(folder or default_folder()),
-            port,
-            host,
-            token,
-            allow_origin or [],
-            browser,
-        )
+        serve(place, port, host, token, origins, browser)

@@ -29,6 +29,7 @@ In the order of reading:
     your_data.py   the forecast of a person's own rows
     style.py       how the page looks
     app.py         the page
+    origins.py     other names that it answers to, as they are given
     gate.py        which requests reach it
     server.py      who may open it
 

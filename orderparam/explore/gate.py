@@ -8,7 +8,6 @@ So every request is looked at before any handler is chosen.
 
 import re
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -18,22 +17,13 @@ from tornado.httputil import HTTPServerRequest
 from tornado.routing import Matcher, Rule
 from tornado.web import RequestHandler
 
+from orderparam.explore.origins import ORIGIN
+
 LOOPBACK = ("localhost", "127.0.0.1")
-# a name or four numbers, and a port
-ORIGIN = re.compile(r"([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)(?::([0-9]{1,5}))?")
 _NUMBERS = re.compile(r"[0-9]+(\.[0-9]+){3}")
 _PATHS = ("/", "/ws", "/favicon.ico", "/refused")
+_FRAMES = ("iframe", "frame", "embed", "object")
 _FORGED = re.compile(r"(?:^|&)bokeh-(?:token|session-id)=")
-
-
-def checked_origins(origins: Sequence[str]) -> tuple[str, ...]:
-    """Names, with or without a port, in small letters. Raises `ValueError` for what is neither."""
-    for origin in origins:
-        if not ORIGIN.fullmatch(origin.lower()):
-            raise ValueError(
-                f"--allow-origin {origin[:80]!r}: write a NAME or NAME:PORT, such as explorer.example.org"
-            )
-    return tuple(origin.lower() for origin in origins)
 
 
 class TurnedAway(RequestHandler):
@@ -84,6 +74,8 @@ class Gate(Matcher):
                 403,
                 "This explorer takes nothing from pages of other origins (see --allow-origin).",
             )
+        if self._is_framed(request):
+            return 403, "This explorer is not shown inside pages of other origins."
         path = unquote(request.path)
         inside = (
             path.startswith("/static/")
@@ -115,6 +107,14 @@ class Gate(Matcher):
         except ValueError:
             return False
         return netloc == host or self._is_allowed(netloc)
+
+    def _is_framed(self, request: HTTPServerRequest) -> bool:
+        """Whether another page shows this one as a part of its own, and could lay something over
+        what is clicked. A browser tells it of a page on this machine; on another one the cookie of
+        the token is not sent then. The names of `--allow-origin` may."""
+        inside = request.headers.get("Sec-Fetch-Dest", "") in _FRAMES
+        ours = request.headers.get("Sec-Fetch-Site", "") in ("same-origin", "none")
+        return inside and not ours and not self.origins
 
     def _is_allowed(self, host: str) -> bool:
         parts = ORIGIN.fullmatch(host)

@@ -22,7 +22,8 @@ from tornado.web import HTTPError, RequestHandler
 
 from orderparam.explore import cards, slider, upload  # noqa: F401, see there
 from orderparam.explore.folder import LARGEST
-from orderparam.explore.gate import LOOPBACK, Gate, checked_origins
+from orderparam.explore.gate import LOOPBACK, Gate
+from orderparam.explore.origins import checked_origins
 from orderparam.explore.style import css
 
 COOKIE = "orderparam_token"

@@ -241,7 +241,8 @@ class YourData:
         except Stale:
             raise
         except Exception as error:  # whatever a file brings about is said on the page
-            reason = f"{asked.problem.name}: {error}"
+            name, reason = asked.problem.name, str(error)
+            reason = reason if name in reason else f"{name}: {reason}"
             self._answer(asked, lambda: self._say(reason))
             return
         if more:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from orderparam.cli.commands import app
 from orderparam.explore import server as explorer
-from orderparam.explore.gate import checked_origins
+from orderparam.explore.origins import checked_origins
 
 SOCKET = {
     "Connection": "Upgrade",
@@ -169,6 +169,26 @@ def test_every_odd_request_is_refused_without_a_traceback(running):
         ), token
     assert ask(running)[0] == 200
     assert running[1] == []
+
+
+def test_the_page_is_not_shown_inside_another_unless_names_are_allowed():
+    from tornado.httputil import HTTPHeaders, HTTPServerRequest
+
+    from orderparam.explore.gate import Gate
+
+    def status(gate, **headers):
+        headers = {"Host": "localhost:5117"} | {f"Sec-Fetch-{k}": v for k, v in headers.items()}
+        request = HTTPServerRequest("GET", "/", headers=HTTPHeaders(headers))
+        return (gate.refusal(request) or (200, ""))[0]
+
+    gate = Gate(("localhost",), False, (), b"secret")
+    for place in ("iframe", "frame", "embed", "object"):
+        for site in ("cross-site", "same-site"):
+            assert status(gate, Dest=place, Site=site) == 403
+            assert status(Gate(("localhost",), False, ("x",), b""), Dest=place, Site=site) == 200
+        assert status(gate, Dest=place, Site="same-origin") == 200
+    assert status(gate, Dest="document", Site="cross-site") == 200  # a link that is followed
+    assert status(gate) == 200
 
 
 def test_a_session_that_has_expired_is_refused(running, monkeypatch):

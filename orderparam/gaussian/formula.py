@@ -1,10 +1,6 @@
-"""Formulas in standard normal variables: a small grammar, read into array operations and never
-evaluated as Python."""
+"""Formulas in standard normal variables as array operations; they are never evaluated as Python."""
 
 import ast
-import math
-import operator
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,95 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from orderparam.core.system import nearest
+from orderparam.core.formula import BINARY, CONSTANTS, LARGEST_DIMENSION, index
 
-_LONGEST = 400  # characters of an expression
-LARGEST_DIMENSION = 4
-_CONSTANTS = {"pi": math.pi, "e": math.e}
-_FUNCTIONS = (
-    "sign",
-    "abs",
-    "exp",
-    "log",
-    "sqrt",
-    "sin",
-    "cos",
-    "tan",
-    "tanh",
-    "erf",
-    "relu",
-    "step",
-    "maximum",
-    "minimum",
-)
 _KINKED = ("sign", "abs", "relu", "step")  # not smooth where their argument vanishes
-_BINARY = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
-}
-
-
-def index(name: str) -> int | None:
-    """Which coordinate a name means: z and z1 the first."""
-    match = re.fullmatch(r"z([1-9]?)", name)
-    return None if match is None else int(match[1] or 1) - 1
-
-
-def parse(text: str) -> ast.expr:
-    """The tree of a formula; `ValueError` for what is not one."""
-    if len(text) > _LONGEST:
-        raise ValueError(f"target of {len(text)} characters: must be at most {_LONGEST}")
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # ValueError: null bytes
-        raise ValueError(
-            f"target {text!r}: is not a formula; write for example 'z1*z2 + sign(z3)'"
-        ) from None
-    _check(tree, text)
-    return tree
-
-
-def _check(node: ast.AST, text: str) -> None:
-    """Refuses everything outside the grammar."""
-    match node:
-        case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
-            return
-        case ast.Name(id=name):
-            place = index(name)
-            if place is not None and place >= LARGEST_DIMENSION:
-                raise ValueError(
-                    f"target {text!r}: {name} is beyond z{LARGEST_DIMENSION}, the last variable"
-                )
-            if place is None and name not in _CONSTANTS:
-                raise ValueError(
-                    f"target {text!r}: unknown name {name!r}{nearest(name, ['z', 'z1', 'z2', 'z3', 'z4', 'pi', 'e'])}"
-                )
-        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=inner):
-            _check(inner, text)
-        case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _BINARY:
-            if isinstance(operation, ast.Pow) and any(
-                index(n.id) is not None for n in ast.walk(right) if isinstance(n, ast.Name)
-            ):
-                raise ValueError(f"target {text!r}: an exponent must be a number")
-            _check(left, text)
-            _check(right, text)
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
-            if name not in _FUNCTIONS and not re.fullmatch(r"He[1-9]", name):
-                raise ValueError(
-                    f"target {text!r}: unknown function {name!r}{nearest(name, [*_FUNCTIONS, 'He2', 'He3'])}"
-                )
-            wanted = 2 if name in ("maximum", "minimum") else 1
-            if len(arguments) != wanted:
-                raise ValueError(
-                    f"target {text!r}: {name} takes {wanted} argument{'s' * (wanted > 1)}, not {len(arguments)}"
-                )
-            for argument in arguments:
-                _check(argument, text)
-        case _:
-            raise ValueError(f"target {text!r}: {type(node).__name__} is not allowed in a formula")
 
 
 def value(node: ast.expr, z: Any, xp: Any) -> Any:
@@ -111,7 +21,7 @@ def value(node: ast.expr, z: Any, xp: Any) -> Any:
             return float(number)  # type: ignore[arg-type]
         case ast.Name(id=name):
             place = index(name)
-            return _CONSTANTS[name] if place is None else z[..., place]
+            return CONSTANTS[name] if place is None else z[..., place]
         case ast.UnaryOp(op=operation, operand=inner):
             return -value(inner, z, xp) if isinstance(operation, ast.USub) else value(inner, z, xp)
         case ast.BinOp(left=left, op=operation, right=right):
@@ -119,7 +29,7 @@ def value(node: ast.expr, z: Any, xp: Any) -> Any:
             if isinstance(operation, ast.Pow):
                 whole = isinstance(b, float) and b.is_integer() and abs(b) <= 64
                 return a ** int(b) if whole else xp.power(a, b)
-            return _BINARY[type(operation)](a, b)
+            return BINARY[type(operation)](a, b)
         case ast.Call(func=ast.Name(id=name), args=arguments):
             return _function(name, [value(argument, z, xp) for argument in arguments], xp)
     raise AssertionError(node)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from orderparam.core.formula import index, parse
 from orderparam.gaussian import formula
 
 _LINE = np.linspace(-12.0, 12.0, 12011)  # where kinks along a line are looked for
@@ -93,17 +94,17 @@ def target(
         raise ValueError(
             f"target = {what!r}: give an expression such as 'z1*z2' or a function of an array"
         )
-    tree = formula.parse(what)
+    tree = parse(what)
     names = {
         node.id
         for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and formula.index(node.id) is not None
+        if isinstance(node, ast.Name) and index(node.id) is not None
     }
     if not names:
         raise ValueError(f"target {what!r}: depends on no variable; write it in z1, z2, ... (or z)")
     if "z" in names and len(names) > 1:
         raise ValueError(f"target {what!r}: write either z alone or z1, z2, ...")
-    size = max(formula.index(name) or 0 for name in names) + 1
+    size = max(index(name) or 0 for name in names) + 1
     if dimension is not None and dimension != size:
         raise ValueError(f"dimension = {dimension}: target {what!r} has {size}")
 

@@ -19,8 +19,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from orderparam.core.formula import LARGEST_DIMENSION
 from orderparam.core.registry import tool
-from orderparam.gaussian.formula import LARGEST_DIMENSION
 from orderparam.gaussian.target import Target, target
 from orderparam.systems.multi_index.label import LabelMoments, in_bins
 from orderparam.systems.multi_index.second_moment import normalised

@@ -13,8 +13,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Num
 
+from orderparam.core.formula import index, parse
 from orderparam.core.system import System, parameter, part, structure
-from orderparam.gaussian.formula import index, parse, switches, value
+from orderparam.gaussian.formula import switches, value
 from orderparam.gaussian.quadrature import standard_normal_rule
 from orderparam.kernels.spectra import power_law_levels
 from orderparam.kernels.spectrum import Spectrum

@@ -34,6 +34,7 @@ _NAMES = {
     "experiments": "core.registry",
     "exponent": "analysis",
     "forecast": "learning_curves",
+    "inspect": "observables.inspection",
     "load": "comparison",
     "parameter": "core.fields",
     "part": "core.fields",

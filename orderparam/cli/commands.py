@@ -11,6 +11,7 @@ from orderparam.cli.errors import Commands
 from orderparam.cli.explore import explore
 from orderparam.cli.exponents import exponents
 from orderparam.cli.features import features
+from orderparam.cli.inspect import inspect
 from orderparam.cli.list import list_all
 from orderparam.cli.new_system import new_system
 from orderparam.cli.phases import phases
@@ -40,6 +41,7 @@ for command in (
     exponents,
     scaling_law,
     width,
+    inspect,
     explore,
     cite,
     new_system,

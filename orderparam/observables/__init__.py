@@ -2,7 +2,22 @@
 hypothesis, and a p-value."""
 
 from orderparam.core.exported import without_modules
+from orderparam.observables.calibration import Calibration, calibration
+from orderparam.observables.difficulty import Difficulty, difficulty
+from orderparam.observables.dimension import dimension
+from orderparam.observables.gaussianity import excess_kurtosis
+from orderparam.observables.learnability import learnability
 from orderparam.observables.observable import Measured, Null, difference, holm
+from orderparam.observables.overlaps import Overlap, overlap, seed_overlap
 from orderparam.observables.similarity import alignment, similarity
+from orderparam.observables.tail import PowerLawTail, power_law_tail
+from orderparam.observables.tangent_kernel import (
+    Drift,
+    kernel_drift,
+    lazy_to_rich,
+    tangent_features,
+    tangent_kernel,
+)
+from orderparam.observables.weights import Outlier, WeightSpectrum, weight_spectrum
 
 __all__ = without_modules(globals())

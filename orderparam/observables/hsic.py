@@ -12,6 +12,7 @@ example; a neuron has one column, or several where it is a channel with its posi
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -47,7 +48,7 @@ class Features:
     def narrow(self) -> Float[np.ndarray, "example column"]:
         """At most n columns with the same kernel."""
         x = self.columns
-        return np.linalg.qr(x.T, mode="r").T if x.shape[1] > x.shape[0] else x
+        return np.asarray(np.linalg.qr(x.T, mode="r")).T if x.shape[1] > x.shape[0] else x
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Sums:
         return combined(self.n - 1, self.cross - 2 * row, k.sum() - 2 * k, l.sum() - 2 * l, kl)
 
 
-def combined(n, cross, total_k, total_l, kl):  # type: ignore[no-untyped-def]
+def combined(n: Any, cross: Any, total_k: Any, total_l: Any, kl: Any) -> Any:
     """h from its sums, elementwise."""
     value = cross + total_k * total_l / ((n - 1) * (n - 2)) - 2 * kl / (n - 2)
     return value / (n * (n - 3))
@@ -131,7 +132,7 @@ def own_terms_without(x: Features, y: Features) -> Float[np.ndarray, "example"]:
     return np.sum([sums(one, other).without for one, other in pairs], axis=0)
 
 
-def _products(a, b):  # type: ignore[no-untyped-def]
+def _products(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
     return a, b, a * b, a**2, b**2, a * b**2, a**2 * b, a**2 * b**2
 
 
@@ -139,7 +140,8 @@ def _moments(a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
     return [product.sum(axis=0) for product in _products(a, b)]
 
 
-def _own(n, a1, b1, ab, a2, b2, abb, aab, aabb):  # type: ignore[no-untyped-def]
+def _own(n: int, *moments: np.ndarray) -> np.ndarray:
     """h of two kernels of rank one, from moments: k_i = a_i a1 - a_i^2, l_i = b_i b1 - b_i^2."""
+    a1, b1, ab, a2, b2, abb, aab, aabb = moments
     kl = a1 * b1 * ab - a1 * abb - b1 * aab + aabb
     return combined(n, ab**2 - aabb, a1**2 - a2, b1**2 - b2, kl)

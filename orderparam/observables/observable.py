@@ -136,8 +136,8 @@ def difference(name: str, late: Measured, early: Measured) -> Measured:
             without[f"{kind} of the first"] = one - early.plain
         if other is not None:
             without[f"{kind} of the second"] = late.plain - other
-    told = {"estimand": late.estimand, "source": late.source}
-    return jackknifed(name, late.plain - early.plain, without, **told)
+    shift = late.plain - early.plain
+    return jackknifed(name, shift, without, estimand=late.estimand, source=late.source)
 
 
 @contextmanager

@@ -13,9 +13,8 @@ of h(K, L) where the same neurons stand on both sides (paired). T can exceed 1. 
 network are no independent samples of neurons, so U alone is meant between them.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -83,7 +82,7 @@ def similarity(
     >>> round(float(op.observables.similarity(x, x).value), 6)
     1.0
     """
-    a, b = _checked("x", x), _checked("y", y)
+    a, b = checked("x", x), checked("y", y)
     if paired and a.neurons != b.neurons:
         raise ValueError(f"paired: x has {a.neurons} neurons and y {b.neurons}: must be the same")
     sides = (True, True) if estimand == "neurons" else (False, False)
@@ -132,7 +131,7 @@ def alignment(
     >>> bool(found.low < 0.5 < found.high)
     True
     """
-    a, b = _checked("x", x), _checked("targets", target_columns(targets))
+    a, b = checked("x", x), checked("targets", target_columns(targets))
     if estimand not in ("examples", "neurons"):
         raise ValueError(f"estimand = {estimand!r}: must be 'examples' or 'neurons'")
     return _ratio("alignment", a, b, (estimand == "neurons", False), False, seed, draws)
@@ -152,7 +151,7 @@ def target_columns(targets: np.ndarray) -> Float[np.ndarray, "example output"]:
     return np.asarray(y, np.float64).reshape(len(y), -1)
 
 
-def _checked(name: str, activations: np.ndarray) -> Features:
+def checked(name: str, activations: np.ndarray) -> Features:
     x = np.asarray(activations)
     if x.ndim < 1 or x.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {x.dtype}: must be real numbers, a row an example")
@@ -181,19 +180,19 @@ def _ratio(
             f"x has {len(x.values)} examples and y {len(y.values)}: rows must be the same examples"
         )
     estimand = "neurons" if any(sides) else "examples"
-    told = {"estimand": estimand, "source": NEURONS if any(sides) else SONG}
+    told: dict[str, Any] = {"estimand": estimand, "source": NEURONS if any(sides) else SONG}
     if any(side and one.neurons < 3 for one, side in zip((x, y), sides)):
         note = "fewer than three neurons: ask for the estimand 'examples'"
         return Measured(name, np.nan, note=note, **told)
     with clocked() as seconds:
         both = sums(x.narrow, y.narrow)
-        scales = [_scale(one, side) for one, side in zip((x, y), sides)]
+        scales = [scale_of(one, side) for one, side in zip((x, y), sides)]
         top = _numerator(x, y, both, sides, paired)
         open_ones = [
             jackknifed("scale", *scale).low <= 0 for scale, side in zip(scales, sides) if side
         ]
         if any(open_ones):
-            value, without = np.nan, {}
+            value, without = np.nan, dict[str, np.ndarray]()
         else:
             value = top[0] / np.sqrt(scales[0][0] * scales[1][0])
             without = _without(top, scales, paired)
@@ -211,7 +210,7 @@ def _ratio(
 Left = tuple[float, dict[str, np.ndarray]]  # a value, and the values with one unit left out
 
 
-def _scale(x: Features, debiased: bool) -> Left:
+def scale_of(x: Features, debiased: bool) -> Left:
     """h(K, K), or S(X) p^2 / (p (p - 1)) where equal neurons are left out."""
     own = sums(x.narrow, x.narrow)
     if not debiased:
@@ -248,7 +247,7 @@ def _numerator(
     return both.value / (p * q), left
 
 
-def _without(top: Left, scales: list[Left], paired: bool) -> Mapping[str, np.ndarray]:
+def _without(top: Left, scales: list[Left], paired: bool) -> dict[str, np.ndarray]:
     """The ratio with each unit left out."""
     (s, left_s), (t, left_t) = scales
 

@@ -1,0 +1,60 @@
+"""Activations and weights from files that were saved elsewhere."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from orderparam.core.names import nearest
+from orderparam.core.paths import expanded
+from orderparam.core.reading import existing, read_npy, read_npz
+from orderparam.data.safetensors import read_safetensors
+
+KINDS = (".npy", ".npz", ".safetensors")
+_PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".joblib")
+
+
+def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """The arrays of a `.npy`, `.npz` or `.safetensors` file by name; of a `.npy` file by the file's.
+
+    Raises `ValueError` in one line for everything that is wrong; files that could run code when
+    they are loaded (pickles) are refused by their ending and by their content.
+    """
+    found = existing(expanded(path), KINDS)
+    ending = found.suffix.lower()
+    if ending in _PICKLES:
+        raise ValueError(
+            f"{found}: may hold a pickle, which could run code, and is not loaded; save the arrays "
+            "as .safetensors or .npz"
+        )
+    if ending == ".npy":
+        return {found.stem: read_npy(found)}
+    if ending == ".npz":
+        return read_npz(found)
+    if ending == ".safetensors":
+        return read_safetensors(found)
+    raise ValueError(f"{found}: unknown format {ending!r}; must be one of {', '.join(KINDS)}")
+
+
+def read_all(paths: Sequence[str | os.PathLike[str]]) -> dict[str, np.ndarray]:
+    """The arrays of several files; the file's name stands before a name that occurs twice."""
+    arrays: dict[str, np.ndarray] = {}
+    for path in paths:
+        for name, array in read_arrays(path).items():
+            arrays[f"{Path(path).stem}/{name}" if name in arrays else name] = array
+    return arrays
+
+
+def target_of(
+    arrays: Mapping[str, np.ndarray], target: str | os.PathLike[str] | None
+) -> tuple[str | None, np.ndarray | None]:
+    """The name and the values of the target: an array of the files, or a `.npy` file of its own."""
+    if target is None:
+        return None, None
+    name = os.fspath(target)
+    if name in arrays:
+        return name, arrays[name]
+    if Path(name).suffix.lower() == ".npy":
+        return None, next(iter(read_arrays(name).values()))
+    raise ValueError(f"there is no array {name!r}{nearest(name, list(arrays))}")

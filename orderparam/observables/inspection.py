@@ -1,0 +1,367 @@
+"""`inspect`: the order parameters of a trained network, layer by layer."""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orderparam.observables.calibration import calibration
+from orderparam.observables.difficulty import difficulty
+from orderparam.observables.dimension import dimension
+from orderparam.observables.files import read_all, target_of
+from orderparam.observables.gaussianity import excess_kurtosis
+from orderparam.observables.network import Network, of_arrays, read_network
+from orderparam.observables.observable import Measured, difference
+from orderparam.observables.overlaps import overlap, seed_overlap
+from orderparam.observables.similarity import alignment, similarity, target_columns
+from orderparam.observables.tail import power_law_tail
+from orderparam.observables.tangent_kernel import (
+    kernel_drift,
+    lazy_to_rich,
+    regime,
+    tangent_kernel,
+)
+from orderparam.observables.weights import WeightSpectrum, weight_spectrum
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MOST_TANGENT = 500  # examples of the tangent kernel
+MOST_COLUMNS = 4096  # of a weight matrix whose singular values are found
+FEWEST_STARTS = 20
+
+Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What `inspect` returns.
+
+    layers: measured numbers of each representation, by name. spectra: of each weight matrix;
+    weights: numbers of each. network: numbers of the whole. missing: what was not measured, and
+    which input would give it. seconds: what it cost.
+    """
+
+    title: str
+    layers: dict[str, list[Measured]]
+    weights: dict[str, list[Measured]]
+    spectra: dict[str, WeightSpectrum]
+    network: list[Measured]
+    missing: list[str]
+    examples: int | None
+    seconds: float = field(default=0.0, compare=False)
+
+    def dataset(self) -> "xr.Dataset":
+        """Everything as one labelled data set: dimensions `layer` and `matrix`; of each number its
+        `_lower`, `_upper` and `_p`."""
+        from orderparam.observables.report import dataset_of
+
+        return dataset_of(self)
+
+    def figure(self) -> Any:
+        """The figure: alignment and similarity of the layers with their nulls, and each spectrum."""
+        from orderparam.observables.report import draw
+
+        return draw(self)
+
+    def html(self) -> str:
+        """One page with tables and the figure in it."""
+        from orderparam.observables.report import page
+
+        return page(self)
+
+    def __str__(self) -> str:
+        from orderparam.observables.report import as_text
+
+        return as_text(self)
+
+
+def inspect(
+    model: Any,
+    inputs: np.ndarray | None = None,
+    targets: np.ndarray | str | os.PathLike[str] | None = None,
+    *,
+    parameters: Any = None,
+    initial: Any = None,
+    held_out: tuple[np.ndarray, np.ndarray] | None = None,
+    starts: Sequence[Any] = (),
+    seeds: Sequence[Any] = (),
+    quick: bool = False,
+    seed: int = 0,
+) -> Inspection:
+    """The order parameters of a trained network, each with an interval, a null and a p-value.
+
+    Args:
+        model: A function f(parameters, inputs) in JAX, an Equinox or Flax NNX module, a
+            `torch.nn.Module`, a fitted scikit-learn estimator, or the names of files (`.npy`,
+            `.npz`, `.safetensors`) with activations (a row an example) and weights.
+        inputs: Examples as the model takes them; not for files.
+        targets: One for each example; for files also the name of an array in them.
+        parameters: Of a function.
+        initial: The same before training: parameters of a function, another module, or files.
+        held_out: Inputs and targets that were not trained on, for the lazy-to-rich number (then
+            `inputs` and `targets` are those of training) and the learnability.
+        starts: 20 or more networks at initialisation (as `initial`), the null of the
+            pre-activations.
+        seeds: Further trainings of the same network (as `initial`), for overlaps.
+        quick: Without the tangent kernel, and with 99 permutations.
+        seed: Of random numbers.
+
+    Returns:
+        An `Inspection`: print it; `dataset()`, `figure()` and `html()` hold the same.
+
+    Raises:
+        ValueError: for what cannot be read, targets that do not fit, networks that are random.
+
+    Source: of each number, in its `source`.
+
+    >>> x = np.random.default_rng(0).normal(size=(50, 4))
+    >>> found = op.inspect(lambda w, x: x @ w, x, x[:, 0], parameters=np.eye(4)[:, :2])
+    >>> list(found.layers)
+    ['outputs']
+    """
+    start_time = time.perf_counter()
+    draws = 99 if quick else 999
+    title, network, y, read = _read(model, inputs, targets, parameters)
+    first = None if initial is None else read(initial)
+    if y is not None:
+        y = target_columns(y)
+    missing: list[str] = []
+    layers: dict[str, list[Measured]] = {}
+    before = {} if first is None else first.representations()
+    count = None
+    shapes: dict[str, np.ndarray] = network.representations()
+    for name, array in shapes.items():
+        count = len(array)
+        if y is not None and len(y) != count:
+            raise ValueError(
+                f"{name} has {count} rows and the targets {len(y)}: must be one for each example"
+            )
+        layers[name] = _layer(array, before.get(name), y, draws, seed)
+    for layer, null in zip(network.layers, _nulls(network, [read(one) for one in starts])):
+        if layer.outputs is not None and layer.name in _hidden(network):
+            place = f"hidden {_hidden(network)[layer.name]}"
+            layers[place].append(excess_kurtosis(layer.outputs, null))
+    spectra = {}
+    old = {} if first is None else {one.name: one.weight for one in first.layers}
+    for layer in network.layers:
+        if layer.weight is None or min(layer.weight.shape[0], layer.weight[0].size) < 2:
+            continue
+        if min(layer.weight.shape[0], layer.weight[0].size) > MOST_COLUMNS:
+            missing.append(f"spectrum of {layer.name}: more than {MOST_COLUMNS} columns")
+            continue
+        spectra[layer.name] = weight_spectrum(layer.weight, old.get(layer.name), seed=seed)
+    weights = {name: _weights(spectrum, seed) for name, spectrum in spectra.items()}
+    whole = _whole(network, first, inputs, y, held_out, quick, missing, seed)
+    whole += _overlaps(network, [read(one) for one in seeds], seed, missing)
+    if y is None:
+        missing.append("alignment, read-out error: give targets")
+    if first is None:
+        missing.append(
+            "similarity to the start, drift of the kernel, change of weights: give the start"
+        )
+    if any(layer.outputs is not None for layer in network.layers) and len(starts) < FEWEST_STARTS:
+        missing.append(
+            f"null of the pre-activations: give {FEWEST_STARTS} networks at initialisation"
+        )
+    seconds = time.perf_counter() - start_time
+    return Inspection(title, layers, weights, spectra, whole, missing, count, seconds)
+
+
+def _read(
+    model: Any, inputs: np.ndarray | None, targets: Any, parameters: Any
+) -> tuple[str, Network, np.ndarray | None, Any]:
+    """A title, the network, the targets, and how another network of this kind is read."""
+    files = _files(model)
+    if files is not None:
+        arrays = read_all(files)
+        name, y = target_of(arrays, targets) if _is_name(targets) else (None, targets)
+        kept = {key: array for key, array in arrays.items() if key != name}
+        examples = None if y is None else len(y)
+
+        def read(other: Any) -> Network:
+            named = {k: v for k, v in read_all(_files(other) or [other]).items() if k != name}
+            return of_arrays(named, examples)
+
+        return ", ".join(Path(one).name for one in files), of_arrays(kept, examples), y, read
+    if isinstance(model, Mapping):
+        examples = None if targets is None else len(targets)
+        return "arrays", of_arrays(model, examples), targets, lambda one: of_arrays(one, examples)
+    if _is_name(targets):
+        raise ValueError(f"targets = {targets!r}: a name is meant for files; give an array")
+    network = read_network(model, inputs, parameters)
+
+    def another(other: Any) -> Network:
+        if parameters is not None:
+            return read_network(model, inputs, other)
+        return read_network(other, inputs)
+
+    name = getattr(model, "__name__", type(model).__name__)
+    return name, network, targets, another
+
+
+def _files(model: Any) -> list[str | os.PathLike[str]] | None:
+    if isinstance(model, str | os.PathLike):
+        return [model]
+    if isinstance(model, list | tuple) and all(isinstance(one, str | os.PathLike) for one in model):
+        return list(model)
+    return None
+
+
+def _is_name(targets: Any) -> bool:
+    return isinstance(targets, str | os.PathLike)
+
+
+def _layer(
+    array: np.ndarray, before: np.ndarray | None, y: np.ndarray | None, draws: int, seed: int
+) -> list[Measured]:
+    """The numbers of one representation."""
+    found = []
+    try:
+        if before is not None:
+            similar = similarity(before, array, draws=draws, seed=seed)
+            found.append(_named(similar, "similarity to start"))
+        if y is not None:
+            now = alignment(array, y, estimand="examples", draws=draws, seed=seed)
+            found.append(now)
+            wide = alignment(array, y, draws=0)
+            found.append(_named(wide, "alignment of the wide network"))
+            if before is not None:
+                early = alignment(before, y, estimand="examples", draws=0)
+                found.append(difference("gain of alignment", now, early))
+        found.append(dimension(array))
+    except ValueError as error:
+        found.append(Measured("dimension", np.nan, note=str(error)))
+    return found
+
+
+def _named(measured: Measured, name: str) -> Measured:
+    from dataclasses import replace
+
+    return replace(measured, name=name)
+
+
+def _hidden(network: Network) -> dict[str, int]:
+    """Layers whose outputs become a hidden representation, with its number."""
+    return {layer.name: place for place, layer in enumerate(network.layers[:-1], 1)}
+
+
+def _nulls(network: Network, starts: Sequence[Network]) -> list[list[np.ndarray]]:
+    """For each layer its outputs in the networks at initialisation."""
+    found: list[list[np.ndarray]] = []
+    for place in range(len(network.layers)):
+        layers = [one.layers[place] for one in starts if place < len(one.layers)]
+        found.append([layer.outputs for layer in layers if layer.outputs is not None])
+    return found
+
+
+def _weights(spectrum: WeightSpectrum, seed: int) -> list[Measured]:
+    count = Measured(
+        "outliers",
+        float(len(spectrum.outliers)),
+        p_value=spectrum.outliers[0].value.p_value if spectrum.outliers else np.nan,
+        estimand="entries",
+        note=f"against {spectrum.null}; none above theta = {spectrum.least_strength:.2g}"
+        if not spectrum.outliers
+        else f"against {spectrum.null}; p of the largest",
+    )
+    found = [count, spectrum.stable_rank, power_law_tail(spectrum, seed=seed).exponent]
+    if np.isfinite(spectrum.shift):
+        found.append(Measured("change of weights", spectrum.shift, estimand="entries"))
+    return found
+
+
+def _whole(
+    network: Network,
+    first: Network | None,
+    inputs: np.ndarray | None,
+    y: np.ndarray | None,
+    held_out: tuple[np.ndarray, np.ndarray] | None,
+    quick: bool,
+    missing: list[str],
+    seed: int,
+) -> list[Measured]:
+    """The numbers of the whole network: drift, lazy-to-rich number, read-out, calibration."""
+    found: list[Measured] = []
+    hidden = [array for name, array in network.representations().items() if name != "outputs"]
+    if y is not None and hidden and network.outputs is not None:
+        found.append(difficulty(hidden[-1], y, seed=seed).measured)
+    if y is not None and network.probabilities is not None:
+        found += _calibrated(network.probabilities, y, seed)
+    if network.jax is None or first is None or first.jax is None or inputs is None:
+        return found
+    if quick:
+        missing.append("drift of the tangent kernel, lazy-to-rich number: leave --quick out")
+        return found
+    model, start, end = network.jax[0], first.jax[1], network.jax[1]
+    some = np.random.default_rng(seed).permutation(len(inputs))[:MOST_TANGENT]
+    x = np.asarray(inputs)[some]
+    kernels = [tangent_kernel(model, theta, x) for theta in (start, end)]
+    found += kernel_drift(*kernels)
+    if y is None or held_out is None:
+        missing.append("lazy-to-rich number: give targets, and held-out inputs and targets")
+        return found
+    if len(some) < len(inputs):
+        missing.append(f"lazy-to-rich number: more than {MOST_TANGENT} training examples")
+        return found
+    fresh = np.asarray(held_out[0])
+    before, after, before_train, after_train = (
+        np.asarray(model(theta, one)).reshape(len(one), -1)
+        for one in (fresh, x)
+        for theta in (start, end)
+    )
+    across = tangent_kernel(model, start, fresh, x)
+    if before.shape[1] != 1 or y.shape[1] != 1:
+        missing.append("lazy-to-rich number: the network must have one output")
+        return found
+    try:
+        found.append(
+            lazy_to_rich(before, after, across, kernels[0], before_train, after_train, y[some])
+        )
+    except ValueError as error:
+        missing.append(f"lazy-to-rich number: {error}")
+    return found
+
+
+def _calibrated(probabilities: np.ndarray, y: np.ndarray, seed: int) -> list[Measured]:
+    answers = probabilities.argmax(axis=1)
+    truth = (y[:, 0] > 0).astype(int) if y.shape[1] == 1 else y.argmax(axis=1)
+    try:
+        measured = calibration(probabilities.max(axis=1), answers == truth, seed=seed).measured
+    except ValueError:
+        return []
+    return [_named(measured, "calibration: squared gap")]
+
+
+def _overlaps(
+    network: Network, others: Sequence[Network], seed: int, missing: list[str]
+) -> list[Measured]:
+    found: list[Measured] = []
+    if not others:
+        missing.append("overlaps between trainings: give other trainings of the network")
+        return found
+    weights = [one.layers[0].weight for one in (network, *others) if one.layers]
+    units = [w.reshape(len(w), -1) for w in weights if w is not None]
+    if len(units) == len(others) + 1 and units[0].shape[1] >= 4:
+        one = (
+            seed_overlap(units, seed=seed)
+            if len(units) > 2
+            else overlap(units[0], units[1], seed=seed).measured
+        )
+        found.append(_named(one, f"overlap of trainings, {network.layers[0].name}"))
+    return found
+
+
+def describe_regime(inspection: Inspection) -> str:
+    """The regime in words, where the lazy-to-rich number was measured."""
+    for one in inspection.network:
+        if one.name == "lazy-to-rich number" and np.isfinite(one.value):
+            return (
+                f"{regime(one.value)} (lazy-to-rich number {one.value:.3g}; lazy below 0.1, rich "
+                "above 0.3)"
+            )
+    return ""

@@ -1,0 +1,163 @@
+"""A network as the observables see it: layers with activations and weights, whatever framework it
+was written in.
+
+The framework is known by the name of the module that a type comes from, so that none is imported.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+_WEIGHTS = ("weight", "kernel", "coef")  # how names of weights end
+_SAME = 1e-6  # relative difference of two passes beyond which a network is random
+
+
+@dataclass(frozen=True)
+class NetworkLayer:
+    """One product with weights. inputs: what it takes in (examples, channels, positions ..), or
+    None. outputs: what it gives before the bias and the nonlinearity. weight: (out, in ..)."""
+
+    name: str
+    inputs: np.ndarray | None = None
+    outputs: np.ndarray | None = None
+    weight: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Network:
+    """layers: in the order of computation. outputs: of the whole network, None for saved weights.
+    jax: f(parameters, inputs) and the parameters, where the network can be differentiated.
+    activations: arrays with a row an example that were saved, by name."""
+
+    layers: tuple[NetworkLayer, ...]
+    outputs: np.ndarray | None = None
+    jax: tuple[Callable[[Any, Any], Any], Any] | None = None
+    activations: Mapping[str, np.ndarray] = field(default_factory=dict)
+    probabilities: np.ndarray | None = None
+
+    def representations(self) -> dict[str, np.ndarray]:
+        """Activations by name: what each product but the first takes in, and the outputs."""
+        found = dict(self.activations)
+        for place, layer in enumerate(self.layers[1:], 1):
+            if layer.inputs is not None:
+                found[f"hidden {place}"] = layer.inputs
+        if self.outputs is not None:
+            found["outputs"] = self.outputs
+        return found
+
+
+def read_network(model: Any, inputs: np.ndarray | None, parameters: Any = None) -> Network:
+    """The network behind a model: a JAX function of parameters and inputs, an Equinox or Flax NNX
+    module, a `torch.nn.Module`, or a fitted scikit-learn estimator.
+
+    Raises `ValueError` for another kind of model, missing inputs or parameters, and a network of
+    which two passes differ (dropout that is not switched off).
+    """
+    origins = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
+    if inputs is None:
+        raise ValueError("inputs: a model needs inputs to act on")
+    x = np.asarray(inputs)
+    if "torch" in origins:
+        from orderparam.observables.torch_network import read_torch
+
+        return read_torch(model, x)
+    if "sklearn" in origins:
+        return _scikit_learn(model, x)
+    if "equinox" in origins:
+        import equinox as eqx
+        import jax
+
+        arrays, static = eqx.partition(eqx.nn.inference_mode(model), eqx.is_inexact_array)
+        return _of_jax(lambda theta, x: jax.vmap(eqx.combine(theta, static))(x), arrays, x)
+    if "flax" in origins and callable(model) and parameters is None:
+        from flax import nnx
+
+        model.eval()
+        graph, state, rest = nnx.split(model, nnx.Param, ...)
+        return _of_jax(lambda theta, x: nnx.merge(graph, theta, rest)(x), state, x)
+    if callable(model):
+        if parameters is None:
+            raise ValueError("parameters: a function f(parameters, inputs) needs its parameters")
+        return _of_jax(model, parameters, x)
+    raise ValueError(
+        f"a model of type {type(model).__name__}: must be a function f(parameters, inputs) in JAX, "
+        "an Equinox or Flax NNX module, a torch.nn.Module, a scikit-learn estimator, or files"
+    )
+
+
+def of_arrays(arrays: Mapping[str, np.ndarray], examples: int | None) -> Network:
+    """The network behind saved arrays: those named `..weight`, `..kernel` or `..coef` are weights;
+    of the others those with a row for each example are activations, and other matrices weights."""
+    layers, activations = [], {}
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"array {name!r} has dtype {array.dtype}: must be real numbers")
+        last = name.lower().replace("_", ".").rsplit(".", 1)[-1]
+        is_weight = any(last.endswith(ending) for ending in _WEIGHTS)
+        if not is_weight and array.ndim >= 2 and examples in (None, len(array)):
+            activations[name] = array
+        elif array.ndim >= 2 and min(array.shape[0], array[0].size) >= 2:
+            layers.append(NetworkLayer(name, weight=np.asarray(array)))
+    if not activations and (examples is not None or not layers):
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in list(arrays.items())[:20])
+        rows = "" if examples is None else f" of the {examples}"
+        raise ValueError(f"no array has a row for each{rows} examples; there are: {shapes}")
+    return Network(tuple(layers), activations=activations)
+
+
+def _of_jax(model: Callable[[Any, Any], Any], parameters: Any, x: np.ndarray) -> Network:
+    import jax.numpy as jnp
+
+    from orderparam.observables.products import products
+
+    outputs = np.asarray(model(parameters, jnp.asarray(x)))
+    if len(outputs) != len(x):
+        raise ValueError(f"outputs have shape {outputs.shape}: must have a row for each example")
+    check_twice(outputs, np.asarray(model(parameters, jnp.asarray(x))))
+    layers = tuple(
+        NetworkLayer(f"layer {place}", *parts)
+        for place, parts in enumerate(products(model, parameters, x), 1)
+    )
+    return Network(layers, outputs.reshape(len(x), -1), (model, parameters))
+
+
+def check_twice(first: np.ndarray, second: np.ndarray) -> None:
+    """Refuses a network that is random, and outputs that are not finite."""
+    if not np.isfinite(first).all():
+        raise ValueError("the network's outputs are not finite")
+    if np.max(np.abs(first - second), initial=0) > _SAME * np.max(np.abs(first), initial=0):
+        raise ValueError(
+            "two passes of the same inputs differ: switch dropout and the like off (inference mode)"
+        )
+
+
+def _scikit_learn(model: Any, x: np.ndarray) -> Network:
+    import jax
+    import jax.numpy as jnp
+
+    probabilities = model.predict_proba(x) if hasattr(model, "predict_proba") else None
+    if hasattr(model, "coefs_"):
+        function = {
+            "relu": jax.nn.relu, "tanh": jnp.tanh, "logistic": jax.nn.sigmoid,
+            "identity": lambda h: h,
+        }[model.activation]  # fmt: skip
+
+        def network(theta: Any, x: Any) -> Any:
+            for w, b in theta[:-1]:
+                x = function(x @ w + b)
+            return x @ theta[-1][0] + theta[-1][1]
+
+        read = _of_jax(network, list(zip(model.coefs_, model.intercepts_)), x)
+    elif hasattr(model, "coef_"):
+        weights = np.atleast_2d(model.coef_).T
+        theta = (weights, np.atleast_1d(model.intercept_))
+        read = _of_jax(lambda theta, x: x @ theta[0] + theta[1], theta, x)
+    elif probabilities is not None:
+        read = Network((), probabilities)
+    elif hasattr(model, "predict"):
+        read = Network((), np.asarray(model.predict(x), np.float64).reshape(len(x), -1))
+    else:
+        raise ValueError(f"a {type(model).__name__} has no predictions: it must be fitted")
+    return Network(read.layers, read.outputs, read.jax, probabilities=probabilities)

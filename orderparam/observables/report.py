@@ -1,0 +1,239 @@
+"""What `inspect` found, as text, a data set, a figure and a page."""
+
+import base64
+import html
+import io
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orderparam.core.text import with_error
+from orderparam.observables.inspection import Inspection, describe_regime
+from orderparam.observables.observable import Measured
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_SHORT = {"examples": "E", "neurons": "N", "seeds": "S", "entries": "W", "units": "U"}
+LEGEND = (
+    "Intervals are 95 %, p-values those of the null hypothesis, neither adjusted for their number. "
+    "[E] the network as it is, other examples; [N] other neurons, too; [S] other trainings; "
+    "[W] these weights against noise; [U] other units."
+)
+
+
+def rows(numbers: Sequence[Measured]) -> list[tuple[str, str, str, str, str, str]]:
+    """Name, value with error, interval, the null's 99 %, p-value, note: cells of a table."""
+    cells = []
+    for one in numbers:
+        known = math.isfinite(one.value)
+        interval = f"{one.low:.3g} to {one.high:.3g}" if math.isfinite(one.low) else ""
+        edge = ""
+        if one.null is not None and known and one.name != "stable rank":
+            edge = f"{one.null.quantile(0.99):.3g}"
+        value = with_error(one.value, one.error if math.isfinite(one.low) else math.nan)
+        cells.append(
+            (
+                f"{one.name} [{_SHORT[one.estimand]}]",
+                value,
+                interval,
+                edge,
+                f"{one.p_value:.2g}" if math.isfinite(one.p_value) else "",
+                one.note,
+            )
+        )
+    return cells
+
+
+HEADERS = ("number", "value", "95 % interval", "null, 99 %", "p", "note")
+
+
+def sections(found: Inspection) -> dict[str, list[Measured]]:
+    """All numbers under the headings of the report."""
+    parts = dict(found.layers)
+    parts.update({f"weights of {name}": numbers for name, numbers in found.weights.items()})
+    if found.network:
+        parts["the network"] = found.network
+    return parts
+
+
+def as_text(found: Inspection) -> str:
+    """A table in plain text."""
+    examples = "" if found.examples is None else f", {found.examples} examples"
+    lines = [f"{found.title}{examples}"]
+    for head, numbers in sections(found).items():
+        table = [HEADERS[:5], *(row[:5] for row in rows(numbers))]
+        widths = [max(len(row[i]) for row in table) for i in range(5)]
+        lines += ["", head]
+        for row, note in zip(table, ["", *(row[5] for row in rows(numbers))]):
+            cells = [
+                cell.ljust(width) if i == 0 else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(row, widths))
+            ]
+            lines.append(("  " + "  ".join(cells) + (f"  {note}" if note else "")).rstrip())
+    said = describe_regime(found)
+    lines += ["", *([f"regime: {said}"] if said else [])]
+    lines += [f"not measured: {one}" for one in found.missing]
+    lines += [LEGEND, f"measured in {found.seconds:.1f} s"]
+    return "\n".join(lines)
+
+
+def dataset_of(found: Inspection) -> "xr.Dataset":
+    """The numbers over `layer` and `matrix`, those of the network without a dimension."""
+    import xarray as xr
+
+    data = xr.Dataset(attrs={"title": found.title, "missing": "; ".join(found.missing)})
+    for dimension, table in (("layer", found.layers), ("matrix", found.weights)):
+        if not table:
+            continue
+        data = data.assign_coords({dimension: list(table)})
+        names = dict.fromkeys(one.name for numbers in table.values() for one in numbers)
+        for name in names:
+            per = [{one.name: one for one in numbers}.get(name) for numbers in table.values()]
+            _add(data, _word(name), (dimension,), per)
+    for one in found.network:
+        _add(data, _word(one.name), (), [one])
+    for name, spectrum in found.spectra.items():
+        values = f"singular_values_{_word(name)}"
+        data[values] = (f"value_{_word(name)}", spectrum.singular_values)
+        data[values].attrs["edge"] = spectrum.edge
+    return data
+
+
+def _word(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "_" for letter in name).strip("_")
+
+
+def _add(
+    data: "xr.Dataset", name: str, dims: tuple[str, ...], numbers: list[Measured | None]
+) -> None:
+    parts = {"": "value", "_lower": "low", "_upper": "high", "_p": "p_value"}
+    for ending, part in parts.items():
+        values = [math.nan if one is None else getattr(one, part) for one in numbers]
+        data[name + ending] = (dims, values if dims else values[0])
+    first = next(one for one in numbers if one is not None)
+    data[name].attrs = {
+        "estimand": first.estimand,
+        "source": first.source,
+        "null": first.null.hypothesis if first.null else "",
+        "note": "; ".join(one.note for one in numbers if one is not None and one.note),
+    }
+
+
+def draw(found: Inspection) -> Any:
+    """Numbers of the layers with intervals and the null's 99 %; the spectrum of each matrix with
+    the law of Marchenko and Pastur."""
+    import matplotlib.pyplot as plt
+
+    from orderparam.plotting import house_style
+    from orderparam.plotting.style import COLOURS, GREY, MARKERS
+
+    spectra = dict(list(found.spectra.items())[:4])
+    panels = (1 if found.layers else 0) + len(spectra)
+    with house_style():
+        columns = min(2, max(panels, 1))
+        lines = math.ceil(max(panels, 1) / columns)
+        figure, grid = plt.subplots(
+            lines, columns, figsize=(3.5 * columns, 2.6 * lines), squeeze=False
+        )
+        axes = list(grid.ravel())
+        if found.layers:
+            _draw_layers(axes.pop(0), found, COLOURS, MARKERS, GREY)
+        for name, spectrum in spectra.items():
+            _draw_spectrum(axes.pop(0), name, spectrum, COLOURS, GREY)
+        for unused in axes:
+            unused.set_visible(False)
+    return figure
+
+
+def _draw_layers(ax: Any, found: Inspection, colours: Any, markers: Any, grey: str) -> None:
+    places, drawn = np.arange(len(found.layers)), False
+    shift = {"similarity to start": -0.1, "alignment": 0.1}
+    for k, name in enumerate(shift):
+        for place, numbers in zip(places, found.layers.values()):
+            one = next((one for one in numbers if one.name == name), None)
+            if one is None or not math.isfinite(one.value):
+                continue
+            label = name if not any(line.get_label() == name for line in ax.containers) else None
+            ax.errorbar(
+                place + shift[name], one.value, [[one.value - one.low], [one.high - one.value]],
+                marker=markers[k], color=colours[k], linestyle="", label=label,
+            )  # fmt: skip
+            drawn = True
+            if one.null is not None:
+                edge = one.null.quantile(0.99)
+                ax.plot(
+                    [place + shift[name] - 0.08, place + shift[name] + 0.08], [edge] * 2, color=grey
+                )
+    ax.plot([], [], color=grey, label="null, 99 %")
+    ax.set_xticks(places, [name[:14] for name in found.layers], rotation=20, ha="right")
+    ax.set_xlim(-0.5, len(places) - 0.5)
+    ax.set_ylabel("similarity, alignment")
+    ax.set_title("Layers")
+    if drawn:
+        ax.legend()
+
+
+def _draw_spectrum(ax: Any, name: str, spectrum: Any, colours: Any, grey: str) -> None:
+    beta = spectrum.columns / spectrum.rows
+    s = spectrum.singular_values
+    bulk = s[len(spectrum.outliers) :]
+    ax.hist(bulk, bins=max(8, int(np.sqrt(len(s)) * 2)), density=True, color=colours[0], alpha=0.35)
+    low, high = 1 - math.sqrt(beta), 1 + math.sqrt(beta)
+    x = np.linspace(low, high, 300)[1:-1]
+    density = np.sqrt(np.maximum((x**2 - low**2) * (high**2 - x**2), 0)) / (np.pi * beta * x)
+    ax.plot(x, density, color=grey, label="Marchenko and Pastur")
+    if spectrum.outliers:
+        top = [one.value.value for one in spectrum.outliers]
+        ax.plot(top, np.full(len(top), 0.05), "v", color=colours[1], label="outliers")
+    if spectrum.initial is not None:
+        start = spectrum.initial.singular_values * spectrum.initial.noise / spectrum.noise
+        ax.hist(
+            start, bins=30, density=True, histtype="step", color=colours[2], label="at the start"
+        )
+    ax.set_xlabel(r"singular value / $\sigma\sqrt{n}$")
+    ax.set_ylabel("density")
+    count = len(spectrum.outliers)
+    ax.set_title(f"{name[:30]}: {count} outlier{'' if count == 1 else 's'}")
+    ax.legend()
+
+
+def page(found: Inspection) -> str:
+    """A page of HTML with the figure inside; it needs no other file."""
+    import matplotlib.pyplot as plt
+
+    figure, stream = found.figure(), io.BytesIO()
+    figure.savefig(stream, format="png", dpi=150)
+    plt.close(figure)
+    picture = base64.b64encode(stream.getvalue()).decode()
+    said = describe_regime(found)
+    parts = [
+        "<!doctype html><html lang='en'><meta charset='utf-8'>",
+        f"<title>{html.escape(found.title)}</title>",
+        "<style>body{font:15px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}"
+        "td,th{text-align:right;padding:.15em .7em}td:first-child,th:first-child,td:last-child"
+        "{text-align:left}img{max-width:100%}</style>",
+        f"<h1>{html.escape(found.title)}</h1>",
+        f"<p>Regime: {html.escape(said)}.</p>" if said else "",
+        f"<img alt='layers and spectra' src='data:image/png;base64,{picture}'>",
+    ]
+    for head, numbers in sections(found).items():
+        parts.append(f"<h2>{html.escape(head)}</h2><table><tr>")
+        parts += [f"<th>{cell}</th>" for cell in HEADERS]
+        for row in rows(numbers):
+            parts.append("</tr><tr>")
+            parts += [f"<td>{html.escape(cell)}</td>" for cell in row]
+        parts.append("</tr></table>")
+    if found.missing:
+        parts.append("<h2>Not measured</h2><ul>")
+        parts += [f"<li>{html.escape(one)}</li>" for one in found.missing]
+        parts.append("</ul>")
+    sources = dict.fromkeys(
+        one.source for numbers in sections(found).values() for one in numbers if one.source
+    )
+    parts.append(f"<p>{html.escape(LEGEND)}</p><h2>Sources</h2><ul>")
+    parts += [f"<li>{html.escape(one)}</li>" for one in sources]
+    parts.append("</ul></html>")
+    return "\n".join(parts)

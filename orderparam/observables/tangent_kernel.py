@@ -1,0 +1,224 @@
+r"""The empirical neural tangent kernel of a network, its drift in training, and how far the network
+is from the linearised one.
+
+$K(x, x') = \sum_\theta \partial_\theta f(x) \cdot \partial_\theta f(x')$, summed over outputs where
+there are several. Beyond a few thousand examples, derivatives in random directions
+$\phi_k(x) = \partial_\theta f(x) \cdot v_k$, $v_k \sim N(0, 1)$, are neurons of a network whose
+infinite-width kernel is K: every estimator of `similarity` for "neurons" applies to them.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.flatten_util
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from orderparam.observables.observable import Measured, jackknifed
+from orderparam.observables.similarity import similarity
+
+Model = Callable[[Any, Any], Any]  # f(parameters, inputs): (examples,) or (examples, outputs)
+LAZY, RICH = 0.1, 0.3  # lazy-to-rich numbers below and above which the word is used
+BLOCK = 2**28  # bytes of a block of the Jacobian
+SOURCE = "Jacot, Gabriel and Hongler 2018; Chizat, Oyallon and Bach 2019; Fort et al. 2020"
+
+
+def tangent_kernel(
+    model: Model, parameters: Any, inputs: np.ndarray, others: np.ndarray | None = None
+) -> Float[np.ndarray, "example other"]:
+    """The tangent kernel between inputs and others (default: the inputs again), by blocks of rows
+    of the Jacobian; sums over outputs.
+
+    >>> linear = lambda w, x: x @ w
+    >>> x = np.eye(3)
+    >>> op.observables.tangent_kernel(linear, np.ones(3), x).tolist() == np.eye(3).tolist()
+    True
+    """
+    flat, restored = jax.flatten_util.ravel_pytree(parameters)
+    kernel = []
+
+    @jax.jit
+    def rows(parameters: Any, x: Any) -> Any:
+        def outputs(theta: Any) -> Any:
+            out = model(restored(theta), x)
+            return out.reshape(x.shape[0], -1)
+
+        return jax.jacrev(outputs)(parameters)
+
+    outputs = np.size(model(parameters, jnp.asarray(inputs[:1])))
+    step = max(1, BLOCK // (8 * outputs * flat.size))
+
+    def blocks(x: np.ndarray) -> Any:
+        for start in range(0, len(x), step):
+            yield rows(flat, jnp.asarray(x[start : start + step]))
+
+    for block in blocks(inputs):
+        right = [block] if others is None and len(inputs) <= step else blocks(_or(others, inputs))
+        kernel.append(np.hstack([np.asarray(_products(block, other)) for other in right]))
+    return np.vstack(kernel)
+
+
+def _or(others: np.ndarray | None, inputs: np.ndarray) -> np.ndarray:
+    return inputs if others is None else others
+
+
+@jax.jit
+def _products(a: Any, b: Any) -> Any:
+    return jnp.einsum("iap,jap->ij", a.astype(float), b.astype(float))
+
+
+def tangent_features(
+    model: Model, parameters: Any, inputs: np.ndarray, directions: int = 256, seed: int = 0
+) -> Float[np.ndarray, "example direction output"]:
+    """Derivatives of the outputs in random directions of the parameters, one forward pass each.
+
+    They are the neurons of `similarity` and `alignment` with the estimand "neurons"; the outputs
+    are positions. Two networks need independent directions: other seeds.
+
+    >>> linear = lambda w, x: x @ w
+    >>> op.observables.tangent_features(linear, np.ones(3), np.eye(3), 5).shape
+    (3, 5, 1)
+    """
+    leaves, tree = jax.tree.flatten(parameters)
+    x = jnp.asarray(inputs)
+
+    @jax.jit
+    def derivative(key: Any) -> Any:
+        keys = jax.random.split(key, len(leaves))
+        direction = [
+            jax.random.normal(one, jnp.shape(leaf), jnp.asarray(leaf).dtype)
+            for one, leaf in zip(keys, leaves)
+        ]
+        moved = jax.jvp(
+            lambda theta: model(theta, x), (parameters,), (jax.tree.unflatten(tree, direction),)
+        )[1]
+        return moved.reshape(len(x), -1)
+
+    keys = jax.random.split(jax.random.key(seed), directions)
+    return np.stack([np.asarray(derivative(key), np.float64) for key in keys], axis=1)
+
+
+class Drift(NamedTuple):
+    """norm: |K_T - K_0| / |K_0|. shape: 1 - U(K_0, K_T), blind to the kernel's scale."""
+
+    norm: Measured
+    shape: Measured
+
+
+def kernel_drift(
+    initial: Float[np.ndarray, "example example"], trained: Float[np.ndarray, "example example"]
+) -> Drift:
+    """The relative change of the tangent kernel in training, with its scale and without.
+
+    Args:
+        initial, trained: Kernels of the same examples.
+
+    Accuracy: intervals are the jackknife over examples. The null hypothesis of `shape`, that the
+        two kernels have nothing in common, gives 1; its p-value is that of U.
+
+    Theory: both are 0 for infinite width at fixed scale (lazy); of order 1/width at finite width.
+
+    Source: Jacot, Gabriel and Hongler 2018; Fort et al. 2020 (drift).
+
+    >>> x = np.random.default_rng(0).normal(size=(20, 4))
+    >>> found = op.observables.kernel_drift(x @ x.T, 2 * x @ x.T)
+    >>> round(float(found.norm.value), 6), bool(abs(found.shape.value) < 1e-6)
+    (1.0, True)
+    """
+    k, change = np.asarray(initial), np.asarray(trained) - np.asarray(initial)
+    total, moved = np.sum(k**2), np.sum(change**2)
+    rows = [2 * np.sum(one**2, axis=1) - np.diag(one) ** 2 for one in (k, change)]
+    left = np.sqrt((moved - rows[1]) / (total - rows[0]))
+    norm = jackknifed(
+        "kernel drift", float(np.sqrt(moved / total)), {"examples": left}, source=SOURCE
+    )
+    u = similarity(factor(initial), factor(trained))
+    shape = Measured(
+        "kernel drift in shape", 1 - u.value, 1 - u.high, 1 - u.low, u.p_value, u.null,
+        source=SOURCE, seconds=u.seconds,
+    )  # fmt: skip
+    return Drift(norm, shape)
+
+
+def factor(kernel: Float[np.ndarray, "example example"]) -> Float[np.ndarray, "example column"]:
+    """Columns X with X X^T = K, for estimators that take activations."""
+    values, vectors = np.linalg.eigh(np.asarray(kernel, np.float64))
+    return vectors * np.sqrt(np.maximum(values, 0))
+
+
+def lazy_to_rich(
+    start: Float[np.ndarray, "test"],
+    trained: Float[np.ndarray, "test"],
+    across: Float[np.ndarray, "test train"],
+    kernel: Float[np.ndarray, "train train"],
+    start_train: Float[np.ndarray, "train"],
+    trained_train: Float[np.ndarray, "train"],
+    targets: Float[np.ndarray, "train"],
+) -> Measured:
+    r"""The lazy-to-rich number on held-out examples.
+
+    $$ \Lambda = \frac{|f_T - f_{lin}|}{|f_{lin} - f_0|} , \quad f_{lin} = f_0 + K_0(x, X)\,
+       \frac{1 - e^{-t K_0}}{K_0} (y - f_0(X)) $$
+
+    $f_{lin}$ is the network linearised at its start and trained by gradient flow on the squared
+    error until it has the training error that the network has. Below 0.1 the linear theory is
+    wrong by less than 1 % of the output's power: lazy; above 0.3 rich.
+
+    Args:
+        start, trained: Outputs f_0 and f_T on held-out examples; several outputs are columns.
+        across: K_0 between held-out and training examples; kernel: among the latter.
+        start_train, trained_train, targets: f_0, f_T and y on the training examples.
+
+    Returns:
+        A `Measured`; its interval is the jackknife over held-out examples, for this training.
+
+    Raises:
+        ValueError: where the network's training error is not below that of its start.
+
+    Accuracy: for squared error and gradient descent with small steps; with another optimiser or
+        loss the linear network that is compared with is only close to the right one.
+
+    Source: Chizat, Oyallon and Bach 2019; definition derived here.
+
+    >>> k = np.eye(8)
+    >>> zero, y = np.zeros(8), np.ones(8)
+    >>> found = op.observables.lazy_to_rich(zero, 0.9 * y, k, k, zero, 0.9 * y, y)
+    >>> bool(found.value < 1e-6)
+    True
+    """
+    f0, ft, f0_train, ft_train, y = (
+        np.asarray(one, np.float64).reshape(len(one), -1)
+        for one in (start, trained, start_train, trained_train, targets)
+    )
+    reached, before = np.mean((ft_train - y) ** 2), np.mean((f0_train - y) ** 2)
+    if not reached < before:
+        raise ValueError(
+            f"the training error is {reached:.3g} and was {before:.3g} at the start: "
+            "give the network after training on these targets with squared error"
+        )
+    values, vectors = np.linalg.eigh(np.asarray(kernel, np.float64))
+    values = np.maximum(values, 1e-14 * values[-1])
+    residual = vectors.T @ (y - f0_train)
+
+    def left_over(log_time: float) -> float:
+        decayed = np.exp(-np.exp(log_time) * values)[:, None] * residual
+        return float(np.sum(decayed**2)) / y.size
+
+    low, high = -np.log(values[-1]) - 30, -np.log(values[0]) + 30
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if left_over(middle) > reached else (low, middle)
+    grown = -np.expm1(-np.exp(high) * values) / values
+    linear = f0 + np.asarray(across) @ (vectors @ (grown[:, None] * residual))
+    top, bottom = np.sum((ft - linear) ** 2, axis=1), np.sum((linear - f0) ** 2, axis=1)
+    left = np.sqrt((top.sum() - top) / (bottom.sum() - bottom))
+    value = float(np.sqrt(top.sum() / bottom.sum()))
+    found = jackknifed("lazy-to-rich number", value, {"examples": left}, source=SOURCE)
+    return found
+
+
+def regime(number: float) -> str:
+    """The word for a lazy-to-rich number."""
+    return "lazy" if number < LAZY else "rich" if number > RICH else "between lazy and rich"

@@ -1,0 +1,93 @@
+"""Layers of a `torch.nn.Module`; imported only where there is one."""
+
+from typing import Any
+
+import numpy as np
+
+from orderparam.observables.network import Network, NetworkLayer, check_twice
+
+
+def read_torch(model: Any, x: np.ndarray) -> Network:
+    """The network behind a module in evaluation mode; the mode it had is restored.
+
+    Layers are the modules with a weight of two or more axes, by hooks; the axis of channels is the
+    second one of convolutions and the last one of linear layers.
+    """
+    import torch
+
+    found: list[NetworkLayer] = []
+    names = {module: name for name, module in model.named_modules()}
+    own = {parameter.dtype for parameter in model.parameters() if parameter.is_floating_point()}
+    device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+    given = torch.as_tensor(np.asarray(x)).to(device)
+    if own and given.is_floating_point():
+        given = given.to(next(iter(own)))
+
+    def numbers(tensor: Any) -> np.ndarray:
+        return np.asarray(tensor.detach().to(torch.float64).cpu())
+
+    def hook(module: Any, taken: Any, out: Any) -> None:
+        last = type(module).__name__.startswith("Linear")
+        bias = getattr(module, "bias", None)
+        before = numbers(out)
+        if bias is not None:  # as in the other frameworks, outputs are those before the bias
+            shape = [1] * before.ndim
+            shape[-1 if last else 1] = -1
+            before = before - numbers(bias).reshape(shape)
+        inputs, outputs = (_ordered(one, last) for one in (numbers(taken[0]), before))
+        found.append(NetworkLayer(names[module], inputs, outputs, numbers(module.weight)))
+
+    hooks = [
+        module.register_forward_hook(hook)
+        for module in model.modules()
+        if getattr(getattr(module, "weight", None), "ndim", 0) >= 2
+    ]
+    modes = {module: module.training for module in model.modules()}
+    try:
+        model.eval()
+        with torch.no_grad():
+            outputs = numbers(model(given))
+            for one in hooks:
+                one.remove()
+            check_twice(outputs, numbers(model(given)))
+    finally:
+        for one in hooks:
+            one.remove()
+        for module, mode in modes.items():
+            module.training = mode
+    return Network(tuple(found), outputs.reshape(len(outputs), -1))
+
+
+def torch_kernel(model: Any, x: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
+    """The tangent kernel of a module, by `torch.func`; sums over outputs."""
+    import torch
+    from torch.func import functional_call, jacrev, vmap
+
+    parameters = {name: value.detach() for name, value in model.named_parameters()}
+    buffers = dict(model.named_buffers())
+    kind = next(iter(parameters.values()))
+
+    def one(theta: Any, example: Any) -> Any:
+        return functional_call(model, (theta, buffers), (example[None],)).reshape(-1)
+
+    def jacobian(inputs: np.ndarray) -> Any:
+        rows = torch.as_tensor(np.asarray(inputs)).to(kind.device, kind.dtype)
+        parts = vmap(jacrev(one), (None, 0))(parameters, rows)
+        return torch.cat([part.flatten(2) for part in parts.values()], dim=2).to(torch.float64)
+
+    mode = model.training
+    try:
+        model.eval()
+        left = jacobian(x)
+        right = left if others is None else jacobian(others)
+        return np.asarray(torch.einsum("iap,jap->ij", left, right).cpu())
+    finally:
+        model.train(mode)
+
+
+def _ordered(array: np.ndarray, last: bool) -> np.ndarray:
+    """Channels second, positions last."""
+    if array.ndim == 2:
+        return array
+    moved = np.moveaxis(array, -1, 1) if last else array
+    return moved.reshape(*moved.shape[:2], -1)

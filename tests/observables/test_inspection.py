@@ -1,0 +1,254 @@
+"""`inspect`: one network in several forms gives one set of numbers; wrong files end in one line."""
+
+import json
+import pickle
+import struct
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import orderparam as op
+from orderparam.cli.commands import app
+from orderparam.data.safetensors import read_safetensors
+from orderparam.observables.network import read_network
+
+
+def _write_safetensors(path, arrays):
+    kinds = {"float64": "F64", "float32": "F32", "int64": "I64"}
+    header, data = {"__metadata__": {"format": "np"}}, b""
+    for name, array in arrays.items():
+        raw = np.ascontiguousarray(array).tobytes()
+        header[name] = {
+            "dtype": kinds[array.dtype.name],
+            "shape": array.shape,
+            "data_offsets": [len(data), len(data) + len(raw)],
+        }
+        data += raw
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+@pytest.fixture(scope="module")
+def network():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 6))
+    y = np.sign(x[:, 0] * x[:, 1])
+    first, second = rng.normal(size=(20, 6)), rng.normal(size=(3, 20))
+    return x, y, first, second
+
+
+def _numbers(found):
+    return {
+        (name, one.name): one.value
+        for name, numbers in (*found.layers.items(), *enumerate(found.weights.values()))
+        for one in numbers
+    }
+
+
+def test_one_network_in_four_forms(network, tmp_path):
+    x, y, first, second = network
+    hidden = np.maximum(x @ first.T, 0)
+
+    def model(parameters, x):
+        return jax.nn.relu(x @ parameters[0].T) @ parameters[1].T
+
+    as_function = op.inspect(model, x, y, parameters=(first, second), quick=True)
+
+    mlp = eqx.nn.MLP(6, 3, 20, 1, use_bias=False, use_final_bias=False, key=jax.random.key(0))
+    mlp = eqx.tree_at(lambda m: [layer.weight for layer in m.layers], mlp, [first, second])
+    as_module = op.inspect(mlp, x, y, quick=True)
+    assert _numbers(as_module) == pytest.approx(_numbers(as_function), rel=1e-8, nan_ok=True)
+
+    arrays = {"hidden 1": hidden, "outputs": hidden @ second.T, "y": y}
+    np.savez(tmp_path / "acts.npz", **arrays)
+    _write_safetensors(tmp_path / "net.safetensors", {"0.weight": first, "1.weight": second})
+    files = [tmp_path / "acts.npz", tmp_path / "net.safetensors"]
+    from_files = op.inspect(files, targets="y", quick=True)
+    expected = _numbers(as_function)
+    shared = {key: value for key, value in _numbers(from_files).items() if key in expected}
+    assert len(shared) == 6 + 6
+    for key, value in shared.items():
+        assert value == pytest.approx(expected[key], rel=1e-9, nan_ok=True)
+
+    data = as_function.dataset()
+    assert data["alignment"].dims == ("layer",)
+    first_row = as_function.layers["hidden 1"][0]
+    assert float(data["alignment_p"].sel(layer="hidden 1")) == first_row.p_value
+    assert data["alignment"].attrs["null"] == "rows permuted"
+    text = str(as_function)
+    assert "hidden 1" in text
+    assert "not measured: similarity to the start" in text
+    page = as_function.html()
+    assert "data:image/png;base64," in page
+    assert "src='http" not in page
+
+
+def test_products_of_a_convolution_keep_their_channels():
+    class Small(eqx.Module):
+        conv: eqx.nn.Conv2d
+        out: eqx.nn.Linear
+
+        def __call__(self, x):
+            return self.out(jax.nn.relu(self.conv(x)).reshape(-1))
+
+    keys = jax.random.split(jax.random.key(0))
+    net = Small(eqx.nn.Conv2d(1, 3, 3, key=keys[0]), eqx.nn.Linear(48, 2, key=keys[1]))
+    images = np.random.default_rng(0).normal(size=(10, 1, 6, 6))
+    conv, out = read_network(net, images).layers
+    assert conv.inputs.shape == (10, 1, 36)
+    expected = jax.vmap(net.conv)(images) - net.conv.bias
+    assert conv.outputs == pytest.approx(np.asarray(expected).reshape(10, 3, 16), abs=1e-12)
+    assert conv.weight.shape == (3, 1, 3, 3)
+    assert out.weight == pytest.approx(np.asarray(net.out.weight))
+
+
+def test_a_network_at_its_start_has_not_moved(network):
+    x, y, first, second = network
+
+    def model(parameters, x):
+        return jnp.tanh(x @ parameters[0].T) @ parameters[1][:1].T
+
+    start = (first, second)
+    found = op.inspect(
+        model, x, y, parameters=(first + 0.1, second), initial=start, held_out=(x, y)
+    )
+    numbers = {one.name: one.value for one in found.network}
+    assert numbers["kernel drift"] > 0
+    assert any("training error" in one or "lazy" in one for one in (*found.missing, *numbers))
+    same = op.inspect(model, x, y, parameters=start, initial=start)
+    assert {one.name: one.value for one in same.network}["kernel drift"] == 0
+    layer = {one.name: one for one in same.layers["hidden 1"]}
+    assert layer["similarity to start"].value == pytest.approx(1)
+    assert layer["gain of alignment"].value == 0
+
+
+def test_scikit_learn_and_its_probabilities():
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 4))
+    y = (x[:, 0] + rng.normal(size=200) > 0).astype(int)
+    found = op.inspect(LogisticRegression().fit(x, y), x, y, quick=True)
+    assert "calibration: squared gap" in [one.name for one in found.network]
+    assert list(found.layers) == ["outputs"]
+
+
+def test_a_random_network_and_missing_inputs_are_refused(network):
+    x = network[0]
+    calls = iter(range(100))
+
+    def noisy(parameters, x):
+        return x * (1 + next(calls))
+
+    with pytest.raises(ValueError, match="two passes"):
+        op.inspect(noisy, x, parameters=())
+    with pytest.raises(ValueError, match="inputs"):
+        op.inspect(noisy, parameters=())
+    with pytest.raises(ValueError, match="parameters"):
+        op.inspect(noisy, x)
+    with pytest.raises(ValueError, match="must be a function"):
+        op.inspect(3, x)
+
+
+def _run(*words):
+    return CliRunner().invoke(app, ["inspect", *map(str, words)])
+
+
+def test_the_command_writes_a_report(network, tmp_path, monkeypatch):
+    x, y, first, _ = network
+    monkeypatch.chdir(tmp_path)
+    np.savez("acts.npz", hidden=np.maximum(x @ first.T, 0), y=y)
+    np.savez("start.npz", hidden=np.maximum(x @ (first + 0.1).T, 0), y=y)
+    ended = _run("acts.npz", "--target", "y", "--init", "start.npz", "--quick")
+    assert ended.exit_code == 0, ended.output
+    folder = tmp_path / "results" / "inspect-acts"
+    assert "similarity to start" in (folder / "report.html").read_text()
+    summary = json.loads((folder / "summary.json").read_text())
+    assert 0 < summary["numbers"]["hidden"]["similarity to start"][0] < 1
+    assert (folder / "figure.png").exists()
+
+
+def _hostile(name):
+    good = {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}
+    headers = {
+        "too long": struct.pack("<Q", 2**60) + b"{}",
+        "no json": struct.pack("<Q", 4) + b"\x80abc",
+        "list": struct.pack("<Q", 2) + b"[]",
+        "deep": struct.pack("<Q", 200000) + b"[" * 200000,
+    }
+    entries = {
+        "beyond": {**good, "data_offsets": [0, 2**50]},
+        "negative": {**good, "data_offsets": [-16, 0]},
+        "huge": {**good, "shape": [2**40, 2**40]},
+        "type": {**good, "dtype": "OBJ"},
+        "text": "x",
+        "shape": {**good, "shape": "ab"},
+    }
+    if name in headers:
+        return headers[name]
+    text = json.dumps({"w": entries[name]}).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(16)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["too long", "no json", "list", "deep", "beyond", "negative", "huge", "type", "text", "shape"],
+)
+def test_damaged_safetensors_end_in_one_line(name, tmp_path):
+    file = tmp_path / "net.safetensors"
+    file.write_bytes(_hostile(name))
+    with pytest.raises(ValueError, match=r"net\.safetensors: "):
+        read_safetensors(file)
+    ended = _run(file)
+    assert ended.exit_code == 2
+    assert "Traceback" not in ended.output
+
+
+def test_half_precision_is_read(tmp_path):
+    values = np.array([1.5, -2.0, 0.25, 3.0], "<f4")
+    raw = (values.view("<u4") >> 16).astype("<u2").tobytes()
+    text = json.dumps({"w": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [0, 8]}}).encode()
+    (tmp_path / "b.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + raw)
+    assert read_safetensors(tmp_path / "b.safetensors")["w"].ravel().tolist() == values.tolist()
+
+
+class _Harmful:
+    def __reduce__(self):
+        return (open, ("harm.txt", "w"))
+
+
+def test_no_pickle_is_loaded(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.pt").write_bytes(pickle.dumps(_Harmful()))
+    np.save("a.npy", np.array([_Harmful()], dtype=object), allow_pickle=True)
+    np.savez("a.npz", x=np.array([_Harmful()], dtype=object))
+    (tmp_path / "net.safetensors").write_bytes(pickle.dumps(_Harmful()))
+    for name in ("net.pt", "a.npy", "a.npz", "net.safetensors"):
+        ended = _run(name)
+        assert ended.exit_code == 2, name
+        assert len(ended.stderr.strip().splitlines()) == 1
+        assert not (tmp_path / "harm.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["no.npz"], "there is no file"),
+        (["acts.npz", "--target", "z"], "there is no array"),
+        (["acts.npz", "--target", "short"], "no array has a row"),
+        (["acts.npz", "--init", "no.npz"], "there is no file"),
+        (["words.npz"], "must be real numbers"),
+    ],
+)
+def test_wrong_calls_end_in_one_line(words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("acts.npz", h=np.random.default_rng(0).normal(size=(30, 4)), short=np.ones(3))
+    np.savez("words.npz", h=np.array([["a", "b"]] * 9))
+    ended = _run(*words)
+    assert ended.exit_code == 2
+    assert said in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1

@@ -60,8 +60,8 @@ class Slope(NamedTuple):
     logarithm: float
 
 
-class SlopeLaw(NamedTuple):
-    """What the slope may be: a mixture of Gaussians."""
+class Mixture(NamedTuple):
+    """What a number may be: a mixture of Gaussians."""
 
     mean: np.ndarray
     deviation: np.ndarray
@@ -70,9 +70,9 @@ class SlopeLaw(NamedTuple):
     def quantiles(self, levels: Sequence[float]) -> tuple[float, ...]:
         return _quantiles(self, self.weights, tuple(levels))
 
-    def below(self, slope: float) -> float:
-        """The probability of a slope below this one."""
-        return float(self.weights @ scipy.special.ndtr((slope - self.mean) / self.deviation))
+    def below(self, value: float) -> float:
+        """The probability of a number below this one."""
+        return float(self.weights @ scipy.special.ndtr((value - self.mean) / self.deviation))
 
 
 class _Family(NamedTuple):
@@ -119,7 +119,7 @@ def asymptotic_slope(
     return Slope(low, middle, high, chi_squared, freedom, found.fitted[best], logarithm)
 
 
-def slope_law(log_x: np.ndarray, log_y: np.ndarray) -> SlopeLaw:
+def slope_law(log_x: np.ndarray, log_y: np.ndarray) -> Mixture:
     """The slope b of values without errors, one for each run: corrections of at most half of y at
     the smallest x, and noise of unknown size."""
     t, y = log_x - np.min(log_x), log_y - np.mean(log_y)
@@ -132,7 +132,7 @@ def slope_law(log_x: np.ndarray, log_y: np.ndarray) -> SlopeLaw:
         deviations.append(found.deviation)
         evidences.append(found.evidence - len(y) * np.log(noise))
     weights = scipy.special.softmax(np.concatenate(evidences))
-    return SlopeLaw(np.concatenate(means), np.concatenate(deviations), weights)
+    return Mixture(np.concatenate(means), np.concatenate(deviations), weights)
 
 
 def _family(t: np.ndarray, correction: bool) -> _Family:
@@ -232,7 +232,7 @@ def _linear(family: _Family, target: np.ndarray, weight: np.ndarray) -> _Posteri
 
 
 def _quantiles(
-    found: "_Posterior | SlopeLaw", weights: np.ndarray, levels: tuple[float, ...]
+    found: "_Posterior | Mixture", weights: np.ndarray, levels: tuple[float, ...]
 ) -> tuple[float, ...]:
     """Of the mixture of Gaussians, by bisection."""
     used = weights > _NEGLIGIBLE

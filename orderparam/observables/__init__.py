@@ -3,10 +3,12 @@ hypothesis, and a p-value."""
 
 from orderparam.core.exported import without_modules
 from orderparam.observables.calibration import Calibration, calibration
+from orderparam.observables.curvature import CurvatureSpectrum, curvature
 from orderparam.observables.difficulty import Difficulty, difficulty
 from orderparam.observables.dimension import dimension
 from orderparam.observables.gaussianity import excess_kurtosis
 from orderparam.observables.learnability import learnability
+from orderparam.observables.learning_coefficient import LearningCoefficient, learning_coefficient
 from orderparam.observables.observable import Measured, Null, difference, holm
 from orderparam.observables.overlaps import Overlap, overlap, seed_overlap
 from orderparam.observables.similarity import alignment, similarity
@@ -19,5 +21,6 @@ from orderparam.observables.tangent_kernel import (
     tangent_kernel,
 )
 from orderparam.observables.weights import Outlier, WeightSpectrum, weight_spectrum
+from orderparam.observables.width_transfer import WidthTransfer, width
 
 __all__ = without_modules(globals())

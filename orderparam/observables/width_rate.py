@@ -6,8 +6,8 @@ $$ \ln L = a_s + b x + c x^2 , \qquad x^* = -b / 2c , $$
 
 on the rates within 2.5 octaves of the best; the error of $x^*$ is that of the fitted coefficients,
 with one variance of the noise for all widths. Over widths $x^* = y_0 + b \log_2 N$ is a weighted
-line, whose errors are widened by the root of chi squared for each degree of freedom where that is
-above 1. Seeds make no difference to $x^*$ as long as all rates have the same ones.
+line; its interval is the wider of that with these errors and Student's from the scatter about it.
+Seeds make no difference to $x^*$ as long as all rates have the same ones.
 """
 
 from dataclasses import dataclass
@@ -88,13 +88,10 @@ def rate_shift(runs: WidthRuns) -> RateShift:
                 f"fewer than {FEWEST} widths have their best rate inside the grid; {'; '.join(notes)}"
             )
         return _censored(optima, notes)
-    x = np.log2([optimum.width for optimum in fitted])
     y, error = (np.array([getattr(o, name) for o in fitted]) for name in ("rate", "error"))
-    slope, deviation, _ = _line(x, y, error)
-    freedom = len(x) - 2
-    half = stats.t.ppf((1 + LEVEL) / 2, freedom) * deviation
+    design = np.column_stack([np.log2([optimum.width for optimum in fitted]), np.ones(len(fitted))])
+    slope, half, probability = _first_coefficient(design, y, error)
     interval = (slope - half, slope + half)
-    probability = float(2 * stats.t.sf(abs(slope) / deviation, freedom))
     verdict = _verdict(interval)
     return RateShift(
         tuple(optima),
@@ -115,14 +112,26 @@ def _verdict(interval: tuple[float, float]) -> Verdict:
     return "transfers" if max(-low, high) <= NEGLIGIBLE else "not resolved"
 
 
-def _line(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> tuple[float, float, float]:
-    """Slope, its deviation, and the factor by which the errors were widened."""
-    design = np.column_stack([np.ones_like(x), x - np.average(x, weights=error**-2)])
+def _first_coefficient(
+    design: np.ndarray, y: np.ndarray, error: np.ndarray, further: float = 0.0
+) -> tuple[float, float, float]:
+    """The first coefficient, half of its interval, and the probability of one as far from 0.
+    further: the error of a number that it is compared with.
+
+    The interval is the wider of two: with the errors as they are, and with their common size taken
+    from the scatter about the fit (Student). The second holds the truth in 95 % by itself, also
+    where parabolas fit badly; the first cannot be narrow by chance."""
     rows = design / error[:, None]
     found = np.linalg.lstsq(rows, y / error, rcond=None)[0]
-    chi_squared = float(np.sum(((y - design @ found) / error) ** 2))
-    wider = np.sqrt(max(chi_squared / (len(x) - 2), 1.0))
-    return float(found[1]), float(wider * np.linalg.inv(rows.T @ rows)[1, 1] ** 0.5), wider
+    freedom = len(y) - design.shape[1]
+    scatter = np.sqrt(np.sum(((y - design @ found) / error) ** 2) / freedom)
+    deviation = np.hypot(np.linalg.inv(rows.T @ rows)[0, 0] ** 0.5, further)
+    tail, distance = (1 + LEVEL) / 2, abs(found[0]) / deviation
+    half = deviation * max(stats.norm.ppf(tail), stats.t.ppf(tail, freedom) * scatter)
+    chance = 2 * stats.norm.sf(distance)
+    if scatter > 0:
+        chance = max(chance, 2 * stats.t.sf(distance / scatter, freedom))
+    return float(found[0]), float(half), float(chance)
 
 
 def _optima(runs: WidthRuns) -> list[Optimum]:
@@ -216,18 +225,12 @@ def _far(
     for k in range(len(x)):
         others = np.arange(len(x)) != k
         design = np.vander(x[others] - x[k], degree + 1, increasing=True)
-        rows = design / error[others, None]
-        found = np.linalg.lstsq(rows, y[others] / error[others], rcond=None)[0]
-        freedom = others.sum() - degree - 1
-        chi_squared = np.sum(((y[others] - design @ found) / error[others]) ** 2)
-        variance = error[k] ** 2 + np.linalg.inv(rows.T @ rows)[0, 0]
-        distance = float(y[k] - found[0])
-        deviation = np.sqrt(variance * max(chi_squared / freedom, 1.0))
-        half = stats.t.ppf((1 + LEVEL) / 2, freedom) * deviation
-        chance = float(2 * stats.t.sf(abs(distance) / deviation, freedom))
+        below, half, chance = _first_coefficient(
+            design, y[others] - y[k], error[others], further=float(error[k])
+        )
         name = f"best rate at width {widths[k]:g}, octaves off the others"
         measured.append(
-            Measured(name, distance, distance - half, distance + half, chance, estimand="seeds")
+            Measured(name, -below, -below - half, -below + half, chance, estimand="seeds")
         )
     return dict(zip(widths, holm(measured)))
 

@@ -1,0 +1,93 @@
+"""Learning coefficients: closed forms, an exact running coupling, and the sampler against both."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from orderparam.observables.learning_coefficient import learning_coefficient
+from orderparam.observables.reduced_rank import aoyagi_watanabe, running_coefficient
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ((5, 3, 5), (6.5, 2)),
+        ((5, 4, 5), (8.0, 1)),
+        ((4, 3, 8), (6.0, 1)),
+        ((8, 3, 4), (6.0, 1)),
+        ((3, 4, 8), (6.0, 1)),
+        ((5, 1, 5), (2.5, 2)),
+        ((2, 9, 3), (3.0, 1)),
+    ],
+)
+def test_the_closed_form(sizes, expected):
+    """The last has more hidden units than the map needs: MN / 2, a regular model."""
+    assert aoyagi_watanabe(*sizes) == expected
+
+
+def test_one_unit_each_is_an_integral():
+    """K = (b a)^2 / 2: Z = E (1 + t a^2)^(-1/2), lambda = 1/2 with multiplicity 2."""
+    a = np.linspace(-12, 12, 400_001)
+    density = np.exp(-(a**2) / 2)
+    for t in (0.5, 20.0, 300.0):
+        z = density / np.sqrt(1 + t * a**2)
+        exact = 0.5 * np.sum(z * t * a**2 / (1 + t * a**2)) / np.sum(z)
+        assert running_coefficient(1, 1, 1, t) == pytest.approx(exact, rel=1e-6)
+
+
+def test_the_running_coefficient_tends_to_the_closed_form():
+    assert running_coefficient(5, 4, 5, 1e10) == pytest.approx(8.0, rel=1e-3)
+    assert running_coefficient(4, 3, 8, 1e8) == pytest.approx(6.0, rel=1e-5)
+    steps = [running_coefficient(5, 3, 5, t) for t in (1e6, 1e8)]
+    c = [1 / (6.5 - value) - np.log(t) for value, t in zip(steps, (1e6, 1e8))]
+    assert c[0] == pytest.approx(c[1], rel=0.1)  # multiplicity 2: 1 / (ln t + c)
+    orders = [running_coefficient(*sizes, 300.0) for sizes in ((4, 3, 8), (8, 3, 4), (3, 4, 8))]
+    np.testing.assert_allclose(orders, orders[0], rtol=1e-6)
+
+
+def test_a_regular_minimum():
+    """d / 2 less the share of the prior, at every t: sum of t a / (t a + 1) / 2."""
+    stiff = jnp.asarray([0.3, 1.0, 4.0])
+    found = learning_coefficient(lambda w: jnp.sum(stiff * w**2) / 2, jnp.zeros(3), draws=300)
+    exact = [float(jnp.sum(t * stiff / (t * stiff + 1))) / 2 for t in found.times]
+    errors = np.array([(one.high - one.low) / 4.4 for one in found.energy])
+    z = (np.array([one.value for one in found.energy]) - exact) / errors
+    assert np.max(np.abs(z)) < 4
+    assert found.coefficient.low < 1.5 < found.coefficient.high
+    assert found.coefficient.value == pytest.approx(1.5, rel=0.05)
+    assert found.coefficient.p_value > 0.01
+    assert found.converged.all()
+
+
+@pytest.mark.parametrize("sizes", [(5, 3, 5), (5, 1, 5)])
+def test_reduced_rank_regression(sizes):
+    """The curve within its errors at every t, its limit within 5 %."""
+    inputs, hidden, outputs = sizes
+    start = {"a": jnp.zeros((hidden, inputs)), "b": jnp.zeros((outputs, hidden))}
+    found = learning_coefficient(lambda p: jnp.sum((p["b"] @ p["a"]) ** 2) / 2, start)
+    exact = [running_coefficient(*sizes, t) for t in found.times]
+    errors = np.array([(one.high - one.low) / 4.4 for one in found.energy])
+    z = (np.array([one.value for one in found.energy]) - exact) / errors
+    assert np.max(np.abs(z)) < 4.5  # Student, 11 degrees of freedom
+    limit = aoyagi_watanabe(*sizes)[0]
+    assert found.coefficient.value == pytest.approx(limit, rel=0.05)
+    assert found.coefficient.low - 0.05 * limit < limit < found.coefficient.high + 0.05 * limit
+    assert found.coefficient.p_value < 0.01
+    assert found.converged[1:].all()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"times": (1, 1, 10, 100)}, "must be at least 4, positive, and increase"),
+        ({"ensembles": 3}, "ensembles = 3: must be at least 4"),
+        ({"window": (10, 100)}, "holds fewer than 3 of the times"),
+        ({"by": "mean"}, "must be 'energy' or 'fluctuation'"),
+        ({"prior_width": 0.0}, "prior_width = 0: must be > 0"),
+        ({"loss": lambda w: w}, "must be one finite number"),
+    ],
+)
+def test_what_is_refused(words, message):
+    given = {"loss": lambda w: jnp.sum(w**2), "parameters": jnp.zeros(2)} | words
+    with pytest.raises(ValueError, match=message):
+        learning_coefficient(given.pop("loss"), given.pop("parameters"), **given)

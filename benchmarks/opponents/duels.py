@@ -7,14 +7,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from opponents import generalised_linear as glm
-from opponents import penalised
+from opponents import learning_curve, penalised
 from opponents.duel import Duel
+from orderparam.kernels import Spectrum
 from orderparam.systems.generalised_linear import (
     GeneralisedLinear,
     PenalisedFit,
     penalised_fit,
     state_evolution,
 )
+from orderparam.systems.kernel_regression import KernelRegression, self_consistent
 
 
 def _signs(prior: str) -> Duel:
@@ -49,7 +51,27 @@ def _penalised(loss: str, points: int) -> Duel:
     )
 
 
+def _learning_curve(modes: int, points: int) -> Duel:
+    k = np.arange(1.0, modes + 1)
+    eigenvalues, power, temperature = k**-2.0, k**-2.6, 1e-6
+    grid = np.geomspace(10, modes / 5, points)
+    spectrum = Spectrum(eigenvalues, power)
+
+    def at(n_train: jax.Array, spectrum: Spectrum) -> jax.Array:
+        return self_consistent(KernelRegression(spectrum, n_train, temperature)).test_error
+
+    batch = jax.jit(jax.vmap(at, in_axes=(0, None)))
+    return Duel(
+        f"learning curve, {modes} modes, {points} sizes",
+        "NumPy, Newton from the neighbour",
+        lambda: batch(jnp.asarray(grid), spectrum),
+        lambda: learning_curve.errors(eigenvalues, power, temperature, grid),
+    )
+
+
 _DUELS = {
+    "learning curve of many modes": lambda: _learning_curve(100_000, 40),
+    "learning curve of few modes": lambda: _learning_curve(1000, 200),
     "hinge": lambda: _penalised("hinge", 32),
     "logistic": lambda: _penalised("logistic", 64),
     "state evolution of signs, rademacher weights": lambda: _signs("rademacher"),

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from orderparam.kernels import Spectrum, compress
+from orderparam.kernels.compression import gathers
+from orderparam.kernels.effective_ridge import effective_ridge
 from orderparam.systems.kernel_regression import KernelRegression, self_consistent
+from orderparam.systems.kernel_regression.spectrum.theory import from_ridge
 
 
 @pytest.mark.parametrize(("modes", "capacity"), [(3000, 1.2), (100_000, 4.0)])
@@ -22,6 +25,23 @@ def test_learning_curves_survive_compression(modes, capacity):
             for name in ("test_error", "train_error", "effective_dimension"):
                 np.testing.assert_allclose(
                     getattr(found, name), getattr(exact, name), rtol=1e-11, atol=1e-300
+                )
+
+
+@pytest.mark.parametrize("capacity", [1.2, 3.0, 8.0])
+def test_many_levels_are_gathered_without_a_change_of_the_curve(capacity):
+    """Also the steepest, which reach too far down to be gathered, and are summed one by one."""
+    k = np.arange(1.0, 6001)
+    full = Spectrum(k**-capacity, k ** (-1 - 0.4 * capacity), tail=1e-12, tail_power=0.01)
+    assert bool(gathers(full)) == (capacity < 7)
+    for temperature in (0.0, 1e-6):
+        for n_train in (0.5, 30.0, 1200.0):
+            system = KernelRegression(full, n_train, temperature, 0.1)
+            exact = from_ridge(system, effective_ridge(full, n_train, temperature))
+            found = self_consistent(system)
+            for name in ("test_error", "train_error", "effective_dimension", "squared_discrepancy"):
+                np.testing.assert_allclose(
+                    getattr(found, name), getattr(exact, name), rtol=3e-12, atol=1e-300
                 )
 
 

@@ -5,10 +5,12 @@ the exponents for power-law spectra are in `power_laws`.
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
+from orderparam.kernels.compression import gathered, gathers
 from orderparam.kernels.effective_ridge import (
     EffectiveRidge,
     at_threshold,
@@ -69,6 +71,18 @@ def self_consistent(system: KernelRegression) -> LearningCurve:
     >>> round(float(self_consistent(system).test_error), 6)
     0.13589
     """
+    few = gathers(system.spectrum)
+    if few is None:
+        return _of_levels(system)
+    return lax.cond(
+        few,
+        lambda system: _of_levels(system.with_(spectrum=gathered(system.spectrum))),
+        _of_levels,
+        system,
+    )
+
+
+def _of_levels(system: KernelRegression) -> LearningCurve:
     return from_ridge(system, effective_ridge(system.spectrum, system.n_train, system.temperature))
 
 

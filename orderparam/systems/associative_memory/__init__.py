@@ -28,6 +28,10 @@ from orderparam.systems.associative_memory.hopfield.dynamics import (
 )
 from orderparam.systems.associative_memory.hopfield.experiment import Recall, recall
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
+from orderparam.systems.associative_memory.hopfield.synchronous import (
+    SynchronousState,
+    synchronous_state,
+)
 from orderparam.systems.associative_memory.hopfield.theory import (
     CriticalLoads,
     GroundStates,
@@ -50,7 +54,14 @@ from orderparam.systems.associative_memory.optimal.experiment import (
     trained_network,
 )
 from orderparam.systems.associative_memory.optimal.model import OptimalStability
-from orderparam.systems.associative_memory.optimal.theory import Basin, Trajectory, basin, overlaps
+from orderparam.systems.associative_memory.optimal.theory import (
+    Basin,
+    FirstStep,
+    Trajectory,
+    basin,
+    overlaps,
+    self_coupled_step,
+)
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {

@@ -57,6 +57,7 @@ WRITTEN = (
     "generalisation",
     "committee",
     "training_in_time",
+    "broken_symmetry",
 )
 UNPLAIN = (
     "Of ",

@@ -57,6 +57,10 @@ SMALL = {
         "dims=6 loads=1.5,2,2.5 learned=1.2 samples=6 seeds=2",
     ),
     "several_steps": ("giant-steps-directions", "input_dim=64 steps=2 neurons=16 seeds=2"),
+    "broken_symmetry": (
+        "glass-ground-state",
+        "sizes=6,8 samples=3 sweeps=20 seeds=2",
+    ),
     "training_in_time": ("momentum-in-time", "input_dim=20 steps=5 momenta=0.5 seeds=2"),
 }
 

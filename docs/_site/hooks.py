@@ -61,7 +61,7 @@ THEORY = {
         "storage_capacity",
         "generalisation",
     ),
-    "Magnets and memories": ("spins", "associative_memory"),
+    "Magnets and memories": ("spins", "broken_symmetry", "associative_memory"),
 }
 
 

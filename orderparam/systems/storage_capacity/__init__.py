@@ -11,6 +11,18 @@ binary_capacity(BinaryPatterns()).capacity
 """
 
 from orderparam.core.exported import without_modules
+from orderparam.systems.storage_capacity.beyond_capacity import (
+    BinaryError,
+    BrokenCapacity,
+    BrokenError,
+    binary_minimal_error,
+    broken_capacity,
+    broken_minimal_error,
+)
+from orderparam.systems.storage_capacity.enumerated_errors import (
+    FewestBinaryErrors,
+    fewest_binary_errors,
+)
 from orderparam.systems.storage_capacity.experiment import (
     Enumerated,
     FewestErrors,
@@ -26,7 +38,11 @@ from orderparam.systems.storage_capacity.experiment import (
     separability,
     storage_limit,
 )
-from orderparam.systems.storage_capacity.model import BinaryPatterns, SphericalPatterns
+from orderparam.systems.storage_capacity.model import (
+    BinaryPatterns,
+    SphericalPatterns,
+    ThermalPatterns,
+)
 from orderparam.systems.storage_capacity.theory import (
     BinaryCapacity,
     Capacity,
@@ -44,6 +60,16 @@ from orderparam.systems.storage_capacity.theory import (
     minimal_error,
     solutions,
     volume,
+)
+from orderparam.systems.storage_capacity.thermal import (
+    BrokenThermalErrors,
+    ThermalErrors,
+    broken_thermal_errors,
+    thermal_errors,
+)
+from orderparam.systems.storage_capacity.thermal_chain import (
+    MeasuredThermalErrors,
+    thermal_couplings,
 )
 
 # axis labels of this topic's quantities: words and symbol

@@ -26,6 +26,26 @@ class SphericalPatterns(System):
     input_dim: float = parameter("number N of inputs", minimum=2, integer=True, default=50)
 
 
+class ThermalPatterns(System):
+    r"""Random patterns and a perceptron with real couplings at a temperature of its errors.
+
+    Couplings J with |J| = 1 have a probability proportional to $e^{-E/T}$ on the sphere, where E is
+    the number of the $p = \alpha N$ patterns with
+
+    $$ y\, J \cdot x < \kappa $$
+
+    with $\alpha$ = `load`, $\kappa$ = `margin`, T = `temperature` and N = `input_dim`; inputs are
+    Gaussian with variance 1.
+
+    Source: Gardner, Derrida (1988).
+    """
+
+    load: float = parameter("patterns per input alpha = p/N", above=0, default=4.0)
+    temperature: float = parameter("temperature T, in errors", above=0, default=0.5)
+    margin: float = parameter("least stability kappa of a stored pattern", default=0.0)
+    input_dim: float = parameter("number N of inputs", minimum=2, integer=True, default=20)
+
+
 # ------------------------------------------------------------------------------------------------
 # Random patterns and a perceptron with binary couplings.
 

@@ -15,6 +15,12 @@ from orderparam.analysis import collapse
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal, vertical
 from orderparam.plotting.style import COLOURS, GREY, MARKERS, ink
+from orderparam.systems.storage_capacity.beyond_capacity import (
+    binary_minimal_error,
+    broken_capacity,
+    broken_minimal_error,
+)
+from orderparam.systems.storage_capacity.enumerated_errors import fewest_binary_errors
 from orderparam.systems.storage_capacity.experiment import (
     annealed_search,
     enumerated_solutions,
@@ -24,9 +30,12 @@ from orderparam.systems.storage_capacity.experiment import (
     separability,
     storage_limit,
 )
-from orderparam.systems.storage_capacity.model import BinaryPatterns, SphericalPatterns
+from orderparam.systems.storage_capacity.model import (
+    BinaryPatterns,
+    SphericalPatterns,
+    ThermalPatterns,
+)
 from orderparam.systems.storage_capacity.theory import (
-    at_line_gardner_derrida,
     binary_capacity,
     capacity,
     cover,
@@ -35,6 +44,8 @@ from orderparam.systems.storage_capacity.theory import (
     solutions,
     volume,
 )
+from orderparam.systems.storage_capacity.thermal import broken_thermal_errors, thermal_errors
+from orderparam.systems.storage_capacity.thermal_chain import thermal_couplings
 
 # ------------------------------------------------------------------------------------------------
 # Finite-size scaling of measured success fractions, and the load at which half of the samples are
@@ -191,61 +202,86 @@ def capacity_margin(
     yield Curve("theory", volume, system, fine, facets={"part": "volume"})
 
 
+def draw_errors_against_size(load: float, axes: Any, comparison: Comparison) -> None:
+    """Draw the fewest errors of all couplings at one load against 1/N, and theories at 0."""
+    for data in comparison.experiments().values():
+        if data.attrs["label"] != "all couplings" or load not in data["load"]:
+            continue
+        at = data.sel(load=load)
+        runs = at["error_fraction"].values
+        error = np.sqrt(np.sum(at["error_fraction_error"].values ** 2)) / len(runs)
+        n = data.attrs["facets"]["input_dim"]
+        axes.errorbar(
+            [1 / n], [runs.mean()], [error], fmt="o", color=ink(), markerfacecolor="white"
+        )
+    chosen = [
+        d for d in comparison.theories().values() if d.attrs["facets"].get("part") == "errors"
+    ]
+    for number, data in enumerate(chosen):
+        height = float(data["error_fraction"].interp(load=load))
+        axes.plot([0.0], [height], "D", color=COLOURS[number], markersize=5)
+    axes.set(xlabel="$1/N$", ylabel="fraction of errors $f$", title=rf"$\alpha$ = {load:g}")
+    axes.set_ylim(0, None)
+
+
 @study(
     "capacity-errors",
-    title="Beyond the capacity: smallest fraction of errors, and instability of replica symmetry",
-    source="Gardner, Derrida 1988; Bouten 1994",
-    seconds=(30, 600),
+    title="Beyond the capacity replica symmetry breaking raises the fewest errors, by a quarter at four patterns per input",
+    source="Gardner, Derrida 1988; Majer, Engel, Zippelius 1993; Györgyi, Reimann 1997; Bouten 1994",
+    seconds=(60, 1200),
     observables=("error_fraction",),
-    full={"samples": 200, "hyperplanes": 400_000, "seeds": 8},
+    gallery={"samples": 50, "thermal_dims": (20, 40), "chains": 32, "sweeps": 3000},
+    full={"samples": 200, "hyperplanes": 400_000, "dims": (3, 5, 7, 9), "chains": 64, "seeds": 8},
     columns=3,
     panels=[
-        Panel("load", "error_fraction", where={"part": "errors", "kind": "theory"}, by="margin"),
         Panel(
             "load",
             "error_fraction",
-            where={"part": "errors", "margin": 0.0},
+            where={"part": "errors"},
             by="input_dim",
-            title="no margin",
+            title="fewest errors",
         ),
+        Freehand(partial(draw_errors_against_size, 4.0)),
         Panel(
-            "margin",
-            ("load", lambda data: data["capacity"] if "capacity" in data else data["load"]),
-            where={"part": "lines"},
+            "temperature",
+            "error_fraction",
+            where={"part": "temperature"},
+            by="input_dim",
+            xlabel="temperature $T$",
+            title=r"at a temperature, $\alpha$ = 4",
         ),
     ],
     caption=r"""
-        Left: replica-symmetric theory, a lower bound because replica symmetry is unstable above
-        $\alpha_c$ (Bouten 1994). Middle: the marks are the best of all couplings. Right: capacity,
-        and Gardner and Derrida's line of instability.
+        No margin. Left and centre: the fewest errors; marks are the best of all couplings with $N$ inputs, theories are for many
+        inputs, replica symmetric and with replica symmetry broken in 2 steps. Right: mean errors at
+        temperature $T$, where replica symmetry is unstable below 0.27; marks are parallel tempering.
     """,
     explained=(
-        "The replica-symmetric theory is a lower bound beyond the capacity, for many inputs. With 3 to "
-        "7 inputs the smallest error fractions are larger, and fall with the number of inputs."
+        "The theories are limits of many inputs. With 3 to 7 inputs the fewest errors are larger, by a "
+        "term 1/N, and cannot tell the theories apart. At a temperature 20 inputs agree with the theory "
+        "where replica symmetry holds, and lie above it where many states compete."
     ),
 )
 def capacity_errors(
-    margins: tuple[float, ...] = (0.0, 0.5, 1.0),
     dims: tuple[int, ...] = (3, 5, 7),
     loads: tuple[float, ...] = (2.6, 3.0, 4.0, 6.0),
     hyperplanes: int = 60_000,
     samples: int = 12,
+    temperatures: tuple[float, ...] = (0.2, 0.3, 0.5, 0.75, 1.0),
+    thermal_dims: tuple[int, ...] = (20,),
+    chains: int = 16,
+    sweeps: int = 800,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    fine = {"load": tuple(np.linspace(0.4, 7.0, 100).tolist())}
-    over = {"margin": tuple(np.linspace(0.0, 2.0, 81).tolist())}
-    for margin in margins:
-        facets = {"part": "errors", "margin": margin}
-        yield Curve(
-            "replica symmetric",
-            minimal_error,
-            SphericalPatterns(margin=margin),
-            fine,
-            facets=facets,
-        )
+    fine = {"load": tuple(np.linspace(0.4, 7.0, 67).tolist())}
+    coarse = {"load": tuple(np.linspace(2.2, 7.0, 13).tolist())}
+    facets = {"part": "errors"}
+    system = SphericalPatterns()
+    yield Curve("replica symmetric", minimal_error, system, fine, facets=facets)
+    broken = partial(broken_minimal_error, steps=2)
+    yield Curve("2 steps", broken, system, coarse, facets=facets)
     for n in dims:
         chosen = tuple(load for load in loads if math.comb(round(load * n), n - 1) <= hyperplanes)
-        facets = {"part": "errors", "margin": 0.0, "input_dim": n}
         measured = partial(fewest_errors, samples=samples)
         yield Curve(
             "all couplings",
@@ -253,12 +289,51 @@ def capacity_errors(
             SphericalPatterns(input_dim=n),
             {"load": chosen},
             seeds,
-            facets=facets,
+            facets={**facets, "input_dim": n},
         )
-    yield Curve("capacity", capacity, SphericalPatterns(), over, facets={"part": "lines"})
-    yield Curve(
-        "instability", at_line_gardner_derrida, SphericalPatterns(), over, facets={"part": "lines"}
-    )
+    facets = {"part": "temperature"}
+    hot = ThermalPatterns(load=4.0)
+    over = {"temperature": tuple(np.linspace(0.12, 1.1, 50).tolist())}
+    below = {"temperature": (0.16, 0.18, 0.2, 0.22, 0.24)}
+    yield Curve("replica symmetric", thermal_errors, hot, over, facets=facets)
+    broken = partial(broken_thermal_errors, steps=2)
+    yield Curve("2 steps", broken, hot, below, facets=facets)
+    for n in thermal_dims:
+        yield Curve(
+            "tempering",
+            partial(thermal_couplings, samples=chains, sweeps=sweeps),
+            hot.with_(input_dim=n),
+            {"temperature": temperatures},
+            seeds,
+            facets={**facets, "input_dim": n},
+        )
+
+
+@study(
+    "capacity-negative-margin",
+    title="At negative margins replica symmetry breaking lowers the capacity, by 16 % at a margin of -1.5",
+    source="Gardner 1988; Franz, Parisi 2016; functional derived here",
+    seconds=(20, 60),
+    full={},
+    panels=[
+        Panel("margin", "capacity", log="y"),
+        Panel("margin", "capacity", ratio_to="replica symmetric"),
+    ],
+    columns=2,
+    caption=r"""
+        Capacity $\alpha_c(\kappa)$, replica symmetric and with symmetry broken in 1 and 2 steps: upper bounds that fall with each
+        step. Theory alone.
+    """,
+)
+def capacity_negative_margin(
+    margins: tuple[float, ...] = (-1.5, -1.25, -1.0, -0.75, -0.5, -0.25),
+) -> Iterator[Curve]:
+    system, over = SphericalPatterns(margin=-1.0), {"margin": margins}
+    yield Curve("replica symmetric", capacity, system, over)
+    for steps in (1, 2):
+        yield Curve(
+            f"{steps} step{'s'[: steps - 1]}", partial(broken_capacity, steps=steps), system, over
+        )
 
 
 # ------------------------------------------------------------------------------------------------
@@ -334,6 +409,75 @@ def binary_perceptron(
             {"margin": margins},
             seeds,
             facets={"part": "capacity", "input_dim": n},
+        )
+
+
+def draw_binary_limits(axes: Any, comparison: Comparison) -> None:
+    """Draw the fewest errors of binary couplings against 1/N at every load, with the fit of a limit
+    and of a constant c in f + ln(c N)/(2 beta_c alpha N), and the theory of the limit at 0."""
+    theory = next(iter(comparison.theories().values()))
+    runs = {d.attrs["facets"]["input_dim"]: d for d in comparison.experiments().values()}
+    size = np.array(sorted(runs), float)
+    for number, load in enumerate(next(iter(runs.values()))["load"].values):
+        at = [runs[int(n)].sel(load=load) for n in size]
+        mean = np.array([float(d["error_fraction"].mean()) for d in at])
+        error = np.array(
+            [np.sqrt(float((d["error_fraction_error"] ** 2).sum())) / d.sizes["seed"] for d in at]
+        )
+        exact = theory.interp(load=load)
+        step = float(exact["temperature"]) / (2 * load)
+        design = np.stack([np.ones_like(size), 1 / size], axis=1) / error[:, None]
+        covariance = np.linalg.inv(design.T @ design)
+        limit, slope = covariance @ design.T @ ((mean - step * np.log(size) / size) / error)
+        fine = np.linspace(1 / 200, 1 / size.min(), 100)
+        look = {"color": COLOURS[number], "markerfacecolor": "white"}
+        label = rf"$\alpha$ = {load:g}: {limit:.3f} ± {np.sqrt(covariance[0, 0]):.3f}"
+        axes.errorbar(1 / size, mean, error, fmt=MARKERS[number], label=label, **look)
+        axes.plot(fine, limit + slope * fine - step * fine * np.log(fine), color=COLOURS[number])
+        axes.plot([0.0], [float(exact["error_fraction"])], "D", color=COLOURS[number])
+    axes.set(xlabel="$1/N$", ylabel="fraction of errors $f$")
+    axes.set_ylim(0, None)
+
+
+@study(
+    "binary-capacity-errors",
+    title="The fewest errors of binary couplings approach the frozen theory as ln N/N",
+    source="Krauth, Mézard 1989; with errors derived here",
+    seconds=(60, 1800),
+    observables=("error_fraction",),
+    gallery={"dims": (11, 15, 19), "samples": 64, "seeds": 4},
+    full={"dims": (11, 15, 19, 23), "samples": 64, "seeds": 8},
+    columns=2,
+    panels=[Panel("load", "error_fraction", by="input_dim"), Freehand(draw_binary_limits)],
+    caption=r"""
+        No margin. Left: theory for many couplings, and the best of all $2^N$ couplings, {samples} samples in each of {seeds}
+        runs.
+        Right: fit of $f + \ln(cN)/(2\beta_c \alpha N)$, the correction of a random-energy model, with $f$ and $c$ free (legend:
+        $f$); diamonds are the theory.
+    """,
+    explained=(
+        "The theory is the limit of many couplings; with 11 to 19 the fewest errors are larger by a term "
+        "ln N/N, which the figure extrapolates."
+    ),
+)
+def binary_perceptron_errors(
+    dims: tuple[int, ...] = (9, 11, 15),
+    loads: tuple[float, ...] = (1.2, 2.0, 4.0),
+    samples: int = 32,
+    seeds: int = 4,
+) -> Iterator[Curve]:
+    system = BinaryPatterns()
+    fine = {"load": tuple(np.linspace(0.7, 5.0, 44).tolist())}
+    yield Curve("frozen", binary_minimal_error, system, fine)
+    for n in dims:
+        measured = partial(fewest_binary_errors, samples=samples)
+        yield Curve(
+            "all couplings",
+            measured,
+            system.with_(input_dim=n),
+            {"load": loads},
+            seeds,
+            facets={"input_dim": n},
         )
 
 

@@ -1,0 +1,27 @@
+"""Broken replica symmetry: Parisi's solution of the spin glass of Sherrington and Kirkpatrick,
+beside parallel tempering."""
+
+from orderparam.core.exported import without_modules
+from orderparam.systems.broken_symmetry.experiment import TemperedGlass, tempering
+from orderparam.systems.broken_symmetry.model import SpinGlass
+from orderparam.systems.broken_symmetry.theory import (
+    GlassEquilibrium,
+    GlassLine,
+    GroundState,
+    SymmetricGlass,
+    at_line,
+    equilibrium,
+    ground_state,
+    symmetric,
+)
+
+# axis labels of this topic's quantities: words and symbol
+LABELS = {
+    "energy": ("energy per spin", "e"),
+    "ground_energy": ("lowest energy per spin", "E_0"),
+    "overlap_square": ("squared overlap", r"\mathrm{E} \langle q^2 \rangle"),
+    "entropy": ("entropy per spin", "s"),
+    "field": ("field", "h"),
+}
+
+__all__ = without_modules(globals())

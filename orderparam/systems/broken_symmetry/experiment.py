@@ -1,0 +1,204 @@
+"""Parallel tempering of the Sherrington-Kirkpatrick model."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from orderparam.core.result import Result
+from orderparam.core.verb import experiment
+from orderparam.systems.broken_symmetry.model import SpinGlass
+
+_HOT = 1.4  # the temperature of the hottest copy, at which a sweep forgets the state
+
+
+class TemperedGlass(Result):
+    """Equilibrium of samples of the spin glass.
+
+    Fields:
+        energy, energy_error: mean energy per spin and its standard error over samples.
+        overlap_square, overlap_square_error: mean <q^2> of two independent copies.
+        overlap_ratio, overlap_ratio_error: (E <q^2>^2 - (E <q^2>)^2)/(E <q^4> - (E <q^2>)^2), which
+            is 1/3 where the identities of Ghirlanda and Guerra hold and overlaps are broad; its
+            error by leaving out one sample after the other.
+        ground_energy, ground_energy_error: mean lowest energy per spin that was met.
+        found_twice: share of samples in which two independent sets of copies met the same lowest
+            energy.
+        identity, identity_error: mean of the energy of the couplings plus (1 - <q^2>)/(2 T), which
+            vanishes in equilibrium at every number of spins.
+        converged: whether the identity is within four standard errors of zero.
+    """
+
+    energy: Float[Array, ""]
+    energy_error: Float[Array, ""]
+    overlap_square: Float[Array, ""]
+    overlap_square_error: Float[Array, ""]
+    overlap_ratio: Float[Array, ""]
+    overlap_ratio_error: Float[Array, ""]
+    ground_energy: Float[Array, ""]
+    ground_energy_error: Float[Array, ""]
+    found_twice: Float[Array, ""]
+    identity: Float[Array, ""]
+    identity_error: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+def _several(system: SpinGlass, *, samples: int = 16, sweeps: int = 2000, copies: int = 12) -> None:
+    for name, value, least in (
+        ("samples", samples, 3),
+        ("sweeps", sweeps, 4),
+        ("copies", copies, 2),
+    ):
+        if value < least:
+            raise ValueError(f"{name} = {value}: must be at least {least}")
+
+
+@experiment(check=_several)
+def tempering(
+    system: SpinGlass,
+    key: PRNGKeyArray,
+    *,
+    samples: int = 16,
+    sweeps: int = 2000,
+    copies: int = 12,
+) -> TemperedGlass:
+    r"""Equilibrium of the spin glass at the system's temperature, by parallel tempering.
+
+    Copies at temperatures that rise geometrically from `temperature` to 1.4 (1.3 times the
+    temperature where that is more) take sweeps of the heat bath; after each, neighbouring
+    temperatures exchange their states with probability $\min(1, e^{\Delta\beta\, \Delta E})$. Two
+    independent sets run for every sample of the couplings, from random states; the first half of
+    the sweeps is left out. Integration by parts over Gaussian couplings gives, at every N,
+
+    $$ \mathrm{E}\, e_J = -\frac{1}{2T} (1 - \mathrm{E} \langle q^2 \rangle) $$
+
+    for the energy $e_J$ of the couplings: `identity` tests equilibrium with it.
+
+    Args:
+        samples: number of independent samples of the couplings in one run.
+        sweeps: number of sweeps.
+        copies: number of temperatures.
+
+    Raises:
+        ValueError: for less than 3 samples, 4 sweeps or 2 temperatures.
+
+    Source: Hukushima, Nemoto (1996); Katzgraber, Young (2001) for the test.
+
+    >>> import jax
+    >>> found = tempering(SpinGlass(1.0, spins=8), jax.random.key(0), sweeps=200)
+    >>> bool(-1 < found.energy < -0.2)
+    True
+    """
+    n = system.spins
+    coldest = float(system.temperature)
+    temperatures = np.geomspace(coldest, max(_HOT, 1.3 * coldest), copies)
+    coupling_key, run_key = jax.random.split(key)
+    upper = jnp.triu(jax.random.normal(coupling_key, (samples, n, n)), 1) / np.sqrt(n)
+    couplings = upper + jnp.swapaxes(upper, 1, 2)
+    energy, square, fourth, lowest = map(
+        np.asarray,
+        _temper(couplings, system.field, jnp.asarray(1 / temperatures), run_key, sweeps),
+    )
+    both = energy[0] + (1 - square) / (2 * coldest)
+    ground = lowest.min(axis=1)
+    same = np.abs(lowest[:, 0] - lowest[:, 1]) < 1e-4 / n
+    ratios = _leaving_one_out(square, fourth)
+    identity, identity_error = _mean(both)
+    return TemperedGlass(
+        *map(
+            jnp.asarray,
+            (
+                *_mean(energy[1]),
+                *_mean(square),
+                _ratio(square, fourth),
+                np.sqrt((samples - 1) * np.mean((ratios - ratios.mean()) ** 2)),
+                *_mean(ground),
+                same.mean(),
+                identity,
+                identity_error,
+                abs(identity) <= 4 * identity_error,
+            ),
+        )
+    )
+
+
+def _mean(values: np.ndarray) -> tuple[float, float]:
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def _ratio(square: np.ndarray, fourth: np.ndarray) -> float:
+    """The ratio of Ghirlanda and Guerra; NaN where the overlap does not vary at all."""
+    common = square.mean() ** 2
+    spread = fourth.mean() - common
+    return float((np.mean(square**2) - common) / spread) if spread > 0 else np.nan
+
+
+def _leaving_one_out(square: np.ndarray, fourth: np.ndarray) -> np.ndarray:
+    left = (np.delete(np.arange(len(square)), i) for i in range(len(square)))
+    return np.array([_ratio(square[rest], fourth[rest]) for rest in left])
+
+
+@partial(jax.jit, static_argnames=("sweeps",))
+def _temper(
+    couplings: Float[Array, "sample n n"],
+    field: Float[Array, ""],
+    beta: Float[Array, "copy"],
+    key: PRNGKeyArray,
+    sweeps: int,
+) -> tuple[Array, Array, Array, Array]:
+    """Of every sample: energies (of the couplings, whole) and moments of the overlap of the coldest
+    copies, and the lowest energy that each set met, per spin."""
+    samples, n, _ = couplings.shape
+    shape = (samples, 2, beta.size)
+    # single precision for the chains: fields are made anew in every sweep
+    rows = jnp.moveaxis(couplings, 1, 0).astype(jnp.float32)  # (n, sample, n)
+    beta, h = beta.astype(jnp.float32), jnp.asarray(field, jnp.float32)
+
+    def turn(fields: Array, site: tuple[Array, ...]) -> tuple[Array, Array]:
+        number, row, spin, chance = site
+        up = jax.nn.sigmoid(2 * beta * (fields[number] + h))
+        new = jnp.where(chance < up, 1.0, -1.0).astype(jnp.float32)
+        # the field of the spin itself does not change: its own coupling is zero
+        change = row.T[:, :, None, None] * (new - spin)[None]
+        return fields + change, new
+
+    def sweep(state: tuple, step: tuple[Array, Array]) -> tuple[tuple, None]:
+        spins, sums, lowest = state
+        key, number = step
+        flip_key, swap_key = jax.random.split(key)
+        chances = jax.random.uniform(flip_key, (n, *shape), jnp.float32)
+        fields = jnp.einsum("isj,jscr->iscr", rows, spins)
+        fields, spins = lax.scan(turn, fields, (jnp.arange(n), rows, spins, chances))
+        coupled = -jnp.sum(spins * fields, axis=0) / 2
+        whole = coupled - h * jnp.sum(spins, axis=0)
+        lowest = jnp.minimum(lowest, jnp.min(whole, axis=2))
+
+        # neighbours in pairs (0, 1), (2, 3), ... and (1, 2), (3, 4), ... in turn
+        rung = jnp.arange(beta.size)
+        partner = jnp.where((rung + number) % 2 == 0, rung + 1, rung - 1)
+        partner = jnp.where((partner < 0) | (partner >= beta.size), rung, partner)
+        gain = (beta[partner] - beta) * (whole[..., partner] - whole)
+        drawn = jnp.log(jax.random.uniform(swap_key, shape, jnp.float32))
+        drawn = drawn[..., jnp.minimum(rung, partner)]  # one number for a pair
+        source = jnp.where(drawn < gain, partner, rung)
+        spins = jnp.take_along_axis(spins, source[None], axis=3)
+        coupled, whole = (jnp.take_along_axis(x, source, axis=2) for x in (coupled, whole))
+
+        cold = spins[..., 0]
+        square = jnp.mean(cold[:, :, 0] * cold[:, :, 1], axis=0) ** 2
+        now = jnp.stack(
+            [jnp.mean(coupled[..., 0], 1), jnp.mean(whole[..., 0], 1), square, square**2]
+        )
+        kept = jnp.where(number >= sweeps // 2, now.astype(jnp.float64), 0.0)
+        return (spins, sums + kept, lowest), None
+
+    start_key, run_key = jax.random.split(key)
+    spins = jax.random.rademacher(start_key, (n, *shape), jnp.float32)
+    initial = spins, jnp.zeros((4, samples)), jnp.full((samples, 2), jnp.inf, jnp.float32)
+    steps = jax.random.split(run_key, sweeps), jnp.arange(sweeps)
+    (_, sums, lowest), _ = lax.scan(sweep, initial, steps)
+    mean = sums / (sweeps - sweeps // 2)
+    return mean[:2] / n, mean[2], mean[3], lowest.astype(jnp.float64) / n

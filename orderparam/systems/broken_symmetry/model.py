@@ -1,0 +1,20 @@
+"""The spin glass of Sherrington and Kirkpatrick."""
+
+from orderparam.core.system import System, parameter, structure
+
+
+class SpinGlass(System):
+    r"""The spin glass of Sherrington and Kirkpatrick: N spins with random couplings of all pairs.
+
+    $$ H = -\frac{1}{\sqrt N} \sum_{i<j} J_{ij} s_i s_j - h \sum_i s_i, \qquad s_i = \pm 1, \quad
+       J_{ij} \sim N(0, 1) $$
+
+    with N = `spins` and h = `field`. Energies, the field and the temperature are in units in which
+    the glass begins at T = 1 without a field.
+
+    Source: Sherrington, Kirkpatrick (1975).
+    """
+
+    temperature: float = parameter("temperature T", above=0, default=0.5)
+    field: float = parameter("magnetic field h", minimum=0, default=0.0)
+    spins: int = structure("number N of spins of an experiment", minimum=2, default=64)

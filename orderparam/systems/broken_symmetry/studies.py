@@ -1,0 +1,157 @@
+"""The named figures of broken replica symmetry in the spin glass."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from orderparam.comparison import Comparison, Curve, study
+from orderparam.plotting import Freehand, Panel, horizontal
+from orderparam.plotting.style import COLOURS, ink
+from orderparam.systems.broken_symmetry.experiment import tempering
+from orderparam.systems.broken_symmetry.model import SpinGlass
+from orderparam.systems.broken_symmetry.theory import equilibrium, ground_state, symmetric
+
+_EXPONENT = 2 / 3
+
+
+def extrapolated(comparison: Comparison) -> dict[str, Any]:
+    """Lowest energies of all sizes with their errors, and the line a + b N^(-2/3) through them by
+    weighted least squares: `limit` is a, with `error`.
+    """
+    rows = []
+    for data in comparison.experiments().values():
+        runs = data["ground_energy"].values.ravel()
+        own = data["ground_energy_error"].values.ravel()
+        # every run has as many samples: the errors of their mean
+        error = np.sqrt(np.sum(own**2)) / len(runs)
+        rows.append((data.attrs["facets"]["spins"], runs.mean(), error))
+    size, energy, error = map(np.asarray, zip(*sorted(rows)))
+    x = size**-_EXPONENT
+    design = np.stack([np.ones_like(x), x], axis=1) / error[:, None]
+    covariance = np.linalg.inv(design.T @ design)
+    limit, slope = covariance @ design.T @ (energy / error)
+    return {
+        "x": x,
+        "energy": energy,
+        "error": error,
+        "limit": float(limit),
+        "slope": float(slope),
+        "limit_error": float(np.sqrt(covariance[0, 0])),
+    }
+
+
+def draw_extrapolation(axes: Any, comparison: Comparison) -> None:
+    """Draw the lowest energies against N^(-2/3), the line through them, and theories at 0."""
+    found = extrapolated(comparison)
+    axes.errorbar(
+        found["x"],
+        found["energy"],
+        found["error"],
+        fmt="o",
+        color=ink(),
+        markerfacecolor="white",
+        label="tempering",
+    )
+    x = np.array([0.0, found["x"].max()])
+    axes.plot(x, found["limit"] + found["slope"] * x, color=ink(), linewidth=0.8)
+    axes.errorbar([0.0], [found["limit"]], [found["limit_error"]], fmt=".", color=ink(), capsize=3)
+    for number, (label, data) in enumerate(comparison.theories().items()):
+        height = float(data["ground_energy"].values.ravel()[0])
+        axes.plot([0.0], [height], "D", color=COLOURS[number], markersize=5, label=label)
+    axes.set(
+        xlabel="$N^{-2/3}$",
+        ylabel="lowest energy per spin $E_0$",
+        title=f"line at 0: {found['limit']:.4f} ± {found['limit_error']:.4f}",
+    )
+
+
+@study(
+    "glass-ground-state",
+    title="Ground-state energies of spin glasses extrapolate to Parisi's value, not to the replica-symmetric one",
+    source="Parisi 1980; Auffinger, Chen 2017; Sherrington, Kirkpatrick 1975",
+    panels=[Freehand(draw_extrapolation)],
+    caption=r"""
+        Sherrington-Kirkpatrick model without a field. Lowest energies met by parallel tempering from
+        $T$ = 1.4 to {coldest}, {samples} samples in each of {seeds} runs at every size; the line is a fit of
+        $a + b N^{{-2/3}}$. Diamonds: theory for many spins, replica symmetric and with symmetry broken in 1 and
+        in 16 steps.
+    """,
+    observables=("ground_energy",),
+    explained=(
+        "Lowest energies of a finite number of spins lie above the limit of many spins by a term N^(-2/3); "
+        "the figure extrapolates it away."
+    ),
+    seconds=(60, 3600),
+    gallery={"sizes": (16, 32, 64), "seeds": 24},
+    full={"sizes": (16, 32, 64, 128), "samples": 32, "sweeps": 5000, "seeds": 32},
+)
+def glass_ground_state(
+    sizes: tuple[int, ...] = (16, 24, 40),
+    coldest: float = 0.2,
+    samples: int = 16,
+    sweeps: int = 600,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    system = SpinGlass(coldest)
+    for label, steps in (("replica symmetric", 0), ("1 step", 1), ("16 steps", 16)):
+        yield Curve(label, partial(ground_state, steps=steps), system, {})
+    measured = partial(tempering, samples=samples, sweeps=sweeps)
+    for n in sizes:
+        yield Curve("tempering", measured, system.with_(spins=n), {}, seeds, facets={"spins": n})
+
+
+@study(
+    "glass-equilibrium",
+    title="Below T = 1 the replica-symmetric entropy turns negative; Parisi's does not, and tempering sides with it",
+    source="Sherrington, Kirkpatrick 1975; Parisi 1980; Ghirlanda, Guerra 1998",
+    panels=[
+        Panel("temperature", "energy", by="spins"),
+        Panel("temperature", "overlap_square", by="spins"),
+        Panel("temperature", "entropy", by="spins", reference=[horizontal(0.0)]),
+        Panel(
+            "temperature",
+            ("ratio of overlaps' variances", lambda data: data["overlap_ratio"]),
+            by="spins",
+            where={"kind": "experiment"},
+            reference=[horizontal(1 / 3, "1/3")],
+        ),
+    ],
+    columns=2,
+    caption=r"""
+        Sherrington-Kirkpatrick model without a field. Theory for many spins: replica symmetric, and symmetry broken in 3 steps.
+        Marks: parallel tempering, {samples} samples in each of {seeds} runs. Last panel: the variance of $\langle q^2 \rangle$
+        between samples over that of $q^2$ altogether, which tends to 1/3 in the glass (Ghirlanda, Guerra) and to 0 above it.
+    """,
+    observables=("energy", "overlap_square"),
+    explained=(
+        "Energies of a finite number of spins lie above the limit by a term N^(-2/3), and so does <q^2>, "
+        "tied to the energy by the identity that every run tests."
+    ),
+    seconds=(60, 3600),
+    gallery={"sizes": (16, 32, 64), "seeds": 8},
+    full={"sizes": (32, 64, 128), "samples": 32, "sweeps": 5000, "seeds": 16},
+)
+def glass_equilibrium(
+    sizes: tuple[int, ...] = (16, 32),
+    temperatures: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0, 1.3),
+    samples: int = 16,
+    sweeps: int = 600,
+    seeds: int = 4,
+) -> Iterator[Curve]:
+    system = SpinGlass(temperatures[0])
+    fine = {"temperature": tuple(np.linspace(0.15, 0.95, 9).tolist())}
+    all_over = {"temperature": tuple(np.linspace(0.1, 1.4, 53).tolist())}
+    yield Curve("replica symmetric", symmetric, system, all_over)
+    yield Curve("3 steps", partial(equilibrium, steps=3), system, fine)
+    measured = partial(tempering, samples=samples, sweeps=sweeps)
+    for n in sizes:
+        yield Curve(
+            "tempering",
+            measured,
+            system.with_(spins=n),
+            {"temperature": temperatures},
+            seeds,
+            facets={"spins": n},
+        )

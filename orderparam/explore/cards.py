@@ -86,6 +86,7 @@ class Cards(JSComponent):
     _stylesheets: ClassVar[list[str]] = [
         """
         .cards { width: 100%; }
+        .search { margin-top: 12px; }
         .search { width: 100%; max-width: 420px; box-sizing: border-box; font: inherit; font-size: 15px; padding: 7px 10px; }
         .search { border: 1px solid var(--ex-line); border-radius: 6px; background: transparent; color: inherit; }
         h2 { font-size: 18px; font-weight: 600; margin: 22px 0 2px 0; }

@@ -16,14 +16,20 @@ THUMBNAILS = Path(__file__).with_name("thumbnails")
 
 
 def system_cards() -> list[dict[str, Any]]:
-    """Every system that has a start with its picture, then those of other packages, under their
-    questions."""
+    """Every system that has a start with its picture, that of its study where no figure of it is
+    stored, then those of other packages, under their questions."""
     cards: dict[str, list[dict[str, str]]] = {}
     for name, start in starts().items():
         if name in kinds():
             text = first_sentence(start.sees)
             cards.setdefault(_question(name), []).append(
-                _card(name, start.title, text, picture(start), f"{name} {start.sees}")
+                _card(
+                    name,
+                    start.title,
+                    text,
+                    picture(start) or _thumbnail(start.study),
+                    f"{name} {start.sees}",
+                )
             )
     for name in kinds():
         if name not in starts() and not name_is_of_package(name):

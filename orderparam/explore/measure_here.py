@@ -144,6 +144,8 @@ def _kept(state: PageState, kept: StoredFigure | None) -> str:
     if kept is None or not len(kept.mean):
         return ""
     words = f"Dots: {state.seeds} runs of {spoken(state.experiment)} at each place, kept with this version."
+    if state.x in state.knobs:
+        words += f" The dotted line stands at the {spoken(state.x)} of the system itself."
     return f"<p><small>{escape(words)}</small></p>"
 
 

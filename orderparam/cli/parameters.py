@@ -3,6 +3,7 @@ default."""
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,8 @@ def described(name: str) -> Described:
     found = kept(full, files)
     if found is None:
         found = _described(full)
-        if found.name in {entry.name for entry in index()}:  # not of a person's own file
+        # not of a person's own file, and not without docstrings, as Python -OO leaves them
+        if sys.flags.optimize < 2 and found.name in {entry.name for entry in index()}:
             keep(found, files)
     return found
 

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from opponents import generalised_linear as glm
-from opponents import learning_curve, penalised
+from opponents import hopfield, learning_curve, penalised
 from opponents.duel import Duel
 from orderparam.kernels import Spectrum
+from orderparam.systems.associative_memory import Hopfield, recall
 from orderparam.systems.generalised_linear import (
     GeneralisedLinear,
     PenalisedFit,
@@ -69,7 +70,20 @@ def _learning_curve(modes: int, points: int) -> Duel:
     )
 
 
+def _hopfield(n: int, patterns: int, sweeps: int) -> Duel:
+    system = Hopfield(patterns / n, spins=n, temperature=0.1, start=0.8)
+    theirs = hopfield.compiled_recall()
+    return Duel(
+        f"Hopfield network, {n} spins, {patterns} patterns, {sweeps} sweeps",
+        "numba, one byte for an entry",
+        lambda: recall(system, jax.random.key(0), networks=1, sweeps=sweeps).overlap,
+        lambda: theirs(n, patterns, 0.1, sweeps, 0.8),
+        tolerance=0.05,
+    )
+
+
 _DUELS = {
+    "Hopfield network": lambda: _hopfield(10_000, 1024, 5),
     "learning curve of many modes": lambda: _learning_curve(100_000, 40),
     "learning curve of few modes": lambda: _learning_curve(1000, 200),
     "hinge": lambda: _penalised("hinge", 32),

@@ -27,7 +27,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment, theory
-from orderparam.systems.associative_memory.hopfield.experiment import aligned, totals
+from orderparam.systems.associative_memory.hopfield.experiment import aligned, fields, totals
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
 
 
@@ -218,11 +218,7 @@ def _path(
 
     def step(spins: Array, _: None) -> tuple[Array, Array]:
         # N times the field; the second term removes the diagonal of the couplings.
-        fields = (
-            jnp.einsum("irp,rp->ir", stored.astype(jnp.float32), totals(stored, spins))
-            - patterns * spins
-        )
-        new = aligned(fields, spins)
+        new = aligned(fields(stored, totals(stored, spins)) - patterns * spins, spins)
         return new, jnp.mean((first * new).astype(float))
 
     _, path = jax.lax.scan(step, spins, length=steps)

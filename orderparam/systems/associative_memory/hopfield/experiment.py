@@ -110,7 +110,8 @@ def _recall(
     sweeps: int,
 ) -> Recall:
     for_patterns, for_start, for_sweeps = jax.random.split(key, 3)
-    bits = jax.random.bits(for_patterns, (n, networks, held), jnp.uint8) & 1
+    eight = jax.random.bits(for_patterns, (n, networks, held // 8, 1), jnp.uint8)
+    bits = ((eight >> jnp.arange(8, dtype=jnp.uint8)) & 1).reshape(n, networks, held)
     stored: Int8[Array, "site network pattern"] = jnp.where(
         jnp.arange(held) < patterns, 2 * bits.astype(jnp.int8) - 1, 0
     )
@@ -129,15 +130,15 @@ def _recall(
         entries, spin, threshold = row
         entries = entries.astype(jnp.float32)
         # local field (xi_i . M - P s_i)/N: the diagonal is taken out
-        new = aligned((jnp.sum(entries * total, axis=1) - diagonal * spin) / n - threshold, spin)
+        field = jnp.einsum("rp,rp->r", entries, total) - diagonal * spin
+        new = aligned(field / n - threshold, spin)
         return total + entries * (new - spin)[:, None], new
 
     def sweep(state: tuple) -> tuple:
         spins, total, count, _, sums = state
         threshold = thermal(jax.random.fold_in(for_sweeps, count))
         if parallel:
-            fields = jnp.einsum("irp,rp->ir", stored.astype(jnp.float32), total) - diagonal * spins
-            new = aligned(fields / n - threshold, spins)
+            new = aligned((fields(stored, total) - diagonal * spins) / n - threshold, spins)
             total = totals(stored, new)
         else:
             total, new = jax.lax.scan(site, total, (stored, spins, threshold))
@@ -181,7 +182,23 @@ def totals(
     stored: Int8[Array, "site network pattern"], spins: Float[Array, "site network"]
 ) -> Float[Array, "network pattern"]:
     """Overlaps sum_i xi_i s_i of all patterns with the state of each network."""
-    return jnp.einsum("irp,ir->rp", stored.astype(jnp.float32), spins)
+
+    def add(total: Array, row: tuple[Array, Array]) -> tuple[Array, None]:
+        entries, spin = row
+        return total + entries.astype(jnp.float32) * spin[:, None], None
+
+    # one site after the other: all patterns as floats would take four times their memory
+    none = jnp.zeros(stored.shape[1:], jnp.float32)
+    return jax.lax.scan(add, none, (stored, spins))[0]
+
+
+def fields(
+    stored: Int8[Array, "site network pattern"], total: Float[Array, "network pattern"]
+) -> Float[Array, "site network"]:
+    """N times the local fields, the diagonal of the couplings included: xi_i . M."""
+    return jax.lax.map(
+        lambda entries: jnp.einsum("rp,rp->r", entries.astype(jnp.float32), total), stored
+    )
 
 
 def _observed(

@@ -5,18 +5,20 @@ those with other numbers.
     python benchmarks/every_theory.py one_step multi_index        (these topics alone)
 
 `programs` counts what was compiled by the first call, and again by the others (0: nothing is,
-whatever the numbers). The compilation cache on disk is off, so that the first call is that of a
-machine which has never run it.
+whatever the numbers). Times are processor seconds. The compilation cache on disk is off, so that the
+first call is that of a machine which has never run it; a second run with ORDERPARAM_CACHE=FOLDER
+shows what the first call costs where it has. The worst first calls stand at the end.
 """
 
 import importlib
 import os
+import statistics
 import sys
 import time
 import warnings
 from pathlib import Path
 
-os.environ["ORDERPARAM_CACHE"] = "off"
+os.environ.setdefault("ORDERPARAM_CACHE", "off")
 TOPICS = Path(__file__).parents[1] / "tests" / "every_theory"
 sys.path.insert(0, str(TOPICS))
 
@@ -29,13 +31,13 @@ CALLS = 5
 
 
 def measured(theory, system, options):
-    """Seconds of the first call, seconds of the fastest other, and the programs that were compiled
+    """Processor seconds of the first call and of the fastest other, and the programs that were compiled
     in both."""
 
     def call(at):
-        started, before = time.perf_counter(), compiled["programs"]
+        started, before = time.process_time(), compiled["programs"]
         jax.block_until_ready(theory(at, **options))
-        return time.perf_counter() - started, compiled["programs"] - before
+        return time.process_time() - started, compiled["programs"] - before
 
     first, programs = call(system)
     changed = [
@@ -54,6 +56,7 @@ def main() -> None:
     topics = sys.argv[1:] or sorted(
         path.stem.removeprefix("test_") for path in TOPICS.glob("test_*.py")
     )
+    firsts = {}
     for topic in topics:
         examples = importlib.import_module(f"test_{topic}")
         for theory in of_topic(topic):
@@ -65,6 +68,7 @@ def main() -> None:
                     first, other, programs, again = measured(theory, system, options)
                 except ValueError:  # refused: another example is for it
                     continue
+                firsts[theory.name] = (first, programs)
                 name = theory.name if theory.traced else f"{theory.name} (host)"
                 table.add_row(
                     name,
@@ -75,7 +79,13 @@ def main() -> None:
                     str(again),
                 )
                 break
-    Console(width=120).print(table)
+    console = Console(width=120)
+    console.print(table)
+    worst = sorted(firsts.items(), key=lambda item: -item[1][0])[:8]
+    median = statistics.median(first for first, _ in firsts.values())
+    console.print(f"first calls of {len(firsts)} theories: median {median:.2f} s; worst")
+    for name, (first, programs) in worst:
+        console.print(f"  {first:5.1f} s, {programs:3d} programs: {name}")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from orderparam.cli.errors import Commands
 from orderparam.cli.explore import explore
 from orderparam.cli.exponents import exponents
 from orderparam.cli.features import features
-from orderparam.cli.inspect import inspect
+from orderparam.cli.inspection import inspect
 from orderparam.cli.list import list_all
 from orderparam.cli.new_system import new_system
 from orderparam.cli.phases import phases

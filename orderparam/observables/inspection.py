@@ -14,7 +14,8 @@ from orderparam.observables.difficulty import difficulty
 from orderparam.observables.dimension import dimension
 from orderparam.observables.files import read_all, target_of
 from orderparam.observables.gaussianity import excess_kurtosis
-from orderparam.observables.network import Network, of_arrays, read_network
+from orderparam.observables.layers import Network
+from orderparam.observables.network import of_arrays, read_network
 from orderparam.observables.observable import Measured, difference
 from orderparam.observables.overlaps import overlap, seed_overlap
 from orderparam.observables.similarity import alignment, similarity, target_columns
@@ -22,7 +23,6 @@ from orderparam.observables.tail import power_law_tail
 from orderparam.observables.tangent_kernel import (
     kernel_drift,
     lazy_to_rich,
-    regime,
     tangent_kernel,
 )
 from orderparam.observables.weights import WeightSpectrum, weight_spectrum
@@ -354,14 +354,3 @@ def _overlaps(
         )
         found.append(_named(one, f"overlap of trainings, {network.layers[0].name}"))
     return found
-
-
-def describe_regime(inspection: Inspection) -> str:
-    """The regime in words, where the lazy-to-rich number was measured."""
-    for one in inspection.network:
-        if one.name == "lazy-to-rich number" and np.isfinite(one.value):
-            return (
-                f"{regime(one.value)} (lazy-to-rich number {one.value:.3g}; lazy below 0.1, rich "
-                "above 0.3)"
-            )
-    return ""

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orderparam.core.text import with_error
-from orderparam.observables.inspection import Inspection, describe_regime
 from orderparam.observables.observable import Measured
+from orderparam.observables.tangent_kernel import regime
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from orderparam.observables.inspection import Inspection
 
 _SHORT = {"examples": "E", "neurons": "N", "seeds": "S", "entries": "W", "units": "U"}
 LEGEND = (
@@ -50,7 +52,7 @@ def rows(numbers: Sequence[Measured]) -> list[tuple[str, str, str, str, str, str
 HEADERS = ("number", "value", "95 % interval", "null, 99 %", "p", "note")
 
 
-def sections(found: Inspection) -> dict[str, list[Measured]]:
+def sections(found: "Inspection") -> dict[str, list[Measured]]:
     """All numbers under the headings of the report."""
     parts = dict(found.layers)
     parts.update({f"weights of {name}": numbers for name, numbers in found.weights.items()})
@@ -59,7 +61,7 @@ def sections(found: Inspection) -> dict[str, list[Measured]]:
     return parts
 
 
-def as_text(found: Inspection) -> str:
+def as_text(found: "Inspection") -> str:
     """A table in plain text."""
     examples = "" if found.examples is None else f", {found.examples} examples"
     lines = [f"{found.title}{examples}"]
@@ -80,7 +82,7 @@ def as_text(found: Inspection) -> str:
     return "\n".join(lines)
 
 
-def dataset_of(found: Inspection) -> "xr.Dataset":
+def dataset_of(found: "Inspection") -> "xr.Dataset":
     """The numbers over `layer` and `matrix`, those of the network without a dimension."""
     import xarray as xr
 
@@ -122,7 +124,7 @@ def _add(
     }
 
 
-def draw(found: Inspection) -> Any:
+def draw(found: "Inspection") -> Any:
     """Numbers of the layers with intervals and the null's 99 %; the spectrum of each matrix with
     the law of Marchenko and Pastur."""
     import matplotlib.pyplot as plt
@@ -148,7 +150,7 @@ def draw(found: Inspection) -> Any:
     return figure
 
 
-def _draw_layers(ax: Any, found: Inspection, colours: Any, markers: Any, grey: str) -> None:
+def _draw_layers(ax: Any, found: "Inspection", colours: Any, markers: Any, grey: str) -> None:
     places, drawn = np.arange(len(found.layers)), False
     shift = {"similarity to start": -0.1, "alignment": 0.1}
     for k, name in enumerate(shift):
@@ -200,7 +202,7 @@ def _draw_spectrum(ax: Any, name: str, spectrum: Any, colours: Any, grey: str) -
     ax.legend()
 
 
-def page(found: Inspection) -> str:
+def page(found: "Inspection") -> str:
     """A page of HTML with the figure inside; it needs no other file."""
     import matplotlib.pyplot as plt
 
@@ -237,3 +239,14 @@ def page(found: Inspection) -> str:
     parts += [f"<li>{html.escape(one)}</li>" for one in sources]
     parts.append("</ul></html>")
     return "\n".join(parts)
+
+
+def describe_regime(inspection: "Inspection") -> str:
+    """The regime in words, where the lazy-to-rich number was measured."""
+    for one in inspection.network:
+        if one.name == "lazy-to-rich number" and np.isfinite(one.value):
+            return (
+                f"{regime(one.value)} (lazy-to-rich number {one.value:.3g}; lazy below 0.1, rich "
+                "above 0.3)"
+            )
+    return ""

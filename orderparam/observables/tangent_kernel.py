@@ -156,6 +156,7 @@ def lazy_to_rich(
     start_train: Float[np.ndarray, "train"],
     trained_train: Float[np.ndarray, "train"],
     targets: Float[np.ndarray, "train"],
+    rate: float | None = None,
 ) -> Measured:
     r"""The lazy-to-rich number on held-out examples.
 
@@ -170,6 +171,8 @@ def lazy_to_rich(
         start, trained: Outputs f_0 and f_T on held-out examples; several outputs are columns.
         across: K_0 between held-out and training examples; kernel: among the latter.
         start_train, trained_train, targets: f_0, f_T and y on the training examples.
+        rate: Of gradient descent, such that a step changes the linearised outputs by
+            -rate K_0 (f - y); None for gradient flow.
 
     Returns:
         A `Measured`; its interval is the jackknife over held-out examples, for this training.
@@ -177,8 +180,8 @@ def lazy_to_rich(
     Raises:
         ValueError: where the network's training error is not below that of its start.
 
-    Accuracy: for squared error and gradient descent with small steps; with another optimiser or
-        loss the linear network that is compared with is only close to the right one.
+    Accuracy: for squared error and gradient flow, or descent of a given rate; with another
+        optimiser or loss the linear network that is compared with is only close to the right one.
 
     Source: Chizat, Oyallon and Bach 2019; definition derived here.
 
@@ -201,16 +204,21 @@ def lazy_to_rich(
     values, vectors = np.linalg.eigh(np.asarray(kernel, np.float64))
     values = np.maximum(values, 1e-14 * values[-1])
     residual = vectors.T @ (y - f0_train)
+    speeds = values
+    if rate is not None:
+        if not 0 < rate * values[-1] < 1:
+            raise ValueError(f"rate = {rate}: must lie between 0 and 1/{values[-1]:.3g}")
+        speeds = -np.log1p(-rate * values)
 
     def left_over(log_time: float) -> float:
-        decayed = np.exp(-np.exp(log_time) * values)[:, None] * residual
+        decayed = np.exp(-np.exp(log_time) * speeds)[:, None] * residual
         return float(np.sum(decayed**2)) / y.size
 
-    low, high = -np.log(values[-1]) - 30, -np.log(values[0]) + 30
+    low, high = -np.log(speeds[-1]) - 30, -np.log(speeds[0]) + 30
     for _ in range(200):
         middle = (low + high) / 2
         low, high = (middle, high) if left_over(middle) > reached else (low, middle)
-    grown = -np.expm1(-np.exp(high) * values) / values
+    grown = -np.expm1(-np.exp(high) * speeds) / values
     linear = f0 + np.asarray(across) @ (vectors @ (grown[:, None] * residual))
     top, bottom = np.sum((ft - linear) ** 2, axis=1), np.sum((linear - f0) ** 2, axis=1)
     left = np.sqrt((top.sum() - top) / (bottom.sum() - bottom))

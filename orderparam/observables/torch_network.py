@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from orderparam.observables.network import Network, NetworkLayer, check_twice
+from orderparam.observables.layers import Network, NetworkLayer, check_twice
 
 
 def read_torch(model: Any, x: np.ndarray) -> Network:

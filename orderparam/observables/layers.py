@@ -1,0 +1,53 @@
+"""Layers with activations and weights: what every framework's network is read into."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+_SAME = 1e-6  # relative difference of two passes beyond which a network is random
+
+
+@dataclass(frozen=True)
+class NetworkLayer:
+    """One product with weights. inputs: what it takes in (examples, channels, positions ..), or
+    None. outputs: what it gives before the bias and the nonlinearity. weight: (out, in ..)."""
+
+    name: str
+    inputs: np.ndarray | None = None
+    outputs: np.ndarray | None = None
+    weight: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Network:
+    """layers: in the order of computation. outputs: of the whole network, None for saved weights.
+    jax: f(parameters, inputs) and the parameters, where the network can be differentiated.
+    activations: arrays with a row an example that were saved, by name."""
+
+    layers: tuple[NetworkLayer, ...]
+    outputs: np.ndarray | None = None
+    jax: tuple[Callable[[Any, Any], Any], Any] | None = None
+    activations: Mapping[str, np.ndarray] = field(default_factory=dict)
+    probabilities: np.ndarray | None = None
+
+    def representations(self) -> dict[str, np.ndarray]:
+        """Activations by name: what each product but the first takes in, and the outputs."""
+        found = dict(self.activations)
+        for place, layer in enumerate(self.layers[1:], 1):
+            if layer.inputs is not None:
+                found[f"hidden {place}"] = layer.inputs
+        if self.outputs is not None:
+            found["outputs"] = self.outputs
+        return found
+
+
+def check_twice(first: np.ndarray, second: np.ndarray) -> None:
+    """Refuses a network that is random, and outputs that are not finite."""
+    if not np.isfinite(first).all():
+        raise ValueError("the network's outputs are not finite")
+    if np.max(np.abs(first - second), initial=0) > _SAME * np.max(np.abs(first), initial=0):
+        raise ValueError(
+            "two passes of the same inputs differ: switch dropout and the like off (inference mode)"
+        )

@@ -4,6 +4,7 @@ examples of docstrings."""
 import doctest
 import importlib
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,6 +72,8 @@ CHECKS: dict[str, Callable[[dict], None]] = {
 
 @pytest.mark.parametrize("page", _pages())
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch):
+    for table in (ROOT / page).parent.glob("*.csv"):
+        shutil.copy(table, tmp_path)
     monkeypatch.chdir(tmp_path)
     names: dict = {"__name__": "page"}
     for block in _blocks(ROOT / page):

@@ -30,6 +30,7 @@ HOWTO = (
     "your-data",
     "phases",
     "exponents",
+    "width",
     "explorer",
     "new-system",
     "clusters",

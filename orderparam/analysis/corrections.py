@@ -37,7 +37,7 @@ SHARES = {"pure": 0.08, "corrected": 0.88, "logarithm": 0.01, "logarithm, correc
 ACCEPTED = 0.05  # a fit whose chi squared is exceeded more rarely than this is not believed
 LADDER: dict[str, Any] = {
     "omegas": (0.5, 0.75, 1.0, 1.5, 2.0),
-    "strengths": (0.5,),
+    "strengths": (1.0,),
     "terms": 2,
 }  # of `slope_law`
 NOISES = np.geomspace(0.02, 8.0, 60)  # in units of the scatter about one straight line
@@ -120,8 +120,8 @@ def asymptotic_slope(
 
 
 def slope_law(log_x: np.ndarray, log_y: np.ndarray) -> Mixture:
-    """The slope b of values without errors, one for each run: corrections of at most half of y at
-    the smallest x, and noise of unknown size."""
+    """The slope b of values without errors, one for each run: corrections of some y itself at the
+    smallest x, and noise of unknown size."""
     t, y = log_x - np.min(log_x), log_y - np.mean(log_y)
     family = _joined({"corrected": _corrected(_line(t), t, **LADDER)})
     scatter = np.std(y - np.polyval(np.polyfit(t, y, 1), t))

@@ -277,8 +277,8 @@ def _censored(optima: list[Optimum], notes: tuple[str, ...]) -> RateShift:
             (*words, told),
         )  # fmt: skip
     low, high, middle = ends
-    verdict = _verdict((low, high)) if not low <= 0 <= high else "not resolved"
-    if low <= 0 <= high and middle is not None:
+    verdict = _verdict((low, high))
+    if verdict == "not resolved" and middle is not None:
         cell = (kept[-1].high - kept[-1].low) / 2
         words.append(
             f"one best rate near {2**middle:.3g}, the same at all widths, explains all grid cells; "
@@ -309,5 +309,5 @@ def _slopes(kept: list[Optimum]) -> tuple[float, float, float | None] | None:
     constant = (
         (np.max(below) + np.min(above)) / 2 if np.max(below) <= np.min(above) + 1e-9 else None
     )
-    clean = [0.0 if abs(end) < 1e-7 else end for end in found]
+    clean = [round(end, 6) + 0.0 for end in found]  # beyond the programme's tolerance
     return min(clean), max(clean), None if constant is None else float(constant)

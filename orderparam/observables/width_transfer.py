@@ -126,7 +126,7 @@ def width(
             three widths, updates of a single layer, no learning rate that all widths have, and best
             rates at the end of the grid at all but two widths.
 
-    Accuracy: exponents allow for corrections of up to half of the value at the smallest width, with
+    Accuracy: exponents allow for corrections as large as the value itself at the smallest width, with
         exponents from 1/2 to 2 in 1/N, and noise of unknown size. In `benchmarks/width_coverage.py`
         both intervals are compared with known laws.
 

@@ -16,7 +16,11 @@ WIDTHS = np.array([64, 128, 256, 512, 1024])
 def sizes(exponents, seeds=3, noise=0.05, correction=0.2, key=0):
     rng = np.random.default_rng(key)
     n = np.repeat(WIDTHS, seeds)
-    table = {"width": n, "learning_rate": np.full(len(n), 0.1), "seed": np.tile(range(seeds), 5)}
+    table = {
+        "width": n,
+        "learning_rate": np.full(len(n), 0.1),
+        "seed": np.tile(range(seeds), len(WIDTHS)),
+    }
     for k, e in enumerate(exponents):
         law = n**e * (1 + correction * WIDTHS[0] / n)
         table[f"d{k}"] = law * np.exp(noise * rng.normal(size=len(n)))
@@ -46,6 +50,14 @@ def test_every_parametrisation_is_recognised(key):
     same = {other for other in NAMES if growth(NAMES[other], other[1], 3).update == update}
     assert set(found.consistent) == same
     for one, exponent in zip(found.update.values(), update):
+        assert one.low < exponent < one.high
+
+
+def test_a_correction_as_large_as_the_value():
+    """A hidden layer's own update beside the one that it hands on: N + 64 in a layer of N inputs.
+    Its slope is 0.73 from 64 to 1024, and a straight line's interval excludes 1."""
+    found = op.width(sizes((1.0, 1.5), correction=1.0, seeds=4), updates=["d0", "d1"])
+    for one, exponent in zip(found.update.values(), (1.0, 1.5)):
         assert one.low < exponent < one.high
 
 

@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 from timing import best_of
 
-from orderparam.solve.parisi import Steps, cascade, field_grid
+from orderparam.solve.parisi import OverlapSteps, cascade, field_grid
 from orderparam.systems.broken_symmetry import SpinGlass, ground_state
 
 OVERLAPS = np.array([0.2439, 0.6989, 0.9396, 1.0])
@@ -44,7 +44,7 @@ def in_numpy() -> float:
 
 
 def functional(overlaps: jax.Array, heights: jax.Array) -> jax.Array:
-    steps = Steps(overlaps, heights)
+    steps = OverlapSteps(overlaps, heights)
     first = innermost(
         jnp.asarray(GRID),
         steps.widths[-1],

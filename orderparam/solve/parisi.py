@@ -22,7 +22,7 @@ POINTS = 400
 _LEAST = 0.004  # share of the largest overlap below which a step is narrower than the grid resolves
 
 
-class Steps(eqx.Module):
+class OverlapSteps(eqx.Module):
     """A step function of the overlap: y = 0 up to the first overlap, then `heights` between
     neighbouring `overlaps`."""
 
@@ -35,15 +35,15 @@ class Steps(eqx.Module):
         return jnp.diff(self.overlaps)
 
     @property
-    def outer(self) -> "Steps":
+    def outer(self) -> "OverlapSteps":
         """All steps but the last."""
-        return Steps(self.overlaps[:-1], self.heights[:-1])
+        return OverlapSteps(self.overlaps[:-1], self.heights[:-1])
 
-    def halved(self) -> "Steps":
+    def halved(self) -> "OverlapSteps":
         """The same function with every step cut in two equal ones."""
         middle = (self.overlaps[1:] + self.overlaps[:-1]) / 2
         joined = jnp.stack([self.overlaps[:-1], middle], axis=1).ravel()
-        return Steps(jnp.append(joined, self.overlaps[-1]), jnp.repeat(self.heights, 2))
+        return OverlapSteps(jnp.append(joined, self.overlaps[-1]), jnp.repeat(self.heights, 2))
 
 
 def field_grid(reach: Float[Array, ""] | float) -> Float[Array, "field"]:
@@ -54,7 +54,7 @@ def field_grid(reach: Float[Array, ""] | float) -> Float[Array, "field"]:
 def cascade(
     values: Float[Array, "field"],
     grid: Float[Array, "field"],
-    steps: Steps,
+    steps: OverlapSteps,
     field: Float[Array, ""] | float = 0.0,
 ) -> Float[Array, ""]:
     """The average over all levels of a function that is known on the grid.
@@ -79,7 +79,7 @@ def slope_squares(
     values: Float[Array, "field"],
     slopes: Float[Array, "field"],
     grid: Float[Array, "field"],
-    steps: Steps,
+    steps: OverlapSteps,
     field: Float[Array, ""] | float = 0.0,
 ) -> Float[Array, "level"]:
     r"""Mean squared slope $E\, \phi_i'(X_i)^2$ at every overlap of `steps`.

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from orderparam.solve.parisi import (
-    Steps,
+    OverlapSteps,
     cascade,
     dense_overlaps,
     field_grid,
@@ -15,7 +15,7 @@ from orderparam.solve.parisi import (
 )
 
 GRID = field_grid(9.0)
-STEPS = Steps(jnp.asarray([0.2, 0.45, 0.8]), jnp.asarray([0.6, 1.4]))
+STEPS = OverlapSteps(jnp.asarray([0.2, 0.45, 0.8]), jnp.asarray([0.6, 1.4]))
 
 
 def test_a_linear_function_keeps_its_slope_and_gains_the_heights():
@@ -37,7 +37,7 @@ def test_a_parabola_stays_one():
 
 
 def test_without_heights_it_is_the_average():
-    flat = Steps(STEPS.overlaps, jnp.asarray([1e-5, 2e-5]))
+    flat = OverlapSteps(STEPS.overlaps, jnp.asarray([1e-5, 2e-5]))
     expected = np.exp(-0.8 / 2) * np.cos(0.3)
     np.testing.assert_allclose(cascade(jnp.cos(GRID), GRID, flat, 0.3), expected, atol=1e-5)
 
@@ -46,7 +46,7 @@ def test_derivatives_in_the_overlaps_are_mean_squared_slopes():
     """Shifting an overlap trades one height for the next: d phi/dq_i = -(y_(i+1) - y_i) E phi'^2/2."""
 
     def value(overlaps):
-        return cascade(jnp.tanh(GRID), GRID, Steps(overlaps, STEPS.heights), 0.3)
+        return cascade(jnp.tanh(GRID), GRID, OverlapSteps(overlaps, STEPS.heights), 0.3)
 
     slopes = 1 / jnp.cosh(GRID) ** 2
     squares = slope_squares(jnp.tanh(GRID), slopes, GRID, STEPS, 0.3)

@@ -56,7 +56,7 @@ from orderparam.systems.associative_memory.optimal.experiment import (
 from orderparam.systems.associative_memory.optimal.model import OptimalStability
 from orderparam.systems.associative_memory.optimal.theory import (
     Basin,
-    FirstStep,
+    SelfCoupledStep,
     Trajectory,
     basin,
     overlaps,

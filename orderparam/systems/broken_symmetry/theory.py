@@ -14,7 +14,7 @@ from orderparam.gaussian.tail import log_cdf
 from orderparam.solve.minimum import lbfgs_minimum
 from orderparam.solve.newton import largest_fixed_point
 from orderparam.solve.parisi import (
-    Steps,
+    OverlapSteps,
     cascade,
     dense_overlaps,
     field_grid,
@@ -160,9 +160,9 @@ def ground_state(system: SpinGlass, *, steps: int = 3) -> GroundState:
     grid = field_grid(_REACH + system.field)
     given = dense_overlaps(steps)
 
-    def steps_at(unknowns: Vector) -> Steps:
+    def steps_at(unknowns: Vector) -> OverlapSteps:
         overlaps = overlaps_of(unknowns[:steps]) if free else given
-        return Steps(jnp.append(overlaps, 1.0), increasing(unknowns[-steps:]))
+        return OverlapSteps(jnp.append(overlaps, 1.0), increasing(unknowns[-steps:]))
 
     def functional(unknowns: Vector) -> Number:
         tried = steps_at(unknowns)
@@ -223,13 +223,13 @@ def equilibrium(system: SpinGlass, *, steps: int = 3) -> GlassEquilibrium:
     """
     beta = 1 / jnp.asarray(system.temperature)
 
-    def steps_at(unknowns: Vector) -> Steps:
+    def steps_at(unknowns: Vector) -> OverlapSteps:
         largest = jax.nn.sigmoid(unknowns[0])
         shares = jnp.append(overlaps_of(unknowns[1 : steps + 1]), 1.0)
         heights = jnp.cumsum(jax.nn.softmax(jnp.append(unknowns[steps + 1 :], 0.0)))[:-1]
-        return Steps(largest * shares, heights)
+        return OverlapSteps(largest * shares, heights)
 
-    def grid_of(tried: Steps, field: Number) -> Array:
+    def grid_of(tried: OverlapSteps, field: Number) -> Array:
         return field_grid(_REACH * jnp.sqrt(tried.overlaps[-1]) + field)
 
     def functional(unknowns: Vector, field: Number) -> Number:

@@ -13,7 +13,7 @@ from orderparam.gaussian.tail import hazard, log_cdf
 from orderparam.solve.minimum import lbfgs_minimum
 from orderparam.solve.newton import newton_fixed_point
 from orderparam.solve.parisi import (
-    Steps,
+    OverlapSteps,
     cascade,
     field_grid,
     increasing,
@@ -144,9 +144,9 @@ def broken_minimal_error(system: SphericalPatterns, *, steps: int = 2) -> Broken
     load = jnp.where(above, load, 2 * limit)
     grid = field_grid(_REACH)
 
-    def parts(unknowns: Vector) -> tuple[Number, Steps]:
+    def parts(unknowns: Vector) -> tuple[Number, OverlapSteps]:
         overlaps = overlaps_of(unknowns[1 : steps + 1])
-        return jnp.exp(unknowns[0]), Steps(
+        return jnp.exp(unknowns[0]), OverlapSteps(
             jnp.append(overlaps, 1.0), increasing(unknowns[steps + 1 :])
         )
 
@@ -212,8 +212,10 @@ def broken_capacity(system: SphericalPatterns, *, steps: int = 2) -> BrokenCapac
     margin = jnp.asarray(system.margin)
     grid = field_grid(_REACH)
 
-    def steps_at(unknowns: Vector) -> Steps:
-        return Steps(jnp.append(overlaps_of(unknowns[:steps]), 1.0), increasing(unknowns[steps:]))
+    def steps_at(unknowns: Vector) -> OverlapSteps:
+        return OverlapSteps(
+            jnp.append(overlaps_of(unknowns[:steps]), 1.0), increasing(unknowns[steps:])
+        )
 
     def functional(unknowns: Vector) -> Number:
         tried = steps_at(unknowns)
@@ -282,13 +284,13 @@ def _unknowns(overlaps: Array, heights: Array, softness: Number | None = None) -
     return jnp.concatenate(parts if softness is None else [jnp.log(softness)[None], *parts])
 
 
-def _lambdas(softness: Number | float, steps: Steps) -> Float[Array, "level"]:
+def _lambdas(softness: Number | float, steps: OverlapSteps) -> Float[Array, "level"]:
     """Lambda at every overlap: at the last one `softness`, and more by y dq outwards."""
     rises = jnp.cumsum((steps.heights * steps.widths)[::-1])[::-1]
     return softness + jnp.append(rises, 0.0)
 
 
-def volume_term(softness: Number | float, steps: Steps) -> Number:
+def volume_term(softness: Number | float, steps: OverlapSteps) -> Number:
     """(1/2) the integral of 1/Lambda from 0 to the last overlap, where Lambda is `softness`."""
     at = _lambdas(softness, steps)
     return (
@@ -297,7 +299,7 @@ def volume_term(softness: Number | float, steps: Steps) -> Number:
     ) / 2
 
 
-def _inverse_squares(softness: Number, steps: Steps) -> Float[Array, "level"]:
+def _inverse_squares(softness: Number, steps: OverlapSteps) -> Float[Array, "level"]:
     """The integral of 1/Lambda^2 from 0 to every overlap."""
     at = _lambdas(softness, steps)
     rises = steps.widths / (at[1:] * at[:-1])

@@ -12,7 +12,7 @@ from orderparam.gaussian.quadrature import standard_normal_rule
 from orderparam.gaussian.tail import hazard, log_cdf
 from orderparam.solve.minimum import lbfgs_minimum
 from orderparam.solve.newton import newton_fixed_point
-from orderparam.solve.parisi import Steps, cascade, field_grid, overlaps_of
+from orderparam.solve.parisi import OverlapSteps, cascade, field_grid, overlaps_of
 from orderparam.systems.storage_capacity.beyond_capacity import volume_term
 from orderparam.systems.storage_capacity.model import ThermalPatterns
 
@@ -153,11 +153,11 @@ def broken_thermal_errors(system: ThermalPatterns, *, steps: int = 2) -> BrokenT
     load, margin = jnp.asarray(system.load), jnp.asarray(system.margin)
     grid = field_grid(_REACH)
 
-    def steps_at(unknowns: Vector) -> Steps:
+    def steps_at(unknowns: Vector) -> OverlapSteps:
         largest = jax.nn.sigmoid(unknowns[0])
         shares = jnp.append(overlaps_of(unknowns[1 : steps + 1]), 1.0)
         heights = jnp.cumsum(jax.nn.softmax(jnp.append(unknowns[steps + 1 :], 0.0)))[:-1]
-        return Steps(largest * shares, heights)
+        return OverlapSteps(largest * shares, heights)
 
     def functional(unknowns: Vector, beta: Number) -> Number:
         tried = steps_at(unknowns)

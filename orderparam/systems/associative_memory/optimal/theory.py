@@ -55,7 +55,7 @@ class Trajectory(Result):
     overlap: Float[Array, "time"]
 
 
-class FirstStep(Result):
+class SelfCoupledStep(Result):
     """Recall after one step.
 
     Fields:
@@ -159,7 +159,7 @@ def overlaps(system: OptimalStability, *, steps: int = 1) -> Trajectory:
 
 
 @theory
-def self_coupled_step(system: OptimalStability, *, coupling: float = 0.0) -> FirstStep:
+def self_coupled_step(system: OptimalStability, *, coupling: float = 0.0) -> SelfCoupledStep:
     r"""Overlap after one parallel step in a fully connected network of optimal stability whose
     neurons also feel themselves.
 
@@ -184,7 +184,7 @@ def self_coupled_step(system: OptimalStability, *, coupling: float = 0.0) -> Fir
     kappa, residual, converged = largest_stability(system.load)
     m = jnp.asarray(system.start)
     right, wrong = (_next_overlap(m, kappa, sign * coupling) for sign in (1, -1))
-    return FirstStep(((1 + m) * right + (1 - m) * wrong) / 2, residual, converged)
+    return SelfCoupledStep(((1 + m) * right + (1 - m) * wrong) / 2, residual, converged)
 
 
 def _next_overlap(m: Number | float, kappa: Number, own: float = 0.0) -> Number:

@@ -195,6 +195,29 @@ def test_what_ignores_the_sample_ratio_does_not_ask_for_it():
         assert system.sample_ratio == 1
 
 
+def test_the_ridge_of_linear_attention_does_not_depend_on_the_scale_of_its_columns():
+    """One training, by hand with columns h/sqrt(d) and lambda/d: errors of many tasks are those of
+    the theory to a few per cent."""
+    from orderparam.systems.in_context import LinearAttention, linear_attention
+
+    d, noise, ridge, rng = 16, 0.2, 0.5, np.random.default_rng(0)
+    n, length, errors = 3 * d**2, 2 * d, []
+    for _ in range(6):
+        w = rng.standard_normal((n, d))
+        x = rng.standard_normal((n, length, d)) / np.sqrt(d)
+        y = np.einsum("nld,nd->nl", x, w) + np.sqrt(noise) * rng.standard_normal((n, length))
+        query = rng.standard_normal((n, d)) / np.sqrt(d)
+        label = np.sum(query * w, axis=1) + np.sqrt(noise) * rng.standard_normal(n)
+        columns = d / length * np.einsum("nl,nld->nd", y, x) / np.sqrt(d)
+        features = np.einsum("na,nb->nab", query, columns).reshape(n, -1)
+        gram = features.T @ features + n / d * (ridge / d) * np.eye(d**2)
+        errors.append(np.mean((features @ np.linalg.solve(gram, features.T @ label) - label) ** 2))
+    theory = linear_attention(LinearAttention(2.0, np.inf, 3.0, noise, ridge))
+    assert np.mean(errors) == pytest.approx(float(theory.train_error), rel=0.06)
+    other = linear_attention(LinearAttention(2.0, np.inf, 3.0, noise, ridge / d))
+    assert np.mean(errors) != pytest.approx(float(other.train_error), rel=0.06)
+
+
 def test_the_time_of_gradient_flow_is_n_times_that_on_the_summed_loss():
     """The flow on the summed loss of ten drawn sets, by its exponential: at t/n it is where the
     theory is at t, to a few per cent."""

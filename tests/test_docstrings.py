@@ -58,6 +58,7 @@ WRITTEN = (
     "committee",
     "training_in_time",
     "broken_symmetry",
+    "in_context",
 )
 UNPLAIN = (
     "Of ",

@@ -55,6 +55,7 @@ THEORY = {
         "several_steps",
     ),
     "Gradient descent in time": ("training_in_time", "online_sgd", "multi_index"),
+    "Sequences": ("in_context",),
     "Inference and capacity": (
         "generalised_linear",
         "perceptron",

@@ -31,6 +31,7 @@ HOWTO = (
     "phases",
     "exponents",
     "width",
+    "inspect",
     "explorer",
     "new-system",
     "clusters",

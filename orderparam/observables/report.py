@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from orderparam.observables.inspection import Inspection
 
+# numbers that are small where there is something: their nulls are kept with the other sign
+_SMALL = ("stable rank", "leave-one-out error of the read-out")
 _SHORT = {"examples": "E", "neurons": "N", "seeds": "S", "entries": "W", "units": "U"}
 LEGEND = (
     "Intervals are 95 %, p-values those of the null hypothesis, neither adjusted for their number. "
@@ -33,7 +35,7 @@ def rows(numbers: Sequence[Measured]) -> list[tuple[str, str, str, str, str, str
         known = math.isfinite(one.value)
         interval = f"{one.low:.3g} to {one.high:.3g}" if math.isfinite(one.low) else ""
         edge = ""
-        if one.null is not None and known and one.name != "stable rank":
+        if one.null is not None and known and one.name not in _SMALL:
             edge = f"{one.null.quantile(0.99):.3g}"
         value = with_error(one.value, one.error if math.isfinite(one.low) else math.nan)
         cells.append(
@@ -182,7 +184,8 @@ def _draw_spectrum(ax: Any, name: str, spectrum: Any, colours: Any, grey: str) -
     beta = spectrum.columns / spectrum.rows
     s = spectrum.singular_values
     bulk = s[len(spectrum.outliers) :]
-    ax.hist(bulk, bins=max(8, int(np.sqrt(len(s)) * 2)), density=True, color=colours[0], alpha=0.35)
+    bins = max(4, min(int(2 * np.sqrt(len(s))), len(s) // 4))
+    ax.hist(bulk, bins=bins, density=True, color=colours[0], alpha=0.35)
     low, high = 1 - math.sqrt(beta), 1 + math.sqrt(beta)
     x = np.linspace(low, high, 300)[1:-1]
     density = np.sqrt(np.maximum((x**2 - low**2) * (high**2 - x**2), 0)) / (np.pi * beta * x)
@@ -193,13 +196,14 @@ def _draw_spectrum(ax: Any, name: str, spectrum: Any, colours: Any, grey: str) -
     if spectrum.initial is not None:
         start = spectrum.initial.singular_values * spectrum.initial.noise / spectrum.noise
         ax.hist(
-            start, bins=30, density=True, histtype="step", color=colours[2], label="at the start"
+            start, bins=bins, density=True, histtype="step", color=colours[2], label="at the start"
         )
     ax.set_xlabel(r"singular value / $\sigma\sqrt{n}$")
     ax.set_ylabel("density")
     count = len(spectrum.outliers)
     ax.set_title(f"{name[:30]}: {count} outlier{'' if count == 1 else 's'}")
-    ax.legend()
+    ax.set_ylim(top=1.4 * ax.get_ylim()[1])  # above the bars: the legend
+    ax.legend(loc="upper right")
 
 
 def page(found: "Inspection") -> str:

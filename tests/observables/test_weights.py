@@ -81,6 +81,9 @@ def test_what_training_added_is_seen_beside_the_start():
         (outlier.long_overlap, outlier.short_overlap), abs=0.1
     )
     assert weight_spectrum(start, start).change is None
+    change = found.change.outliers  # of rank one, without a bulk
+    assert len(change) == 1
+    assert np.isfinite(change[0].strength.value)
 
 
 def test_singular_values_know_no_order_and_no_rotation():

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.gaussian.draws import unit
-from orderparam.systems.several_steps.model import SeveralSteps
+from orderparam.systems.several_steps.model import GiantLayer, SeveralSteps
 from orderparam.systems.several_steps.theory import StepPath, first_moments
 
 
@@ -25,6 +25,20 @@ class NetworkPath(Result):
     cosine_squared: Float[Array, "time direction"]
     cosine: Float[Array, "neuron direction"]
     train_error: Float[Array, "batch"]
+
+
+class LayerRun(Result):
+    """Overlaps of a layer and the error of its read-out, after 0, 1, ... giant steps.
+
+    Fields:
+        test_error: error of the read-out on new inputs, E (f* - f)^2 without label noise.
+        overlap: M, projections of the neurons' weights on the teacher's directions.
+        self_overlap: Q = W W^T.
+    """
+
+    test_error: Float[Array, "time"]
+    overlap: Float[Array, "time neuron direction"]
+    self_overlap: Float[Array, "time neuron other_neuron"]
 
 
 @experiment
@@ -85,6 +99,41 @@ def square_loss_steps(
     ((8, 2), (1,))
     """
     return _network(system, key, system.size("input_dim"), system.batch, neurons, reuse)
+
+
+@experiment
+def layer_steps(system: GiantLayer, key: PRNGKeyArray, *, fresh: int = 16_000) -> LayerRun:
+    r"""Overlaps of a layer that takes giant steps, and the error of a read-out on fresh examples.
+
+    Every step sees a fresh batch of n = `sample_ratio` * `input_dim` examples. After each, a
+    read-out with a constant is fitted by least squares to `fresh` examples, and its error measured
+    on as many others; as inputs are Gaussian, these are drawn as their fields, whose covariance is
+    that of the weights, exactly.
+
+    Args:
+        fresh: examples of the read-out, and of its test.
+
+    Raises:
+        ValueError: where `input_dim` is no whole number or below neurons + directions, and for
+            fewer fresh examples than two a neuron.
+
+    Source: Dandi, Krzakala, Loureiro, Pesce, Stephan (2023).
+
+    >>> import jax
+    >>> system = GiantLayer([1.0, -1.0], [0.0, 1.0], input_dim=20, steps=1)
+    >>> layer_steps(system, jax.random.key(0), fresh=100).test_error.shape
+    (2,)
+    """
+    neurons, dimension = len(system.step), system.size("input_dim")
+    if dimension < neurons + system.teacher.dimension:
+        raise ValueError(
+            f"GiantLayer.input_dim = {dimension}: must be >= {neurons + system.teacher.dimension}, "
+            "one for each neuron and direction"
+        )
+    if fresh < 2 * neurons + 2:
+        raise ValueError(f"fresh = {fresh}: must be >= {2 * neurons + 2}, two for each neuron")
+    batch = max(1, round(float(system.sample_ratio) * dimension))
+    return _layer(system, key, dimension, batch, fresh)
 
 
 @eqx.filter_jit
@@ -149,8 +198,46 @@ def _network(
     return NetworkPath(jnp.concatenate([first[None], cosines]), cosine, errors)
 
 
+@eqx.filter_jit
+def _layer(
+    system: GiantLayer, key: PRNGKeyArray, dimension: int, batch: int, fresh: int
+) -> LayerRun:
+    teacher, neurons = system.teacher, len(system.step)
+    directions = teacher.dimension
+    # the first axes are the teacher's, the next ones the neurons' at the start
+    rows = jnp.eye(neurons, dimension, k=directions)
+
+    def readout_error(rows: Array, key: PRNGKeyArray) -> Array:
+        overlap, own = rows[:, :directions], rows @ rows.T
+        across = jnp.linalg.cholesky(own - overlap @ overlap.T)
+        normal_key, noise_key = jax.random.split(key)
+        z, rest = jnp.split(
+            jax.random.normal(normal_key, (2 * fresh, directions + neurons)), [directions], axis=1
+        )
+        features = system.activation(z @ overlap.T + rest @ across.T + system.bias)
+        features = jnp.concatenate([jnp.ones((2 * fresh, 1)), features], axis=1)
+        target = teacher(z)
+        y = target[:fresh] + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (fresh,))
+        weights = jnp.linalg.lstsq(features[:fresh], y)[0]
+        return jnp.mean((target[fresh:] - features[fresh:] @ weights) ** 2)
+
+    def step(rows: Array, key: PRNGKeyArray) -> tuple[Array, tuple[Array, ...]]:
+        batch_key, readout_key = jax.random.split(key)
+        x, y = _draw(system, batch_key, dimension, batch)
+        fields = x @ rows.T
+        slopes = system.step * system.activation.derivative(fields + system.bias)
+        rows = rows + (system.residual(fields, y)[:, None] * slopes).T @ x / batch
+        seen = (readout_error(rows, readout_key), rows[:, :directions], rows @ rows.T)
+        return rows, seen
+
+    keys = jax.random.split(key, system.steps + 1)
+    first = (readout_error(rows, keys[0]), rows[:, :directions], rows @ rows.T)
+    _, along = jax.lax.scan(step, rows, keys[1:])
+    return LayerRun(*(jnp.concatenate([one[None], rest]) for one, rest in zip(first, along)))
+
+
 def _draw(
-    system: SeveralSteps, key: PRNGKeyArray, dimension: int, batch: int
+    system: SeveralSteps | GiantLayer, key: PRNGKeyArray, dimension: int, batch: int
 ) -> tuple[Array, Array]:
     """Inputs and labels of a batch. The teacher's directions are the first axes; the law of inputs
     and weights is isotropic.

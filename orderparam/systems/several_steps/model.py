@@ -12,8 +12,12 @@ neuron with a negative read-out has a negative step. In the square loss (y - f)^
 replaced by y - f.
 """
 
+from typing import Literal
+
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from orderparam.core.system import System, parameter, structure
 from orderparam.gaussian import Activation, activation, activation_names
@@ -72,3 +76,56 @@ class SeveralSteps(System):
     def batch(self) -> int:
         """Examples of a batch in an experiment."""
         return max(1, round(float(self.sample_ratio) * int(self.input_dim)))
+
+
+class GiantLayer(System):
+    r"""A layer whose neurons take giant steps on fresh batches, each with its own step and bias.
+
+    Inputs $x \sim N(0, 1_d)$, labels $y = f^*(z) + \sqrt\Delta\, \xi$ as in `SeveralSteps`; the
+    rows of W start orthonormal and orthogonal to the teacher. On batches of n = `sample_ratio` * d
+    examples
+
+    $$ w_j \leftarrow w_j + \frac{s_j}{n} \sum_\mu e_\mu\, \sigma'(h_{j\mu} + b_j)\, x_\mu $$
+
+    with $e = y$ for the correlation loss and $e = y - F$, $F = \frac{1}{\sqrt p} \sum_j
+    \mathrm{sign}(s_j)\, \sigma(h_j + b_j)$, for the square loss of p neurons. Then a read-out with a
+    constant is fitted to fresh examples by least squares.
+    """
+
+    step: Float[Array, "neuron"] = parameter("steps s_j, with the signs of the read-outs")
+    bias: Float[Array, "neuron"] = parameter("biases b_j")
+    sample_ratio: float = parameter("examples of a batch per dimension", above=0, default=8.0)
+    noise: float = parameter("variance Delta of the label noise", minimum=0, default=0.0)
+    input_dim: int = parameter(
+        "input dimension d of an experiment", minimum=4, integer=True, default=400
+    )
+    target: str = structure("target f*, a formula", default="z1 + z1*z2 + z2*z3/2")
+    activation: Activation = structure(
+        "activation sigma, smooth",
+        convert=activation,
+        choices=activation_names,
+        default="erf_scaled",
+    )
+    loss: Literal["correlation", "square"] = structure("loss", default="correlation")
+    steps: int = structure("number of steps", minimum=1, default=4)
+
+    def __check_init__(self) -> None:
+        if self.teacher.dimension > _LARGEST_DIMENSION:
+            raise ValueError(
+                f"GiantLayer.target = {self.target!r}: has more than {_LARGEST_DIMENSION} directions"
+            )
+        if self.activation.kinks:
+            raise ValueError(f"GiantLayer.activation = {self.activation.name!r}: must be smooth")
+
+    @property
+    def teacher(self) -> Target:
+        return find_target(self.target)
+
+    def residual(
+        self, fields: Float[Array, "sample neuron"], label: Float[Array, "sample"]
+    ) -> Array:
+        """e of every example, from the fields and the labels."""
+        if self.loss == "correlation":
+            return label
+        sign = jnp.sign(self.step) / jnp.sqrt(len(self.step))
+        return label - self.activation(fields + self.bias) @ sign

@@ -12,8 +12,13 @@ from orderparam.core.text import with_error
 from orderparam.plotting import Freehand, Panel, horizontal, tex
 from orderparam.plotting.measured import mean_and_error
 from orderparam.plotting.style import COLOURS, GREY
-from orderparam.systems.several_steps.experiment import correlation_steps, square_loss_steps
-from orderparam.systems.several_steps.model import SeveralSteps
+from orderparam.systems.several_steps.experiment import (
+    correlation_steps,
+    layer_steps,
+    square_loss_steps,
+)
+from orderparam.systems.several_steps.layer import hidden_power, layer_error
+from orderparam.systems.several_steps.model import GiantLayer, SeveralSteps
 from orderparam.systems.several_steps.theory import first_moments, fresh_batches, reused_batch
 
 # ------------------------------------------------------------------------------------------------
@@ -195,3 +200,68 @@ def giant_steps_directions(
         system = SeveralSteps(sample_ratio, step, 0.0, 0.0, input_dim, target, "relu", steps)
         run = partial(square_loss_steps, neurons=neurons)
         yield Curve("networks", run, system, {"step": (step,)}, seeds, facets={"target": target})
+
+
+_LAYER_TARGETS = ("z1 + z1*z2 + z2*z3/2", "z1 + z1*z2 + z1*z2*z3", "z1 + z1*z2/2 + He3(z1)/4")
+_BOUND = "lower bound"
+
+
+def _error_or_bound(data: xr.Dataset) -> xr.DataArray:
+    return data["bound"] if "bound" in data else data["test_error"]
+
+
+@study(
+    "giant-steps-error",
+    title="Each giant step removes error of the directions it reveals; {neurons} neurons stay above the lower bound",
+    source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270); recursion derived here",
+    panels=[
+        Panel(
+            _STEPS,
+            ("test error", _error_or_bound),
+            facet="target",
+            by="loss",
+            ylim=(0, None),
+            share_y=False,
+            text={name: f"$y = {tex(name)}$" for name in _LAYER_TARGETS},
+        )
+    ],
+    columns=3,
+    caption=r"""
+        {neurons} erf neurons with biases from -1.5 to 1.5 and steps $\pm 1$, $\pm 2$, fresh batches of $n$ = {sample_ratio} $d$
+        examples, $d$ = {input_dim}; after each step a read-out is fitted to many fresh examples. Lines: exact recursion for
+        $d\to\infty$, averages sampled; marks: networks. Lower bound: variance of the target given the directions that are
+        revealed so far, for any read-out of finitely many neurons.
+    """,
+    seconds=(90, 600),
+    observables=("test_error",),
+    gallery={"input_dim": 500},
+    full={"input_dim": 2000, "samples": 200000, "seeds": 48},
+)
+def giant_steps_error(
+    neurons: int = 16,
+    sample_ratio: float = 8.0,
+    steps: int = 4,
+    input_dim: int = 250,
+    samples: int = 40000,
+    runs: int = 8,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    step = np.resize([1.0, -1.0, 2.0, -2.0], neurons)
+    for target in _LAYER_TARGETS:
+        for loss in ("correlation", "square"):
+            system = GiantLayer(
+                step,
+                np.linspace(-1.5, 1.5, neurons),
+                sample_ratio,
+                input_dim=input_dim,
+                target=target,
+                loss=loss,
+                steps=steps,
+            )
+            facets = {"target": target, "loss": loss}
+            theory = partial(layer_error, samples=samples, runs=runs)
+            yield Curve("infinite dimension", theory, system, {}, facets=facets)
+            yield Curve("networks", layer_steps, system, {}, seeds, facets=facets)
+        yield Curve(
+            "infinite dimension", hidden_power, system, {}, facets={**facets, "loss": _BOUND}
+        )

@@ -236,6 +236,18 @@ def test_the_time_of_gradient_flow_is_n_times_that_on_the_summed_loss():
     assert np.mean(errors) == pytest.approx(float(theory.test_error), rel=0.05)
 
 
+def test_the_rate_of_the_mean_loss_is_the_ratio_times_that_of_the_summed_loss():
+    from orderparam.systems.reused_data import ReusedData, closed_dynamics
+    from orderparam.systems.training_in_time import IsotropicTraining, descent_error
+
+    ratio, rate, ridge = 1.6, 0.1, 0.3
+    summed = closed_dynamics(ReusedData(ratio, rate, 0.2, ridge, self_overlap=0.0, steps=5))
+    mean = descent_error(
+        IsotropicTraining(ratio, ratio * rate, noise=0.2, weight_decay=ridge / ratio, steps=5)
+    )
+    np.testing.assert_allclose(summed.test_error, mean.test_error, rtol=1e-11)
+
+
 def test_the_heavy_ball_steps_on_the_mean_loss_and_a_network_on_the_summed_loss():
     import jax
 

@@ -59,6 +59,7 @@ WRITTEN = (
     "training_in_time",
     "broken_symmetry",
     "in_context",
+    "reused_data",
 )
 UNPLAIN = (
     "Of ",

@@ -65,6 +65,10 @@ SMALL = {
         "glass-ground-state",
         "sizes=6,8 samples=3 sweeps=20 seeds=2",
     ),
+    "reused_data": (
+        "batch-size-noise",
+        "input_dim=20 steps=5 fractions=0.5 learning_rates=0.05 seeds=2",
+    ),
     "training_in_time": ("momentum-in-time", "input_dim=20 steps=5 momenta=0.5 seeds=2"),
 }
 

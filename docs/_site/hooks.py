@@ -55,7 +55,7 @@ THEORY = {
         "one_step",
         "several_steps",
     ),
-    "Gradient descent in time": ("training_in_time", "online_sgd", "multi_index"),
+    "Gradient descent in time": ("training_in_time", "reused_data", "online_sgd", "multi_index"),
     "Sequences": ("in_context",),
     "Inference and capacity": (
         "generalised_linear",

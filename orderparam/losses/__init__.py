@@ -7,7 +7,7 @@ from orderparam.losses.catalogue import loss, loss_names
 from orderparam.losses.channel import Channel, ChannelAverages, ChannelErrors
 from orderparam.losses.classes import ClassChannel, ClassLabels
 from orderparam.losses.fresh import field_means, fresh_means
-from orderparam.losses.hinge import Hinge
+from orderparam.losses.hinge import Hinge, SmoothHinge
 from orderparam.losses.logistic import Logistic
 from orderparam.losses.minimise import FittedWeights, minimise
 from orderparam.losses.residual import Huber, Quantile

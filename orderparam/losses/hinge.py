@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import jax.numpy as jnp
 
+from orderparam.core.system import Record, parameter
 from orderparam.losses.base import Field, Label, Loss, Values
 
 
@@ -38,6 +39,44 @@ class Hinge(Loss):
 
     def cuts(self, variance: Field) -> tuple[Field, ...]:
         return (1 - variance, jnp.ones_like(variance))
+
+    def ends(self, variance: Field) -> Field:
+        return 1.0
+
+
+class SmoothHinge(Record, Loss):
+    r"""The hinge loss with its kink rounded over a width: a parabola between the margins 1 - width
+    and 1.
+
+    It is the envelope of the hinge, $\min_x \max(0, 1 - y x) + (x - f)^2 / (2\,\mathrm{width})$, so
+    that its slope is minus the denoiser of the hinge at V = width, and its denoiser that at V +
+    width.
+    """
+
+    name: ClassVar[str] = "smooth hinge"
+    binary: ClassVar[bool] = True
+    smooth: ClassVar[bool] = True
+
+    width: float = parameter("width over which the kink is rounded", above=0, default=0.5)
+
+    def __call__(self, label: Label, field: Field) -> Values:
+        short = jnp.maximum(0.0, 1 - jnp.asarray(label) * field)
+        return jnp.where(short < self.width, short**2 / (2 * self.width), short - self.width / 2)
+
+    def slope(self, label: Label, field: Field) -> Values:
+        return -Hinge().denoiser(label, field, self.width)
+
+    def curvature(self, label: Label, field: Field) -> Values:
+        return -Hinge().denoiser_slope(label, field, self.width)
+
+    def denoiser(self, label: Label, field: Field, variance: Field) -> Values:
+        return Hinge().denoiser(label, field, variance + self.width)
+
+    def denoiser_slope(self, label: Label, field: Field, variance: Field) -> Values:
+        return Hinge().denoiser_slope(label, field, variance + self.width)
+
+    def cuts(self, variance: Field) -> tuple[Field, ...]:
+        return Hinge().cuts(variance + self.width)
 
     def ends(self, variance: Field) -> Field:
         return 1.0

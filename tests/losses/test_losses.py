@@ -159,3 +159,23 @@ def test_few_nodes_agree_with_those_of_each_label(name, power, cosine, variance)
         assert float(getattr(found, field)) == pytest.approx(
             float(getattr(expected, field)), rel=1e-11
         )
+
+
+@pytest.mark.parametrize("label", [-1.0, 1.0])
+def test_the_smooth_hinge_is_the_envelope_of_the_hinge(label):
+    from orderparam.losses import SmoothHinge
+
+    width, fields = 0.4, jnp.linspace(-3, 3, 41) + 1e-3
+    smooth = SmoothHinge(width)
+    x = jnp.linspace(-5, 5, 200_001)
+    envelope = [jnp.min(Hinge()(label, x) + (x - f) ** 2 / (2 * width)) for f in fields]
+    np.testing.assert_allclose(smooth(label, fields), envelope, atol=1e-8)
+    slopes = jax.vmap(jax.grad(lambda f: smooth(label, f)))(fields)
+    np.testing.assert_allclose(smooth.slope(label, fields), slopes, atol=1e-14)
+    bends = jax.vmap(jax.grad(lambda f: smooth.slope(label, f)))(fields)
+    np.testing.assert_allclose(smooth.curvature(label, fields), bends, atol=1e-14)
+    for variance in (0.1, 2.0):  # stationary: l'(prox) + g = 0
+        g = smooth.denoiser(label, fields, variance)
+        np.testing.assert_allclose(
+            smooth.slope(label, smooth.prox(label, fields, variance)), -g, atol=1e-14
+        )

@@ -1,0 +1,239 @@
+r"""One causal sweep of dynamical mean-field theory, with sampled examples.
+
+As $d \to \infty$ one example and one weight obey, with p x p matrices R (response), C (correlation)
+and $\Gamma$,
+
+    h_t = zeta_t + sum_{s<t} R(t,s) g_s,                E zeta_t zeta_s^T = C(t,s),  E zeta_t h*^T = M_t,
+    v_t = u_t + sum_{s<=t} Gamma(t,s) w_s + G_t w*,     E u_t u_s^T = alpha E g_t g_s^T,
+    w_{t+1} = (1 - eta lambda + beta) w_t - beta w_{t-1} - eta v_t + sqrt(2 eta T) xi_t,
+
+where g_t is the slope of the loss of the example at step t (over b where it is in the batch, else
+0), Gamma(t,r) = alpha E[dg_t/dzeta_r] is a total derivative and G_t = alpha E[g_t h*^T] - sum_s
+Gamma(t,s) M_s. Every quantity of a step needs earlier ones alone, so that nothing is iterated.
+
+The weight side is linear, and is kept as coefficients on an orthonormal basis of Gaussian
+directions: the teacher's, the start's, one for each new slope g_t (found by Gram-Schmidt over the
+sampled examples) and one for each Langevin step. Sampled fields zeta are the same coefficients times
+sampled components of an example, so that the covariances are positive by construction. The
+components are whitened over the samples: for linear slopes every average is exact.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from orderparam.systems.reused_data.problem import Problem
+
+# A new slope within this share of the span of the earlier ones has no direction of its own.
+_NEGLIGIBLE = 1e-10
+# Responses of an example are summed in blocks of so many steps: products of matrices.
+_BLOCK = 16
+
+
+class Path(NamedTuple):
+    """Overlaps, losses, correlation and response of one sweep, from the start to the last step."""
+
+    overlap: Float[Array, "time student teacher"]
+    self_overlap: Float[Array, "time student other"]
+    train_loss: Float[Array, "time"]
+    correlation: Float[Array, "time earlier student other"]
+    response: Float[Array, "time earlier student other"]
+
+
+class _Drawn(NamedTuple):
+    """What is random in a sweep: none of it depends on a number of the system."""
+
+    basis: Float[Array, "direction sample"]
+    noise: Float[Array, "sample"]
+    masks: Float[Array, "time sample"]
+
+
+class _State(NamedTuple):
+    weights: Float[Array, "time student direction"]
+    slopes: Float[Array, "time student sample"]
+    bends: Float[Array, "time student student sample"]
+    frame: Float[Array, "slope sample"]
+    response: Float[Array, "time student time student"]
+
+
+def directions(students: int, teachers: int, steps: int) -> int:
+    """Number of Gaussian directions of a sweep; there must be more samples than these and two."""
+    return teachers + students + 2 * students * steps
+
+
+def start_rows(overlap: Array, self_overlap: Array) -> Float[Array, "student axis"]:
+    """Weights over sqrt(d) at the start, on an axis for each teacher and then one for each student."""
+    across = self_overlap - overlap @ overlap.T
+    if len(across) > 1:
+        return jnp.concatenate([overlap, jnp.linalg.cholesky(across)], axis=1)
+    # a root with derivative 0 at 0, where the student starts on the teacher's axis
+    safe = jnp.where(across > 0, across, 1.0)
+    return jnp.concatenate([overlap, jnp.where(across > 0, jnp.sqrt(safe), 0.0)], axis=1)
+
+
+def causal_sweep(
+    system: Any, problem: Problem, key: PRNGKeyArray, samples: int, steps: int
+) -> Path:
+    """Overlaps, losses, correlation and response along the steps, from one set of samples.
+
+    system: has `sample_ratio`, `learning_rate`, `weight_decay`, `momentum`, `temperature`,
+    `batch_fraction` and `start`.
+    """
+    m0, q0 = system.start
+    students, teachers = m0.shape
+    drawn = _draw(key, directions(students, teachers, steps), samples, steps)
+    label = problem.label(drawn.basis[:teachers], drawn.noise)
+    alpha, rate = system.sample_ratio, system.learning_rate
+    kept = 1 - rate * system.weight_decay + system.momentum
+    times = -(-(steps + 1) // _BLOCK) * _BLOCK
+    first = teachers + students  # where the directions of the slopes begin
+    total = students * steps
+
+    beginning = jnp.zeros((students, len(drawn.basis)))
+    beginning = beginning.at[:, :first].set(start_rows(m0, q0))
+    empty = _State(
+        jnp.zeros((times, students, len(drawn.basis))).at[0].set(beginning),
+        jnp.zeros((times, students, samples)),
+        jnp.zeros((times, students, students, samples)),
+        jnp.zeros((total, samples)),
+        jnp.zeros((times, students, times, students)),
+    )
+
+    def step(state: _State, t: Array) -> tuple[_State, Array]:
+        weights = state.weights
+        zeta = weights[t] @ drawn.basis
+        seen = state.response[t].reshape(students, -1) @ state.slopes.reshape(-1, samples)
+        field = zeta + seen
+        train_loss = jnp.mean(problem.loss(field, label))
+
+        # The batch of a step is independent of all that came before it: averages linear in g_t take
+        # the whole slope, with less scatter; the example itself, and u_t, feel the batch.
+        share = system.batch_fraction
+        mask = (drawn.masks[jnp.minimum(t, steps - 1)] < share) / share
+        whole, bend = _slope_and_bend(problem, field, label)
+        slope = whole * mask
+        slopes, bends = state.slopes.at[t].set(slope), state.bends.at[t].set(bend * mask)
+        gamma = alpha * _total_derivatives(state.response, bends, bend, t)
+
+        # u_t on the orthonormal frame of slopes, and what the example pulls towards the teacher
+        frame, new = _extend(state.frame, slope, jnp.minimum(t, steps - 1) * students)
+        teacher_pull = alpha * whole @ drawn.basis[:teachers].T / samples
+        overlaps = weights[:, :, :teachers]
+        pull = teacher_pull - jnp.einsum("asb,sbr->ar", gamma, overlaps)
+        v = jnp.einsum("asb,sbk->ak", gamma, weights)
+        v = v.at[:, :teachers].add(pull).at[:, first : first + total].add(jnp.sqrt(alpha) * new)
+
+        before = weights[jnp.maximum(t - 1, 0)]  # w_{-1} = w_0
+        following = kept * weights[t] - system.momentum * before - rate * v
+        hot = jnp.sqrt(jnp.where(system.temperature > 0, 2 * rate * system.temperature, 1.0))
+        hot = jnp.where(system.temperature > 0, hot, 0.0)
+        at = first + total + jnp.minimum(t, steps - 1) * students
+        place = at + jnp.arange(students)
+        following = following.at[jnp.arange(students), place].add(hot)
+
+        response = state.response
+        back = jnp.where(t > 0, response[jnp.maximum(t - 1, 0)], 0.0)
+        ahead = kept * response[t] - system.momentum * back
+        ahead = ahead - rate * jnp.einsum("asb,sbrc->arc", gamma, response)
+        ahead = ahead.at[:, t].add(-rate * jnp.eye(students))
+        # the last step's successor is beyond the horizon and is not stored
+        weights = weights.at[t + 1].set(following, mode="drop")
+        response = response.at[t + 1].set(ahead, mode="drop")
+        return _State(weights, slopes, bends, frame, response), train_loss
+
+    state, train_loss = jax.lax.scan(step, empty, jnp.arange(steps + 1))
+    weights = state.weights[: steps + 1]
+    correlation = jnp.einsum("tak,sbk->tsab", weights, weights)
+    response = jnp.transpose(state.response, (0, 2, 1, 3))[: steps + 1, : steps + 1]
+    own = jnp.einsum("ttab->tab", correlation)
+    return Path(weights[:, :, :teachers], own, train_loss, correlation, response)
+
+
+def _draw(key: PRNGKeyArray, count: int, samples: int, steps: int) -> _Drawn:
+    """Whitened components of the samples, with mean 0, and the batches: a stratified uniform number
+    of every sample and step, below b where the sample is in the batch.
+    """
+    normal_key, mask_key = jax.random.split(key)
+    normals = jax.random.normal(normal_key, (samples, count + 1))
+    columns = jnp.concatenate([jnp.ones((samples, 1)), normals], axis=1)
+    white, _ = jnp.linalg.qr(columns)
+    white = white[:, 1:].T * jnp.sqrt(samples)
+
+    def strata(key: PRNGKeyArray) -> Array:
+        order_key, shift_key = jax.random.split(key)
+        order = jax.random.permutation(order_key, samples)
+        return (order + jax.random.uniform(shift_key, (samples,))) / samples
+
+    masks = jax.vmap(strata)(jax.random.split(mask_key, steps))
+    return _Drawn(white[:count], white[count], masks)
+
+
+def _slope_and_bend(problem: Problem, field: Array, label: Array) -> tuple[Array, Array]:
+    """g (student, sample) and dg/dh (student, by student, sample)."""
+    columns = []
+    for unit in jnp.eye(len(field)):
+        direction = jnp.broadcast_to(unit[:, None], field.shape)
+        slope, column = jax.jvp(lambda h: problem.slope(h, label), (field,), (direction,))
+        columns.append(column)
+    return slope, jnp.stack(columns, axis=1)
+
+
+def _total_derivatives(response: Array, bends: Array, bend: Array, t: Array) -> Array:
+    """E[dg_t/dzeta_r] (student, time, student), from r = t back to 0: with X_t = J_t,
+
+        X_r = sum_{r<s<=t} X_s R(s,r) J_r,
+
+    a block of times r at once, where later blocks enter by one product of matrices.
+    """
+    times, students, _, samples = bends.shape
+    # X with its second index beside the time: (time, student, first student, sample)
+    seed = jnp.swapaxes(bend, 0, 1)
+    flat = response.reshape(times * students, times, students)
+
+    def block(x: Array, number: Array) -> tuple[Array, None]:
+        low = number * _BLOCK
+        into = jax.lax.dynamic_slice_in_dim(flat, low, _BLOCK, axis=1)
+        later = into.reshape(times * students, -1).T @ x.reshape(times * students, -1)
+        later = later.reshape(_BLOCK, students, students, samples)
+        inside = into.reshape(times, students, _BLOCK, students)
+        inside = jax.lax.dynamic_slice_in_dim(inside, low, _BLOCK, axis=0)
+        local = jax.lax.dynamic_slice_in_dim(bends, low, _BLOCK, axis=0)
+
+        def one(own: Array, back: Array) -> tuple[Array, None]:
+            r = _BLOCK - 1 - back
+            sums = later[r] + jnp.einsum("sbc,sban->can", inside[:, :, r], own)
+            first = jnp.where(low + r == t, seed, 0.0)
+            return own.at[r].set(first + jnp.einsum("can,cdn->dan", sums, local[r])), None
+
+        own, _ = jax.lax.scan(one, jnp.zeros_like(later), jnp.arange(_BLOCK))
+        return jax.lax.dynamic_update_slice_in_dim(x, own, low, axis=0), None
+
+    start = jnp.zeros((times, students, students, samples))
+    x, _ = jax.lax.scan(block, start, jnp.arange(times // _BLOCK)[::-1])
+    return jnp.transpose(jnp.mean(x, axis=-1), (2, 0, 1))
+
+
+def _extend(frame: Array, slope: Array, place: Array) -> tuple[Array, Array]:
+    """The frame with the new slopes' own directions, and the slopes' coefficients on it.
+
+    Gram-Schmidt, twice, with E over samples as the inner product; a slope in the span of earlier
+    ones adds no direction.
+    """
+    samples = slope.shape[1]
+    rows = []
+    for number, one in enumerate(slope):
+        coefficient = jnp.zeros(len(frame))
+        rest = one
+        for _ in range(2):
+            part = frame @ rest / samples
+            rest = rest - part @ frame
+            coefficient = coefficient + part
+        left, whole = jnp.mean(rest**2), jnp.mean(one**2)
+        has = left > _NEGLIGIBLE**2 * whole
+        length = jnp.sqrt(jnp.where(has, left, 1.0))
+        unit = jnp.where(has, rest / length, 0.0)
+        frame = frame.at[place + number].set(unit)
+        rows.append(coefficient.at[place + number].add(jnp.where(has, length, 0.0)))
+    return frame, jnp.stack(rows)

@@ -1,0 +1,261 @@
+"""The named figures of training on re-used data."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import xarray as xr
+
+from orderparam.comparison import Curve, study
+from orderparam.plotting import Panel
+from orderparam.systems.reused_data.experiment import trained_committee, trained_student
+from orderparam.systems.reused_data.model import ReusedCommittee, ReusedData
+from orderparam.systems.reused_data.theory import (
+    closed_dynamics,
+    committee_dynamics,
+    sampled_dynamics,
+)
+
+
+def _marked(data: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
+    """Values along the steps: all of a theory, for a line, and a dozen of a measurement, for
+    marks."""
+    if "seed" not in data.dims:
+        return values
+    last = data.sizes["time"] - 1
+    return values.isel(time=np.unique(np.geomspace(1, last, 12).round().astype(int)))
+
+
+def _along(data: xr.Dataset, name: str) -> xr.DataArray:
+    return _marked(data, data[name])
+
+
+def _angle(data: xr.Dataset) -> xr.DataArray:
+    return _marked(data, data["overlap"] / np.sqrt(data["self_overlap"]))
+
+
+_STEP = (
+    "step",
+    lambda data: _marked(data, xr.DataArray(np.arange(data.sizes["time"]), dims=["time"])),
+)
+_ERROR = ("test error", partial(_along, name="test_error"))
+
+# training: batch fraction, momentum, temperature
+_TRAINING = {
+    "full batch": (1.0, 0.0, 0.0),
+    "a fifth in each step": (0.2, 0.0, 0.0),
+    "momentum and Langevin noise": (1.0, 0.3, 0.3),
+}
+# task: learning rate, ridge, noise
+_TASKS = {
+    "regression": (0.15, 0.1, 0.1),
+    "logistic": (0.4, 0.1, 0.0),
+    "hinge": (0.2, 0.2, 0.0),
+}
+
+
+@study(
+    "sgd-reused-data",
+    title="Dynamical mean-field theory follows every step on re-used data",
+    source="Mignacco, Krzakala, Urbani, Zdeborova 2020 (arXiv:2006.06098); closed and sampled forms derived here",
+    panels=[
+        Panel(_STEP, _ERROR, facet="task", by="training", log="xy", share_y=False),
+        Panel(
+            _STEP,
+            _ERROR,
+            facet="task",
+            by="training",
+            log="x",
+            ratio_to="theory",
+            ylabel="test error / theory",
+        ),
+    ],
+    caption=r"""
+        One set of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}, seen in every step. Regression: mean squared error,
+        labels with noise 0.1; logistic and hinge loss (rounded over 0.5): share of wrong signs. Lines: theory for $d \to
+        \infty$, closed for regression, else sampled. Marks: students trained on drawn examples.
+    """,
+    seconds=(90, 600),
+    observables=("test_error", "overlap", "train_loss"),
+    explained="But for regression the theory averages over sampled examples. Its standard errors are "
+    "0.6 to 4 times those of the marks, and z does not count them; with them no difference exceeds "
+    "3.2 standard errors, and the root mean square is 0.3 to 1.6.",
+    gallery={"input_dim": 1000},
+    full={"input_dim": 4000, "samples": 4000, "runs": 16, "seeds": 32},
+)
+def sgd_reused_data(
+    sample_ratio: float = 3.0,
+    steps: int = 40,
+    input_dim: int = 500,
+    samples: int = 1000,
+    runs: int = 8,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    for task, (rate, ridge, noise) in _TASKS.items():
+        for training, (fraction, momentum, temperature) in _TRAINING.items():
+            system = ReusedData(
+                sample_ratio,
+                rate,
+                noise,
+                ridge,
+                fraction,
+                momentum,
+                temperature,
+                input_dim=input_dim,
+                task=task,
+                steps=steps,
+            )
+            facets = {"task": task, "training": training}
+            sampled = partial(sampled_dynamics, samples=samples, runs=runs)
+            theory = closed_dynamics if task == "regression" else sampled
+            yield Curve("theory", theory, system, {}, facets=facets)
+            yield Curve("drawn data", trained_student, system, {}, seeds, facets=facets)
+
+
+@study(
+    "batch-size-noise",
+    title="Smaller batches leave a higher error, the more so the longer the steps",
+    source="Mignacco, Urbani 2022 (arXiv:2112.10852); closed theory derived here",
+    panels=[
+        Panel(
+            "batch_fraction",
+            ("test error after the last step", lambda data: data["test_error"].isel(time=-1)),
+            by="learning_rate",
+            log="xy",
+            xlabel="share $b$ of the examples in a step",
+        )
+    ],
+    caption=r"""
+        Linear regression on $n$ = {sample_ratio} $d$ examples with label noise {noise} and ridge {weight_decay}, $d$ =
+        {input_dim}: test error after {steps} steps at three learning rates $\eta$ of the summed loss (colours). Line: closed
+        theory for $d\to\infty$. Marks: students trained on drawn examples.
+    """,
+    seconds=(60, 600),
+    observables=("test_error",),
+    gallery={"seeds": 24},
+    full={"input_dim": 4000, "seeds": 32},
+)
+def batch_size_noise(
+    sample_ratio: float = 2.0,
+    noise: float = 0.1,
+    weight_decay: float = 0.1,
+    learning_rates: tuple[float, ...] = (0.02, 0.05, 0.1),
+    fractions: tuple[float, ...] = (0.1, 0.15, 0.25, 0.5, 1.0),
+    steps: int = 60,
+    input_dim: int = 400,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    system = ReusedData(
+        sample_ratio, learning_rates[0], noise, weight_decay, input_dim=input_dim, steps=steps
+    )
+    grid = np.geomspace(0.9 * min(fractions), 1.0, 40)
+    rates = {"learning_rate": learning_rates}
+    yield Curve("theory", closed_dynamics, system, {"batch_fraction": grid, **rates})
+    measured = {"batch_fraction": fractions, **rates}
+    yield Curve("drawn data", trained_student, system, measured, seeds)
+
+
+@study(
+    "phase-retrieval-in-time",
+    title="Signals without signs: the overlap falls before it grows, and the theory follows both",
+    source="Mignacco, Urbani, Zdeborova 2021 (arXiv:2103.04902) for the question; theory derived here",
+    panels=[
+        Panel(
+            _STEP,
+            ("cosine with the signal", _angle),
+            by="examples",
+            log="x",
+        ),
+        Panel(
+            _STEP,
+            ("$|w|^2/d$", partial(_along, name="self_overlap")),
+            by="examples",
+            log="x",
+        ),
+    ],
+    columns=2,
+    caption=r"""
+        Phase retrieval: labels $y = h^{{*2}}$, loss $(h^2 - y)^2/(4(1 + y))$, overlap {teacher_overlap} at the start,
+        learning rate {learning_rate} $d/n$ on the summed loss, $n$ examples (colours), all seen in
+        every step, $d$ = {input_dim}. Lines: sampled theory for $d\to\infty$. Marks: students on drawn examples.
+    """,
+    seconds=(90, 600),
+    observables=("overlap", "self_overlap", "train_loss"),
+    explained="The theory averages over sampled examples: it has standard errors of the size of "
+    "those of the marks, which z does not count.",
+    gallery={"input_dim": 1000},
+    full={"input_dim": 4000, "samples": 16000, "runs": 16, "seeds": 32},
+)
+def phase_retrieval_in_time(
+    ratios: tuple[float, ...] = (2.0, 4.0, 8.0),
+    learning_rate: float = 0.2,
+    teacher_overlap: float = 0.3,
+    steps: int = 60,
+    input_dim: int = 500,
+    samples: int = 2000,
+    runs: int = 8,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    for ratio in ratios:
+        system = ReusedData(
+            ratio,
+            learning_rate / ratio,
+            teacher_overlap=teacher_overlap,
+            input_dim=input_dim,
+            task="phase retrieval",
+            steps=steps,
+        )
+        theory = partial(sampled_dynamics, samples=samples, runs=runs)
+        facets = {"examples": f"$n$ = {ratio:g} $d$"}
+        yield Curve("theory", theory, system, {}, facets=facets)
+        yield Curve("drawn data", trained_student, system, {}, seeds, facets=facets)
+
+
+@study(
+    "committee-reused-data",
+    title="A committee separates its units on re-used data as the theory says, matrix by matrix",
+    source="Derived here; Celentano, Cheng, Montanari 2021 (arXiv:2112.07572) for the equations",
+    panels=[
+        Panel(
+            _STEP,
+            ("overlap", partial(_along, name="overlap")),
+            facet="student",
+            by="teacher",
+            xlabel="step",
+        ),
+    ],
+    columns=2,
+    caption=r"""
+        Two erf units learn two erf units and {product} times the product of the teachers, $n$ = {sample_ratio} $d$ examples,
+        all seen in every step, $d$ = {input_dim}, learning rate {learning_rate} on the summed loss. Overlaps of each student
+        (panels) with both teachers (colours). Lines: sampled theory for $d\to\infty$. Marks: committees on drawn examples.
+    """,
+    seconds=(90, 600),
+    observables=("overlap", "self_overlap", "test_error"),
+    explained="The theory averages over sampled examples: it has standard errors of the size of "
+    "those of the marks, which z does not count.",
+    gallery={"input_dim": 1000, "samples": 4000},
+    full={"input_dim": 4000, "samples": 8000, "runs": 16, "seeds": 32},
+)
+def committee_reused_data(
+    sample_ratio: float = 4.0,
+    learning_rate: float = 0.2,
+    product: float = 0.5,
+    steps: int = 30,
+    input_dim: int = 500,
+    samples: int = 1000,
+    runs: int = 8,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    start = np.array([[0.2, -0.1], [0.0, 0.15]])
+    system = ReusedCommittee(
+        sample_ratio,
+        start,
+        0.5 * np.eye(2),
+        learning_rate,
+        product,
+        input_dim=input_dim,
+        steps=steps,
+    )
+    yield Curve("theory", partial(committee_dynamics, samples=samples, runs=runs), system, {})
+    yield Curve("drawn data", trained_committee, system, {}, seeds)

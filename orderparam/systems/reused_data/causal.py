@@ -192,8 +192,7 @@ def _total_derivatives(response: Array, bends: Array, bend: Array, t: Array) -> 
     seed = jnp.swapaxes(bend, 0, 1)
     flat = response.reshape(times * students, times, students)
 
-    def block(x: Array, number: Array) -> tuple[Array, None]:
-        low = number * _BLOCK
+    def block(x: Array, low: Array) -> Array:
         into = jax.lax.dynamic_slice_in_dim(flat, low, _BLOCK, axis=1)
         later = into.reshape(times * students, -1).T @ x.reshape(times * students, -1)
         later = later.reshape(_BLOCK, students, students, samples)
@@ -208,10 +207,13 @@ def _total_derivatives(response: Array, bends: Array, bend: Array, t: Array) -> 
             return own.at[r].set(first + jnp.einsum("can,cdn->dan", sums, local[r])), None
 
         own, _ = jax.lax.scan(one, jnp.zeros_like(later), jnp.arange(_BLOCK))
-        return jax.lax.dynamic_update_slice_in_dim(x, own, low, axis=0), None
+        return jax.lax.dynamic_update_slice_in_dim(x, own, low, axis=0)
+
+    def visit(x: Array, low: Array) -> tuple[Array, None]:
+        return jax.lax.cond(low <= t, block, lambda x, low: x, x, low), None
 
     start = jnp.zeros((times, students, students, samples))
-    x, _ = jax.lax.scan(block, start, jnp.arange(times // _BLOCK)[::-1])
+    x, _ = jax.lax.scan(visit, start, jnp.arange(0, times, _BLOCK)[::-1])
     return jnp.transpose(jnp.mean(x, axis=-1), (2, 0, 1))
 
 

@@ -30,10 +30,6 @@ def _along(data: xr.Dataset, name: str) -> xr.DataArray:
     return _marked(data, data[name])
 
 
-def _angle(data: xr.Dataset) -> xr.DataArray:
-    return _marked(data, data["overlap"] / np.sqrt(data["self_overlap"]))
-
-
 _STEP = (
     "step",
     lambda data: _marked(data, xr.DataArray(np.arange(data.sizes["time"]), dims=["time"])),
@@ -153,62 +149,6 @@ def batch_size_noise(
     yield Curve("theory", closed_dynamics, system, {"batch_fraction": grid, **rates})
     measured = {"batch_fraction": fractions, **rates}
     yield Curve("drawn data", trained_student, system, measured, seeds)
-
-
-@study(
-    "phase-retrieval-in-time",
-    title="Signals without signs: the overlap falls before it grows, and the theory follows both",
-    source="Mignacco, Urbani, Zdeborova 2021 (arXiv:2103.04902) for the question; theory derived here",
-    panels=[
-        Panel(
-            _STEP,
-            ("cosine with the signal", _angle),
-            by="examples",
-            log="x",
-        ),
-        Panel(
-            _STEP,
-            ("$|w|^2/d$", partial(_along, name="self_overlap")),
-            by="examples",
-            log="x",
-        ),
-    ],
-    columns=2,
-    caption=r"""
-        Phase retrieval: labels $y = h^{{*2}}$, loss $(h^2 - y)^2/(4(1 + y))$, overlap {teacher_overlap} at the start,
-        learning rate {learning_rate} $d/n$ on the summed loss, $n$ examples (colours), all seen in
-        every step, $d$ = {input_dim}. Lines: sampled theory for $d\to\infty$. Marks: students on drawn examples.
-    """,
-    seconds=(90, 600),
-    observables=("overlap", "self_overlap", "train_loss"),
-    explained="The theory averages over sampled examples: it has standard errors of the size of "
-    "those of the marks, which z does not count.",
-    gallery={"input_dim": 1000},
-    full={"input_dim": 4000, "samples": 16000, "runs": 16, "seeds": 32},
-)
-def phase_retrieval_in_time(
-    ratios: tuple[float, ...] = (2.0, 4.0, 8.0),
-    learning_rate: float = 0.2,
-    teacher_overlap: float = 0.3,
-    steps: int = 60,
-    input_dim: int = 500,
-    samples: int = 2000,
-    runs: int = 8,
-    seeds: int = 16,
-) -> Iterator[Curve]:
-    for ratio in ratios:
-        system = ReusedData(
-            ratio,
-            learning_rate / ratio,
-            teacher_overlap=teacher_overlap,
-            input_dim=input_dim,
-            task="phase retrieval",
-            steps=steps,
-        )
-        theory = partial(sampled_dynamics, samples=samples, runs=runs)
-        facets = {"examples": f"$n$ = {ratio:g} $d$"}
-        yield Curve("theory", theory, system, {}, facets=facets)
-        yield Curve("drawn data", trained_student, system, {}, seeds, facets=facets)
 
 
 @study(

@@ -309,7 +309,7 @@ def random_features_real_data(
 @study(
     "random-features-real-classes",
     title="Logistic and hinge loss on features of real images, with classes taken as Gaussian",
-    source="Mignacco et al. 2020 (arXiv:2002.11544); Loureiro, Sicuro et al. 2021 (arXiv:2106.03791)",
+    source="Mignacco, Krzakala, Lu, Urbani, Zdeborová 2020 (arXiv:2002.11544); Loureiro, Sicuro et al. 2021 (arXiv:2106.03791)",
     panels=lambda p: [
         Panel(
             "n_train",

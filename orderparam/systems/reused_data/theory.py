@@ -270,8 +270,8 @@ def sampled_dynamics(
     samples * runs * steps^3; forward derivatives cost as much, reverse ones the memory of
     samples * runs * steps^2 numbers.
 
-    Source: derived here; equations of Mignacco et al. (2020), Celentano, Cheng, Montanari (2021)
-    and Gerbelot et al. (2022).
+    Source: derived here; equations of Mignacco, Krzakala, Urbani, Zdeborová (2020), Celentano,
+    Cheng, Montanari (2021) and Gerbelot et al. (2022).
 
     >>> system = ReusedData(3.0, 0.5, weight_decay=0.1, task="logistic", steps=3)
     >>> found = sampled_dynamics(system, samples=200, runs=2)

@@ -103,14 +103,16 @@ def test_the_end_of_ridge_regression_is_the_minimum_of_its_loss():
 @pytest.mark.parametrize("task", ["logistic", "hinge"])
 def test_the_end_of_a_convex_loss_is_its_minimum(task):
     loss = {"logistic": "logistic", "hinge": SmoothHinge(0.5)}[task]
-    system = ReusedData(3.0, 0.4, 0.0, 0.5, momentum=0.5, task=task, steps=60)
-    found = sampled_dynamics(system, samples=1000, runs=16)
+    # steps of the hinge are stable below 2 (1 + momentum) over its largest curvature, 15 + ridge
+    rate = {"logistic": 0.4, "hinge": 0.15}[task]
+    system = ReusedData(3.0, rate, 0.0, 0.5, momentum=0.6, task=task, steps=60)
+    found = sampled_dynamics(system, samples=1000, runs=8)
     fit = penalised_fit(PenalisedFit(3.0, loss, "sign", ridge=0.5))
     for name, other in (("overlap", "teacher_overlap"), ("self_overlap", "self_overlap")):
         spread = float(getattr(found, f"{name}_uncertainty")[-1])
         value = float(getattr(found, name)[-1])
         assert abs(value - float(getattr(fit, other))) < 3 * spread
-        assert spread < 0.01 * value
+        assert spread < 0.02 * value
 
 
 def test_langevin_steps_of_ridge_regression_reach_their_stationary_law():
@@ -142,16 +144,16 @@ def test_one_step_is_that_of_a_fresh_batch_and_two_are_those_of_a_batch_used_twi
         lambda m, q: q[0, 0],
     )
     system = ReusedData(ratio, step / ratio, steps=2)
-    keys = jax.random.split(jax.random.key(0), 32)
+    keys = jax.random.split(jax.random.key(0), 16)
     path = jax.jit(
-        lambda keys: jax.lax.map(lambda key: causal_sweep(system, problem, key, 8000, 2), keys)
+        lambda keys: jax.lax.map(lambda key: causal_sweep(system, problem, key, 4000, 2), keys)
     )(keys)
     overlap, own = np.asarray(path.overlap)[:, :, 0, 0], np.asarray(path.self_overlap)[:, :, 0, 0]
-    mean, error = overlap.mean(0), overlap.std(0, ddof=1) / np.sqrt(32)
-    giant = SeveralSteps(ratio, step, target=target, activation="erf", steps=1)
+    mean, error = overlap.mean(0), overlap.std(0, ddof=1) / 4
+    giant = SeveralSteps(ratio, step, target=target, activation="erf_scaled", steps=1)
     fresh = fresh_batches(giant)
     assert abs(mean[1] - float(fresh.overlap[1, 0])) < 3 * error[1]
-    spread = own[:, 1].std(ddof=1) / np.sqrt(32)
+    spread = own[:, 1].std(ddof=1) / 4
     assert (
         abs(own[:, 1].mean() - float(fresh.orthogonal[1] + fresh.overlap[1, 0] ** 2)) < 3 * spread
     )

@@ -31,12 +31,14 @@ LEAST_MEASURED = -30.0
 
 
 class SpectralEstimate(Result):
-    """cosine: of the angle between the eigenvector and the weights, up to its sign; 0 where nothing
+    """overlap: E w <w> of the best estimate along the eigenvector, which is cosine^2 E w^2. cosine: of
+    the angle between the eigenvector and the weights, up to its sign; both are 0 where nothing
     stands out.
 
     eigenvalue: the largest. edge: of the bulk, NaN in a measurement.
     """
 
+    overlap: Scalar
     cosine: Scalar
     eigenvalue: Scalar
     edge: Scalar
@@ -59,11 +61,12 @@ def outlier(
     share: Float[Array, "label"],
     sample_ratio: Scalar | float,
     least: float = LEAST,
+    weight_power: Scalar | float = 1.0,
 ) -> SpectralEstimate:
     """The leading eigenvector for labels of probability `share` (summing to one), power = E[z^2 |
     y], at n = sample_ratio * d.
 
-    least: the value below which T is cut.
+    least: the value below which T is cut. weight_power: E w^2, for the overlap.
     """
     weight = best_weight(power, least)
     top = jnp.max(jnp.where(share > 0, weight, -jnp.inf))
@@ -89,6 +92,7 @@ def outlier(
     # the root would make 1e-8.
     square = jnp.where(square < _ROUNDING, 0.0, square)
     return SpectralEstimate(
+        overlap=weight_power * jnp.clip(square, 0.0, 1.0),
         cosine=jnp.sqrt(jnp.clip(square, 0.0, 1.0)),
         eigenvalue=jnp.where(out, psi(at(level.value)), psi(start)),
         edge=psi(start),

@@ -12,6 +12,7 @@ pytest.importorskip("playwright.sync_api", reason="the extra browser is not inst
 sys.path.insert(0, str(Path(__file__).parent))
 from test_browser import CHROMIUM, PATIENCE, chromium, explorer  # noqa: F401
 
+from orderparam.explore.choose import THUMBNAILS
 from orderparam.explore.figures import stored_figures
 from orderparam.explore.starts import questions, starts
 
@@ -64,7 +65,12 @@ def test_every_system_stands_under_its_question_with_a_picture(visit):
         if card.get_attribute("data-name") in starts()
         and not card.locator(".picture svg, .picture img").count()
     ]
-    assert without == []
+    # a study that has not been run for the gallery has no picture to lend
+    assert not [
+        name
+        for name in without
+        if name in stored_figures() or (THUMBNAILS / f"{starts()[name].study}.webp").is_file()
+    ]
     # nothing is wider than its card
     wide = "card => card.scrollWidth > card.clientWidth + 1"
     assert not any(card.evaluate(wide) for card in cards.all())

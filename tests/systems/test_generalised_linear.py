@@ -408,3 +408,12 @@ def test_slope_of_the_first_root():
     np.testing.assert_allclose(
         jax.grad(overlap)(0.3), (overlap(0.3 + step) - overlap(0.3 - step)) / (2 * step), rtol=1e-6
     )
+
+
+def test_the_overlap_of_the_spectral_estimate_is_that_of_its_best_multiple():
+    """E w <w> = cosine^2 E w^2, in theory and measured."""
+    system = GeneralisedLinear(2.0, "abs", GaussianPrior(4.0), input_dim=300)
+    found = spectral(system)
+    assert float(found.overlap) == pytest.approx(float(found.cosine) ** 2 * 4.0, rel=1e-12)
+    run = leading_eigenvector(system, jax.random.key(0))
+    assert float(run.overlap) == pytest.approx(float(run.cosine) ** 2 * 4.0, rel=1e-12)

@@ -266,9 +266,12 @@ class HintedParity(System):
     direction.
     """
 
-    sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)
+    sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0, default=1.0)
     hint: float = parameter(
-        "squared cosine Q of the known vector with the first direction", above=0, maximum=1
+        "squared cosine Q of the known vector with the first direction",
+        above=0,
+        maximum=1,
+        default=0.5,
     )
     input_dim: float = parameter(
         "input dimension d of a run", minimum=10, integer=True, default=500

@@ -333,6 +333,7 @@ def leading_eigenvector(
     w0 = np.asarray(true)
     cosine = abs(float(w0 @ vector)) / np.linalg.norm(w0)
     return SpectralEstimate(
+        overlap=jnp.asarray(float(system.prior.power) * cosine**2),
         cosine=jnp.asarray(cosine),
         eigenvalue=jnp.asarray(value),
         edge=jnp.asarray(jnp.nan),

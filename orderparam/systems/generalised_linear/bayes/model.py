@@ -35,7 +35,7 @@ class InvariantDesign(System):
     variance 1/d. For `condition` = 1 the rows (or columns) are orthogonal.
     """
 
-    sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)
+    sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0, default=1.0)
     condition: float = parameter(
         "largest singular value over the smallest", minimum=1, maximum=1e6, default=1.0
     )

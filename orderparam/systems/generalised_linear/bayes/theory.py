@@ -659,6 +659,7 @@ def spectral(system: GeneralisedLinear, *, least_weight: float = LEAST) -> Spect
         jnp.where(kept, share, 0.0) / jnp.sum(jnp.where(kept, share, 0.0)),
         system.sample_ratio,
         least_weight,
+        system.prior.power,
     )
 
 

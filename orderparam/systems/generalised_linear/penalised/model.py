@@ -46,7 +46,7 @@ class PenalisedFit(System):
         ValueError: for a loss and labels that do not fit, and where both penalties are 0.
     """
 
-    sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)
+    sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0, default=1.0)
     loss: Loss = part("loss of an example", convert=any_loss, default="logistic")
     labels: Likelihood = part("law of the labels given the field", convert=channel, default="sign")
     l1: float = parameter("penalty on the sum of |w_i|", minimum=0, default=0.0)
@@ -87,7 +87,7 @@ class ElasticNet(System):
         ValueError: where both penalties are 0.
     """
 
-    sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0)
+    sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0, default=1.0)
     l1: float = parameter("penalty on the sum of |w_i|", minimum=0, default=0.0)
     ridge: float = parameter("penalty on |w|^2 / 2", minimum=0, default=0.0)
     noise: float = parameter("variance of the label noise", minimum=0, default=0.0)

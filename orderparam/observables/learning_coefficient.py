@@ -110,7 +110,8 @@ def learning_coefficient(
     Accuracy: on exact curves of four cases of reduced-rank regression and two regular minima with
         noise of 2 and 5 % an ensemble, 40 repeats each, the coefficient is off by at most 1.7 % on
         average; its interval held the limit in 80 to 100 %, least for (5, 3, 5), whose logarithm
-        ends beyond any t. lambda(t) itself has no such systematic error.
+        ends beyond any t. 16 runs of the sampler (`benchmarks/learning_coefficient.py`) gave 6.43,
+        8.01 and 6.10 where the limits are 6.5, 8 and 6, and lambda(t) within its errors (rms 1.0).
         Cost: 12 (draws + burn_in) ensembles len(times) gradients.
 
     Source: Watanabe 2009 (lambda); Lau et al. 2023 (the local estimator); v derived here.

@@ -109,7 +109,7 @@ def glass_ground_state(
     panels=[
         Panel("temperature", "energy", by="spins"),
         Panel("temperature", "overlap_square", by="spins"),
-        Panel("temperature", "entropy", by="spins", reference=[horizontal(0.0)]),
+        Panel("temperature", "entropy", reference=[horizontal(0.0)]),
         Panel(
             "temperature",
             ("ratio of overlaps' variances", lambda data: data["overlap_ratio"]),

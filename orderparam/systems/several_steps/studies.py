@@ -212,7 +212,7 @@ def _error_or_bound(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "giant-steps-error",
-    title="Each giant step removes error of the directions it reveals; {neurons} neurons stay above the lower bound",
+    title="Each giant step removes error of the directions it reveals; a few neurons stay above the lower bound",
     source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270); recursion derived here",
     panels=[
         Panel(

@@ -156,7 +156,9 @@ def broken_thermal_errors(system: ThermalPatterns, *, steps: int = 2) -> BrokenT
     def steps_at(unknowns: Vector) -> OverlapSteps:
         largest = jax.nn.sigmoid(unknowns[0])
         shares = jnp.append(overlaps_of(unknowns[1 : steps + 1]), 1.0)
-        heights = jnp.cumsum(jax.nn.softmax(jnp.append(unknowns[steps + 1 :], 0.0)))[:-1]
+        # a height of zero would divide rounding errors by itself
+        shifts = jax.nn.softmax(jnp.append(unknowns[steps + 1 :], 0.0))
+        heights = 1e-5 + (1 - 1e-5) * jnp.cumsum(shifts)[:-1]
         return OverlapSteps(largest * shares, heights)
 
     def functional(unknowns: Vector, beta: Number) -> Number:

@@ -18,7 +18,7 @@ Where the errors are not known (a ladder of a few widths with a few runs at each
 is one more unknown, the same at all x, with a density flat in its logarithm: `slope_law`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -170,7 +170,7 @@ def _line(t: np.ndarray) -> _Law:
 
 
 def _corrected(
-    law: _Law, t: np.ndarray, omegas: Sequence[float], strengths: Sequence[float], terms: int
+    law: _Law, t: np.ndarray, omegas: Iterable[float], strengths: Iterable[float], terms: int
 ) -> list[_Law]:
     """The law with corrections of every omega and strength."""
     order = np.arange(1, terms + 1)

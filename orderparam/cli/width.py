@@ -124,11 +124,11 @@ def _print_shift(found: "WidthTransfer") -> None:
     table = new_table("width", "best rate", "error, octaves", "off the others", "p", right=True)
     for one in shift.optima:
         off = shift.far.get(one.width)
-        known = one.error == one.error
+        has_error = one.error == one.error
         table.add_row(
             f"{one.width:g}",
             f"{2**one.rate:.4g}",
-            f"{one.error:.2g}" if known else "on the grid",
+            f"{one.error:.2g}" if has_error else "on the grid",
             "" if off is None else f"{off.value:+.2f}",
             "" if off is None else f"{off.p_value:.2g}",
         )

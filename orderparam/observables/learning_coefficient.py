@@ -144,9 +144,9 @@ def learning_coefficient(
     r_hat = np.array([float(one.r_hat) for one in health])
     effective = np.array([float(one.effective_samples) for one in health])
     energy, fluctuation = (_measured(name, t, each) for name, each in (("u", u), ("v", v)))
-    told = u if by == "energy" else v
+    course = u if by == "energy" else v
     slope = 0 if by == "energy" else 1
-    law, logarithmic = _plateau(t[chosen], told[:, chosen], slope)
+    law, logarithmic = _plateau(t[chosen], course[:, chosen], slope)
     tail = (1 - LEVEL) / 2
     low, middle, high = law.quantiles((tail, 0.5, 1 - tail))
     note = ""

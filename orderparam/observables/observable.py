@@ -92,7 +92,7 @@ def jackknifed(
     value: float,
     without: Mapping[str, np.ndarray],
     unbiased: bool = True,
-    **told: object,
+    **fields: object,
 ) -> Measured:
     """A measured number with the interval of the jackknife.
 
@@ -103,7 +103,7 @@ def jackknifed(
     """
     units = {kind: np.asarray(left, float) for kind, left in without.items() if len(left) > 1}
     if not math.isfinite(value) or any(not np.isfinite(left).all() for left in units.values()):
-        return Measured(name, math.nan, plain=value, without=without, **told)  # type: ignore[arg-type]
+        return Measured(name, math.nan, plain=value, without=without, **fields)  # type: ignore[arg-type]
     bias, variances = 0.0, []
     for left in units.values():
         m = len(left)
@@ -117,7 +117,7 @@ def jackknifed(
         freedom = total**2 / sum(variance**2 / m for variance, m in variances)
         half = stats.t.ppf((1 + LEVEL) / 2, freedom) * math.sqrt(total)
         low, high = estimate - half, estimate + half
-    return Measured(name, estimate, low, high, plain=value, without=units, **told)  # type: ignore[arg-type]
+    return Measured(name, estimate, low, high, plain=value, without=units, **fields)  # type: ignore[arg-type]
 
 
 def difference(name: str, late: Measured, early: Measured) -> Measured:
@@ -155,9 +155,9 @@ def holm(measured: Sequence[Measured]) -> list[Measured]:
     """The same numbers with Holm's p-values for several of one kind, such as all layers."""
     p = np.array([one.p_value for one in measured])
     order = np.argsort(p)
-    known = [i for i in order if math.isfinite(p[i])]
+    finite = [i for i in order if math.isfinite(p[i])]
     adjusted, running = p.copy(), 0.0
-    for rank, i in enumerate(known):
-        running = max(running, (len(known) - rank) * p[i])
+    for rank, i in enumerate(finite):
+        running = max(running, (len(finite) - rank) * p[i])
         adjusted[i] = min(1.0, running)
     return [replace(one, p_value=float(value)) for one, value in zip(measured, adjusted)]

@@ -81,12 +81,12 @@ def _evaluate(program: Any, given: list[tuple[Any, bool]], found: list[_Product]
     jaxpr, constants = (
         (program.jaxpr, program.consts) if hasattr(program, "consts") else (program, ())
     )
-    known: dict[Any, tuple[Any, bool]] = {}
-    known.update(zip(jaxpr.constvars, ((value, False) for value in constants)))
-    known.update(zip(jaxpr.invars, given))
+    computed: dict[Any, tuple[Any, bool]] = {}
+    computed.update(zip(jaxpr.constvars, ((value, False) for value in constants)))
+    computed.update(zip(jaxpr.invars, given))
 
     def read(variable: Any) -> tuple[Any, bool]:
-        return (variable.val, False) if hasattr(variable, "val") else known[variable]
+        return (variable.val, False) if hasattr(variable, "val") else computed[variable]
 
     for equation in jaxpr.eqns:
         parts = [read(variable) for variable in equation.invars]
@@ -96,17 +96,17 @@ def _evaluate(program: Any, given: list[tuple[Any, bool]], found: list[_Product]
             results = _evaluate(inner, parts, found)
         else:
             values = [value for value, _ in parts]
-            listed = _one(jaxpr, equation, known)
+            listed = _one(jaxpr, equation, computed)
             results = [(one, depends) for one in listed]
             if name in ("dot_general", "conv_general_dilated"):
                 depend = [which for _, which in parts]
                 if sum(depend) == 1:
                     found.append(_Product(equation, values, depend, listed[0]))
-        known.update(zip(equation.outvars, results))
+        computed.update(zip(equation.outvars, results))
     return [read(variable) for variable in jaxpr.outvars]
 
 
-def _one(jaxpr: Any, equation: Any, known: dict[Any, tuple[Any, bool]]) -> list[Any]:
+def _one(jaxpr: Any, equation: Any, computed: dict[Any, tuple[Any, bool]]) -> list[Any]:
     """What one equation gives, run as a program of its own."""
     needed = [variable for variable in equation.invars if not hasattr(variable, "val")]
     variables = list(dict.fromkeys(needed))
@@ -117,4 +117,4 @@ def _one(jaxpr: Any, equation: Any, known: dict[Any, tuple[Any, bool]]) -> list[
         eqns=[equation],
         debug_info=jaxpr.debug_info.with_unknown_names(),
     )
-    return jax.core.eval_jaxpr(alone, [], *(known[variable][0] for variable in variables))
+    return jax.core.eval_jaxpr(alone, [], *(computed[variable][0] for variable in variables))

@@ -32,10 +32,10 @@ def rows(numbers: Sequence[Measured]) -> list[tuple[str, str, str, str, str, str
     """Name, value with error, interval, the null's 99 %, p-value, note: cells of a table."""
     cells = []
     for one in numbers:
-        known = math.isfinite(one.value)
+        finite = math.isfinite(one.value)
         interval = f"{one.low:.3g} to {one.high:.3g}" if math.isfinite(one.low) else ""
         edge = ""
-        if one.null is not None and known and one.name not in _SMALL:
+        if one.null is not None and finite and one.name not in _SMALL:
             edge = f"{one.null.quantile(0.99):.3g}"
         value = with_error(one.value, one.error if math.isfinite(one.low) else math.nan)
         cells.append(
@@ -77,8 +77,8 @@ def as_text(found: "Inspection") -> str:
                 for i, (cell, width) in enumerate(zip(row, widths))
             ]
             lines.append(("  " + "  ".join(cells) + (f"  {note}" if note else "")).rstrip())
-    said = describe_regime(found)
-    lines += ["", *([f"regime: {said}"] if said else [])]
+    regime = describe_regime(found)
+    lines += ["", *([f"regime: {regime}"] if regime else [])]
     lines += [f"not measured: {one}" for one in found.missing]
     lines += [LEGEND, f"measured in {found.seconds:.1f} s"]
     return "\n".join(lines)
@@ -214,7 +214,7 @@ def page(found: "Inspection") -> str:
     figure.savefig(stream, format="png", dpi=150)
     plt.close(figure)
     picture = base64.b64encode(stream.getvalue()).decode()
-    said = describe_regime(found)
+    regime = describe_regime(found)
     parts = [
         "<!doctype html><html lang='en'><meta charset='utf-8'>",
         f"<title>{html.escape(found.title)}</title>",
@@ -222,7 +222,7 @@ def page(found: "Inspection") -> str:
         "td,th{text-align:right;padding:.15em .7em}td:first-child,th:first-child,td:last-child"
         "{text-align:left}img{max-width:100%}</style>",
         f"<h1>{html.escape(found.title)}</h1>",
-        f"<p>Regime: {html.escape(said)}.</p>" if said else "",
+        f"<p>Regime: {html.escape(regime)}.</p>" if regime else "",
         f"<img alt='layers and spectra' src='data:image/png;base64,{picture}'>",
     ]
     for head, numbers in sections(found).items():

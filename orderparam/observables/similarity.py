@@ -180,10 +180,10 @@ def _ratio(
             f"x has {len(x.values)} examples and y {len(y.values)}: rows must be the same examples"
         )
     estimand = "neurons" if any(sides) else "examples"
-    told: dict[str, Any] = {"estimand": estimand, "source": NEURONS if any(sides) else SONG}
+    fields: dict[str, Any] = {"estimand": estimand, "source": NEURONS if any(sides) else SONG}
     if any(side and one.neurons < 3 for one, side in zip((x, y), sides)):
         note = "fewer than three neurons: ask for the estimand 'examples'"
-        return Measured(name, np.nan, note=note, **told)
+        return Measured(name, np.nan, note=note, **fields)
     with clocked() as seconds:
         both = sums(x.narrow, y.narrow)
         scales = [scale_of(one, side) for one, side in zip((x, y), sides)]
@@ -196,7 +196,7 @@ def _ratio(
         else:
             value = top[0] / np.sqrt(scales[0][0] * scales[1][0])
             without = _without(top, scales, paired)
-        measured = jackknifed(name, value, without, **told)
+        measured = jackknifed(name, value, without, **fields)
         null = _null(x, y, both, scales, sides, paired, seed, draws) if draws else None
     note = (
         "the interval of a denominator reaches zero: more examples or neurons are needed"

@@ -160,8 +160,8 @@ def _optima(runs: WidthRuns) -> list[Optimum]:
         error = float(np.sqrt(max(variance, _NOISE**2) * gradient @ inverse @ gradient))
         place = float(vertex + best)
         if not low <= place <= high:
-            told = "the parabola's minimum lies beyond the rates beside the best one"
-            optima.append(Optimum(width, best, np.nan, low, high, fault=told))
+            message = "the parabola's minimum lies beyond the rates beside the best one"
+            optima.append(Optimum(width, best, np.nan, low, high, fault=message))
             continue
         least = float(np.mean(coefficients[:-2]) + (b * vertex + c * vertex**2))
         optima.append(Optimum(width, place, error, low, high, float(c), least))
@@ -188,15 +188,17 @@ def _points(
     best = float(rates[k])
     if k in (0, len(rates) - 1):
         end = "smallest" if k == 0 else "largest"
-        told = f"the best rate {2**best:.4g} is the {end} that was tried: go on beyond it"
-        return empty, empty, empty, told, low, high, best
+        message = f"the best rate {2**best:.4g} is the {end} that was tried: go on beyond it"
+        return empty, empty, empty, message, low, high, best
     near = np.isfinite(mean) & (np.abs(rates - best) <= REACH + 1e-9)
     if not np.isfinite(mean[k + 1]) or not np.isfinite(mean[k - 1]):
-        told = "runs diverge at the rate beside the best one, which is therefore known to one cell"
-        return empty, empty, empty, told, low, high, best
+        message = (
+            "runs diverge at the rate beside the best one, which is therefore known to one cell"
+        )
+        return empty, empty, empty, message, low, high, best
     if near.sum() < FEWEST_RATES:
-        told = f"{near.sum()} rates within 2.5 octaves of the best: {FEWEST_RATES} are needed"
-        return empty, empty, empty, told, low, high, best
+        message = f"{near.sum()} rates within 2.5 octaves of the best: {FEWEST_RATES} are needed"
+        return empty, empty, empty, message, low, high, best
     used = np.isin(octaves, rates[near])
     return octaves[used] - best, loss[used], seeds[used], "", low, high, best
 
@@ -269,12 +271,12 @@ def _censored(optima: list[Optimum], notes: tuple[str, ...]) -> RateShift:
     words = list(notes)
     if ends is None:
         first = next(k for k in range(2, len(kept) + 1) if _slopes(kept[:k]) is None)
-        told = (
+        message = (
             f"no power law passes through all grid cells: width {kept[first - 1].width:g} breaks it"
         )
         return RateShift(
             tuple(optima), np.nan, (np.nan, np.nan), np.nan, "not resolved", {}, None,
-            (*words, told),
+            (*words, message),
         )  # fmt: skip
     low, high, middle = ends
     verdict = _verdict((low, high))

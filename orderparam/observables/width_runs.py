@@ -45,8 +45,8 @@ class WidthRuns:
             _refuse(wrong, self.loss, "loss", "> 0, and inf where the run diverged")
         widths = np.unique(self.width)
         if len(widths) < FEWEST:
-            told = ", ".join(f"{width:g}" for width in widths)
-            raise ValueError(f"the runs have the widths {told}: at least {FEWEST} are needed")
+            listed = ", ".join(f"{width:g}" for width in widths)
+            raise ValueError(f"the runs have the widths {listed}: at least {FEWEST} are needed")
         seen: dict[tuple[Any, ...], int] = {}
         for row, key in enumerate(zip(self.width, self.rate, self.seed), start=1):
             if key in seen:

@@ -206,7 +206,8 @@ def equilibrium(system: SpinGlass, *, steps: int = 3) -> GlassEquilibrium:
        q_{i-1}^2) + 1 - q_k^2 \Big] \Big\} $$
 
     The energy is $-\frac{\beta}{2} (1 - \langle q^2 \rangle) - h m$ with $P(q)$ of weights $x_{i+1}
-    - x_i$ on the overlaps.
+    - x_i$ on the overlaps. Where the replica-symmetric state is stable it is the answer: all
+    overlaps are its q, and steps of no width are not sought.
 
     Args:
         steps: k, all overlaps and heights are sought.
@@ -264,7 +265,7 @@ def equilibrium(system: SpinGlass, *, steps: int = 3) -> GlassEquilibrium:
 
     fine, grid = solved.halved(), grid_of(solved, field)
     squares = slope_squares(_log_2_cosh(beta * grid), jnp.tanh(beta * grid), grid, fine, field)
-    return GlassEquilibrium(
+    broken = GlassEquilibrium(
         free_energy=free_energy,
         energy=energy,
         entropy=beta * (energy - free_energy),
@@ -275,6 +276,21 @@ def equilibrium(system: SpinGlass, *, steps: int = 3) -> GlassEquilibrium:
         residual=found.residual,
         converged=found.converged,
     )
+    whole = symmetric(system)
+    unbroken = GlassEquilibrium(
+        free_energy=whole.free_energy,
+        energy=whole.energy,
+        entropy=whole.entropy,
+        overlap_square=whole.overlap_square,
+        mean_overlap=whole.overlap,
+        largest_overlap=whole.overlap,
+        stationarity=jnp.zeros(()),
+        residual=whole.residual,
+        converged=whole.converged,
+    )
+    # On a grid of fields steps that have shrunk to nothing would lower the functional by an error.
+    stable = whole.stability > 0
+    return jax.tree.map(lambda one, other: jnp.where(stable, one, other), unbroken, broken)
 
 
 @theory

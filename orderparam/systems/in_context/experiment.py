@@ -238,7 +238,8 @@ def _per_direction(system: LinearAttention) -> tuple[Array, Array]:
             f"input_dim = {dimension}: must be a multiple of the {len(given)} entries of "
             "task_variances"
         )
-    return tuple(jnp.tile(each, dimension // len(given)) for each in (given, fresh))
+    copies = dimension // len(given)
+    return jnp.tile(given, copies), jnp.tile(fresh, copies)
 
 
 def _test_context(system: LinearAttention, dimension: int) -> tuple[int, Any]:
@@ -278,14 +279,14 @@ def _regression(system: LinearAttention, key: PRNGKeyArray) -> TrainedErrors:
     tasks, assigned = _draw_tasks(system, task_key)
     test_context, test_noise = _test_context(system, dimension)
     # of infinitely many training tasks the law is known; of k the mean over them is taken
-    known = (
+    seen = (
         fresh_moments(variances, test_noise, test_context)
         if count is None
         else moments_of(tasks, test_noise, test_context)
     )
     unseen = fresh_moments(fresh, test_noise, test_context)
     length = jnp.asarray(float(context))
-    return _solve(data_key, assigned, system.noise, system.ridge, length, known, unseen)
+    return _solve(data_key, assigned, system.noise, system.ridge, length, seen, unseen)
 
 
 @eqx.filter_jit
@@ -295,7 +296,7 @@ def _solve(
     noise: Any,
     ridge: Any,
     context: Any,
-    known: TaskMoments,
+    seen: TaskMoments,
     unseen: TaskMoments,
 ) -> TrainedErrors:
     sequences, dimension = tasks.shape
@@ -313,7 +314,7 @@ def _solve(
     weights = features.T @ cho_solve(factor, y) if dual else cho_solve(factor, features.T @ y)
     train = jnp.mean((features @ weights - y) ** 2)
     gamma = weights.reshape(dimension, dimension + 1)
-    icl, idg = mean_error(gamma, unseen), mean_error(gamma, known)
+    icl, idg = mean_error(gamma, unseen), mean_error(gamma, seen)
     return TrainedErrors(icl, idg, train, icl - idg)
 
 

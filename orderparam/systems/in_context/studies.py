@@ -157,9 +157,12 @@ def draw_fits(axes: Any, comparison: Comparison) -> None:
         runs = np.asarray(data["icl_error"].transpose("input_dim", "seed"))
         mean, error = runs.mean(axis=1), runs.std(axis=1, ddof=1) / np.sqrt(runs.shape[1])
         powers = 3 if data.attrs["label"] == LAYER else 2
+        look: dict[str, Any] = {"color": f"C{number}"}
+        if not np.all(error > 0) or len(inverse) < powers:  # a single run has no error for a fit
+            axes.plot(inverse, mean, "o", label=data.attrs["label"], **look)
+            continue
         solve = np.linalg.pinv(np.vander(inverse, powers, increasing=True) / error[:, None]) / error
         at = np.linspace(0, inverse.max(), 60)
-        look: dict[str, Any] = {"color": f"C{number}"}
         axes.plot(at, np.vander(at, powers, increasing=True) @ (solve @ mean), "--", **look)
         axes.errorbar(inverse, mean, error, fmt="o", label=data.attrs["label"], **look)
         spread = np.sqrt(np.sum((solve[0] * error) ** 2))

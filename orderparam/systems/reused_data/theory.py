@@ -194,7 +194,7 @@ def closed_dynamics(system: ReusedData) -> ClosedPath:
     sources = zero.at[0, 0].set(q0 - m0**2)
     hot = 2 * rate * system.temperature
 
-    def step(state: tuple[Array, ...], t: Array) -> tuple[tuple[Array, ...], Array]:
+    def step(state: Any, t: Array) -> tuple[Any, Array]:
         h, d, overlap, correlation, slopes, sources = state
         response = _response(h, rate)
         row = (response[t] @ d).at[t].add(1.0)  # D = 1 + R D
@@ -283,13 +283,17 @@ def sampled_dynamics(
         lambda leaf: leaf[..., 0, 0], paths._replace(train_loss=paths.train_loss[..., None, None])
     )
     error = _test_error(system, paths)
-    series = (flat.overlap, flat.self_overlap, error, flat.train_loss)
+    series = {
+        "overlap": flat.overlap,
+        "self_overlap": flat.self_overlap,
+        "test_error": error,
+        "train_loss": flat.train_loss,
+    }
     return SampledPath(
-        *(jnp.mean(one, axis=0) for one in series),
-        jnp.mean(flat.correlation, axis=0),
-        jnp.mean(flat.response, axis=0),
-        *(_standard_error(one) for one in series),
-        _sound(flat.self_overlap),
+        **_summary(series),
+        correlation=jnp.mean(flat.correlation, axis=0),
+        response=jnp.mean(flat.response, axis=0),
+        converged=_sound(flat.self_overlap),
     )
 
 
@@ -323,11 +327,15 @@ def committee_dynamics(
     """
     paths = _paths(system, samples, runs, seed)
     error = _test_error(system, paths)
-    series = (paths.overlap, paths.self_overlap, error, paths.train_loss)
+    series = {
+        "overlap": paths.overlap,
+        "self_overlap": paths.self_overlap,
+        "test_error": error,
+        "train_loss": paths.train_loss,
+    }
     return SampledCommitteePath(
-        *(jnp.mean(one, axis=0) for one in series),
-        *(_standard_error(one) for one in series),
-        _sound(jnp.einsum("ktaa->kta", paths.self_overlap)),
+        **_summary(series),
+        converged=_sound(jnp.einsum("ktaa->kta", paths.self_overlap)),
     )
 
 
@@ -345,6 +353,13 @@ def _paths(system: ReusedData | ReusedCommittee, samples: int, runs: int, seed: 
 
 def _test_error(system: ReusedData | ReusedCommittee, paths: Path) -> Float[Array, "run time"]:
     return jax.vmap(jax.vmap(system.problem.test_error))(paths.overlap, paths.self_overlap)
+
+
+def _summary(series: dict[str, Array]) -> dict[str, Array]:
+    """Means over runs, and their standard errors under the name with `_uncertainty`."""
+    means = {name: jnp.mean(values, axis=0) for name, values in series.items()}
+    errors = {f"{name}_uncertainty": _standard_error(one) for name, one in series.items()}
+    return means | errors
 
 
 def _standard_error(values: Float[Array, "run *dims"]) -> Float[Array, "*dims"]:

@@ -115,8 +115,16 @@ def layer_error(
         return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
 
     sound = jnp.all(jnp.isfinite(paths[2])) & jnp.all(jnp.isfinite(paths[0]))
-    means = (jnp.mean(one, axis=0) for one in paths)
-    return LayerPath(*means, *(spread(one) for one in paths), sound)
+    errors, overlaps, self_overlaps = paths
+    return LayerPath(
+        test_error=jnp.mean(errors, axis=0),
+        overlap=jnp.mean(overlaps, axis=0),
+        self_overlap=jnp.mean(self_overlaps, axis=0),
+        test_error_uncertainty=spread(errors),
+        overlap_uncertainty=spread(overlaps),
+        self_overlap_uncertainty=spread(self_overlaps),
+        converged=sound,
+    )
 
 
 @theory(traced=False)
@@ -148,12 +156,12 @@ def hidden_power(system: GiantLayer) -> HiddenPower:
     mass = np.asarray(1.0)
     for _ in range(directions):
         mass = np.multiply.outer(mass, weights / weights.sum())
-    axes, known = np.eye(directions), 0  # rows: first those of U, then those across it
+    axes, spanned = np.eye(directions), 0  # rows: first those of U, then those across it
     bounds, nonlinear, revealed = [], [], []
     for _ in range(system.steps + 1):
         values = np.asarray(system.teacher(grid @ axes))
         # means given the coordinates in U: of f, and of f times each coordinate across U
-        across = tuple(range(known, directions))
+        across = tuple(range(spanned, directions))
         given = mass.sum(axis=across)
         inside = (mass * values).sum(axis=across) / given
         pulls = [(mass * values * grid[..., k]).sum(axis=across) / given for k in across]
@@ -161,12 +169,12 @@ def hidden_power(system: GiantLayer) -> HiddenPower:
         hidden = np.sum(mass * values**2) - np.sum(given * inside**2)
         bounds.append(max(hidden, 0.0))
         nonlinear.append(max(hidden - np.trace(moments) if across else hidden, 0.0))
-        revealed.append(known)
+        revealed.append(spanned)
         if across:
             power, turns = np.linalg.eigh(moments)
             order = np.argsort(-power)
-            axes = np.concatenate([axes[:known], turns.T[order] @ axes[known:]])
-            known += int(np.sum(power > _NOTHING * np.sum(mass * values**2)))
+            axes = np.concatenate([axes[:spanned], turns.T[order] @ axes[spanned:]])
+            spanned += int(np.sum(power > _NOTHING * np.sum(mass * values**2)))
     series = (jnp.asarray(one, jnp.float64) for one in (bounds, nonlinear, revealed))
     return HiddenPower(*series)
 

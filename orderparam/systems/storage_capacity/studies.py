@@ -231,7 +231,7 @@ def draw_errors_against_size(load: float, axes: Any, comparison: Comparison) -> 
     seconds=(60, 1200),
     observables=("error_fraction",),
     gallery={"samples": 50, "thermal_dims": (20, 40), "chains": 32, "sweeps": 3000},
-    full={"samples": 200, "hyperplanes": 400_000, "dims": (3, 5, 7, 9), "chains": 64, "seeds": 8},
+    full={"samples": 200, "hyperplanes": 500_000, "dims": (3, 5, 7, 9), "chains": 64, "seeds": 8},
     columns=3,
     panels=[
         Panel(
@@ -424,13 +424,16 @@ def draw_binary_limits(axes: Any, comparison: Comparison) -> None:
         error = np.array(
             [np.sqrt(float((d["error_fraction_error"] ** 2).sum())) / d.sizes["seed"] for d in at]
         )
+        look = {"color": COLOURS[number], "markerfacecolor": "white"}
+        if not np.all(error > 0):  # too few runs for a fit
+            axes.plot(1 / size, mean, MARKERS[number], label=rf"$\alpha$ = {load:g}", **look)
+            continue
         exact = theory.interp(load=load)
         step = float(exact["temperature"]) / (2 * load)
         design = np.stack([np.ones_like(size), 1 / size], axis=1) / error[:, None]
         covariance = np.linalg.inv(design.T @ design)
         limit, slope = covariance @ design.T @ ((mean - step * np.log(size) / size) / error)
         fine = np.linspace(1 / 200, 1 / size.min(), 100)
-        look = {"color": COLOURS[number], "markerfacecolor": "white"}
         label = rf"$\alpha$ = {load:g}: {limit:.3f} ± {np.sqrt(covariance[0, 0]):.3f}"
         axes.errorbar(1 / size, mean, error, fmt=MARKERS[number], label=label, **look)
         axes.plot(fine, limit + slope * fine - step * fine * np.log(fine), color=COLOURS[number])

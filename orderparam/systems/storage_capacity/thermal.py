@@ -136,6 +136,8 @@ def broken_thermal_errors(system: ThermalPatterns, *, steps: int = 2) -> BrokenT
     $$ -\beta f = \min_{q, x} \Big\{ \frac12 \Big[ \ln(1 - q_k) + \int_0^{q_k}
        \frac{dq}{\Lambda(q)} \Big] + \alpha \phi \Big\} $$
 
+    Where the replica-symmetric state is stable it is the answer, and both overlaps are its q.
+
     Args:
         steps: k.
 
@@ -168,7 +170,8 @@ def broken_thermal_errors(system: ThermalPatterns, *, steps: int = 2) -> BrokenT
         return jnp.log(rest) / 2 + volume_term(rest, tried) + load * cascade(log_z, grid, tried)
 
     beta = 1 / jnp.asarray(system.temperature)
-    symmetric = thermal_errors(system).overlap
+    whole = thermal_errors(system)
+    symmetric = whole.overlap
     level = jnp.arange(1, steps + 1) / (steps + 1)
     # the first overlap stays close to the symmetric one, the others lie above it
     shares = 1 - 0.15 * (1 - (level - level[0])) ** 2
@@ -186,7 +189,7 @@ def broken_thermal_errors(system: ThermalPatterns, *, steps: int = 2) -> BrokenT
     value, slope = jax.value_and_grad(functional, argnums=1)(found.value, beta)
     solved = steps_at(found.value)
     weights = jnp.diff(solved.heights, prepend=0.0, append=1.0)
-    return BrokenThermalErrors(
+    broken = BrokenThermalErrors(
         error_fraction=-slope / load,
         free_energy=-value / beta,
         mean_overlap=weights @ solved.overlaps,
@@ -194,6 +197,17 @@ def broken_thermal_errors(system: ThermalPatterns, *, steps: int = 2) -> BrokenT
         residual=found.residual,
         converged=found.converged,
     )
+    unbroken = BrokenThermalErrors(
+        error_fraction=whole.error_fraction,
+        free_energy=whole.free_energy,
+        mean_overlap=whole.overlap,
+        largest_overlap=whole.overlap,
+        residual=whole.residual,
+        converged=whole.converged,
+    )
+    # On a grid of fields steps that have shrunk to nothing would lower the functional by an error.
+    stable = whole.stability > 0
+    return jax.tree.map(lambda one, other: jnp.where(stable, one, other), unbroken, broken)
 
 
 def _log_z(u: Array, beta: Number) -> Array:

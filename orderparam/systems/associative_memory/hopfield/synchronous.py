@@ -120,9 +120,16 @@ def synchronous_state(system: Hopfield, *, diagonal: bool = False) -> Synchronou
         + np.log(2)
     )
     valid = (m > 1e-3) & (c < 0.98)
+
+    def shown(number: Number) -> Number:
+        return jnp.where(valid, number, jnp.nan)
+
     return SynchronousState(
-        *(jnp.where(valid, x, jnp.nan) for x in (m, q, t0, pressure)),
-        valid,
-        jnp.where(valid, solved.residual, 0.0),
-        ~valid | solved.converged,
+        overlap=shown(m),
+        self_overlap=shown(q),
+        return_overlap=shown(t0),
+        pressure=shown(pressure),
+        valid=valid,
+        residual=jnp.where(valid, solved.residual, 0.0),
+        converged=~valid | solved.converged,
     )

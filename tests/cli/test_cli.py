@@ -177,7 +177,7 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
         (["predict", "table.csv", "--width", "0"], "at least 1"),
         (["features", "missing.npy"], "there is no file"),
         (["features", "table.csv", "price"], "needs at least 60"),
-        (["features", "table.csv", "rooms"], "4 classes or targets; choose two sides"),
+        (["features", "table.csv", "area,price"], "2 targets that are numbers; name one"),
         (["exponents", "__import__('os')"], "unknown function '__import__'"),
         (["exponents", "z1**"], "is not a formula"),
         (["rnu"], "No such command"),

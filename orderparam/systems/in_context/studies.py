@@ -24,7 +24,7 @@ LAYER = "whole layer trained"
 
 @study(
     "in-context-transition",
-    title="With more tasks than dimensions the layer learns to learn; with fewer it remembers its tasks",
+    title="With few training tasks linear attention is far better on them than on fresh ones; with many, about equally good",
     source=f"{SOURCE}; Raventos, Paul, Chen, Ganguli 2023 (arXiv:2306.15063); any ridge derived here",
     panels=[
         Panel(
@@ -42,8 +42,9 @@ LAYER = "whole layer trained"
     ],
     columns=2,
     caption=r"""
-        Linear regression in context: $l$ = {context_ratio} $d$ examples with label noise $\rho$ = {noise}. Linear attention
-        trained on $n$ = {sample_ratio} $d^2$ sequences with ridge $\lambda$ = {ridge}, and on infinitely many without a ridge.
+        Linear regression in context: $l$ = {context_ratio} $d$ examples with label noise $\rho$ = {noise}; predicting 0 has the
+        error $1 + \rho$. Linear attention trained on $n$ = {sample_ratio} $d^2$ sequences with ridge $\lambda$ = {ridge}, and, in
+        theory alone, on infinitely many without a ridge.
         Marks of linear attention: fits of $a + b/d$ to trainings at $d$ = {input_dim} and at 3/4 and 1/2 of it. Bayes:
         Gaussian tasks (line, fresh tasks only), and the $k$ training tasks as prior (marks, $d$ = {posterior_dim}).
     """,
@@ -96,7 +97,7 @@ def in_context_transition(
 
 @study(
     "in-context-length",
-    title="A layer trained on short contexts leaves an error that no longer context removes",
+    title="A layer trained on shorter contexts keeps a larger error, which no longer test context removes",
     source=f"derived here; the layer of {SOURCE}",
     panels=[
         Panel(
@@ -172,21 +173,23 @@ def draw_fits(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "in-context-size",
-    title="Regression on quadratic features and a layer trained as a whole approach one limit",
+    title="As the dimension grows, regression on quadratic features and a layer trained as a whole come near the theory",
     source=f"derived here; the layer of {SOURCE}",
     panels=[Freehand(draw_fits)],
     caption=r"""
-        $l$ = {context_ratio} $d$, $k$ = {task_ratio} $d$, $n$ = {sample_ratio} $d^2$, label noise $\rho$ = {noise}, ridge
-        $\lambda$ = {ridge}. Full marks: means and standard errors. Lines: least squares of $a + b/d$ for the regression and of
-        $a + b/d + c/d^2$ for the layer whose values are trained too (its lower of two minima); open squares: fitted limits.
+        $l$ = {context_ratio} $d$ examples in a context, $k$ = {task_ratio} $d$ tasks, $n$ = {sample_ratio} $d^2$ sequences, label
+        noise $\rho$ = {noise}, ridge $\lambda$ = {ridge}. Full marks: means and standard errors. Dashed: least squares of
+        $a + b/d$ for the regression and of $a + b/d + c/d^2$ for the layer whose values are trained too (its lower of two
+        minima). Open squares: the limits $a$, which depend on these forms, with their standard errors.
     """,
     seconds=(150, 1800),
     observables=("icl_error",),
     gallery={"layer_dims": (10, 14, 20, 28), "seeds": 48, "layer_seeds": 32},
     full={"dims": (10, 14, 20, 28, 40), "layer_dims": (10, 14, 20, 28, 40), "seeds": 64},
     explained=(
-        "The theory is that of infinite dimension: single sizes are above it by a share of about 1.8/d, a layer with trained "
-        "values by more, because its values fit the noise; the fits in 1/d are compared with it on the figure."
+        "The theory is that of infinite dimension. From 10 to 28 dimensions the error of the regression falls from 15 to 4 % "
+        "above it, and that of a layer with trained values, which fit the noise, from 40 to 10 %. The limits of the fits in "
+        "1/d agree with the theory."
     ),
 )
 def in_context_size(
@@ -215,7 +218,7 @@ def in_context_size(
 
 @study(
     "in-context-structure",
-    title="Fresh tasks along directions that training tasks hardly had keep an error at any context length",
+    title="Tasks along directions that training hardly had keep a larger error: longer contexts do not close the gap",
     source=f"derived here; the layer of {SOURCE}",
     panels=[
         Panel(

@@ -356,10 +356,17 @@ def random_features_real_classes(
 
 @study(
     "random-features-many-classes",
-    title="Ten classes at once: the error and the share of wrong classes, predicted without a fit",
+    title="Ten classes at once: the error is predicted within 3 %, the share of wrong classes within 15 %",
     source="Wei, Hu, Steinhardt 2022 (arXiv:2203.06176); share of wrong classes derived here",
     panels=lambda p: [
-        Panel("n_train", y, by="width", log="xy", text={w: f"$p$ = {w}" for w in p["widths"]})
+        Panel(
+            "n_train",
+            y,
+            by="width",
+            log="xy",
+            ylabel="share of wrong classes" if y == "classification_error" else "",
+            text={w: f"$p$ = {w}" for w in p["widths"]},
+        )
         for y in ("test_error", "classification_error", "effective_dimension")
     ],
     caption=(
@@ -375,8 +382,7 @@ def random_features_real_classes(
     explained=(
         "At few examples 4 to 14 % more wrong classes are measured than predicted: the mean output "
         "of each image and its variance agree, but the scatter between training sets has heavier "
-        "tails than the Gaussian of the theory. The effective parameters lie up to 1.5 % below it, "
-        "as they do for all real features."
+        "tails than the Gaussian of the theory. The effective parameters lie up to 1.5 % below it."
     ),
     full={"dataset": "mnist", "n_train": (50, 150, 500, 1500, 5000), "seeds": 20},
 )

@@ -173,10 +173,10 @@ def test_the_line_of_retrieval_bends_back():
 
 @pytest.mark.parametrize(("load", "temperature"), [(0.05, 0.4), (0.1, 0.2)])
 def test_warm_networks_recall_as_predicted(load, temperature):
-    """1500 spins lie above the limit by less than 1 %. (Next to T_M, 0.542 at a load of 0.05, some
-    networks leave.)"""
-    system = Hopfield(load, temperature, spins=1500)
-    runs = [recall(system, jax.random.key(seed), networks=4, sweeps=60) for seed in SEEDS]
+    """3000 spins lie above the limit by less than 1 %. (Next to T_M, 0.542 at a load of 0.05, some
+    networks leave; with 1500 spins one of forty does at a load of 0.1.)"""
+    system = Hopfield(load, temperature, spins=3000)
+    runs = [recall(system, jax.random.key(seed), networks=2, sweeps=60) for seed in SEEDS]
     expected = replica_symmetric(system)
     for name, share in (("overlap", 0.01), ("energy", 0.01)):
         mean, limit = np.mean([getattr(r, name) for r in runs]), float(getattr(expected, name))

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from orderparam.observables import (
-    Measured,
+    Observed,
     alignment,
     calibration,
     dimension,
@@ -34,8 +34,8 @@ def _features(rng: np.random.Generator, z: np.ndarray, variances: np.ndarray, p:
     return z @ (np.sqrt(variances)[:, None] * rng.normal(size=(len(variances), p)))
 
 
-def _similar(n: int, p: int) -> Callable[[np.random.Generator], Measured]:
-    def draw(rng: np.random.Generator) -> Measured:
+def _similar(n: int, p: int) -> Callable[[np.random.Generator], Observed]:
+    def draw(rng: np.random.Generator) -> Observed:
         z = rng.normal(size=(n, 30))
         x, y = (_features(rng, z, variances, p) for variances in (DECAY, ROLLED))
         return similarity(x, y, estimand="neurons", draws=0)
@@ -43,35 +43,35 @@ def _similar(n: int, p: int) -> Callable[[np.random.Generator], Measured]:
     return draw
 
 
-def _aligned(rng: np.random.Generator) -> Measured:
+def _aligned(rng: np.random.Generator) -> Observed:
     z = rng.normal(size=(200, 30))
     return alignment(_features(rng, z, DECAY, 100), z[:, 1], draws=0)
 
 
-def _wide(rng: np.random.Generator) -> Measured:
+def _wide(rng: np.random.Generator) -> Observed:
     z = rng.normal(size=(200, 30))
     return dimension(_features(rng, z, DECAY, 100), estimand="neurons")
 
 
-def _dimension(rng: np.random.Generator) -> Measured:
+def _dimension(rng: np.random.Generator) -> Observed:
     return dimension(rng.normal(size=(200, 30)) * np.sqrt(DECAY))
 
 
-def _network_as_it_is(rng: np.random.Generator) -> Measured:
+def _network_as_it_is(rng: np.random.Generator) -> Observed:
     z = rng.normal(size=(200, 30))
     return similarity(z * np.sqrt(DECAY), z * np.sqrt(ROLLED), draws=0)
 
 
-def _kurtosis(rng: np.random.Generator) -> Measured:
+def _kurtosis(rng: np.random.Generator) -> Observed:
     return excess_kurtosis(rng.normal(size=(300, 20)))
 
 
-def _calibrated(rng: np.random.Generator) -> Measured:
+def _calibrated(rng: np.random.Generator) -> Observed:
     stated = rng.uniform(0.5, 1, 600)
     return calibration(stated, rng.random(600) < stated, seed=int(rng.integers(2**31))).measured
 
 
-def _overconfident(rng: np.random.Generator) -> Measured:
+def _overconfident(rng: np.random.Generator) -> Observed:
     stated = rng.uniform(0.6, 0.9, 600)
     right = rng.random(600) < stated - 0.15
     return calibration(stated, right, seed=int(rng.integers(2**31))).measured

@@ -9,7 +9,7 @@ from orderparam.observables.dimension import dimension
 from orderparam.observables.gaussianity import excess_kurtosis
 from orderparam.observables.learnability import learnability
 from orderparam.observables.learning_coefficient import LearningCoefficient, learning_coefficient
-from orderparam.observables.observable import Measured, Null, difference, holm
+from orderparam.observables.observable import Null, Observed, difference, holm
 from orderparam.observables.overlaps import Overlap, overlap, seed_overlap
 from orderparam.observables.similarity import alignment, similarity
 from orderparam.observables.tail import PowerLawTail, power_law_tail

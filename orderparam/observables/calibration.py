@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from orderparam.observables.observable import Measured, Null
+from orderparam.observables.observable import Null, Observed
 
 BINS = 15
 DRAWS = 499
@@ -22,8 +22,8 @@ class Calibration(NamedTuple):
     """measured: G. naive: the mean of |gap|, with its law for a perfect classifier. stated, right:
     of each bin; band: where right lies for a perfect classifier (95 %)."""
 
-    measured: Measured
-    naive: Measured
+    measured: Observed
+    naive: Observed
     stated: Float[np.ndarray, "bin"]
     right: Float[np.ndarray, "bin"]
     band: Float[np.ndarray, "2 bin"]
@@ -90,8 +90,8 @@ def calibration(
         low, high = min(low, 0.0), max(high, 0.0, float(null.quantile(0.95)))
     plain = Null("answers as stated", perfect[:, 1])
     return Calibration(
-        Measured("squared gap", value, low, high, p_value, null, source=SOURCE),
-        Measured("mean gap", naive, p_value=plain.p_value(naive), null=plain, source=SOURCE),
+        Observed("squared gap", value, low, high, p_value, null, source=SOURCE),
+        Observed("mean gap", naive, p_value=plain.p_value(naive), null=plain, source=SOURCE),
         np.array([c[group].mean() for group in groups]),
         np.array([r[group].mean() for group in groups]),
         np.quantile(means, [0.025, 0.975], axis=0),

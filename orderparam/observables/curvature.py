@@ -26,7 +26,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 from scipy import stats
 
-from orderparam.observables.observable import LEVEL, Measured, clocked
+from orderparam.observables.observable import LEVEL, Observed, clocked
 
 MEMORY = 2**31  # bytes for the vectors of one probe
 FEWEST_PROBES = 3
@@ -46,9 +46,9 @@ class CurvatureSpectrum:
     memory or the Krylov space ended. converged: the bound of `largest` is below 1 % of it.
     """
 
-    largest: Measured
-    smallest: Measured
-    trace: Measured
+    largest: Observed
+    smallest: Observed
+    trace: Observed
     nodes: Float[np.ndarray, "probe step"]
     weights: Float[np.ndarray, "probe step"]
     residuals: Float[np.ndarray, "probe step"]
@@ -56,7 +56,7 @@ class CurvatureSpectrum:
     steps: int
     converged: bool
 
-    def count(self, low: float, high: float = math.inf) -> Measured:
+    def count(self, low: float, high: float = math.inf) -> Observed:
         """The number of eigenvalues in [low, high], with Student's interval over probes.
 
         Isolated eigenvalues that all probes resolve are counted without error, a multiple one as
@@ -77,7 +77,7 @@ class CurvatureSpectrum:
         each = np.sum(kernel * self.weights, axis=2)
         return each.mean(axis=1), each.std(axis=1, ddof=1) / math.sqrt(each.shape[1])
 
-    def outliers(self, tolerance: float = TOLERANCE) -> list[Measured]:
+    def outliers(self, tolerance: float = TOLERANCE) -> list[Observed]:
         """Eigenvalues that every probe found alike, from the largest: those whose bound is below
         this part of the largest eigenvalue. A bulk has none."""
         places = _alike(self.nodes, self.weights, self.residuals, tolerance)
@@ -239,8 +239,8 @@ def _counted(
     return np.where(single, 1 / size, rest * left / np.where(whole > 0, whole, 1.0))
 
 
-def _bounded(name: str, value: float, bound: float, seconds: float = 0.0) -> Measured:
-    return Measured(
+def _bounded(name: str, value: float, bound: float, seconds: float = 0.0) -> Observed:
+    return Observed(
         name,
         float(value),
         float(value - bound),
@@ -252,7 +252,7 @@ def _bounded(name: str, value: float, bound: float, seconds: float = 0.0) -> Mea
     )
 
 
-def _over_probes(name: str, values: np.ndarray) -> Measured:
+def _over_probes(name: str, values: np.ndarray) -> Observed:
     half = stats.t.ppf((1 + LEVEL) / 2, len(values) - 1) * stats.sem(values)
     mean = float(np.mean(values))
-    return Measured(name, mean, mean - half, mean + half, estimand="entries", source=_SOURCE)
+    return Observed(name, mean, mean - half, mean + half, estimand="entries", source=_SOURCE)

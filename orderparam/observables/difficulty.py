@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import expit
 
-from orderparam.observables.observable import Measured, Null, jackknifed
+from orderparam.observables.observable import Null, Observed, jackknifed
 from orderparam.observables.similarity import target_columns
 
 SOURCE = "Allen 1974; Rahnama Rad and Maleki 2020"
@@ -25,7 +25,7 @@ class Difficulty(NamedTuple):
     targets are no classes. gradient: of the refitted read-out, 0 at the minimum."""
 
     examples: Float[np.ndarray, "example"]
-    measured: Measured
+    measured: Observed
     wrong: float
     gradient: float
 
@@ -143,7 +143,7 @@ def _logistic(x: np.ndarray, y: np.ndarray, penalty: np.ndarray) -> Difficulty:
     return Difficulty(each, _mean(each, None), wrong, float(np.abs(gradient).max()))
 
 
-def _mean(each: np.ndarray, null: Null | None) -> Measured:
+def _mean(each: np.ndarray, null: Null | None) -> Observed:
     n, mean = len(each), float(each.mean())
     p_value = null.p_value(-mean) if null else np.nan
     without = {"examples": (each.sum() - each) / (n - 1)}

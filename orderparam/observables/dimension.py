@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from orderparam.observables.observable import Measured, clocked, jackknifed
+from orderparam.observables.observable import Observed, clocked, jackknifed
 from orderparam.observables.similarity import Estimand, checked, scale_of
 
 SOURCE = "Roy and Vetterli 2007; Chun, Canatar, Chung and Lee 2025"
@@ -21,7 +21,7 @@ SOURCE = "Roy and Vetterli 2007; Chun, Canatar, Chung and Lee 2025"
 
 def dimension(
     x: Float[np.ndarray, "example neuron"], *, estimand: Estimand = "examples"
-) -> Measured:
+) -> Observed:
     """The participation ratio of a representation, with an interval.
 
     Args:
@@ -30,7 +30,7 @@ def dimension(
             its limit of many neurons.
 
     Returns:
-        A `Measured` without a null: what is large or small depends on the inputs, of which the
+        An `Observed` without a null: what is large or small depends on the inputs, of which the
         dimension may be measured beside it.
 
     Raises:
@@ -52,7 +52,7 @@ def dimension(
     debiased = estimand == "neurons"
     n, p = len(features.values), features.neurons
     if debiased and p < 3:
-        return Measured("dimension", np.nan, note="fewer than three neurons", source=SOURCE)
+        return Observed("dimension", np.nan, note="fewer than three neurons", source=SOURCE)
     with clocked() as seconds:
         squares = np.sum(features.values**2, axis=2)  # columns are centred
         variances = squares.sum(axis=0) / (n - 1)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from orderparam.observables.observable import Measured, Null, jackknifed
+from orderparam.observables.observable import Null, Observed, jackknifed
 
 SOURCE = "Fisher 1930 (k-statistics); finite width: Yaida 2020"
 
@@ -14,7 +14,7 @@ SOURCE = "Fisher 1930 (k-statistics); finite width: Yaida 2020"
 def excess_kurtosis(
     preactivations: Float[np.ndarray, "example unit"],
     initial: Sequence[Float[np.ndarray, "example unit"]] = (),
-) -> Measured:
+) -> Observed:
     """The excess kurtosis of pre-activations, averaged over units, less that at initialisation.
 
     Of a network at initialisation it is not zero: inputs and earlier layers are finite. So the mean
@@ -26,7 +26,7 @@ def excess_kurtosis(
             subtracted and there is no p-value.
 
     Returns:
-        A `Measured`. Its p-value is two-sided. The interval is the jackknife over examples; it does
+        An `Observed`. Its p-value is two-sided. The interval is the jackknife over examples; it does
         not hold the scatter of the mean over initialisations, which is in the null.
 
     Raises:

@@ -21,14 +21,14 @@ ROWS_AT_A_TIME = 2**22  # entries of a block when rows are left out of every neu
 
 
 @dataclass(frozen=True)
-class Features:
+class Activations:
     """Activations with centred columns: (examples, neurons, positions), in units of their root mean
     square, which no ratio depends on."""
 
     values: Float[np.ndarray, "example neuron position"]
 
     @classmethod
-    def of(cls, activations: np.ndarray) -> "Features":
+    def of(cls, activations: np.ndarray) -> "Activations":
         """From (examples, neurons) or (examples, neurons, positions ..)."""
         x = np.asarray(activations, np.float64)
         x = x.reshape(x.shape[0], x.shape[1] if x.ndim > 1 else 1, -1)
@@ -94,7 +94,7 @@ def sums(x: Float[np.ndarray, "example column"], y: Float[np.ndarray, "example c
     return Sums(len(x), float(np.sum(cross**2) - x2 @ y2), row, k, l, crossed)
 
 
-def of_neurons(x: Features, y: Features) -> Float[np.ndarray, "neuron"]:
+def of_neurons(x: Activations, y: Activations) -> Float[np.ndarray, "neuron"]:
     """h(k_a, L) for each neuron a of x; they sum to h(K, L)."""
     u, v = x.columns, y.narrow
     n = len(u)
@@ -107,7 +107,7 @@ def of_neurons(x: Features, y: Features) -> Float[np.ndarray, "neuron"]:
     return np.sum((u * centred).reshape(x.values.shape), axis=(0, 2)) / (n * (n - 3))
 
 
-def own_terms(x: Features, y: Features) -> Float[np.ndarray, "neuron"]:
+def own_terms(x: Activations, y: Activations) -> Float[np.ndarray, "neuron"]:
     """h(k_a, l_a) of each neuron a of x with the same one of y; x and y may be one."""
     if x.values.shape[2] == y.values.shape[2] == 1:
         return _own(len(x.values), *_moments(x.values[..., 0], y.values[..., 0]))
@@ -115,7 +115,7 @@ def own_terms(x: Features, y: Features) -> Float[np.ndarray, "neuron"]:
     return np.array([sums(one, other).value for one, other in pairs])
 
 
-def own_terms_without(x: Features, y: Features) -> Float[np.ndarray, "example"]:
+def own_terms_without(x: Activations, y: Activations) -> Float[np.ndarray, "example"]:
     """The sum over neurons of their own terms, with each example left out."""
     n = len(x.values)
     if x.values.shape[2] == y.values.shape[2] == 1:

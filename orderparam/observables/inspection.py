@@ -14,9 +14,9 @@ from orderparam.observables.difficulty import difficulty
 from orderparam.observables.dimension import dimension
 from orderparam.observables.files import read_all, target_of
 from orderparam.observables.gaussianity import excess_kurtosis
-from orderparam.observables.layers import Network
+from orderparam.observables.layers import InspectedNetwork
 from orderparam.observables.network import of_arrays, read_network
-from orderparam.observables.observable import Measured, difference
+from orderparam.observables.observable import Observed, difference
 from orderparam.observables.overlaps import overlap, seed_overlap
 from orderparam.observables.similarity import alignment, similarity, target_columns
 from orderparam.observables.tail import power_law_tail
@@ -47,10 +47,10 @@ class Inspection:
     """
 
     title: str
-    layers: dict[str, list[Measured]]
-    weights: dict[str, list[Measured]]
+    layers: dict[str, list[Observed]]
+    weights: dict[str, list[Observed]]
     spectra: dict[str, WeightSpectrum]
-    network: list[Measured]
+    network: list[Observed]
     missing: list[str]
     examples: int | None
     seconds: float = field(default=0.0, compare=False)
@@ -131,7 +131,7 @@ def inspect(
     if y is not None:
         y = target_columns(y)
     missing: list[str] = []
-    layers: dict[str, list[Measured]] = {}
+    layers: dict[str, list[Observed]] = {}
     before = {} if first is None else first.representations()
     count = None
     shapes: dict[str, np.ndarray] = network.representations()
@@ -174,7 +174,7 @@ def inspect(
 
 def _read(
     model: Any, inputs: np.ndarray | None, targets: Any, parameters: Any
-) -> tuple[str, Network, np.ndarray | None, Any]:
+) -> tuple[str, InspectedNetwork, np.ndarray | None, Any]:
     """A title, the network, the targets, and how another network of this kind is read."""
     files = _files(model)
     if files is not None:
@@ -183,7 +183,7 @@ def _read(
         kept = {key: array for key, array in arrays.items() if key != name}
         examples = None if y is None else len(y)
 
-        def read(other: Any) -> Network:
+        def read(other: Any) -> InspectedNetwork:
             named = {k: v for k, v in read_all(_files(other) or [other]).items() if k != name}
             return of_arrays(named, examples)
 
@@ -195,7 +195,7 @@ def _read(
         raise ValueError(f"targets = {targets!r}: a name is meant for files; give an array")
     network = read_network(model, inputs, parameters)
 
-    def another(other: Any) -> Network:
+    def another(other: Any) -> InspectedNetwork:
         if parameters is not None:
             return read_network(model, inputs, other)
         return read_network(other, inputs)
@@ -218,7 +218,7 @@ def _is_name(targets: Any) -> bool:
 
 def _layer(
     array: np.ndarray, before: np.ndarray | None, y: np.ndarray | None, draws: int, seed: int
-) -> list[Measured]:
+) -> list[Observed]:
     """The numbers of one representation."""
     found = []
     try:
@@ -235,22 +235,22 @@ def _layer(
                 found.append(difference("gain of alignment", now, early))
         found.append(dimension(array))
     except ValueError as error:
-        found.append(Measured("dimension", np.nan, note=str(error)))
+        found.append(Observed("dimension", np.nan, note=str(error)))
     return found
 
 
-def _named(measured: Measured, name: str) -> Measured:
+def _named(measured: Observed, name: str) -> Observed:
     from dataclasses import replace
 
     return replace(measured, name=name)
 
 
-def _hidden(network: Network) -> dict[str, int]:
+def _hidden(network: InspectedNetwork) -> dict[str, int]:
     """Layers whose outputs become a hidden representation, with its number."""
     return {layer.name: place for place, layer in enumerate(network.layers[:-1], 1)}
 
 
-def _nulls(network: Network, starts: Sequence[Network]) -> list[list[np.ndarray]]:
+def _nulls(network: InspectedNetwork, starts: Sequence[InspectedNetwork]) -> list[list[np.ndarray]]:
     """For each layer its outputs in the networks at initialisation."""
     found: list[list[np.ndarray]] = []
     for place in range(len(network.layers)):
@@ -259,8 +259,8 @@ def _nulls(network: Network, starts: Sequence[Network]) -> list[list[np.ndarray]
     return found
 
 
-def _weights(spectrum: WeightSpectrum, seed: int) -> list[Measured]:
-    count = Measured(
+def _weights(spectrum: WeightSpectrum, seed: int) -> list[Observed]:
+    count = Observed(
         "outliers",
         float(len(spectrum.outliers)),
         p_value=spectrum.outliers[0].value.p_value if spectrum.outliers else np.nan,
@@ -271,22 +271,22 @@ def _weights(spectrum: WeightSpectrum, seed: int) -> list[Measured]:
     )
     found = [count, spectrum.stable_rank, power_law_tail(spectrum, seed=seed).exponent]
     if np.isfinite(spectrum.shift):
-        found.append(Measured("change of weights", spectrum.shift, estimand="entries"))
+        found.append(Observed("change of weights", spectrum.shift, estimand="entries"))
     return found
 
 
 def _whole(
-    network: Network,
-    first: Network | None,
+    network: InspectedNetwork,
+    first: InspectedNetwork | None,
     inputs: np.ndarray | None,
     y: np.ndarray | None,
     held_out: tuple[np.ndarray, np.ndarray] | None,
     quick: bool,
     missing: list[str],
     seed: int,
-) -> list[Measured]:
+) -> list[Observed]:
     """The numbers of the whole network: drift, lazy-to-rich number, read-out, calibration."""
-    found: list[Measured] = []
+    found: list[Observed] = []
     hidden = [array for name, array in network.representations().items() if name != "outputs"]
     if y is not None and hidden and network.outputs is not None:
         found.append(difficulty(hidden[-1], y, seed=seed).measured)
@@ -327,7 +327,7 @@ def _whole(
     return found
 
 
-def _calibrated(probabilities: np.ndarray, y: np.ndarray, seed: int) -> list[Measured]:
+def _calibrated(probabilities: np.ndarray, y: np.ndarray, seed: int) -> list[Observed]:
     answers = probabilities.argmax(axis=1)
     truth = (y[:, 0] > 0).astype(int) if y.shape[1] == 1 else y.argmax(axis=1)
     try:
@@ -338,9 +338,9 @@ def _calibrated(probabilities: np.ndarray, y: np.ndarray, seed: int) -> list[Mea
 
 
 def _overlaps(
-    network: Network, others: Sequence[Network], seed: int, missing: list[str]
-) -> list[Measured]:
-    found: list[Measured] = []
+    network: InspectedNetwork, others: Sequence[InspectedNetwork], seed: int, missing: list[str]
+) -> list[Observed]:
+    found: list[Observed] = []
     if not others:
         missing.append("overlaps between trainings: give other trainings of the network")
         return found

@@ -21,7 +21,7 @@ class NetworkLayer:
 
 
 @dataclass(frozen=True)
-class Network:
+class InspectedNetwork:
     """layers: in the order of computation. outputs: of the whole network, None for saved weights.
     jax: f(parameters, inputs) and the parameters, where the network can be differentiated.
     activations: arrays with a row an example that were saved, by name."""

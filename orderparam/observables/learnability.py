@@ -8,7 +8,7 @@ $L = \langle f, y \rangle / \langle y, y \rangle$.
 import numpy as np
 from jaxtyping import Float
 
-from orderparam.observables.observable import Measured, Null, jackknifed
+from orderparam.observables.observable import Null, Observed, jackknifed
 
 DRAWS = 999
 SOURCE = "Canatar, Bordelon and Pehlevan 2021; Simon et al. 2023"
@@ -20,7 +20,7 @@ def learnability(
     modes: Float[np.ndarray, "example mode"] | None = None,
     *,
     seed: int = 0,
-) -> list[Measured]:
+) -> list[Observed]:
     """The learnability of the target, or of each mode, on examples that were not trained on.
 
     Args:
@@ -31,7 +31,7 @@ def learnability(
         seed: Of the null.
 
     Returns:
-        One `Measured` a mode. Null hypothesis: the outputs belong to other examples. Not determined
+        One `Observed` a mode. Null hypothesis: the outputs belong to other examples. Not determined
         where the interval of d_k holds zero: the target does not have the mode.
 
     Raises:
@@ -73,7 +73,7 @@ def learnability(
             bottom = jackknifed("d", float(d[k]), {"examples": left_d[k]})
             if bottom.low <= 0 <= bottom.high:
                 note = "the target does not have the mode"
-                found.append(Measured(name, np.nan, note=note, source=SOURCE))
+                found.append(Observed(name, np.nan, note=note, source=SOURCE))
                 continue
         null = Null("outputs permuted", drawn[:, k])
         value = float(c[k] / d[k])

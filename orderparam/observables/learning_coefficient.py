@@ -25,7 +25,7 @@ from jaxtyping import Array, Float, PyTree
 from scipy import special, stats
 
 from orderparam.analysis.corrections import Mixture
-from orderparam.observables.observable import LEVEL, Measured, clocked
+from orderparam.observables.observable import LEVEL, Observed, clocked
 from orderparam.sampling import estimate
 from orderparam.sampling.transitions import TARGET_ACCEPTANCE, begin, move
 
@@ -52,11 +52,11 @@ class LearningCoefficient:
     window: first and last t used.
     """
 
-    coefficient: Measured
+    coefficient: Observed
     logarithmic: float
     times: Float[np.ndarray, "time"]
-    energy: tuple[Measured, ...]
-    fluctuation: tuple[Measured, ...]
+    energy: tuple[Observed, ...]
+    fluctuation: tuple[Observed, ...]
     r_hat: Float[np.ndarray, "time"]
     effective_samples: Float[np.ndarray, "time"]
     acceptance: Float[np.ndarray, "time"]
@@ -153,7 +153,7 @@ def learning_coefficient(
     if not np.all((r_hat[chosen] < 1.05) & (effective[chosen] >= 100)):
         note, low, middle, high = "not converged: give more draws", math.nan, math.nan, math.nan
     regular = flat.size / 2
-    coefficient = Measured(
+    coefficient = Observed(
         "learning coefficient",
         middle,
         low,
@@ -247,11 +247,11 @@ def _swapped(energy: Array, t: Array, parity: Array, key: Array) -> Array:
     return jnp.where(jnp.log(chance) < gain, partner, place)
 
 
-def _measured(name: str, t: np.ndarray, each: np.ndarray) -> tuple[Measured, ...]:
+def _measured(name: str, t: np.ndarray, each: np.ndarray) -> tuple[Observed, ...]:
     """The means over ensembles with Student's intervals."""
     half = stats.t.ppf((1 + LEVEL) / 2, len(each) - 1) * stats.sem(each, axis=0)
     return tuple(
-        Measured(f"{name}({time:g})", m, m - h, m + h, estimand="entries", source=_SOURCE)
+        Observed(f"{name}({time:g})", m, m - h, m + h, estimand="entries", source=_SOURCE)
         for time, m, h in zip(t, each.mean(axis=0), half)
     )
 

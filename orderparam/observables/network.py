@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from orderparam.observables.layers import Network, NetworkLayer, check_twice
+from orderparam.observables.layers import InspectedNetwork, NetworkLayer, check_twice
 
 _WEIGHTS = ("weight", "kernel", "coef")  # how names of weights end
 
 
-def read_network(model: Any, inputs: np.ndarray | None, parameters: Any = None) -> Network:
+def read_network(model: Any, inputs: np.ndarray | None, parameters: Any = None) -> InspectedNetwork:
     """The network behind a model: a JAX function of parameters and inputs, an Equinox or Flax NNX
     module, a `torch.nn.Module`, or a fitted scikit-learn estimator.
 
@@ -53,7 +53,7 @@ def read_network(model: Any, inputs: np.ndarray | None, parameters: Any = None) 
     )
 
 
-def of_arrays(arrays: Mapping[str, np.ndarray], examples: int | None) -> Network:
+def of_arrays(arrays: Mapping[str, np.ndarray], examples: int | None) -> InspectedNetwork:
     """The network behind saved arrays: those named `..weight`, `..kernel` or `..coef` are weights;
     of the others those with a row for each example are activations, and other matrices weights."""
     layers, activations = [], {}
@@ -70,10 +70,10 @@ def of_arrays(arrays: Mapping[str, np.ndarray], examples: int | None) -> Network
         shapes = ", ".join(f"{name} {array.shape}" for name, array in list(arrays.items())[:20])
         rows = "" if examples is None else f" of the {examples}"
         raise ValueError(f"no array has a row for each{rows} examples; there are: {shapes}")
-    return Network(tuple(layers), activations=activations)
+    return InspectedNetwork(tuple(layers), activations=activations)
 
 
-def _of_jax(model: Callable[[Any, Any], Any], parameters: Any, x: np.ndarray) -> Network:
+def _of_jax(model: Callable[[Any, Any], Any], parameters: Any, x: np.ndarray) -> InspectedNetwork:
     import jax.numpy as jnp
 
     from orderparam.observables.products import products
@@ -86,10 +86,10 @@ def _of_jax(model: Callable[[Any, Any], Any], parameters: Any, x: np.ndarray) ->
         NetworkLayer(f"layer {place}", *parts)
         for place, parts in enumerate(products(model, parameters, x), 1)
     )
-    return Network(layers, outputs.reshape(len(x), -1), (model, parameters))
+    return InspectedNetwork(layers, outputs.reshape(len(x), -1), (model, parameters))
 
 
-def _scikit_learn(model: Any, x: np.ndarray) -> Network:
+def _scikit_learn(model: Any, x: np.ndarray) -> InspectedNetwork:
     import jax
     import jax.numpy as jnp
 
@@ -111,9 +111,9 @@ def _scikit_learn(model: Any, x: np.ndarray) -> Network:
         theta = (weights, np.atleast_1d(model.intercept_))
         read = _of_jax(lambda theta, x: x @ theta[0] + theta[1], theta, x)
     elif probabilities is not None:
-        read = Network((), probabilities)
+        read = InspectedNetwork((), probabilities)
     elif hasattr(model, "predict"):
-        read = Network((), np.asarray(model.predict(x), np.float64).reshape(len(x), -1))
+        read = InspectedNetwork((), np.asarray(model.predict(x), np.float64).reshape(len(x), -1))
     else:
         raise ValueError(f"a {type(model).__name__} has no predictions: it must be fitted")
-    return Network(read.layers, read.outputs, read.jax, probabilities=probabilities)
+    return InspectedNetwork(read.layers, read.outputs, read.jax, probabilities=probabilities)

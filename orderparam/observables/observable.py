@@ -46,7 +46,7 @@ class Null:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Observed:
     """One number about a network.
 
     name: what it is. value: its estimate, NaN where it cannot be had. low, high: its interval of
@@ -93,7 +93,7 @@ def jackknifed(
     without: Mapping[str, np.ndarray],
     unbiased: bool = True,
     **fields: object,
-) -> Measured:
+) -> Observed:
     """A measured number with the interval of the jackknife.
 
     value: the estimate from all units. without: for each kind of unit (examples, neurons) the
@@ -103,7 +103,7 @@ def jackknifed(
     """
     units = {kind: np.asarray(left, float) for kind, left in without.items() if len(left) > 1}
     if not math.isfinite(value) or any(not np.isfinite(left).all() for left in units.values()):
-        return Measured(name, math.nan, plain=value, without=without, **fields)  # type: ignore[arg-type]
+        return Observed(name, math.nan, plain=value, without=without, **fields)  # type: ignore[arg-type]
     bias, variances = 0.0, []
     for left in units.values():
         m = len(left)
@@ -117,10 +117,10 @@ def jackknifed(
         freedom = total**2 / sum(variance**2 / m for variance, m in variances)
         half = stats.t.ppf((1 + LEVEL) / 2, freedom) * math.sqrt(total)
         low, high = estimate - half, estimate + half
-    return Measured(name, estimate, low, high, plain=value, without=units, **fields)  # type: ignore[arg-type]
+    return Observed(name, estimate, low, high, plain=value, without=units, **fields)  # type: ignore[arg-type]
 
 
-def difference(name: str, late: Measured, early: Measured) -> Measured:
+def difference(name: str, late: Observed, early: Observed) -> Observed:
     """late - early with an interval of its own: a unit that both saw is left out of both.
 
     Intervals are never subtracted. Kinds of units that only one of the two has, or of which they
@@ -151,7 +151,7 @@ def clocked() -> Iterator[list[float]]:
         seconds.append(time.perf_counter() - start)
 
 
-def holm(measured: Sequence[Measured]) -> list[Measured]:
+def holm(measured: Sequence[Observed]) -> list[Observed]:
     """The same numbers with Holm's p-values for several of one kind, such as all layers."""
     p = np.array([one.p_value for one in measured])
     order = np.argsort(p)

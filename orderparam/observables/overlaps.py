@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import linear_sum_assignment
 
-from orderparam.observables.observable import Measured, Null, clocked, jackknifed
+from orderparam.observables.observable import Null, Observed, clocked, jackknifed
 
 SPLITS = 4
 DRAWS = 99
@@ -19,7 +19,7 @@ class Overlap(NamedTuple):
     """measured: the mean cosine of matched units. agreement: the share of units that both halves
     of the coordinates match alike; below 0.95 the overlap is a lower bound."""
 
-    measured: Measured
+    measured: Observed
     agreement: float
 
 
@@ -91,7 +91,7 @@ def overlap(
 
 def seed_overlap(
     networks: list[Float[np.ndarray, "unit weight"]], *, signs: bool = False, seed: int = 0
-) -> Measured:
+) -> Observed:
     """The mean overlap of all pairs of three or more trainings; the interval is the jackknife over
     trainings, not over pairs. Args, Raises, Source as in `overlap`.
 

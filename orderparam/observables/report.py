@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orderparam.core.text import with_error
-from orderparam.observables.observable import Measured
+from orderparam.observables.observable import Observed
 from orderparam.observables.tangent_kernel import regime
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ LEGEND = (
 )
 
 
-def rows(numbers: Sequence[Measured]) -> list[tuple[str, str, str, str, str, str]]:
+def rows(numbers: Sequence[Observed]) -> list[tuple[str, str, str, str, str, str]]:
     """Name, value with error, interval, the null's 99 %, p-value, note: cells of a table."""
     cells = []
     for one in numbers:
@@ -54,7 +54,7 @@ def rows(numbers: Sequence[Measured]) -> list[tuple[str, str, str, str, str, str
 HEADERS = ("number", "value", "95 % interval", "null, 99 %", "p", "note")
 
 
-def sections(found: "Inspection") -> dict[str, list[Measured]]:
+def sections(found: "Inspection") -> dict[str, list[Observed]]:
     """All numbers under the headings of the report."""
     parts = dict(found.layers)
     parts.update({f"weights of {name}": numbers for name, numbers in found.weights.items()})
@@ -111,7 +111,7 @@ def _word(name: str) -> str:
 
 
 def _add(
-    data: "xr.Dataset", name: str, dims: tuple[str, ...], numbers: list[Measured | None]
+    data: "xr.Dataset", name: str, dims: tuple[str, ...], numbers: list[Observed | None]
 ) -> None:
     parts = {"": "value", "_lower": "low", "_upper": "high", "_p": "p_value"}
     for ending, part in parts.items():

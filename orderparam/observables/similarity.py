@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 
 from orderparam.observables.hsic import (
-    Features,
+    Activations,
     Sums,
     combined,
     of_neurons,
@@ -28,7 +28,7 @@ from orderparam.observables.hsic import (
     own_terms_without,
     sums,
 )
-from orderparam.observables.observable import Measured, Null, clocked, jackknifed
+from orderparam.observables.observable import Null, Observed, clocked, jackknifed
 
 Estimand = Literal["examples", "neurons"]
 FEWEST = 8  # examples
@@ -46,7 +46,7 @@ def similarity(
     paired: bool = False,
     seed: int = 0,
     draws: int = DRAWS,
-) -> Measured:
+) -> Observed:
     """The similarity of two representations of the same examples, U or T.
 
     Args:
@@ -60,7 +60,7 @@ def similarity(
             give the skewness of Pearson's third law, of which the variance is exact.
 
     Returns:
-        A `Measured`. Its null hypothesis is that the rows of y belong to other examples of x. The
+        An `Observed`. Its null hypothesis is that the rows of y belong to other examples of x. The
         value is NaN ("not determined") where the interval of a denominator S reaches zero.
 
     Raises:
@@ -98,7 +98,7 @@ def alignment(
     estimand: Estimand = "neurons",
     seed: int = 0,
     draws: int = DRAWS,
-) -> Measured:
+) -> Observed:
     """The alignment of a representation's kernel with the kernel of the targets.
 
     $$ A = \\frac{h(K, y y^T)}{\\sqrt{S(X)\\, h(y y^T, y y^T)}} $$
@@ -114,7 +114,7 @@ def alignment(
         seed, draws: As in `similarity`.
 
     Returns:
-        A `Measured`; its null hypothesis is that the targets belong to other examples.
+        An `Observed`; its null hypothesis is that the targets belong to other examples.
 
     Raises:
         ValueError: as `similarity` does.
@@ -151,7 +151,7 @@ def target_columns(targets: np.ndarray) -> Float[np.ndarray, "example output"]:
     return np.asarray(y, np.float64).reshape(len(y), -1)
 
 
-def checked(name: str, activations: np.ndarray) -> Features:
+def checked(name: str, activations: np.ndarray) -> Activations:
     x = np.asarray(activations)
     if x.ndim < 1 or x.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {x.dtype}: must be real numbers, a row an example")
@@ -159,7 +159,7 @@ def checked(name: str, activations: np.ndarray) -> Features:
         raise ValueError(f"{name} has {len(x)} examples: there must be at least {FEWEST}")
     if not np.isfinite(x).all():
         raise ValueError(f"{name} holds entries that are not finite")
-    features = Features.of(x)
+    features = Activations.of(x)
     if not np.abs(features.values).max(initial=0) > 0:
         raise ValueError(f"{name} is the same for every example")
     return features
@@ -167,13 +167,13 @@ def checked(name: str, activations: np.ndarray) -> Features:
 
 def _ratio(
     name: str,
-    x: Features,
-    y: Features,
+    x: Activations,
+    y: Activations,
     sides: tuple[bool, bool],
     paired: bool,
     seed: int,
     draws: int,
-) -> Measured:
+) -> Observed:
     """U, T or the alignment. sides: whether x and y are samples of neurons."""
     if len(x.values) != len(y.values):
         raise ValueError(
@@ -183,7 +183,7 @@ def _ratio(
     fields: dict[str, Any] = {"estimand": estimand, "source": NEURONS if any(sides) else SONG}
     if any(side and one.neurons < 3 for one, side in zip((x, y), sides)):
         note = "fewer than three neurons: ask for the estimand 'examples'"
-        return Measured(name, np.nan, note=note, **fields)
+        return Observed(name, np.nan, note=note, **fields)
     with clocked() as seconds:
         both = sums(x.narrow, y.narrow)
         scales = [scale_of(one, side) for one, side in zip((x, y), sides)]
@@ -210,7 +210,7 @@ def _ratio(
 Left = tuple[float, dict[str, np.ndarray]]  # a value, and the values with one unit left out
 
 
-def scale_of(x: Features, debiased: bool) -> Left:
+def scale_of(x: Activations, debiased: bool) -> Left:
     """h(K, K), or S(X) p^2 / (p (p - 1)) where equal neurons are left out."""
     own = sums(x.narrow, x.narrow)
     if not debiased:
@@ -226,7 +226,7 @@ def scale_of(x: Features, debiased: bool) -> Left:
 
 
 def _numerator(
-    x: Features, y: Features, both: Sums, sides: tuple[bool, bool], paired: bool
+    x: Activations, y: Activations, both: Sums, sides: tuple[bool, bool], paired: bool
 ) -> Left:
     """The numerator; left out: examples, neurons of x, neurons of y (or pairs of them)."""
     p, q = (one.neurons if side else 1 for one, side in zip((x, y), sides))
@@ -265,8 +265,8 @@ def _without(top: Left, scales: list[Left], paired: bool) -> dict[str, np.ndarra
 
 
 def _null(
-    x: Features,
-    y: Features,
+    x: Activations,
+    y: Activations,
     both: Sums,
     scales: list[Left],
     sides: tuple[bool, bool],
@@ -281,20 +281,20 @@ def _null(
     if len(x.values) <= MOST_ROWS:
         return Null("rows permuted", _permuted(x, y, both, paired, draws, rng) / scale)
     some = rng.choice(len(x.values), MOST_ROWS // 2, replace=False)
-    a, b = (Features(one.values[some] - one.values[some].mean(axis=0)) for one in (x, y))
+    a, b = (Activations(one.values[some] - one.values[some].mean(axis=0)) for one in (x, y))
     fewer, spread = sums(a.narrow, b.narrow), _spread(x, y, len(x.values))
     drawn = _permuted(a, b, fewer, False, draws, rng) / _spread(a, b, len(some))
     return Null("rows permuted", drawn * spread / scale, float((spread / scale) ** 2))
 
 
-def _spread(x: Features, y: Features, n: int) -> float:
+def _spread(x: Activations, y: Activations, n: int) -> float:
     """The standard deviation of h(K, L) for permuted rows."""
     own = sums(x.narrow, x.narrow).value * sums(y.narrow, y.narrow).value
     return float(np.sqrt(2 / (n * (n - 3)) * own))
 
 
 def _permuted(
-    x: Features, y: Features, both: Sums, paired: bool, draws: int, rng: np.random.Generator
+    x: Activations, y: Activations, both: Sums, paired: bool, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
     """h(K, L) for permuted rows of y, less the terms of equal neurons where they are paired."""
     n, u, v = both.n, x.narrow, y.narrow
@@ -316,7 +316,7 @@ def _permuted(
     return found
 
 
-def _count(x: Features, y: Features, sides: tuple[bool, bool], paired: bool) -> int:
+def _count(x: Activations, y: Activations, sides: tuple[bool, bool], paired: bool) -> int:
     """The number of pairs of neurons in the numerator."""
     p, q = (one.neurons if side else 1 for one, side in zip((x, y), sides))
     return p * (p - 1) if paired else p * q

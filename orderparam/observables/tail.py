@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import optimize, stats
 
-from orderparam.observables.observable import Measured
+from orderparam.observables.observable import Observed
 from orderparam.observables.weights import WeightSpectrum
 
 OUTLIERS = 10  # beyond noise, at least
@@ -26,7 +26,7 @@ class PowerLawTail:
     needed.
     """
 
-    exponent: Measured
+    exponent: Observed
     start: float
     count: int
     goodness: float
@@ -60,7 +60,7 @@ def power_law_tail(spectrum: WeightSpectrum, *, seed: int = 0) -> PowerLawTail:
 
     def none(reason: str, start: float = np.nan, count: int = 0, p: float = np.nan) -> PowerLawTail:
         note = plain + (f" ({reason})" if reason else "")
-        measured = Measured(
+        measured = Observed(
             "exponent of the tail", np.nan, note=note, estimand="entries", source=SOURCE
         )
         return PowerLawTail(measured, start, count, p)
@@ -87,7 +87,7 @@ def power_law_tail(spectrum: WeightSpectrum, *, seed: int = 0) -> PowerLawTail:
         return none(f"{better} fits better", start, len(tail), goodness)
     boot = [_fit(np.sort(rng.choice(x, len(x))))[0] for _ in range(DRAWS)]
     low, high = np.quantile(boot, [0.025, 0.975])
-    measured = Measured(
+    measured = Observed(
         "exponent of the tail", alpha, float(low), float(high), goodness, estimand="entries",
         source=SOURCE, note=f"the p-value is that of the goodness of fit, over {len(tail)} values",
     )  # fmt: skip

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from orderparam.observables.observable import Measured, jackknifed
+from orderparam.observables.observable import Observed, jackknifed
 from orderparam.observables.similarity import similarity
 
 Model = Callable[[Any, Any], Any]  # f(parameters, inputs): (examples,) or (examples, outputs)
@@ -103,8 +103,8 @@ def tangent_features(
 class Drift(NamedTuple):
     """norm: |K_T - K_0| / |K_0|. shape: 1 - U(K_0, K_T), blind to the kernel's scale."""
 
-    norm: Measured
-    shape: Measured
+    norm: Observed
+    shape: Observed
 
 
 def kernel_drift(
@@ -135,7 +135,7 @@ def kernel_drift(
         "kernel drift", float(np.sqrt(moved / total)), {"examples": left}, source=SOURCE
     )
     u = similarity(factor(initial), factor(trained))
-    shape = Measured(
+    shape = Observed(
         "kernel drift in shape", 1 - u.value, 1 - u.high, 1 - u.low, u.p_value, u.null,
         source=SOURCE, seconds=u.seconds,
     )  # fmt: skip
@@ -157,7 +157,7 @@ def lazy_to_rich(
     trained_train: Float[np.ndarray, "train"],
     targets: Float[np.ndarray, "train"],
     rate: float | None = None,
-) -> Measured:
+) -> Observed:
     r"""The lazy-to-rich number on held-out examples.
 
     $$ \Lambda = \frac{|f_T - f_{lin}|}{|f_{lin} - f_0|} , \quad f_{lin} = f_0 + K_0(x, X)\,
@@ -175,7 +175,7 @@ def lazy_to_rich(
             -rate K_0 (f - y); None for gradient flow.
 
     Returns:
-        A `Measured`; its interval is the jackknife over held-out examples, for this training.
+        An `Observed`; its interval is the jackknife over held-out examples, for this training.
 
     Raises:
         ValueError: where the network's training error is not below that of its start.

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from orderparam.observables.layers import Network, NetworkLayer, check_twice
+from orderparam.observables.layers import InspectedNetwork, NetworkLayer, check_twice
 
 
-def read_torch(model: Any, x: np.ndarray) -> Network:
+def read_torch(model: Any, x: np.ndarray) -> InspectedNetwork:
     """The network behind a module in evaluation mode; the mode it had is restored.
 
     Layers are the modules with a weight of two or more axes, by hooks; the axis of channels is the
@@ -55,7 +55,7 @@ def read_torch(model: Any, x: np.ndarray) -> Network:
             one.remove()
         for module, mode in modes.items():
             module.training = mode
-    return Network(tuple(found), outputs.reshape(len(outputs), -1))
+    return InspectedNetwork(tuple(found), outputs.reshape(len(outputs), -1))
 
 
 def torch_kernel(model: Any, x: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:

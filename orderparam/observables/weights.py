@@ -13,7 +13,7 @@ from jaxtyping import Float
 from scipy import linalg, stats
 
 from orderparam.observables import spiked
-from orderparam.observables.observable import Measured, Null, clocked
+from orderparam.observables.observable import Null, Observed, clocked
 
 FALSE_ALARMS = 0.01
 MOST = 100  # outliers that are counted
@@ -32,8 +32,8 @@ class Outlier:
     change since the start, as measured; NaN without a start.
     """
 
-    value: Measured
-    strength: Measured
+    value: Observed
+    strength: Observed
     long_overlap: float
     short_overlap: float
     shift_overlap: tuple[float, float]
@@ -59,7 +59,7 @@ class WeightSpectrum:
     least_strength: float
     null: str
     shift: float
-    stable_rank: Measured
+    stable_rank: Observed
     initial: "WeightSpectrum | None"
     change: "WeightSpectrum | None"
 
@@ -148,7 +148,7 @@ def _spectrum(
     moved = None if start is None else np.linalg.svd(w - start, full_matrices=False)
     found = []
     for i, p_value in enumerate(p_values):
-        measured = Measured(
+        measured = Observed(
             "singular value", float(values[i]), p_value=p_value, estimand="entries",
             source=SOURCE, seconds=seconds[0],
         )  # fmt: skip
@@ -235,12 +235,12 @@ def _permuted(rest: np.ndarray, top: float, k: int, draws: int, rng: np.random.G
     return Null("entries in random order", np.array(drawn)).p_value(top)
 
 
-def _strength(value: float, rows: int, columns: int, rng: np.random.Generator) -> Measured:
+def _strength(value: float, rows: int, columns: int, rng: np.random.Generator) -> Observed:
     """The strength theta of a direction with this singular value; the interval holds the thetas
     under which the value is within 95 %."""
     drawn = spiked.strengths(value, rows, columns, rng)
     low, middle, high = np.quantile(drawn, [0.025, 0.5, 0.975])
-    return Measured(
+    return Observed(
         "strength", float(middle), float(low), float(high), estimand="entries", source=SOURCE
     )
 
@@ -253,7 +253,7 @@ def _least(rows: int, columns: int, false_alarms: float, rng: np.random.Generato
     return float(np.median(spiked.strengths(critical, rows, columns, rng, 400)))
 
 
-def _stable_rank(s: np.ndarray, rows: int, columns: int, rng: np.random.Generator) -> Measured:
+def _stable_rank(s: np.ndarray, rows: int, columns: int, rng: np.random.Generator) -> Observed:
     """|W|_F^2 / |W|^2; its null is that of Gaussian noise, of which it is small for structure."""
     values = float(np.sum(s**2) / s[0] ** 2)
     shape = (rows, columns)
@@ -261,6 +261,6 @@ def _stable_rank(s: np.ndarray, rows: int, columns: int, rng: np.random.Generato
     noise = np.array([rows * columns / _top(rng.normal(size=shape)) ** 2 for _ in range(draws)])
     null = Null("a Gaussian matrix of this size", -noise) if draws else None
     p_value = null.p_value(-values) if null else np.nan
-    return Measured(
+    return Observed(
         "stable rank", values, p_value=p_value, null=null, estimand="entries", source=SOURCE
     )

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from scipy import optimize, stats
 
-from orderparam.observables.observable import LEVEL, Measured, holm
+from orderparam.observables.observable import LEVEL, Observed, holm
 from orderparam.observables.width_runs import FEWEST, WidthRuns
 
 REACH = 2.5  # octaves on either side of the best rate
@@ -62,7 +62,7 @@ class RateShift:
     interval: tuple[float, float]
     probability: float
     verdict: Verdict
-    far: dict[float, Measured]
+    far: dict[float, Observed]
     excess: tuple[float, float, float] | None
     notes: tuple[str, ...]
 
@@ -218,7 +218,7 @@ def _parabola(
 
 def _far(
     widths: list[float], y: np.ndarray, error: np.ndarray, sloped: bool
-) -> dict[float, Measured]:
+) -> dict[float, Observed]:
     """Distance of each optimum from what the others say, with Holm's probabilities."""
     degree, x = (1 if sloped else 0), np.log2(widths)
     if len(x) - 1 <= degree + 1:
@@ -232,7 +232,7 @@ def _far(
         )
         name = f"best rate at width {widths[k]:g}, octaves off the others"
         measured.append(
-            Measured(name, -below, -below - half, -below + half, chance, estimand="seeds")
+            Observed(name, -below, -below - half, -below + half, chance, estimand="seeds")
         )
     return dict(zip(widths, holm(measured)))
 

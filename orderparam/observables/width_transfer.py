@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from orderparam.analysis.corrections import slope_law
-from orderparam.observables.observable import LEVEL, Measured
+from orderparam.observables.observable import LEVEL, Observed
 from orderparam.observables.width_parametrisation import (
     NAMES,
     OPTIMISERS,
@@ -27,7 +27,7 @@ ACTIVATION, UPDATE = "activation", "update"
 
 
 @dataclass(frozen=True)
-class SizeExponent(Measured):
+class SizeExponent(Observed):
     """The exponent of a layer's size, ~ N^exponent at large N; its null hypothesis is exponent 0.
 
     joint: the interval of this layer in a region of 95 % for all layers at once (Bonferroni).

@@ -18,7 +18,7 @@ def _formed(K, L):
 @pytest.mark.parametrize("shapes", [((12, 5), (12, 5)), ((9, 20), (9, 20)), ((9, 4, 3), (9, 4, 6))])
 def test_sums_are_those_of_the_matrices(shapes):
     rng = np.random.default_rng(0)
-    x, y = (h.Features.of(rng.normal(size=shape) ** 2) for shape in shapes)
+    x, y = (h.Activations.of(rng.normal(size=shape) ** 2) for shape in shapes)
     K, L = (one.columns @ one.columns.T for one in (x, y))
 
     def left(A, i):

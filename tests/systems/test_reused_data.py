@@ -19,7 +19,7 @@ from orderparam.systems.reused_data import (
     trained_student,
 )
 from orderparam.systems.reused_data.causal import causal_sweep
-from orderparam.systems.reused_data.problem import Problem
+from orderparam.systems.reused_data.problem import LearningTask
 from orderparam.systems.several_steps import SeveralSteps, fresh_batches, reused_batch
 from orderparam.systems.training_in_time import IsotropicTraining, descent_error
 
@@ -136,7 +136,7 @@ def test_one_step_is_that_of_a_fresh_batch_and_two_are_those_of_a_batch_used_twi
     def slope(h, y):
         return -y * jnp.sqrt(2 / jnp.pi) * jnp.exp(-(h**2) / 2)
 
-    problem = Problem(
+    problem = LearningTask(
         1,
         lambda teacher, noise: (teacher[0] ** 3 - 3 * teacher[0]) / jnp.sqrt(6.0),
         slope,

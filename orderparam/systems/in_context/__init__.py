@@ -3,8 +3,8 @@
 from orderparam.core.exported import without_modules
 from orderparam.systems.in_context.experiment import (
     PosteriorErrors,
+    TrainedAttention,
     TrainedErrors,
-    TrainedLayer,
     extrapolated_regression,
     quadratic_regression,
     task_posterior,

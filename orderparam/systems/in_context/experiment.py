@@ -39,7 +39,7 @@ class TrainedErrors(Result):
     task_gap: Scalar
 
 
-class TrainedLayer(Result):
+class TrainedAttention(Result):
     """Errors of one trained layer whose values are trained too.
 
     Fields:
@@ -138,7 +138,7 @@ def extrapolated_regression(system: LinearAttention, key: PRNGKeyArray) -> Train
 
 
 @experiment
-def trained_attention(system: LinearAttention, key: PRNGKeyArray) -> TrainedLayer:
+def trained_attention(system: LinearAttention, key: PRNGKeyArray) -> TrainedAttention:
     r"""Errors of a whole layer of linear attention, trained by L-BFGS from small weights.
 
     Tokens $Z_i = (\sqrt d x_i, y_i)$; the layer predicts $v^T (Z^T Z/l) M x$, and both the values
@@ -181,7 +181,7 @@ def trained_attention(system: LinearAttention, key: PRNGKeyArray) -> TrainedLaye
     )
     values = layer[0]
     share = jnp.abs(values[-1]) / jnp.linalg.norm(values)
-    return TrainedLayer(icl, idg, train, icl - idg, share, residual, residual < 1e-5)
+    return TrainedAttention(icl, idg, train, icl - idg, share, residual, residual < 1e-5)
 
 
 @experiment

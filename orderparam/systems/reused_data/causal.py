@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.systems.reused_data.problem import Problem
+from orderparam.systems.reused_data.problem import LearningTask
 
 # A new slope within this share of the span of the earlier ones has no direction of its own.
 _NEGLIGIBLE = 1e-10
@@ -74,7 +74,7 @@ def start_rows(overlap: Array, self_overlap: Array) -> Float[Array, "student axi
 
 
 def causal_sweep(
-    system: Any, problem: Problem, key: PRNGKeyArray, samples: int, steps: int
+    system: Any, problem: LearningTask, key: PRNGKeyArray, samples: int, steps: int
 ) -> Path:
     """Overlaps, losses, correlation and response along the steps, from one set of samples.
 
@@ -170,7 +170,7 @@ def _draw(key: PRNGKeyArray, count: int, samples: int, steps: int) -> _Drawn:
     return _Drawn(white[:count], white[count], masks)
 
 
-def _slope_and_bend(problem: Problem, field: Array, label: Array) -> tuple[Array, Array]:
+def _slope_and_bend(problem: LearningTask, field: Array, label: Array) -> tuple[Array, Array]:
     """g (student, sample) and dg/dh (student, by student, sample)."""
     columns = []
     for unit in jnp.eye(len(field)):

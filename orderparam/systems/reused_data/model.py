@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from orderparam.core.fields import is_number
 from orderparam.core.system import System, parameter, structure
 from orderparam.losses import Logistic, SmoothHinge, Square
-from orderparam.systems.reused_data.problem import Problem
+from orderparam.systems.reused_data.problem import LearningTask
 
 Task = Literal["regression", "logistic", "hinge", "phase retrieval"]
 
@@ -79,11 +79,11 @@ class ReusedData(System):
         return first[None, None], second[None, None]
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> LearningTask:
         """Labels, slope of the loss and errors of the task, for fields of one component."""
         scale = jnp.sqrt(self.noise)
         if self.task == "phase retrieval":
-            return Problem(
+            return LearningTask(
                 1,
                 lambda teacher, noise: (teacher[0] + scale * noise) ** 2,
                 lambda h, y: h * (h**2 - y) / (1 + y),
@@ -92,7 +92,7 @@ class ReusedData(System):
             )
         if self.task == "regression":
             square = Square()
-            return Problem(
+            return LearningTask(
                 1,
                 lambda teacher, noise: teacher[0] + scale * noise,
                 lambda h, y: square.slope(y, h),
@@ -100,7 +100,7 @@ class ReusedData(System):
                 lambda m, q: q[0, 0] - 2 * m[0, 0] + 1,
             )
         loss = Logistic() if self.task == "logistic" else SmoothHinge(self.softness)
-        return Problem(
+        return LearningTask(
             1,
             lambda teacher, noise: jnp.where(teacher[0] + scale * noise >= 0, 1.0, -1.0),
             lambda h, y: loss.slope(y, h),
@@ -192,7 +192,7 @@ class ReusedCommittee(System):
         return jnp.asarray(self.teacher_overlap), jnp.asarray(self.self_overlap)
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> LearningTask:
         """Labels, slope of the loss and errors of the committee."""
         scale = jnp.sqrt(self.noise)
         teachers = self.teacher_overlap.shape[1]
@@ -210,7 +210,7 @@ class ReusedCommittee(System):
                 + self.product**2
             )
 
-        return Problem(
+        return LearningTask(
             teachers,
             label,
             lambda h, y: (jnp.sum(_unit(h), axis=0) - y) * _unit_slope(h),

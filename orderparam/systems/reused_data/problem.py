@@ -6,7 +6,7 @@ from typing import NamedTuple
 from jaxtyping import Array
 
 
-class Problem(NamedTuple):
+class LearningTask(NamedTuple):
     """A task on fields whose first axis is the component and whose other axes are examples.
 
     Fields:

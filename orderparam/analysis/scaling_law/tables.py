@@ -102,7 +102,7 @@ def _untagged(table: Any, loss: str) -> Any:
     if loss in table or not {"run", "tag", "value"} <= set(table.columns):
         return table
     ordered = table.sort_values("step", kind="stable") if "step" in table else table
-    return ordered.pivotrun_table(
+    return ordered.pivot_table(
         index="run", columns="tag", values="value", aggfunc="last", sort=False
     ).reset_index()
 

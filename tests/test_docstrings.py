@@ -60,6 +60,7 @@ WRITTEN = (
     "broken_symmetry",
     "in_context",
     "reused_data",
+    "learning_from_models",
 )
 UNPLAIN = (
     "Of ",

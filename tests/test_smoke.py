@@ -38,6 +38,10 @@ SMALL = {
     ),
     "multi_index": ("sgd-exit-times", "dims=64,128 cubic_dims=16,24 seeds=8"),
     "one_step": ("one-step-groups", "input_dim=40 sample_ratios=1 seeds=2"),
+    "learning_from_models": (
+        "masked-teacher",
+        "modes=40 n_train=20 noises=0.01 seeds=2",
+    ),
     "online_sgd": ("sgd-saad-solla", "dim=40 noises=0.01 horizon=10 long_horizon=20 seeds=2"),
     "proportional": (
         "finite-width-order",

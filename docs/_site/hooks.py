@@ -47,6 +47,7 @@ THEORY = {
         "renormalization",
         "random_features",
         "scaling_laws",
+        "learning_from_models",
     ),
     "Networks that learn features": (
         "proportional",

@@ -1,0 +1,31 @@
+"""Learning from models: students of teachers, generations fed by models, and shifted inputs."""
+
+from orderparam.core.exported import without_modules
+from orderparam.systems.learning_from_models.experiment import (
+    DrawnGenerations,
+    DrawnLabels,
+    drawn_generations,
+    drawn_labels,
+)
+from orderparam.systems.learning_from_models.model import ModelChain, PoolChain
+from orderparam.systems.learning_from_models.theory import (
+    BestLabels,
+    BestMixing,
+    GenerationErrors,
+    best_labels,
+    best_mixing,
+    generation_errors,
+)
+
+LABELS = {
+    "truth_share": ("share of true labels", r"\omega"),
+    "teacher_n_train": ("examples of the teacher", "n_1"),
+    "noise": ("label noise", "s"),
+    "ridge": ("ridge", "T"),
+    "error_by_kept": ("error against the truth", ""),
+    "mask_error": ("error with masked labels", ""),
+    "optimal_error": ("error with the best labels", ""),
+    "truth_error": ("error with true labels", ""),
+}
+
+__all__ = without_modules(globals())

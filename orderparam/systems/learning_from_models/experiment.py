@@ -1,0 +1,168 @@
+"""Learning from models, run: chains of ridge regressions on drawn inputs."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from orderparam.core.result import Result
+from orderparam.core.verb import experiment
+from orderparam.systems.learning_from_models.model import ModelChain, PoolChain
+from orderparam.systems.learning_from_models.theory import best_labels
+
+
+class DrawnGenerations(Result):
+    """Errors of every generation of one chain.
+
+    Fields:
+        test_error: exact error of every generation against the truth without noise, under the law
+            of tests.
+    """
+
+    test_error: Float[Array, "generation"]
+
+
+class DrawnLabels(Result):
+    """Errors of ridge regressions on one set of inputs and noises, with different labels.
+
+    Fields:
+        truth_error: error with the labels of the truth.
+        optimal_error: error with the labels that the theory says are best.
+        mask_error: error with the truth's labels on the modes that the theory keeps.
+        error_by_kept: error when the 0, 1, ... first levels of the spectrum are kept.
+    """
+
+    truth_error: Float[Array, ""]
+    optimal_error: Float[Array, ""]
+    mask_error: Float[Array, ""]
+    error_by_kept: Float[Array, "shown"]
+
+
+@experiment
+def drawn_generations(system: ModelChain, key: PRNGKeyArray) -> DrawnGenerations:
+    r"""Errors of one chain of ridge regressions, each on new inputs.
+
+    Inputs of a `ModelChain` are Gaussian; those of a `PoolChain` are drawn from its pool with
+    replacement. A level of multiplicity m is m features, with the truth in a random direction.
+
+    Returns:
+        Errors that are exact averages over test inputs: of a pool, over all of it.
+
+    Raises:
+        ValueError: for numbers of examples or multiplicities that are no whole numbers.
+
+    Cost: one n x n factorisation for a generation.
+
+    Source: derived here; such chains are those of Dohmatob, Feng, Kempe (2024).
+
+    >>> import jax
+    >>> import numpy as np
+    >>> from orderparam.kernels.spectrum import Spectrum
+    >>> k = np.arange(1, 41)
+    >>> chain = ModelChain(Spectrum(k**-2.0, k**-1.5), n_train=20, ridge=0.1, generations=3)
+    >>> drawn_generations(chain, jax.random.key(0)).test_error.shape
+    (3,)
+    """
+    first, later = system.counts()
+    counts = _multiplicities(system)
+    return DrawnGenerations(_chain(system, key, first, later, counts))
+
+
+@experiment
+def drawn_labels(system: ModelChain, key: PRNGKeyArray) -> DrawnLabels:
+    r"""Errors of ridge regressions with true, best and masked labels, on the same Gaussian inputs.
+
+    The weights are linear in the labels, $b = X^T (X X^T + T)^{-1} (X b_\mathrm{labels} +
+    \sqrt{s}\, \xi)$; labels are those of `best_labels`. Multiplicities must be 1.
+
+    Raises:
+        ValueError: for a number of examples that is no whole number, and for multiplicities other
+            than 1.
+
+    Source: the experiment of Ildiz et al. (2025).
+
+    >>> import jax
+    >>> import numpy as np
+    >>> from orderparam.kernels.spectrum import Spectrum
+    >>> k = np.arange(1, 41)
+    >>> chain = ModelChain(Spectrum(k**-2.0, k**-1.5), n_train=20, ridge=0.0, noise=0.01)
+    >>> drawn_labels(chain, jax.random.key(0)).error_by_kept.shape
+    (41,)
+    """
+    if any(count != 1 for count in _multiplicities(system)):
+        raise ValueError("spectrum.multiplicities: must be 1, to hide modes one by one")
+    best = best_labels(system)
+    rank = jnp.argsort(jnp.argsort(-system.spectrum.eigenvalues))
+    kept = (rank < best.kept).astype(float)
+    return _labels(system, key, system.counts()[1], best.gain, kept)
+
+
+def _multiplicities(system: ModelChain) -> tuple[int, ...]:
+    counts = [float(count) for count in np.asarray(system.spectrum.multiplicities)]
+    if any(count != round(count) for count in counts):
+        raise ValueError("spectrum.multiplicities: must be whole numbers, to draw features")
+    return tuple(round(count) for count in counts)
+
+
+def _ridge_map(x: Float[Array, "train mode"], ridge: Any, labels: Array) -> Array:
+    """X^T (X X^T + T)^-1 labels; at T = 0 the least-squares solution of smallest norm."""
+    left, sizes, right = jnp.linalg.svd(x, full_matrices=False)
+    sound = sizes > 1e-12 * sizes[0]
+    inverse = jnp.where(sound, sizes / jnp.where(sound, sizes**2 + ridge, 1.0), 0.0)
+    return right.T @ ((inverse * (left.T @ labels).T).T)
+
+
+@eqx.filter_jit
+def _chain(
+    system: ModelChain, key: PRNGKeyArray, first: int, later: int, counts: tuple[int, ...]
+) -> Float[Array, "generation"]:
+    truth_key, key = jax.random.split(key)
+    spectrum, total, each = system.spectrum, sum(counts), jnp.asarray(counts)
+    sigma = jnp.repeat(spectrum.eigenvalues, each, total_repeat_length=total)
+    shift = jnp.repeat(
+        system.test_ratio * jnp.ones_like(spectrum.eigenvalues), each, total_repeat_length=total
+    )
+    level = jnp.repeat(jnp.arange(len(counts)), each, total_repeat_length=total)
+    if isinstance(system, PoolChain):
+        truth = system.coefficients
+    else:
+        direction = jax.random.normal(truth_key, (total,))
+        norm = jax.ops.segment_sum(direction**2, level, len(counts))
+        truth = direction * jnp.sqrt((spectrum.target_power / norm / spectrum.eigenvalues)[level])
+    weights, errors = truth, []
+    for generation in range(system.generations):
+        draw, own, other = jax.random.split(jax.random.fold_in(key, generation), 3)
+        n = later if generation else first
+        if isinstance(system, PoolChain):
+            x = system.features[jax.random.randint(draw, (n,), 0, len(system.features))]
+        else:
+            x = jnp.sqrt(sigma) * jax.random.normal(draw, (n, total))
+        _, teacher_ridge, teacher_noise = system.teacher
+        true = x @ truth + jnp.sqrt(teacher_noise) * jax.random.normal(own, (n,))
+        made = x @ weights + jnp.sqrt(system.noise) * jax.random.normal(other, (n,))
+        share = system.truth_share if generation else 1.0
+        ridge = system.ridge if generation else teacher_ridge
+        weights = _ridge_map(x, ridge, share * true + (1 - share) * made)
+        errors.append(jnp.sum(shift * sigma * (weights - truth) ** 2))
+    return jnp.stack(errors)
+
+
+@eqx.filter_jit
+def _labels(system: ModelChain, key: PRNGKeyArray, n: int, gain: Array, kept: Array) -> DrawnLabels:
+    sigma, power = system.spectrum.eigenvalues, system.spectrum.target_power
+    input_key, noise_key, sign_key = jax.random.split(key, 3)
+    truth = jnp.sqrt(power / sigma) * jax.random.rademacher(sign_key, sigma.shape)
+    x = jnp.sqrt(sigma) * jax.random.normal(input_key, (n, len(sigma)))
+    noise = jnp.sqrt(system.noise) * jax.random.normal(noise_key, (n,))
+    answers = _ridge_map(x, system.ridge, jnp.concatenate([x * truth, noise[:, None]], axis=1))
+    by_mode, from_noise = answers[:, :-1], answers[:, -1]
+
+    def error(weights: Array) -> Array:
+        return jnp.sum(sigma * (weights + from_noise - truth) ** 2)
+
+    growing = jnp.concatenate([jnp.zeros((len(sigma), 1)), jnp.cumsum(by_mode, axis=1)], axis=1)
+    by_kept = jnp.sum(sigma[:, None] * (growing + (from_noise - truth)[:, None]) ** 2, axis=0)
+    return DrawnLabels(by_kept[-1], error(by_mode @ gain), error(by_mode @ kept), by_kept)

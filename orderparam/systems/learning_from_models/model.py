@@ -1,0 +1,147 @@
+"""Learning from models: the systems.
+
+A model is trained on labels that another model made. That model may be larger (distillation),
+smaller (weak to strong), or an earlier generation of itself. What is left of the truth?
+"""
+
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from orderparam.core.system import System, parameter, part, structure
+from orderparam.kernels.gram import checked_gram
+from orderparam.kernels.spectrum import Spectrum
+
+
+class ModelChain(System):
+    r"""A chain of ridge regressions: the first learns the truth, each other one the one before it.
+
+    Features are $x \sim N(0, \mathrm{diag}(\lambda_k))$. In a generation with n examples and ridge
+    $T$ the weights are $b = X^T (X X^T + T)^{-1} y$. The first generation (the teacher) sees $y =
+    \beta \cdot x + \sqrt{s_1}\, \xi$; every later one new inputs with labels $y = \omega (\beta
+    \cdot x + \sqrt{s_1}\, \xi) + (1 - \omega)(b_{g-1} \cdot x + \sqrt{s}\, \xi')$: the truth
+    with the weight $\omega$ `truth_share`, and the model before.
+
+    Conventions: `spectrum.target_power` is $\lambda_k \beta_k^2$, summed over a level; the ridge T
+    is added to the Gram matrix, as in kernel regression. Errors are mean squares against the truth
+    without noise, without a factor 1/2. Tests may have other variances of the features,
+    `test_eigenvalues`: a shift of the covariates. A spectrum's tail and eigenvalues of 0 are
+    refused.
+    """
+
+    spectrum: Spectrum = part("covariance of the features, with the truth's power on it")
+    test_eigenvalues: Float[Array, "level"] | None = parameter(
+        "variances of the features in tests; None: those of training", minimum=0, default=None
+    )
+
+    n_train: float = parameter(
+        "examples n of every generation; need not be an integer", minimum=1, kw_only=True
+    )
+    ridge: float = parameter("ridge T, added to the Gram matrix", minimum=0, kw_only=True)
+    noise: float = parameter(
+        "variance s of the noise on a model's labels", minimum=0, default=0.0, kw_only=True
+    )
+    teacher_n_train: float | None = parameter(
+        "examples of the first generation; None: n_train", minimum=1, default=None, kw_only=True
+    )
+    teacher_ridge: float | None = parameter(
+        "ridge of the first generation; None: ridge", minimum=0, default=None, kw_only=True
+    )
+    teacher_noise: float | None = parameter(
+        "variance s_1 of the noise on true labels; None: noise",
+        minimum=0,
+        default=None,
+        kw_only=True,
+    )
+    truth_share: float = parameter(
+        "weight omega of true labels in those of later generations", default=0.0, kw_only=True
+    )
+    generations: int = structure("number of generations", minimum=1, default=2, kw_only=True)
+
+    def __check_init__(self) -> None:
+        if _any(self.spectrum.tail > 0) or _any(self.spectrum.tail_power > 0):
+            raise ValueError("ModelChain.spectrum has a tail: give all modes as levels")
+        if _any(self.spectrum.eigenvalues <= 0):
+            raise ValueError("ModelChain.spectrum has eigenvalues that are 0: leave them out")
+        given, levels = self.test_eigenvalues, len(self.spectrum.eigenvalues)
+        if given is not None and len(given) != levels:
+            raise ValueError(
+                f"ModelChain.test_eigenvalues has {len(given)} entries: must have {levels}, one for "
+                "each level of the spectrum"
+            )
+
+    @property
+    def teacher(self) -> tuple[Any, Any, Any]:
+        """Examples, ridge and noise of the first generation."""
+        own = (self.teacher_n_train, self.teacher_ridge, self.teacher_noise)
+        later = (self.n_train, self.ridge, self.noise)
+        one, two, three = (after if first is None else first for first, after in zip(own, later))
+        return one, two, three
+
+    def counts(self) -> tuple[int, int]:
+        """Examples of the first and of later generations, of an experiment.
+
+        Raises:
+            ValueError: where they are no whole numbers.
+        """
+        numbers = {"teacher_n_train": self.teacher[0], "n_train": self.n_train}
+        for name, value in numbers.items():
+            if float(value) != round(float(value)):
+                raise ValueError(f"{name} = {float(value):g}: must be a whole number, to draw")
+        first, later = (round(float(value)) for value in numbers.values())
+        return first, later
+
+    @property
+    def test_ratio(self) -> Any:
+        if self.test_eigenvalues is None:
+            return 1.0
+        return self.test_eigenvalues / self.spectrum.eigenvalues
+
+
+class PoolChain(ModelChain):
+    r"""A chain of kernel regressions on inputs drawn from a finite pool, with replacement.
+
+    As `ModelChain`, on the features of a kernel on M inputs, $K/M = U\, \mathrm{diag}(\lambda)\,
+    U^T$, $x_{ik} = \sqrt{M \lambda_k}\, U_{ik}$. Made by `from_kernel`. The theory takes the
+    features as Gaussian.
+    """
+
+    features: Float[Array, "pool level"] = parameter("the features of all inputs", kw_only=True)
+    coefficients: Float[Array, "level"] = parameter("the truth's weight beta", kw_only=True)
+
+    def __check_init__(self) -> None:
+        levels = len(self.spectrum.eigenvalues)
+        if self.features.shape[1] != levels or len(self.coefficients) != levels:
+            raise ValueError(
+                f"PoolChain.features has shape {self.features.shape}: must have {levels} columns, "
+                "one for each level of the spectrum and entry of coefficients"
+            )
+
+    @classmethod
+    def from_kernel(cls, kernel: Any, targets: Any, **numbers: Any) -> Self:
+        """The chain on a pool with this kernel between its inputs; the truth is the part of the
+        targets in the kernel's range (eigenvalues above 1e-10 of the largest).
+
+        Raises:
+            ValueError: for a kernel that is no Gram matrix of these targets.
+        """
+        gram, labels = checked_gram(kernel, targets, outputs=False)
+        size = len(labels)
+        eigenvalues, vectors = jnp.linalg.eigh(gram / size)
+        kept = np.asarray(eigenvalues > 1e-10 * eigenvalues[-1])
+        eigenvalues, vectors = eigenvalues[kept][::-1], vectors[:, kept][:, ::-1]
+        amplitudes = vectors.T @ labels / jnp.sqrt(size)
+        return cls(
+            Spectrum(eigenvalues, amplitudes**2),
+            features=jnp.sqrt(size * eigenvalues) * vectors,
+            coefficients=amplitudes / jnp.sqrt(eigenvalues),
+            **numbers,
+        )
+
+
+def _any(condition: Any) -> bool:
+    """Whether a condition holds anywhere; of traced values nothing is known."""
+    return not isinstance(condition, jax.core.Tracer) and bool(np.any(condition))

@@ -1,0 +1,198 @@
+"""The named figures of learning from models."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from orderparam.comparison import Curve, study
+from orderparam.data import apply_task, centre, load, normalise
+from orderparam.kernels.spectrum import Spectrum
+from orderparam.networks.fully_connected import fully_connected
+from orderparam.plotting import Panel
+from orderparam.systems.learning_from_models.experiment import drawn_generations, drawn_labels
+from orderparam.systems.learning_from_models.model import ModelChain, PoolChain
+from orderparam.systems.learning_from_models.theory import best_labels, generation_errors
+
+
+def power_law_modes(modes: int, decay: float, power: float) -> Spectrum:
+    """Eigenvalues i^-decay and target power i^-power."""
+    i = np.arange(1, modes + 1)
+    return Spectrum(i**-decay, i**-power)
+
+
+def digit_chain(images: int, **numbers: Any) -> PoolChain:
+    """The kernel of a network with one hidden layer of erf units on digits, even against odd."""
+    pool, targets = apply_task(load("digits"), "even-odd")
+    pool = normalise(centre(pool))
+    order = np.random.default_rng(0).permutation(len(targets.values))[:images]
+    x = np.asarray(pool.inputs).reshape(len(pool.inputs), -1)[order]
+    y = np.asarray(targets.values, float).reshape(-1)[order]
+    kernel = fully_connected(1, None, "erf").kernel(jnp.asarray(x)).nngp
+    return PoolChain.from_kernel(kernel, y, **numbers)
+
+
+GENERATION = (
+    "generation",
+    lambda data: xr.DataArray(1 + np.arange(data.sizes["generation"]), dims=["generation"]),
+)
+
+
+@study(
+    "model-generations",
+    title="Every generation of models that are fed by models errs more; a share of true labels stops this",
+    source="derived here; Dohmatob, Feng, Kempe 2024 (arXiv:2402.07712)",
+    panels=[
+        Panel(
+            GENERATION,
+            "test_error",
+            facet="features",
+            by="truth_share",
+            ylabel="error against the truth",
+            share_y=False,
+        ),
+        Panel(
+            GENERATION,
+            "test_error",
+            facet="features",
+            by="truth_share",
+            ratio_to="theory",
+            ylabel="error / theory",
+            share_y=False,
+        ),
+    ],
+    columns=2,
+    caption=r"""
+        Ridge regression on the labels of the generation before, mixed with a share $\omega$ of true labels (colours); new inputs
+        in every generation. Power law: {modes} Gaussian features with $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 =
+        i^{{-1.5}}$, $n$ = {n_train}, ridge 0.1, label noise 0.05. Digits: the kernel of a network of erf units on {images}
+        images, even against odd, $n$ = {digits_n_train} drawn with replacement, ridge {digits_ridge}, label noise 0.05. Lines:
+        theory for Gaussian features.
+    """,
+    seconds=(60, 600),
+    gallery={"seeds": 64},
+    full={"images": 1600, "seeds": 256},
+    explained=(
+        "On digits the features are not Gaussian, and the draws with replacement hold some images twice."
+    ),
+)
+def model_generations(
+    modes: int = 500,
+    n_train: int = 200,
+    truth_shares: tuple[float, ...] = (0.0, 0.1, 0.5),
+    generations: int = 8,
+    images: int = 600,
+    digits_n_train: int = 60,
+    digits_ridge: float = 0.3,
+    seeds: int = 32,
+) -> Iterator[Curve]:
+    spectrum = power_law_modes(modes, 2.0, 1.5)
+    numbers = {"noise": 0.05, "generations": generations}
+    chains = {
+        "power law": ModelChain(spectrum, n_train=n_train, ridge=0.1, **numbers),
+        "digits": digit_chain(images, n_train=digits_n_train, ridge=digits_ridge, **numbers),
+    }
+    over = {"truth_share": truth_shares}
+    for name, chain in chains.items():
+        facets = {"features": name}
+        yield Curve("theory", generation_errors, chain, over, facets=facets)
+        yield Curve("drawn data", drawn_generations, chain, over, seeds, facets=facets)
+
+
+SHOWN = (
+    "modes that the labels show",
+    lambda data: xr.DataArray(np.arange(data.sizes["shown"]), dims=["shown"]),
+)
+
+
+def _marked(data: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
+    """Values at all numbers of modes of a theory, for a line, and at a dozen of a measurement."""
+    if "seed" not in data.dims:
+        return values
+    last = data.sizes["shown"] - 1
+    return values.isel(shown=np.unique(np.geomspace(8, last, 14).round().astype(int)))
+
+
+@study(
+    "masked-teacher",
+    title="Labels that hide what a student cannot learn are better for it than the truth",
+    source="Ildiz, Gozeten, Taga, Mondelli, Oymak 2025 (arXiv:2410.18837); the form by learnabilities derived here",
+    panels=[
+        Panel(
+            (SHOWN[0], lambda data: _marked(data, SHOWN[1](data))),
+            ("error against the truth", lambda data: _marked(data, data["error_by_kept"])),
+            by="noise",
+            log="xy",
+            xlim=(6, None),
+        )
+    ],
+    caption=r"""
+        Ridgeless regression on {modes} Gaussian features, $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 = i^{{-1.5}}$, $n$ =
+        {n_train} examples. The labels are those of the truth on the first modes only; label noise $s$ (colours). The whole truth
+        stands at the right. The best number of modes depends on $n$ alone, not on the noise.
+    """,
+    seconds=(20, 120),
+    observables=("error_by_kept", "truth_error", "mask_error", "optimal_error"),
+    gallery={"seeds": 64},
+    full={"modes": 1000, "n_train": 400, "seeds": 256},
+)
+def masked_teacher(
+    modes: int = 500,
+    n_train: int = 200,
+    noises: tuple[float, ...] = (0.0, 0.01, 0.1),
+    seeds: int = 32,
+) -> Iterator[Curve]:
+    spectrum = power_law_modes(modes, 2.0, 1.5)
+    system = ModelChain(spectrum, n_train=n_train, ridge=0.0)
+    yield Curve("theory", best_labels, system, {"noise": noises})
+    yield Curve("drawn data", drawn_labels, system, {"noise": noises}, seeds)
+
+
+@study(
+    "label-mixing",
+    title="A student errs least on a mixture of its teacher's labels and noisy true ones",
+    source="derived here; Jain, Montanari, Sasoglu 2024 (arXiv:2402.04376)",
+    panels=[
+        Panel(
+            "truth_share",
+            "test_error",
+            by="teacher_n_train",
+            where={"generation": 1},
+            log="y",
+            xlabel=r"weight $\omega$ of true labels",
+            ylabel="error of the student",
+        )
+    ],
+    caption=r"""
+        Ridge regression, {modes} Gaussian features with $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 = i^{{-1.5}}$. The teacher
+        (ridge {teacher_ridge}; colours: its number of examples) and the student ($n$ = {n_train}, ridge {ridge}) see true labels
+        with noise {noise}; the teacher's labels have none.
+    """,
+    seconds=(40, 300),
+    gallery={"seeds": 64},
+    full={"seeds": 256},
+)
+def label_mixing(
+    modes: int = 400,
+    n_train: int = 100,
+    ridge: float = 0.05,
+    noise: float = 0.5,
+    teacher_ridge: float = 0.5,
+    teacher_n_train: tuple[int, ...] = (50, 100, 200),
+    truth_shares: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0),
+    seeds: int = 32,
+) -> Iterator[Curve]:
+    system = ModelChain(
+        power_law_modes(modes, 2.0, 1.5),
+        n_train=n_train,
+        ridge=ridge,
+        teacher_n_train=teacher_n_train[0],
+        teacher_ridge=teacher_ridge,
+        teacher_noise=noise,
+    )
+    line = {"truth_share": np.linspace(0, 1, 41), "teacher_n_train": teacher_n_train}
+    yield Curve("theory", generation_errors, system, line)
+    measured = {"truth_share": truth_shares, "teacher_n_train": teacher_n_train}
+    yield Curve("drawn data", drawn_generations, system, measured, seeds, batch_seeds=True)

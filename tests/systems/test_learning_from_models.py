@@ -1,0 +1,157 @@
+"""Learning from models: limits, minima, and chains that were drawn."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from orderparam.kernels.effective_ridge import effective_ridge
+from orderparam.kernels.spectrum import Spectrum
+from orderparam.systems.learning_from_models import (
+    ModelChain,
+    PoolChain,
+    best_labels,
+    best_mixing,
+    drawn_generations,
+    drawn_labels,
+    generation_errors,
+)
+
+K = np.arange(1, 121)
+SPECTRUM = Spectrum(K**-2.0, K**-1.5)
+CHAIN = ModelChain(SPECTRUM, n_train=60, ridge=0.1, noise=0.05, generations=3)
+
+
+def test_one_generation_is_kernel_regression():
+    solved = effective_ridge(SPECTRUM, 60, 0.1)
+    unlearned = np.sum((1 - np.asarray(solved.learnability)) ** 2 * K**-1.5)
+    # without the noise of a test label
+    exact = (unlearned + 0.05 * solved.spread) / solved.complement
+    np.testing.assert_allclose(generation_errors(CHAIN).test_error[0], exact, rtol=1e-12)
+
+
+def test_more_examples_than_modes_and_no_ridge_is_least_squares():
+    """Bias 0 and the variance s p/(n - p) for every generation, added up."""
+    chain = ModelChain(SPECTRUM, n_train=480, ridge=0.0, noise=0.2, generations=4)
+    found = generation_errors(chain)
+    np.testing.assert_allclose(found.bias, 0, atol=1e-14)
+    one = 0.2 * 120 / (480 - 120)
+    np.testing.assert_allclose(found.variance, one * np.arange(1, 5), rtol=1e-12)
+
+
+def test_levels_are_modes_counted():
+    counted = Spectrum([2.0, 0.5], [0.6, 0.4], [3, 2])
+    separate = Spectrum([2.0] * 3 + [0.5] * 2, [0.2] * 5)
+    errors = [
+        generation_errors(CHAIN.with_(spectrum=each, n_train=4)).test_error
+        for each in (counted, separate)
+    ]
+    np.testing.assert_allclose(*errors, rtol=1e-12)
+
+
+def test_true_labels_alone_make_every_generation_the_first():
+    found = generation_errors(CHAIN.with_(truth_share=1.0)).test_error
+    np.testing.assert_allclose(found, found[0], rtol=1e-12)
+
+
+def test_errors_grow_with_the_generations():
+    for ridge, noise in ((0.0, 0.0), (0.1, 0.0), (1.0, 0.5)):
+        chain = CHAIN.with_(ridge=ridge, noise=noise)
+        assert np.all(np.diff(generation_errors(chain).test_error) > 0)
+
+
+def test_the_law_of_training_as_that_of_tests_changes_nothing():
+    same = CHAIN.with_(test_eigenvalues=K**-2.0)
+    np.testing.assert_allclose(
+        generation_errors(same).test_error, generation_errors(CHAIN).test_error, rtol=1e-12
+    )
+
+
+def test_the_best_mixture_is_the_lowest_of_all():
+    chain = CHAIN.with_(teacher_noise=0.5, noise=0.0, teacher_n_train=40.0, generations=2)
+    best = best_mixing(chain)
+    shares = np.linspace(float(best.truth_share) - 0.5, float(best.truth_share) + 0.5, 11)
+    errors = [float(generation_errors(chain.with_(truth_share=w)).test_error[1]) for w in shares]
+    assert np.argmin(errors) == 5
+    np.testing.assert_allclose(errors[5], best.test_error, rtol=1e-10)
+    for share, name in ((0.0, "teacher_error"), (1.0, "truth_error")):
+        found = generation_errors(chain.with_(truth_share=share)).test_error[1]
+        np.testing.assert_allclose(found, getattr(best, name), rtol=1e-12)
+
+
+def test_the_best_labels_are_a_minimum_and_masks_lie_between():
+    chain = CHAIN.with_(ridge=0.0)
+    found = best_labels(chain)
+    assert found.optimal_error < found.mask_error < found.truth_error
+    np.testing.assert_allclose(jnp.min(found.error_by_kept), found.mask_error, rtol=1e-12)
+    np.testing.assert_allclose(found.error_by_kept[-1], found.truth_error, rtol=1e-12)
+    silent = best_labels(chain.with_(noise=0.0))
+    np.testing.assert_allclose(silent.error_by_kept[0], np.sum(K**-1.5), rtol=1e-12)
+
+
+def test_gradients_are_those_of_differences():
+    def error(ridge, noise, share):
+        chain = CHAIN.with_(ridge=ridge, noise=noise, truth_share=share)
+        return generation_errors(chain).test_error[-1]
+
+    at = np.array([0.1, 0.05, 0.3])
+    slopes = jax.grad(lambda u: error(*u))(jnp.asarray(at))
+    for i in range(3):
+        shift = np.eye(3)[i] * at[i] * 1e-5
+        difference = (error(*(at + shift)) - error(*(at - shift))) / (2e-5 * at[i])
+        np.testing.assert_allclose(slopes[i], difference, rtol=1e-6)
+
+
+def _within(values, exact, most):
+    mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    assert np.max(error / exact) < most
+    assert np.max(np.abs(mean - exact) / error) < 3.7
+
+
+def test_drawn_chains_meet_the_theory():
+    chain = CHAIN.with_(
+        teacher_n_train=90, teacher_noise=0.2, truth_share=0.2, test_eigenvalues=K**-1.7
+    )
+    keys = jax.random.split(jax.random.key(0), 200)
+    drawn = jax.vmap(lambda key: drawn_generations(chain, key).test_error)(keys)
+    _within(np.asarray(drawn), np.asarray(generation_errors(chain).test_error), 0.02)
+
+
+def test_drawn_labels_meet_the_theory():
+    spectrum = Spectrum(np.arange(1, 201) ** -2.0, np.arange(1, 201) ** -1.5)
+    chain = ModelChain(spectrum, n_train=100, ridge=0.01, noise=0.02)
+    keys = jax.random.split(jax.random.key(1), 100)
+    drawn = jax.vmap(lambda key: drawn_labels(chain, key))(keys)
+    best = best_labels(chain)
+    for name in ("truth_error", "optimal_error", "mask_error"):
+        _within(np.asarray(getattr(drawn, name)), float(getattr(best, name)), 0.02)
+    gain = np.asarray(drawn.truth_error - drawn.mask_error)  # on the same inputs
+    _within(gain, float(best.truth_error - best.mask_error), 0.1)
+
+
+def test_a_pool_of_gaussian_features_is_the_chain_of_its_spectrum():
+    """A large pool, so that examples seldom meet twice."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((800, 40)) * np.arange(1, 41) ** -1.0
+    targets = x @ rng.standard_normal(40)
+    pool = PoolChain.from_kernel(x @ x.T, targets, n_train=30, ridge=0.1, noise=0.1)
+    assert pool.features.shape == (800, 40)
+    np.testing.assert_allclose(pool.features @ pool.coefficients, targets, rtol=1e-7, atol=1e-9)
+    keys = jax.random.split(jax.random.key(0), 200)
+    drawn = np.asarray(jax.vmap(lambda key: drawn_generations(pool, key).test_error)(keys))
+    exact = np.asarray(generation_errors(pool).test_error)
+    np.testing.assert_allclose(drawn.mean(axis=0), exact, rtol=0.06)
+
+
+def test_what_is_refused():
+    key = jax.random.key(0)
+    with pytest.raises(ValueError, match="tail"):
+        ModelChain(Spectrum([1.0], [1.0], tail=0.1), n_train=3, ridge=0.1)
+    with pytest.raises(ValueError, match="eigenvalues that are 0"):
+        ModelChain(Spectrum([1.0, 0.0], [1.0, 1.0]), n_train=3, ridge=0.1)
+    with pytest.raises(ValueError, match=r"ModelChain.test_eigenvalues has 2"):
+        ModelChain(Spectrum([1.0], [1.0]), [1.0, 2.0], n_train=3, ridge=0.1)
+    with pytest.raises(ValueError, match=r"n_train = 60\.5"):
+        drawn_generations(CHAIN.with_(n_train=60.5), key)
+    with pytest.raises(ValueError, match="must be 1"):
+        drawn_labels(CHAIN.with_(spectrum=Spectrum([1.0], [1.0], [3])), key)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
+pytest.importorskip("panel", reason="the extra explore is not installed")
+
 import orderparam as op
 from orderparam.explore import evaluate
 from orderparam.explore.curves import entries

@@ -8,6 +8,8 @@ of a matrix. The drawn student is what a person without a theory would simulate.
 one run on one machine; read the ratios.
 """
 
+from functools import partial
+
 import jax
 import numpy as np
 from rich.console import Console
@@ -61,7 +63,7 @@ def in_numpy() -> np.ndarray:
 
 
 def main() -> None:
-    sampled = lambda: sampled_dynamics(SIGNS, samples=SAMPLES // 4, runs=4)  # noqa: E731
+    sampled = partial(sampled_dynamics, SIGNS, samples=SAMPLES // 4, runs=4)
     ours, rival = best_of(sampled), best_of(in_numpy)
     deviation = np.max(np.abs(in_numpy() - np.asarray(sampled().overlap)))
     closed = best_of(lambda: closed_dynamics(RIDGE_REGRESSION))

@@ -103,8 +103,8 @@ def inspect(
         targets: One for each example; for files also the name of an array in them.
         parameters: Of a function.
         initial: The same before training: parameters of a function, another module, or files.
-        held_out: Inputs and targets that were not trained on, for the lazy-to-rich number (then
-            `inputs` and `targets` are those of training) and the learnability.
+        held_out: Inputs and targets that were not trained on, for the lazy-to-rich number; then
+            `inputs` and `targets` are those of training.
         starts: 20 or more networks at initialisation (as `initial`), the null of the
             pre-activations.
         seeds: Further trainings of the same network (as `initial`), for overlaps.

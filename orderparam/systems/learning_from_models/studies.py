@@ -75,7 +75,8 @@ GENERATION = (
     gallery={"seeds": 64},
     full={"images": 1600, "seeds": 256},
     explained=(
-        "On digits the features are not Gaussian, and the draws with replacement hold some images twice."
+        "The theory takes features as Gaussian and draws as new. On digits they are neither; which of the "
+        "two matters was not tested."
     ),
 )
 def model_generations(

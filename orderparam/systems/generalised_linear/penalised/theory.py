@@ -173,7 +173,8 @@ def penalised_fit(
     The problem is convex and has one solution.
 
     Args:
-        damping: share of the state that is kept in each step, from 0 to below 1; 0.2 by default.
+        damping: share of the state that is kept in each plain step, before the steps by secants;
+            from 0 to below 1; 0.2 by default.
         max_steps: largest number of iterations; 3000 by default. At vanishing penalties they may
             not be enough, and `converged` is False.
 

@@ -8,6 +8,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from orderparam.core.fields import check_integer
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.systems.broken_symmetry.model import SpinGlass
@@ -52,8 +53,7 @@ def _several(system: SpinGlass, *, samples: int = 16, sweeps: int = 2000, copies
         ("sweeps", sweeps, 4),
         ("copies", copies, 2),
     ):
-        if value < least:
-            raise ValueError(f"{name} = {value}: must be at least {least}")
+        check_integer(name, value, least)
 
 
 @experiment(check=_several)

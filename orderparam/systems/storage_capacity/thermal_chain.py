@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from orderparam.core.fields import check_integer
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.systems.storage_capacity.model import ThermalPatterns
@@ -45,8 +46,7 @@ def _without_margin(
         ("sweeps", sweeps, 4),
         ("copies", copies, 2),
     ):
-        if value < least:
-            raise ValueError(f"{name} = {value}: must be at least {least}")
+        check_integer(name, value, least)
 
 
 @experiment(check=_without_margin)

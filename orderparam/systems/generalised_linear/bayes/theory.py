@@ -5,6 +5,7 @@ spectral estimates, and VAMP.
 from collections.abc import Callable
 from typing import Literal
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,6 +23,7 @@ from orderparam.channels.outlier import (
     outlier,
 )
 from orderparam.core.result import Result
+from orderparam.core.system import as_arrays
 from orderparam.core.verb import theory
 from orderparam.gaussian.polynomials import Linear
 from orderparam.priors import SparsePrior
@@ -615,11 +617,17 @@ def sizes_seen(system: GeneralisedLinear, **options: object) -> None:
     """Raise `ValueError` for labels none of which makes a large field more likely: the matrix would
     be zero or negative.
     """
-    label, share = system.labels.label_rule(jnp.zeros(()), system.prior.power)
-    if not float(jnp.max(jnp.where(share > 0, label_weight(system, label), 0.0))) > _NONE:
+    if not float(_largest_weight(as_arrays(system))) > _NONE:
         raise ValueError(
             f"GeneralisedLinear.labels: {type(system.labels).__name__} do not tell the size of a field"
         )
+
+
+@eqx.filter_jit  # outside of a theory every operation would be a program of its own
+def _largest_weight(system: GeneralisedLinear) -> Float[Array, ""]:
+    """Largest weight T(y) of a label that can occur."""
+    label, share = system.labels.label_rule(jnp.zeros(()), system.prior.power)
+    return jnp.max(jnp.where(share > 0, label_weight(system, label), 0.0))
 
 
 @theory(differentiable=False, check=sizes_seen)

@@ -69,7 +69,7 @@ LABELS = {
     "count": ("stored pictures", ""),
     "damage": ("damaged pixels", ""),
     "exact": ("restored exactly", ""),
-    "flip_probability": ("spins that turn in one step", ""),
+    "flip_probability": ("fraction of spins that flip in one step", ""),
     "success": ("recalled", ""),
     "energy": ("energy per neuron", "e"),
 }

@@ -1,5 +1,5 @@
-"""Broken replica symmetry: Parisi's solution of the spin glass of Sherrington and Kirkpatrick,
-beside parallel tempering."""
+"""Broken replica symmetry: Parisi's solution of the Sherrington-Kirkpatrick spin glass, compared
+with parallel tempering."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.broken_symmetry.experiment import TemperedGlass, tempering

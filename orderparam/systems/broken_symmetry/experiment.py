@@ -17,19 +17,21 @@ _HOT = 1.4  # the temperature of the hottest copy, at which a sweep forgets the 
 
 
 class TemperedGlass(Result):
-    """Equilibrium of samples of the spin glass.
+    """Measured equilibrium of the spin glass, averaged over samples of the couplings.
 
     Fields:
         energy, energy_error: mean energy per spin and its standard error over samples.
-        overlap_square, overlap_square_error: mean <q^2> of two independent copies.
+        overlap_square, overlap_square_error: mean <q^2> of the overlap q of two independent
+            replicas.
         overlap_ratio, overlap_ratio_error: (E <q^2>^2 - (E <q^2>)^2)/(E <q^4> - (E <q^2>)^2), which
-            is 1/3 where the identities of Ghirlanda and Guerra hold and overlaps are broad; its
-            error by leaving out one sample after the other.
-        ground_energy, ground_energy_error: mean lowest energy per spin that was met.
-        found_twice: share of samples in which two independent sets of copies met the same lowest
-            energy.
-        identity, identity_error: mean of the energy of the couplings plus (1 - <q^2>)/(2 T), which
-            vanishes in equilibrium at every number of spins.
+            is 1/3 where the Ghirlanda-Guerra identities hold and the overlap distribution is broad;
+            the error is the jackknife estimate over samples.
+        ground_energy, ground_energy_error: mean over samples of the lowest energy per spin that was
+            found.
+        found_twice: fraction of samples in which two independent sets of replicas found the same
+            lowest energy.
+        identity, identity_error: mean of the coupling energy plus (1 - <q^2>)/(2 T), which vanishes
+            in equilibrium at every number of spins.
         converged: whether the identity is within four standard errors of zero.
     """
 
@@ -67,20 +69,22 @@ def tempering(
 ) -> TemperedGlass:
     r"""Equilibrium of the spin glass at the system's temperature, by parallel tempering.
 
-    Copies at temperatures that rise geometrically from `temperature` to 1.4 (1.3 times the
-    temperature where that is more) take sweeps of the heat bath; after each, neighbouring
-    temperatures exchange their states with probability $\min(1, e^{\Delta\beta\, \Delta E})$. Two
-    independent sets run for every sample of the couplings, from random states; the first half of
-    the sweeps is left out. Integration by parts over Gaussian couplings gives, at every N,
+    Replicas run at temperatures that rise geometrically from `temperature` to 1.4, or to 1.3 times
+    `temperature` if that is larger. They take heat-bath sweeps; after each sweep neighbouring
+    temperatures exchange their states with probability $\min(1, e^{\Delta\beta\, \Delta E})$. For
+    every sample of the couplings two independent sets of replicas start from random states; the
+    first half of the sweeps is discarded. Integration by parts over Gaussian couplings gives, at
+    every N,
 
     $$ \mathrm{E}\, e_J = -\frac{1}{2T} (1 - \mathrm{E} \langle q^2 \rangle) $$
 
-    for the energy $e_J$ of the couplings: `identity` tests equilibrium with it.
+    for the coupling energy $e_J$ per spin. The field `identity` is the difference of the two sides,
+    which tests equilibrium.
 
     Args:
         samples: number of independent samples of the couplings in one run.
         sweeps: number of sweeps.
-        copies: number of temperatures.
+        copies: number of temperatures, with one replica of each set at each.
 
     Raises:
         ValueError: for less than 3 samples, 4 sweeps or 2 temperatures.

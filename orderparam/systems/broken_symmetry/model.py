@@ -4,13 +4,13 @@ from orderparam.core.system import System, parameter, structure
 
 
 class SpinGlass(System):
-    r"""The spin glass of Sherrington and Kirkpatrick: N spins with random couplings of all pairs.
+    r"""The Sherrington-Kirkpatrick spin glass: N spins with random couplings between all pairs.
 
     $$ H = -\frac{1}{\sqrt N} \sum_{i<j} J_{ij} s_i s_j - h \sum_i s_i, \qquad s_i = \pm 1, \quad
        J_{ij} \sim N(0, 1) $$
 
-    with N = `spins` and h = `field`. Energies, the field and the temperature are in units in which
-    the glass begins at T = 1 without a field.
+    with N = `spins` and h = `field`. The units of energy, field and temperature are those in which
+    the spin-glass transition without a field is at T = 1.
 
     Source: Sherrington, Kirkpatrick (1975).
     """

@@ -73,15 +73,16 @@ def draw_extrapolation(axes: Any, comparison: Comparison) -> None:
     source="Parisi 1980; Auffinger, Chen 2017; Sherrington, Kirkpatrick 1975",
     panels=[Freehand(draw_extrapolation)],
     caption=r"""
-        Sherrington-Kirkpatrick model without a field. Lowest energies met by parallel tempering from
-        $T$ = 1.4 to {coldest}, {samples} samples in each of {seeds} runs at every size; the line is a fit of
-        $a + b N^{{-2/3}}$. Diamonds: theory for many spins, replica symmetric and with symmetry broken in 1 and
-        in 16 steps; these two differ by 0.002, too little to be told apart here.
+        Sherrington-Kirkpatrick model without a field. Lowest energies found by parallel tempering
+        from $T$ = 1.4 to {coldest}, {samples} samples in each of {seeds} runs at every size; the
+        line is a fit of $a + b N^{{-2/3}}$. Diamonds: theory for many spins, replica symmetric and
+        with symmetry broken in 1 and in 16 steps. The last two differ by 0.002, which these
+        measurements cannot resolve.
     """,
     observables=("ground_energy",),
     explained=(
-        "Lowest energies of a finite number of spins lie above the limit of many spins, by a term that is taken as "
-        "N^(-2/3); the figure extrapolates it away."
+        "Lowest energies of finitely many spins lie above the limit of many spins. The figure "
+        "extrapolates with a correction proportional to N^(-2/3)."
     ),
     seconds=(60, 3600),
     gallery={"sizes": (16, 32, 64), "seeds": 24},
@@ -120,16 +121,18 @@ def glass_ground_state(
     ],
     columns=2,
     caption=r"""
-        Sherrington-Kirkpatrick model without a field. Theory for many spins: replica symmetric, and symmetry broken in 3 steps.
-        Marks: parallel tempering, {samples} samples in each of {seeds} runs; their energies and overlaps lie farther from both
-        theories than these from each other, and their entropy is not measured. Last panel: the variance of
-        $\langle q^2 \rangle$ between samples over that of $q^2$ altogether, which for many spins is 1/3 in the glass (Ghirlanda,
-        Guerra) and 0 above $T$ = 1.
+        Sherrington-Kirkpatrick model without a field. Theory for many spins: replica symmetric, and
+        symmetry broken in 3 steps. Marks: parallel tempering, {samples} samples in each of {seeds}
+        runs. The measured energies and overlaps differ from both theories by more than the theories
+        differ from each other; the entropy is not measured. Last panel: the variance of $\langle
+        q^2 \rangle$ between samples divided by the total variance of $q^2$, which for many spins is
+        1/3 in the glass (Ghirlanda, Guerra) and 0 above $T$ = 1.
     """,
     observables=("energy", "overlap_square"),
     explained=(
-        "Energies of a finite number of spins lie above the limit, by a term of about N^(-2/3) in the glass, and so does "
-        "<q^2>, tied to the energy by the identity that every run tests."
+        "Energies of finitely many spins lie above the limit of many spins, by a term of about "
+        "N^(-2/3) in the glass. The same holds for <q^2>, which is tied to the energy by the "
+        "identity that every run tests."
     ),
     seconds=(60, 3600),
     gallery={"sizes": (16, 32, 64), "seeds": 8},

@@ -1,5 +1,5 @@
-r"""Parisi's solution of the Sherrington-Kirkpatrick model: one step, several steps, and the full
-equation; the replica-symmetric solution and the line at which it becomes unstable.
+r"""Parisi's solution of the Sherrington-Kirkpatrick model with one or several steps of symmetry
+breaking, the replica-symmetric solution, and the line at which the latter becomes unstable.
 """
 
 import jax
@@ -38,10 +38,11 @@ class GroundState(Result):
 
     Fields:
         ground_energy: lowest energy per spin, a lower bound for every k.
-        overlaps: q_0, ..., q_(k-1), where the steps begin; the last one ends at 1.
-        heights: y_1, ..., y_k of the steps.
-        stationarity: largest deviation of E phi'(q)^2 from q, at and between the overlaps: how far
-            the steps are from the solution of Parisi's equation.
+        overlaps: q_0, ..., q_(k-1), the overlaps at which the steps of y(q) begin; the last step
+            ends at 1.
+        heights: y_1, ..., y_k, the heights of the steps.
+        stationarity: largest deviation of E phi'(q)^2 from q, at and between the overlaps; it
+            measures the distance from the solution of Parisi's equation.
         residual: largest entry of the gradient.
         converged: whether it is below 1e-8.
     """
@@ -59,11 +60,11 @@ class GlassEquilibrium(Result):
 
     Fields:
         free_energy: f per spin, a lower bound for every k.
-        energy: energy e per spin, that of the field included.
+        energy: energy e per spin, including the energy in the field.
         entropy: s = (e - f)/T.
-        overlap_square: <q^2> of two copies, averaged over couplings.
-        mean_overlap: <q> of the same, with q >= 0.
-        largest_overlap: q_k, of two copies in one state.
+        overlap_square: <q^2> of two replicas, averaged over couplings.
+        mean_overlap: <q> of two replicas, with q >= 0.
+        largest_overlap: q_k, the overlap of two replicas in the same pure state.
         stationarity: largest deviation of E m(q)^2 from q, at and between the overlaps.
         residual: largest entry of the gradient.
         converged: whether it is below 1e-8.
@@ -86,9 +87,9 @@ class SymmetricGlass(Result):
     Fields:
         free_energy, energy, entropy: f, e and (e - f)/T per spin.
         overlap_square: q^2.
-        overlap: q of two copies.
+        overlap: overlap q of two replicas.
         stability: 1 - <sech^4>/T^2; replica symmetry is unstable where it is negative.
-        residual: |the equation for q|.
+        residual: absolute residual of the equation for q.
         converged: whether it was solved.
     """
 
@@ -103,11 +104,11 @@ class SymmetricGlass(Result):
 
 
 class GlassLine(Result):
-    """Temperature at which the spin glass begins.
+    """Temperature of the spin-glass transition.
 
     Fields:
         temperature: highest temperature at which replica symmetry is unstable.
-        residual: what is left of the equation.
+        residual: residual of the equation for the temperature.
         converged: whether it was solved.
     """
 
@@ -130,24 +131,24 @@ def _some_steps(system: SpinGlass, *, steps: int = 3, **_: object) -> None:
 def ground_state(system: SpinGlass, *, steps: int = 3) -> GroundState:
     r"""Ground-state energy of the spin glass, with replica symmetry broken in k steps.
 
-    With the cascade $\phi$ of $\phi_k(h) = |h|$ over overlaps $q_0 < \dots < q_k = 1$ and heights
-    $y_1 < \dots < y_k$, starting at the `field`,
+    Let $\phi$ be the result of Parisi's recursion that begins with $\phi_k(h) = |h|$, for overlaps
+    $q_0 < \dots < q_k = 1$ and heights $y_1 < \dots < y_k$, evaluated at the `field`. Then
 
     $$ -E_0 = \min_{q, y} \Big\{ \phi - \frac14 \sum_i y_i (q_i^2 - q_{i-1}^2) \Big\} $$
 
     The system's temperature is not used.
 
     Args:
-        steps: k; none is replica symmetry. Up to 6 steps overlaps and heights are sought. With more
-            the overlaps are
-            $1 - (1 - i/(k+1))^2$ and the heights are sought, for which the functional is convex:
-            this is Parisi's equation with y(q) constant between the overlaps.
+        steps: number k of steps; 0 is replica symmetry. Up to 6 steps both overlaps and heights are
+            optimised. With more steps the overlaps are $1 - (1 - i/(k+1))^2$ and only the heights
+            are optimised, in which the functional is convex: this is Parisi's equation with y(q)
+            constant between the overlaps.
 
     Raises:
         ValueError: for less than 0 or more than 32 steps.
 
     Accuracy: 1e-9 for the given number of steps. The distance from the solution of the full
-    equation falls about as $k^{-3.3}$ for sought overlaps and is 2e-6 at 16 steps.
+    equation falls about as $k^{-3.3}$ for optimised overlaps, and is 2e-6 at 16 steps.
 
     Source: Parisi (1980); Auffinger, Chen (2017) for temperature zero.
 
@@ -198,19 +199,19 @@ def ground_state(system: SpinGlass, *, steps: int = 3) -> GroundState:
 def equilibrium(system: SpinGlass, *, steps: int = 3) -> GlassEquilibrium:
     r"""Equilibrium of the spin glass at a temperature, with replica symmetry broken in k steps.
 
-    With $\beta = 1/T$ (`temperature`) and the cascade $\phi$ of $\phi_k(h) = \ln 2\cosh \beta h +
-    \beta^2 (1 - q_k)/2$ over overlaps $q_0 < \dots < q_k < 1$ and $0 < x_1 < \dots < x_k < 1$,
-    starting at the `field`,
+    With $\beta = 1/T$ (`temperature`), let $\phi$ be the result of Parisi's recursion that begins
+    with $\phi_k(h) = \ln 2\cosh \beta h + \beta^2 (1 - q_k)/2$, for overlaps $q_0 < \dots < q_k <
+    1$ and $0 < x_1 < \dots < x_k < 1$, evaluated at the `field`. Then
 
     $$ -\beta f = \min_{q, x} \Big\{ \phi - \frac{\beta^2}{4} \Big[ \sum_i x_i (q_i^2 -
        q_{i-1}^2) + 1 - q_k^2 \Big] \Big\} $$
 
-    The energy is $-\frac{\beta}{2} (1 - \langle q^2 \rangle) - h m$ with $P(q)$ of weights $x_{i+1}
-    - x_i$ on the overlaps. Where the replica-symmetric state is stable it is the answer: all
-    overlaps are its q, and steps of no width are not sought.
+    The energy is $-\frac{\beta}{2} (1 - \langle q^2 \rangle) - h m$ where $P(q)$ has the weights
+    $x_{i+1} - x_i$ at the overlaps. Where the replica-symmetric state is stable it is the solution,
+    and all overlaps are equal to its q.
 
     Args:
-        steps: k, all overlaps and heights are sought.
+        steps: number k of steps, whose overlaps and heights are all optimised.
 
     Raises:
         ValueError: for less than 1 or more than 6 steps.
@@ -288,7 +289,7 @@ def equilibrium(system: SpinGlass, *, steps: int = 3) -> GlassEquilibrium:
         residual=whole.residual,
         converged=whole.converged,
     )
-    # On a grid of fields steps that have shrunk to nothing would lower the functional by an error.
+    # Steps of zero width would lower the functional by a discretisation error of the field grid.
     stable = whole.stability > 0
     return jax.tree.map(lambda one, other: jnp.where(stable, one, other), unbroken, broken)
 
@@ -302,7 +303,7 @@ def symmetric(system: SpinGlass) -> SymmetricGlass:
     $$ q = \int Dz\, \tanh^2 u, \qquad -\beta f = \frac{\beta^2 (1-q)^2}{4} + \int Dz\, \ln 2\cosh
        u, \qquad u = \beta (\sqrt q\, z + h) $$
 
-    It is stable where $\beta^2 \int Dz\, \mathrm{sech}^4 u < 1$.
+    The solution is stable where $\beta^2 \int Dz\, \mathrm{sech}^4 u < 1$.
 
     Accuracy: 1e-9 for T >= 0.05.
 
@@ -335,8 +336,8 @@ def symmetric(system: SpinGlass) -> SymmetricGlass:
 def at_line(system: SpinGlass) -> GlassLine:
     r"""Temperature below which replica symmetry is unstable, at the system's field.
 
-    It solves $T^2 = \int Dz\, \mathrm{sech}^4 u$ with u and q as in `symmetric`; without a field
-    it is 1. The system's temperature is not used.
+    The temperature solves $T^2 = \int Dz\, \mathrm{sech}^4 u$ with u and q as in `symmetric`;
+    without a field it is 1. The system's temperature is not used.
 
     Accuracy: 1e-8 for fields up to 3.
 

@@ -1,4 +1,5 @@
-"""Committees of hidden signs: state evolution, specialisation, and message passing.
+"""Committee machines, whose hidden units are signs: state evolution, specialisation, and message
+passing.
 
 from orderparam.systems.committee import Committee, specialisation, state_evolution
 

@@ -1,5 +1,4 @@
-"""Probability of a committee's label when the fields of its hidden units are known up to Gaussian
-noise.
+"""Probability of a committee's label when the fields of its hidden units have a Gaussian law.
 
 The fields z of an example have the law z ~ N(w, V) with V = D 1 - C 11^T, because V is symmetric
 under exchange of the units. A common factor e makes the units independent: z_k = w_k + sqrt(-C) e +
@@ -69,7 +68,7 @@ def evidence(
     Args:
         fields: means w of the fields of the hidden units, along the last axis.
         own: D of the covariance V = D 1 - C 11^T, which must be positive definite.
-        common: C of the covariance.
+        common: C of the covariance V.
         counts: the result of `label_counts`.
 
     Returns:

@@ -1,5 +1,5 @@
-"""Approximate message passing for a committee, with K fields for every example and K weights for
-every input.
+"""Approximate message passing for a committee machine, with K fields for every example and K
+weights for every input.
 
     omega = X a - V g',  g = grad ln Z_y(omega, V),  A = (1/d) sum g g^T,
     b = a A + X^T g,  (a, v) = posterior(b, A),  V = (1/d) sum v
@@ -7,9 +7,9 @@ every input.
 with rows of X of variance 1/d and g' the previous g (Aubin et al. 2018). V and A are made symmetric
 under exchange of the units.
 
-Damping mixes all of (a, V, g) with their previous values, which keeps fixed points and damps
-oscillations. If g were mixed before a is computed from it, new fixed points would appear, because
-an example would no longer subtract its own previous contribution.
+Damping mixes a, V and g with their previous values, which leaves the fixed points unchanged and
+damps oscillations. If g were mixed before a is computed from it, new fixed points would appear,
+because an example would no longer subtract its own previous contribution.
 """
 
 import itertools
@@ -55,7 +55,8 @@ def message_passing(
     tolerance: float = 1e-4,
     start: Literal["uninformed", "informed"] = "uninformed",
 ) -> CommitteePassing:
-    r"""Overlaps and error that approximate message passing reaches on one random problem.
+    r"""Overlaps and classification error that approximate message passing reaches on one random
+    problem.
 
     With the data matrix X, the estimates a, the probability $Z_y$ of a label and the posterior mean
     of the weights at precision A, one iteration is
@@ -64,9 +65,9 @@ def message_passing(
           \qquad
        b = a A + X^T g, \quad (a, v) = \mathrm{posterior}(b, A), \quad V = \frac1d \sum v $$
 
-    with g' the previous g. Overlaps are those of the best assignment of estimates to units (and of
-    the best signs for a parity, which does not determine them). `classification_error` is measured
-    on 4000 new examples.
+    with g' the previous g. Overlaps are computed after the best assignment of estimates to units
+    (and with the best signs for a parity, whose labels do not determine the signs).
+    `classification_error` is measured on 4000 new examples.
 
     Args:
         damping: share of the previous state that is kept in the first quarter of `max_steps`; in
@@ -79,7 +80,7 @@ def message_passing(
     Raises:
         ValueError: for a number of examples that rounds to zero.
 
-    Accuracy: `converged` says whether the iteration came to rest; close to specialisation some runs
+    Accuracy: `converged` tells whether the iteration converged; close to specialisation some runs
     do not.
 
     Source: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová (2018).

@@ -1,9 +1,9 @@
 """Majorities of many hidden units with Gaussian weights: the limit K -> infinity after d ->
 infinity, at n/d of order K (derived for this package).
 
-The sum of K signs over sqrt(K) is a Gaussian field. With overlaps Q = q 1 + (1 - q) 11^T/K of
-weights and estimates (the mean of all units is known from alpha = O(1) on) the overlap of this
-field with its estimate is
+The sum of K signs over sqrt(K) is a Gaussian field. The overlaps of weights and estimates are Q = q
+1 + (1 - q) 11^T/K, because the mean of all units is already known at alpha = O(1). The overlap of
+the field with its estimate is then
 
     R = (2/pi) (arcsin q + 1 - q),
 
@@ -13,9 +13,9 @@ and the free entropy per dimension and unit, at n/(K d) = a samples,
     Psi(R) = 2 E_x Phi(u) ln Phi(u),   u = sqrt(R/(1 - R)) x, x ~ N(0, 1).
 
 q = 0 solves phi' = 0 for every a and is stable: all units have the same estimate, and algorithms
-stay there up to n of order K^2 d. A solution with q > 0, in which each unit has an estimate of its
-own, appears discontinuously. It has the larger free entropy from a = 7.68 on (7.65 K is the number
-of Schwarze and Hertz 1992, and of Aubin et al. 2018). The theory is replica symmetric.
+stay there up to n of order K^2 d. A solution with q > 0, in which the units have different
+estimates, appears discontinuously. It has the larger free entropy for a > 7.68 (Schwarze and Hertz
+1992 and Aubin et al. 2018 give n/d = 7.65 K). The theory is replica symmetric.
 """
 
 from functools import cache
@@ -53,7 +53,7 @@ class LargeCommitteeState(Result):
     """One solution of the equations for many hidden units.
 
     Fields:
-        overlap: q of the weights of a unit with their estimate.
+        overlap: overlap q of the weights of a unit with their estimate.
         classification_error: probability that the likeliest label of a new input is wrong.
         free_entropy: phi(q) per dimension and unit.
         residual: residual of the equation for q; 0 where q = 0.
@@ -74,7 +74,7 @@ class LargeCommitteeTransition(Result):
         unit_ratio: n/(K d) above which the specialised state has the larger free entropy.
         overlap: q of the specialised state there.
         begin: n/(K d) at which the specialised state appears.
-        begin_overlap: its q there.
+        begin_overlap: q of the specialised state where it appears.
     """
 
     unit_ratio: Scalar
@@ -97,8 +97,8 @@ def large_committee(
     with a = `unit_ratio` and x standard normal. `classification_error` is $\arccos(\sqrt R)/\pi$.
 
     Args:
-        branch: "alike" is q = 0, the same estimate for all units; "apart" is the specialised state,
-            q > 0; "stable" is the one of larger free entropy.
+        branch: "alike" is the state q = 0, in which all units have the same estimate; "apart" is
+            the specialised state, q > 0; "stable" is the state of larger free entropy.
 
     Accuracy: 1e-10.
 

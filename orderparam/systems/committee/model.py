@@ -1,4 +1,4 @@
-"""A committee machine: the label is the majority, or the product, of hidden signs."""
+"""A committee machine: the label is the majority, or the product, of the signs of hidden units."""
 
 from typing import Literal
 
@@ -16,8 +16,8 @@ class Committee(System):
        \text{parity: } y = \prod_{k=1}^K \mathrm{sign}(w_k \cdot x) $$
 
     for $n = \alpha d$ inputs $x \sim N(0, I/d)$ with $\alpha$ = `sample_ratio`, d = `input_dim` and
-    K = `hidden`. For even K the majority is 0 in a tie. The weights $w_k$ are independent, from a
-    known prior of mean 0 and variance 1.
+    K = `hidden`. For even K the majority is 0 in a tie. The entries of the weights $w_k$ are
+    independent; the learner knows their prior, which has mean 0 and variance 1.
 
     Source: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová (2018).
 

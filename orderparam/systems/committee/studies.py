@@ -1,5 +1,5 @@
-"""Named figures of committees: specialisation of the units of a student, and weak recovery of a
-parity of two by two algorithms.
+"""The figures of committee machines: specialisation of the hidden units, and weak recovery of a
+parity of two units by two algorithms.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from orderparam.systems.committee.model import Committee
 from orderparam.systems.committee.theory import leading_eigenvectors, spectral, state_evolution
 
 APART = (2.0523828, 1.5893227)  # specialisation of two units with Gaussian and binary weights
-# End of the state of two binary units in which message passing stays; beyond, weights are known.
+# Sample ratio at which the state followed by message passing ends, for two binary units; beyond it the weights are known exactly.
 BINARY_END = 1.9770624
 WEAK = 2.4674011  # pi^2/4, weak recovery from labels sign(z1 z2)
 ACCURACY = 1e-6  # of the curves that are drawn
@@ -94,8 +94,8 @@ def committee_specialisation(
     ],
     caption=r"""
         $y = \mathrm{{sign}}(z_1 z_2)$, Gaussian weights, $d$ = {input_dim}. Overlap with the true
-        weights up to their signs and order; eigenvectors have the length of largest overlap. Neither
-        method has an overlap below $\pi^2/4$ = 2.467.
+        weights up to their signs and order; eigenvectors are scaled to the length of largest
+        overlap. Below $\alpha = \pi^2/4$ = 2.467 both overlaps vanish for large $d$.
     """,
 )
 def parity_weak_recovery(

@@ -1,12 +1,12 @@
 """State evolution of the Bayes-optimal committee: the K x K overlap Q of weights and estimates.
 
-    Qh = alpha E_{w ~ N(0, Q)} sum_y (grad Z_y)(grad Z_y)^T / Z_y,    V = 1 - Q;
-    Q = E <w><w>^T for weights that are observed at precision Qh.
+    Qh = alpha E_{w ~ N(0, Q)} sum_y (grad Z_y)(grad Z_y)^T / Z_y, V = 1 - Q; Q = E <w><w>^T for
+    weights observed in Gaussian noise of precision Qh.
 
 It is exact as d grows at fixed K: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová 2018
 (arXiv:1806.05451). Q is symmetric under exchange of the units, Q = q_s P + q_d (1 - P) with P =
-11^T/K. The estimates of all units are the same where q_d = 0, and each unit has an estimate of its
-own where q_d > 0 (specialisation).
+11^T/K. If q_d = 0 all units have the same estimate. If q_d > 0 the units have different estimates
+(specialisation).
 """
 
 import itertools
@@ -36,9 +36,9 @@ Rule = tuple[np.ndarray, np.ndarray]  # nodes and weights
 class Spacing(NamedTuple):
     """Spacing of the nodes x = scale sinh(t) of a field.
 
-    steps: equal steps of t, for smooth integrands and for those with kinks. least: smallest weight
-    of a node that is kept, for either. Features at x = 0 are as narrow as sqrt(1/q - 1) where units
-    are known with overlap q: nodes are denser there.
+    steps: steps of t, for smooth integrands and for integrands with kinks. least: smallest weight
+    of a node that is kept, for each of the two. The integrand varies at x = 0 on the scale sqrt(1/q
+    - 1) if units are known with overlap q, so that nodes are denser there.
     """
 
     scale: float
@@ -66,8 +66,8 @@ _SEED = 1e-13  # added to both modes of Q, so that none vanishes and the symmetr
 
 
 class Modes(NamedTuple):
-    """Eigenvalues of a matrix that is symmetric under exchange of the units: along (1, .., 1) and
-    orthogonal to it.
+    """Eigenvalues, along (1, .., 1) and orthogonal to it, of a matrix that is symmetric under
+    exchange of the units.
     """
 
     same: Scalar
@@ -83,7 +83,7 @@ class TeacherCommittee(Result):
             one unit.
         error: mean square error of a weight, 1 - Q_11 for the Bayes-optimal estimate.
         classification_error: probability that the likeliest label of a new input is wrong.
-        converged: whether the iteration came to rest.
+        converged: whether the iteration converged.
     """
 
     overlap: Scalar
@@ -98,8 +98,8 @@ class OptimalCommittee(TeacherCommittee):
 
     Fields:
         free_entropy: (1/d) ln P(y | x) at this solution; at known binary weights it is -K ln 2.
-        overlap_error: change of the overlap when the steps of the quadrature over fields are longer
-            by a quarter, for K > 2 and units that may specialise; else 0.
+        overlap_error: quadrature error of the overlap, estimated by steps that are longer by a
+            quarter, for K > 2 and units that may specialise; otherwise 0.
         residual: largest relative change of a mode of Q under the equations.
         steps: number of steps of the flow that the equations define.
     """
@@ -127,11 +127,11 @@ class InformationTransition(Result):
     """Transitions of a committee with binary weights.
 
     Fields:
-        information: n/d above which the weights are determined, because known weights have the
-            largest free entropy; NaN where the units specialise before. Message passing continues
-            to follow the other state.
+        information: n/d above which the weights are determined, because perfect recovery has the
+            largest free entropy; NaN where the units specialise at a smaller n/d. Message passing
+            continues to follow the other state.
         apart: n/d at which the units specialise.
-        algorithmic: n/d at which the specialised state ends and message passing reaches the known
+        algorithmic: n/d at which the specialised state ends and message passing recovers the
             weights; inf where the state with equal estimates stays stable.
     """
 
@@ -159,15 +159,14 @@ def state_evolution(
 
     where $\langle w \rangle$ is the posterior mean of weights observed at precision $\hat Q$. Q has
     the diagonal `overlap` and the off-diagonal `cross_overlap`; $q_d$ is their difference. The
-    solution is the point at which the flow $\dot q = q \ln(\text{right-hand side}/q)$ of both
-    eigenvalues of Q comes to rest.
+    solution is the fixed point of the flow $\dot q = q \ln(\text{right-hand side}/q)$ of both
+    eigenvalues of Q.
 
     Args:
-        start: "uninformed" starts next to Q = 0, from where message passing starts; "symmetric"
-            keeps the estimates of all units equal, $q_d = 0$; "informed" starts from the true
-            weights.
+        start: "uninformed" starts near Q = 0, as message passing does; "symmetric" keeps the
+            estimates of all units equal, $q_d = 0$; "informed" starts from the true weights.
         max_steps: largest number of steps of the flow.
-        tolerance: relative change of Q at which the flow is at rest.
+        tolerance: relative change of Q below which the flow counts as converged.
 
     Accuracy: averages over fields 1e-8 for two units up to $q_d = 0.95$, 2e-6 for three up to 0.7
     and 2e-5 up to 0.95, 2e-3 for five, see `overlap_error`. `classification_error`: 1e-4 for K <= 3
@@ -245,14 +244,14 @@ def specialisation(system: Committee) -> Specialisation:
           - \langle w_1 w_2 \rangle)^2 $$
 
     along the curve $\alpha(\hat q_s)$ of states with $q_d = 0$, which is explicit. For Gaussian
-    weights the last factor is 1. A parity of two units gives no information about Q = 0, and there
-    all of Q appears at once. The system's `sample_ratio` is not used.
+    weights the last factor is 1. For a parity of two units the labels carry no information at Q =
+    0, and all of Q becomes nonzero at the same point. The system's `sample_ratio` is not used.
 
     Raises:
         ValueError: for a single unit.
 
-    Accuracy: 1e-8, for any K by integrals over one field; inf where the state stays stable. This
-    theory cannot be differentiated.
+    Accuracy: 1e-8 for any K, because only integrals over one field are needed. The result is inf
+    where the state stays stable. This theory cannot be differentiated.
 
     Source: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová (2018) for the transition of two
     units; the condition is derived here.
@@ -302,8 +301,8 @@ def information_transition(system: Committee) -> InformationTransition:
     r"""Sample ratios at which binary weights are determined, at which the units specialise, and at
     which message passing finds the weights.
 
-    `information` is where the free entropy per dimension of the state with equal estimates, $q_d =
-    0$, falls to that of known weights,
+    At `information` the free entropy per dimension of the state with equal estimates, $q_d = 0$,
+    falls to the free entropy of perfect recovery,
 
     $$ \frac1d \ln P(y \mid x) = -K \ln 2 $$
 
@@ -591,14 +590,13 @@ def spectral(system: Committee) -> SpectralCommittee:
 
     $$ E[z z^T - 1 \mid y] = \frac{2 y}{\pi} \begin{pmatrix} 0 & 1 \\ 1 & 0 \end{pmatrix} $$
 
-    so that the inputs weighted by $1 - 1/(1 \pm 2 y/\pi)$ have one outlier along $w_1 \pm w_2$
-    each, from $\alpha = \pi^2/4$ on ($\alpha$ = `sample_ratio`). The squared cosine is the
+    The covariance of the inputs weighted by $1 - 1/(1 \pm 2 y/\pi)$ therefore has one outlier along
+    $w_1 \pm w_2$ if $\alpha > \pi^2/4$ ($\alpha$ = `sample_ratio`). The squared cosine is the
     `overlap`; both matrices have the same law.
 
     Raises:
-        ValueError: for anything but a parity of two units.
-
-    Accuracy: 1e-8. This theory cannot be differentiated.
+        ValueError: for anything but a parity of two units. Accuracy: 1e-8. This theory cannot be
+            differentiated.
 
     Source: Mondelli, Montanari (2018); Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala
     (2024).

@@ -1,9 +1,10 @@
 """Bayes-optimal learning of a two-layer teacher whose width grows with the input dimension, from n
 ~ d^2 noisy samples.
 
-Features are learned one after the other, each by a jump of its overlap. Their number, the effective
-width k_c, sets the error, error ~ k_c d / n. Nguyen and Barbier 2026, "Sharp feature-learning
-transitions and Bayes-optimal neural scaling laws in extensive-width networks".
+Features are learned one after the other; the overlap of each jumps when it is learned. The number
+of learned features, the effective width k_c, sets the error, error ~ k_c d / n. Nguyen and Barbier
+2026, "Sharp feature-learning transitions and Bayes-optimal neural scaling laws in extensive-width
+networks".
 """
 
 from orderparam.core.exported import without_modules

@@ -1,5 +1,5 @@
-"""One hidden unit: the information that its signal carries about its weights, and its overlap in
-its effective channel.
+"""The effective channel of one hidden unit: how much its output tells about its weights, and the
+resulting overlap.
 """
 
 from collections.abc import Callable
@@ -192,7 +192,7 @@ class ActivationChannel(eqx.Module):
 
     @property
     def spinodal(self) -> Float[Array, ""]:
-        """The signal below which a feature that is known is lost again."""
+        """The signal below which a learned feature is lost again (the end of the hysteresis)."""
         return jnp.exp(self.informed.threshold)
 
     def state(self, s: Float[Array, "*batch"], segments: Segments) -> ChannelState:

@@ -92,11 +92,12 @@ def output(
 
 
 # ------------------------------------------------------------------------------------------------
-# A student network trained by Adam on the data of an extensive-width teacher: what an algorithm makes of the same information.
+# A student network trained by Adam on the data of an extensive-width teacher, which shows how far
+# an algorithm stays above the Bayes-optimal error.
 #
 # Unit-norm rows w_j, learnable read-outs a_j, f(x) = sum_j a_j sigma(w_j . x). The activation keeps
 # its linear part. After each epoch the rows are projected back to unit norm, which keeps training
-# stable; fixed read-outs would catch it in local minima (Nguyen and Barbier 2026, appendix on
+# stable; with fixed read-outs it would end in local minima (Nguyen and Barbier 2026, appendix on
 # experiments).
 
 FOUND = 0.7
@@ -104,16 +105,16 @@ RECORDS = 40
 
 
 class TrainedStudent(Result):
-    """A student after its last epoch.
+    """State of a student after its last epoch, and its learning curves.
 
     Fields:
         overlap: largest cosine of each teacher feature with a row of the student.
         error: mean squared error against labels without noise, no factor 1/2.
         train_error: mean squared error on the noisy training set.
         effective_width: number of teacher features with overlap above 0.7.
-        epoch: of each record, about equidistant in the logarithm.
+        epoch: epochs at which the errors were recorded, about equidistant in the logarithm.
         test_curve: error at these epochs.
-        train_curve: train error at these epochs.
+        train_curve: training error at these epochs.
     """
 
     overlap: Float[Array, "feature"]
@@ -134,7 +135,7 @@ def adam_student(
     learning_rate: float = 0.003,
     batches: int = 3,
 ) -> TrainedStudent:
-    r"""Student of limited width, trained by Adam on the mean squared error.
+    r"""Error and overlaps of a student of limited width that Adam trains on the mean squared error.
 
     $$ f(x) = \sum_{j=1}^{p} a_j\, \sigma(w_j \cdot x), \qquad |w_j| = 1 $$
 
@@ -144,7 +145,7 @@ def adam_student(
 
     Args:
         epochs: number of passes over the data, at least 40. Default 10 000.
-        learning_rate: of Adam. Default 0.003.
+        learning_rate: learning rate of Adam. Default 0.003.
         batches: number of minibatches in an epoch. Default 3.
 
     Raises:
@@ -197,8 +198,8 @@ def adam_student(
 def adam_at_effective_width(
     system: WidthLimitedStudent, key: PRNGKeyArray, *, fraction: float = 1.0, epochs: int = 10_000
 ) -> TrainedStudent:
-    """Student trained by Adam whose width is a multiple of the effective width that the data
-    resolve.
+    """Error and overlaps of a student that Adam trains, with a width proportional to the effective
+    width k_c.
 
     The width is `fraction` times k_c of `bayes_optimal`, at least 1; `width` of the system is not
     used.

@@ -185,8 +185,8 @@ def limiting_profile(
 
 
 class FlatHierarchy(Result):
-    """The state at beta < 1/2 in infinite dimension, where the learned features are a finite
-    fraction of all.
+    """Bayes-optimal state at beta < 1/2 in infinite dimension, where a finite fraction of all
+    features is learned.
 
     Fields:
         error: as in `BayesOptimal`.
@@ -196,7 +196,7 @@ class FlatHierarchy(Result):
         first_order_ratio: A / (2 beta (Delta + g(1))), A = g(1) - error at that alpha: where it
             exceeds 1, a finite fraction of the features is learned at once; infinite at decay 0,
             where all are. (Derived for this package, not in the cited paper.)
-        residual: of the equation for alpha.
+        residual: residual of the equation for alpha.
         converged: whether that equation was solved.
     """
 
@@ -209,7 +209,7 @@ class FlatHierarchy(Result):
 
 
 def check_flat(teacher: HierarchicalTeacher) -> None:
-    """Refuse a teacher whose read-outs decay too fast for a flat hierarchy.
+    """Raise an error if the teacher's read-outs decay too fast for a flat hierarchy.
 
     Raises:
         ValueError: for decay >= 1/2.
@@ -228,8 +228,8 @@ def flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
     $$ \alpha = \frac{\gamma\, \lambda\, (\Delta + \mathrm{error}(\lambda))}{1 - 2\beta} $$
 
     with $\lambda$ the signal of the weakest feature, $\alpha = n/d^2$, $\gamma$ =
-    `width`/`input_dim`, $\beta$ = `decay` and $\Delta$ = `noise`. Of several $\lambda$ the one of
-    largest free entropy is taken.
+    `width`/`input_dim`, $\beta$ = `decay` and $\Delta$ = `noise`. If several $\lambda$ solve the
+    equation, the one of largest free entropy is taken.
 
     Raises:
         ValueError: for decay >= 1/2, or an activation with a quadratic component.
@@ -298,7 +298,7 @@ class CollectiveTransition(Result):
         fraction_after: k_c / k after the transition.
         error_before: error before the transition.
         error_after: error after the transition.
-        overlap: of the weakest learned feature after the transition.
+        overlap: overlap of the weakest learned feature after the transition.
         first_order: whether there is such a transition.
     """
 

@@ -6,9 +6,9 @@ size of the data set.
 with width k of the order of the input dimension d, and n_train = n samples, of the order of d^2.
 The learner knows v, sigma and the noise, and its prior is w_i ~ N(0, I_d). Nguyen and Barbier 2026.
 
-The constant and the linear part of sigma are learned from O(d) samples, for free at this scale.
-Theories leave them out, and so does posterior sampling; students trained by gradient descent face
-the activation as it is.
+The constant and the linear part of sigma are learned from O(d) samples, a negligible number at this
+scale. Theories and posterior sampling therefore leave them out; students trained by gradient
+descent keep the full activation.
 """
 
 from functools import cache
@@ -40,8 +40,8 @@ class HierarchicalTeacher(System):
 
     with k = `width`, d = `input_dim`, $\beta$ = `decay` (0: all equal), $\Delta$ = `noise`,
     $|w_i|^2 = d$, and x and z standard normal. The learner has n = `n_train` samples, of order
-    $d^2$, knows v, $\sigma$ and $\Delta$, and has the prior $w_i \sim N(0, 1_d)$. The noise is to
-    be compared with $E \sigma(z)^2$, the variance of the labels without noise.
+    $d^2$, knows v, $\sigma$ and $\Delta$, and has the prior $w_i \sim N(0, 1_d)$. Compare the noise
+    with $E \sigma(z)^2$, the variance of the labels without noise.
 
     Source: Nguyen, Barbier (2026).
 
@@ -68,7 +68,7 @@ class HierarchicalTeacher(System):
 
 
 class WeightedTeacher(System):
-    """A two-layer teacher whose read-outs are given one by one.
+    """A two-layer teacher with a given list of read-outs.
 
     The model is that of `HierarchicalTeacher`. The read-outs are not normalised; they may be zero
     or negative, in any order. Multiplying all read-outs by c and the noise by c^2 multiplies the
@@ -124,8 +124,8 @@ def _quadratic_component(activation: Activation) -> float:
 
 
 class QuadraticTeacher(System):
-    """A two-layer teacher whose activation has a quadratic component c_2, through which the
-    features are first learned together.
+    """A two-layer teacher whose activation has a quadratic component c_2, so that the features are
+    first learned collectively.
 
     The model is that of `HierarchicalTeacher` with read-outs that take few values. `readouts` are
     the values of sqrt(k) v_i, each taken by the same fraction of the hidden units: (1,)

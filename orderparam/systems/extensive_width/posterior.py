@@ -1,5 +1,5 @@
-"""The posterior of an extensive-width teacher, sampled by Hamiltonian Monte Carlo from several
-kinds of start.
+"""The posterior of an extensive-width teacher, sampled by Hamiltonian Monte Carlo from informed,
+partially informed or uninformed initial states.
 """
 
 from functools import partial
@@ -181,9 +181,9 @@ def matched(overlaps: np.ndarray, even: bool) -> np.ndarray:
     """The mean overlap of each teacher feature with the row that stands for it, shape (chain,
     feature).
 
-    A row whose mean overlap with another feature exceeds 1/2 is counted there; rows that stand for
-    no feature keep their own. For an even activation the sign of an overlap carries no meaning and
-    is dropped.
+    A row whose mean overlap with another feature exceeds 1/2 is assigned to that feature; all other
+    rows keep their own. For an even activation the sign of an overlap carries no meaning and is
+    dropped.
 
     Args:
         overlaps: shape (chain, draw, row, feature).
@@ -202,7 +202,7 @@ def matched(overlaps: np.ndarray, even: bool) -> np.ndarray:
 
 
 # ------------------------------------------------------------------------------------------------
-# The posterior of an extensive-width teacher, sampled from several kinds of start.
+# Posterior averages for an extensive-width teacher.
 
 Start = Literal["informed", "partially_informed", "uninformed"]
 
@@ -218,12 +218,12 @@ class PosteriorAverages(FromChains):
         posterior_mean_error: (<f_W> - f^0)^2 with the average over all draws, which equals `error`
             up to the finite number of draws.
         effective_width: number of features with overlap above 1/2.
-        chain_error: `error` of every chain alone.
-        chain_width: `effective_width` of every chain alone.
-        coexisting: whether chains hold different sets of features. At sizes where a feature is both
-            stable and absent, each chain samples a state of its own; R-hat then measures the
-            distance of these states, and the averages weigh them by how chains were started, not by
-            their probabilities.
+        chain_error: `error` of each chain separately.
+        chain_width: `effective_width` of each chain separately.
+        coexisting: whether chains have learned different sets of features. Where the states with
+            and without a feature are both metastable, each chain samples one of them; R-hat then
+            measures the distance between these states, and the averages weigh them by the initial
+            states of the chains, not by their probabilities.
         r_hat: of the Gibbs error over the chains.
         effective_samples: of the Gibbs error.
         converged: of the Gibbs error.
@@ -257,18 +257,19 @@ def posterior_hmc(
        - \sum_i v_i (\sigma(z_i) - c_0 - c_1 z_i) \Big)^2 - \tfrac12 |W|^2,
        \qquad z_i = w_i \cdot x_\mu / \sqrt d $$
 
-    with the read-outs v and the noise $\Delta$ known. A `WidthLimitedStudent` samples its strongest
-    features only, with the others as noise (`effective_teacher`), on data of the whole teacher.
-    Rows are matched to the teacher's: a row whose mean overlap with another feature exceeds 1/2 is
-    counted there. For an even activation the sign of an overlap is dropped.
+    with the read-outs v and the noise $\Delta$ known. A `WidthLimitedStudent` samples only its
+    strongest features and treats the others as noise (`effective_teacher`), on data of the whole
+    teacher. Rows are matched to the teacher's features: a row whose mean overlap with another
+    feature exceeds 1/2 is assigned to that feature. For an even activation the sign of an overlap
+    is dropped.
 
     Args:
         start: "informed" (default) starts at the teacher and stays on the metastable branch where
             it exists (`informed_state`). "partially_informed" starts the features that the theory
             predicts to be learned at the teacher and the others from the prior: it tests that the
             predicted state is stable, not that it is selected. "uninformed" starts from the prior
-            and stays far above the Bayes error while learning is computationally hard, as it is for
-            every activation of information exponent >= 3 at these sample sizes.
+            and stays far above the Bayes error where learning is computationally hard, which holds
+            for every activation of information exponent >= 3 at these sample sizes.
         chains: number of independent chains. Default 4.
         warmup: steps of a chain that tune the step size and are discarded. Default 100.
         draws: draws of every chain. Default 100.
@@ -389,7 +390,7 @@ def quadratic_posterior_hmc(
     Args:
         start: "informed" (default) starts at the teacher, where chains stay in the specialised
             state if it exists; "uninformed" starts from the prior, from where they reach the
-            universal state and take a time to specialise that grows fast with the dimension.
+            universal state; the time until they specialise grows fast with the dimension.
         chains: number of independent chains. Default 4.
         warmup: steps of a chain that tune the step size and are discarded. Default 100.
         draws: draws of every chain. Default 100.
@@ -399,8 +400,9 @@ def quadratic_posterior_hmc(
     Raises:
         ValueError: for a number of samples that is not an integer.
 
-    Accuracy: statistical. A finite network has Q = 0 only up to 1/sqrt(d), and an informed start
-    keeps track of which row is which where the state is symmetric under their exchange.
+    Accuracy: statistical. In a finite network Q vanishes only up to terms of order 1/sqrt(d). An
+    informed start keeps the assignment of rows to features even where the state is symmetric under
+    their exchange.
 
     Source: Barbier et al. (2025).
 

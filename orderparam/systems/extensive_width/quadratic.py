@@ -236,12 +236,12 @@ _SPECIALISED = 1e-6  # below, an overlap is that of the universal branch
 
 
 class CollectiveOptimal(Result):
-    """The Bayes-optimal state of a teacher with a quadratic component, with the universal and the
-    most specialised solution beside it.
+    """The Bayes-optimal state of a teacher with a quadratic component, and its universal and
+    specialised solutions.
 
-    The universal solution is without specialisation: it is what algorithms reach that do not find
-    the specialised state. The specialised solution is reached from the teacher, perhaps metastable;
-    its fields are NaN where it does not exist (Q < 1e-6).
+    The universal solution has no specialisation, Q = 0; algorithms that do not find the specialised
+    state reach it. The specialised solution is the one reached from the teacher. It may be
+    metastable, and its fields are NaN where it does not exist (Q < 1e-6).
 
     Fields:
         overlap: Q(v_i) = w_i . w_i^0 / d of every single feature, in decreasing order of |v_i|.

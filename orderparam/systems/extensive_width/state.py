@@ -177,7 +177,7 @@ RESIDUAL = 1e-8
 
 
 class BayesOptimal(Result):
-    """The Bayes-optimal state of the learner: which features it knows, and its error.
+    """The Bayes-optimal state: which features are learned, and the error.
 
     Fields:
         overlap: q_i = w_i . w_i^0 / d between a posterior sample and the teacher, in the order of

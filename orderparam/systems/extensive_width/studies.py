@@ -22,8 +22,9 @@ from orderparam.systems.extensive_width.theory import bayes_optimal, informed_st
 # Why sampled posteriors differ from the theory (docs/theory/extensive_width.md): measured at d = 16
 # to 48.
 FINITE_DIMENSION = (
-    "The theory is that of large dimensions: near the threshold of a feature a small system holds it in some data sets and not "
-    "in others, and the error is lower by a share of about 4/d."
+    "The theory is that of large dimensions: near the threshold of a feature a small system has "
+    "learned it in some data sets and not in others, and the error is lower by a relative amount "
+    "of about 4/d."
 )
 
 
@@ -89,12 +90,13 @@ SOURCE = "Nguyen and Barbier 2026"
         Panel("n_train", "effective_width", log="xy", where={"part": "width"}),
     ],
     caption=r"""
-        $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$. Left: $d$ = {measured_dim}, $k$ = {measured_width}; on the informed
-        branch, which is metastable, stay chains that start at the teacher. Right: $d$ = {input_dim}, $k$ = {width}.
+        $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$. Left: $d$ = {measured_dim}, $k$ =
+        {measured_width}; chains that start at the teacher stay on the informed branch, which is
+        metastable. Right: $d$ = {input_dim}, $k$ = {width}.
     """,
     explained=(
-        "Chains of 100 draws that start at the teacher still hold the feature that is learned next (R-hat above 1.05); the "
-        "learned features agree."
+        "Chains of 100 draws that start at the teacher have not yet lost the feature that is "
+        "learned next (R-hat above 1.05). The learned features agree."
     ),
 )
 def feature_staircase(

@@ -48,7 +48,7 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "bayes-error-collapse",
-    title="Two power laws of the error: both are the effective width over the number of examples, times a constant",
+    title="Both power laws of the error are the effective width over the number of examples, times a constant",
     source=SOURCE,
     seconds=(70, 3000),
     observables=("error",),
@@ -123,7 +123,7 @@ def bayes_error_collapse(
 
 @study(
     "student-training",
-    title="A student as narrow as the features that its data resolve ends below the student of full width",
+    title="A student whose width is the number of learned features reaches a lower error than the student of full width",
     source="Nguyen and Barbier 2026, figure of errors against epochs",
     seconds=(40, 6000),
     observables=("error",),
@@ -169,7 +169,7 @@ def student_training(
 
 @study(
     "student-width",
-    title="Knowledge transfer: the best student is about as wide as the features its data resolve",
+    title="Knowledge transfer: the best width of a student is about the number of features that its data resolve",
     source="Nguyen and Barbier 2026, experiments with Adam",
     seconds=(80, 40000),
     observables=("error",),
@@ -236,8 +236,8 @@ def student_width(
         )
     ],
     caption=r"""
-        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$; {epochs} epochs of Adam,
-        {seeds} seeds. $k_c$: features that the theory calls resolved.
+        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$;
+        {epochs} epochs of Adam, {seeds} seeds. $k_c$: number of learned features in theory.
     """,
     explained="The theory is the smallest possible error; Adam need not reach it, and the study shows the distance.",
 )

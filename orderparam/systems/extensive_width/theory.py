@@ -291,8 +291,8 @@ def bayes_optimal(teacher: Teacher) -> BayesOptimal:
 
     Accuracy: 1e-8 in the error. Derivatives are those of the implicit function theorem on the
     branch that is selected. The twelve highest maxima of a scan of the free entropy are examined
-    closely; of more that tie, or above 1024 features, where the scan is accurate to 1e-3, one that
-    close to the best can be missed.
+    closely; if more than twelve are equally high, or above 1024 features, where the scan is
+    accurate to 1e-3, a maximum that close to the best one can be missed.
 
     Cost: well under a second for a million features, after compilation.
 
@@ -344,11 +344,11 @@ class CoexistingStates(Result):
 
     Fields:
         overlap: q_i of every feature, as in `BayesOptimal`.
-        error: of the posterior mean, as in `BayesOptimal`.
+        error: error of the posterior mean, as in `BayesOptimal`.
         effective_width: number of learned features.
         free_entropy: Psi (see `bayes_optimal`), in decreasing order.
-        stable: whether the solution is a local maximum of Psi; the others are minima between two of
-            them.
+        stable: whether the solution is a local maximum of Psi; the other solutions are minima
+            between two maxima.
         converged: whether the residual is below 1e-8.
     """
 
@@ -442,7 +442,7 @@ def _solve_all(
 
 
 # ------------------------------------------------------------------------------------------------
-# How well a student of limited width can do: the model-size law and the optimal size of a compressed model.
+# The smallest error of a student of limited width: the model-size law and the optimal size of a compressed model.
 #
 # Features that are not represented act as extra Gaussian label noise of variance g(1) sum_{i > p}
 # v_i^2 (information exponent >= 3), so that the student obeys the same equations on the p strongest
@@ -451,14 +451,14 @@ def _solve_all(
 
 
 class Compressed(Result):
-    """The best performance of a student of a given width.
+    """The Bayes-optimal state of a student of a given width.
 
     Fields:
-        overlap: of every feature of the teacher; zero for those left out.
-        error: of the student's posterior mean against the whole teacher; no factor 1/2, label noise
-            not included.
-        one_sample_error: of a network made of one posterior sample, of which only the learned
-            features are kept.
+        overlap: overlap of every feature of the teacher; zero for the features left out.
+        error: error of the student's posterior mean against the whole teacher; no factor 1/2, label
+            noise not included.
+        one_sample_error: error of a single posterior sample of which only the learned features are
+            kept.
         effective_width: number of features learned.
         residual: as in `BayesOptimal`.
         converged: whether the residual is below 1e-8.
@@ -473,7 +473,7 @@ class Compressed(Result):
 
 
 def effective_teacher(student: WidthLimitedStudent) -> WeightedTeacher:
-    """The teacher as a student of limited width sees it: its strongest `width` features, with the
+    """The effective teacher of a student of limited width: the strongest `width` features, with the
     other features as noise.
     """
     teacher = student.teacher

@@ -1,5 +1,5 @@
-"""The staircase: where each feature is learned, and the window in which learned and unlearned
-states coexist.
+"""The staircase: the number of samples at which each feature is learned, and the window in which
+the learned and the unlearned state coexist.
 
 With N = n/d the free entropy is Psi = N (level - ln N + 1) + c(level), c = sum_i M - Lambda Delta,
 so that its maximum over the level is a Legendre transform: the Bayes-optimal states at all N
@@ -29,8 +29,8 @@ _FINE = 64  # by which they are divided around the touching points
 
 
 class Windows(Result):
-    """Windows in which the states with and without feature j coexist, while the j-1 stronger
-    features are learned and no weaker one is.
+    """Windows in which the states with and without feature j coexist, given that the j-1 stronger
+    features are learned and no weaker feature is.
 
     Features are in decreasing order of v^2. `begin` and `end` are infinite for features with v^2
     below e^-80 of the largest.

@@ -1,4 +1,4 @@
-"""Generalisation: bounds on the worst case, typical learning curves, and global minima that do not
+"""Generalisation: worst-case bounds, typical learning curves, and global minima that do not
 generalise.
 
 import orderparam as op

@@ -17,8 +17,8 @@ from orderparam.losses.margin import shortest_vector
 from orderparam.systems.generalisation.model import ImageClassifier, PerceptronLearning
 
 # ------------------------------------------------------------------------------------------------
-# Perceptrons that learn from a teacher: by Hebb's rule, by the largest margin, at random, and as
-# badly as possible.
+# Perceptrons that learn from a teacher: by Hebb's rule, with the largest margin, as a random
+# consistent student, and as the worst consistent student.
 
 # Length of a step away from the teacher. From 1 on the nearest consistent student may be the
 # origin.
@@ -26,14 +26,14 @@ _STEP = 0.9
 
 
 class Learned(Result):
-    """Students of independent data sets.
+    """Overlaps and errors of students, averaged over independent data sets.
 
     Fields:
         overlap, overlap_error: mean cosine of the angle to the teacher, and its standard error.
         error, error_error: mean probability of a wrong sign on a new input, arccos(overlap)/pi, and
             its standard error.
-        training_error: mean share of training examples with a wrong sign.
-        converged: whether the optimisation satisfies its conditions to 1e-9.
+        training_error: mean fraction of training examples with a wrong sign.
+        converged: whether the optimality conditions are satisfied to 1e-9.
     """
 
     overlap: Float[Array, ""]
@@ -85,10 +85,11 @@ def sampled_students(
 ) -> Learned:
     r"""Mean error of random students without a training error, or the error of their majority vote.
 
-    Hit and run: starting at the student of largest margin, each step goes to a random point of the
-    part of a random great circle on which no example is misclassified. The first quarter of the
-    steps is discarded. There are two chains for every data set. With the means m and m' of their
-    students of length one, the vote of infinitely many students has the overlap
+    The students are drawn by hit-and-run sampling: starting at the student of largest margin, each
+    step moves to a random point of that part of a random great circle on which no example is
+    misclassified. The first quarter of the steps is discarded. There are two chains for every data
+    set. If m and m' are the means of the normalised students of the two chains, the majority vote
+    of infinitely many students has the overlap
 
     $$ R = \frac{(m + m') \cdot w_0}{2 \sqrt{m \cdot m'}} $$
 
@@ -97,8 +98,7 @@ def sampled_students(
     Args:
         learner: "Gibbs" for the mean error of the students, "Bayes" for the error of the vote.
         data_sets: number of independent data sets and teachers in one run.
-        steps: number of steps of each chain; many more than $d^2$ are needed to lose the memory of
-            the start.
+        steps: number of steps of each chain; many more than $d^2$ are needed for equilibration.
 
     Source: Györgyi (1990) and Opper, Haussler (1991), for the theory that it tests; the estimator
     from two chains is derived here.
@@ -133,12 +133,12 @@ def sampled_students(
 def worst_student(
     system: PerceptronLearning, key: PRNGKeyArray, *, data_sets: int = 8, rounds: int = 20
 ) -> Learned:
-    r"""Error of a student without a training error that projected steps move away from the teacher.
+    r"""Error of a consistent student that projected steps move as far from the teacher as possible.
 
-    From the student of largest margin on, w becomes the point of the cone of students without a
-    training error that is nearest to $w/|w| - 0.9\, w_0$. For n < 2d, where the worst student has a
-    negative overlap with the teacher, it is found; elsewhere the result is a lower bound on the
-    worst error.
+    Starting at the student of largest margin, each step replaces w by the point nearest to $w/|w| -
+    0.9\, w_0$ in the cone of students without a training error. For n < 2d, where the worst student
+    has a negative overlap with the teacher, the worst student is found; otherwise the result is a
+    lower bound on the worst error.
 
     Args:
         data_sets: number of independent data sets and teachers in one run.
@@ -237,7 +237,7 @@ def _hit_and_run(
 
 
 # ------------------------------------------------------------------------------------------------
-# Networks trained from a random start and from one that has memorised random labels, with and
+# Networks trained from a random start, and from a start that has memorised random labels, with and
 # without regularisation.
 #
 # The protocol of Liu, Papailiopoulos and Achlioptas (2019). Weights are in float32 and start from
@@ -259,8 +259,8 @@ class Trained(Result):
     """A network trained from a random start.
 
     Fields:
-        error: share of test pictures with a wrong label.
-        train_error: share of training pictures with a wrong label.
+        error: fraction of test pictures with a wrong label.
+        train_error: fraction of training pictures with a wrong label.
         converged: whether `train_error` is zero.
     """
 
@@ -277,8 +277,8 @@ class Arms(Result):
         train_error: share of training pictures with a wrong label.
         weight_norm: norm of all weights.
         distance: distance of the weights from the random start.
-        memorised: share of the random labels that the adversarial start reproduces.
-        converged: whether no way ends with a training error.
+        memorised: fraction of the random labels that the adversarial start reproduces.
+        converged: whether all ways of training end without a training error.
     """
 
     error: Float[Array, "arm"]
@@ -329,19 +329,19 @@ def bad_minima(
     max_epochs: int = 600,
     regularised_epochs: int = 400,
 ) -> Arms:
-    """Test errors of one network that reaches zero training error in four ways, from good and from
-    bad starts.
+    """Test errors of one network that is trained to zero training error in four ways, from random
+    and from adversarial starts.
 
     The adversarial start is the random start trained with momentum on `copies` copies of each
-    training picture with random labels, until all labels are reproduced; a random share `dropped`
-    of the pixels of each copy is set to zero. From either start the network is then trained on the
-    true labels: by plain SGD until no training example is wrong, or by SGD with momentum and weight
-    decay. `ARMS` names the four ways.
+    training picture with random labels, until all labels are reproduced; a random fraction
+    `dropped` of the pixels of each copy is set to zero. From either start the network is then
+    trained on the true labels: by plain SGD until no training example is wrong, or by SGD with
+    momentum and weight decay. `ARMS` names the four ways.
 
     Args:
         max_epochs: largest number of epochs of each training.
-        regularised_epochs: smallest number of epochs with momentum and weight decay; `max_epochs`
-            counts from there.
+        regularised_epochs: smallest number of epochs with momentum and weight decay; up to
+            `max_epochs` more may follow.
 
     Source: Liu, Papailiopoulos, Achlioptas (2019).
 

@@ -44,9 +44,9 @@ class ImageClassifier(System):
     $$ \Delta w \leftarrow \mu\, \Delta w - \eta\, (\nabla \ell + \gamma w), \qquad
        w \leftarrow w + \Delta w $$
 
-    is a step of SGD with $\ell$ the mean cross entropy of a batch, $\eta$ = `learning_rate`, and,
-    where the training is regularised, $\mu$ = `momentum` and $\gamma$ = `weight_decay`. `copies`
-    and `dropped` define the preparation of an adversarial start, see `bad_minima`.
+    is one step of SGD with $\ell$ the mean cross entropy of a batch and $\eta$ = `learning_rate`.
+    Regularised training uses $\mu$ = `momentum` and $\gamma$ = `weight_decay`. `copies` and
+    `dropped` define the preparation of an adversarial start, see `bad_minima`.
 
     Raises:
         ValueError: if `n_train` leaves no example for testing.

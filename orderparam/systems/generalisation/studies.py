@@ -1,5 +1,5 @@
-"""Named figures of generalisation: bounds, worst, typical and measured errors, and minima that do
-not generalise.
+"""The figures of generalisation: bounds, worst-case, typical and measured errors, and minima that
+do not generalise.
 """
 
 from collections.abc import Callable, Iterator

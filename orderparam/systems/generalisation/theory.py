@@ -28,7 +28,7 @@ class Bound(Result):
     """A bound on the error.
 
     Fields:
-        error: upper bound of the probability of a wrong label; a value above 1 says nothing.
+        error: upper bound on the probability of a wrong label; a bound above 1 is vacuous.
     """
 
     error: Float[Array, ""]
@@ -95,8 +95,8 @@ def uniform_bound(
 
 @theory
 def worst_consistent(system: PerceptronLearning) -> Typical:
-    r"""Error of the student farthest from the teacher among those without a training error, as d
-    grows.
+    r"""Error, in the limit of large d, of the student farthest from the teacher among all students
+    without a training error.
 
     At the angle $\theta = \pi \epsilon$ to the teacher the volume of students without a training
     error vanishes,
@@ -107,7 +107,8 @@ def worst_consistent(system: PerceptronLearning) -> Typical:
     margin and fixed overlap. The error is $3/(2 \alpha)$ for many examples.
 
     Accuracy: 1e-9. For alpha up to 2 the angle is at least pi/2, the set of students at that angle
-    is convex, and the result is exact. Beyond, replica symmetry gives an upper bound.
+    is convex, and the result is exact. For larger alpha the replica-symmetric result is an upper
+    bound.
 
     Source: derived here.
 
@@ -129,7 +130,7 @@ def typical(
     *,
     learner: Literal["Bayes", "Gibbs", "largest margin", "Hebb"] = "Bayes",
 ) -> Typical:
-    r"""Typical error of a student, as d grows.
+    r"""Typical overlap and error of a student in the limit of large d.
 
     With $\alpha$ = `sample_ratio`, the overlap q of two random students without a training error
     solves

@@ -1,9 +1,9 @@
-"""Predictions and measurements for a design matrix of your own: what can be learned of a linear
-model from this number of rows, by which method.
+"""Predictions and measurements for a user's design matrix: how well each method estimates a linear
+model from this number of rows.
 
-Every theory of this topic assumes rows with independent Gaussian entries. The distance of the data
-from that assumption, by their spectrum, is reported beside the predictions. Columns are brought to
-mean zero and variance 1/d, real labels to mean zero.
+Every theory of this topic assumes rows with independent Gaussian entries. The report compares the
+spectrum of the data with this assumption. Columns are brought to mean zero and variance 1/d, real
+labels to mean zero.
 """
 
 from dataclasses import dataclass, field
@@ -48,13 +48,13 @@ class DesignReport:
         kind: "linear" or "signs".
         prior: law of a weight, with E w^2 = 1.
         noise: variance of the label noise, in units of the variance of the fields.
-        noise_interval: its interval of 95 % by likelihood where it was estimated, else None.
+        noise_interval: 95 % likelihood interval of the noise where it was estimated, else None.
         spectrum_distance: largest difference between the distribution of the eigenvalues of the
             covariance and that of Gaussian entries (Marchenko, Pastur 1967).
-        spectrum_scatter: the same for a drawn Gaussian design of this shape.
+        spectrum_scatter: the same distance for a random Gaussian design of this shape.
         thresholds: thresholds of the model.
-        optimal: share of the weights' variance that stays unknown to the optimal estimator.
-        by_passing: the same for message passing.
+        optimal: fraction of the weights' variance that the optimal estimator leaves unexplained.
+        by_passing: the same fraction for message passing.
         predicted: method -> error on held-out rows at n = 0.8 rows: mean square error over variance
             for real labels, P(wrong) for signs.
         measured: method -> the measured error and its standard error, over the splits on which the

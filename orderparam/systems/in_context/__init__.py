@@ -1,4 +1,5 @@
-"""In-context learning: linear attention that learns to learn, or remembers its training tasks."""
+"""In-context learning: linear attention that solves new tasks from their context, or remembers its
+training tasks."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.in_context.experiment import (
@@ -22,7 +23,7 @@ LABELS = {
     "icl_error": ("error on fresh tasks", ""),
     "idg_error": ("error on the training tasks", ""),
     "task_gap": ("what is remembered of the training tasks", ""),
-    "label_share": ("part of the values on the label", r"|v_y|/|v|"),
+    "label_share": ("share of the value vector on the label", r"|v_y|/|v|"),
     "effective_ridge": ("effective ridge", r"\nu"),
     "noise": ("label noise", r"\rho"),
     "context_ratio": ("examples in a context over dimension", "l/d"),

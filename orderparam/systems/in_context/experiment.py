@@ -1,5 +1,5 @@
-"""In-context learning, run: regression on quadratic features, a trained layer, and the Bayes
-estimate that knows the training tasks."""
+"""Experiments of in-context learning: regression on quadratic features, a trained layer, and the
+Bayes estimate that knows the training tasks."""
 
 from typing import Any
 
@@ -40,14 +40,14 @@ class TrainedErrors(Result):
 
 
 class TrainedAttention(Result):
-    """Errors of one trained layer whose values are trained too.
+    """Errors of one layer of linear attention whose value vector is trained too.
 
     Fields:
         icl_error: mean squared error on fresh tasks.
         idg_error: mean squared error on the tasks of training, in new contexts.
         train_error: mean squared error on the training sequences.
         task_gap: icl_error - idg_error.
-        label_share: |v_y|/|v|, the part of the values that picks the label; 1 in the theory.
+        label_share: |v_y|/|v|, the share of the value vector v on the label; 1 in the theory.
         residual: largest entry of the gradient of the loss over n at the end.
         converged: whether it is below 1e-5.
     """
@@ -80,9 +80,9 @@ def quadratic_regression(system: LinearAttention, key: PRNGKeyArray) -> TrainedE
     r"""Errors of linear attention with fixed values, trained to the minimum of its loss.
 
     Tasks and sequences are drawn, and $\Gamma$ is found by ridge regression on the features $x
-    \otimes \tilde h$. Given a task, $h$ and $s$ are drawn from their exact joint law, which costs a
-    few numbers for a sequence instead of its whole context. Test errors are exact averages over
-    contexts and queries, and over the law of fresh tasks or the k drawn tasks.
+    \otimes \tilde h$. Given a task, $h$ and $s$ are drawn from their exact joint law, which needs a
+    few random numbers for each sequence instead of a whole context. Test errors are exact averages
+    over contexts and queries, and over the law of fresh tasks or the k drawn tasks.
 
     Returns:
         Errors at dimension `input_dim`, with `context_ratio`, `task_ratio` and `sample_ratio`
@@ -108,11 +108,12 @@ def extrapolated_regression(system: LinearAttention, key: PRNGKeyArray) -> Train
     r"""Errors of `quadratic_regression`, extrapolated to infinite dimension.
 
     Single trainings at d, 3 d/4 and d/2 (`input_dim` d, two and four of the smaller ones) are
-    fitted by $a + b/d$ with the number of trainings as weights; a is the value. Its scatter over
-    keys is that of a fit: single values may lie below the noise.
+    fitted by $a + b/d$ with the number of trainings as weights; a is the value. The scatter of a
+    over keys is that of a fitted parameter: single values may lie below the noise variance, the
+    smallest possible error.
 
     Returns:
-        The fitted errors for infinite d. What is left is of order 1/d^2.
+        The fitted errors for infinite d. The remaining finite-size correction is of order 1/d^2.
 
     Raises:
         ValueError: as `quadratic_regression`.
@@ -147,10 +148,10 @@ def trained_attention(system: LinearAttention, key: PRNGKeyArray) -> TrainedAtte
     $$ \sum_\mu (y - \hat y)^2 + \frac nd \frac\lambda d |v|^2 |M|^2 $$
 
     which does not change under $v \to c v$, $M \to M/c$. With $v$ fixed to the label this is
-    `quadratic_regression`. The loss is not convex: small layers have minima whose values hardly
-    look at the label. The layer is trained twice, from small random weights and from values that
-    pick the label, and the lower minimum is kept. Test errors are averages over 4,000 new contexts
-    and exact averages over queries.
+    `quadratic_regression`. The loss is not convex: small layers have minima in which the value
+    vector hardly depends on the label. The layer is trained twice, from small random weights and
+    from a value vector along the label, and the lower minimum is kept. Test errors are averages
+    over 4,000 new contexts and exact averages over queries.
 
     Raises:
         ValueError: as `quadratic_regression`.
@@ -192,11 +193,12 @@ def task_posterior(
 
     $$ \hat w = \sum_j w_j\, \mathrm{softmax}_j\!\left( -\frac{|Y - X w_j|^2}{2 \rho'} \right) $$
 
-    at `test_noise` $\rho'$, over drawn contexts, fresh tasks and training tasks, k = `task_ratio` *
-    d. On its own tasks nothing is better; on fresh tasks it takes the nearest of the k.
+    at `test_noise` $\rho'$, averaged over random contexts, fresh tasks and training tasks, k =
+    `task_ratio` * d. On the training tasks no estimate is better; on a fresh task the estimate is
+    close to the nearest of the k.
 
     Args:
-        sequences: contexts that are averaged over, for either kind of task.
+        sequences: number of contexts over which the errors are averaged, for each kind of task.
 
     Returns:
         Errors at dimension `input_dim`; averages over queries are exact.

@@ -29,7 +29,7 @@ class LinearAttention(System):
 
     Conventions: all errors are mean squares against noisy labels, without a factor 1/2, so that
     $\rho$ is the smallest error and $1 + \rho$ that of the prediction 0. An infinite `task_ratio`
-    means a task of its own for every sequence.
+    means that every sequence has its own task.
     """
 
     context_ratio: float = parameter("examples in a context over dimension, l/d", above=0)
@@ -82,11 +82,11 @@ class LinearAttention(System):
 class StructuredTasks(LinearAttention):
     r"""In-context regression with tasks that are larger along some directions than along others.
 
-    As `LinearAttention`, with tasks $w = C^{1/2} u$ for $u$ on the sphere $|u|^2 = d$ and a diagonal
-    covariance $C$. The theory takes the given variances as equally frequent; an experiment at
-    dimension d repeats them, so that d must be a multiple of their number. Fresh tasks may have
-    another covariance, diagonal in the same basis. Training tasks that are tested again are those
-    of training.
+    The model is that of `LinearAttention`, with tasks $w = C^{1/2} u$ for $u$ on the sphere $|u|^2
+    = d$ and a diagonal covariance $C$. The theory takes the given variances as equally frequent; an
+    experiment at dimension d repeats them, so that d must be a multiple of their number. Fresh
+    tasks may have another covariance, diagonal in the same basis. `idg_error` is measured on the
+    training tasks themselves.
     """
 
     task_variances: Float[Array, "direction"] = parameter(

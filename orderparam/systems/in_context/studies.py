@@ -24,7 +24,7 @@ LAYER = "whole layer trained"
 
 @study(
     "in-context-transition",
-    title="With few training tasks linear attention is far better on them than on fresh ones; with many, about equally good",
+    title="Linear attention with few training tasks is far better on these than on fresh tasks; with many, about as good",
     source=f"{SOURCE}; Raventos, Paul, Chen, Ganguli 2023 (arXiv:2306.15063); any ridge derived here",
     panels=[
         Panel(
@@ -97,7 +97,7 @@ def in_context_transition(
 
 @study(
     "in-context-length",
-    title="A layer trained on shorter contexts keeps a larger error, which no longer test context removes",
+    title="A layer trained on short contexts keeps a larger error, however long the test context",
     source=f"derived here; the layer of {SOURCE}",
     panels=[
         Panel(
@@ -173,7 +173,7 @@ def draw_fits(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "in-context-size",
-    title="As the dimension grows, regression on quadratic features and a layer trained as a whole come near the theory",
+    title="As the dimension grows, regression on quadratic features and a fully trained layer approach the theory",
     source=f"derived here; the layer of {SOURCE}",
     panels=[Freehand(draw_fits)],
     caption=r"""
@@ -187,9 +187,10 @@ def draw_fits(axes: Any, comparison: Comparison) -> None:
     gallery={"layer_dims": (10, 14, 20, 28), "seeds": 48, "layer_seeds": 32},
     full={"dims": (10, 14, 20, 28, 40), "layer_dims": (10, 14, 20, 28, 40), "seeds": 64},
     explained=(
-        "The theory is that of infinite dimension. From 10 to 28 dimensions the error of the regression falls from 15 to 4 % "
-        "above it, and that of a layer with trained values, which fit the noise, from 40 to 10 %. The limits of the fits in "
-        "1/d agree with the theory."
+        "The theory is that of infinite dimension. From 10 to 28 dimensions the excess over the "
+        "theory falls from 15 to 4 % for the regression, and from 40 to 10 % for a layer with a "
+        "trained value vector, which fits the noise. The limits of the fits in 1/d agree with "
+        "the theory."
     ),
 )
 def in_context_size(
@@ -218,7 +219,7 @@ def in_context_size(
 
 @study(
     "in-context-structure",
-    title="Tasks along directions that training hardly had keep a larger error: longer contexts do not close the gap",
+    title="Tasks along directions that were rare in training keep a larger error, which longer contexts do not remove",
     source=f"derived here; the layer of {SOURCE}",
     panels=[
         Panel(

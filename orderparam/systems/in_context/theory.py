@@ -1,10 +1,12 @@
-r"""In-context learning: errors of linear attention for any ridge, law of tasks and law of tests.
+r"""Theory of in-context learning: errors of linear attention for any ridge, task distribution and
+test distribution.
 
-The layer is ridge regression on the d^2 quadratic features x (x) h. Their covariance is
-$(1/d)\, 1 \otimes B$ with B = R + x, R = (1/k) sum_j w_j w_j^T the second moment of the training
-tasks and x = (tr R/d + rho)/alpha the noise of a context. Two equations of the same form remain:
-one for the sequences, whose effective ridge is nu, and one for the tasks, whose effective ridge is
-theta: it turns traces of (R + y)^{-1} at y = x + nu into sums over the covariance C of the tasks.
+The layer is ridge regression on the d^2 quadratic features x (x) h. Their covariance is $(1/d)\, 1
+\otimes B$ with B = R + x, R = (1/k) sum_j w_j w_j^T the second moment of the training tasks and x =
+(tr R/d + rho)/alpha the noise of a context. Two equations of the same form remain. The first, for
+the sequences, gives the effective ridge nu. The second, for the tasks, gives the effective ridge
+theta, which turns traces of (R + y)^{-1} at y = x + nu into sums over the covariance C of the
+tasks.
 """
 
 from typing import Any
@@ -29,8 +31,9 @@ class InContextErrors(Result):
         icl_error: mean squared error on fresh tasks: in-context learning.
         idg_error: mean squared error on the tasks of training, in new contexts.
         train_error: mean squared error on the training sequences.
-        task_gap: icl_error - idg_error: what is remembered of the training tasks.
-        effective_ridge: nu, the ridge that the covariance of the features sees.
+        task_gap: icl_error - idg_error, which measures how much the layer remembers the training
+            tasks.
+        effective_ridge: nu, the effective ridge of the regression on the features.
         residual: largest relative error of the two equations.
         converged: whether both were solved.
     """
@@ -60,7 +63,7 @@ class ContextRidge(Result):
 
 @theory
 def linear_attention(system: LinearAttention) -> InContextErrors:
-    r"""Errors of linear attention on fresh tasks and on those of training.
+    r"""Errors of linear attention on fresh tasks and on the training tasks.
 
     Means $\langle \cdot \rangle$ run over the directions, of variances $c_i$ in training. With
     $\alpha$ `context_ratio`, $\kappa$ `task_ratio`, $\tau$ `sample_ratio`, $\rho$ `noise`,
@@ -151,8 +154,8 @@ def context_ridge(system: LinearAttention) -> ContextRidge:
     $$ \alpha' = \frac{\rho'}{K} + \left\langle \frac{c'}{c' + K} \right\rangle $$
 
     at `test_context_ratio` $\alpha'$ and `test_noise` $\rho'$ (those of training where they are not
-    given) and the mean over the variances $c'$ of fresh tasks. Nothing learns more from a context
-    about a fresh task; `task_ratio`, `sample_ratio` and `ridge` have no part in it.
+    given) and the mean over the variances $c'$ of fresh tasks. No estimate from the context alone
+    is better on fresh tasks. `task_ratio`, `sample_ratio` and `ridge` are not used.
 
     Returns:
         The limit of large dimension.

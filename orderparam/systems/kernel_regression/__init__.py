@@ -1,14 +1,14 @@
-"""Gaussian-process and kernel regression on random training sets: predicted and measured learning
-curves.
+"""Predicted and measured learning curves of Gaussian-process and kernel regression on random
+training sets.
 
 In the order of reading:
 
     spectrum/           a kernel given by its spectrum: theories, and regression on Gaussian
                         features; inputs on the sphere; a ridge that depends on the input
-    pool/               random subsets of a pool of real inputs, and finite networks that learn them
-    renormalization.py  modes too small to be learned, integrated out of either
-    training/           noisy training of a finite network on one training set
-    learning_curve.py   the results that all of these share
+    pool/ random subsets of a pool of real inputs, and finite networks that learn them
+    renormalization.py renormalisation: modes too small to be learned are integrated out training/
+    noisy training of a finite network on one training set learning_curve.py the results that all of
+    these share
 """
 
 from orderparam.core.exported import without_modules

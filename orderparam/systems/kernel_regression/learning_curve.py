@@ -32,9 +32,9 @@ class LearningCurve(Result):
         effective_dimension: number of modes learned, E tr K (K + T)^-1 = P - T E tr (K + T)^-1.
         target_learnability: E <f, y> / <y, y> over the population.
         squared_discrepancy: mean of t^2 over the training set, t = (y_noisy - f)/T = (K + T)^-1
-            y_noisy. At T = 0 it is finite while P is below the rank, and diverges above the rank as
-            soon as any part of the labels is left unexplained.
-        residual: of the equation that was solved.
+            y_noisy. At T = 0 it is finite if P is below the rank of the kernel. Above the rank it
+            diverges unless the kernel explains the labels completely.
+        residual: residual of the equation that was solved.
         converged: whether the equation was solved.
     """
 
@@ -100,7 +100,7 @@ def on_training_set(
 
 
 def solved(measured: Any, temperature: Float[Array, ""] | float) -> Any:
-    """The measurement itself, refused where K + T was singular.
+    """The measurement, if K + T was positive definite.
 
     Raises:
         ValueError: where K + T is not positive definite. Under `vmap` over keys the measurement is
@@ -137,9 +137,8 @@ def clean_train_error(
 ) -> Float[Array, "*input"]:
     """Error at training points against targets without noise, s^2 error + (1 - s)^2 noise.
 
-    The shrinkage is s = T/(T + V) with V the posterior variance: at a training point f - y is s
-    times the deviation without that point plus (1 - s) times the label noise, towards which f is
-    pulled.
+    With V the posterior variance the shrinkage is s = T/(T + V). At a training point f - y is the
+    sum of s times the deviation without that point and (1 - s) times the label noise.
 
     Source: derived here.
     """

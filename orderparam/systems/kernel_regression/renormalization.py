@@ -37,7 +37,7 @@ _RESIDUALS = {
 
 
 class RenormalizedCurve(LearningCurve):
-    """One point of the learning curve of the theory that is left after decimation.
+    """One point of a learning curve after decimation.
 
     Fields:
         mode_count: number of modes kept.
@@ -56,8 +56,8 @@ class RenormalizedCurve(LearningCurve):
 def check_threshold(
     system: KernelRegression, threshold: float = 0.01, residual: str = "", **options: str
 ) -> None:
-    """Refuse a threshold that is not between 0 and 1, unless it is traced, and a theory of the
-    remaining modes that takes another system.
+    """Raise an error for a threshold that is not between 0 and 1 (unless it is traced), and for a
+    theory of the remaining modes that takes another system.
 
     Raises:
         ValueError: for such a threshold or theory.
@@ -85,8 +85,8 @@ def renormalization_group(
     $$ T' = T + \sum_{k > n} m_k \lambda_k, \qquad s' = s + \sum_{k > n} Y_k $$
 
     with T the `temperature` and s the label `noise`: an integrated mode adds its eigenvalue to the
-    ridge and its target power to the noise. The theory `residual` is then solved for the other
-    modes. Whole levels are kept or integrated out.
+    ridge and its target power to the noise. The theory `residual` is then solved for the remaining
+    modes. A level is kept or integrated out as a whole.
 
     Args:
         threshold: learnability below which a mode is integrated out, between 0 and 1. Default 0.01.
@@ -134,7 +134,8 @@ def renormalization_group(
 
 
 # ------------------------------------------------------------------------------------------------
-# Renormalisation with a ridge that depends on position: decimated modes act where they live.
+# Renormalisation with a ridge that depends on position, because the variance of the decimated modes
+# does.
 #
 # On inputs that are not Gaussian the variance of the decimated modes differs from point to point,
 # so they leave a ridge T(x), which reweighs the loss over the input space (Howard, Jefferson, Maiti
@@ -145,7 +146,7 @@ _VALID = 0.05
 
 
 class LocallyRenormalizedCurve(CavityCurve):
-    """One point of the learning curve of the theory that is left after decimation on a pool.
+    """One point of a learning curve on a pool after decimation with a local ridge.
 
     Fields:
         mode_count: number of modes kept.
@@ -154,11 +155,11 @@ class LocallyRenormalizedCurve(CavityCurve):
         local_noise: s'(x) = s + y_>(x)^2 at every point, with y_> the part of the target on these
             modes.
         ridge_variation: standard deviation of T'(x) over the pool, divided by the mean effective
-            ridge; a uniform ridge leaves it out.
-        neglected: relative change at the next order, because the modes integrated out are learned a
-            little: of the ridge, sum of lambda_k L_k / (P kappa), plus of the error, sum of L_k (2
-            - L_k) Y_k / error. It is an estimate and not a bound: where the error is steep in the
-            ridge it changes more.
+            ridge; a theory with a uniform ridge neglects it.
+        neglected: estimate of the relative change at the next order, due to the small learnability
+            of the modes integrated out: that of the ridge, sum of lambda_k L_k / (P kappa), plus
+            that of the error, sum of L_k (2 - L_k) Y_k / error. It is not a bound: where the error
+            depends strongly on the ridge, it changes more.
         valid: whether `neglected` is below 0.05.
         point_error: as in `CavityCurve`.
         point_variance: as in `CavityCurve`.

@@ -53,11 +53,11 @@ _SIGNS = np.array(list(itertools.product((1.0, -1.0), repeat=3)))  # signs of th
 
 @experiment
 def measured_hermite_power(system: WeakLearnability, key: PRNGKeyArray) -> HermitePower:
-    r"""Hermite powers of a target, measured on random inputs without bias.
+    r"""Unbiased estimates of the Hermite powers of a target from random inputs.
 
     $$ \sum_{|a| = k} \overline{y\, h_a(z)}^{(1)}\; \overline{y\, h_a(z)}^{(2)} $$
 
-    is a product of averages over two halves of the samples, whose mean is $\sum c_a^2$.
+    is a product of averages over the two halves of the samples; its mean is $\sum c_a^2$.
 
     Source: Abbe, Boix-Adsera, Misiakiewicz (2023) for the coefficients; the estimate is derived
     here.
@@ -98,21 +98,24 @@ def climbed_staircase(
     max_steps: int = 600,
     tolerance: float = 1e-4,
 ) -> Climb:
-    r"""Message passing on drawn labels $z_1^2 + \mathrm{sign}(z_1 z_2 z_3)$, stair by stair.
+    r"""Overlaps that message passing reaches, stair by stair, on random examples of $z_1^2 +
+    \mathrm{sign}(z_1 z_2 z_3)$.
 
-    It runs first for the first direction, from a random estimate, then for all three, from the
-    estimate of the first and small ones of the others along eigenvectors,
+    Message passing runs first for the first direction, from a random estimate. It then runs for all
+    three directions, from the estimate of the first and from small estimates of the others along
+    eigenvectors,
 
     $$ \omega = X a - v g' , \qquad g = \partial_\omega \ln P(y | \omega, v) , \qquad
        a \leftarrow \frac{A a + X^T g}{1 + A} , \qquad v = \frac{1}{1 + A} . $$
 
-    The algorithm commutes with rotations, so that the directions are the first three axes. An
-    example has four preimages in $z_1$, and labels without noise determine $z_1$ so well that an
-    example with the wrong preimage would keep it for ever: $z_1$ is taken to be known to a variance
-    of 1e-3 at best, and to one of 1e-6 in a last run.
+    The algorithm commutes with rotations, so that the directions are the first three axes. Each
+    label has four preimages in $z_1$. Labels without noise determine $z_1$ so well that an example
+    with the wrong preimage would keep it for ever. The variance of $z_1$ is therefore not allowed
+    to fall below 1e-3, and not below 1e-6 in a last run.
 
     Args:
-        damping: share of the state that is kept in each step, from 0 to below 1; 0.3 by default.
+        damping: fraction of the previous state that is kept in each step, from 0 to below 1; 0.3 by
+            default.
         max_steps: largest number of iterations of each run; 600 by default.
         tolerance: root mean square change at which a run ends; 1e-4 by default.
 
@@ -286,7 +289,7 @@ def exit_chain(system: SphericalSGD, key: PRNGKeyArray) -> ExitTime:
 
     $$ m \leftarrow \frac{m + a T}{\sqrt{|m + a T|^2 + (s + a U)^2 + a^2 V^2}} . $$
 
-    The run ends at n = `horizon` d at the latest. It can be traced in the key.
+    The run ends at n = `horizon` d at the latest. The function can be traced in the key.
 
     Accuracy: the law of spherical SGD, exactly.
 
@@ -332,7 +335,7 @@ def _run_until(system: SphericalSGD, limit: Array, key: Array, batch: int) -> tu
 
 @experiment
 def overlap_chain(system: SphericalSGD, key: PRNGKeyArray) -> OverlapPath:
-    r"""Overlaps at the records along one run of the exact chain of overlaps.
+    r"""Overlaps at the recorded times of one run of the exact chain of overlaps.
 
     $$ m \leftarrow \frac{m + a T}{\sqrt{|m + a T|^2 + (s + a U)^2 + a^2 V^2}} $$
 
@@ -369,12 +372,13 @@ def _path(system: SphericalSGD, steps: Array, key: Array, batch: int) -> Array:
 
 @experiment
 def trained_neuron(system: SphericalSGD, key: PRNGKeyArray) -> OverlapPath:
-    r"""Overlaps at the records along one run of a neuron with all its `input_dim` weights.
+    r"""Overlaps at the recorded times of one run of SGD for a neuron with all its `input_dim`
+    weights.
 
     $$ w \leftarrow \frac{w + \frac\gamma d\, e\, (x - (w \cdot x) w)}{|\cdot|} $$
 
-    on inputs that are drawn in full. The hidden directions are the first coordinates; by rotation,
-    any others are equivalent. The run can be traced in the key.
+    on full random inputs. The hidden directions are the first coordinates; all choices are
+    equivalent by rotation. The function can be traced in the key.
 
     Cost: O(d) for each sample.
 
@@ -423,7 +427,7 @@ def _as_path(system: SphericalSGD, overlap: Float[Array, "record index"]) -> Ove
 
 
 # ------------------------------------------------------------------------------------------------
-# Message passing and eigenvectors on a drawn parity with a hint.
+# Message passing and eigenvectors on a random parity with a hint.
 #
 # Both algorithms commute with rotations, so that the directions may be axes: u the first, w1 in the
 # plane of the first two, w2 the third and w3 the fourth. The unknown part lies off the first axis.
@@ -467,10 +471,10 @@ def message_passing(
     max_steps: int = 500,
     tolerance: float = 1e-4,
 ) -> HintedOverlaps:
-    r"""Overlaps that message passing reaches on a drawn parity with a hint.
+    r"""Overlaps that message passing reaches on one random parity with a hint.
 
-    It estimates the two unknown directions, and the part of the first that the hint leaves open,
-    from small estimates along eigenvectors,
+    The unknown directions, and the part of the first that is orthogonal to the hint, start from
+    small estimates along eigenvectors.
 
     $$ \omega = X a - v g' , \qquad g = \partial_\omega \ln P(y | \omega, v) , \qquad
        a \leftarrow \frac{A a + X^T g}{1 + A} , \qquad v = \frac{1}{1 + A} . $$
@@ -528,10 +532,11 @@ def _parity(
 
 @experiment
 def leading_eigenvectors(system: HintedParity, key: PRNGKeyArray) -> HintedSpectrum:
-    r"""Overlap of leading eigenvectors with the unknown directions of a drawn parity with a hint.
+    r"""Overlap of leading eigenvectors with the unknown directions of one random parity with a
+    hint.
 
-    The matrices are $\sum_\mu T(y_\mu, \omega_\mu)\, x_\mu x_\mu^T$ of `spectral`; their vectors
-    come from Lanczos iteration.
+    The matrices are $\sum_\mu T(y_\mu, \omega_\mu)\, x_\mu x_\mu^T$ of `spectral`; their leading
+    eigenvectors are found by Lanczos iteration.
 
     Raises:
         ValueError: where no sample is left.

@@ -1,13 +1,13 @@
 """Hardness of a target: its information, leap and generative exponents, and the sample complexity
-of kernels, SGD and the best efficient algorithm.
+of kernels, of SGD and of the best known efficient algorithm.
 
 For one index, with c_k = E[g h_k], the information exponent is the first k >= 1 with c_k != 0 (Ben
 Arous, Gheissari, Jagannath 2021). For several indices it is the first degree with a nonzero Hermite
-tensor, and the leap exponent is the highest stair that SGD climbs until it knows all directions
+tensor, and the leap exponent is the highest degree that SGD needs on the way to all directions
 (Abbe, Boix-Adsera, Misiakiewicz 2023). The generative exponent is the first k whose conditional
 moment E[h_k(z) | y] does not vanish (Damian et al. 2024): the lowest information exponent over all
 transformations of the label. The generative leap is the highest such order on the way to all
-directions, those found before being known (Damian, Lee, Bruna 2025).
+directions, given the directions found before (Damian, Lee, Bruna 2025).
 """
 
 import math
@@ -56,11 +56,11 @@ class WeakThreshold:
     """Weak recovery of the directions of a target from n = O(d) samples.
 
     Fields:
-        sample_ratio: n/d from which the directions found first are found: 0 where they are trivial,
-            infinite where they are hard.
-        error: upper bound of the error of sample_ratio.
-        stairs: groups of directions found together, one after the other, those before being known;
-            the directions that they leave out are hard, unless `complete`.
+        sample_ratio: n/d above which the first directions are found: 0 if they are trivial,
+            infinite if they are hard.
+        error: upper bound on the error of sample_ratio.
+        stairs: groups of directions that are found together, one group after the other, given the
+            groups before. Directions in no group are hard.
         complete: whether the stairs lead to all directions.
         method: how the moments of the label were computed.
     """
@@ -99,7 +99,7 @@ def threshold(
     overlap: Float[ArrayLike, "index"] | Float[ArrayLike, "index index"] | None = None,
     kinks: tuple[float, ...] = (),
 ) -> WeakThreshold:
-    """Kind of a target y = g(z), trivial, easy or hard, and its weak recovery threshold.
+    """Weak-recovery threshold of a target y = g(z), and its kind: trivial, easy or hard.
 
     A direction is trivial where E[z | y] shows it, easy where only G = E[z z^T - 1 | y] does, from
     n/d = 1 / lambda_max(X -> E_y[G X G]) on, and hard where neither does.
@@ -109,13 +109,13 @@ def threshold(
             `labels`, samples (sample, index) of the fields z.
         dimension: number of indices of a function; by default read from the target.
         labels: labels of the samples, of any law, noise included. Only their first stair is found.
-        overlap: overlap of an estimate that knows a part of the directions, a symmetric matrix with
-            eigenvalues from 0 to 1 or its diagonal. The next stair of the directions of overlap 0
-            is then returned, to a few parts in a thousand.
+        overlap: overlap of an estimate with the directions that are partly known, a symmetric
+            matrix with eigenvalues from 0 to 1 or its diagonal. The next stair of the directions of
+            overlap 0 is then returned, to a few parts in a thousand.
 
     Raises:
-        ValueError: for what is no target, for samples of the wrong shape, fewer than 2000, or with
-            fields that are not standard normal, and for what is no overlap.
+        ValueError: for an invalid target; for samples of the wrong shape, fewer than 2000, or with
+            fields that are not standard normal; for an invalid overlap.
 
     Cost: about a second.
 
@@ -228,8 +228,8 @@ _COARSEST = 0.1
 
 @dataclass(frozen=True)
 class TargetExponents:
-    """Exponents of one target and what follows from them. It prints as a short report; `row()` is
-    its row of the table.
+    """Exponents of one target and the numbers of samples that follow from them. Printing gives a
+    short report; `row()` is its row of the table.
 
     Fields:
         information: information exponent; None beyond `highest`, the last order computed.
@@ -247,8 +247,8 @@ class TargetExponents:
             G = E[z z^T - 1 | y]; for one index lambda_1^2 and 2 lambda_2^2.
         threshold: n/d above which the best algorithm finds a first direction: 0 for order 1, 1 /
             the second eigenvalue for order 2, infinite for orders above 2.
-        hermite_tolerance: a coefficient below it counts as zero.
-        label_tolerance: a moment of the label below it counts as zero.
+        hermite_tolerance: coefficients below this value count as zero.
+        label_tolerance: moments of the label below this value count as zero.
     """
 
     target: str
@@ -347,12 +347,13 @@ def exponents(
     kinks: tuple[float, ...] = (),
     highest: int = _HIGHEST,
 ) -> TargetExponents:
-    """Information, leap and generative exponents of a target, and the samples that follow from
-    them.
+    """Information, leap and generative exponents of a target, and the numbers of samples that
+    follow from them.
 
-    A function with jumps or kinks: for one index, name the places in `kinks`; for several indices
-    they are resolved exactly where they lie on coordinate planes, and show in `hermite_tolerance`
-    otherwise. What counts as zero is measured against the spread of the target.
+    For a function of one index with jumps or kinks, give their places in `kinks`. For several
+    indices, jumps and kinks on coordinate planes are resolved exactly; others increase
+    `hermite_tolerance`. Coefficients count as zero relative to the standard deviation of the
+    target.
 
     Args:
         what: text such as `"z1*z2*z3"`, or a Python function of an array of shape (..., dimension);
@@ -362,8 +363,8 @@ def exponents(
         highest: last order that is computed.
 
     Raises:
-        ValueError: for what is not a formula, a bad dimension or order, a constant target, one
-            without second moment, and one that oscillates or jumps too much for the quadrature.
+        ValueError: for an invalid formula, dimension or order; for a target that is constant, has
+            no second moment, or oscillates or jumps too much for the quadrature.
 
     Accuracy: exact to rounding for polynomials and for kinks on coordinate planes. Functions of
     several indices whose label is neither discrete nor a product of coordinates get their

@@ -24,8 +24,8 @@ from orderparam.systems.multi_index.targets import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# What the label tells about the hidden fields: E[h_a(z) | y], the quantities that no transformation
-# of the labels can hide.
+# The information that the label carries about the hidden fields: the conditional moments E[h_a(z) |
+# y].
 
 
 @dataclass(frozen=True)

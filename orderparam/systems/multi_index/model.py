@@ -1,5 +1,5 @@
-"""Targets of a few directions: the hardness of a target, a neuron that finds directions by SGD, and
-a parity with a hint.
+"""The systems: a target of a few directions, a neuron that finds directions by SGD, and a parity
+with a hint.
 """
 
 from typing import Any, Literal
@@ -44,7 +44,7 @@ class LearnedTarget(System):
 
 
 class Hardness(Result):
-    """Exponents of a target, infinite where they are beyond order 8.
+    """Exponents of a target; exponents above 8 are reported as infinite.
 
     Fields:
         information: information exponent.
@@ -78,14 +78,14 @@ class HermitePower(Result):
 
 
 class Climb(Result):
-    """Overlaps with the directions of a target that have been found.
+    """Overlaps with the directions of a target.
 
     Fields:
-        overlap: E z_i <z_i> of the field along each coordinate with its estimate; 1 where it is
-            known.
+        overlap: E z_i <z_i>, the overlap of the field along each coordinate with its estimate; 1
+            for a known field.
         next_threshold: n/d from which an estimate with these overlaps finds another direction;
             infinite where there is none; NaN in an experiment, which does not determine it.
-        converged: whether the iteration ended.
+        converged: whether the iteration converged.
         residual: last change of the iteration.
     """
 
@@ -120,8 +120,8 @@ class SphericalSGD(System):
     x$ on the same sample (Dandi et al. 2024; Arnaboldi et al. 2024).
 
     The order parameters are the overlaps m = W_* w. They start at those of a random w (with
-    positive signs for `start` "positive"), or all at `first_overlap` when that is not 0. A
-    direction counts as found when |m| reaches `exit_overlap`. Time is `sample_ratio` = n/d.
+    positive signs for `start` "positive"), or all at `first_overlap` when that is not 0. The run
+    has found a direction when |m| reaches `exit_overlap`. Time is measured as `sample_ratio` = n/d.
 
     Raises:
         ValueError: for `first_record` >= `horizon`, for `repetition` > 0 with batches, and for a
@@ -241,9 +241,9 @@ class ExitTime(Result):
     """Number of samples until |m| reaches `exit_overlap`.
 
     Fields:
-        exit_samples: n, the mean over starts and runs in a theory, that of one run in an
-            experiment.
-        exit_steps: the same in steps of SGD.
+        exit_samples: number of samples n; a theory gives the mean over starts and runs, an
+            experiment the value of one run.
+        exit_steps: number of steps of SGD.
         converged: whether the exit is before the horizon.
     """
 
@@ -253,7 +253,7 @@ class ExitTime(Result):
 
 
 # ------------------------------------------------------------------------------------------------
-# A parity of three directions with a hint at the first: the other two become learnable.
+# A parity of three directions with a hint about the first, which makes the other two learnable.
 
 
 class HintedParity(System):
@@ -261,9 +261,9 @@ class HintedParity(System):
 
     $z_k = w_k \cdot x$ with orthonormal $w_k$ and $n = \alpha d$ inputs $x \sim N(0, 1_d)$,
     $\alpha$ = `sample_ratio`. A unit vector $u$ with $(u \cdot w_1)^2 = Q$ (`hint`) and $u \cdot
-    w_2 = u \cdot w_3 = 0$ is given, so that $\omega = \sqrt Q\, u \cdot x$ is known of $z_1 =
-    \omega + \sqrt{1 - Q}\, t$. Without the hint (Q = 0) no number of samples of order d shows a
-    direction.
+    w_2 = u \cdot w_3 = 0$ is given, so that the part $\omega = \sqrt Q\, u \cdot x$ of $z_1 =
+    \omega + \sqrt{1 - Q}\, t$ is known. Without the hint (Q = 0) no direction can be found from a
+    number of samples of order d.
     """
 
     sample_ratio: float = parameter("samples per dimension alpha = n/d", above=0, default=1.0)

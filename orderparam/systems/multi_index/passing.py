@@ -7,7 +7,7 @@ every example.
 with rows of X of variance 1/d and g' the g of the step before (Aubin et al. 2018), for estimates
 that have no overlaps with one another. The precision A_k is -sum dg_k/domega_k / d, but at least
 the smaller of 1 and sum g_k^2 / d. Both expressions have the same mean. The first may be negative
-while little is known; the second is far too large where a few examples are misjudged. Damping mixes
+while overlaps are small; the second is far too large if a few examples are misjudged. Damping mixes
 all of (a, v, g) with their values before the step, which does not change the fixed points.
 
 The equations hold for many dimensions: where 1 - q falls to a few times 1/d, the variances are too

@@ -1,5 +1,5 @@
-"""Whether a target has a second moment, and the target in units of its own spread: what makes "zero"
-mean something.
+"""The second moment of a target, and the target in units of its standard deviation, relative to
+which coefficients count as zero.
 
 Exponents ask which coefficients vanish. That is decided relative to the norm of the target, and a
 target has one only if E[g(z)^2] is finite: where |g| grows without bound it is followed towards

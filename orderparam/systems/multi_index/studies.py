@@ -131,10 +131,10 @@ _TARGETS = ("z", "z**2", "He3(z)", "z1*z2", "z1*z2*z3", "sign(z1*z2*z3)")
     ],
     caption=(
         r"One neuron, $\sigma = \mathrm{{He}}_1 + \mathrm{{He}}_2/2 + \mathrm{{He}}_3/6$, "
-        r"correlation loss, learning rate 0.05. Flow from all overlaps = {first}; exact chain: $d$ "
-        r"= {dim}; network with all weights: $d$ = {network_dim}. With its stairs (leap 1) the "
-        r"target shows one direction after the other; without them (leap 3) no direction is found "
-        r"in this time."
+        r"correlation loss, learning rate 0.05. Flow from all overlaps = {first}; exact chain: "
+        r"$d$ = {dim}; network with all weights: $d$ = {network_dim}. If the target has the lower "
+        r"terms (leap 1) SGD finds one direction after the other; without them (leap 3) it finds "
+        r"no direction in this time."
     ),
 )
 def leap_staircase(
@@ -195,7 +195,7 @@ def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[
 
 @study(
     "hinted-parity",
-    title="A parity of three that cannot be learned, until one of its directions is known in part",
+    title="A parity of three directions cannot be learned from O(d) samples until one direction is partly known",
     source="Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024; Mondelli, Montanari 2018",
     full={
         "input_dim": 3000,
@@ -221,10 +221,10 @@ def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[
         )
     ],
     caption=(
-        r"$y = \mathrm{{sign}}(z_1 z_2 z_3)$, $d$ = {input_dim}, and a vector whose squared cosine "
-        r"with $w_1$ is $Q$. Dotted: the $n/d = (\pi^2/4)/((2/\pi)\arcsin Q)$ from which the other "
-        r"two directions are found; without a hint they never are. Optimal message passing "
-        r"improves the hint as well; eigenvectors leave it as it is."
+        r"$y = \mathrm{{sign}}(z_1 z_2 z_3)$, $d$ = {input_dim}, and a vector whose squared "
+        r"cosine with $w_1$ is $Q$. Dotted: the $n/d = (\pi^2/4)/((2/\pi)\arcsin Q)$ from which "
+        r"the other two directions are found; without a hint they never are. Message passing also "
+        r"improves the estimate of the first direction; eigenvectors do not."
     ),
 )
 def hinted_parity(
@@ -273,10 +273,10 @@ def hinted_parity(
         )
     ],
     caption=(
-        r"$y = z_1^2 + \mathrm{{sign}}(z_1 z_2 z_3)$, $d$ = {input_dim}. No number of labels of "
-        r"order $d$ shows a parity of three, but the square shows $z_1$, and with $z_1$ known a "
-        r"parity of two is left. Dotted: the two thresholds, the second for perfect knowledge of "
-        r"$z_1$."
+        r"$y = z_1^2 + \mathrm{{sign}}(z_1 z_2 z_3)$, $d$ = {input_dim}. A parity of three "
+        r"directions cannot be learned from $O(d)$ labels, but the square makes $z_1$ learnable, "
+        r"and once $z_1$ is known a parity of two remains. Dotted: the two thresholds, the second "
+        r"for perfect knowledge of $z_1$."
     ),
 )
 def grand_staircase_study(
@@ -334,8 +334,8 @@ def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
     seconds=(60, 3600),
     observables=("exit_samples",),
     explained=(
-        "For degree 3 at d < 100 single steps are not small, while the theory of a diffusing "
-        "overlap takes them to be small."
+        "For degree 3 at d < 100 single steps of SGD are not small, while the diffusion theory "
+        "assumes small steps."
     ),
     panels=lambda p: [
         Panel(
@@ -379,8 +379,8 @@ def sgd_exit_times(
     seconds=(60, 3600),
     observables=("exit_samples", "norm"),
     explained=(
-        "Each sample once, degree 3 and d < 100: single steps are not small, while the theory of "
-        "a diffusing overlap takes them to be small."
+        "If each sample is used once, single steps of SGD are not small for degree 3 and d < "
+        "100, while the diffusion theory assumes small steps."
     ),
     panels=[
         Panel(
@@ -406,8 +406,8 @@ def sgd_exit_times(
         r"student $\mathrm{{erf}}(z/\sqrt{{2}})$, correlation loss. Each sample used once: "
         r"learning rate $1/\sqrt{{d}}$; used twice: first step 1, learning rate 0.3. Left: $d$ = "
         r"{path_dim}, all runs from $m$ = 0.1, flow for $d\to\infty$. Right: random starts, mean "
-        r"first-passage time; exponents with 95 % intervals. With samples used once the time is "
-        r"steeper than its asymptotic $d^2$ at these $d$."
+        r"first-passage time; exponents with 95 % intervals. If samples are used once the time "
+        r"grows faster than its asymptotic $d^2$ at these $d$."
     ),
 )
 def sgd_data_reuse(
@@ -447,9 +447,9 @@ def sgd_data_reuse(
     seconds=(60, 1200),
     observables=("exit_samples", "exit_steps"),
     explained=(
-        "The theory takes single steps to be small and the gradient noise to be that of single "
-        "examples. At d = 64 the first makes times 10 % too short, as in sgd-exit-times below "
-        "d = 100; the second fails from batches near d^(3/2) on, which need more examples."
+        "The theory assumes small steps and the gradient noise of single examples. At d = 64 the "
+        "first assumption makes predicted times 10 % too short, as in sgd-exit-times below d = "
+        "100. The second fails for batches of about d^(3/2) and more, which need more examples."
     ),
     panels=lambda p: [
         Panel(
@@ -467,8 +467,8 @@ def sgd_data_reuse(
     ],
     caption=(
         r"Information exponent 3, $d$ = {dim}, learning rate $0.5\,b/\sqrt{{d}}$ for batches of "
-        r"$b$. The theory takes the gradient noise of single samples at every batch size; it holds "
-        r"for $b$ well below $d^{{3/2}}$."
+        r"$b$. The theory assumes the gradient noise of single samples at every batch size, which "
+        r"holds for $b$ well below $d^{{3/2}}$."
     ),
 )
 def sgd_batch_size(

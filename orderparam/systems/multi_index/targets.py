@@ -1,4 +1,4 @@
-"""Targets as fields of systems, and quadrature for targets that nobody chose to be smooth."""
+"""Targets as fields of systems, and quadrature for targets that need not be smooth."""
 
 import functools
 import itertools
@@ -24,7 +24,7 @@ def formula(what: Any) -> str | Target:
 
 
 # ------------------------------------------------------------------------------------------------
-# Quadrature for targets that nobody chose to be smooth: kinks on coordinate planes, square-root
+# Quadrature for targets that need not be smooth: kinks on coordinate planes, square-root
 # singularities at extrema.
 #
 # In NumPy: a target is looked at once, and compiling would take longer than computing.

@@ -63,9 +63,10 @@ def hardness(system: WeakLearnability) -> Hardness:
     $$ \text{information} = \min\{|a| \ge 1 : c_a \ne 0\} , \qquad
        \text{generative} = \min\{|a| \ge 1 : \zeta_a \not\equiv 0\} ; $$
 
-    the leaps are the highest such degrees on the way to all directions, those found before being
-    known, and the threshold is `orderparam.systems.multi_index.threshold` of a first direction. The
-    exponents are computed when the program is compiled.
+    the leaps are the highest such degrees on the way to all directions, given the directions found
+    before. The threshold is that of a first direction, see
+    `orderparam.systems.multi_index.threshold`. The exponents are computed when the program is
+    compiled.
 
     Accuracy: exact for polynomials and for kinks on coordinate planes; otherwise to the tolerances
     of `exponents`.
@@ -98,23 +99,23 @@ def hardness(system: WeakLearnability) -> Hardness:
 def grand_staircase(system: LearnedTarget, *, max_steps: int = 200) -> Climb:
     r"""Overlaps with the directions of a target that the best algorithm reaches, stair by stair.
 
-    Directions whose threshold, given what is known of those before, is below $n/d = \alpha$ join
-    the estimate, and their overlaps $Q$ grow to the fixed point
+    A direction is found when its threshold, given the overlaps of the directions before, is below
+    $n/d = \alpha$. The overlaps $Q$ then grow to the fixed point
 
     $$ Q = \hat Q (1 + \hat Q)^{-1} , \qquad \hat Q = \alpha (1 - Q)^{-1/2}\,
        E\big[ E[t | y, \omega]\, E[t | y, \omega]^T \big] (1 - Q)^{-1/2} , $$
 
     where an estimate of overlap $Q$ knows $\omega \sim N(0, Q)$ of the fields $z = \omega + \sqrt{1
-    - Q}\, t$. This is the state that message passing reaches from $Q = 0$. Overlaps of known with
-    unknown directions are taken to stay zero, as they do where a change of sign of the unknown ones
-    leaves y unchanged.
+    - Q}\, t$. This is the state that message passing reaches from $Q = 0$. Overlaps between known
+    and unknown directions are assumed to stay zero, which holds where a change of sign of the
+    unknown directions leaves y unchanged.
 
     Args:
         max_steps: largest number of iterations on a stair; 200 by default. If they are not enough,
             as near a threshold, the last overlaps are returned and `converged` is False.
 
-    Accuracy: averages are sampled: as if n/d were off by a few parts in a thousand, and by 1 %
-    where overlaps are below 0.1.
+    Accuracy: averages are sampled, which is equivalent to an error of a few parts in a thousand in
+    n/d, and of 1 % where overlaps are below 0.1.
 
     Cost: some seconds.
 
@@ -412,8 +413,8 @@ _SMALL = 1e-3  # first overlap, in units of that at which other solutions begin
 
 
 def first_seen(hint: float) -> float:
-    """n/d from which the two other directions of a `HintedParity` are found, (pi^2/4) / ((2/pi)
-    arcsin Q); infinite without a hint.
+    """Value of n/d above which the two other directions of a `HintedParity` are found, (pi^2/4) /
+    ((2/pi) arcsin Q); infinite without a hint.
 
     It follows from the second moments of the labels.
 
@@ -545,8 +546,8 @@ def spectral(system: HintedParity) -> HintedSpectrum:
     $$ 1 \pm E[z_2 z_3 | y, \omega] = 1 \pm \frac2\pi\, y\, \mathrm{erf}\Big(
        \frac{\omega}{\sqrt{2 (1 - Q)}} \Big) . $$
 
-    Both matrices have the same law, and an outlier from `first_seen` on. The hint itself is not
-    improved.
+    Both matrices have the same law, and an outlier for n/d above `first_seen`. The estimate of the
+    first direction is not improved.
 
     Accuracy: exact as d grows.
 

@@ -19,11 +19,11 @@ class DenseRecall(Result):
     """Recall in one network, averaged over the patterns that were tried.
 
     Fields:
-        flip_probability: share of the spins of a stored pattern that one parallel step turns.
+        flip_probability: fraction of the spins of a stored pattern that flip in one parallel step.
         overlap: overlap (1/N) sum xi s with the pattern once all spins are at rest.
-        success: share of the trials that come to rest at the pattern, with at most 1 % of the spins
+        success: fraction of the trials that end at the pattern, with at most 1 % of the spins
             wrong.
-        converged: whether every trial came to rest within the given number of sweeps.
+        converged: whether every trial reached a fixed point within the given number of sweeps.
     """
 
     flip_probability: Float[Array, ""]
@@ -61,7 +61,7 @@ def dense_recall(
     r"""Recall of stored patterns in one dense or exponential memory, started at the overlap
     `start`.
 
-    Site after site takes the sign of lower energy,
+    The spins are updated one after another; each takes the sign of lower energy,
 
     $$ s_i \leftarrow \mathrm{sign} \sum_\mu \xi_i^\mu \big[ F(x_i^\mu + 1) - F(x_i^\mu - 1)
           \big], \qquad
@@ -77,7 +77,7 @@ def dense_recall(
     Raises:
         ValueError: for more than 2^26 entries of all patterns.
 
-    Cost: P operations for the update of a spin.
+    Cost: P operations for each update of one spin.
 
     Source: Krotov, Hopfield (2016); Demircigil et al. (2017).
 

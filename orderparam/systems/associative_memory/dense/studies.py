@@ -1,6 +1,4 @@
-"""The named figure of dense associative memories: how much polynomial and exponential energies
-store.
-"""
+"""The figure of dense associative memories: the capacities of polynomial and exponential energies."""
 
 from collections.abc import Iterator
 from functools import partial

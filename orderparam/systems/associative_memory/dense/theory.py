@@ -1,4 +1,5 @@
-"""Theory of dense associative memories: the signal of one pattern against the noise of all others."""
+"""Theory of dense associative memories: the signal of one pattern compared with the noise of all
+other patterns."""
 
 import math
 
@@ -21,9 +22,10 @@ class SignalToNoise(Result):
     """Signal-to-noise estimates at finite N.
 
     Fields:
-        flip_probability: probability that a spin of a stored pattern turns in one step.
+        flip_probability: probability that a spin of a stored pattern flips in one parallel step.
         next_overlap: overlap after one parallel step from the overlap `start`.
-        lossless_patterns: number P of patterns up to which typically no spin of a pattern turns.
+        lossless_patterns: largest number P of patterns at which typically no spin of a stored
+            pattern flips.
     """
 
     flip_probability: Float[Array, ""]
@@ -55,7 +57,8 @@ class ExponentialBasin(Result):
     """Basin of attraction of a pattern in an exponential memory of many spins.
 
     Fields:
-        basin_edge: overlap from which on a pattern is retrieved in one step; 1 where no pattern is.
+        basin_edge: smallest overlap from which a pattern is retrieved in one step; 1 where no
+            pattern is retrieved.
         critical_load: load at which the basin closes, 1 - ln cosh 1.
         guaranteed_load: load (ln 2)/2 below which every pattern is stable with high probability, a
             theorem of Demircigil et al. (2017).
@@ -72,12 +75,13 @@ class ExponentialBasin(Result):
 
 @theory
 def signal_to_noise(system: DenseMemory) -> SignalToNoise:
-    r"""Probability that a spin of a pattern turns, and overlap after one step, with Gaussian noise
-    of its exact variance at N spins.
+    r"""Probability that a spin of a stored pattern flips, and the overlap after one step.
 
-    Up and down are compared for one spin. At overlap m the signal is $D(m (N - 1))$ with $D(x) = (x
-    + 1)^n - (x - 1)^n$, and each other pattern adds $\pm D(x)$ with x the sum of N - 1 random
-    signs. Their ratio is
+    The noise is taken to be Gaussian with its exact variance at N spins.
+
+    The two energies of one spin, up and down, are compared. At overlap m the signal is $D(m (N -
+    1))$ with $D(x) = (x + 1)^n - (x - 1)^n$, and each other pattern adds $\pm D(x)$ with x the sum
+    of N - 1 random signs. Their ratio is
 
     $$ \rho(m) = \frac{D(m (N - 1))}{\sqrt{(P - 1)\, E D(x)^2}} \to m^{n-1}
           \sqrt{\frac{N^{n-1}}{(2n-3)!!\, P}}, \qquad
@@ -87,8 +91,8 @@ def signal_to_noise(system: DenseMemory) -> SignalToNoise:
     `next_overlap` is $\mathrm{erf}(\rho(m_0)/\sqrt 2)$ with $m_0$ = `start`, and
     `lossless_patterns` is $N^{n-1}/(2 (2n-3)!! \ln N)$.
 
-    Accuracy: the variance is exact. That the noise is Gaussian is an approximation, good for many
-    spins and patterns.
+    Accuracy: the variance is exact; the Gaussian law of the noise is an approximation that holds
+    for many spins and patterns.
 
     Source: Krotov, Hopfield (2016); the variance at finite N is derived here.
 
@@ -125,8 +129,8 @@ def dense_retrieval(system: DenseMemory) -> Retrieval:
 
     Accuracy: 1e-9; replica symmetric.
 
-    Source: Gardner (1987); Abbott, Arian (1987). Their energies leave out terms of equal sites and
-    have (n-1)! in place of (2n-3)!!.
+    Source: Gardner (1987); Abbott, Arian (1987). Their energies exclude terms with repeated sites,
+    which gives (n-1)! in place of (2n-3)!!.
 
     >>> found = dense_retrieval(DenseMemory(0.05))
     >>> round(float(found.overlap), 8), round(float(found.critical_load), 8)
@@ -154,12 +158,13 @@ def dense_retrieval(system: DenseMemory) -> Retrieval:
 
 @theory
 def exponential_basin(system: ExponentialMemory) -> ExponentialBasin:
-    r"""Overlap from which on an exponential memory of many spins retrieves a pattern in one step.
+    r"""Smallest overlap from which an exponential memory of many spins retrieves a pattern in one
+    step.
 
-    $e^{N (\alpha - I(x))}$ of the other patterns have the overlap x with the state, where $\alpha$
-    = `load` and $I(x) = \frac12 [(1 + x) \ln(1 + x) + (1 - x) \ln(1 - x)]$. The pattern is
-    retrieved if its term $e^{N m}$ outweighs the sum of theirs, which is that of a random energy
-    model:
+    About $e^{N (\alpha - I(x))}$ of the other patterns have overlap x with the state, where
+    $\alpha$ = `load` and $I(x) = \frac12 [(1 + x) \ln(1 + x) + (1 - x) \ln(1 - x)]$. The pattern is
+    retrieved if its term $e^{N m}$ exceeds the sum over the other patterns, which is the partition
+    function of a random energy model:
 
     $$ m > \max_{x:\, I(x) \le \alpha} \big( \alpha - I(x) + x \big) $$
 

@@ -9,8 +9,9 @@ variance s^2. With u = m/s and the normal density phi, Amari and Maginu (1988, N
     s'^2 = alpha + 4 phi(u)^2 + 4 alpha m m' phi(u)/s,    s^2 = alpha at the start.
 
 The last term is the correlation of the state with the noise of the step before. The first step is
-exact for many spins, the second nearly so. Correlations over more than one step are left out, so
-that the equations overestimate later overlaps: they lose the pattern at a load of 0.16 only.
+exact for many spins, and the second is nearly exact. Correlations over more than one step are
+neglected. The equations therefore overestimate later overlaps: in them the pattern is lost only
+above a load of 0.16.
 
 With the correlations of all steps the dynamics is exact for many spins (Bolle, Busquets Blanco,
 Verbeiren 2004, arXiv:cond-mat/0307499): one spin moves in the field of all others, with noise that
@@ -78,8 +79,8 @@ def statistical_neurodynamics(system: Hopfield, *, steps: int = 10) -> Steps:
     Raises:
         ValueError: for a temperature other than 0.
 
-    Accuracy: the first step is exact for many spins, the second nearly so. Later overlaps are
-    overestimated.
+    Accuracy: the first step is exact for many spins, and the second is nearly exact. Later overlaps
+    are overestimated.
 
     Source: Amari, Maginu (1988).
 
@@ -109,24 +110,24 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
     r"""Overlap and noise after each parallel step in the limit of many spins, with the memory of
     all steps before.
 
-    One spin, measured along the pattern, moves in the field of all others,
+    A single spin, measured along the pattern, obeys the effective dynamics
 
     $$ s_{t+1} = \mathrm{sgn}\Big(m_t + \alpha \sum_{t'<t} R_{tt'} s_{t'} + \sqrt\alpha\, \eta_t\Big),
        \qquad \langle \eta\eta^T\rangle = (1-G)^{-1} C (1-G^T)^{-1}, \qquad R = (1-G)^{-1} G $$
 
-    where $m_t$, $C_{tt'} = \langle s_t s_{t'}\rangle$ and the response $G_{tt'}$ of $s_t$ to a field
-    at $t'$ are averages over its own paths. Each step uses those of the steps before, so that
-    `paths` paths are drawn once, step by step (Eissfeller, Opper 1992). The response follows from
-    Gaussian integration by parts, $\langle s\,\eta^T\rangle = \sqrt\alpha\, G\, \langle
-    \eta\eta^T\rangle$. `noise` is $\sqrt{\alpha \langle\eta_t^2\rangle}$.
+    where $m_t$, $C_{tt'} = \langle s_t s_{t'}\rangle$ and the response $G_{tt'}$ of $s_t$ to a
+    field at $t'$ are averages over the paths of this spin. Each step needs only averages of earlier
+    steps, so that `paths` paths are drawn once, step by step (Eissfeller, Opper 1992). The response
+    follows from Gaussian integration by parts, $\langle s\,\eta^T\rangle = \sqrt\alpha\, G\,
+    \langle \eta\eta^T\rangle$. `noise` is $\sqrt{\alpha \langle\eta_t^2\rangle}$.
 
     Args:
-        system: the network; `temperature` is 0 and `spins` does not matter.
+        system: the network; its `temperature` must be 0, and its `spins` are not used.
         steps: number of parallel steps.
-        paths: number of paths of the one spin, of fixed random numbers.
+        paths: number of simulated paths of the single spin; their random numbers are fixed.
 
-    Accuracy: that of an average over `paths` paths, 0.003 in the first two steps and amplified
-    beside the edge of the basin of attraction, where paths part.
+    Accuracy: the statistical error of an average over `paths` paths: 0.003 in the first two steps,
+    and larger near the edge of the basin of attraction, where paths diverge.
 
     Source: Bolle, Busquets Blanco, Verbeiren (2004); paths: Eissfeller, Opper (1992).
 
@@ -179,8 +180,8 @@ _SMALLEST = 1e-9  # variance of new noise in a step: states that rest have none
 def parallel_steps(
     system: Hopfield, key: PRNGKeyArray, *, networks: int = 8, steps: int = 10
 ) -> MeasuredSteps:
-    r"""Overlap after each parallel step of recall at T = 0, averaged over networks with patterns of
-    their own.
+    r"""Overlap after each parallel step of recall at T = 0, averaged over networks with independent
+    patterns.
 
     All spins are updated at once, $s_i \leftarrow \mathrm{sign} \sum_{j \ne i} J_{ij} s_j$, from a
     random state of overlap `start` with the first pattern. The number of patterns is `load` *

@@ -1,9 +1,9 @@
-"""Simulations of Hopfield networks at any temperature, with spins updated one after another or all
+"""Simulations of Hopfield networks at any temperature. Spins are updated one after another or all
 at once.
 
 The couplings are never formed. With the overlaps M = sum_i xi_i s_i of all patterns a local field
-is (xi_i . M - P s_i)/N, and a spin that turns changes M by a row of xi. Patterns take one byte an
-entry: load N^2 bytes.
+is (xi_i . M - P s_i)/N, and a spin that flips changes M by a row of xi. Each entry of a pattern
+takes one byte, so that all patterns take load N^2 bytes.
 """
 
 from functools import partial
@@ -24,16 +24,16 @@ _BLOCK = 64
 
 
 class Recall(Result):
-    """Recall in independent networks: averages of the last state at T = 0, and over the second
-    half of the sweeps above.
+    """Recall in independent networks: averages over the last state at T = 0, and over the second
+    half of the sweeps at T > 0.
 
     Errors are standard errors from the scatter over networks.
 
     Fields:
         overlap, overlap_error: overlap (1/N) sum xi s with the first pattern.
         energy, energy_error: energy per spin, of H without the diagonal.
-        success, success_error: share of the networks whose overlap is at least 0.9.
-        converged: at T = 0, whether all networks came to rest; always true above.
+        success, success_error: fraction of the networks whose overlap is at least 0.9.
+        converged: whether all networks reached a fixed point at T = 0; always true at T > 0.
     """
 
     overlap: Float[Array, ""]
@@ -60,8 +60,8 @@ def recall(
 
     $$ P(s_i = +1) = \frac{1}{1 + e^{-2 h_i/T}}, \qquad h_i = \sum_{j \ne i} J_{ij} s_j $$
 
-    with T = `temperature`; at T = 0 it takes the sign of its field. Each network has patterns of
-    its own and starts in a random state of overlap `start` with the first of them. The number of
+    with T = `temperature`; at T = 0 it takes the sign of its field. Each network has its own random
+    patterns and starts in a random state of overlap `start` with the first pattern. The number of
     patterns is `load` * `spins`, rounded and at least 1.
 
     Args:
@@ -72,7 +72,7 @@ def recall(
         sweeps: number of updates of every spin; at T = 0 the run ends earlier if all spins are at
             rest.
 
-    Cost: `load` N^2 operations and bytes for a sweep of one network.
+    Cost: `load` N^2 operations and as many bytes for one sweep of one network.
 
     Source: Amit, Gutfreund, Sompolinsky (1985), for the model and its states.
 

@@ -1,4 +1,4 @@
-"""The Hopfield model: patterns that Hebb's rule stores as attractors of N spins."""
+"""The Hopfield model: Hebb's rule stores patterns as attractors of N spins."""
 
 from orderparam.core.system import System, parameter
 
@@ -10,7 +10,8 @@ class Hopfield(System):
        J_{ij} = \frac1N \sum_{\mu=1}^P \xi_i^\mu \xi_j^\mu, \quad J_{ii} = 0, \quad P = \alpha N $$
 
     with N = `spins` spins, patterns $\xi_i^\mu = \pm 1$ and $\alpha$ = `load`. `start`, the overlap
-    (1/N) sum xi s of the first configuration with the first pattern, matters to dynamics only.
+    (1/N) sum xi s of the first configuration with the first pattern, is used by theories and
+    experiments of dynamics only.
 
     Source: Hopfield (1982).
     """

@@ -78,8 +78,8 @@ CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
         a run, started at a pattern; heat bath, averages over the second half of {sweeps} sweeps.
     """,
     explained=(
-        "Close to $T_M$ some networks of 1000 spins leave the retrieval state. Far below it almost no "
-        "spin is ever wrong, so that errors are tiny."
+        "Close to $T_M$ some networks of 1000 spins leave the retrieval state. Far below $T_M$ "
+        "almost no spin is ever wrong, so that the error bars are tiny."
     ),
 )
 def hopfield_phase_diagram(
@@ -205,13 +205,14 @@ def draw_edge(axes: Any, comparison: Comparison) -> None:
         Overlap with a pattern of {networks} networks in a run, all spins updated at once at
         temperature 0; $\alpha$: patterns per spin, $m_0$: overlap at the start. Correlations over
         all steps: generating functional, exact for many spins; over one step: Amari and Maginu.
-        Right: around the edge of the basin of attraction, dots: {edge_spins[0]} spins, squares:
+        Right: around the edge of the basin of attraction; dots: {edge_spins[0]} spins, squares:
         {edge_spins[1]} spins.
     """,
     explained=(
-        "Beside the edge of the basin of attraction some of the networks recall and some do not: "
-        "their mean overlap lies above the exact theory of many spins below the edge and below it "
-        "above the edge, and comes nearer with more spins."
+        "Near the edge of the basin of attraction some networks of finite size recall the "
+        "pattern and some do not. Their mean overlap therefore lies above the exact theory of "
+        "many spins for starts below the edge, and below it for starts above the edge. The "
+        "difference shrinks with more spins."
     ),
 )
 def hopfield_dynamics(
@@ -244,7 +245,7 @@ def hopfield_dynamics(
 
 
 # ------------------------------------------------------------------------------------------------
-# The phases of the Hopfield model, found by comparing its solutions.
+# The phases of the Hopfield model, found by comparing the free energies of its solutions.
 
 _BRANCHES = ("retrieval", "spin glass")
 

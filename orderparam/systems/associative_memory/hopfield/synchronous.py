@@ -1,7 +1,7 @@
-r"""Equilibrium of the Hopfield model whose spins all turn at once (Little's dynamics).
+r"""Equilibrium of the Hopfield model whose spins are all updated at once (Little's dynamics).
 
-The heat bath in parallel has the stationary law exp(sum_i ln 2cosh(h_i/T)) of one state, which is
-that of one of two layers with the energy - sum J_ij s_i s'_j between them.
+The parallel heat bath has the stationary law exp(sum_i ln 2cosh(h_i/T)). This is the law of one
+layer of spins s in a system of two layers s and s' with the energy - sum J_ij s_i s'_j.
 """
 
 import jax.numpy as jnp
@@ -22,8 +22,8 @@ class SynchronousState(Result):
 
     Fields:
         overlap: m = (1/N) sum xi s with the pattern.
-        self_overlap: q of two copies in the state.
-        return_overlap: t_0 = (1/N) sum <s s'> of a state and the next one.
+        self_overlap: overlap q of two replicas in the state.
+        return_overlap: t_0 = (1/N) sum <s s'>, the overlap of a state with the next state.
         pressure: (1/N) ln Z of the two layers.
         valid: whether there is a retrieval state.
         residual: residual of the equations.
@@ -49,7 +49,7 @@ def _warm(system: Hopfield, **_: object) -> None:
 
 @theory(check=_warm)
 def synchronous_state(system: Hopfield, *, diagonal: bool = False) -> SynchronousState:
-    r"""Retrieval state of the Hopfield model when all spins turn at once, replica symmetric.
+    r"""Retrieval state of the Hopfield model with parallel updates, replica symmetric.
 
     With $\beta = 1/T$ (`temperature`), $\alpha$ = `load`, $h = m + \sqrt{\alpha r}\, z$ and $W =
     e^\omega \cosh 2\beta h + e^{-\omega}$,
@@ -60,8 +60,8 @@ def synchronous_state(system: Hopfield, *, diagonal: bool = False) -> Synchronou
     $$ c = \beta (1 + t_0 - 2q), \quad r = \frac{q}{(1 - c)^2}, \quad \omega = \alpha\beta \Big[
        \frac{1}{2 (1 + \beta (1 - t_0))} + \frac{1}{2 (1 - c)} - \delta \Big] $$
 
-    $\delta$ is 1 where spins have no coupling to themselves, and 0 where they keep Hebb's
-    $J_{ii} = \alpha$.
+    $\delta$ is 1 if spins have no coupling to themselves, and 0 if they keep Hebb's $J_{ii} =
+    \alpha$.
 
     Args:
         diagonal: whether spins keep the coupling to themselves that Hebb's rule gives.

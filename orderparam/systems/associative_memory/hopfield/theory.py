@@ -6,8 +6,8 @@ averages over h,
 
     m = E tanh(h/T),   q = E tanh(h/T)^2,   C = (1 - q)/T,   r = q/(1 - C)^2
 
-(Amit, Gutfreund, Sompolinsky 1985, 1987). C < 1 is the susceptibility. The code holds at T = 0
-without a limit.
+(Amit, Gutfreund, Sompolinsky 1985, 1987). C < 1 is the susceptibility. The formulas below hold at T
+= 0 too, with no separate limit.
 """
 
 from typing import Literal, NamedTuple
@@ -231,8 +231,8 @@ def replica_symmetric(
     $$ m = E \tanh \frac hT, \qquad q = E \tanh^2 \frac hT, \qquad C = \frac{1 - q}{T}, \qquad
        r = \frac{q}{(1 - C)^2} $$
 
-    are `overlap`, `self_overlap`, `susceptibility` and `crosstalk`, and the `free_energy` per spin
-    is
+    are the fields `overlap`, `self_overlap`, `susceptibility` and `crosstalk`. The `free_energy`
+    per spin is
 
     $$ f = \frac\alpha2 + \frac{m^2}{2} + \frac{\alpha T}{2} \Big[ \ln(1 - C) - \frac{q}{T (1 -
           C)} \Big] + \frac{\alpha r C}{2} - T\, E \ln 2 \cosh \frac hT $$
@@ -242,8 +242,9 @@ def replica_symmetric(
             has m = 0 and q > 0 and exists below $T_g = 1 + \sqrt\alpha$; "paramagnet" has m = q =
             0, exists above T = 1 and is stable above T_g.
 
-    Accuracy: 1e-8, also at T = 0. Replica symmetry is broken in the spin glass everywhere and in
-    the retrieval state at very low temperature; `replicon` and a negative `entropy` show it.
+    Accuracy: 1e-8, also at T = 0. Replica symmetry is broken everywhere in the spin glass, and in
+    the retrieval state at very low temperature. A `replicon` above 1 or a negative `entropy` shows
+    it.
 
     Source: Amit, Gutfreund, Sompolinsky (1985, 1987).
 
@@ -352,7 +353,7 @@ def phase_lines(system: Hopfield) -> PhaseLines:
 
 @theory
 def critical_loads(system: Hopfield) -> CriticalLoads:
-    r"""The loads at which the lines T_M and T_c of `phase_lines` pass the system's temperature.
+    r"""The loads at which the lines T_M and T_c of `phase_lines` cross the system's temperature.
 
     `retrieval_load` solves $T_M(\alpha) = T$ and `global_load` solves $T_c(\alpha) = T$ with T =
     `temperature`. At T = 0 the first is the capacity. The system's load is not used.

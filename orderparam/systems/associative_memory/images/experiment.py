@@ -1,4 +1,4 @@
-"""Memories of pictures: Hebb's couplings, those of the pseudo-inverse, polynomial energies, and
+"""Recall of pictures by Hebb's couplings, pseudo-inverse couplings, polynomial energies, and
 attention.
 """
 
@@ -19,14 +19,14 @@ Rule = Literal["Hebb", "pseudo-inverse", "degree 3", "degree 10", "attention"]
 
 
 class Restored(Result):
-    """Recall of damaged pictures, averaged over the pictures that were tried.
+    """Recall of damaged pictures, averaged over trials.
 
     Fields:
         damaged_overlap: overlap of the damaged picture with the original.
         overlap: overlap of the final state with the original.
-        recognised: share of the pictures whose final state is nearer to the original than to any
+        recognised: fraction of the pictures whose final state is nearer to the original than to any
             other stored picture.
-        exact: share of the pictures that were restored without a wrong pixel.
+        exact: fraction of the pictures that were restored without a wrong pixel.
     """
 
     damaged_overlap: Float[Array, ""]
@@ -67,12 +67,13 @@ def restored(
 
     Args:
         rule: the memory. "Hebb" and "pseudo-inverse" update $s_i \leftarrow \mathrm{sign} \sum_{j
-            \ne i} J_{ij} s_j$ with J the sum of the outer products of the pictures over the number
-            of pixels, or the projection on all pictures (Personnaz, Guyon, Dreyfus 1985). "degree
-            n" takes the sign that lowers $-\sum_\mu (\xi^\mu \cdot s)^n$ (Krotov, Hopfield 2016).
-            "attention" updates all pixels at once, $s \leftarrow X^T \mathrm{softmax}(X s)$, and
-            takes the sign at the end (Ramsauer et al. 2020).
-        trials: number of pictures that are drawn, with repetition.
+            \ne i} J_{ij} s_j$ with J the sum of the outer products of the pictures divided by the
+            number of pixels ("Hebb"), or the projection on the span of all pictures
+            ("pseudo-inverse"; Personnaz, Guyon, Dreyfus 1985). "degree n" takes the sign that
+            lowers $-\sum_\mu (\xi^\mu \cdot s)^n$ (Krotov, Hopfield 2016). "attention" updates all
+            pixels at once, $s \leftarrow X^T \mathrm{softmax}(X s)$, and takes the sign at the end
+            (Ramsauer et al. 2020).
+        trials: number of pictures that are drawn, with replacement.
         sweeps: number of updates of every pixel.
 
     Source: Hopfield (1982) for Hebb's rule; the others as given above.

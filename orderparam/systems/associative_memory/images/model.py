@@ -1,4 +1,4 @@
-"""Pictures as patterns, which unlike random patterns are correlated with one another."""
+"""Pictures as patterns. Unlike random patterns, pictures are correlated with one another."""
 
 from typing import Any, Self
 
@@ -13,8 +13,8 @@ from orderparam.data import load
 class StoredImages(System):
     """Pictures of +1 (black) and -1 (white), the first `count` of which are stored.
 
-    Before recall a share `damage` of the pixels is replaced by random signs, so that at damage 1
-    nothing is left of a picture.
+    Before recall a fraction `damage` of the pixels is replaced by random signs; at damage 1 nothing
+    of the picture is left.
 
     Raises:
         ValueError: for a pixel other than +1 and -1, or a `count` above the number of pictures.

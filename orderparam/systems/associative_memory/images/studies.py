@@ -57,9 +57,10 @@ RULES = ("Hebb", "pseudo-inverse", "degree 3", "degree 10", "attention")
         Panel("damage", "exact", by="rule", where={"part": "damage"}),
     ],
     caption=r"""
-        {data} in black and white; a share of the pixels (left, middle: {damage}) is replaced at random.
-        Left: one of {picture_count} stored pictures. Middle, right: share of the pictures that are
-        restored without a wrong pixel; right: {picture_count} are stored.
+        {data} in black and white; a fraction of the pixels (left, middle: {damage}) is replaced at
+        random. Left: one of {picture_count} stored pictures. Middle, right: fraction of the
+        pictures that are restored without a wrong pixel; right: {picture_count} pictures are
+        stored.
     """,
 )
 def stored_images(

@@ -33,12 +33,13 @@ def trained_network(
 
     The couplings of each neuron are the exact solution of a quadratic programme, the shortest J
     with $\xi_i^\mu J \cdot \xi^\mu \ge 1$ for all patterns, and its stability is 1/|J|. The state
-    then follows $s \leftarrow \mathrm{sign}(J s)$ from random states of overlap `start` with the
-    patterns in turn. The number of patterns is `load` * `inputs`, rounded and at least 1.
+    then follows $s \leftarrow \mathrm{sign}(J s)$; each run starts at a random state of overlap
+    `start` with one of the patterns, taken in turn. The number of patterns is `load` * `inputs`,
+    rounded and at least 1.
 
     Args:
         steps: number of parallel steps.
-        starts: number of initial states that are averaged.
+        starts: number of initial states over which the result is averaged.
 
     Cost: one quadratic programme of `load` * `inputs` constraints for each neuron.
 

@@ -10,14 +10,14 @@ from orderparam.core.system import System, parameter
 class OptimalStability(System):
     r"""A network whose couplings store random patterns with the largest stability.
 
-    Each of N = `neurons` neurons has K = `inputs` inputs, drawn among the others. Its couplings J
-    maximise the smallest stability
+    Each of N = `neurons` neurons has K = `inputs` inputs, drawn at random among the other neurons.
+    Its couplings J maximise the smallest stability
 
     $$ \kappa = \min_\mu \xi_i^\mu \frac{J \cdot \xi^\mu}{|J|} $$
 
-    over P = `load` K random patterns. The network is fully connected for neurons = inputs + 1, and
-    strongly diluted for K much smaller than $\sqrt N$. `start` is the overlap (1/N) sum xi s of the
-    first state with a stored pattern.
+    over P = `load` K random patterns. The network is fully connected if N = K + 1, and strongly
+    diluted if K is much smaller than $\sqrt N$. `start` is the overlap (1/N) sum xi s of the first
+    state with a stored pattern.
 
     Raises:
         ValueError: unless `inputs` is below `neurons`.

@@ -2,8 +2,8 @@
 unstable fixed point.
 
 The aligned fields D of stored patterns have the density Phi(kappa) delta(D - kappa) + phi(D)
-theta(D - kappa), with kappa the largest stability (Gardner 1988). A state that has overlap m with a
-pattern, and wrong spins at random places, has after one parallel step the overlap
+theta(D - kappa), with kappa the largest stability (Gardner 1988). A state with overlap m with a
+pattern, whose wrong spins are at random places, has after one parallel step the overlap
 
     m' = f(m) = E_D erf(m D / sqrt(2 (1 - m^2)))
 
@@ -32,8 +32,8 @@ class Basin(Result):
     Fields:
         stability: largest stability kappa.
         slope: slope f'(0) = sqrt(2/pi) E D of the map of the overlap.
-        basin_edge: unstable fixed point m_b of the map, from which on states are attracted; 0 where
-            the slope exceeds 1, so that every positive overlap is attracted.
+        basin_edge: unstable fixed point m_b of the map; states with a larger overlap are attracted.
+            0 where the slope exceeds 1, so that every state with a positive overlap is attracted.
         residual: largest residual of the equations for kappa and m_b.
         converged: whether both were solved.
     """
@@ -161,15 +161,16 @@ def overlaps(system: OptimalStability, *, steps: int = 1) -> Trajectory:
 @theory
 def self_coupled_step(system: OptimalStability, *, coupling: float = 0.0) -> SelfCoupledStep:
     r"""Overlap after one parallel step in a fully connected network of optimal stability whose
-    neurons also feel themselves.
+    neurons are also coupled to themselves.
 
-    Every neuron has the coupling $j_0$ = `coupling` to itself, in units of the length of its other
-    couplings. Stabilities rise by $j_0$, and wrong neurons hold on to their error:
+    Every neuron has the coupling $j_0$ = `coupling` to itself, in units of the norm of its other
+    couplings. The coupling raises all stabilities by $j_0$, and it also makes wrong neurons keep
+    their wrong state:
 
     $$ m' = \sum_\pm rac{1 \pm m}{2}\, E_D\, \mathrm{erf} rac{m D \pm j_0}{\sqrt{2 (1 - m^2)}} $$
 
     with m = `start` and the density of D as in `basin`. The best coupling is finite and depends on
-    m. Later steps do not follow from this map: a neuron remembers its own error.
+    m. Later steps do not follow from this map, because a neuron remembers its own error.
 
     Args:
         coupling: $j_0 \ge 0$.

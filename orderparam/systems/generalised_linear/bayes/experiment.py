@@ -1,4 +1,4 @@
-"""Message passing, leading eigenvectors and VAMP on drawn problems."""
+"""Message passing, leading eigenvectors and VAMP on randomly drawn problems."""
 
 import math
 from functools import partial
@@ -59,8 +59,8 @@ class MessagePassing(TeacherEstimate):
 
 
 class Found(eqx.Module):
-    """Result of message passing: estimates and their mean variance, number of steps, last change,
-    and whether it is below the tolerance.
+    """Result of message passing: the estimates and their mean variance, the number of steps, the
+    last change, and whether the last change is below the tolerance.
     """
 
     weights: Float[Array, "input"]
@@ -85,34 +85,34 @@ def message_passing(
 ) -> MessagePassing:
     r"""Estimates of generalised approximate message passing (GAMP) on one drawn problem.
 
-    With rows of $X$ of variance $1/d$, estimates $a$ of mean variance $V$ and $g'$ the $g$ of the
-    step before,
+    The entries of $X$ have variance $1/d$, the estimates $a$ have mean variance $V$, and $g'$ is
+    the $g$ of the previous step. One iteration is
 
     $$ \omega = X a - V g' , \quad g = g(y, \omega, V) , \quad A = -\frac1d \sum_\mu \partial_\omega
        g_\mu , \quad b = A a + X^T g , \quad (a, V) = \text{posterior}(b, A) . $$
 
-    Where labels do not determine the sign of the weights (an even law), the better of the two signs
-    is measured.
+    Where labels do not determine the sign of the weights (an even law), the overlap is measured
+    with the better of the two signs.
 
     Args:
-        damping: share of the state that is kept, from 0 (the default) to below 1, in the first
-            quarter of `max_steps`; in the k-th quarter it is damping^(1/k).
+        damping: fraction of the previous state that is kept, from 0 (the default) to below 1, in
+            the first quarter of `max_steps`; in the k-th quarter it is damping^(1/k).
         max_steps: largest number of iterations; 300 by default.
         tolerance: root mean square change, in units of sqrt(rho), at which the iteration ends; 1e-6
             by default.
-        start: "uninformed" (the default), estimates next to zero; "spectral", along the vector of
-            `leading_eigenvector` with the cosine that `spectral` predicts; "informed", next to the
-            weights.
+        start: "uninformed" (the default) starts at estimates near zero; "spectral" along the vector
+            of `leading_eigenvector`, with the cosine that `spectral` predicts; "informed" near the
+            true weights.
         design: "dense" (the default), Gaussian entries of variance 1/d; "sparse", entries
             +-1/sqrt(density d) with probability `density` and zero otherwise.
-        density: share of entries of a sparse design that are not zero; 0.05 by default.
+        density: fraction of non-zero entries of a sparse design; 0.05 by default.
         precision: "double" (the default) or "single" precision of the iteration.
 
     Raises:
         ValueError: where the number of samples rounds to zero, and for a spectral start where
             labels do not depend on the size of a field.
 
-    Cost: two products with the n x d matrix in a step.
+    Cost: two products with the n x d matrix in each step.
 
     Source: Rangan (2011); Donoho, Maleki, Montanari (2009); Mondelli, Venkataramanan (2021) for the
     spectral start.
@@ -212,14 +212,14 @@ def gamp(
     Args:
         matrix: rows of inputs, of variance 1/d for each entry; their precision is used throughout.
         labels: label of each row.
-        seen: 1 for samples that count, 0 for rows that only fill the matrix.
+        seen: 1 for samples, 0 for rows of padding.
         law: law of the labels.
         prior: law of the weights.
         start: first estimates.
         start_variance: V of the start.
         damping: share of the state that is kept; in the k-th quarter of the steps damping^(1/k).
         tolerance: change at which the iteration ends, in units of sqrt(rho).
-        least: variance, in units of rho, below which weights count as known.
+        least: variance, in units of rho, below which weights count as exactly known.
         max_steps: largest number of iterations.
     """
     n, d = matrix.shape
@@ -238,8 +238,9 @@ def gamp(
         posterior = prior.posterior(precision * a + fresh @ matrix, precision)
         estimate = posterior.mean.astype(matrix.dtype)
         spread = jnp.mean(posterior.variance).astype(matrix.dtype)
-        # Known weights make every label certain, so that no label measures them any more: they keep
-        # their estimates, which would be forgotten otherwise.
+        # When the weights are known exactly every label is certain and gives no further
+        # information, so that the update would reset the estimates; the estimates are therefore
+        # kept.
         forgotten = (v < 1e-3 * rho) & (spread > 0.1 * rho)
         estimate, spread = jnp.where(forgotten, a, estimate), jnp.where(forgotten, v, spread)
         change = jnp.sqrt(jnp.mean((estimate - a) ** 2))
@@ -363,8 +364,8 @@ def vector_message_passing(
     with the least-squares estimate given a message of precision $a_2$ (`vector_state_evolution`).
 
     Args:
-        algorithm: "vamp" (the default), or "gamp", which takes the entries of the matrix for
-            independent and may diverge where they are not.
+        algorithm: "vamp" (the default), or "gamp", which assumes independent entries of the matrix
+            and may diverge where they are not.
         max_steps: largest number of iterations; 500 by default.
         tolerance: root mean square change, in units of sqrt(rho), at which the iteration ends; 1e-5
             by default.

@@ -1,11 +1,11 @@
-"""Weights observed through random or rotationally invariant projections: the parameters."""
+"""The systems: weights observed through random or rotationally invariant projections."""
 
 from orderparam.channels import Likelihood, channel
 from orderparam.core.system import System, parameter, part
 from orderparam.priors import Prior, prior
 
 # ------------------------------------------------------------------------------------------------
-# Weights seen through random projections and a law of labels.
+# Weights observed through random projections and a law of labels.
 
 
 class GeneralisedLinear(System):

@@ -33,9 +33,10 @@ from orderparam.systems.generalised_linear.bayes.theory import (
 
 PRIORS = {"gaussian": GaussianPrior(), "binary": Rademacher(), "sparse": SparsePrior(0.2, 5.0)}
 WAYS = ("determined", "message passing", "l1 norm")
-# where |w.x| show a direction, determine the weights, and let AMP find them
+# sample ratios at which the labels |w.x| allow weak recovery, determine the weights, and let AMP
+# find them
 MAGNITUDES = (0.5, 1.0, 1.1284714)
-# where binary weights are determined by signs, and where AMP finds them (Györgyi 1990)
+# sample ratios at which signs determine binary weights, and at which AMP finds them (Györgyi 1990)
 BINARY = (1.2446840, 1.4926318)
 
 
@@ -112,10 +113,10 @@ def one_bit_estimation(
     columns=2,
     caption=(
         r"$y = |w\cdot x|$ without noise, Gaussian weights, $d$ = {input_dim}. Left: message "
-        r"passing, which ends at the same point from the spectral start as from $q = 0$. Grey: all "
-        r"solutions of state evolution. Weak recovery begins at $\alpha$ = 0.5; weights are "
-        r"determined from 1 and found from 1.128 on. Right: the leading eigenvector of the "
-        r"covariance of the inputs weighted by $1 - 1/y^2$."
+        r"passing, which ends at the same point from the spectral start as from $q = 0$. Grey: "
+        r"all solutions of state evolution. Weak recovery begins at $\alpha$ = 0.5; the weights "
+        r"are determined for $\alpha$ > 1 and found for $\alpha$ > 1.128. Right: the leading "
+        r"eigenvector of the covariance of the inputs weighted by $1 - 1/y^2$."
     ),
 )
 def phase_retrieval(
@@ -185,8 +186,8 @@ def phase_retrieval(
 @study(
     "compressed-sensing",
     title=(
-        "Sparse weights from few projections: determined, found by message passing, found by the "
-        "l1 norm"
+        "Sparse weights from few projections: thresholds of identifiability, of message passing "
+        "and of the l1 norm"
     ),
     source="Donoho, Maleki, Montanari 2009; Krzakala, Mézard, Sausset, Sun, Zdeborová 2012",
     seconds=(40, 900),

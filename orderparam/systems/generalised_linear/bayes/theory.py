@@ -67,7 +67,7 @@ class TeacherEstimate(Result):
         overlap: q = E w <w>; in an experiment the mean of w times its estimate.
         error: E (w - <w>)^2 of a weight (no factor 1/2).
         cosine: cosine of the angle between weights and estimate, sqrt(q / rho).
-        classification_error: probability that the sign of a new field is not its label; NaN for
+        classification_error: probability that the predicted sign of a new label is wrong; NaN for
             labels that are not signs.
         converged: whether the iteration ended.
     """
@@ -83,11 +83,11 @@ class OptimalEstimate(TeacherEstimate):
     """Solution of state evolution that an iteration reaches.
 
     Fields:
-        precision: qh, with which the labels together measure a weight.
+        precision: qh, the precision with which all labels together measure a weight.
         free_entropy: (1/d) ln P(y | x) at this solution; infinite where labels without noise fix
             the weights.
-        steps: number of iterations, that of message passing.
-        residual: change of ln qh in another step.
+        steps: number of iterations, which equals that of message passing.
+        residual: change of ln qh in one further step.
     """
 
     precision: Scalar
@@ -104,7 +104,7 @@ class SolutionCurve(Result):
         overlap: q.
         error: V = E (w - <w>)^2.
         free_entropy: free entropy of the solution at its alpha.
-        stable: whether alpha increases with q there.
+        stable: whether the solution is stable, which means that alpha increases with q.
     """
 
     sample_ratio: Float[Array, "point"]
@@ -120,15 +120,16 @@ class Thresholds(Result):
     Fields:
         weak: alpha above which the iteration leaves q = 0; 0 where q = 0 is no solution.
         algorithmic: alpha at which the branch from q = 0 ends and message passing jumps. Without a
-            jump it is the alpha from which on weights are known exactly, infinite where they never
+            jump it is the alpha above which the weights are known exactly; infinite if they never
             are.
         information: alpha at which the optimal solution jumps; equal to `algorithmic` without a
             jump.
-        informed: alpha at which the branch that it jumps to begins; 0 where it always exists.
-        informed_always: whether that branch exists at every alpha, so that it begins nowhere.
+        informed: alpha at which the branch begins to which the optimal solution jumps; 0 where this
+            branch always exists.
+        informed_always: whether that branch exists at every alpha.
         overlap_before: q before the jump of the optimal solution; NaN without one.
-        overlap_after: q after it; NaN without one.
-        first_order: whether there is such a jump.
+        overlap_after: q after that jump; NaN without a jump.
+        first_order: whether the optimal solution jumps.
     """
 
     weak: Scalar
@@ -148,8 +149,8 @@ def state_evolution(
     start: Literal["uninformed", "informed"] = "uninformed",
     max_steps: int = 2000,
 ) -> OptimalEstimate:
-    r"""Solution of state evolution that the iteration reaches from no or full knowledge of the
-    weights.
+    r"""Solution of state evolution that the iteration reaches from an uninformed or an informed
+    start.
 
     All labels together measure each weight with one precision $\hat q$ (`precision`),
 
@@ -167,13 +168,13 @@ def state_evolution(
 
     Args:
         start: "uninformed" (the default) starts at q = 0 and gives the result of message passing;
-            "informed" starts next to q = rho. Where q = 0 is a solution by symmetry, the iteration
-            starts beside it.
+            "informed" starts near q = rho. Where q = 0 is a solution by symmetry, the uninformed
+            iteration starts at a small positive q.
         max_steps: largest number of iterations; 2000 by default.
 
-    Accuracy: exact as d grows; 1e-11 of the fixed point. Close to a threshold the number of
-    iterations grows without bound (see `amp_fixed_point`). `jax.grad` gives the derivatives along
-    a branch; at its end they are infinite.
+    Accuracy: exact as d grows; the fixed point is solved to 1e-11. Close to a threshold the number
+    of iterations grows without bound (see `amp_fixed_point`). `jax.grad` gives the derivatives
+    along a branch; at the end of a branch they are infinite.
 
     Source: Barbier, Krzakala, Macris, Miolane, Zdeborová (2019).
 
@@ -249,21 +250,21 @@ def solutions(system: GeneralisedLinear, *, points: int = 161) -> SolutionCurve:
 def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     r"""Sample ratios at which solutions appear, vanish and exchange their order.
 
-    They are read from the curve of all solutions, $\alpha(\hat q) = \hat q / I$: its maximum ends
-    the branch of message passing (`algorithmic`), its minimum begins the informed branch
-    (`informed`), and the optimal solution jumps where the free entropies of both branches are equal
-    (`information`). If a share $D$ of the weights has a density and labels without noise fix a
-    share $\delta$ of their fields, weights are known exactly for
+    The thresholds follow from the curve of all solutions, $\alpha(\hat q) = \hat q / I$. The branch
+    of message passing ends at its maximum (`algorithmic`), the informed branch begins at its
+    minimum (`informed`), and the optimal solution jumps where the free entropies of both branches
+    are equal (`information`). If a share $D$ of the weights has a density and labels without noise
+    fix a fraction $\delta$ of their fields, the weights are known exactly for
 
     $$ \alpha > D / \delta , $$
 
-    which is then the last possible `information`. The sample ratio of the system is not used.
+    which is then an upper bound on `information`. The sample ratio of the system is not used.
 
     Args:
         points: number of precisions of the curve before refinement; 97 by default.
 
-    Accuracy: 1e-9. Transitions between the first and the last branch are found; a curve with three
-    stable branches is not taken apart.
+    Accuracy: 1e-9. Only transitions between the first and the last branch are found, also where the
+    curve has three stable branches.
 
     Cost: some seconds for labels without a closed evidence.
 
@@ -424,13 +425,13 @@ def amp_fixed_point(
     $$ \ln[\alpha I(e^u)] - u = 0 , $$
 
     and falls from known weights to the largest one. The root is found without iterating, so that it
-    is exact on either side of a jump. Where there is no root above $q = 0$ the weights are known
-    (error 0).
+    is exact on either side of a jump. If there is no such root the weights are known exactly (error
+    0).
 
     Args:
         start: "uninformed" (the default) or "informed", as in `state_evolution`.
-        points: number of precisions on which roots are looked for; 161 by default. The smallest
-            distance from zero before the first root is followed, so that two roots between
+        points: number of precisions at which the sign of the gain is tested; 161 by default. The
+            smallest gain before the first change of sign is refined, so that two roots between
             neighbouring points are found.
 
     Source: Barbier, Krzakala, Macris, Miolane, Zdeborová (2019); the root is derived here.
@@ -538,14 +539,14 @@ def sparse_thresholds(
 ) -> Needed:
     r"""Number of noiseless linear measurements that sparse weights need, by three methods.
 
-    With $\rho_0$ the density of the weights: the weights are determined from $\alpha = \rho_0$ on;
-    message passing finds them from the first, and the minimum of the $l_1$ norm from the second of
+    The weights are determined for $\alpha > \rho_0$, the density of the weights. Message passing
+    finds them above the first, and the minimum of the $l_1$ norm above the second of the ratios
 
     $$ \alpha = \max_{\hat q}\, \hat q V(\hat q) , \qquad
        \alpha = \min_a \big\{ \rho_0 (1 + a^2)
        + 2 (1 - \rho_0) [(1 + a^2) \Phi(-a) - a \varphi(a)] \big\} . $$
 
-    The second holds for weights of any law that has no further mass at zero.
+    The second holds for any law of the non-zero weights.
 
     Args:
         way: "determined", "message passing" (the default) or "l1 norm".
@@ -705,7 +706,7 @@ class MeasuredWeightsTheory(MeasuredWeights):
     """State evolution of an `InvariantDesign`.
 
     Fields:
-        precision: a1, with which the measurements observe a weight.
+        precision: a1, the precision with which the measurements observe a weight.
     """
 
     precision: Scalar
@@ -715,8 +716,7 @@ class MeasuredWeightsTheory(MeasuredWeights):
 def vector_state_evolution(
     system: InvariantDesign, *, max_steps: int = 2000
 ) -> MeasuredWeightsTheory:
-    r"""State evolution of vector approximate message passing (VAMP), from no knowledge of the
-    weights.
+    r"""State evolution of vector approximate message passing (VAMP) from an uninformed start.
 
     Two estimators are used in turn, each with the Gaussian message of the other,
 

@@ -19,8 +19,8 @@ from orderparam.systems.generalised_linear.penalised.theory import Fit, SparseFi
 # Estimators of scikit-learn on drawn problems: Ridge, Lasso, ElasticNet, LogisticRegression,
 # LinearSVC, QuantileRegressor.
 #
-# It has none for the Huber loss at a given scale, nor for quantiles with l2: the former is
-# minimised here, the latter refused.
+# scikit-learn has no estimator for the Huber loss at a given scale, nor for quantiles with an l2
+# penalty: the former is minimised here, the latter raises an error.
 
 _STEPS = 50_000
 _TEST = 20_000
@@ -57,12 +57,12 @@ def estimator(system: PenalisedFit, n: int, tolerance: float) -> Any:
 
 @experiment
 def fitted_estimator(system: PenalisedFit, key: PRNGKeyArray, *, tolerance: float = 1e-7) -> Fit:
-    r"""Fit of one drawn problem by an estimator of scikit-learn.
+    r"""Errors of one randomly drawn problem, fitted by an estimator of scikit-learn.
 
     $$ \min_w\; \sum_\mu \ell(y_\mu, w \cdot x_\mu) + l_1 |w|_1 + \frac\lambda2 |w|^2 $$
 
-    Errors are those on 20,000 new examples. scikit-learn has no estimator for the Huber loss at a
-    given scale, which is minimised here.
+    Test errors are means over 20,000 new examples. scikit-learn has no estimator for the Huber loss
+    at a given scale, which is minimised here.
 
     Args:
         tolerance: accuracy that the estimator is asked for; 1e-7 by default.
@@ -148,7 +148,7 @@ def fitted_elastic_net(
 
     $$ \min_w\; \tfrac12 |y - X w|^2 + l_1 |w|_1 + \frac\lambda2 |w|^2 $$
 
-    The test error is that over all new examples, exactly: the error plus the noise.
+    The test error is the exact average over new examples: the error plus the noise.
 
     Args:
         tolerance: accuracy that the estimator is asked for; 1e-9 by default.

@@ -97,7 +97,7 @@ class Fit(Result):
     Fields:
         teacher_overlap: m = w.w0/d.
         self_overlap: q = |w|^2/d.
-        support: share of weights that are not zero.
+        support: fraction of weights that are not zero.
         error: |w - w0|^2/d (no factor 1/2).
         test_error: mean of (y - f)^2 over new examples, noise included (no factor 1/2).
         train_error: mean of (y - f)^2 over the training examples.
@@ -126,7 +126,7 @@ class FitTheory(Fit):
     """State evolution of a penalised fit.
 
     Fields:
-        response: V, the change of a prediction with its label's field.
+        response: V, the response of an example's prediction to its own label.
     """
 
     response: Scalar
@@ -137,7 +137,7 @@ class BestPenalty(Result):
 
     Fields:
         penalty: the best value.
-        least_error: the error there: the classification error for labels that are signs, the test
+        least_error: the lowest error: the classification error for labels that are signs, the test
             error otherwise.
     """
 
@@ -173,8 +173,8 @@ def penalised_fit(
     The problem is convex and has one solution.
 
     Args:
-        damping: share of the state that is kept in each plain step, before the steps by secants;
-            from 0 to below 1; 0.2 by default.
+        damping: fraction of the previous state that is kept in each plain step, before the secant
+            steps; from 0 to below 1; 0.2 by default.
         max_steps: largest number of iterations; 3000 by default. At vanishing penalties they may
             not be enough, and `converged` is False.
 
@@ -223,7 +223,8 @@ def penalised_fit(
 
 @theory(traced=False)
 def best_penalty(system: PenalisedFit, *, which: Literal["ridge", "l1"] = "ridge") -> BestPenalty:
-    r"""Ridge or l1 penalty with the lowest error of `penalised_fit`, the other penalty as given.
+    r"""Ridge or l1 penalty at which the error of `penalised_fit` is lowest, with the other penalty
+    fixed.
 
     $$ \text{penalty} = \arg\min_\lambda E(\lambda) , \qquad 10^{-4} \le \lambda \le 10^4 , $$
 
@@ -309,7 +310,8 @@ class SparseFitTheory(SparseFit):
     """State evolution of the elastic net.
 
     Fields:
-        response: V, the change of a prediction with its label when that example is added.
+        response: V, the response of a new example's prediction to its own label when it is added to
+            the training set.
     """
 
     response: Scalar

@@ -1,2 +1,2 @@
-"""A finite pool of real inputs, all with their targets, from which training sets are drawn without
-replacement."""
+"""Regression on training sets that are drawn without replacement from a finite pool of real inputs
+with targets."""

@@ -99,16 +99,16 @@ def _regress(
 
 
 class NetworkCurve(Result):
-    """One training set learned by a finite network, with the error of its posterior mean.
+    """Errors of the posterior mean of a finite network that learns one training set.
 
     Fields:
         test_error: mean square error over test points outside the training set, with the sampling
             error of the mean (its variance over the draws) subtracted.
         train_error: mean of (f - y_noisy)^2 over the training set, with the sampling error
             subtracted.
-        held_out_variance: posterior variance of the network's output at the test points: of the
-            read-out given the hidden weights, and over the hidden weights. (`posterior_variance` of
-            the other curves is over the whole population.)
+        held_out_variance: posterior variance of the network's output at the test points: the
+            variance given the hidden weights plus the variance over the hidden weights.
+            (`posterior_variance` of the other curves is over the whole population.)
         r_hat: largest potential scale reduction over the outputs at the test points.
         effective_samples: smallest effective sample size over these outputs.
         acceptance_rate: mean acceptance rate of Hamiltonian Monte Carlo.
@@ -144,11 +144,11 @@ def network_posterior(
     $$ p(W \mid \mathrm{data}) \propto p(W)\, \det(K_W + T)^{-1/2}
        \exp\big( -\tfrac12 y^T (K_W + T)^{-1} y \big), \qquad K_W = \Phi_W \Phi_W^T $$
 
-    with $\Phi_W$ the features of the last hidden layer and T the `temperature`. This is the
-    posterior over functions of sampling all weights at temperature T with weight decay T / (prior
-    variance), without its stiffest directions. At infinite width $K_W$ is the kernel and f the
-    posterior mean of `gp_regression`, which draws the same training set for the same key. Chains
-    start from independent draws of the prior.
+    with $\Phi_W$ the features of the last hidden layer and T the `temperature`. It is the same
+    posterior over functions as that of sampling all weights at temperature T with weight decay T /
+    (prior variance), but its stiffest directions are integrated out. At infinite width $K_W$ is the
+    kernel and f the posterior mean of `gp_regression`, which draws the same training set for the
+    same key. Chains start from independent draws of the prior.
 
     Args:
         chains: number of independent chains, at least 2 for `r_hat`. Default 4.

@@ -24,9 +24,9 @@ class PoolRegression(KernelRegression):
     """Kernel regression on training sets drawn without replacement from a finite pool of real
     inputs.
 
-    All inputs of the pool have a target; `n_train` of them are in a training set. The spectrum is
-    that of the kernel over the pool. `PoolRegression.from_kernel` computes it from the kernel and
-    the targets.
+    All inputs of the pool have a target; a training set holds `n_train` of them. `spectrum` is the
+    spectrum of the kernel over the pool. `PoolRegression.from_kernel` computes it from the kernel
+    and the targets.
 
     Raises:
         ValueError: where the spectrum does not belong to the kernel and the targets, or where

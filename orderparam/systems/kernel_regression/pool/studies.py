@@ -20,20 +20,24 @@ CLOSE = ("effective ridge", "cavity", "Gaussian process", "network")
 
 @study(
     "digits-learning-curve",
-    title="The cavity theory follows the learning curve of real digits where Gaussian-feature theory falls short",
+    title="The cavity theory follows the learning curve of real digits where the theory for Gaussian features is too low",
     source="Canatar, Bordelon, Pehlevan 2021; Howard et al. 2024; Ringel et al. 2025, Fig. 2.1",
     panels=[
         Panel("n_train", "test_error", log="xy"),
         Panel("n_train", "test_error", where={"label": CLOSE}, log="x", ratio_to="cavity"),
     ],
-    caption="{images} {dataset}, {task}; {activation} network with one hidden layer, {width} units wide where it is finite; "
-    "$T$ = {temperature}. Error on the images outside the random training set. The effective ridge assumes Gaussian features; "
-    "the cavity theory takes the images as they are.",
+    caption=(
+        "{images} {dataset}, {task}; {activation} network with one hidden layer, {width} "
+        "units wide where it is finite; $T$ = {temperature}. Error on the images outside the "
+        "random training set. The theory of the effective ridge assumes Gaussian features; "
+        "the cavity theory does not."
+    ),
     seconds=(60, 900),
     observables=("test_error", "train_error"),
     explained=(
-        "The features of low-dimensional images are not Gaussian: from 64 examples on the theory of the effective ridge "
-        "predicts too small a test error. The cavity theory takes the images as they are."
+        "The features of low-dimensional images are not Gaussian: with 64 and more examples the "
+        "theory of the effective ridge predicts too small a test error. The cavity theory does "
+        "not assume Gaussian features."
     ),
     gallery={
         "images": 900,
@@ -92,9 +96,9 @@ def digits_learning_curve(
         for temperature in p["temperatures"]
     ],
     caption="Gaussian-process regression with the {activation} network kernel of {depth} hidden layers, on pools of up to {pool} "
-    "images of two classes, $y$ = ±1. The random training sets are the same at every $T$; the error is that on all other images. "
-    "RG: modes of learnability below {threshold} are integrated out. The lines of the equivalent kernel leave the axes where "
-    "they predict too small an error.",
+    "images of two classes, $y$ = ±1. The random training sets are the same at every $T$; the test error is measured on all "
+    "other images. RG: modes of learnability below {threshold} are integrated out. The lines of the equivalent kernel "
+    "leave the axes where they predict too small an error.",
     seconds=(85, 3600),
     observables=("test_error", "population_error"),
     explained="The features of images are not Gaussian: the theories are 1 to 2.5 % off in the median and 8 % at worst.",

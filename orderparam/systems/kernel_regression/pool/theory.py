@@ -1,5 +1,5 @@
-"""Theories of regression on training sets that are drawn from a pool: with all points alike, to
-first order in 1/T, and point by point.
+"""Theories of regression on training sets drawn from a pool: for statistically equivalent points,
+to first order in 1/T, and for individual points.
 """
 
 import jax
@@ -31,7 +31,7 @@ from orderparam.systems.kernel_regression.spectrum.equivalent_kernel import (
 @theory
 def self_consistent_on_pool(system: PoolRegression) -> LearningCurve:
     r"""Learning curve on subsets of a pool that are drawn without replacement, in the
-    self-consistent theory with all points alike.
+    self-consistent theory for statistically equivalent points.
 
     With M points in the pool, p = P/M of them in the training set (P = `n_train`), D = $\sum_k m_k
     L_k$, $L_k = \lambda_k / (\lambda_k + \kappa)$ and $\gamma = \frac1P \sum_k m_k L_k^2$,
@@ -46,9 +46,10 @@ def self_consistent_on_pool(system: PoolRegression) -> LearningCurve:
     with T the `temperature`, s the label `noise`, $B = \sum_k (1 - L_k)^2 Y_k$, E the `test_error`
     and R = T + V the `effective_ridge`, V being the posterior variance outside the training set.
     This is the average of `cavity` over a pool of equivalent points, at the cost of
-    `self_consistent`. It reduces to `self_consistent` for p -> 0, and at T = 0 for every p.
+    `self_consistent`, to which it reduces for p -> 0, and at T = 0 for every p.
 
-    Accuracy: the equation is solved to rounding; points of real pools are not alike, see `cavity`.
+    Accuracy: the equation is solved to rounding; points of real pools are not equivalent, see
+    `cavity`.
 
     Source: derived here.
 
@@ -137,8 +138,8 @@ class PoolEquivalentKernelCurve(EquivalentKernelCurve):
 
     Fields:
         point_error: squared error at every point of the pool, averaged over all training sets,
-            those that contain the point included. Where the expansion is negative the field is 0,
-            and the curve is not `valid`.
+            including those that contain the point. Where the expansion is negative the field is 0
+            and `valid` is False.
     """
 
     point_error: Float[Array, "pool"]
@@ -163,7 +164,7 @@ def equivalent_kernel_on_pool(system: PoolRegression) -> PoolEquivalentKernelCur
 
     with $f_0$ the predictor of the equivalent kernel, $\mu$ the uniform measure over the pool, P =
     `n_train`, T = `temperature` and s the label `noise`. `train_error` and `target_learnability`
-    are those of the ridge T + v(x), to first order.
+    are computed with the ridge T + v(x), to first order.
 
     Raises:
         ValueError: for a temperature of 0.
@@ -229,7 +230,8 @@ def equivalent_kernel_on_pool(system: PoolRegression) -> PoolEquivalentKernelCur
 
 
 # ------------------------------------------------------------------------------------------------
-# Kernel regression on random subsets of a finite pool of real data: which points will be predicted wrongly.
+# Kernel regression on random subsets of a finite pool of real data: the error of every single
+# point.
 #
 # Every pool point is in the training set with probability p = P/M. Taking one point out (the
 # cavity) leaves a Gaussian for the prediction there, whose variance and bias depend on the point.
@@ -270,13 +272,13 @@ def cavity(system: PoolRegression) -> CavityCurve:
 
     with T the `temperature` and s the label `noise`. `point_error` is e, `point_variance` is V,
     `test_error` the mean of e, and `train_error` the mean of $(T/(T + V_x))^2 (e_x + s)$. For small
-    p and a kernel that is the same everywhere this is `self_consistent`.
+    p and a homogeneous kernel this is `self_consistent`.
 
     Returns:
         `CavityCurve`. `converged` is False, too, where the linear system has no solution e >= 0:
             the error grows without bound.
 
-    Accuracy: a few per cent low at small T and P.
+    Accuracy: the error is a few per cent too low at small T and P.
 
     Cost: one Cholesky factorisation of the pool's kernel in each iteration, some tens of
     iterations.
@@ -301,9 +303,9 @@ def site_dependent_cavity(
 ) -> CavityCurve:
     """Solution of the equations of `cavity` for a kernel matrix plus a diagonal one.
 
-    The diagonal part, `local`, is variance of a point on which no other point gives information. It
-    is a ridge that depends on the point, T(x) = T + local(x), in the equations of the remaining
-    kernel; the error and the variance of the prediction at a point include it.
+    The diagonal part, `local`, is the variance at a point about which other points give no
+    information. In the equations of the remaining kernel it acts as a ridge that depends on the
+    point, T(x) = T + local(x); it is included in the error and the variance at a point.
 
     Args:
         spectrum: of `kernel`, from which the iteration starts.

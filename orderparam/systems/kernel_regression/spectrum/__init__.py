@@ -1,1 +1,2 @@
-"""A kernel by its spectrum over the inputs, of which the training set is a random sample."""
+"""Regression with a kernel given by its spectrum over the inputs; the training set is a random
+sample of inputs."""

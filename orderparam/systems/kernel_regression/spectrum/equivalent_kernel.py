@@ -1,8 +1,8 @@
 """The equivalent kernel and the first correction to it: kernel regression when the ridge is large.
 
-At high temperature the data act as a continuum, and the sum over samples becomes P times the
-integral over the input measure. The corrections due to finite and random data form a series in
-v/T, where v is the posterior variance at a point.
+At high temperature the sum over samples becomes P times an integral over the input measure. The
+corrections due to the finite number and the randomness of the data form a series in v/T, where v is
+the posterior variance at a point.
 """
 
 import jax.numpy as jnp
@@ -41,14 +41,14 @@ class EquivalentKernelCurve(LearningCurve):
 
 @theory
 def equivalent_kernel(system: KernelRegression) -> EquivalentKernelCurve:
-    r"""Learning curve of the equivalent kernel, the limit of a large ridge in which modes are
+    r"""Learning curve of the equivalent kernel: the limit of a large ridge, in which modes are
     learned independently.
 
     $$ L_k = \frac{\lambda_k}{\lambda_k + T/P}, \qquad E = \sum_k (1 - L_k)^2 Y_k, \qquad
        V = \frac{T}{P} \sum_k m_k L_k $$
 
-    with the symbols of `self_consistent`. Differences between data sets are neglected, and so is
-    label noise in the predictor. The tail of the spectrum is added to the ridge T.
+    with the symbols of `self_consistent`. The fluctuations between data sets and the effect of
+    label noise on the predictor are neglected. The tail of the spectrum is added to the ridge T.
 
     Accuracy: relative error of order v/T (`fluctuation_ratio`); far too optimistic at small T.
 
@@ -73,8 +73,8 @@ def equivalent_kernel_corrected(system: KernelRegression) -> EquivalentKernelCur
     $$ E_{\mathrm{train}} = \Big( \frac{T}{T + v} \Big)^2 (E + s) $$
 
     with $E_0$ and $L_k$ of `equivalent_kernel`, averaged over position. `target_learnability` is
-    that of the ridge T + v. Both are written so that they keep their sign at every v/T; to first
-    order they are the expanded ones.
+    that of the ridge T + v. Both formulas keep their sign at every v/T and agree with the expansion
+    to first order.
 
     Accuracy: relative error of order (v/T)^2. This is the expansion of `self_consistent` in (P
     kappa - T)/T and overshoots where that is not small.

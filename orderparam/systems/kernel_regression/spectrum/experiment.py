@@ -27,7 +27,7 @@ from orderparam.systems.kernel_regression.spectrum.model import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# Ridge regression on random Gaussian features with a given spectrum: what the theories assume, really done.
+# Ridge regression on random Gaussian features with a given spectrum, as the theories assume.
 
 LARGEST_DESIGN = 4 * 10**8  # entries of a Gaussian design matrix: 3.2 GB
 
@@ -215,7 +215,7 @@ def _least_squares(
 
 
 # ------------------------------------------------------------------------------------------------
-# Regression on random points of the sphere, really done; averages over the sphere are exact.
+# Regression on random points of the sphere; averages over the sphere are exact.
 
 
 class MeasuredSphereCurve(MeasuredLearningCurve):
@@ -239,8 +239,8 @@ def sphere_regression(system: SphereRegression, key: PRNGKeyArray) -> MeasuredSp
     $$ E f^2 = \sum_l \lambda_l^2 N_l\, a^T P_l a, \qquad E f y = \sum_l \lambda_l\, y_l(X) \cdot a,
        \qquad L_l = \lambda_l\, \mathrm{tr} \big[ (K + T)^{-1} P_l \big] $$
 
-    where `learnability` $L_l$ averages over all harmonics of the degree, those that are not in the
-    target included.
+    where `learnability` $L_l$ averages over all harmonics of the degree, including those that are
+    not in the target.
 
     Raises:
         ValueError: where n_train is not an integer or K + T is not positive definite.
@@ -309,7 +309,7 @@ def _on_sphere(
 
 
 # ------------------------------------------------------------------------------------------------
-# Regression on Gaussian features whose ridge and label noise depend on the region of every input, really done.
+# Regression on Gaussian features whose ridge and label noise depend on the region of every input.
 
 
 @experiment
@@ -321,8 +321,8 @@ def heteroscedastic_design(
 
     $$ f(x) = k_x^T (K + D)^{-1} y, \qquad D = \mathrm{diag}\, T(x_\mu) $$
 
-    Each input falls into a region at random (`weights`), which decides its ridge T(x) and the
-    variance of its label noise. All else is as in `gaussian_design`.
+    Each input is in a random region, with probabilities `weights`; the region determines the ridge
+    T(x) and the variance of the label noise. Everything else is as in `gaussian_design`.
 
     Raises:
         ValueError: where `gaussian_design` does.

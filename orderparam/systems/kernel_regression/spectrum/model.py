@@ -20,7 +20,7 @@ from orderparam.networks.architecture import Architecture
 #
 # The predictor is the posterior mean f(x) = k_x^T (K + T I)^-1 y of a Gaussian process with kernel
 # K whose weights are sampled at temperature T from exp(-L/T), with L = 1/2 sum_mu (f(x_mu) -
-# y_mu)^2. The temperature is thus the ridge added to the Gram matrix.
+# y_mu)^2. The temperature is therefore the ridge added to the Gram matrix.
 
 
 class KernelRegression(System):
@@ -134,14 +134,14 @@ class SphereRegression(KernelRegression):
 
 
 # ------------------------------------------------------------------------------------------------
-# Kernel regression whose ridge and label noise depend on where an input falls.
+# Kernel regression whose ridge and label noise depend on the region of the input.
 
 
 class HeteroscedasticRegression(System):
     r"""Kernel regression with a ridge and a label noise that depend on the region of the input.
 
-    An input falls into region i with probability `weights[i]`, independently of the features that
-    can be learned there. The predictor is
+    An input is in region i with probability `weights[i]`, independently of its learnable features.
+    The predictor is
 
     $$ f(x) = k_x^T (K + D)^{-1} y, \qquad D = \mathrm{diag}\, T(x_\mu) $$
 

@@ -60,9 +60,9 @@ def scaling_law(
     Args:
         n_train: numbers n of examples.
         capacity: exponent alpha > 1 of the spectrum.
-        source: exponent r > 0 of the target, not 1, where there is a logarithm.
+        source: exponent r > 0 of the target. r = 1, where the law has a logarithm, is excluded.
         noise: variance s >= 0 of the label noise. Default 0.
-        ridge_exponent: l > 0, not alpha. Default infinity: no ridge.
+        ridge_exponent: exponent l > 0, different from alpha. Default infinity: no ridge.
         ridge_scale: c > 0. Default 1.
 
     Raises:

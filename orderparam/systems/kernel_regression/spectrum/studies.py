@@ -1,5 +1,5 @@
-"""Figures of learning curves from a spectrum: overfitting, power laws, degrees on the sphere, a
-ridge that is not uniform."""
+"""The figures of learning curves from a spectrum: overfitting, power laws, degrees on the sphere,
+and a ridge that is not uniform."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -114,13 +114,16 @@ def _tail_panels(p: Mapping[str, Any]) -> list[Panel]:
 
 @study(
     "benign-tail",
-    title="Many tiny modes are a ridge: noise is interpolated, and the interpolation peak is gone",
+    title="Many tiny modes act as a ridge: noise is interpolated without an interpolation peak",
     source="Canatar, Bordelon, Pehlevan 2021; Howard et al. 2024; Bartlett, Long, Lugosi, Tsigler 2020",
     panels=_tail_panels,
-    caption="{rank} modes of eigenvalue 1/{rank} with target power 1, label noise {noise}. Tail: {tail_modes} modes without "
-    "target, $T$ = {temperature}. Measured on Gaussian features; without a tail there is no measurement at $n$ = {rank}, where "
-    "the mean does not exist. With the tail the labels and their noise are fitted; the test error is that of the ridge up to "
-    "terms of order $n$/(tail modes).",
+    caption=(
+        "{rank} modes of eigenvalue 1/{rank} with target power 1, label noise {noise}. Tail: "
+        "{tail_modes} modes without target, $T$ = {temperature}. Measured on Gaussian "
+        "features; without a tail there is no measurement at $n$ = {rank}, where the mean "
+        "does not exist. With the tail the noisy labels are fitted exactly; the test error "
+        "equals that of the ridge up to terms of order $n$/(tail modes)."
+    ),
     seconds=(60, 1200),
     observables=("test_error", "train_error"),
     full={"tail_modes": 20_000, "seeds": 400},
@@ -239,10 +242,13 @@ def _regime_panels(p: Mapping[str, Any]) -> list[Panel]:
     source="Caponnetto, De Vito 2007; Spigler, Geiger, Wyart 2020; Cui, Loureiro, Krzakala, Zdeborova 2021",
     panels=_regime_panels,
     columns=3,
-    caption=r"$\lambda_k = k^{{-\alpha}}$, $y_k^2 = k^{{-1-2r\alpha}}$, $\alpha$ = {capacity}, $r$ = {source}; ridge "
-    "$T = n\\,n^{{-l}}$. Excess error over the label noise, which is {noise}, or {small_noise} at the best ridge. Dotted: "
-    "asymptotes. Measured on Gaussian features, {modes} modes and the rest as their tail; the smallest sizes see a few modes "
-    "only, and the theory is exact for many.",
+    caption=(
+        r"$\lambda_k = k^{{-\alpha}}$, $y_k^2 = k^{{-1-2r\alpha}}$, $\alpha$ = {capacity}, "
+        r"$r$ = {source}; ridge $T = n\,n^{{-l}}$. Excess error over the label noise, which "
+        r"is {noise}, or {small_noise} at the best ridge. Dotted: asymptotes. Measured on "
+        r"Gaussian features, {modes} modes and the rest as their tail; at the smallest sizes "
+        r"only a few modes are learned, while the theory is exact for many."
+    ),
     seconds=(70, 900),
     full={"n_train": (16, 32, 64, 128, 256, 512, 1024), "modes": 20_000, "seeds": 50},
 )
@@ -363,7 +369,7 @@ _PER_COPY = "examples per copy $n/m$", lambda data: data["n_train"] / data.attrs
 
 @study(
     "patchy-ridge",
-    title="A ridge that depends on the input is no uniform ridge: where it is small, the modes are learned",
+    title="A ridge that depends on the input does not act like its mean: modes are learned where the ridge is small",
     source="Howard et al. 2024; solved for this package",
     panels=[
         Panel(_PER_COPY, "test_error", by="copies", log="xy"),
@@ -378,7 +384,7 @@ _PER_COPY = "examples per copy $n/m$", lambda data: data["n_train"] / data.attrs
         ),
     ],
     caption="{rank} eigenvalues $1/(mk)$ of $m$ modes each share a target of power 1; $T(x)$ is {low} or {high} on either half "
-    "of the inputs. In theory the curves of all $m$ are the same; the effect of finite size falls with $m$. Gaussian features.",
+    "of the inputs. In theory the curves for all $m$ coincide; finite-size effects decrease with $m$. Gaussian features.",
     seconds=(20, 600),
     observables=("test_error", "train_error"),
     explained=(

@@ -34,7 +34,8 @@ from orderparam.systems.kernel_regression.spectrum.model import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# The self-consistent theory of kernel regression: discrepancies at the training points are independent Gaussians.
+# The self-consistent theory of kernel regression, in which discrepancies at the training points are
+# independent Gaussians.
 #
 # The same equations were found as Gaussian-process learning curves (Sollich 1999), by replicas
 # (Bordelon, Canatar and Pehlevan 2020; Canatar, Bordelon and Pehlevan 2021), from random matrices
@@ -56,9 +57,9 @@ def self_consistent(system: KernelRegression) -> LearningCurve:
        E_{\mathrm{train}} = \Big( \frac{T}{P\kappa} \Big)^2 (E + s), \qquad V = P\kappa - T $$
 
     where E is `population_error`, B is `bias`, $P\kappa$ is `effective_ridge` and V is
-    `posterior_variance`. The tail of the spectrum is added to T in the first equation, and its
-    target power to B. On a pool E covers all points, and `test_error` those outside the training
-    set.
+    `posterior_variance`. The tail of the spectrum is added to T in the first equation, and the
+    target power of the tail to B. On a pool E covers all points, and `test_error` those outside the
+    training set.
 
     Accuracy: the equation is solved to rounding. The theory is exact for Gaussian features up to
     terms of order 1/P; on real data use `cavity`.
@@ -138,7 +139,7 @@ class ModeDecomposition(Result):
             target.
         bias: (1 - L)^2 Y of each level.
         variance: m (L^2 / P) (E + s) of each level, over data sets and label noise.
-        residual: of the equation for the effective ridge.
+        residual: residual of the equation for the effective ridge.
         converged: whether that equation was solved.
     """
 
@@ -189,8 +190,8 @@ def annealed(system: KernelRegression) -> LearningCurve:
 
     with V the posterior variance, s the label `noise` and the other symbols as in
     `self_consistent`. $T_{\mathrm{eff}}$ is `effective_ridge`, $E_0$ is `test_error`, and
-    `variance` is 0. The ridge is enlarged by the whole squared discrepancy instead of its thermal
-    part V.
+    `variance` is 0. The theory enlarges the ridge by the whole squared discrepancy instead of its
+    thermal part V.
 
     Accuracy: averaging the partition function over data sets overestimates the ridge, and the
     variance over data sets is missing. Of several solutions the one with the largest
@@ -342,8 +343,7 @@ class SphereCurve(LearningCurve):
     """One point of a learning curve on the sphere.
 
     Fields:
-        learnability: L_l of every degree l, the mean share of a harmonic of that degree that is
-            learned.
+        learnability: L_l of every degree l, the mean learnability of a harmonic of that degree.
     """
 
     learnability: Float[Array, "degree"]

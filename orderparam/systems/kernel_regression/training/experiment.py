@@ -22,9 +22,9 @@ class SampledPosterior(FunctionPosterior):
     Fields:
         r_hat: largest potential scale reduction over test points.
         effective_samples: smallest effective sample size over test points.
-        step_size: of the integrator.
-        inflation: factor by which the Langevin step may inflate variances at most, 1/(1 - dt A/2)
-            with A the largest curvature where the chains ended; 1 for exact methods.
+        step_size: step size of the integrator.
+        inflation: upper bound on the factor by which the Langevin step inflates variances, 1/(1 -
+            dt A/2) with A the largest curvature at the end of the chains; 1 for exact methods.
     """
 
     r_hat: Float[Array, ""]
@@ -51,7 +51,7 @@ def langevin(
     All weights are sampled in units of their prior, theta = (prior standard deviation) u, which is
     the equation of `NetworkTraining` with its time in units of $1/\gamma$. The step is dt =
     `curvature_step` / A with A the `largest_curvature`. Chains start from independent draws of the
-    prior. The slowest directions, held by the prior alone, are forgotten in 1/dt steps.
+    prior. The slowest directions, which only the prior constrains, decorrelate in 1/dt steps.
 
     Args:
         chains: number of independent chains, at least 2 for `r_hat`. Default 4.

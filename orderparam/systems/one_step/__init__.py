@@ -1,5 +1,5 @@
-"""One giant gradient step on the first layer: the spike that it makes, and the errors of a read-out
-that is trained after it, in theory and measured.
+"""One giant gradient step on the first layer: the spike that the step creates, and the predicted
+and measured errors of a read-out trained afterwards.
 """
 
 from orderparam.core.exported import without_modules

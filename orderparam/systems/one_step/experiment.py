@@ -1,5 +1,5 @@
-"""A first layer trained by one step on a batch, and a read-out trained to rounding on fresh
-examples.
+"""A first layer trained by one gradient step on a batch, and a read-out trained on fresh examples
+until the gradient vanishes to rounding.
 """
 
 from typing import Any
@@ -25,11 +25,12 @@ BATCH = 1000  # inputs held at a time
 
 
 class FirstLayerWeights(eqx.Module):
-    """A drawn first layer. The teacher is the first axis.
+    """A random first layer. The teacher's direction is the first axis.
 
     Fields:
         weights: rows (p, d) after the step.
-        spike: direction v of the spike; after a step that of the sum of y_i x_i over the batch.
+        spike: direction v of the spike; after a step, the direction of the sum of y_i x_i over the
+            batch.
         groups: group of each neuron.
     """
 
@@ -46,8 +47,9 @@ class MeasuredReadout(FittedReadout):
     """Errors and order parameters of one trained network.
 
     Fields:
-        given_test_error: test error that `given_layer` predicts for this first layer; NaN when it
-            was not asked for, or when several groups of neurons are beyond it.
+        given_test_error: test error that `given_layer` predicts for this first layer; NaN if it was
+            not computed, or if there are several groups of neurons, for which the theory does not
+            hold.
         given_train_error: training error that it predicts.
         given_classification_error: classification error that it predicts.
     """
@@ -280,7 +282,7 @@ class MeasuredSpectrum(Result):
 
     Fields:
         eigenvalue: geometric centre of each bin.
-        density: share of the p eigenvalues in the bin, per unit of eigenvalue.
+        density: fraction of the p eigenvalues in the bin, per unit of eigenvalue.
         edge: largest eigenvalue other than that of the features' mean.
         mean_eigenvalue: eigenvalue of the features' mean; 0 without a mean.
     """

@@ -63,8 +63,8 @@ def effective_step(
 
 
 class TwoLayerReadout(PenalisedRisk):
-    """The read-out's training set, and the sizes in units of the input dimension, of all systems of
-    this topic.
+    """The fields that all systems of this topic share: the read-out's training set, and the sizes
+    in units of the input dimension.
     """
 
     sample_ratio: float = parameter(

@@ -1,5 +1,5 @@
-"""Errors after the step for any batch and step: by the closed theory where it holds, and by the
-theory of drawn first layers where it does not.
+"""Errors after the step for any batch and step, from the closed theory where it holds, and
+otherwise from the theory of given, randomly drawn first layers.
 """
 
 import warnings
@@ -20,19 +20,19 @@ from orderparam.systems.one_step.theory import (
 
 @theory(traced=False)
 def predict_read_out(system: OneStep, *, layers: int = 4) -> ReadoutCurve:
-    """Errors of the read-out after one step, by the theory that holds for this batch and step.
+    """Errors of the read-out after one step, from the theory that holds for this batch and step.
 
     Where `first_layer` finds the bulk isotropic, the result is that of `one_step_asymptotics`.
     Otherwise it is `given_layer` averaged over first layers of the system's input dimension, drawn
-    with keys 0, 1, ..., and a `UserWarning` says so. Warnings also tell of a step that learns
-    nothing of the teacher, and of labels with a mean that an odd activation cannot fit. The system
-    needs concrete numbers: the function cannot be used under `vmap`.
+    with keys 0, 1, ..., and a `UserWarning` says so. Further warnings are issued if the step learns
+    nothing about the teacher, and if the labels have a mean that an odd activation cannot fit. The
+    fields of the system must be concrete numbers: the function cannot be used under `vmap`.
 
     Args:
         layers: number of first layers that are drawn where the bulk is not isotropic; 4 by default.
 
     Raises:
-        ValueError: for steps so long, or batches so small, that the theory of a drawn layer does
+        ValueError: for steps so long, or batches so small, that the theory of a given layer does
             not hold.
 
     Accuracy: that of the theory which is used; with drawn layers, corrections of order 1/d.

@@ -1,5 +1,5 @@
-"""Asymptotics of a convex read-out on spiked features: averages over the data given the features,
-to which the bulk of the features responds.
+"""Asymptotics of a convex read-out on spiked features: the averages over the data, given the
+response of the features.
 
 Given the projection k of an input on the spike, the features of group s are mu_0^s(k) + mu_1^s(k)
 (bulk.x + its part along the spike, k w.v) + mu_2^s(k) xi, and the teacher's field is overlap k +

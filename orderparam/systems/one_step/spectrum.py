@@ -73,7 +73,8 @@ class BinnedSpectrum(Result):
 
     Fields:
         eigenvalue: geometric centre of each bin.
-        density: density there, per unit of eigenvalue; it is 1 in total, with the zeros.
+        density: density in each bin, per unit of eigenvalue; it integrates to 1, including the zero
+            eigenvalues.
         edge: largest eigenvalue other than that of the features' mean.
         mean_eigenvalue: eigenvalue of the features' mean, n E mu_0^2; 0 without a mean.
         converged: whether all equations were solved.

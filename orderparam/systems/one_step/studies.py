@@ -79,9 +79,9 @@ def _beside(x: str, name: str, facet: str) -> Panel:
     seconds=(30, 6000),
     observables=("test_error", "train_error", "spike_overlap", "effective_share"),
     explained=(
-        "The closed theory takes the bulk after the step to be isotropic, which it is not for "
-        "batches smaller than 2 d. The effective share of parameters fluctuates so little that "
-        "corrections of order 1/d are visible too."
+        "The closed theory assumes an isotropic bulk after the step, which does not hold for "
+        "batches smaller than 2 d. The effective number of parameters per example fluctuates so "
+        "little that corrections of order 1/d are visible too."
     ),
     full={
         "input_dim": 1000,
@@ -237,7 +237,7 @@ def one_step_learning_curve(
 
 @study(
     "one-step-groups",
-    title="The signs of the read-out during the step: relu features learn |z| only with both signs",
+    title="The signs of the read-out during the step: relu features learn |z| only if both signs occur",
     source="Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024 (arXiv:2410.18938)",
     panels=lambda p: [
         Panel(

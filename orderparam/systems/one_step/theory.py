@@ -1,5 +1,5 @@
-"""The first layer after one gradient step, and the errors of a read-out on it: in closed form, and
-for drawn layers.
+"""The first layer after one gradient step, and the errors of a read-out on it: in closed form for
+an isotropic bulk, and for a given layer.
 """
 
 from typing import Any, NamedTuple, Self
@@ -221,8 +221,8 @@ def answer(asked: Pull, before: Bulk, features: Any) -> Bulk:
 # isotropic. The noise of the gradient is a matrix of rank n_B: the covariance of the bulk rows has
 # eigenvalues of the relative variance `anisotropy`, which vanishes with large batches or small
 # steps. Where E[z s'(z)] and E[y ((theta.x)^2 - 1)] differ from 0, as for relu and labels that are
-# not odd, rows are also stretched along the teacher by the share `stretch`, at every batch size.
-# Theories of an isotropic bulk are exact only as both vanish.
+# not odd, rows are also stretched along the teacher by the relative amount `stretch`, at every
+# batch size. Theories of an isotropic bulk are exact only if both vanish.
 
 ISOTROPIC_BELOW = 0.05  # anisotropy at which the isotropic theory is off by a percent or two
 STRETCH_BELOW = 0.1
@@ -270,8 +270,8 @@ def first_layer(system: OneStep) -> FirstLayer:
     with $v \cdot \theta$ = `spike_overlap`, $u$ = `spikes`, $c$ = `bulk_norms`, $\eta$ = `step` and
     $n_B/d$ = `batch_ratio`.
 
-    Accuracy: exact as d grows; the theories that follow take the bulk as isotropic, which is exact
-    as `anisotropy` and `stretch` vanish.
+    Accuracy: exact as d grows. Theories that assume an isotropic bulk are exact only as
+    `anisotropy` and `stretch` vanish.
 
     Source: Ba et al. (2022); Dandi, Krzakala, Loureiro, Pesce, Stephan (2023); Cui et al. (2024);
     the two measures of validity are derived here.
@@ -341,8 +341,8 @@ def one_step_asymptotics(system: OneStep) -> ReadoutCurve:
     These are the equations of `spiked_asymptotics` for the spike and the bulk norms of
     `first_layer`.
 
-    Accuracy: exact as sizes grow where the bulk is isotropic (see `first_layer`); up to a tenth too
-    high or low for batches below 2 d.
+    Accuracy: exact as sizes grow if the bulk is isotropic (see `first_layer`); errors up to 10 %
+    for batches below 2 d.
 
     Source: Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro (2024); Ba et al. (2022).
 
@@ -383,7 +383,8 @@ class LinearLimit(Result):
 
 @theory
 def best_linear(system: OneStep) -> LinearLimit:
-    r"""Error of the best linear predictor, below which no fixed kernel gets with n of order d.
+    r"""Error of the best linear predictor, a lower bound on the error of every fixed kernel with n
+    of order d.
 
     $$ \text{test\_error} = E y^2 - (E[y\, \theta \cdot x])^2 - (E y)^2 , $$
 
@@ -424,7 +425,8 @@ def _even_moments(system: OneStep) -> tuple[Any, Any]:
 
 
 # ------------------------------------------------------------------------------------------------
-# The read-out's errors for a given first layer: no average over it, no assumption on its bulk.
+# The read-out's errors for a given first layer, without an average over layers and without an
+# assumption on the bulk.
 #
 # Rows W (p x d) with u_j = w_j.v along a direction v of the inputs: r = mean u_j, h_j = u_j - r,
 # the rest of the row W' = W - u v^T, c its root mean square norm, and q_j = w_j'.t with t the
@@ -435,9 +437,10 @@ def _even_moments(system: OneStep) -> tuple[Any, Any]:
 #     V2 = (1/p) sum 1/D      psi = sum qq A       q2 = (1/p) sum (qh1 x + qh2)/D^2 + sum A^2
 #
 # is the response to the data of `saddle`. One eigendecomposition serves every n, ridge and loss.
-# The spread h of the spikes counts to first order, for which it must be small beside c. Under an
-# odd activation a neuron may change its sign together with its weight in the read-out, and all get
-# u_j >= 0. Under another activation, neurons with spikes of different signs are beyond this theory.
+# The spread h of the spikes is treated to first order and must be small compared with c. For an odd
+# activation a neuron may change its sign together with its weight in the read-out, so that all u_j
+# can be made non-negative. For other activations this theory does not hold if spikes have different
+# signs.
 
 WIDEST = 0.5  # standard deviation of the spikes over the bulk's norm
 
@@ -584,7 +587,7 @@ def given_layer(system: TrainedLayer) -> ReadoutCurve:
 
     and $q_2$ without the factor $x_i$. There is one group of neurons, and no average over layers.
 
-    Accuracy: for large p and n; the spread of the spikes counts to first order.
+    Accuracy: for large p and n; the spread of the spikes is treated to first order.
 
     Cost: after one eigendecomposition of the layer, any number of n, ridges and losses.
 

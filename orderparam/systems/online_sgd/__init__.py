@@ -1,5 +1,5 @@
-"""One-pass SGD of two-layer students on two-layer teachers: flows of the overlaps, the network
-itself, and the phase diagram of width and learning rate.
+"""One-pass SGD of two-layer students on two-layer teachers: flows of the overlaps, runs of the
+network, and the phase diagram of width and learning rate.
 """
 
 from orderparam.core.exported import without_modules

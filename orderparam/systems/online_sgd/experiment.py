@@ -1,4 +1,4 @@
-"""Runs of SGD: a network with all its weights, and its overlaps alone, which are a Markov chain."""
+"""Runs of SGD: a network with all its weights, and the Markov chain of its overlaps."""
 
 import equinox as eqx
 import jax
@@ -126,8 +126,8 @@ def _normals(key: Array, shape: tuple[int, int]) -> Array:
 
 
 # ------------------------------------------------------------------------------------------------
-# The overlaps as a Markov chain: the law of finite-d SGD, exactly, at a cost that does not depend
-# on d.
+# The overlaps as a Markov chain, which has exactly the law of SGD at finite d, at a cost
+# independent of d.
 #
 # For Gaussian inputs the fields of one sample are Gaussian with the covariance given by the
 # overlaps, and the rest of x enters only through its length. With z* the teacher's fields, L L^T =
@@ -326,7 +326,7 @@ def overlap_chain(system: CommitteeSGD, key: PRNGKeyArray) -> OverlapDynamics:
 
 @experiment
 def phase_chain(system: PhasePoint, key: PRNGKeyArray) -> RiskCurve:
-    r"""Risk along one run of SGD at a point of the phase diagram, by `overlap_chain`.
+    r"""Risk along one run of SGD at a point of the phase diagram, from `overlap_chain`.
 
     $$ R = \tfrac12 E (f^* - f)^2 $$
 
@@ -340,9 +340,10 @@ def phase_chain(system: PhasePoint, key: PRNGKeyArray) -> RiskCurve:
 
 @experiment
 def measured_moving_time(system: PhasePoint, key: PRNGKeyArray) -> MovingTime:
-    """Number of samples after which the overlaps have moved in one run of SGD, by `overlap_chain`.
+    """Number of samples after which the overlaps have changed in one run of SGD, from
+    `overlap_chain`.
 
-    The overlaps $Q_{jj}$ and $M_j$ have moved when the root mean square over units of their change
+    This is the first time at which the change of $Q_{jj}$ and $M_j$, root mean square over units,
     reaches 0.1.
 
     Accuracy: crossing on the grid of records, interpolated linearly in ln n.

@@ -245,8 +245,7 @@ class OverlapDynamics(Result):
 
 
 # ------------------------------------------------------------------------------------------------
-# The phase diagram of one-pass SGD: how width and learning rate may grow with the dimension, and
-# what is left of learning.
+# The phase diagram of one-pass SGD, in which width and learning rate scale with the dimension.
 #
 # width = base_width d^kappa, learning_rate = base_rate base_width d^-delta. With theta = kappa +
 # delta one step learns d^-(1+theta), and its noise changes the overlaps by d^-(1+2 theta) (Veiga,
@@ -367,12 +366,12 @@ class RiskCurve(Result):
 
 
 class MovingTime(Result):
-    """Number of samples until the overlaps of a unit, Q_jj and M_j, have moved by 0.1 (root mean
+    """Number of samples until the overlaps of a unit, Q_jj and M_j, have changed by 0.1 (root mean
     square over units).
 
     Fields:
-        samples: that number.
-        converged: whether they have moved before the horizon.
+        samples: number of samples.
+        converged: whether the overlaps changed by 0.1 before the horizon.
     """
 
     samples: Float[Array, ""]

@@ -54,8 +54,8 @@ from orderparam.systems.online_sgd.theory import (
     seconds=(60, 20_000),
     observables=("test_error",),
     explained=(
-        "Runs leave the plateau at random times: while some of them are still on it, their mean "
-        "differs from the flow."
+        "Runs leave the plateau at random times: while some runs are still on the plateau, the "
+        "mean over runs differs from the flow."
     ),
     panels=[
         Panel(
@@ -311,7 +311,7 @@ def sgd_phase_diagram(
     caption=(
         r"Width = teacher width = {width}, learning rate = width $d^{{-\delta}}$, label noise "
         r"0.01. SGD: exact chain of the overlaps. Left: flow with both terms at that $d$. Right: "
-        r"runs started at the teacher, and the closed form. In spite of the label noise the risk "
+        r"runs started at the teacher, and the closed form. Despite the label noise the risk "
         r"falls as $d^{{-\delta}}$ for large $d$; legend: fit to the runs with 95% interval "
         r"[closed form]."
     ),

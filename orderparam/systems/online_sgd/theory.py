@@ -352,9 +352,10 @@ class SteadyState(Result):
 
 @theory(check=_affordable)
 def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
-    r"""Fixed point at which the flow of `overlap_flow` comes to rest, with its stability.
+    r"""Fixed point that the flow of `overlap_flow` reaches, and its stability.
 
-    From the horizon on, steps that grow into those of Newton's method solve
+    Starting from the state at the horizon, a pseudo-time iteration that ends as Newton's method
+    solves
 
     $$ \dot Q = \dot M = \dot v = 0 . $$
 
@@ -368,12 +369,12 @@ def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
     Raises:
         ValueError: for widths whose noise term is too expensive.
 
-    Accuracy: 1e-10 of the velocity. With more student than teacher units the end is nearly a
-    continuum: units that share a teacher unit drift apart at almost no cost and relax over 1e5 and
-    more samples per dimension. There may be several ends of nearly the same risk (1e-3 apart where
-    tried), and from horizons below 1e3 another may be found than that of the flow. Without label
-    noise the end is a true continuum, and one of its states is found. Differentiable, except
-    `growth_rate` where rates coincide.
+    Accuracy: 1e-10 of the velocity. With more student than teacher units the fixed points are
+    nearly a continuum: units that share a teacher unit separate at almost no cost in risk and relax
+    over 1e5 and more samples per dimension. There may be several fixed points of nearly the same
+    risk (within 1e-3 in the cases tried), and from horizons below 1e3 the result may differ from
+    the end of the flow. Without label noise the fixed points are a true continuum, of which one is
+    found. Differentiable, except `growth_rate` where rates coincide.
 
     Source: Saad, Solla (1995) for the flow.
 
@@ -420,11 +421,11 @@ def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
 
 
 # ------------------------------------------------------------------------------------------------
-# The error that weak label noise leaves behind, in closed form.
+# The residual error due to weak label noise, in closed form.
 
 
 class AsymptoticError(Result):
-    """Risk that weak label noise leaves at the matched solution, to first order in the noise.
+    """Risk due to weak label noise at the matched solution, to first order in the noise.
 
     Fields:
         test_error: R with its factor 1/2, without label noise.
@@ -459,7 +460,7 @@ def _matched(system: CommitteeSGD) -> None:
 
 @theory(check=_matched)
 def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
-    r"""Risk that weak label noise leaves behind in a student that has found the teacher.
+    r"""Risk due to weak label noise for a student that has learned the teacher.
 
     Only the weight error orthogonal to $W^*$ survives. Its covariance $V_{jl}$ per dimension obeys
 
@@ -573,7 +574,8 @@ def first_move(system: PhasePoint, path: OverlapDynamics) -> MovingTime:
 
 @theory(traced=False)
 def moving_time(system: PhasePoint) -> MovingTime:
-    r"""Number of samples after which the overlaps have moved, from the flow with both terms.
+    r"""Number of samples after which the overlaps have changed by 0.1, from the flow with both
+    terms.
 
     It scales as $d^{1 + \theta}$ for $\theta = \kappa + \delta \ge 0$ and as $d^{1 + 2\theta}$ for
     $-1/2 < \theta < 0$ (`time_exponent`).
@@ -591,7 +593,7 @@ def moving_time(system: PhasePoint) -> MovingTime:
 
 @theory(traced=False)
 def residual_risk(system: PhasePoint) -> AsymptoticError:
-    r"""Risk that weak label noise leaves at a point of the phase diagram, by `asymptotic_error`.
+    r"""Risk due to weak label noise at a point of the phase diagram, from `asymptotic_error`.
 
     It falls as $d^{-\theta}$ with $\theta = \kappa + \delta > 0$ at large $d$.
 

@@ -38,7 +38,7 @@ class Tempered(Learner):
     """Averages over sampled students.
 
     Fields:
-        exchanges: share of accepted exchanges between neighbouring temperatures, the smallest of
+        exchanges: acceptance rate of exchanges between neighbouring temperatures, the smallest of
             all pairs.
     """
 
@@ -139,15 +139,15 @@ def parallel_tempering(
     Args:
         levels: number of temperatures of a ladder.
         hottest: highest temperature; the lowest is the system's, but at least 0.05.
-        warmup: sweeps before anything is measured.
+        warmup: sweeps that are discarded before the measurement.
         sweeps: measured sweeps.
 
     Raises:
         ValueError: for spherical weights, or no example.
 
-    Accuracy: `converged` says whether the two ladders agree in R within the scatter of either, and
-    every pair of temperatures accepts more than 2 % of its exchanges. Beyond the transition both
-    ladders may stay in the metastable state.
+    Accuracy: `converged` tells whether the two ladders agree in R within their scatter and every
+    pair of temperatures accepts more than 2 % of its exchanges. Beyond the transition both ladders
+    may stay in the metastable state.
 
     Source: Seung, Sompolinsky, Tishby (1992), for the theory that it tests; the simulation is
     derived here.
@@ -240,14 +240,15 @@ def _tempered(
 
 
 # ------------------------------------------------------------------------------------------------
-# Students that are trained on a random set, or on a stream of examples.
+# Students trained on a random set of examples, or on a stream of examples.
 
 _BLOCK = 64  # examples of a stream that are drawn together
 
 
 @experiment
 def batch_student(system: BatchPerceptron, key: PRNGKeyArray) -> RuleError:
-    """Overlap with the teacher of one student that a rule trains on one random training set.
+    """Overlap with the teacher of one student that a learning rule trains on one random training
+    set.
 
     "maximal stability" is solved exactly, by an active set.
 
@@ -292,7 +293,7 @@ def _batch(inputs: Float[np.ndarray, "train input"], rule: str) -> RuleError:
 
 @experiment
 def online_student(system: OnlinePerceptron, key: PRNGKeyArray) -> OnlineError:
-    r"""Overlap with the teacher of one student that sees each of alpha N examples once.
+    r"""Overlap with the teacher of one student that uses each of alpha N examples once.
 
     Examples are drawn in blocks and never stored. The optimal rule follows its variance by the step
     $V \leftarrow V + V^2 g'/N$, with $g'$ the derivative of g in the field at each example, whose

@@ -8,7 +8,7 @@ from orderparam.core.system import System, parameter, structure
 from orderparam.priors.names import law
 
 # ------------------------------------------------------------------------------------------------
-# A student perceptron at a temperature, taught by a perceptron of the same kind.
+# A student perceptron at a temperature, with a teacher perceptron of the same kind.
 
 
 class ThermalPerceptron(System):
@@ -23,7 +23,8 @@ class ThermalPerceptron(System):
 
     with T = `temperature`; at T = 0 all students without errors are equally likely. Weights of
     student and teacher are +-1 ("binary") or have length $\sqrt N$ ("spherical"). R = w.w0/N is the
-    overlap with the teacher, q that of two students, and arccos(R)/pi the error on a new input.
+    overlap with the teacher, q the overlap of two students, and arccos(R)/pi the error on a new
+    input.
 
     Source: Györgyi (1990); Sompolinsky, Tishby, Seung (1990).
     """

@@ -79,7 +79,7 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
         entropy of the teacher (first order), its entropy vanishes (freezing), and it ends (spinodal).
     """,
     explained=(
-        "All students can be enumerated for few weights only (15 here). The transition is then rounded, "
+        "Only for few weights (15 here) can all students be enumerated. The transition is then rounded, "
         "and the error is below the limit of many weights: at n/d = 0.9 by 23 % at 9 and 13 weights and "
         "by 14 % at 17."
     ),
@@ -118,7 +118,7 @@ def binary_perceptron(
 
 
 # ------------------------------------------------------------------------------------------------
-# The phases of the binary perceptron that learns a rule.
+# The phases of the binary perceptron that learns from a teacher.
 
 
 def teacher_overlap(data: xr.Dataset) -> xr.DataArray:
@@ -152,7 +152,7 @@ ONLINE = ("hebb", "rosenblatt", "adaline", "optimal")
 
 @study(
     "perceptron-rules",
-    title="Learning rules of a perceptron, from all examples at once and from each example once",
+    title="Learning rules of a perceptron that use all examples at once, or each example once",
     source="Opper, Kinzel, Kleinz, Nehl 1990; Kinouchi, Caticha 1992; Watkin, Rau, Biehl 1993",
     seconds=(50, 900),
     observables=("teacher_overlap", "classification_error"),

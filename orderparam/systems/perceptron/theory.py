@@ -111,7 +111,7 @@ class Learner(Result):
         teacher_overlap: R, the overlap of a student with the teacher.
         self_overlap: q, the overlap of two students on the same examples.
         classification_error: probability of a wrong label on a new input, arccos(R)/pi.
-        mistakes: share of the training examples that a student gets wrong.
+        mistakes: fraction of the training examples that a student misclassifies.
         converged: whether the equations were solved, or the simulation is in equilibrium.
     """
 
@@ -148,7 +148,7 @@ class Annealed(Result):
     Fields:
         teacher_overlap: R at the maximum.
         classification_error: arccos(R)/pi.
-        free_entropy: its value; it is zero at R = 1 for binary weights.
+        free_entropy: annealed free entropy at the maximum; for binary weights it is zero at R = 1.
         converged: whether there is a maximum below R = 1.
     """
 
@@ -163,9 +163,9 @@ class WarmTransitions(Result):
 
     Fields:
         thermodynamic: alpha/T at which R = 1 becomes the state of largest free entropy.
-        overlap: R of the competing state there.
+        overlap: R of the competing state at that alpha/T.
         spinodal: alpha/T at which the competing state ends.
-        spinodal_overlap: its R there.
+        spinodal_overlap: R of the competing state at the spinodal.
     """
 
     thermodynamic: Scalar
@@ -183,9 +183,9 @@ class BinaryTransitions(Result):
         overlap: R of the competing state at that alpha.
         freezing: alpha at which the entropy of the competing state vanishes; infinite where that
             state ends before.
-        freezes: whether its entropy vanishes before it ends.
+        freezes: whether the entropy of the competing state vanishes before the state ends.
         spinodal: alpha at which the competing state ends.
-        spinodal_overlap: its R there.
+        spinodal_overlap: R of the competing state at the spinodal.
         converged: whether all equations were solved.
     """
 
@@ -200,7 +200,8 @@ class BinaryTransitions(Result):
 
 @theory(differentiable=False)
 def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
-    r"""Replica-symmetric state of a student that is reached from R = 0, as N grows.
+    r"""Replica-symmetric state of a student in the limit of large N, on the branch that begins at R
+    = 0.
 
     With $\alpha$ = `sample_ratio`, $e = e^{-1/T}$, a field $w \sim N(0, q)$ of the student, $u = y
     w/\sqrt{1 - q}$, $g = \partial_w \ln[e + (1 - e) \Phi(u)]$ and the probability $Z_0(y, w)$ that
@@ -219,8 +220,8 @@ def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
     Args:
         max_steps: largest number of pairs of iteration steps.
 
-    Accuracy: 1e-8. Binary weights with a negative `entropy` are beyond replica symmetry. This
-    theory cannot be differentiated.
+    Accuracy: 1e-8. For binary weights a negative `entropy` shows that replica symmetry is broken.
+    This theory cannot be differentiated.
 
     Source: Györgyi (1990); Sompolinsky, Tishby, Seung (1990); Seung, Sompolinsky, Tishby (1992).
 
@@ -305,7 +306,7 @@ def _warm(system: ThermalPerceptron, **options: object) -> None:
 def high_temperature(system: ThermalPerceptron, *, points: int = 20001) -> Annealed:
     r"""First maximum in R of the free entropy in the limit of high temperature at fixed alpha/T.
 
-    Every example then adds its mean error only, and the free entropy is
+    Every example then contributes only its mean error, and the free entropy is
 
     $$ s(R) - \frac{\alpha}{T} \frac{\arccos R}{\pi} $$
 
@@ -626,7 +627,7 @@ class OnlineError(Result):
 
 @theory
 def batch_rule(system: BatchPerceptron) -> RuleError:
-    r"""Overlap with the teacher that a rule reaches from all examples, as N grows.
+    r"""Overlap with the teacher, in the limit of large N, of a rule that uses all examples at once.
 
     With $\alpha$ = `sample_ratio`, R = `teacher_overlap` is
 
@@ -668,7 +669,7 @@ def batch_rule(system: BatchPerceptron) -> RuleError:
 
 @theory(differentiable=False)
 def online_rule(system: OnlinePerceptron) -> OnlineError:
-    r"""Overlap with the teacher that a rule reaches when it sees each example once, as N grows.
+    r"""Overlap with the teacher, in the limit of large N, of a rule that uses each example once.
 
     With $c = \sqrt{2/\pi}$, $\eta$ = `rate`, $M = w \cdot w_0/N = R \sqrt Q$, $Q = |w|^2/N$
     (`length` squared) and $\epsilon = \arccos(R)/\pi$, the derivatives in $\alpha$ = `sample_ratio`

@@ -83,9 +83,9 @@ def chosen_size(size: str, full: bool) -> Size:
     one, and where they differ."""
     if full and size not in ("quick", "full"):
         raise ValueError(f"--full and --size {size} exclude one another")
-    for known in SIZES:
-        if known == ("full" if full else size):
-            return known
+    for allowed in SIZES:
+        if allowed == ("full" if full else size):
+            return allowed
     raise ValueError(f"--size {size}: must be one of {', '.join(SIZES)}")
 
 

@@ -31,9 +31,9 @@ def cite(
 
 def _source_of(study: str) -> str:
     """What a study names as its source; it is imported where its outline does not say it."""
-    known = outline(study)
-    if known is not None:
-        return known.source
+    found = outline(study)
+    if found is not None:
+        return found.source
     from orderparam.comparison import find
 
     return find(study).source

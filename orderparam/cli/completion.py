@@ -9,10 +9,10 @@ from orderparam.core.registry import index
 
 def verbs(incomplete: str) -> list[tuple[str, str]]:
     """Theories and experiments, by their full name, and by the bare one where a topic alone has it."""
-    known = [entry for entry in index() if entry.kind in ("theory", "experiment")]
-    bare = [entry.name.rpartition(".")[2] for entry in known]
-    found = [(entry.name, entry.summary) for entry in known]
-    found += [(name, entry.summary) for name, entry in zip(bare, known) if bare.count(name) == 1]
+    entries = [entry for entry in index() if entry.kind in ("theory", "experiment")]
+    bare = [entry.name.rpartition(".")[2] for entry in entries]
+    found = [(entry.name, entry.summary) for entry in entries]
+    found += [(name, entry.summary) for name, entry in zip(bare, entries) if bare.count(name) == 1]
     return [(name, summary) for name, summary in found if name.startswith(incomplete)]
 
 
@@ -47,17 +47,17 @@ def arguments(ctx: Any, incomplete: str) -> list[tuple[str, str]]:
     from orderparam.core.registry import find
 
     try:
-        known = dict(_arguments(find(ctx.params["name"])))
+        entries = dict(_arguments(find(ctx.params["name"])))
     except Exception:  # a completion says nothing where it knows nothing
         return []
     name, equals, _ = incomplete.partition("=")
     if not equals:
         return [
             (f"{field}=", meaning)
-            for field, (meaning, _) in known.items()
+            for field, (meaning, _) in entries.items()
             if field.startswith(incomplete)
         ]
-    words = known[name][1] if name in known else ()
+    words = entries[name][1] if name in entries else ()
     return [
         (choice, "")
         for choice in (f"{name}={word}" for word in words)

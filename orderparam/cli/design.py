@@ -1,4 +1,4 @@
-"""`orderparam design`: what a linear model of a person's own rows can be known to."""
+"""`orderparam design`: how well a linear model can be estimated from a user's rows."""
 
 from typing import Annotated
 
@@ -21,7 +21,7 @@ def design(
         ),
     ] = None,
     no_labels: Annotated[
-        bool, typer.Option("--no-labels", help="Every column is an input, none of them a label.")
+        bool, typer.Option("--no-labels", help="All columns are inputs; there are no labels.")
     ] = False,
     weights: Annotated[
         str, typer.Option("--weights", help="Law of the weights: gaussian, rademacher or sparse.")
@@ -33,7 +33,7 @@ def design(
         float | None,
         typer.Option(
             "--noise",
-            help="Variance of the noise over that of the signal (default: from the labels).",
+            help="Variance of the noise divided by the variance of the signal (default: estimated from the labels).",
         ),
     ] = None,
 ) -> None:

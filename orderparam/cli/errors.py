@@ -69,7 +69,7 @@ def clear_errors() -> Iterator[None]:
         elif isinstance(error, OSError) and error.filename:
             text = f"{error.strerror}: {error.filename}"
         elif isinstance(error, FileNotFoundError) and not _is_somewhere():
-            text = "the folder in which this was started is gone: start it in another one"
+            text = "the current folder no longer exists: start the command in another folder"
         elif isinstance(error, ValueError | OSError | SweepError):
             text = words
         elif "RESOURCE_EXHAUSTED" in words:  # JAX's own error when memory is refused

@@ -14,7 +14,7 @@ PORT = 5117
 
 def explore(
     port: Annotated[
-        int, typer.Option("--port", min=1024, max=65535, help="Where it listens on this machine.")
+        int, typer.Option("--port", min=1024, max=65535, help="Port of the server on this machine.")
     ] = PORT,
     host: Annotated[
         str, typer.Option("--host", help="Another address than this machine's own; needs a token.")
@@ -22,7 +22,8 @@ def explore(
     token: Annotated[
         str | None,
         typer.Option(
-            "--token", help="What others must know to open it (default with --host: a random one)."
+            "--token",
+            help="Token that other people need to open the page (default with --host: a random one).",
         ),
     ] = None,
     allow_origin: Annotated[
@@ -36,15 +37,16 @@ def explore(
     folder: Annotated[
         Path | None,
         typer.Option(
-            "--folder", help="Measurements, and data to be named (default: explorer-results here)."
+            "--folder",
+            help="Folder for measurements and for data files (default: explorer-results here).",
         ),
     ] = None,
     browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")
+        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
     ] = True,
 ) -> None:
-    """Turn the knobs of any theory in the browser, measure beside it, see its phases; a page made
-    from the registry."""
+    """Open a page in the browser that shows any theory at any parameters, measurements beside it,
+    and its phases."""
     with clear_errors(), within_memory():
         if token is not None and not 8 <= len(token) <= 200:
             raise ValueError(

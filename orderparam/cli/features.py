@@ -23,7 +23,7 @@ def features(
     targets: Annotated[
         str | None,
         typer.Argument(
-            metavar="TARGETS", help="Their targets: a .npy file, or a column or array of FEATURES."
+            metavar="TARGETS", help="Targets: a .npy file, or a column or array of FEATURES."
         ),
     ] = None,
     task: Annotated[
@@ -37,7 +37,7 @@ def features(
         float | None,
         typer.Option(
             "--ridge",
-            help="Penalty beside the summed loss, features / sqrt(p) (default: the best).",
+            help="Penalty added to the sum of losses, features / sqrt(p) (default: the best).",
         ),
     ] = None,
     missing: Annotated[
@@ -45,7 +45,7 @@ def features(
         typer.Option(
             "--missing",
             metavar="WORD[,WORD...]",
-            help="Words of a table that stand for a gap, beside NA and the like.",
+            help="Words of a table that mark a missing value, in addition to NA and the like.",
         ),
     ] = None,
     seeds: Annotated[

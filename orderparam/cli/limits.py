@@ -33,11 +33,11 @@ def check_parameters(
             raise ValueError(
                 f"parameter {name} has {len(values)} values: must be at most {_VALUES}"
             )
-        known = [
+        usual = [
             *_listed(study.defaults[name]),
             *(value for size in largest for value in _listed(size[name])),
         ]
-        sizes = [x for x in known if isinstance(x, int) and not isinstance(x, bool)]
+        sizes = [x for x in usual if isinstance(x, int) and not isinstance(x, bool)]
         for value in values:
             if isinstance(value, float) and not math.isfinite(value):
                 raise ValueError(f"parameter {name} = {value}: must be a finite number")

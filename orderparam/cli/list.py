@@ -31,9 +31,9 @@ def list_all(
         if first in _KINDS:
             _list_kind(first, " ".join(rest))
             return
-        known = [entry for entry in index() if entry.kind == "study"]
-        chosen = [entry for entry in known if not word or _mentions(entry, word)]
-        exact = word in {entry.name for entry in known}
+        entries = [entry for entry in index() if entry.kind == "study"]
+        chosen = [entry for entry in entries if not word or _mentions(entry, word)]
+        exact = word in {entry.name for entry in entries}
         if not exact and _is_verb(word):
             from orderparam.cli.parameters import one_verb
 

@@ -54,5 +54,5 @@ def new_system(
         except OSError as error:
             raise ValueError(f"cannot write {path}: {error.strerror or error}") from None
         print(
-            f"{path}: a magnet, to be changed into your system. Run it: orderparam run {path}:{study}"
+            f"{path}: the example of a magnet, which you change into your system. Run it: orderparam run {path}:{study}"
         )

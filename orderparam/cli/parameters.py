@@ -58,11 +58,11 @@ def check_fields(name: str, given: Mapping[str, str]) -> None:
     """Refuses names of fields and options that a theory or experiment has not, and numbers that are
     not allowed, if its description is kept.
     """
-    known = kept(full_name(name), source_files())
-    if known is not None and known.systems:
-        options = [option for option, *_ in known.options]
-        place, _ = fitting(known.systems, options, heads_of(list(given)))
-        known.systems[place].check(given)
+    outlined = kept(full_name(name), source_files())
+    if outlined is not None and outlined.systems:
+        options = [option for option, *_ in outlined.options]
+        place, _ = fitting(outlined.systems, options, heads_of(list(given)))
+        outlined.systems[place].check(given)
 
 
 def _described(name: str) -> Described:

@@ -41,7 +41,7 @@ def phases(
         str | None,
         typer.Option(
             "--level",
-            help="The value that parts the phases, or middle (default: where it vanishes, jumps or diverges).",
+            help="Value of the order parameter at the boundary, or middle (default: where it vanishes, jumps or diverges).",
         ),
     ] = None,
     resolution: Annotated[

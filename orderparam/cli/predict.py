@@ -41,8 +41,8 @@ def predict(
         typer.Option(
             "--arch",
             metavar="ARCH[,ARCH...]",
-            help="Networks whose infinite-width limit learns, fc:DEPTH\\[xWIDTH]:ACTIVATION; of several that of largest "
-            "evidence. auto: relu and erf of depth 1 to 3. Given, the forecast is that of the network.",
+            help="Networks in the limit of infinite width, fc:DEPTH\\[xWIDTH]:ACTIVATION; of several, the one of largest "
+            "evidence is used. auto: relu and erf of depth 1 to 3. If given, the forecast is for the network.",
         ),
     ] = AUTOMATIC,
     temperature: Annotated[
@@ -73,12 +73,18 @@ def predict(
     ] = None,
     groups: Annotated[
         str | None,
-        typer.Option("--groups", metavar="COLUMN", help="Rows of one group are held out together."),
+        typer.Option(
+            "--groups",
+            metavar="COLUMN",
+            help="Column of groups: rows of one group are held out together.",
+        ),
     ] = None,
     time: Annotated[
         str | None,
         typer.Option(
-            "--time", metavar="COLUMN", help="Held-out rows are later than those learned."
+            "--time",
+            metavar="COLUMN",
+            help="Column of times: held-out rows are later than training rows.",
         ),
     ] = None,
     missing: Annotated[
@@ -86,7 +92,7 @@ def predict(
         typer.Option(
             "--missing",
             metavar="WORD[,WORD...]",
-            help="Words that stand for a gap, beside NA and the like.",
+            help="Words that mark a missing value, in addition to NA and the like.",
         ),
     ] = None,
     width: Annotated[
@@ -94,7 +100,7 @@ def predict(
         typer.Option(
             "--width",
             metavar="N[,N...]",
-            help="Also: what a Bayesian network of these widths would gain.",
+            help="Also predict the gain of Bayesian networks of these widths.",
         ),
     ] = None,
     seeds: Annotated[
@@ -117,7 +123,7 @@ def predict(
         goal = None if reach is None else goal_of(reach)
         if estimator is not None and (archs or temperature is not None):
             raise ValueError(
-                f"--estimator {estimator}: cannot be given together with --arch or --temperature, which are of a network"
+                f"--estimator {estimator}: cannot be combined with --arch or --temperature, which belong to a network"
             )
         from orderparam.learning_curves.forecast import forecast_problem
         from orderparam.learning_curves.problem import from_file
@@ -181,7 +187,7 @@ def goal_of(text: str) -> Goal:
 
 def check_goal(problem: "Problem", text: str | None, goal: Goal) -> None:
     """Raises `ValueError` for a measure that the target does not have."""
-    known = (
+    measures = (
         "test_error",
         "r2",
         *(
@@ -192,7 +198,7 @@ def check_goal(problem: "Problem", text: str | None, goal: Goal) -> None:
             else ()
         ),
     )
-    if goal[1] is not None and goal[1] not in known:
+    if goal[1] is not None and goal[1] not in measures:
         what = (
             "classes"
             if problem.classes
@@ -200,7 +206,7 @@ def check_goal(problem: "Problem", text: str | None, goal: Goal) -> None:
             if len(problem.names) == 1
             else "several targets"
         )
-        allowed = ", ".join(one for one, name in MEASURES.items() if name in known)
+        allowed = ", ".join(one for one, name in MEASURES.items() if name in measures)
         raise ValueError(f"--reach {text}: of {what} must be one of {allowed}")
 
 

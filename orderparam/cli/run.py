@@ -56,9 +56,9 @@ def run(
         check_workers(workers)
         changes = changes_of(settings or [], seeds)
         chosen = chosen_size(size, full)
-        known = outline(name)
-        if known is not None:  # what its source refuses need not be imported
-            check_parameters(known, known.parameters(chosen, changes), changes)
+        outlined = outline(name)
+        if outlined is not None:  # what its source refuses need not be imported
+            check_parameters(outlined, outlined.parameters(chosen, changes), changes)
             with alone(out or Path("results") / result_folder(name, chosen, changes)):
                 pass
         from orderparam.comparison import compare, find

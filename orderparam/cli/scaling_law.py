@@ -31,7 +31,7 @@ def scaling_law(
         str | None, typer.Option("--data", help="Column of the number of samples or tokens D.")
     ] = None,
     unique: Annotated[
-        str | None, typer.Option("--unique", help="Column of the different ones among them.")
+        str | None, typer.Option("--unique", help="Column of the number of unique samples.")
     ] = None,
     run: Annotated[
         str | None,
@@ -52,14 +52,14 @@ def scaling_law(
         typer.Option(
             "--compute",
             metavar="C[,C...]",
-            help="Budgets to share out (default: 10 and 100 times the largest).",
+            help="Compute budgets to split between size and data (default: 10 and 100 times the largest).",
         ),
     ] = None,
     flops: Annotated[
-        float, typer.Option("--flops", help="Operations of a parameter and a sample.")
+        float, typer.Option("--flops", help="Floating-point operations per parameter and sample.")
     ] = 6.0,
     bootstrap: Annotated[
-        int, typer.Option("--bootstrap", min=20, max=10_000, help="Fits to runs drawn again.")
+        int, typer.Option("--bootstrap", min=20, max=10_000, help="Number of bootstrap fits.")
     ] = 200,
     out: Annotated[
         Path | None,

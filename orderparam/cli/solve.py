@@ -53,7 +53,7 @@ def solve(
         typer.Option(
             "--against",
             metavar="EXPERIMENT",
-            help="Measure the same too.",
+            help="An experiment that measures the same observables.",
             autocompletion=completion.experiments,
         ),
     ] = None,
@@ -62,10 +62,10 @@ def solve(
     ] = None,
     show: Annotated[
         list[str] | None,
-        typer.Option("--show", metavar="OBSERVABLE", help="What to print and draw."),
+        typer.Option("--show", metavar="OBSERVABLE", help="Observables to print and draw."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder of what is written (default: results/...).")
+        Path | None, typer.Option("--out", help="Folder of the results (default: results/...).")
     ] = None,
 ) -> None:
     """Solve one theory, or run one experiment, at numbers of your own: a result, or with --over a
@@ -134,12 +134,14 @@ def solve(
         _report(found, measured, grid, show or [], folder, _title(verb.name, given))
 
 
-def _check_shown(show: Sequence[str], known: Sequence[str]) -> None:
+def _check_shown(show: Sequence[str], observables: Sequence[str]) -> None:
     from orderparam.core.names import nearest
 
     for name in show:
-        if name not in known:
-            raise ValueError(f"--show {name}: there is no such observable{nearest(name, known)}")
+        if name not in observables:
+            raise ValueError(
+                f"--show {name}: there is no such observable{nearest(name, observables)}"
+            )
 
 
 def _print_result(verb: Any, result: Any, show: Sequence[str]) -> None:

@@ -188,7 +188,7 @@ def find(name: str) -> Study:
             return next(iter(there.values()))
         if own not in there:
             missing = (
-                f"has no study {own!r}" if own else f"has {len(there)} studies: say {path}:NAME"
+                f"has no study {own!r}" if own else f"has {len(there)} studies: write {path}:NAME"
             )
             raise ValueError(f"{path} {missing}{nearest(own, list(there))}")
         return there[own]

@@ -53,8 +53,8 @@ def compare(
     timings: dict[str, float] = {}
     checksums: dict[str, str] = {}
     with ExitStack() as held:
-        known = out is not None and (Path(out) / "result.zarr").is_dir()
-        if out is not None and known:  # whoever fills it is met before anything is built
+        resumed = out is not None and (Path(out) / "result.zarr").is_dir()
+        if out is not None and resumed:  # whoever fills it is met before anything is built
             held.enter_context(alone(Path(out)))
         curves = _curves(chosen, parameters, settings)
         names = [slug(curve.key) for curve in curves]
@@ -67,7 +67,7 @@ def compare(
         run = resolve(executor)
         # after all that can be refused
         root = open_result(Path(out), chosen, parameters) if out is not None else None
-        if out is not None and not known:
+        if out is not None and not resumed:
             held.enter_context(alone(Path(out)))
         for curve in curves:
             start = time.perf_counter()

@@ -441,5 +441,5 @@ def _module_of(name: str) -> tuple[str, str]:
     if not fitting:
         raise ValueError(f"there is no theory or experiment {name!r}{nearest(name, list(modules))}")
     if len(fitting) > 1:
-        raise ValueError(f"{name!r} is in several topics: say {' or '.join(fitting)}")
+        raise ValueError(f"{name!r} is in several topics: write {' or '.join(fitting)}")
     return fitting[0], modules[fitting[0]]

@@ -311,13 +311,13 @@ class Page:
         )
         self._curves = {}
         if is_start(state):
-            known = {
+            kept = {
                 name: data
                 for name in state.theories
                 if (data := stored_curve(state, name)) is not None
             }
             self._curves = {
-                name: Drawn(name, data, "", 0.0, stored=True) for name, data in known.items()
+                name: Drawn(name, data, "", 0.0, stored=True) for name, data in kept.items()
             }
         self._figures = []
         self.plane.clear()
@@ -379,9 +379,9 @@ class Page:
         if looks != [one.look for one in self._figures]:
             self._figures = [CurveFigure(look) for look in looks]
             self.plots.objects = [pn.pane.Bokeh(one.plot, **_WIDE) for one in self._figures]
-            for name, known in self._curves.items():
-                if known.data is not None and state.x in known.data.dims:
-                    self._draw(name, known.data)
+            for name, drawn in self._curves.items():
+                if drawn.data is not None and state.x in drawn.data.dims:
+                    self._draw(name, drawn.data)
             self.here.forget()
         for one in self._figures:
             one.mark(state.value(state.x))
@@ -463,7 +463,7 @@ class Page:
             if (one := self._curves.get(name)) is not None and not one.stored
         }
         curves = {name: one.data for name, one in found.items() if one.data is not None}
-        points = self.here.known.data if self.here.known else None
+        points = self.here.found.data if self.here.found else None
         if kind == "csv":
             return StringIO(table(curves, points, state.x))
         looks = [

@@ -128,10 +128,10 @@ def _position(knob: Knob, value: float) -> int:
 def menus(state: PageState, change: Change, tell: Tell) -> pn.Column:
     """What is no number: menus of words, whole numbers, formulas."""
     rows: list[Any] = []
-    for name, (value, known) in choices_words(state).items():
+    for name, (value, available) in choices_words(state).items():
         now = _now(state, name, value)
-        if known:
-            options = list(dict.fromkeys([*known, now]))
+        if available:
+            options = list(dict.fromkeys([*available, now]))
             one: Any = pn.widgets.Select(
                 name=name, options=options, value=now, sizing_mode="stretch_width"
             )
@@ -178,9 +178,9 @@ def options_of(
         value = given.get(option, parameter.default)
         title = f"{spoken(name)}: {option.replace('_', ' ')}"
         if words := verb.choices(option):
-            known = {str(word): word for word in words}
+            available = {str(word): word for word in words}
             one: Any = pn.widgets.Select(
-                name=title, options=list(known), value=str(value), sizing_mode="stretch_width"
+                name=title, options=list(available), value=str(value), sizing_mode="stretch_width"
             )
         elif isinstance(value, bool):
             one = pn.widgets.Select(
@@ -267,9 +267,9 @@ def theory_menu(state: PageState, change: Change) -> pn.widgets.CheckBoxGroup:
             menu.value = kept
             return
         other = state.with_(theories=tuple(kept))
-        known = observables(other)
-        shown = tuple(name for name in state.show if name in known) or tuple(known[:1])
-        order = state.order if state.order in known else (shown[0] if shown else "")
+        available = observables(other)
+        shown = tuple(name for name in state.show if name in available) or tuple(available[:1])
+        order = state.order if state.order in available else (shown[0] if shown else "")
         change(other.with_(show=shown, order=order))
 
     menu.param.watch(chosen, "value")

@@ -30,12 +30,12 @@ _STRIPS: dict[str, list[Any]] = {"x0": [], "x1": []}
 _MARKS: dict[str, list[Any]] = {"x": [], "y": [], "low": [], "high": []}
 
 
-def colours(known: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
+def colours(available: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
     """The colour of each chosen theory: the one of its place among all of its system, the next
     where that is taken."""
     found: dict[str, str] = {}
     for name in chosen:
-        place = list(known).index(name) if name in known else 0
+        place = list(available).index(name) if name in available else 0
         order = [COLOURS[(place + k) % len(COLOURS)] for k in range(len(COLOURS))]
         found[name] = next((colour for colour in order if colour not in found.values()), order[0])
     return found
@@ -59,7 +59,7 @@ class CurveLook:
     x: str
     topic: str
     theories: tuple[str, ...]
-    known: tuple[str, ...]
+    available: tuple[str, ...]
     experiment: str
     log_x: bool
     log_y: bool
@@ -80,7 +80,7 @@ class CurveFigure:
             label(look.observable, look.topic),
         )
         self._lines, self._open, self._doubt, items = {}, {}, {}, []
-        for name, colour in colours(look.known, look.theories).items():
+        for name, colour in colours(look.available, look.theories).items():
             self._doubt[name] = ColumnDataSource(_STRIPS)
             self.plot.vstrip(
                 x0="x0",
@@ -189,8 +189,8 @@ class CurveFigure:
         """Draws marks with error bars, one row for each entry of the observable."""
         mean, error = np.concatenate(means), np.nan_to_num(np.concatenate(errors))
         x = np.tile(x, len(means))
-        known = np.isfinite(mean)
-        x, mean, error = x[known], mean[known], error[known]
+        finite = np.isfinite(mean)
+        x, mean, error = x[finite], mean[finite], error[finite]
         self._marks.data = {"x": x, "y": mean, "low": mean - error, "high": mean + error}
 
     def mark(self, value: float) -> None:

@@ -102,14 +102,14 @@ class Gallery:
 
         def work() -> None:
             try:
-                study, known, problem = find(name), curves_that_open(name), ""
+                study, openable, problem = find(name), curves_that_open(name), ""
             except Exception as error:  # data that cannot be fetched
-                study, known, problem = None, {}, str(error)
-            self._post(lambda: self._describe(name, study, known, problem))
+                study, openable, problem = None, {}, str(error)
+            self._post(lambda: self._describe(name, study, openable, problem))
 
         in_background(work)
 
-    def _describe(self, name: str, study: Any, known: dict[str, int], problem: str) -> None:
+    def _describe(self, name: str, study: Any, openable: dict[str, int], problem: str) -> None:
         if name != self._study:
             return
         if study is None:
@@ -117,15 +117,15 @@ class Gallery:
             return
         text = (
             ""
-            if known
+            if openable
             else "<p>None of its curves is a theory along a number: run it to see it.</p>"
         )
         self.words.object = (
             f"<h2>{with_mathml(study.title)}</h2><p>{with_mathml(study.source)}</p><p>{with_mathml(study.explained)}</p>{text}"
             f"<p>The whole figure with its measurements: <code>orderparam run {escape(study.name)}</code></p>"
         )
-        self.curve.param.update(options=known, value=next(iter(known.values()), None))
-        self.open.disabled, self.curve.visible = not known, bool(known)
+        self.curve.param.update(options=openable, value=next(iter(openable.values()), None))
+        self.open.disabled, self.curve.visible = not openable, bool(openable)
 
     def _opened(self) -> None:
         if self._study and self.curve.value in self.curve.options.values():

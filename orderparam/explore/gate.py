@@ -125,9 +125,9 @@ class Gate(Matcher):
         ago."""
         _, comma, token = protocols.partition(",")
         try:
-            known = bool(comma) and check_token_signature(
+            genuine = bool(comma) and check_token_signature(
                 token.strip(), secret_key=self.secret, signed=True
             )
-            return known and get_token_payload(token.strip())["session_expiry"] > time.time()
+            return genuine and get_token_payload(token.strip())["session_expiry"] > time.time()
         except Exception:  # whatever a forged token makes of the numbers above
             return False

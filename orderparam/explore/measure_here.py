@@ -39,7 +39,7 @@ class MeasureHere:
         self._state: PageState | None = None
         self._running: Measurement | None = None
         self._seen: tuple[Any, ...] = ()
-        self.known: MeasuredPoints | None = None
+        self.found: MeasuredPoints | None = None
         self.experiment = pn.Column(**_WIDE)
         self.points = pn.widgets.IntInput(
             name="points", value=6, start=MEASURED[0], end=MEASURED[1], width=90
@@ -100,7 +100,7 @@ class MeasureHere:
         )
         if seen == self._seen:
             return
-        self._seen, self.known = seen, found
+        self._seen, self.found = seen, found
         kept = stored_figures().get(state.system) if found is None and is_start(state) else None
         for one in figures:
             if kept is not None and one.look.observable == state.show[0] and len(kept.mean):
@@ -134,8 +134,8 @@ class MeasureHere:
 
     def _counted(self, field: str, value: Any) -> None:
         low, high = MEASURED if field == "measured" else SEEDS
-        known = self._state is not None and isinstance(value, int) and low <= value <= high
-        if self._state is not None and known and value != getattr(self._state, field):
+        valid = self._state is not None and isinstance(value, int) and low <= value <= high
+        if self._state is not None and valid and value != getattr(self._state, field):
             self._change(self._state.with_(**{field: value}))
 
 
@@ -156,10 +156,10 @@ def _compared(state: PageState, found: MeasuredPoints, theories: Mapping[str, Dr
         if (one := theories.get(name)) is not None and not one.stored
     ]
     drawn = {spoken(name): one.data for name, one in found_curves if one.data is not None}
-    known = {name: data for name, data in drawn.items() if state.x in data.dims}
+    along_x = {name: data for name, data in drawn.items() if state.x in data.dims}
     failed = f", {found.failed} failed" if found.failed else ""
     parts = [f"<p>{found.done} of {found.wanted} runs are kept{failed}.</p>"]
-    tables = agreement(known, found.data, [*state.show])
+    tables = agreement(along_x, found.data, [*state.show])
     parts += [_table(part, state.x, observable) for observable, part in tables.items()]
     if any(bool((abs(part["z"]) > FAR).any()) for part in tables.values()):
         parts.append(FINITE)

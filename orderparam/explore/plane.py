@@ -99,8 +99,8 @@ class PlaneFigure:
 
     def draw(self, plane: PhaseDiagram) -> None:
         _, _, values = plane_image(plane.data, PIXELS)
-        known = np.isfinite(values).any()
-        low, high = (float(np.nanmin(values)), float(np.nanmax(values))) if known else (0.0, 1.0)
+        finite = np.isfinite(values).any()
+        low, high = (float(np.nanmin(values)), float(np.nanmax(values))) if finite else (0.0, 1.0)
         self._mapper.update(low=low, high=max(high, low + 1e-6 * max(abs(low), 1.0)))
         self._image.data = {"image": [values]}
         shown = []

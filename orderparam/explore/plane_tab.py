@@ -70,8 +70,10 @@ class PlaneTab:
     def renew(self, state: PageState) -> None:
         """The controls for what can be chosen now."""
         self._state = state
-        known = observables(state)
-        self.order.param.update(options=known, value=state.order if state.order in known else None)
+        available = observables(state)
+        self.order.param.update(
+            options=available, value=state.order if state.order in available else None
+        )
         self.y_axis.objects = [Axes(state, "y", self._change, self._tell).view] if state.y else []
         self.fill.disabled = not (state.y and state.order and state.theories)
 

@@ -237,7 +237,7 @@ class PageState:
         )
 
     def _solve(self, name: str, over: str) -> list[str]:
-        known = {
+        available = {
             field: value
             for field, value in texts(verbs()[name], self.instance).items()
             if field != self.x
@@ -246,7 +246,7 @@ class PageState:
         return [
             "solve",
             name,
-            *(f"{key}={value}" for key, value in (known | options).items()),
+            *(f"{key}={value}" for key, value in (available | options).items()),
             "--over",
             over,
         ]
@@ -317,11 +317,11 @@ def _tabled(system: str) -> PageState:
 
 
 def _as_tabled(state: PageState, start: FirstFigure) -> PageState:
-    known, experiments = theories_of(state.system), experiments_of(state.system)
+    available, experiments = theories_of(state.system), experiments_of(state.system)
     name, _, words = start.x.partition(":")
     x = known_name(name, state.knobs, "number")
     state = state.with_(
-        theories=tuple(known_name(one, known, "theory") for one in start.theories),
+        theories=tuple(known_name(one, available, "theory") for one in start.theories),
         experiment=known_name(start.experiment, experiments, "experiment")
         if start.experiment
         else "",
@@ -336,7 +336,7 @@ def _as_tabled(state: PageState, start: FirstFigure) -> PageState:
         for option, value in given.items():
             known_name(
                 option,
-                verbs()[known_name(verb, {**known, **experiments}, "theory")].options,
+                verbs()[known_name(verb, {**available, **experiments}, "theory")].options,
                 "option",
             )
             options[verb, option] = option_of(state, verb, option, text(value))
@@ -347,9 +347,11 @@ def _as_tabled(state: PageState, start: FirstFigure) -> PageState:
 
 
 def _as_in_study(state: PageState, opening: Opening) -> PageState:
-    known, curve = theories_of(state.system), opening.curve
+    available, curve = theories_of(state.system), opening.curve
     verb, options = unwrap(curve.fn) if curve else (None, {})
-    chosen = [verb.name] if isinstance(verb, Theory) and verb.name in known else _quickest(known)
+    chosen = (
+        [verb.name] if isinstance(verb, Theory) and verb.name in available else _quickest(available)
+    )
     words = (
         {(verb.name, name): value for name, value in options.items() if _plain(value)}
         if isinstance(verb, Theory)
@@ -375,15 +377,15 @@ def _as_in_study(state: PageState, opening: Opening) -> PageState:
     return state.with_(show=_first_shown(state))
 
 
-def _quickest(known: Mapping[str, Theory]) -> list[str]:
+def _quickest(available: Mapping[str, Theory]) -> list[str]:
     """The first theory that is compiled and needs no options; a host algorithm where there is no
     other."""
     ready = [
         name
-        for name, verb in known.items()
+        for name, verb in available.items()
         if all(one.default is not one.empty for one in verb.options.values())
     ]
-    return [name for name in ready if known[name].traced][:1] or ready[:1]
+    return [name for name in ready if available[name].traced][:1] or ready[:1]
 
 
 def _plain(value: Any) -> bool:
@@ -444,29 +446,29 @@ def observables(state: PageState) -> list[str]:
 
 
 def _first_shown(state: PageState) -> tuple[str, ...]:
-    known = observables(state)
+    available = observables(state)
     wanted = (
-        [name for name in find(state.opening.study).observables if name in known]
+        [name for name in find(state.opening.study).observables if name in available]
         if state.opening.study
         else []
     )
-    return tuple((wanted or known)[:1])
+    return tuple((wanted or available)[:1])
 
 
 def _with_experiment(state: PageState) -> PageState:
     """With the experiment of the start's study and the lengths of its quick runs; else the first
     that the system has."""
-    known = experiments_of(state.system)
+    available = experiments_of(state.system)
     for curve in curves_of(state.opening.study) if state.opening.study else ():
         verb, options = unwrap(curve.fn)
-        if type(curve.system) is type(state.opening.system) and verb.name in known:
+        if type(curve.system) is type(state.opening.system) and verb.name in available:
             own = {
                 (verb.name, name): value
                 for name, value in options.items()
                 if _plain(value) and value is not None
             }
             return state.with_(experiment=verb.name, options={**state.options, **own})
-    return state.with_(experiment=next(iter(known), ""))
+    return state.with_(experiment=next(iter(available), ""))
 
 
 def read(query: str) -> PageState:
@@ -478,7 +480,9 @@ def read(query: str) -> PageState:
         raise ValueError("the address names no system")
     state = opened(given["system"], given.get("start", ""))
     words = {name: value for name, value in choices_words(state).items() if f"f.{name}" in given}
-    changes = {name: _choice(name, given[f"f.{name}"], known) for name, known in words.items()}
+    changes = {
+        name: _choice(name, given[f"f.{name}"], available) for name, available in words.items()
+    }
     for key, value in given.items():
         if key.startswith("f.") and key[2:] not in words:
             changes[known_name(key[2:], state.knobs, "number")] = _number(key[2:], value)
@@ -511,18 +515,22 @@ def read(query: str) -> PageState:
             name, _, rest = given[letter].partition(":")
             span = checked_range(state, known_name(name, state.knobs, "number"), rest)
             state = state.with_(**{letter: name, "span" if letter == "x" else "y_span": span})
-    known = observables(state)
+    available = observables(state)
     shown = (
-        tuple(known_name(name, known, "observable") for name in given["show"].split(","))[:SHOWN]
+        tuple(known_name(name, available, "observable") for name in given["show"].split(","))[
+            :SHOWN
+        ]
         if "show" in given
         else ()
     )
     state = state.with_(
-        show=shown or tuple(name for name in state.show if name in known) or tuple(known[:1])
+        show=shown
+        or tuple(name for name in state.show if name in available)
+        or tuple(available[:1])
     )
     state = state.with_(log_y=given["log"] == "y" if "log" in given else state.log_y)
     if "order" in given:
-        state = state.with_(order=known_name(given["order"], known, "observable"))
+        state = state.with_(order=known_name(given["order"], available, "observable"))
     for key, (low, high) in {"measured": MEASURED, "seeds": SEEDS}.items():
         if key in given:
             number = _number(key, given[key])
@@ -556,8 +564,8 @@ def _words(declaration: Any) -> tuple[str, ...]:
     return tuple(str(word) for word in declaration.choices if "(" not in str(word))
 
 
-def _choice(name: str, value: str, known: tuple[Any, Sequence[Any]]) -> Any:
-    now, words = known
+def _choice(name: str, value: str, available: tuple[Any, Sequence[Any]]) -> Any:
+    now, words = available
     if isinstance(now, bool) and value in ("True", "False"):
         return value == "True"
     if isinstance(now, int) and not words:
@@ -566,10 +574,12 @@ def _choice(name: str, value: str, known: tuple[Any, Sequence[Any]]) -> Any:
     return value
 
 
-def known_name(name: str, known: Any, what: str) -> str:
+def known_name(name: str, available: Any, what: str) -> str:
     """The name, where it is one of those. Raises `ValueError` with the nearest one."""
-    if name not in known:
-        raise ValueError(f"there is no {what} {name[:80]!r} here{nearest(name[:80], list(known))}")
+    if name not in available:
+        raise ValueError(
+            f"there is no {what} {name[:80]!r} here{nearest(name[:80], list(available))}"
+        )
     return name
 
 

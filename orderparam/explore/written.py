@@ -85,8 +85,8 @@ def _texts(record: Any, path: str) -> list[tuple[str, str]]:
     found = []
     for name, value in _given(record).items():
         if isinstance(value, Record):
-            known = {maker.__name__: maker for maker in makers(declarations(record)[name])}
-            if known.get(type(value).__name__) is not type(value):
+            by_name = {maker.__name__: maker for maker in makers(declarations(record)[name])}
+            if by_name.get(type(value).__name__) is not type(value):
                 raise Unwritten(f"{path}{name} is made by no name")
             found += [(f"{path}{name}", type(value).__name__), *_texts(value, f"{path}{name}.")]
         else:

@@ -1,5 +1,5 @@
-"""Which kernel, and which ridge: all that are asked for are tried on the same examples, and the
-evidence decides."""
+"""The choice of kernel and ridge: all kernels asked for are tried on the same examples, and the one
+of largest evidence is chosen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,8 +43,8 @@ def best_ridge(found: Learner, problem: Problem | None = None) -> tuple[float, f
 
 
 def compare(problem: Problem, archs: Sequence[str]) -> list[Candidate]:
-    """Every kernel on the same examples (at most 600, drawn at random), the one of largest evidence
-    first."""
+    """Candidates for every kernel, fitted to the same examples (at most 600, drawn at random) and
+    sorted by decreasing evidence."""
     rows = np.random.default_rng(0).permutation(len(problem.inputs))[:COMPARED_ROWS]
     found = []
     for arch in archs:

@@ -1,5 +1,5 @@
-"""Several learners on the same folds, and the same learner on half of the columns: what else than
-more rows would bring."""
+"""Comparison of several learners on the same folds, and of the same learner on half of the columns:
+the gains other than from more rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -25,8 +25,8 @@ Missed = Callable[[np.ndarray, np.ndarray], Float[np.ndarray, "test output"]]
 
 @dataclass(frozen=True)
 class Compared:
-    """A learner on the folds: its held-out error as a share of the variance and, for classes, its
-    share of wrong ones (else nan).
+    """Held-out errors of a learner on the folds: the squared error as a share of the variance and,
+    for classes, the error rate (otherwise nan).
 
     estimator: None for the kernel of a wide network. squares: the squared error of each tested row,
     the rows alike for all learners.
@@ -52,8 +52,8 @@ class Compared:
 def compare_learners(
     problem: Problem, found: Learner, ridge: float, arch: str, asked: dict[str, Any]
 ) -> list[Compared]:
-    """The kernel, what `estimators.compared` names, and what is asked for, on the same folds; the
-    smallest error first."""
+    """Errors of the kernel, of the learners that `estimators.compared` names, and of the learner
+    asked for, on the same folds, sorted by increasing error."""
 
     def kernel(train: np.ndarray, test: np.ndarray) -> Float[np.ndarray, "test output"]:
         return found.curve(ridge, np.concatenate([train, test]), [len(train)]).residuals[0]

@@ -1,5 +1,5 @@
-"""Kernel regression of a wide network as scikit-learn's users know it, with its learning curve
-beyond the data."""
+"""Kernel regression of a wide network as a scikit-learn estimator, with the forecast of its
+learning curve."""
 
 from typing import Any, Self
 
@@ -14,8 +14,8 @@ from orderparam.learning_curves.learners import Exact, kernel_of
 
 
 class KernelForecaster(RegressorMixin, BaseEstimator):
-    """Regression with the kernel of an infinitely wide network; `learning_curve()` says what more
-    examples would bring.
+    """Regression with the kernel of an infinitely wide network; `learning_curve()` forecasts the
+    gain from more examples.
 
     arch: the network, such as "fc:2:erf". ridge: beside the Gram matrix; None takes the best by
     leave-one-out.

@@ -1,5 +1,5 @@
-"""Any estimator of scikit-learn's kind as a learner: found by its name, fitted to some rows, judged
-on others."""
+"""Any scikit-learn estimator as a learner: imported by name, fitted to some rows and tested on
+others."""
 
 import importlib
 import warnings
@@ -27,9 +27,9 @@ THREADED = 20_000
 
 
 def compared(problem: Problem) -> dict[str, Any]:
-    """What is compared with the kernel of a wide network by default: boosted trees, a forest and
-    ridge regression (for classes logistic regression with a ridge penalty), as scikit-learn sets
-    them."""
+    """The learners that are compared with the kernel of a wide network by default: boosted trees, a
+    forest and ridge regression (for classes, logistic regression with a ridge penalty), each with
+    scikit-learn's default settings."""
     if problem.classes:
         return {
             "boosting": HistGradientBoostingClassifier(random_state=0),
@@ -47,7 +47,8 @@ def named(path: str) -> Any:
     """The estimator at an import path such as "sklearn.ensemble.HistGradientBoostingRegressor",
     with its default settings.
 
-    Raises `ValueError` for what cannot be imported, needs settings, or is no estimator.
+    Raises `ValueError` for a path that cannot be imported, for a class that needs settings, and for
+    anything that is not an estimator.
     """
     module, _, name = path.rpartition(".")
     try:
@@ -67,8 +68,8 @@ def named(path: str) -> Any:
 
 
 def checked(estimator: Any, name: str) -> Any:
-    """The estimator itself. Raises `ValueError` for what has no `fit` and `predict`, or is no
-    object but its class."""
+    """The estimator itself. Raises `ValueError` for an object without `fit` or `predict`, and for a
+    class in place of an object."""
     if isinstance(estimator, type):
         raise ValueError(
             f"estimator {name}: is a class; give an object, such as {estimator.__name__}()"
@@ -91,8 +92,9 @@ def residuals(
     """Targets minus predictions of a fresh copy fitted to `train`, in units of the root of the
     targets' variance.
 
-    Of classes, a classifier's prediction is its probabilities, in the form of the targets: 2p - 1
-    for two, p less one over their number for more. A regressor learns the targets themselves.
+    For classes, a classifier's prediction is formed from its probabilities p like the targets: 2p -
+    1 for two classes, p minus one over the number of classes for more. A regressor learns the
+    targets themselves.
     """
     values, inputs = problem.values, problem.inputs
     with _quiet(len(train)):
@@ -120,17 +122,17 @@ def _probabilities(
     problem: Problem, estimator: Any, train: np.ndarray, test: np.ndarray
 ) -> np.ndarray:
     codes, count = codes_of(problem), len(problem.classes)
-    known = np.unique(codes[train])
+    present = np.unique(codes[train])
     chances = np.zeros((len(test), count))
-    if len(known) == 1:
-        chances[:, known[0]] = 1
+    if len(present) == 1:
+        chances[:, present[0]] = 1
     else:
-        model = clone(estimator).fit(problem.inputs[train], np.searchsorted(known, codes[train]))
+        model = clone(estimator).fit(problem.inputs[train], np.searchsorted(present, codes[train]))
         if hasattr(model, "predict_proba"):
-            chances[:, known] = model.predict_proba(problem.inputs[test])
+            chances[:, present] = model.predict_proba(problem.inputs[test])
         else:
             chances[
-                np.arange(len(test)), known[np.asarray(model.predict(problem.inputs[test]), int)]
+                np.arange(len(test)), present[np.asarray(model.predict(problem.inputs[test]), int)]
             ] = 1
     return 2 * chances[:, 1:] - 1 if count == 2 else chances - 1 / count
 

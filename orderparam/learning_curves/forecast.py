@@ -1,5 +1,5 @@
-"""A learning curve before it is measured: what more data, or less, would do for a kernel or a wide
-network on given data."""
+"""Forecasts of learning curves: the error of a learner with more, or fewer, rows than the data at
+hand."""
 
 import dataclasses
 import warnings
@@ -31,9 +31,9 @@ MATTERS = 0.1  # relative difference of errors from which grouped or ordered row
 
 @dataclass(frozen=True)
 class Forecast:
-    """What `forecast` found. Errors are mean squares per held-out example, summed over outputs, as
-    a share of the targets' variance (`unit`): 1 is what predicting the mean achieves. For classes
-    -1 and 1 or 0 and 1 stand for them.
+    """The result of `forecast`. Errors are mean squares per held-out example, summed over outputs,
+    as a share of the targets' variance (`unit`): predicting the mean has the error 1. Classes are
+    represented by -1 and 1, or by 0 and 1.
 
     predicted: data set over `n_train` (up to `reach` times the data): test_error, lower, upper (95
         % interval), spread (standard deviation of its log), absolute_spread (the same in the units
@@ -71,8 +71,8 @@ class Forecast:
 
     @property
     def unit(self) -> float:
-        """The variance of the targets over the examples, in their own units squared: what an error
-        of 1 stands for."""
+        """The variance of the targets over the examples, in their own units squared: the unit of
+        all errors."""
         return self.problem.variance
 
     def at(self, n_train: float, name: str = "test_error") -> tuple[float, float, float]:
@@ -118,13 +118,13 @@ class Forecast:
             return middle, middle * np.exp(-width), middle * np.exp(width)
         if name in data and name in ("error_rate", "log_loss"):
             return data[name].values, data[f"{name}_lower"].values, data[f"{name}_upper"].values
-        known = [
+        measures = [
             "test_error",
             "r2",
             *(["error_rate", "log_loss"] if self.problem.classes else ["rmse"]),
         ]
         raise ValueError(
-            f"measure {name!r}: of {self.problem.name} must be one of {', '.join(known)}"
+            f"measure {name!r}: of {self.problem.name} must be one of {', '.join(measures)}"
         )
 
     def rows_for(self, error: float, name: str = "test_error") -> tuple[float, float, float]:
@@ -173,7 +173,7 @@ class Forecast:
         )
 
     def figure(self) -> Any:
-        """The predicted curve with its interval and the measured points, in the house style."""
+        """A figure of the predicted curve with its interval, and of the measured points."""
         return draw_forecast(self)
 
     def summary(self) -> dict[str, Any]:
@@ -234,8 +234,8 @@ def forecast(
     reach: float = 100.0,
     compare: bool = True,
 ) -> Forecast:
-    """The learning curve of a learner on your own data, measured as far as they go and predicted
-    beyond.
+    """The learning curve of a learner on the user's data: measured up to the size of the data, and
+    predicted beyond.
 
     X: (example, input), images (example, height, width[, channel]), or a data frame with whatever
     columns it has (see `orderparam.data.columns`). y: numbers, words, or (example, output) numbers.
@@ -250,10 +250,11 @@ def forecast(
     `.best`. reach: how far beyond the data, as a multiple. orders: random orders of the rows of a
     network's curve.
 
-    The measured curve is the error of random subsets of the examples on those left out, with
-    leave-one-out (of an estimator: five folds) as its last point. It is continued by
-    `orderparam.kernels.extrapolation`. The interval holds what that does not know, and how the last
-    point scatters between samples of this size; its coverage was measured: docs/howto/your-data.md.
+    The measured curve is the error, on the remaining examples, of learners trained on random
+    subsets; its last point is the leave-one-out error (for an estimator, the error on five folds).
+    It is continued by `orderparam.kernels.extrapolation`. The interval includes the uncertainty of
+    this extrapolation and the scatter of the last point between samples of this size; its coverage
+    was measured: docs/howto/your-data.md.
 
     The kernel of a network is exact: on up to 8000 rows, from which more rows are predicted. An
     estimator learns all rows, as long as one fit takes less than half a minute. Raises `ValueError`

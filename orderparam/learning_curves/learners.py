@@ -1,5 +1,5 @@
-"""Kernel regression on the examples at hand: its modes, its leave-one-out residuals at any ridge,
-its errors at any size."""
+"""Kernel regression on the examples at hand: modes of the kernel, leave-one-out residuals at any
+ridge, errors at any size."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,12 +40,12 @@ class Exact:
 
     @property
     def eigenvalues(self) -> Float[np.ndarray, "mode"]:
-        """Of K/M, in decreasing order."""
+        """Eigenvalues of K/M, in decreasing order."""
         return self._basis[0][::-1] / self.examples
 
     @property
     def power(self) -> Float[np.ndarray, "mode"]:
-        """Of the targets on the eigenvectors; sums to their mean square."""
+        """Power of the targets on each eigenvector; the sum is their mean square."""
         return np.sum((self._basis[1].T @ self.targets) ** 2, axis=1)[::-1] / self.examples
 
     @property
@@ -92,8 +92,8 @@ class Exact:
         return residuals
 
     def log_evidence(self) -> float:
-        """Of the targets for each example, at the best amplitude of the prior and the best ridge
-        (type-II maximum likelihood)."""
+        """Log evidence of the targets for each example, at the best amplitude of the prior and the
+        best ridge (type-II maximum likelihood)."""
         values, vectors = self._basis
         squares = (vectors.T @ self.targets) ** 2
         weights = 1 / (values[:, None] + self.ridges)
@@ -113,9 +113,9 @@ class Exact:
 
 @dataclass(frozen=True)
 class Large:
-    """The same for more rows than an eigendecomposition can hold: modes and ridges from an exact
-    pool of 2000 random rows, errors from Cholesky factors of the exact kernel on up to 8000 rows,
-    tested on 4000 others. Nothing is approximated."""
+    """Kernel regression on more rows than an eigendecomposition can hold: modes and ridges come
+    from 2000 random rows, errors from Cholesky factors of the exact kernel on up to 8000 rows,
+    tested on 4000 others. The kernel is not approximated."""
 
     kernel: Kernel
     inputs: Float[np.ndarray, "example input"]
@@ -216,7 +216,8 @@ def learner(
     inputs: Float[np.ndarray, "example input"],
     targets: Float[np.ndarray, "example output"],
 ) -> Learner:
-    """With the kernel of an infinitely wide network; up to 2000 examples with all its modes."""
+    """The learner with the kernel of an infinitely wide network; for up to 2000 examples, with all
+    modes."""
     kernel = kernel_of(arch)
     if len(inputs) <= MOST_ROWS:
         return Exact(np.array(kernel(inputs, None)), targets)

@@ -1,5 +1,4 @@
-"""The learning curve measured on the examples at hand, on examples that were not trained on; and
-how far to trust it."""
+"""The learning curve measured on held-out examples of the data at hand, and its uncertainty."""
 
 import time
 from collections.abc import Iterator
@@ -154,7 +153,7 @@ def measure_estimator(
     orders, and the last one, four fifths of the rows, on folds that test every row once. Where a
     fit would take longer than 30 s the curve ends.
 
-    folded: residuals on the folds, where they are known already.
+    folded: residuals on the folds, if they were computed before.
     """
     orders = ESTIMATOR_ORDERS
     folds = folds_of(problem, len(problem.values))
@@ -184,14 +183,16 @@ def measure_estimator(
             if not len(test):
                 continue
             started = time.perf_counter()
-            known = (
+            reusable = (
                 folded is not None
                 and parts is folds
                 and len(folded) == len(folds)
                 and len(folded[number]) == len(test)
             )
             missed = (
-                folded[number] if known and folded else left_over(problem, estimator, train, test)
+                folded[number]
+                if reusable and folded
+                else left_over(problem, estimator, train, test)
             )
             slow = max(slow, time.perf_counter() - started)
             outputs[where, number] = np.mean(missed**2, axis=0)
@@ -216,8 +217,8 @@ def measure_estimator(
 def class_errors(
     problem: Problem, rows: np.ndarray, residuals: Float[np.ndarray, "test output"]
 ) -> tuple[float, float, float]:
-    """Share of wrong classes, mean -log probability of the right one, mean probability of the
-    predicted one. Two classes: the sign, p = (1 + f)/2; more: the largest output, and shares of
+    """Error rate, mean negative log probability of the true class, and mean probability of the
+    predicted class. Two classes: the sign, p = (1 + f)/2; more: the largest output, and shares of
     outputs; probabilities are kept within 0.01 .. 0.99."""
     truth = problem.values[rows]
     predicted = truth - residuals * np.sqrt(problem.variance)

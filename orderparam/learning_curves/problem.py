@@ -1,5 +1,5 @@
-"""A person's data as a learning problem: inputs for a kernel, targets of variance one, and the way
-back to their units."""
+"""A user's data as a learning problem: inputs for a kernel, targets of variance one, and the
+conversion back to their units."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ MOST_CLASSES = 20  # whole numbers with more values than that are taken as numbe
 
 @dataclass(frozen=True)
 class Problem:
-    """What is learned from what.
+    """Inputs and targets of a learning problem.
 
     inputs: (example, input), or images as their rows. values: (example, output) in the units of the
     file; of two classes -1 and 1, of more one column 0/1 each, less its share. names: of the
@@ -53,12 +53,13 @@ class Problem:
 
     @property
     def variance(self) -> float:
-        """Of the targets over the examples, summed over the outputs: what an error of 1 is."""
+        """Variance of the targets over the examples, summed over the outputs: the unit of all
+        errors."""
         return float(np.sum(np.var(self.values, axis=0)))
 
     @property
     def targets(self) -> Float[np.ndarray, "example output"]:
-        """Mean zero and total variance one."""
+        """Targets with mean zero and total variance one."""
         return (self.values - self.mean) / np.sqrt(self.variance)
 
 
@@ -106,8 +107,8 @@ def from_file(
 
 
 def from_dataset(data: Dataset, task: str | None) -> Problem:
-    """Images are centred and normalised to |x|^2 = input_dim each, contrast being no part of what
-    they show; other arrays are treated as tables of numbers."""
+    """A problem from a data set. Every image is centred and normalised to |x|^2 = input_dim, which
+    removes its contrast; other arrays are treated as tables of numbers."""
     task = task or _task(data.labels, data.class_names, data.name)
     chosen, targets = apply_task(data, task)
     values, classes = _in_units(data, task, chosen, targets)
@@ -153,13 +154,13 @@ def from_frame(
     needed = [*targets, *aside]
     if len(set(needed)) < len(needed):
         raise ValueError(f"{', '.join(needed)}: target, groups and time must be different columns")
-    known = frame[needed].notna().all(axis=1)
+    complete = frame[needed].notna().all(axis=1)
     notes = (
-        [f"{int((~known).sum())} rows left out: no {' or no '.join(needed)}"]
-        if not known.all()
+        [f"{int((~complete).sum())} rows left out: no {' or no '.join(needed)}"]
+        if not complete.all()
         else []
     )
-    rows = frame[known]
+    rows = frame[complete]
     if time is not None:
         rows = rows.iloc[np.argsort(moments(rows[time]).to_numpy(), kind="stable")]
     labels = [_labels(rows[target], target) for target in targets]

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
 
 def draw_forecast(result: "Forecast") -> Any:
-    """Predicted error with its interval, and the measured points; for classes the share of wrong
-    ones beside it."""
+    """Draw the predicted error with its interval, and the measured points; for classes, also the
+    error rate."""
     from orderparam.plotting import Panel, figure_of, horizontal, house_style, labelled, vertical
     from orderparam.plotting.style import COLOURS
 
@@ -78,10 +78,10 @@ def _last(result: "Forecast") -> str:
 
 
 def in_a_sentence(result: "Forecast", reach: float | None = None, name: str | None = None) -> str:
-    """What `Forecast.sentence` returns."""
+    """The answer of `Forecast.sentence`."""
     n, classes = result.examples, bool(result.problem.classes)
     main = "error_rate" if classes else "rmse" if len(result.problem.names) == 1 else "test_error"
-    now, twice = (_told(result, main, size) for size in (n, 2 * n))
+    now, twice = (_predicted(result, main, size) for size in (n, 2 * n))
     beside = "" if main != "rmse" else f", R² {1 - result.at(n)[0]:.3g}"
     words = [
         f"With your {n:,} rows the {_title(result, main)} is {now}{beside}. Twice the rows: {twice}."
@@ -108,7 +108,10 @@ def in_a_sentence(result: "Forecast", reach: float | None = None, name: str | No
                 if low <= furthest
                 else ""
             )
-            left = f"{furthest:,} rows, {furthest / n:.0f} times yours, are predicted to leave {_told(result, asked, furthest)}"
+            left = (
+                f"{furthest:,} rows, {furthest / n:.0f} times yours, are predicted to leave "
+                f"{_predicted(result, asked, furthest)}"
+            )
             words.append(f"{goal} is out of reach: {left}{luck}.")
     return " ".join(words)
 
@@ -123,7 +126,7 @@ def _title(result: "Forecast", name: str) -> str:
     }[name]
 
 
-def _told(result: "Forecast", name: str, n: float) -> str:
+def _predicted(result: "Forecast", name: str, n: float) -> str:
     """A measure at a size with its interval."""
     ends = (
         result.in_units(n)

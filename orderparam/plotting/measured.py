@@ -60,9 +60,9 @@ def fitted_power(x: np.ndarray, mean: np.ndarray, error: np.ndarray) -> tuple[fl
     the points scatter about the line more than their errors say, the interval is widened by the
     square root of chi^2 per degree of freedom.
     """
-    known = (mean > 0) & (x > 0)
-    if np.sum(known) < 2:
+    positive = (mean > 0) & (x > 0)
+    if np.sum(positive) < 2:
         return np.nan, np.nan
-    x, mean, error = x[known], mean[known], np.nan_to_num(error[known])
+    x, mean, error = x[positive], mean[positive], np.nan_to_num(error[positive])
     line = straight_line(np.log(x), np.log(mean), np.maximum(error / mean, 1e-3))
     return line.slope, 1.96 * line.error * max(1.0, line.chi_squared / max(line.freedom, 1)) ** 0.5

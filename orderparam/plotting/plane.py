@@ -29,9 +29,9 @@ def plane_image(
         units.append(lambda column, scale=scale, low=low, span=span: (scale(column) - low) / span)
         ticks.append(np.exp(low + span * steps) if letter in log else low + span * steps)
     unit = np.stack([place(data[name].values) for name, place in zip((x, y), units)], axis=1)
-    known = np.isfinite(value)
+    finite = np.isfinite(value)
     _, first = np.unique(np.round(2000 * unit), axis=0, return_index=True)
-    chosen = first[known[first]]
+    chosen = first[finite[first]]
     places, values = [unit[chosen]], [value[chosen]]
     for curve in np.unique(data["curve"].values):
         own = data.isel(boundary_point=np.flatnonzero(data["curve"].values == curve))
@@ -44,7 +44,7 @@ def plane_image(
             line = np.stack(
                 [units[0](own["boundary_x"].values), units[1](own["boundary_y"].values)], axis=1
             )
-            for place, height in _banks(line, unit[known], value[known]):
+            for place, height in _banks(line, unit[finite], value[finite]):
                 places.append(place)
                 values.append(height)
     try:

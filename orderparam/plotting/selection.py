@@ -144,8 +144,8 @@ def has_unconverged(data: xr.Dataset) -> bool:
 
 def isolated(y: np.ndarray) -> np.ndarray:
     """Points of a line without a neighbour, which the line does not show."""
-    known = np.concatenate([[False], np.isfinite(y), [False]])
-    return known[1:-1] & ~known[:-2] & ~known[2:]
+    finite = np.concatenate([[False], np.isfinite(y), [False]])
+    return finite[1:-1] & ~finite[:-2] & ~finite[2:]
 
 
 def interrupted(

@@ -54,8 +54,8 @@ def pooled_runs(
     count = values.notnull().sum("seed")
     several = count.where(count > 1)
     variance = ((values - values.mean("seed")) ** 2).sum("seed") / (several - 1)
-    known = (own.notnull() | values.isnull()).all("seed")
+    complete = (own.notnull() | values.isnull()).all("seed")
     pooled = (own**2).where(values.notnull()).sum("seed").where(
-        known & (count > 0)
+        complete & (count > 0)
     ) ** 0.5 / count.where(count > 0)
     return values.mean("seed"), (variance / several) ** 0.5, pooled, count

@@ -74,7 +74,7 @@ def dask_cluster(client: Any) -> Executor:
         try:
             thread.submit(asyncio.run, asyncio.wait_for(reach(), 10)).result()
         except Exception as error:  # every scheme has its own
-            why = str(error) or "what is there says nothing"
+            why = str(error) or "the server there does not answer"
             raise ValueError(f"no Dask scheduler answers at {address!r}: {why}") from None
 
     def run(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
@@ -106,7 +106,7 @@ def _on_dask(
     with _connected(client):
         if not client.nthreads():
             warnings.warn(
-                f"no worker has come to {client.scheduler.address} yet: waiting", stacklevel=2
+                f"no worker has connected to {client.scheduler.address} yet: waiting", stacklevel=2
             )
         for path in loaded_files:
             client.register_plugin(UploadFile(str(path)))

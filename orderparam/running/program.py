@@ -133,11 +133,11 @@ def _stack(
     if model is None:
         return {}, {}, np.full(shape, FAILED, np.int8)
     dims = type(model).dims()
-    known = [None if result is None else result.observables() for result in results]
+    observed = [None if result is None else result.observables() for result in results]
     values: dict[str, np.ndarray] = {}
     for name, one in model.observables().items():
         absent = np.full_like(one, blank(one.dtype))
-        rows = [absent if observables is None else observables[name] for observables in known]
+        rows = [absent if observables is None else observables[name] for observables in observed]
         values[name] = np.stack(rows).reshape((*shape, *one.shape))
     failed = np.asarray([result is None for result in results]).reshape(shape)
     return values, dims, np.where(failed, FAILED, _status(values, shape)).astype(np.int8)

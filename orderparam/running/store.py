@@ -92,10 +92,10 @@ class MemoryStore:
         for name, value in outcome.values.items():
             if name not in self.values:
                 continue
-            own, known = value.shape[len(self.shape) :], self.values[name].shape[len(self.shape) :]
-            if own != known:
+            own, others = value.shape[len(self.shape) :], self.values[name].shape[len(self.shape) :]
+            if own != others:
                 raise ShapeMismatch(
-                    f"{name} has shape {own} here and {known} at other points: "
+                    f"{name} has shape {own} here and {others} at other points: "
                     "the observables of a sweep must keep their shape over the grid"
                 )
             if not np.can_cast(value.dtype, self.values[name].dtype, "safe"):
@@ -311,7 +311,7 @@ def read(path: str | Path, whole: bool = True) -> xr.Dataset:
     gone = _damaged(path, layout)
     if gone:
         raise StoreError(
-            f"{path} is damaged: {gone[0]} is gone; the command that made it puts it right"
+            f"{path} is damaged: {gone[0]} is missing; the command that made it restores it"
         )
     memory = MemoryStore(layout.coordinates(), layout.chunks)
     _load(path, layout, memory)

@@ -2,9 +2,9 @@
 
 The errors on n examples follow from a fit to the whole pool of N examples at another ridge, chosen
 such that both have the same effective ridge kappa and so the same mean output at every input. The
-pool's fit without the example itself (leave one out) has that mean output, and a scatter between
-training sets that is smaller by a known factor; what is missing is added. Nothing is assumed of the
-classes: only the scatter between training sets is taken to be Gaussian.
+leave-one-out fit to the pool has that mean output. Its scatter between training sets is smaller by
+a known factor, and the missing variance is added. Nothing is assumed of the classes: only the
+scatter between training sets is taken to be Gaussian.
 """
 
 from functools import lru_cache
@@ -130,8 +130,8 @@ class ClassErrors(Result):
 
     Fields:
         test_error: mean of |y - f|^2 summed over the outputs; 1 for predicting the shares.
-        classification_error: share of new examples whose largest output f_k + pi_k/sigma is not of
-            their class.
+        classification_error: fraction of new examples whose largest output f_k + pi_k/sigma belongs
+            to a wrong class.
         effective_dimension: effective number of parameters of each output.
     """
 
@@ -191,9 +191,9 @@ def class_asymptotics(system: ClassPool) -> PredictedClasses:
         ValueError: for more training examples than the pool has.
 
     Accuracy: a relation of deterministic equivalents, with corrections of order 1/n; at n = N it is
-    leave-one-out, exactly. The share of wrong classes is low where the scatter has heavier tails
-    than a Gaussian: 11 to 16 % on 200 random features of digits, n = 60 to 365. The integral over
-    training sets has 64 quasi-random points for each example.
+    leave-one-out, exactly. The predicted classification error is too low where the scatter has
+    heavier tails than a Gaussian: 11 to 16 % on 200 random features of digits, n = 60 to 365. The
+    integral over training sets has 64 quasi-random points for each example.
 
     Source: derived here, from the deterministic equivalents of ridge regression as in Wei, Hu,
     Steinhardt (2022), who predict the errors of larger sets from smaller ones.

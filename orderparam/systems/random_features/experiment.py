@@ -1,5 +1,5 @@
-"""Features computed, a training set drawn, the risk minimised to rounding, and errors measured on
-fresh examples.
+"""Convex learning of random features on one random training set, with errors measured on fresh
+examples.
 """
 
 from collections.abc import Callable
@@ -106,7 +106,7 @@ def learn_at_optimal_ridge(
 ) -> MeasuredCurve:
     """Errors of a convex learner at the ridge with the lowest test error in theory.
 
-    The ridge is that of `optimal_ridge`; the run is one of `learn`.
+    The ridge is the result of `optimal_ridge`; the training and the test are those of `learn`.
 
     Args:
         features: "real" (the default) or "gaussian", as in `learn`.
@@ -131,7 +131,7 @@ def learn_at_optimal_ridge(
 def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
     """Errors of a convex learner on n_train examples of a pool, measured on the other examples.
 
-    Every example is drawn at most once. (Drawing with replacement would stand for an infinite
+    Every example is drawn at most once. (Drawing with replacement would represent an infinite
     population at any size, but duplicates do not act as Gaussian features.)
 
     Raises:

@@ -1,4 +1,4 @@
-"""Learning curve of a linear model in features of a user: predicted from their covariance, and
+"""Learning curve of a linear model on a user's features: predicted from their covariance, and
 measured on subsets.
 """
 
@@ -120,7 +120,7 @@ def forecast_features(
     """Learning curve of a linear model on features of yours: predicted, measured, and continued
     beyond the data.
 
-    The prediction takes the examples for the population and uses the covariance of the features and
+    The prediction treats the examples as the population. It uses the covariance of the features and
     their correlation with the targets, for training sets of up to half of the examples. The
     measurement trains on random subsets and tests on the other examples. Beyond the data, the
     measured curve is continued by the modes of the features' covariance up to 100 times the data;
@@ -141,8 +141,8 @@ def forecast_features(
         ValueError: for fewer than 100 examples, more than 4000 features, a feature count that
             exceeds the examples, and targets that the loss does not take.
 
-    Accuracy: best well below the number of examples; real classes are not Gaussian, which makes the
-    predicted share of wrong signs of logistic and hinge loss too low.
+    Accuracy: best well below the number of examples; real classes are not Gaussian, so that the
+    predicted classification error of the logistic and hinge loss is too low.
 
     Source: Loureiro, Gerbelot et al. (2021); the continuation is derived here.
     """

@@ -312,7 +312,7 @@ class FeaturePool(GaussianFeatures):
     features of each class are then taken to be Gaussian about the mean of their class, with one
     covariance (`ClassLabels`). This is approximate, because real classes are not Gaussian. The
     distance of the classes is corrected for bias in the same way; with a quarter as many features
-    as examples the bias would make errors a fifth too small.
+    as examples the uncorrected bias would make errors 20 % too small.
     """
 
     takes_classes: ClassVar[bool] = True

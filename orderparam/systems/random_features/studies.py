@@ -47,8 +47,8 @@ from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
 
 
 def draw_plane(axes: Any, comparison: Comparison) -> None:
-    """Draw the local exponent over (l, q), with the lines where bias and variance fall alike and
-    where the width is enough.
+    """Draw the local exponent over (l, q), with the line on which bias and variance fall with the
+    same exponent and the line above which the width suffices.
     """
     data, predicted = _exponents(comparison)
     ridge, width = data["ridge_exponent"].values, data["width_exponent"].values
@@ -356,7 +356,7 @@ def random_features_real_classes(
 
 @study(
     "random-features-many-classes",
-    title="Ten classes at once: the error is predicted within 3 %, the share of wrong classes within 15 %",
+    title="Ten classes at once: the squared error is predicted within 3 %, the classification error within 15 %",
     source="Wei, Hu, Steinhardt 2022 (arXiv:2203.06176); share of wrong classes derived here",
     panels=lambda p: [
         Panel(
@@ -421,7 +421,7 @@ def random_features_many_classes(
     caption=(
         r"Eigenvalues $k^{{-\alpha}}$ and target power $k^{{-1-2r\alpha}}$, $\alpha$ = {capacity}, "
         r"$r$ = {source}. Left and middle: deterministic equivalent, label noise 1, $n = "
-        r"10^{log10_examples:g}$; white: predicted line on which bias and variance fall alike; "
+        r"10^{log10_examples:g}$; white: predicted line on which bias and variance fall with the same exponent; "
         r"white dashed: $q = \min(l/\alpha, 1)$. Right: {modes} modes, ridge {ridge} added to the "
         r"summed loss, noise {noise}; Gaussian features and data."
     ),
@@ -508,9 +508,9 @@ def random_features_scaling(
         "Features {activation}$(Wx${bias:+g}$)$ on the sphere, target with power {degree_power} "
         "in the degrees 0, 1, 2, ..., no noise, ridge {ridge} added to the summed loss. Theory: "
         "deterministic equivalent; measured: computed features and drawn inputs. Dotted: left, "
-        "the number of modes $B_k$ of degree $k$; right, the power that is left when all lower "
-        "degrees are learned. The staircase is measured at $d$ = {stair_dim} with {stair_width} "
-        "features, as in its theory."
+        "the number of modes $B_k$ of degree $k$; right, the target power that remains when all "
+        "lower degrees are learned. The staircase is measured at $d$ = {stair_dim} with "
+        "{stair_width} features, as in its theory."
     ),
     seconds=(60, 1500),
     observables=("excess_risk", "effective_dimension"),

@@ -1,4 +1,4 @@
-"""Renormalization: flows that are solved, drawn and compared with measurements.
+"""Renormalization-group flows of learning problems and of magnets, compared with measurements.
 
 In the order of reading:
 

@@ -1,4 +1,5 @@
-"""Study of finite-size scaling: the number of samples beside the length of a magnet."""
+"""Study of finite-size scaling, in which the number of samples corresponds to the length of a
+magnet."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -35,7 +35,7 @@ class BrokenError(Result):
     """Couplings that leave the fewest patterns below the margin, with symmetry broken in k steps.
 
     Fields:
-        error_fraction: smallest share of patterns that are not stored, a lower bound that rises
+        error_fraction: smallest fraction of patterns that are not stored, a lower bound that rises
             with k; 0 below the capacity.
         gap: x, the width of the interval below the margin in which there are no stabilities; inf
             below the capacity.
@@ -82,7 +82,7 @@ class BinaryError(Result):
         temperature: 1/beta_c, where the replica-symmetric entropy vanishes and the couplings
             freeze; 0 below the capacity.
         overlap: q of two states there.
-        residual: |entropy| there.
+        residual: absolute value of the entropy.
         converged: whether the equations were solved.
     """
 
@@ -109,8 +109,8 @@ def _not_positive(system: SphericalPatterns, *, steps: int = 2, **_: object) -> 
 
 @theory(check=_broken)
 def broken_minimal_error(system: SphericalPatterns, *, steps: int = 2) -> BrokenError:
-    r"""Smallest share of patterns that real couplings leave below the margin, with replica symmetry
-    broken in k steps.
+    r"""Smallest fraction of patterns that real couplings leave below the margin, with replica
+    symmetry broken in k steps.
 
     With $\alpha$ = `load`, $\kappa$ = `margin`, $\Lambda(q) = \chi + \int_q^1 y$ and the cascade
     $\phi$ of $\phi_k(h) = -\min[\theta(\kappa - h), (\kappa - h)_+^2/2\chi]$ over overlaps $q_0 <
@@ -237,7 +237,7 @@ def broken_capacity(system: SphericalPatterns, *, steps: int = 2) -> BrokenCapac
 
 @theory
 def binary_minimal_error(system: BinaryPatterns) -> BinaryError:
-    r"""Smallest share of patterns that binary couplings leave below the margin.
+    r"""Smallest fraction of patterns that binary couplings leave below the margin.
 
     At the inverse temperature $\beta$ of the number of errors, with $Z = e^{-\beta} + (1 -
     e^{-\beta}) H(u)$, $u = (\kappa - \sqrt q z)/\sqrt{1 - q}$, $\alpha$ = `load` and $\kappa$ =

@@ -27,7 +27,7 @@ class FewestBinaryErrors(Result):
 def fewest_binary_errors(
     system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 16
 ) -> FewestBinaryErrors:
-    r"""Smallest share of patterns that are not stored, over all binary couplings.
+    r"""Smallest fraction of patterns that are not stored, over all binary couplings.
 
     Args:
         samples: number of independent samples in one run.

@@ -225,7 +225,7 @@ def maximal_margin(
         ValueError: for a negative margin, for which the problem is not convex, or less than one
             pattern.
 
-    Accuracy: `condition` says how well the optimality conditions are satisfied.
+    Accuracy: `condition` is the largest violation of the optimality conditions.
 
     Source: Krauth, Mézard (1987), for the largest stability; the active set is derived here.
 
@@ -247,7 +247,7 @@ def maximal_margin(
 def fewest_errors(
     system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 10
 ) -> FewestErrors:
-    r"""Smallest share of patterns on the wrong side over all real couplings, exactly.
+    r"""Exact smallest fraction of patterns on the wrong side, over all real couplings.
 
     Some couplings with the fewest wrong patterns lie next to a corner, where N - 1 patterns have
     stability zero and can be put on either side. All $\binom{p}{N - 1}$ corners are tried.

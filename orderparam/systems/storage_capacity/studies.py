@@ -252,15 +252,18 @@ def draw_errors_against_size(load: float, axes: Any, comparison: Comparison) -> 
         ),
     ],
     caption=r"""
-        No margin. Left and centre: the fewest errors; marks are the best of all couplings with $N$ = $d$ inputs, theories are
-        for many inputs, replica symmetric and with replica symmetry broken in 2 steps. So few inputs cannot tell the two apart.
-        Right: mean errors at temperature $T$, where replica symmetry is unstable below 0.27; marks are parallel tempering.
+        No margin. Left and centre: the fewest errors; marks are the best of all couplings with $N$
+        = $d$ inputs, theories are for many inputs, replica symmetric and with replica symmetry
+        broken in 2 steps. So few inputs cannot distinguish the two theories. Right: mean errors at
+        temperature $T$, where replica symmetry is unstable below 0.27; marks are parallel
+        tempering.
     """,
     explained=(
-        "The theories are limits of many inputs. With 3 to 7 inputs the fewest errors are larger, the "
-        "more so the fewer the inputs, and cannot tell the theories apart. At temperatures of 0.5 and above 20 inputs "
-        "agree with the theory; they lie 9 % above it at 0.3, where replica symmetry still holds, and 29 % at 0.2, where "
-        "it is broken."
+        "The theories are limits of many inputs. With 3 to 7 inputs the smallest number of "
+        "errors is larger than in theory, most for the fewest inputs, and cannot distinguish the "
+        "theories. At temperatures of 0.5 and above 20 inputs agree with the theory; they lie 9 "
+        "% above it at 0.3, where replica symmetry still holds, and 29 % at 0.2, where it is "
+        "broken."
     ),
 )
 def capacity_errors(

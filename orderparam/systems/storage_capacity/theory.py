@@ -48,7 +48,7 @@ class Volume(Result):
 
     Fields:
         overlap: q of two random solutions, J.J'/(|J||J'|).
-        entropy: logarithm of the share of the sphere that the solutions fill, over N.
+        entropy: logarithm of the fraction of the sphere that the solutions fill, over N.
         residual: residual of the saddle-point equation.
         converged: whether it was solved; never above the capacity.
     """
@@ -79,7 +79,7 @@ class MinimalError(Result):
     """Couplings that leave the fewest patterns below the margin.
 
     Fields:
-        error_fraction: smallest share of patterns that are not stored; 0 below the capacity, a
+        error_fraction: smallest fraction of patterns that are not stored; 0 below the capacity, a
             lower bound above it.
         gap: x, the width of the interval below the margin in which there are no stabilities; inf
             below the capacity.
@@ -101,7 +101,7 @@ class InstabilityLine(Result):
     """Line of instability by the criterion of Gardner and Derrida.
 
     Fields:
-        load: load from which on the criterion calls replica symmetry unstable.
+        load: load above which replica symmetry is unstable by this criterion.
         valid: whether margin >= 0. For a negative margin replica symmetry is unstable at every
             load.
         residual: residual of the equation.
@@ -269,7 +269,7 @@ def largest_margin(system: SphericalPatterns) -> StoredMargin:
 
 @theory(check=_unbiased)
 def minimal_error(system: SphericalPatterns) -> MinimalError:
-    r"""Smallest share of patterns that real couplings leave below the margin, replica symmetric.
+    r"""Smallest fraction of patterns that real couplings leave below the margin, replica symmetric.
 
     The stabilities have a gap x below the margin $\kappa$ = `margin`, which solves the first
     equation with $\alpha$ = `load`:
@@ -439,7 +439,7 @@ class BinaryCapacity(Result):
 
     Fields:
         capacity: alpha_c, at which the entropy of solutions vanishes.
-        overlap: overlap q of two solutions there.
+        overlap: overlap q of two solutions at that load.
         residual: residual of the equation.
         converged: whether it was solved.
     """

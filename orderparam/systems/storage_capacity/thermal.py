@@ -71,7 +71,7 @@ def _some_steps(system: ThermalPatterns, *, steps: int = 2, **_: object) -> None
 
 @theory
 def thermal_errors(system: ThermalPatterns) -> ThermalErrors:
-    r"""Mean share of errors of a perceptron at a temperature, replica symmetric.
+    r"""Mean fraction of errors of a perceptron at a temperature, replica symmetric.
 
     With $\beta = 1/T$ (`temperature`), $Z(h) = e^{-\beta} + (1 - e^{-\beta})
     \Phi\big(\frac{h - \kappa}{\sqrt{1 - q}}\big)$, $\alpha$ = `load` and $\kappa$ = `margin`,
@@ -126,7 +126,7 @@ def thermal_errors(system: ThermalPatterns) -> ThermalErrors:
 
 @theory(check=_some_steps)
 def broken_thermal_errors(system: ThermalPatterns, *, steps: int = 2) -> BrokenThermalErrors:
-    r"""Mean share of errors of a perceptron at a temperature, with replica symmetry broken in k
+    r"""Mean fraction of errors of a perceptron at a temperature, with replica symmetry broken in k
     steps.
 
     With Z, $\beta$, $\alpha$ and $\kappa$ as in `thermal_errors` (of $q_k$ in place of q), $\Lambda(q)
@@ -205,7 +205,7 @@ def broken_thermal_errors(system: ThermalPatterns, *, steps: int = 2) -> BrokenT
         residual=whole.residual,
         converged=whole.converged,
     )
-    # On a grid of fields steps that have shrunk to nothing would lower the functional by an error.
+    # Steps of zero width would lower the functional by a discretisation error of the field grid.
     stable = whole.stability > 0
     return jax.tree.map(lambda one, other: jnp.where(stable, one, other), unbroken, broken)
 

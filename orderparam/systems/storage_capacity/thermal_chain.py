@@ -26,7 +26,7 @@ class MeasuredThermalErrors(Result):
         drift, drift_error: its mean in the third quarter of the sweeps less that in the last, and
             the standard error.
         converged: whether the drift is within four standard errors of zero, or within 1 % of the
-            share of errors.
+            fraction of errors.
     """
 
     error_fraction: Float[Array, ""]
@@ -58,7 +58,7 @@ def thermal_couplings(
     sweeps: int = 1000,
     copies: int = 8,
 ) -> MeasuredThermalErrors:
-    r"""Mean share of errors of couplings in equilibrium at a temperature.
+    r"""Mean fraction of errors of couplings in equilibrium at a temperature.
 
     A move rotates two couplings into one another by a random angle, $(J_i, J_j) \to (J_i \cos t -
     J_j \sin t, J_i \sin t + J_j \cos t)$, and is accepted with probability $\min(1, e^{-\Delta

@@ -57,8 +57,8 @@ def regression(
 
     Args:
         keep: "all" (the default) keeps all modes, with ridge T. "local ridge" keeps the `cut`
-            largest, with the ridge T + K_>(x, x) at the point x that the others leave there;
-            "uniform ridge" keeps the same modes with the mean of that ridge over inputs.
+            largest, and the others add K_>(x, x) to the ridge at the point x; "uniform ridge" keeps
+            the same modes, with the mean of that ridge over inputs.
 
     Raises:
         ValueError: for a spectrum with several modes in a level.

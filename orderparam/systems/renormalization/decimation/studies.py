@@ -255,9 +255,9 @@ def draw_added(axes: Any, comparison: Comparison, inputs: str) -> None:
     seconds=(40, 600),
     observables=("test_error",),
     explained=(
-        "The theory takes the features for Gaussian, and a decimated predictor is an approximation. "
-        "On the circle errors are 9 to 22 % above the theory, most where few modes are removed; no "
-        "control tells the two causes apart."
+        "The theory assumes Gaussian features, and a decimated predictor is an approximation. On "
+        "the circle errors are 9 to 22 % above the theory, most where few modes are removed; no "
+        "control was run to separate the two causes."
     ),
     full={"pool": 0, "seeds": 100},
     gallery={"seeds": 100},
@@ -270,8 +270,9 @@ def draw_added(axes: Any, comparison: Comparison, inputs: str) -> None:
     caption=(
         r"$P$ = {n_train}, $T$ = {temperature}. Digits: even against odd, {activation} kernel. "
         r"Circle: {points} points, $\lambda_k\sim k^{{-{decay}}}$; there the decimated modes act "
-        r"together. All curves use the same training sets; errors over the whole pool. Below: what "
-        "the decimation adds to the error of regression with all modes on the same training set."
+        r"together. All curves use the same training sets; errors over the whole pool. Below: "
+        r"increase of the error by the decimation, relative to regression with all modes on the "
+        r"same training set."
     ),
 )
 def decimation_local_ridge(

@@ -1,7 +1,7 @@
-"""Ridge, noise and non-Gaussianity along the decimation, and the learning curve of the theory that
-is left.
+"""Ridge, noise and non-Gaussianity along the decimation, and the learning curve of the remaining
+theory.
 
-The modes that are left can be treated in three ways, the closures of `decimated`:
+The remaining modes can be treated in three ways, the closures of `decimated`:
 
     "effective ridge"    self-consistent equations with ridge T' and noise s2' of leading order
     "equivalent kernel"  L_k = P lambda_k / (P lambda_k + T'), error sum_k (1 - L_k)^2 y_k^2, as if
@@ -82,12 +82,13 @@ class RunningRidge(Result):
 
 
 class DecimatedCurve(Result):
-    """Learning curve of the theory that is left after decimation.
+    """Learning curve of the remaining theory after decimation.
 
     Fields:
         mode_count: number of modes that are kept.
-        ridge: ridge that these modes see: T', or T* for the closure "exact".
-        renormalized_noise: noise variance that they see: s2', or s2* for the closure "exact".
+        ridge: ridge of the remaining modes: T', or T* for the closure "exact".
+        renormalized_noise: noise variance of the remaining modes: s2', or s2* for the closure
+            "exact".
         threshold: kappa of these modes; ridge / P for the closure "equivalent kernel".
         effective_ridge: P kappa.
         test_error: mean of (f - y)^2 over inputs, for the posterior mean f and targets y without
@@ -175,7 +176,7 @@ def running_ridge(system: DecimatedRegression) -> RunningRidge:
 
     Accuracy: an approximation, because every mode is damped by the ridge that it meets and not by
     the one at the end of the flow. The ridge stays below the exact one and is wrong at small T; it
-    is exact where the modes integrated out are not seen by the data ($P \lambda_k \ll T$).
+    is exact where the data do not determine the modes integrated out ($P \lambda_k \ll T$).
 
     Source: derived here.
 
@@ -230,7 +231,7 @@ def decimated(
         threshold: number between 0 and 1. Modes are kept whose bare learnability is above it,
             looked for from the large modes. None (the default) keeps the `cut` largest modes of the
             system.
-        closure: how the modes that are left are treated, see above; "effective ridge" by default.
+        closure: treatment of the remaining modes, see above; "effective ridge" by default.
 
     Raises:
         ValueError: for a threshold that is not between 0 and 1.
@@ -255,7 +256,7 @@ def decimated(
         else learnable(spectrum, n_train, system.temperature, threshold)
     )
     gone = jnp.where(kept, 0.0, 1.0)
-    # What a mode leaves to the others: a share of the ridge and a share of the noise.
+    # The contribution of an integrated mode to the ridge and to the noise of the others.
     if closure == "exact":
         left = traces(spectrum, n_train, system.temperature, system.noise)
         ridge = system.temperature + spectrum.tail + gone @ left.ridge
@@ -278,7 +279,7 @@ def decimated(
     kappa = ridge / n_train if classical else solved.threshold
     lost = (1 - learnability(alone.eigenvalues, kappa)) ** 2 @ alone.target_power
     noisy = lost + noise if classical else ratio(lost + noise, solved.complement)
-    # Only exact couplings still tell what the modes that are integrated out have learned.
+    # Only the exact couplings contain what the integrated modes have learned.
     learned = jnp.where(kept | (closure == "exact"), learnability(spectrum.eigenvalues, kappa), 0.0)
     return DecimatedCurve(
         mode_count=jnp.sum(jnp.where(kept, spectrum.multiplicities, 0.0)),

@@ -52,7 +52,7 @@ class MeasuredBlocks(Result):
         absolute_magnetisation_error: its standard error.
         squared_magnetisation: <m^2>, by the improved estimator of clusters.
         squared_magnetisation_error: its standard error.
-        converged: whether R-hat < 1.05 and at least 100 effective samples of |m| are there.
+        converged: whether R-hat < 1.05 and there are at least 100 effective samples of |m|.
     """
 
     neighbour_coupling: Float[Array, "block_level"]

@@ -137,7 +137,7 @@ class InteractingPool(InteractingRegression):
     inputs.
 
     `features` are the modes phi_k(x_i) of a real kernel, normalised over the pool, in the order of
-    the spectrum. Theories take them for independent Gaussians.
+    the spectrum. Theories assume independent Gaussian features.
     """
 
     features: Float[Array, "pool mode"] = parameter(

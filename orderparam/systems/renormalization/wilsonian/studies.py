@@ -38,15 +38,15 @@ from orderparam.systems.renormalization.wilsonian.theory import (
 @study(
     "functional-flow",
     title=(
-        "The loss that is left when modes are integrated out, by characteristics, by recursion "
-        "and sampled"
+        "The effective loss after modes are integrated out, by characteristics, by recursion and "
+        "sampled"
     ),
     source="Coppola, Helias, Ringel 2025 (their setting; equations derived here)",
     seconds=(60, 900),
     observables=("learnability", "squared_deviation"),
     explained=(
-        "The gap equation is exact for many modes: with some tens of them the measured deviation "
-        "lies 0.2 to 0.6 % below it."
+        "The gap equation is exact for many modes: with some tens of modes the measured "
+        "deviation lies 0.2 to 0.6 % below it."
     ),
     full={"modes": 1000, "samples": 4000, "seeds": 8},
     columns=3,

@@ -232,7 +232,8 @@ def _bias(spectrum: Spectrum, mass: Float[Array, ""]) -> Float[Array, ""]:
 def characteristic_flow(
     system: InteractingRegression | DecimatedRegression, *, points: int = 65, reach: float = 2.0
 ) -> FunctionalFlow:
-    r"""Slope m(Q) of the loss that the modes within the cut see, by the method of characteristics.
+    r"""Slope m(Q) of the effective loss of the modes within the cut, by the method of
+    characteristics.
 
     Integrating out the modes beyond the cut $\Lambda$ gives, at every $Q$,
 
@@ -280,7 +281,7 @@ def recursive_flow(
     reach: float = 2.0,
     grid: int = 1024,
 ) -> FunctionalFlow:
-    r"""Slope m(Q) of the loss that the modes within the cut see, by the recursion from mode to
+    r"""Slope m(Q) of the effective loss of the modes within the cut, by the recursion from mode to
     mode.
 
     Integrating out mode $k$, from the smallest eigenvalue on, changes the loss $W(Q)$ by
@@ -289,7 +290,7 @@ def recursive_flow(
        + \frac{y_k^2 W_k'}{1 + 2 \lambda_k W_k'} , \qquad m = 2 W' . $$
 
     A point $(Q, m)$ of the slope after the step comes from $(Q + A_k(m), m)$ before it, with $A_k$
-    as in `characteristic_flow`; the slope is then read off the grid again by cubic interpolation.
+    as in `characteristic_flow`; the slope is then interpolated to the grid by cubic polynomials.
 
     Args:
         points: number of values of Q, equally spaced from 0; 65 by default.
@@ -298,8 +299,8 @@ def recursive_flow(
 
     Returns:
         The slope, with the largest relative distance to `characteristic_flow` as `residual`.
-        `converged` says that the distance is below 1e-3 and that no two points of the grid met (a
-        shock).
+        `converged` tells whether the distance is below 1e-3 and no two points of the grid met (a
+            shock).
 
     Accuracy: the error falls as the square of 1/`grid`.
 
@@ -433,8 +434,8 @@ class ScalingInterval(Result):
 
     Fields:
         shift: m / rho - 1, the sum of the next two.
-        fluctuation_shift: part of the shift that comes from fluctuations.
-        background_shift: part of the shift that comes from the mean.
+        fluctuation_shift: part of the shift due to fluctuations.
+        background_shift: part of the shift due to the mean.
         fluctuation_exponent: the first part falls as rho to minus this power, alpha / (1 + alpha).
         background_exponent: the second part falls as rho to minus this power, beta / (1 + alpha).
         fluctuation_dimension: alpha, scaling dimension of the interaction among fluctuations.

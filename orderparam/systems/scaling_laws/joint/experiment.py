@@ -44,7 +44,7 @@ def drawn_regression(
     with independent standard Gaussian $\psi_k(x)$ and $\chi_{ki}$.
 
     Args:
-        penalty: "given" (the default) takes the ridge of the system, "best" that of
+        penalty: "given" (the default) uses the ridge of the system, "best" the result of
             `optimal_ridge`.
 
     Raises:

@@ -88,8 +88,8 @@ class JointLaw(Result):
     Fields:
         test_error: E (f - f*)^2, the sum of bias and variance over training sets, features and
             noise (no factor 1/2, without label noise).
-        bias: part of the error that does not come from label noise.
-        variance: part of the error that comes from label noise.
+        bias: part of the error that is not due to label noise.
+        variance: part of the error due to label noise.
         data_exponent: -d ln test_error / d ln P at the given ridge.
         width_exponent: -d ln test_error / d ln N at the given ridge.
         above_infinite_width: test_error minus that for infinite N, at the same ridge.

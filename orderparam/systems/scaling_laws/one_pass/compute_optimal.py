@@ -371,7 +371,8 @@ def measured_optimum(
 
     Args:
         widths: number of widths, at least 4; 5 by default.
-        span: ratio of the largest width to that of the theory, above 1; 2.5 by default.
+        span: ratio of the largest width to the width that is optimal in theory, above 1; 2.5 by
+            default.
         draws: draws of the features that are averaged at each width; 4 by default. With one draw
             alone the minimum jumps between lucky draws.
         inputs: number of inputs per feature; 8 by default.

@@ -1,4 +1,5 @@
-"""One-pass SGD with drawn features: the exact mean over samples, and the algorithm itself."""
+"""One-pass SGD on random features: the exact mean over samples, and single runs of the
+algorithm."""
 
 from collections.abc import Callable
 from functools import partial
@@ -124,10 +125,10 @@ def one_pass_sgd(system: OnePassFeatures, key: PRNGKeyArray) -> DrawnRisk:
 
     $$ \theta \leftarrow \theta - \gamma \sum_{i \le B} \phi_i\, (\phi_i \cdot \theta - y_i) $$
 
-    The risk is that of the population, exact for the weights reached. In the eigenbasis of $K$ the
-    features of a sample are $\sqrt s\, \xi$ and its label is $\theta^* \cdot \phi + \sqrt{R_0}\,
-    \epsilon$ with independent normal $\xi$ and $\epsilon$. This is the law of the original features
-    and labels, at the cost of $d$ numbers for a sample.
+    The risk is the exact population risk of the weights at each record. In the eigenbasis of $K$
+    the features of a sample are $\sqrt s\, \xi$ and its label is $\theta^* \cdot \phi +
+    \sqrt{R_0}\, \epsilon$ with independent normal $\xi$ and $\epsilon$. This is the law of the
+    original features and labels, at the cost of $d$ numbers for a sample.
 
     Raises:
         ValueError: for a spectrum that is not resolved mode by mode, and for too many weights.

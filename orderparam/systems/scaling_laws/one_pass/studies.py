@@ -140,9 +140,9 @@ def _draw_difference(name: str, axes: Any, comparison: Comparison) -> None:
     ],
     caption=(
         r"$v = 4N$ inputs, $\lambda_j = j^{{-2\alpha}}$, $b_j = j^{{-\beta}}$, batches of one "
-        r"sample, learning rate {share} / $\sum\lambda$. Lines: theory of large width, nothing "
-        r"drawn. Drawn features: exact mean over samples. SGD: one stream for each draw, $N$ = "
-        r"{sgd_width}. Dotted: slope of the lower envelope at large compute."
+        r"sample, learning rate {share} / $\sum\lambda$. Lines: theory of large width, without "
+        r"random numbers. Drawn features: exact mean over samples. SGD: one stream for each draw, "
+        r"$N$ = {sgd_width}. Dotted: slope of the lower envelope at large compute."
     ),
     observables=("risk",),
     seconds=(60, 1800),
@@ -234,9 +234,10 @@ def sgd_compute_exponents(
         Freehand(_draw_names, "the phases"),
     ],
     caption=(
-        r"$v = 4N$ inputs, batches of one sample, learning rate {share} / $\sum\lambda$, theory of "
-        r"large width, nothing drawn. Exponents: $-d\ln R^*/d\ln f$ and $d\ln N^*/d\ln f$ over the "
-        r"decade around $f$ = {compute:g}; limits: from the balance of terms of the risk."
+        r"$v = 4N$ inputs, batches of one sample, learning rate {share} / $\sum\lambda$, theory "
+        r"of large width, without random numbers. Exponents: $-d\ln R^*/d\ln f$ and $d\ln "
+        r"N^*/d\ln f$ over the decade around $f$ = {compute:g}; limits: from the balance of terms "
+        r"of the risk."
     ),
     observables=(),
     seconds=(60, 300),
@@ -298,8 +299,8 @@ ARMS: dict[str, tuple[float, Schedule]] = {
     seconds=(40, 900),
     full={"width": 200, "inputs": 800, "horizon": 1e6, "seeds": 40},
     explained=(
-        "The line is that of a constant learning rate: with momentum the first dozens of steps "
-        "lag behind it."
+        "The line is the theory for a constant learning rate; with momentum the first dozens of "
+        "steps lag behind it."
     ),
 )
 def sgd_schedules(

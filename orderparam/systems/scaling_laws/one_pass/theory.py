@@ -199,8 +199,8 @@ def deterministic_risk(system: OnePassFeatures) -> OnePassRisk:
     $$ z = w\, m(w) , \qquad m(w) = 1 - \frac1d \sum_j \frac{\lambda_j}{\lambda_j - w} , \qquad
        \mathrm{tr}\,(K - z)^{-1} = -\frac{d\, m}{z} . $$
 
-    Accuracy: relative error of the inversion below 1e-8; the mean over features is that of large d,
-    up to O(1/d).
+    Accuracy: relative error of the inversion below 1e-8; the mean over features is exact for large
+    d, up to terms of O(1/d).
 
     Source: Paquette, Paquette, Xiao, Pennington (2024) for the recursion; Silverstein, Bai (1995)
     for the resolvent; the generating function and its inversion are derived here.

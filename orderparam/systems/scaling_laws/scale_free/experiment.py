@@ -58,8 +58,8 @@ def gaussian_clone(system: ScaleFreeData, key: PRNGKeyArray) -> LearnedClone:
     r"""Kernel regression on Gaussian data with the spectrum and the target powers of the pool.
 
     Each example has independent normal features $z_k$ of the pool's eigenvalues, and the target is
-    linear in them with the pool's power on each. Normal features look the same in every basis. In
-    that of the pool no eigenvalue is needed:
+    linear in them with the pool's power on each. Gaussian features have the same law in every
+    basis. In that of the pool no eigenvalue is needed:
 
     $$ k(z, z') = \frac{z \cdot K z'}{M} , \qquad y(z) = \frac{z \cdot y}{\sqrt M} . $$
 

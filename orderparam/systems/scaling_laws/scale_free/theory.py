@@ -17,7 +17,7 @@ from orderparam.solve.straight_line import straight_line
 from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 
 # ------------------------------------------------------------------------------------------------
-# The exponent of a spectrum that is known from n examples only.
+# The exponent of a spectrum that is estimated from n examples.
 #
 # The small eigenvalues of a covariance or kernel matrix of n examples are not those of the
 # population. For Gaussian features whose population eigenvalues are k^-a, k = 1, 2, ... without
@@ -417,8 +417,8 @@ def spectral_curve(system: ScaleFreeData) -> SpectralLearningCurve:
 
     because the $P$ of $M$ examples that are learned have no error (exactly so without a ridge).
 
-    Accuracy: takes the modes of the pool for Gaussian features; on real images it holds to some
-    percent.
+    Accuracy: the theory assumes that the modes of the pool are Gaussian features; on real images
+    errors are a few per cent.
 
     Source: Bordelon, Canatar, Pehlevan (2020); Canatar, Bordelon, Pehlevan (2021).
 

@@ -70,8 +70,8 @@ def regular_graph_clusters(
     """Equilibrium averages of the Potts model on one random graph of equal degree, simulated with
     the clusters of Swendsen and Wang.
 
-    The graph is drawn with the key, so that seeds average over graphs. The updates are those of
-    `graph_clusters`.
+    The graph is drawn from the key, so that an average over seeds is an average over graphs. The
+    updates are those of `graph_clusters`.
 
     Args:
         replicas: number of independent runs on the same graph.

@@ -23,7 +23,8 @@ class Cavity(Result):
     Fields:
         free_energy: -(T/N) ln Z.
         energy: minus the mean number of edges per site whose ends are equal.
-        absolute_magnetisation: (q p - 1)/(q - 1), with p the share of the favoured state.
+        absolute_magnetisation: (q p - 1)/(q - 1), with p the fraction of spins in the favoured
+            state.
         residual: residual of the fixed point h.
         converged: whether the fixed point was reached and the free energy is finite.
     """
@@ -127,7 +128,7 @@ def cavity(system: RegularPotts, *, branch: Literal["ordered", "disordered"] = "
             The branch of lower free energy is the equilibrium state: for q = 2 always the ordered
             one, where it exists; for q > 2 they exchange their roles at a first-order transition.
 
-    Accuracy: 1e-9 relative to h, also where h is small; `residual` says what was reached.
+    Accuracy: 1e-9 relative to h, also where h is small; `residual` gives the accuracy reached.
 
     Source: Bethe (1935); Mézard, Montanari (2009), chapter 17.
 

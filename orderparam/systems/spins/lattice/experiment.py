@@ -318,9 +318,8 @@ def wolff(
     """Equilibrium averages of the Ising model without a field, simulated with Wolff's single
     cluster.
 
-    In every update the cluster of one random site is turned; its bonds are those of
-    `swendsen_wang`. A "sweep" is one cluster here, and the autocorrelation time is counted in
-    clusters.
+    Every update flips the cluster of one random site; its bonds are those of `swendsen_wang`. A
+    "sweep" is one cluster here, and the autocorrelation time is counted in clusters.
 
     Args:
         replicas: number of independent runs that are simulated together.
@@ -396,11 +395,12 @@ def quench(
 
     Random spins of 64 lattices follow Metropolis updates. Below T_c domains grow as $t^{1/2}$, and
     the energy of their walls falls as $t^{-1/2}$. A flip that costs no energy is made with
-    probability 1/2: if all such flips were made, a whole colour of the checkerboard would turn at
-    once and walls would run instead of diffuse. The equilibrium state is the same.
+    probability 1/2: if all such flips were accepted, all spins of one colour of the checkerboard
+    could flip at once, and domain walls would move ballistically instead of diffusing. The
+    equilibrium state is the same.
 
     Args:
-        sweeps: numbers of sweeps after which the lattice is looked at, increasing.
+        sweeps: numbers of sweeps after which observables are recorded, increasing.
 
     Raises:
         ValueError: for another dimension than two, an odd length, a field, or `sweeps` that do not

@@ -162,7 +162,7 @@ def critical_correlation(system: IsingLattice, *, reach: int = 32) -> DiagonalCo
 
 
 def at_critical_point(system: IsingLattice) -> Bool[Array, ""]:
-    """True where the temperature is that of the transition, to 1e-12."""
+    """True where the temperature equals the transition temperature to 1e-12."""
     return jnp.abs(system.temperature / CRITICAL_TEMPERATURE - 1) < 1e-12
 
 

@@ -118,7 +118,7 @@ def mean_field(
             "metastable" is the minimum against the field, its mirror image if there is no field;
             "unstable" is the maximum of the free energy between them.
 
-    Accuracy: as `residual` says; fewer digits of m near the spinodal, where two solutions merge.
+    Accuracy: that of `residual`; fewer digits of m near the spinodal, where two solutions merge.
 
     Source: Weiss (1907).
 

@@ -29,7 +29,7 @@ class MeasuredField(Result):
         absolute_magnetisation, absolute_magnetisation_error: <|m|>, with m the mean of the field
             over the lattice.
         binder, binder_error: Binder's ratio 1 - <m^4>/(3 <m^2>^2).
-        acceptance_rate: share of the proposed local changes that were accepted.
+        acceptance_rate: fraction of the proposed local updates that were accepted.
         converged: whether R-hat of phi^2 is below 1.05 and there are at least 100 effective
             samples.
     """

@@ -1,5 +1,5 @@
-"""The named figure of the scalar field: the ring exactly, and the plane beside the best Gaussian
-field."""
+"""The figure of the scalar field: the ring with its exact solution, and the plane with the best
+Gaussian approximation."""
 
 from collections.abc import Iterator
 from functools import partial

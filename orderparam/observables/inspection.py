@@ -23,7 +23,6 @@ from orderparam.observables.tail import power_law_tail
 from orderparam.observables.tangent_kernel import (
     kernel_drift,
     lazy_to_rich,
-    tangent_kernel,
 )
 from orderparam.observables.weights import WeightSpectrum, weight_spectrum
 
@@ -38,12 +37,26 @@ Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What was inspected: the network, the one it was before training, its inputs with one column
+    of targets for each output, and inputs and targets that were not trained on."""
+
+    network: InspectedNetwork
+    initial: InspectedNetwork | None
+    inputs: np.ndarray | None
+    targets: np.ndarray | None
+    held_out: tuple[np.ndarray, np.ndarray] | None
+    others: tuple[InspectedNetwork, ...] = ()
+
+
+@dataclass(frozen=True)
 class Inspection:
     """What `inspect` returns.
 
     layers: measured numbers of each representation, by name. spectra: of each weight matrix;
     weights: numbers of each. network: numbers of the whole. missing: what was not measured, and
-    which input would give it. seconds: what it cost.
+    which input would give it. seconds: what it cost. seen: the networks and the data, for
+    `compare_with_theory`.
     """
 
     title: str
@@ -54,6 +67,7 @@ class Inspection:
     missing: list[str]
     examples: int | None
     seconds: float = field(default=0.0, compare=False)
+    seen: "Seen | None" = field(default=None, compare=False, repr=False)
 
     def dataset(self) -> "xr.Dataset":
         """Everything as one labelled data set: dimensions `layer` and `matrix`; of each number its
@@ -157,7 +171,8 @@ def inspect(
         spectra[layer.name] = weight_spectrum(layer.weight, old.get(layer.name), seed=seed)
     weights = {name: _weights(spectrum, seed) for name, spectrum in spectra.items()}
     whole = _whole(network, first, inputs, y, held_out, quick, missing, seed)
-    whole += _overlaps(network, [read(one) for one in seeds], seed, missing)
+    others = tuple(read(one) for one in seeds)
+    whole += _overlaps(network, others, seed, missing)
     if y is None:
         missing.append("alignment, read-out error: give targets")
     if first is None:
@@ -169,7 +184,8 @@ def inspect(
             f"null of the pre-activations: give {FEWEST_STARTS} networks at initialisation"
         )
     seconds = time.perf_counter() - start_time
-    return Inspection(title, layers, weights, spectra, whole, missing, count, seconds)
+    seen = Seen(network, first, inputs, y, held_out, others)
+    return Inspection(title, layers, weights, spectra, whole, missing, count, seconds, seen)
 
 
 def _read(
@@ -292,15 +308,15 @@ def _whole(
         found.append(difficulty(hidden[-1], y, seed=seed).measured)
     if y is not None and network.probabilities is not None:
         found += _calibrated(network.probabilities, y, seed)
-    if network.jax is None or first is None or first.jax is None or inputs is None:
+    late, start = network.function, None if first is None else first.function
+    if late is None or start is None or inputs is None:
         return found
     if quick:
         missing.append("drift of the tangent kernel, lazy-to-rich number: leave --quick out")
         return found
-    model, start, end = network.jax[0], first.jax[1], network.jax[1]
     some = np.random.default_rng(seed).permutation(len(inputs))[:MOST_TANGENT]
     x = np.asarray(inputs)[some]
-    kernels = [tangent_kernel(model, theta, x) for theta in (start, end)]
+    kernels = [one.kernel(x, None) for one in (start, late)]
     found += kernel_drift(*kernels)
     if y is None or held_out is None:
         missing.append("lazy-to-rich number: give targets, and held-out inputs and targets")
@@ -310,11 +326,9 @@ def _whole(
         return found
     fresh = np.asarray(held_out[0])
     before, after, before_train, after_train = (
-        np.asarray(model(theta, one)).reshape(len(one), -1)
-        for one in (fresh, x)
-        for theta in (start, end)
+        one.outputs(points) for points in (fresh, x) for one in (start, late)
     )
-    across = tangent_kernel(model, start, fresh, x)
+    across = start.kernel(fresh, x)
     if before.shape[1] != 1 or y.shape[1] != 1:
         missing.append("lazy-to-rich number: the network must have one output")
         return found

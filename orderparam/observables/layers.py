@@ -21,14 +21,29 @@ class NetworkLayer:
 
 
 @dataclass(frozen=True)
+class NetworkFunction:
+    """A network that can be run on other inputs and differentiated by its parameters.
+
+    outputs: of inputs, a row an example. kernel: the tangent kernel between inputs and others
+    (None: the inputs again). pull: theta . d/dtheta of sum |f(x) - y|^2 / 2 for inputs and
+    targets. parameters: how many numbers.
+    """
+
+    outputs: Callable[[np.ndarray], np.ndarray]
+    kernel: Callable[[np.ndarray, np.ndarray | None], np.ndarray]
+    pull: Callable[[np.ndarray, np.ndarray], float]
+    parameters: int
+
+
+@dataclass(frozen=True)
 class InspectedNetwork:
     """layers: in the order of computation. outputs: of the whole network, None for saved weights.
-    jax: f(parameters, inputs) and the parameters, where the network can be differentiated.
-    activations: arrays with a row an example that were saved, by name."""
+    function: the network, where it can be differentiated. activations: arrays with a row an example
+    that were saved, by name."""
 
     layers: tuple[NetworkLayer, ...]
     outputs: np.ndarray | None = None
-    jax: tuple[Callable[[Any, Any], Any], Any] | None = None
+    function: "NetworkFunction | None" = None
     activations: Mapping[str, np.ndarray] = field(default_factory=dict)
     probabilities: np.ndarray | None = None
 

@@ -9,7 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from orderparam.observables.layers import InspectedNetwork, NetworkLayer, check_twice
+from orderparam.observables.layers import (
+    InspectedNetwork,
+    NetworkFunction,
+    NetworkLayer,
+    check_twice,
+)
 
 _WEIGHTS = ("weight", "kernel", "coef")  # how names of weights end
 
@@ -86,7 +91,30 @@ def _of_jax(model: Callable[[Any, Any], Any], parameters: Any, x: np.ndarray) ->
         NetworkLayer(f"layer {place}", *parts)
         for place, parts in enumerate(products(model, parameters, x), 1)
     )
-    return InspectedNetwork(layers, outputs.reshape(len(x), -1), (model, parameters))
+    return InspectedNetwork(layers, outputs.reshape(len(x), -1), _function(model, parameters))
+
+
+def _function(model: Callable[[Any, Any], Any], parameters: Any) -> NetworkFunction:
+    import jax
+    import jax.numpy as jnp
+
+    from orderparam.observables.tangent_kernel import tangent_kernel
+
+    def outputs(x: np.ndarray) -> np.ndarray:
+        return np.asarray(model(parameters, jnp.asarray(x))).reshape(len(x), -1)
+
+    def pull(x: np.ndarray, y: np.ndarray) -> float:
+        def error(theta: Any) -> Any:
+            return jnp.sum((model(theta, jnp.asarray(x)).reshape(len(x), -1) - y) ** 2) / 2
+
+        return float(jax.jvp(error, (parameters,), (parameters,))[1])
+
+    return NetworkFunction(
+        outputs,
+        lambda x, others=None: tangent_kernel(model, parameters, x, others),
+        pull,
+        sum(np.size(leaf) for leaf in jax.tree.leaves(parameters)),
+    )
 
 
 def _scikit_learn(model: Any, x: np.ndarray) -> InspectedNetwork:
@@ -116,4 +144,4 @@ def _scikit_learn(model: Any, x: np.ndarray) -> InspectedNetwork:
         read = InspectedNetwork((), np.asarray(model.predict(x), np.float64).reshape(len(x), -1))
     else:
         raise ValueError(f"a {type(model).__name__} has no predictions: it must be fitted")
-    return InspectedNetwork(read.layers, read.outputs, read.jax, probabilities=probabilities)
+    return InspectedNetwork(read.layers, read.outputs, read.function, probabilities=probabilities)

@@ -4,7 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from orderparam.observables.layers import InspectedNetwork, NetworkLayer, check_twice
+from orderparam.observables.layers import (
+    InspectedNetwork,
+    NetworkFunction,
+    NetworkLayer,
+    check_twice,
+)
+from orderparam.observables.tangent_kernel import BLOCK
 
 
 def read_torch(model: Any, x: np.ndarray) -> InspectedNetwork:
@@ -55,34 +61,66 @@ def read_torch(model: Any, x: np.ndarray) -> InspectedNetwork:
             one.remove()
         for module, mode in modes.items():
             module.training = mode
-    return InspectedNetwork(tuple(found), outputs.reshape(len(outputs), -1))
+    return InspectedNetwork(tuple(found), outputs.reshape(len(outputs), -1), _function(model))
 
 
-def torch_kernel(model: Any, x: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
-    """The tangent kernel of a module, by `torch.func`; sums over outputs."""
+def _function(model: Any) -> NetworkFunction:
+    """The module in evaluation mode, with the parameters that it has now, in their precision."""
     import torch
-    from torch.func import functional_call, jacrev, vmap
+    from torch.func import functional_call, jacrev, jvp, vmap
 
-    parameters = {name: value.detach() for name, value in model.named_parameters()}
-    buffers = dict(model.named_buffers())
+    parameters = {name: value.detach().clone() for name, value in model.named_parameters()}
+    buffers = {name: value.detach().clone() for name, value in model.named_buffers()}
     kind = next(iter(parameters.values()))
 
-    def one(theta: Any, example: Any) -> Any:
-        return functional_call(model, (theta, buffers), (example[None],)).reshape(-1)
+    def run(theta: Any, x: Any) -> Any:
+        modes = {module: module.training for module in model.modules()}
+        try:
+            model.eval()
+            return functional_call(model, (theta, buffers), (x,))
+        finally:
+            for module, mode in modes.items():
+                module.training = mode
 
-    def jacobian(inputs: np.ndarray) -> Any:
-        rows = torch.as_tensor(np.asarray(inputs)).to(kind.device, kind.dtype)
-        parts = vmap(jacrev(one), (None, 0))(parameters, rows)
+    def given(x: np.ndarray) -> Any:
+        return torch.as_tensor(np.array(x)).to(kind.device, kind.dtype)
+
+    def outputs(x: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            found = run(parameters, given(x)).to(torch.float64).cpu()
+        return np.asarray(found).reshape(len(x), -1)
+
+    def jacobian(x: Any) -> Any:
+        one = jacrev(lambda theta, example: run(theta, example[None]).reshape(-1))
+        parts = vmap(one, (None, 0))(parameters, x)
         return torch.cat([part.flatten(2) for part in parts.values()], dim=2).to(torch.float64)
 
-    mode = model.training
-    try:
-        model.eval()
-        left = jacobian(x)
-        right = left if others is None else jacobian(others)
-        return np.asarray(torch.einsum("iap,jap->ij", left, right).cpu())
-    finally:
-        model.train(mode)
+    def kernel(x: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
+        count = outputs(x[:1]).size * sum(value.numel() for value in parameters.values())
+        step = max(1, BLOCK // (8 * count))
+        right = given(x if others is None else others)
+        return np.vstack(
+            [
+                np.hstack([_products(left, jacobian(part)) for part in right.split(step)])
+                for left in map(jacobian, given(x).split(step))
+            ]
+        )
+
+    def pull(x: np.ndarray, y: np.ndarray) -> float:
+        targets = given(y)
+
+        def error(theta: Any) -> Any:
+            return ((run(theta, given(x)).reshape(len(x), -1) - targets) ** 2).sum() / 2
+
+        return float(jvp(error, (parameters,), (parameters,))[1])
+
+    return NetworkFunction(
+        outputs, kernel, pull, sum(value.numel() for value in parameters.values())
+    )
+
+
+def _products(left: Any, right: Any) -> np.ndarray:
+    return np.einsum("iap,jap->ij", left.cpu().numpy(), right.cpu().numpy())
 
 
 def _ordered(array: np.ndarray, last: bool) -> np.ndarray:

@@ -30,6 +30,7 @@ _NAMES = {
     "assess_design": "systems.generalised_linear.own_design",
     "collapse": "analysis",
     "compare": "comparison",
+    "compare_with_theory": "observables.theory_comparison",
     "experiment": "core.verb",
     "experiments": "core.registry",
     "exponent": "analysis",

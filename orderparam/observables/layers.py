@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -24,14 +23,15 @@ class NetworkLayer:
 class NetworkFunction:
     """A network that can be run on other inputs and differentiated by its parameters.
 
-    outputs: of inputs, a row an example. kernel: the tangent kernel between inputs and others
-    (None: the inputs again). pull: theta . d/dtheta of sum |f(x) - y|^2 / 2 for inputs and
-    targets. parameters: how many numbers.
+    outputs: of inputs, a row an example. read: the layers at other inputs. kernel: the tangent kernel between inputs and others
+    (None: the inputs again). along: theta . df(x)/dtheta of
+    each output. parameters: how many numbers.
     """
 
     outputs: Callable[[np.ndarray], np.ndarray]
+    read: Callable[[np.ndarray], tuple[NetworkLayer, ...]]
     kernel: Callable[[np.ndarray, np.ndarray | None], np.ndarray]
-    pull: Callable[[np.ndarray, np.ndarray], float]
+    along: Callable[[np.ndarray], np.ndarray]
     parameters: int
 
 

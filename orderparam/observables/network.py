@@ -81,38 +81,37 @@ def of_arrays(arrays: Mapping[str, np.ndarray], examples: int | None) -> Inspect
 def _of_jax(model: Callable[[Any, Any], Any], parameters: Any, x: np.ndarray) -> InspectedNetwork:
     import jax.numpy as jnp
 
-    from orderparam.observables.products import products
-
     outputs = np.asarray(model(parameters, jnp.asarray(x)))
     if len(outputs) != len(x):
         raise ValueError(f"outputs have shape {outputs.shape}: must have a row for each example")
     check_twice(outputs, np.asarray(model(parameters, jnp.asarray(x))))
-    layers = tuple(
-        NetworkLayer(f"layer {place}", *parts)
-        for place, parts in enumerate(products(model, parameters, x), 1)
-    )
-    return InspectedNetwork(layers, outputs.reshape(len(x), -1), _function(model, parameters))
+    function = _function(model, parameters)
+    return InspectedNetwork(function.read(x), outputs.reshape(len(x), -1), function)
 
 
 def _function(model: Callable[[Any, Any], Any], parameters: Any) -> NetworkFunction:
     import jax
     import jax.numpy as jnp
 
+    from orderparam.observables.products import products
     from orderparam.observables.tangent_kernel import tangent_kernel
+
+    def read(x: np.ndarray) -> tuple[NetworkLayer, ...]:
+        found = products(model, parameters, x)
+        return tuple(NetworkLayer(f"layer {k}", *parts) for k, parts in enumerate(found, 1))
 
     def outputs(x: np.ndarray) -> np.ndarray:
         return np.asarray(model(parameters, jnp.asarray(x))).reshape(len(x), -1)
 
-    def pull(x: np.ndarray, y: np.ndarray) -> float:
-        def error(theta: Any) -> Any:
-            return jnp.sum((model(theta, jnp.asarray(x)).reshape(len(x), -1) - y) ** 2) / 2
-
-        return float(jax.jvp(error, (parameters,), (parameters,))[1])
+    def along(x: np.ndarray) -> np.ndarray:
+        moved = jax.jvp(lambda theta: model(theta, jnp.asarray(x)), (parameters,), (parameters,))[1]
+        return np.asarray(moved, np.float64).reshape(len(x), -1)
 
     return NetworkFunction(
         outputs,
+        read,
         lambda x, others=None: tangent_kernel(model, parameters, x, others),
-        pull,
+        along,
         sum(np.size(leaf) for leaf in jax.tree.leaves(parameters)),
     )
 

@@ -195,7 +195,26 @@ def lazy_to_rich(
         np.asarray(one, np.float64).reshape(len(one), -1)
         for one in (start, trained, start_train, trained_train, targets)
     )
-    reached, before = np.mean((ft_train - y) ** 2), np.mean((f0_train - y) ** 2)
+    linear = linearised(f0, across, kernel, f0_train, ft_train, y, rate)
+    top, bottom = np.sum((ft - linear) ** 2, axis=1), np.sum((linear - f0) ** 2, axis=1)
+    left = np.sqrt((top.sum() - top) / (bottom.sum() - bottom))
+    value = float(np.sqrt(top.sum() / bottom.sum()))
+    found = jackknifed("lazy-to-rich number", value, {"examples": left}, source=SOURCE)
+    return found
+
+
+def linearised(
+    start: Float[np.ndarray, "test output"],
+    across: Float[np.ndarray, "test train"],
+    kernel: Float[np.ndarray, "train train"],
+    start_train: Float[np.ndarray, "train output"],
+    trained_train: Float[np.ndarray, "train output"],
+    targets: Float[np.ndarray, "train output"],
+    rate: float | None = None,
+) -> Float[np.ndarray, "test output"]:
+    """The outputs of the linearised network at the training error that the network has; arguments
+    and errors as in `lazy_to_rich`."""
+    reached, before = np.mean((trained_train - targets) ** 2), np.mean((start_train - targets) ** 2)
     if not reached < before:
         raise ValueError(
             f"the training error is {reached:.3g} and was {before:.3g} at the start: "
@@ -203,7 +222,7 @@ def lazy_to_rich(
         )
     values, vectors = np.linalg.eigh(np.asarray(kernel, np.float64))
     values = np.maximum(values, 1e-14 * values[-1])
-    residual = vectors.T @ (y - f0_train)
+    residual = vectors.T @ (targets - start_train)
     speeds = values
     if rate is not None:
         if not 0 < rate * values[-1] < 1:
@@ -212,19 +231,14 @@ def lazy_to_rich(
 
     def left_over(log_time: float) -> float:
         decayed = np.exp(-np.exp(log_time) * speeds)[:, None] * residual
-        return float(np.sum(decayed**2)) / y.size
+        return float(np.sum(decayed**2)) / targets.size
 
     low, high = -np.log(speeds[-1]) - 30, -np.log(speeds[0]) + 30
     for _ in range(200):
         middle = (low + high) / 2
         low, high = (middle, high) if left_over(middle) > reached else (low, middle)
     grown = -np.expm1(-np.exp(high) * speeds) / values
-    linear = f0 + np.asarray(across) @ (vectors @ (grown[:, None] * residual))
-    top, bottom = np.sum((ft - linear) ** 2, axis=1), np.sum((linear - f0) ** 2, axis=1)
-    left = np.sqrt((top.sum() - top) / (bottom.sum() - bottom))
-    value = float(np.sqrt(top.sum() / bottom.sum()))
-    found = jackknifed("lazy-to-rich number", value, {"examples": left}, source=SOURCE)
-    return found
+    return start + np.asarray(across) @ (vectors @ (grown[:, None] * residual))
 
 
 def regime(number: float) -> str:

@@ -1,8 +1,11 @@
 """Layers of a `torch.nn.Module`; imported only where there is one."""
 
+import copy
 from typing import Any
 
 import numpy as np
+import torch
+from torch.func import functional_call, jacrev, jvp, vmap
 
 from orderparam.observables.layers import (
     InspectedNetwork,
@@ -14,113 +17,106 @@ from orderparam.observables.tangent_kernel import BLOCK
 
 
 def read_torch(model: Any, x: np.ndarray) -> InspectedNetwork:
-    """The network behind a module in evaluation mode; the mode it had is restored.
+    """The network behind a module, as it is now, in evaluation mode; the module is left alone.
 
     Layers are the modules with a weight of two or more axes, by hooks; the axis of channels is the
     second one of convolutions and the last one of linear layers.
     """
-    import torch
+    function = _Function(copy.deepcopy(model).eval())
+    outputs = function.outputs(x)
+    check_twice(outputs, function.outputs(x))
+    known = NetworkFunction(
+        function.outputs, function.read, function.kernel, function.along, function.count
+    )
+    return InspectedNetwork(function.read(x), outputs, known)
 
-    found: list[NetworkLayer] = []
-    names = {module: name for name, module in model.named_modules()}
-    own = {parameter.dtype for parameter in model.parameters() if parameter.is_floating_point()}
-    device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
-    given = torch.as_tensor(np.asarray(x)).to(device)
-    if own and given.is_floating_point():
-        given = given.to(next(iter(own)))
 
-    def numbers(tensor: Any) -> np.ndarray:
-        return np.asarray(tensor.detach().to(torch.float64).cpu())
-
-    def hook(module: Any, taken: Any, out: Any) -> None:
-        last = type(module).__name__.startswith("Linear")
-        bias = getattr(module, "bias", None)
-        before = numbers(out)
-        if bias is not None:  # as in the other frameworks, outputs are those before the bias
-            shape = [1] * before.ndim
-            shape[-1 if last else 1] = -1
-            before = before - numbers(bias).reshape(shape)
-        inputs, outputs = (_ordered(one, last) for one in (numbers(taken[0]), before))
-        found.append(NetworkLayer(names[module], inputs, outputs, numbers(module.weight)))
-
-    hooks = [
-        module.register_forward_hook(hook)
-        for module in model.modules()
-        if getattr(getattr(module, "weight", None), "ndim", 0) >= 2
-    ]
-    modes = {module: module.training for module in model.modules()}
+def loaded(model: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """A copy of a module with these parameters, by name. Raises `ValueError` where they do not
+    fit."""
+    filled = copy.deepcopy(model)
+    state = {name: torch.as_tensor(np.array(array)) for name, array in arrays.items()}
     try:
-        model.eval()
+        filled.load_state_dict(state)
+    except RuntimeError as error:
+        raise ValueError(f"parameters: {' '.join(str(error).split())}") from None
+    return filled
+
+
+class _Function:
+    """A module in evaluation mode, with its own precision and device."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self.parameters = {name: value.detach() for name, value in module.named_parameters()}
+        self.buffers = dict(module.named_buffers())
+        self.count = sum(value.numel() for value in self.parameters.values())
+        self.kind = next(iter(self.parameters.values()), torch.zeros(1))
+
+    def given(self, x: np.ndarray) -> Any:
+        tensor = torch.as_tensor(np.array(x)).to(self.kind.device)
+        return tensor.to(self.kind.dtype) if tensor.is_floating_point() else tensor
+
+    def run(self, parameters: Any, x: Any) -> Any:
+        return functional_call(self.module, (parameters, self.buffers), (x,))
+
+    def outputs(self, x: np.ndarray) -> np.ndarray:
         with torch.no_grad():
-            outputs = numbers(model(given))
+            found = _numbers(self.module(self.given(x)))
+        if len(found) != len(x):
+            raise ValueError(f"outputs have shape {found.shape}: must have a row for each example")
+        return found.reshape(len(x), -1)
+
+    def read(self, x: np.ndarray) -> tuple[NetworkLayer, ...]:
+        found: list[NetworkLayer] = []
+        names = {module: name for name, module in self.module.named_modules()}
+
+        def hook(module: Any, taken: Any, out: Any) -> None:
+            last = type(module).__name__.startswith("Linear")
+            bias = getattr(module, "bias", None)
+            before = _numbers(out)
+            if bias is not None:  # as in the other frameworks, outputs are those before the bias
+                shape = [1] * before.ndim
+                shape[-1 if last else 1] = -1
+                before = before - _numbers(bias).reshape(shape)
+            inputs, outputs = (_ordered(one, last) for one in (_numbers(taken[0]), before))
+            found.append(NetworkLayer(names[module], inputs, outputs, _numbers(module.weight)))
+
+        hooks = [
+            module.register_forward_hook(hook)
+            for module in self.module.modules()
+            if getattr(getattr(module, "weight", None), "ndim", 0) >= 2
+        ]
+        try:
+            with torch.no_grad():
+                self.module(self.given(x))
+        finally:
             for one in hooks:
                 one.remove()
-            check_twice(outputs, numbers(model(given)))
-    finally:
-        for one in hooks:
-            one.remove()
-        for module, mode in modes.items():
-            module.training = mode
-    return InspectedNetwork(tuple(found), outputs.reshape(len(outputs), -1), _function(model))
+        return tuple(found)
+
+    def kernel(self, x: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
+        step = max(1, BLOCK // (8 * self.outputs(x[:1]).size * max(self.count, 1)))
+        right = self.given(x if others is None else others)
+        rows = []
+        for left in map(self._jacobian, self.given(x).split(step)):
+            blocks = (self._jacobian(part) for part in right.split(step))
+            rows.append(np.hstack([np.einsum("iap,jap->ij", left, block) for block in blocks]))
+        return np.vstack(rows)
+
+    def _jacobian(self, x: Any) -> np.ndarray:
+        one = jacrev(lambda theta, example: self.run(theta, example[None]).reshape(-1))
+        parts = vmap(one, (None, 0))(self.parameters, x)
+        return _numbers(torch.cat([part.flatten(2) for part in parts.values()], dim=2))
+
+    def along(self, x: np.ndarray) -> np.ndarray:
+        given = self.given(x)
+        moved = jvp(lambda theta: self.run(theta, given), (self.parameters,), (self.parameters,))[1]
+        return _numbers(moved).reshape(len(x), -1)
 
 
-def _function(model: Any) -> NetworkFunction:
-    """The module in evaluation mode, with the parameters that it has now, in their precision."""
-    import torch
-    from torch.func import functional_call, jacrev, jvp, vmap
-
-    parameters = {name: value.detach().clone() for name, value in model.named_parameters()}
-    buffers = {name: value.detach().clone() for name, value in model.named_buffers()}
-    kind = next(iter(parameters.values()))
-
-    def run(theta: Any, x: Any) -> Any:
-        modes = {module: module.training for module in model.modules()}
-        try:
-            model.eval()
-            return functional_call(model, (theta, buffers), (x,))
-        finally:
-            for module, mode in modes.items():
-                module.training = mode
-
-    def given(x: np.ndarray) -> Any:
-        return torch.as_tensor(np.array(x)).to(kind.device, kind.dtype)
-
-    def outputs(x: np.ndarray) -> np.ndarray:
-        with torch.no_grad():
-            found = run(parameters, given(x)).to(torch.float64).cpu()
-        return np.asarray(found).reshape(len(x), -1)
-
-    def jacobian(x: Any) -> Any:
-        one = jacrev(lambda theta, example: run(theta, example[None]).reshape(-1))
-        parts = vmap(one, (None, 0))(parameters, x)
-        return torch.cat([part.flatten(2) for part in parts.values()], dim=2).to(torch.float64)
-
-    def kernel(x: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
-        count = outputs(x[:1]).size * sum(value.numel() for value in parameters.values())
-        step = max(1, BLOCK // (8 * count))
-        right = given(x if others is None else others)
-        return np.vstack(
-            [
-                np.hstack([_products(left, jacobian(part)) for part in right.split(step)])
-                for left in map(jacobian, given(x).split(step))
-            ]
-        )
-
-    def pull(x: np.ndarray, y: np.ndarray) -> float:
-        targets = given(y)
-
-        def error(theta: Any) -> Any:
-            return ((run(theta, given(x)).reshape(len(x), -1) - targets) ** 2).sum() / 2
-
-        return float(jvp(error, (parameters,), (parameters,))[1])
-
-    return NetworkFunction(
-        outputs, kernel, pull, sum(value.numel() for value in parameters.values())
-    )
-
-
-def _products(left: Any, right: Any) -> np.ndarray:
-    return np.einsum("iap,jap->ij", left.cpu().numpy(), right.cpu().numpy())
+def _numbers(tensor: Any) -> np.ndarray:
+    return np.asarray(tensor.detach().to(torch.float64).cpu())
 
 
 def _ordered(array: np.ndarray, last: bool) -> np.ndarray:

@@ -3,6 +3,8 @@
 Each test is skipped where PyTorch or Flax is not installed.
 """
 
+import itertools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -31,7 +33,7 @@ def _dense(seed, scale=1.0):
     sizes = (INPUTS, WIDTH, WIDTH, 1)
     return [
         (scale * rng.normal(size=(b, a)) / a**0.5, 0.1 * rng.normal(size=b))
-        for a, b in zip(sizes, sizes[1:])
+        for a, b in itertools.pairwise(sizes)
     ]
 
 
@@ -78,7 +80,10 @@ def _in_flax(nnx, layers):
 def _numbers(found):
     sections = (*found.layers.values(), *found.weights.values(), found.network)
     return [
-        (one.name.partition(",")[0], value)  # behind the comma the layer's name, the framework's own
+        (
+            one.name.partition(",")[0],
+            value,
+        )  # behind the comma the layer's name, the framework's own
         for part in sections
         for one in part
         for value in (one.value, one.low, one.high, one.p_value)
@@ -102,9 +107,7 @@ def _all_of(make):
     x, y = _data()
     fresh = _data(60)
     start = _dense(1)
-    moved = [
-        (weight + 0.1 * change, bias) for (weight, bias), (change, _) in zip(start, _dense(2))
-    ]
+    moved = [(weight + 0.1 * change, bias) for (weight, bias), (change, _) in zip(start, _dense(2))]
     # a training error below that of the start, as after training
     late = (moved[-1][0] * 0.5, moved[-1][1] * 0.5)
     end = [*moved[:-1], late]
@@ -178,9 +181,7 @@ def test_a_convolutional_network_in_equinox_and_flax(nnx):
 
     class Pooled(nnx.Module):
         def __init__(self, rngs, shift=0.0):
-            self.conv = nnx.Conv(
-                2, 5, (3, 3), padding="VALID", param_dtype=jnp.float64, rngs=rngs
-            )
+            self.conv = nnx.Conv(2, 5, (3, 3), padding="VALID", param_dtype=jnp.float64, rngs=rngs)
             self.out = nnx.Linear(5, 3, param_dtype=jnp.float64, rngs=rngs)
             self.conv.kernel[...] = jnp.transpose(net.conv.weight, (2, 3, 1, 0)) + shift
             self.conv.bias[...] = net.conv.bias.reshape(-1) + shift
@@ -202,7 +203,10 @@ def test_a_convolutional_network_in_equinox_and_flax(nnx):
 def test_the_mode_of_a_module_is_restored_and_dropout_is_off(torch):
     x, y = _data()
     module = torch.nn.Sequential(
-        torch.nn.Linear(INPUTS, WIDTH), torch.nn.ReLU(), torch.nn.Dropout(), torch.nn.Linear(WIDTH, 1)
+        torch.nn.Linear(INPUTS, WIDTH),
+        torch.nn.ReLU(),
+        torch.nn.Dropout(),
+        torch.nn.Linear(WIDTH, 1),
     )
     module[1].eval()
     modes = [part.training for part in module.modules()]

@@ -4,6 +4,7 @@ own data.
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -39,6 +40,8 @@ def predict_width(
     activation: str = "erf",
     architecture: str = "dense",
     mask: int = 4,
+    weight_variance: float = 1.0,
+    readout_variance: float = 1.0,
 ) -> xr.Dataset:
     """Test error against the width on a user's data, by theory.
 
@@ -57,6 +60,8 @@ def predict_width(
         activation: of the hidden units. Default "erf".
         architecture: "dense" (default), or on images "convolutional" or "locally-connected".
         mask: side of the patches. Default 4.
+        weight_variance: prior variance of the weights into hidden units. Default 1.
+        readout_variance: of the read-out weights. Default 1.
 
     Returns:
         A data set over `width`: test_error, test_bias, test_variance, train_error, accuracy,
@@ -80,12 +85,16 @@ def predict_width(
     train = min(1000, examples * 4 // 5) if n_train is None else n_train
     test = min(1000, examples - train) if n_test is None else n_test
     fields = split(dataset, targets, train, test)
+    shared: dict[str, Any] = {
+        "temperature": temperature,
+        "activation": activation,
+        "weight_variance": weight_variance,
+        "readout_variance": readout_variance,
+    }
     system: BayesianNetwork
     if architecture == "dense":
         axis = "width"
-        system = FullyConnected(
-            **fields, width=1.0, temperature=temperature, depth=depth, activation=activation
-        )
+        system = FullyConnected(**fields, **shared, width=1.0, depth=depth)
     else:
         axis = "channels"
         if dataset.image_shape is None:
@@ -94,11 +103,7 @@ def predict_width(
             )
         shape = dataset.image_shape if len(dataset.image_shape) == 3 else (*dataset.image_shape, 1)
         system = patches[architecture](
-            **as_images(fields, shape),
-            channels=1.0,
-            temperature=temperature,
-            mask=mask,
-            activation=activation,
+            **as_images(fields, shape), **shared, channels=1.0, mask=mask
         )
     # at any depth
     theory = partial(finite_width, closure="nested" if system.outputs == 1 else "common")

@@ -1,0 +1,103 @@
+"""What a theory assumes of a network, measured; and what it then predicts."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from orderparam.observables.observable import Observed
+
+Verdict = Literal["applies", "approximate", "refused"]
+_WORSE: dict[Verdict, int] = {"applies": 0, "approximate": 1, "refused": 2}
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """says: what must hold. measured: the number that tells, NaN where it could not be had.
+    verdict: of the theory, by this assumption alone. bound: in words, or why there is no number."""
+
+    says: str
+    measured: float
+    verdict: Verdict
+    bound: str
+
+    def __str__(self) -> str:
+        number = f": measured {self.measured:.3g}" if math.isfinite(self.measured) else ""
+        return f"{self.says}{number} ({self.bound})"
+
+
+def below(says: str, measured: float, good: float, bad: float) -> Assumption:
+    """An assumption that holds for small numbers."""
+    verdict: Verdict = (
+        "applies" if measured < good else "approximate" if measured <= bad else "refused"
+    )
+    return Assumption(says, measured, verdict, f"below {good:g}; refused above {bad:g}")
+
+
+def above(says: str, measured: float, good: float, bad: float) -> Assumption:
+    """An assumption that holds for large numbers."""
+    verdict: Verdict = (
+        "applies" if measured > good else "approximate" if measured >= bad else "refused"
+    )
+    return Assumption(says, measured, verdict, f"above {good:g}; refused below {bad:g}")
+
+
+def unmet(says: str, reason: str) -> Assumption:
+    """An assumption that fails, or cannot be tested, for a reason in words."""
+    return Assumption(says, math.nan, "refused", reason)
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A number that a theory predicts, and its measured value. at: of which network, such as
+    {"n_train": 100}."""
+
+    name: str
+    value: float
+    measured: Observed | None = None
+    at: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def z(self) -> float:
+        """(measured - predicted) in standard errors of the measured one; NaN without it."""
+        if self.measured is None or not self.measured.error > 0:
+            return math.nan
+        return (self.measured.value - self.value) / self.measured.error
+
+    @property
+    def deviation(self) -> float:
+        """(measured - predicted) / predicted."""
+        if self.measured is None or not self.value:
+            return math.nan
+        return (self.measured.value - self.value) / abs(self.value)
+
+
+@dataclass(frozen=True)
+class TheoryVerdict:
+    """One theory. assumptions: tested. predictions: empty where it is refused. by_examples,
+    by_width: the test error that it predicts, at other numbers of training examples and other
+    widths; infinity is the infinitely wide network. notes: in words. source: of the theory."""
+
+    theory: str
+    assumptions: tuple[Assumption, ...]
+    predictions: tuple[Predicted, ...] = ()
+    by_examples: Mapping[int, float] = field(default_factory=dict)
+    by_width: Mapping[float, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    source: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the assumptions'."""
+        found = (one.verdict for one in self.assumptions)
+        return max(found, key=lambda one: _WORSE[one], default="refused")
+
+    @property
+    def test_error(self) -> Predicted | None:
+        """The prediction of the test error, where it was measured too."""
+        for one in self.predictions:
+            if one.name == "test error" and np.isfinite(one.deviation):
+                return one
+        return None

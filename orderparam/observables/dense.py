@@ -1,0 +1,130 @@
+"""Which fully connected network a trained one is, found from what its layers take in and give.
+
+Theories of fully connected networks know an activation and a scale of each product,
+
+    h_1 = phi(c_0 W_0 x),   h_{l+1} = phi(c_l W_l h_l),   f = c_L W_L h_L,
+
+without biases. Both are found by running the network, so that any way of writing it will do.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize_scalar
+
+from orderparam.gaussian import activation
+from orderparam.observables.layers import InspectedNetwork
+
+CANDIDATES = ("linear", "relu", "erf", "tanh", "gelu", "sin", "cos")
+_FITS = 1e-4  # relative deviation of what a layer takes in from phi(c z)
+_SCALES = np.geomspace(1e-3, 1e3, 121)
+_MOST = 20_000  # entries that are compared
+
+
+@dataclass(frozen=True)
+class DenseNetwork:
+    """weights: of each layer (out, in), times its scale, so that f = W_L phi(.. phi(W_0 x)).
+    activation: its name."""
+
+    weights: tuple[np.ndarray, ...]
+    activation: str
+
+    @property
+    def widths(self) -> list[int]:
+        """Of the hidden layers."""
+        return [len(weight) for weight in self.weights[:-1]]
+
+    def variances(self) -> list[float]:
+        """Of the entries of each layer, times its number of inputs."""
+        return [float(np.mean(w**2) * w.shape[1]) for w in self.weights]
+
+
+def recognise(network: InspectedNetwork, inputs: np.ndarray) -> DenseNetwork:
+    """The fully connected network without biases that this one is.
+
+    Raises `ValueError` that says what it is not.
+    """
+    layers = network.layers
+    if len(layers) < 2 or network.outputs is None:
+        raise ValueError(f"the network has {len(layers)} layers: must have a hidden layer")
+    x = np.asarray(inputs, np.float64)
+    for layer in layers:
+        if layer.inputs is None or layer.inputs.ndim != 2 or layer.weight is None:
+            raise ValueError(f"{layer.name} is not fully connected")
+        if layer.outputs is None or layer.outputs.ndim != 2:
+            raise ValueError(f"{layer.name} is not fully connected")
+    scale = _scale(layers[0].inputs, x)
+    if scale is None:
+        raise ValueError(f"{layers[0].name} does not take in the inputs as they are")
+    scales, names = [scale], set(CANDIDATES)
+    for below, above in itertools.pairwise(layers):
+        if np.shape(above.inputs) != np.shape(below.outputs):
+            raise ValueError(f"{above.name} does not take in what {below.name} gives")
+        found = {name: _fitted(name, below.outputs, above.inputs) for name in CANDIDATES}
+        names &= {name for name, fit in found.items() if fit is not None}
+        if not names:
+            raise ValueError(
+                f"{above.name} does not take in an activation of what {below.name} gives: must be "
+                f"one of {', '.join(CANDIDATES)}, without biases"
+            )
+        name = sorted(names)[0]
+        scales[-1] *= found[name] or 1.0
+        scales.append(1.0)
+    last = _scale(network.outputs, layers[-1].outputs)
+    if last is None:
+        raise ValueError("the outputs are not the last product times a number: there is a bias")
+    scales[-1] *= last
+    weights = tuple(
+        c * np.asarray(layer.weight, np.float64).reshape(len(layer.weight), -1)
+        for c, layer in zip(scales, layers)
+    )
+    return DenseNetwork(weights, sorted(names)[0])
+
+
+def read_out(network: InspectedNetwork) -> float:
+    """c in f = c W h + b, h what the last layer takes in. Raises `ValueError` where f is not."""
+    last = network.layers[-1] if network.layers else None
+    if last is None or last.outputs is None or network.outputs is None:
+        raise ValueError("there is no last layer")
+    if last.inputs is None or last.inputs.ndim != 2:
+        raise ValueError(f"{last.name} is not fully connected")
+    z, f = (one - one.mean(axis=0) for one in (np.asarray(last.outputs), network.outputs))
+    scale = _scale(f, z) if z.shape == f.shape else None
+    if scale is None:
+        raise ValueError("the outputs are not those of the last layer times a number, plus a bias")
+    return scale
+
+
+def _scale(
+    f: Float[np.ndarray, "example output"] | None, z: Float[np.ndarray, "example output"]
+) -> float | None:
+    """c in f = c z."""
+    if f is None or np.shape(f) != np.shape(z):
+        return None
+    power = float(np.sum(z**2))
+    c = float(np.sum(f * z)) / power if power > 0 else 0.0
+    off = np.linalg.norm(f - c * z)
+    return c if off <= _FITS * np.linalg.norm(f) and c != 0 else None
+
+
+def _fitted(
+    name: str, z: Float[np.ndarray, "example unit"], h: Float[np.ndarray, "example unit"]
+) -> float | None:
+    """c > 0 in h = phi(c z)."""
+    phi = activation(name)
+    some = np.random.default_rng(0).permutation(z.size)[:_MOST]
+    before, after = (np.ravel(one)[some].astype(np.float64) for one in (z, h))
+    size = float(np.linalg.norm(after))
+
+    def off(log_scale: float) -> float:
+        return float(np.linalg.norm(np.asarray(phi(math.exp(log_scale) * before)) - after))
+
+    unit = 1 / (np.sqrt(np.mean(before**2)) or 1.0)
+    grid = np.log(_SCALES * unit)
+    best = int(np.argmin([off(u) for u in grid]))
+    ends = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    found = minimize_scalar(off, bounds=ends, method="bounded", options={"xatol": 1e-12})
+    return math.exp(found.x) if found.fun <= _FITS * size else None

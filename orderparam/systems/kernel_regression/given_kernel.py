@@ -1,0 +1,87 @@
+"""The learning curve of a kernel that a person measured, with the ridge that their training error
+tells."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize_scalar
+
+from orderparam.core.registry import tool
+from orderparam.systems.kernel_regression.learning_curve import LearningCurve
+from orderparam.systems.kernel_regression.pool.model import PoolRegression
+from orderparam.systems.kernel_regression.pool.theory import self_consistent_on_pool
+
+_STEPS = 60
+_SMALLEST, _LARGEST = 1e-10, 1e6  # ridge, in units of the mean diagonal of the kernel
+
+
+class KernelForecast(NamedTuple):
+    """ridge: of the summed loss. train_error: at n_train. test_error: at each size, outside of the
+    training set. learnability: of the target at n_train. converged: at all sizes."""
+
+    ridge: float
+    train_error: float
+    test_error: dict[int, float]
+    learnability: float
+    converged: bool
+
+
+@tool
+def predict_given_kernel(
+    kernel: Float[np.ndarray, "pool pool"],
+    targets: Float[np.ndarray, "pool output"],
+    n_train: int,
+    sizes: Sequence[int] = (),
+    train_error: float | None = None,
+) -> KernelForecast:
+    """Errors of kernel regression on random training sets of a pool, by theory.
+
+    Args:
+        kernel: K of all examples of the pool.
+        targets: Of all examples; errors are summed over the outputs.
+        n_train: Examples of a training set, fewer than the pool has.
+        sizes: Further sizes.
+        train_error: The ridge is the one with this training error at n_train; None: the ridge of
+            the smallest test error.
+
+    Raises:
+        ValueError: for a matrix that is no kernel, and a size that leaves nothing to test on.
+
+    Accuracy: as `self_consistent_on_pool`: an average over training sets, best for kernels of many
+        modes.
+
+    Source: Canatar, Bordelon and Pehlevan (2021), by `self_consistent_on_pool`.
+    """
+    scale = float(np.mean(np.diag(kernel)))
+    pool = PoolRegression.from_kernel(kernel, targets, n_train, scale)
+
+    def at(ridge: float, size: int) -> LearningCurve:
+        return self_consistent_on_pool(pool.with_(temperature=float(ridge), n_train=float(size)))
+
+    low, high = np.log(_SMALLEST * scale), np.log(_LARGEST * scale)
+    if train_error is None:
+        ridge = _smallest(lambda u: float(at(np.exp(u), n_train).test_error), low, high)
+    else:
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            below = float(at(np.exp(middle), n_train).train_error) < train_error
+            low, high = (middle, high) if below else (low, middle)
+        ridge = float(np.exp(high))
+    curve = {size: at(ridge, size) for size in sorted({n_train, *sizes})}
+    return KernelForecast(
+        ridge,
+        float(curve[n_train].train_error),
+        {size: float(one.test_error) for size, one in curve.items()},
+        float(curve[n_train].target_learnability),
+        all(bool(one.converged) for one in curve.values()),
+    )
+
+
+def _smallest(error: Callable[[float], float], low: float, high: float) -> float:
+    """The ridge of the smallest error: the best of a grid, then between its neighbours."""
+    grid = np.linspace(low, high, 33)
+    best = int(np.argmin([error(u) for u in grid]))
+    ends = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    return float(np.exp(minimize_scalar(error, bounds=ends, method="bounded").x))

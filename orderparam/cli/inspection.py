@@ -1,8 +1,9 @@
 """`orderparam inspect`: the order parameters of a trained network, from files."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from orderparam.cli.arguments import free_folder
@@ -18,21 +19,50 @@ def inspect(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...", help="Activations and weights (.npy, .npz, .safetensors)."
+            metavar="FILE...",
+            help="Activations and weights (.npy, .npz, .safetensors); or a model, FILE.py:NAME or package.module:NAME, and the "
+            "files of its data.",
         ),
     ],
     target: Annotated[
         str | None,
         typer.Option("--target", help="Targets: the name of an array in FILE, or a .npy file."),
     ] = None,
+    inputs: Annotated[
+        str | None,
+        typer.Option("--inputs", help="Of a model: the name of an array in FILE, or a .npy file."),
+    ] = None,
+    parameters: Annotated[
+        str | None,
+        typer.Option(
+            "--parameters", help="Of a PyTorch module or a function: .safetensors or .npz."
+        ),
+    ] = None,
     init: Annotated[
         str | None,
-        typer.Option("--init", help="The same arrays before training, under the same names."),
+        typer.Option(
+            "--init",
+            help="The same before training: arrays under the same names, parameters, or a model.",
+        ),
+    ] = None,
+    held_out: Annotated[
+        str | None,
+        typer.Option(
+            "--held-out",
+            metavar="FILE",
+            help="Of a model: examples not trained on, under the names of --inputs and --target.",
+        ),
     ] = None,
     seeds: Annotated[
         list[str] | None,
         typer.Option("--seeds", help="The same arrays of another training; may be repeated."),
     ] = None,
+    theory: Annotated[
+        bool,
+        typer.Option(
+            "--theory", help="Also: which theories describe the model, and what they predict."
+        ),
+    ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer permutations.")] = False,
     out: Annotated[
         Path | None,
@@ -44,22 +74,92 @@ def inspect(
     with clear_errors(), warnings_in_one_line(), within_memory():
         from orderparam.core.paths import expanded
         from orderparam.core.reading import existing
-
-        endings = (".npy", ".npz", ".safetensors")
-        for file in (*files, *([init] if init else []), *(seeds or [])):
-            existing(expanded(file), endings)
+        from orderparam.observables.files import KINDS, is_model
         from orderparam.observables.inspection import inspect as measure
 
-        with free_folder(out, f"inspect-{Path(files[0]).stem}") as folder:
+        given = (*files, *(one for one in (parameters, init, held_out) if one), *(seeds or []))
+        for file in given:
+            if not is_model(file):
+                existing(expanded(file), KINDS)
+        of_model = is_model(files[0])
+        _check(of_model, inputs, parameters, held_out, theory, target)
+        name = files[0].rpartition(":")[2] if of_model else Path(files[0]).stem
+        with free_folder(out, f"inspect-{name}") as folder:
             with console().status("measuring"):
-                found = measure(files, targets=target, initial=init, seeds=seeds or (), quick=quick)
+                if of_model:
+                    asked = _of_model(files, target, inputs, parameters, init, held_out, seeds)
+                else:
+                    asked = {"model": files, "targets": target, "initial": init}
+                    asked["seeds"] = seeds or ()
+                found = measure(**asked, quick=quick)
             console().print(plain(str(found)), highlight=False, soft_wrap=True)
+            if theory:
+                from orderparam.observables.theory_comparison import compare_with_theory
+
+                with console().status("comparing with theory"):
+                    compared = compare_with_theory(found)
+                console().print("\n" + plain(str(compared)), highlight=False, soft_wrap=True)
             _write(found, folder)
         console().print(
             f"report: {plain(str(folder / 'report.html'))}; numbers: "
             f"{plain(str(folder / 'forecast.zarr'))}",
             soft_wrap=True,
         )
+
+
+def _check(
+    of_model: bool,
+    inputs: str | None,
+    parameters: str | None,
+    held_out: str | None,
+    theory: bool,
+    target: str | None,
+) -> None:
+    """Options that belong together."""
+    if of_model and inputs is None:
+        raise ValueError("--inputs: a model needs inputs; name an array of a file, or a .npy file")
+    for option, value in (
+        ("--inputs", inputs), ("--parameters", parameters), ("--held-out", held_out),
+        ("--theory", theory),
+    ):  # fmt: skip
+        if value and not of_model:
+            raise ValueError(f"{option}: is for a model (FILE.py:NAME), not for saved arrays")
+    if theory and (held_out is None or target is None):
+        raise ValueError("--theory: needs --target and --held-out, examples not trained on")
+
+
+def _of_model(
+    files: list[str],
+    target: str | None,
+    inputs: str | None,
+    parameters: str | None,
+    init: str | None,
+    held_out: str | None,
+    seeds: list[str] | None,
+) -> dict[str, Any]:
+    """The arguments of `inspect` for a model."""
+    from orderparam.observables.files import is_model, model_at, read_all, target_of
+
+    arrays = read_all(files[1:])
+
+    def model_or_file(place: str) -> Any:
+        return model_at(place) if is_model(place) else place
+
+    fresh: tuple[np.ndarray | None, np.ndarray | None] | None = None
+    if held_out is not None:
+        other = read_all([held_out])
+        fresh = target_of(other, inputs)[1], target_of(other, target)[1]
+        if target is None:
+            raise ValueError("--held-out: needs --target")
+    return {
+        "model": model_at(files[0]),
+        "inputs": target_of(arrays, inputs)[1],
+        "targets": target_of(arrays, target)[1],
+        "parameters": parameters,
+        "initial": None if init is None else model_or_file(init),
+        "held_out": fresh,
+        "seeds": [model_or_file(one) for one in seeds or ()],
+    }
 
 
 def _write(found: "Inspection", folder: Path) -> None:

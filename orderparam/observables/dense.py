@@ -7,7 +7,6 @@ Theories of fully connected networks know an activation and a scale of each prod
 without biases. Both are found by running the network, so that any way of writing it will do.
 """
 
-import itertools
 import math
 from dataclasses import dataclass
 
@@ -16,7 +15,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
 from orderparam.gaussian import activation
-from orderparam.observables.layers import InspectedNetwork
+from orderparam.observables.layers import InspectedNetwork, NetworkLayer
 
 CANDIDATES = ("linear", "relu", "erf", "tanh", "gelu", "sin", "cos")
 _FITS = 1e-4  # relative deviation of what a layer takes in from phi(c z)
@@ -51,37 +50,41 @@ def recognise(network: InspectedNetwork, inputs: np.ndarray) -> DenseNetwork:
     if len(layers) < 2 or network.outputs is None:
         raise ValueError(f"the network has {len(layers)} layers: must have a hidden layer")
     x = np.asarray(inputs, np.float64)
-    for layer in layers:
-        if layer.inputs is None or layer.inputs.ndim != 2 or layer.weight is None:
-            raise ValueError(f"{layer.name} is not fully connected")
-        if layer.outputs is None or layer.outputs.ndim != 2:
-            raise ValueError(f"{layer.name} is not fully connected")
-    scale = _scale(layers[0].inputs, x)
+    passed = [_matrices(layer) for layer in layers]
+    scale = _scale(passed[0][0], x)
     if scale is None:
         raise ValueError(f"{layers[0].name} does not take in the inputs as they are")
     scales, names = [scale], set(CANDIDATES)
-    for below, above in itertools.pairwise(layers):
-        if np.shape(above.inputs) != np.shape(below.outputs):
-            raise ValueError(f"{above.name} does not take in what {below.name} gives")
-        found = {name: _fitted(name, below.outputs, above.inputs) for name in CANDIDATES}
-        names &= {name for name, fit in found.items() if fit is not None}
-        if not names:
+    for k in range(len(layers) - 1):
+        (_, given, _), (taken, _, _) = passed[k], passed[k + 1]
+        if taken.shape != given.shape:
+            raise ValueError(f"{layers[k + 1].name} does not take in what {layers[k].name} gives")
+        fits = {name: _fitted(name, given, taken) for name in sorted(names)}
+        found = {name: fit for name, fit in fits.items() if fit is not None}
+        if not found:
             raise ValueError(
-                f"{above.name} does not take in an activation of what {below.name} gives: must be "
-                f"one of {', '.join(CANDIDATES)}, without biases"
+                f"{layers[k + 1].name} does not take in an activation of what {layers[k].name} "
+                f"gives: must be one of {', '.join(CANDIDATES)} everywhere, without biases"
             )
-        name = sorted(names)[0]
-        scales[-1] *= found[name] or 1.0
+        names = {min(found)}
+        scales[-1] *= found[min(found)]
         scales.append(1.0)
-    last = _scale(network.outputs, layers[-1].outputs)
+    last = _scale(network.outputs, passed[-1][1])
     if last is None:
         raise ValueError("the outputs are not the last product times a number: there is a bias")
     scales[-1] *= last
-    weights = tuple(
-        c * np.asarray(layer.weight, np.float64).reshape(len(layer.weight), -1)
-        for c, layer in zip(scales, layers)
-    )
-    return DenseNetwork(weights, sorted(names)[0])
+    weights = tuple(c * weight for c, (_, _, weight) in zip(scales, passed))
+    return DenseNetwork(weights, min(names))
+
+
+def _matrices(layer: NetworkLayer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What a fully connected layer takes in and gives, and its weights (out, in)."""
+    if layer.inputs is None or layer.outputs is None or layer.weight is None:
+        raise ValueError(f"{layer.name} was not run")
+    if layer.inputs.ndim != 2 or layer.outputs.ndim != 2:
+        raise ValueError(f"{layer.name} is not fully connected")
+    taken, given = (np.asarray(one, np.float64) for one in (layer.inputs, layer.outputs))
+    return taken, given, np.asarray(layer.weight, np.float64).reshape(len(layer.weight), -1)
 
 
 def read_out(network: InspectedNetwork) -> float:

@@ -1,14 +1,18 @@
 """Activations and weights from files that were saved elsewhere."""
 
+import importlib
+import inspect
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from orderparam.core.names import nearest
 from orderparam.core.paths import expanded
 from orderparam.core.reading import existing, read_npy, read_npz
+from orderparam.core.registry import load_file
 from orderparam.data.safetensors import read_safetensors
 
 KINDS = (".npy", ".npz", ".safetensors")
@@ -35,6 +39,39 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     if ending == ".safetensors":
         return read_safetensors(found)
     raise ValueError(f"{found}: unknown format {ending!r}; must be one of {', '.join(KINDS)}")
+
+
+def model_at(place: str) -> Any:
+    """The model at "FILE.py:NAME" or "package.module:NAME": the object of this name, or what it
+    returns where it is a function or a class that needs no arguments.
+
+    The file is a program and is run; it is the user's own.
+    """
+    where, _, name = place.rpartition(":")
+    if where.endswith(".py"):
+        module = load_file(expanded(where))
+    else:
+        try:
+            module = importlib.import_module(where)
+        except (ImportError, ValueError) as error:
+            raise ValueError(f"{place}: there is no module {where!r} ({error})") from None
+    if not hasattr(module, name):
+        raise ValueError(f"{place}: there is no {name!r}{nearest(name, list(vars(module)))}")
+    found = getattr(module, name)
+    if inspect.isfunction(found) or inspect.isclass(found):
+        needed = [
+            one
+            for one in inspect.signature(found).parameters.values()
+            if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        ]
+        return found if needed else found()
+    return found
+
+
+def is_model(place: str) -> bool:
+    """Whether the text names a model in a program rather than a file of arrays."""
+    where, colon, name = place.rpartition(":")
+    return bool(colon) and name.isidentifier() and Path(where).suffix.lower() not in KINDS
 
 
 def read_all(paths: Sequence[str | os.PathLike[str]]) -> dict[str, np.ndarray]:

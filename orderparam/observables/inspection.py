@@ -12,7 +12,7 @@ import numpy as np
 from orderparam.observables.calibration import calibration
 from orderparam.observables.difficulty import difficulty
 from orderparam.observables.dimension import dimension
-from orderparam.observables.files import read_all, target_of
+from orderparam.observables.files import read_all, read_arrays, target_of
 from orderparam.observables.gaussianity import excess_kurtosis
 from orderparam.observables.layers import InspectedNetwork
 from orderparam.observables.network import of_arrays, read_network
@@ -115,8 +115,9 @@ def inspect(
             `.npz`, `.safetensors`) with activations (a row an example) and weights.
         inputs: Examples as the model takes them; not for files.
         targets: One for each example; for files also the name of an array in them.
-        parameters: Of a function.
-        initial: The same before training: parameters of a function, another module, or files.
+        parameters: Of a function, or of a PyTorch module by name (a state dictionary); also the
+            name of a file (`.safetensors`, `.npz`) with these arrays.
+        initial: The same before training: parameters as above, another module, or files.
         held_out: Inputs and targets that were not trained on, for the lazy-to-rich number; then
             `inputs` and `targets` are those of training.
         starts: 20 or more networks at initialisation (as `initial`), the null of the
@@ -209,15 +210,20 @@ def _read(
         return "arrays", of_arrays(model, examples), targets, lambda one: of_arrays(one, examples)
     if _is_name(targets):
         raise ValueError(f"targets = {targets!r}: a name is meant for files; give an array")
-    network = read_network(model, inputs, parameters)
+    network = read_network(model, inputs, _loaded(parameters))
 
     def another(other: Any) -> InspectedNetwork:
-        if parameters is not None:
-            return read_network(model, inputs, other)
+        if parameters is not None or _is_name(other) or isinstance(other, Mapping):
+            return read_network(model, inputs, _loaded(other))
         return read_network(other, inputs)
 
     name = getattr(model, "__name__", type(model).__name__)
     return name, network, targets, another
+
+
+def _loaded(parameters: Any) -> Any:
+    """Parameters, those in a file by name."""
+    return read_arrays(parameters) if _is_name(parameters) else parameters
 
 
 def _files(model: Any) -> list[str | os.PathLike[str]] | None:

@@ -31,9 +31,11 @@ def read_network(model: Any, inputs: np.ndarray | None, parameters: Any = None) 
         raise ValueError("inputs: a model needs inputs to act on")
     x = np.asarray(inputs)
     if "torch" in origins:
-        from orderparam.observables.torch_network import read_torch
+        from orderparam.observables.torch_network import loaded, read_torch
 
-        return read_torch(model, x)
+        return read_torch(model if parameters is None else loaded(model, parameters), x)
+    if parameters is not None and origins & {"sklearn", "equinox"}:
+        raise ValueError("parameters: are for functions and PyTorch modules; give another model")
     if "sklearn" in origins:
         return _scikit_learn(model, x)
     if "equinox" in origins:
@@ -103,6 +105,9 @@ def _function(model: Callable[[Any, Any], Any], parameters: Any) -> NetworkFunct
     def outputs(x: np.ndarray) -> np.ndarray:
         return np.asarray(model(parameters, jnp.asarray(x))).reshape(len(x), -1)
 
+    def kernel(x: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
+        return tangent_kernel(model, parameters, x, others)
+
     def along(x: np.ndarray) -> np.ndarray:
         moved = jax.jvp(lambda theta: model(theta, jnp.asarray(x)), (parameters,), (parameters,))[1]
         return np.asarray(moved, np.float64).reshape(len(x), -1)
@@ -110,7 +115,7 @@ def _function(model: Callable[[Any, Any], Any], parameters: Any) -> NetworkFunct
     return NetworkFunction(
         outputs,
         read,
-        lambda x, others=None: tangent_kernel(model, parameters, x, others),
+        kernel,
         along,
         sum(np.size(leaf) for leaf in jax.tree.leaves(parameters)),
     )

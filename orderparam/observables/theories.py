@@ -346,31 +346,36 @@ def of_one_step(case: Case) -> TheoryVerdict:
         reason = f"{len(late.widths)} hidden layers, {y.shape[1]} outputs"
         return TheoryVerdict(name, (unmet("two layers, one output", reason),), source=source)
     _, s, v = np.linalg.svd(late.weights[0] - start.weights[0], full_matrices=False)
-    power = float(np.sum(s**2))
-    if power <= 1e-20 * np.sum(start.weights[0] ** 2):
+    changed = float(np.sum(s**2))
+    if changed <= 1e-20 * np.sum(start.weights[0] ** 2):
         return TheoryVerdict(name, (unmet(says, "the first layer did not change"),), source=source)
     deviation = np.sqrt(np.mean((x - x.mean(axis=0)) ** 2))
     z = (x - x.mean(axis=0)) / deviation
-    together = y[:, 0][:, None] * z
-    n = len(z)
-    squares = np.sum(together.sum(axis=0) ** 2) - np.sum(together**2)
-    strength = squares / (n * (n - 1))  # |E y x|^2 without bias
-    signs = bool(set(np.unique(y)) <= {-1.0, 1.0})
-    most = 2 / np.pi if signs else 1.0
-    share = float(strength / np.mean(y**2)) / most
-    tested = (
-        above(says, float(s[0] ** 2 / power), RANK_ONE, 0.7),
+    tested = [
+        above(says, float(s[0] ** 2 / changed), RANK_ONE, 0.7),
         above(
             "the inputs are isotropic (dimension over their number)",
             dimension(z).value / z.shape[1], ISOTROPIC, 0.7,
         ),
-        above("one linear direction explains the target (share)", share, LINEAR, 0.7),
-    )  # fmt: skip
+    ]  # fmt: skip
+    n, d = z.shape
+    if n < 2 * d:
+        few = f"{n} examples of {d} inputs"
+        tested.append(unmet("two examples for each input", few))
     verdict = TheoryVerdict(name, tuple(tested), source=source)
     if verdict.verdict == "refused":
         return verdict
-    teacher = together.mean(axis=0)
-    size = 1.0 if signs else float(np.sqrt(strength))
+    teacher = np.linalg.lstsq(z, y[:, 0] - y.mean(), rcond=None)[0]
+    rest = np.sum((y[:, 0] - y.mean() - z @ teacher) ** 2) / (n - d - 1)
+    power = float(np.mean(y**2))
+    signs = bool(set(np.unique(y)) <= {-1.0, 1.0})
+    # a direction explains 2/pi of its own signs
+    share = float(1 - rest / power) / (2 / np.pi if signs else 1.0)
+    tested.append(above("one linear direction explains the target (share)", share, LINEAR, 0.7))
+    verdict = TheoryVerdict(name, tuple(tested), source=source)
+    if verdict.verdict == "refused":
+        return verdict
+    size = 1.0 if signs else math.sqrt(share * power)
     try:
         found = find_tool("one_step.predict_given_layer")(
             late.weights[0] * deviation, v[0], teacher, case.examples,
@@ -422,10 +427,10 @@ def _posterior(
     prior = sum(float(np.sum(w**2) / np.mean(w0**2)) for w, w0 in zip(late.weights, start.weights))
     excess = pull / case.temperature + prior - count
     # residuals have the variance T; the prior's variances are those of as many drawn weights
-    error = math.sqrt(np.sum(along**2) / case.temperature + 4 * count)
+    spread = math.sqrt(np.sum(along**2) / case.temperature + 4 * count)
     held = below(
         "equipartition: |sum of w (dE/dw / T + w / variance) - P| in its standard errors",
-        abs(excess) / error,
+        abs(excess) / spread,
         *VIRIAL,
     )
     return (held,), None if held.verdict == "refused" else (late, start)

@@ -74,7 +74,7 @@ class TheoryComparison:
             return "No theory here describes the test error of this network: " + "; ".join(
                 f"{one.theory}: {_failed(one)}" for one in self.theories if one.verdict == "refused"
             )
-        best, number = min(found, key=lambda pair: abs(pair[1].deviation))  # type: ignore[union-attr]
+        best, number = min(found, key=lambda pair: abs(pair[1].deviation))
         assert number is not None
         assert number.measured is not None
         agrees = abs(number.z) <= AGREES
@@ -84,7 +84,7 @@ class TheoryComparison:
             f"measured, off by {100 * number.deviation:+.0f} % (z = {number.z:.1f})"
         )
         others = [one for one, _ in found if one is not best]
-        return words + "." + _decisive(best, others)
+        return words + "." + _decisive(best, others, (self.examples, self.width))
 
     def dataset(self) -> "xr.Dataset":
         """The predicted test errors over `theory` and `n_train`, over `theory` and `width`, and
@@ -282,18 +282,19 @@ def _compared(number: Predicted) -> str:
     return f"{number.name}: {predicted}, {_interval(number.measured)} measured{z}"
 
 
-def _decisive(best: TheoryVerdict, others: Sequence[TheoryVerdict]) -> str:
+def _decisive(best: TheoryVerdict, others: Sequence[TheoryVerdict], here: tuple[int, int]) -> str:
     """The number of examples, or the width, at which another theory differs most from the best."""
     found = []
     for other in others:
         for word, mine, theirs in (
-            ("{:g} training examples", best.by_examples, other.by_examples),
-            ("width {:g}", best.by_width, other.by_width),
+            (f"{{:g}} training examples and width {here[1]}", best.by_examples, other.by_examples),
+            (f"width {{:g}} and {here[0]} training examples", best.by_width, other.by_width),
         ):
-            limit = mine.get(math.inf)
+            known = {float(place): value for place, value in mine.items()}
+            limit = known.get(math.inf, math.nan)  # of a theory that names no width but the limit
             for place, value in theirs.items():
-                own = mine.get(place, limit if word.startswith("width") else None)
-                if own and value and math.isfinite(place):
+                own = known.get(float(place), limit)
+                if own > 0 and value > 0 and math.isfinite(place) and place not in here:
                     found.append(
                         (abs(math.log(value / own)), other, word.format(place), own, value)
                     )

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import orderparam
+from orderparam.core.registry import index
 from orderparam.core.verb import forget_programs
 
 ROOT = Path(__file__).parent.parent
@@ -84,6 +85,24 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch):
 
 def test_every_check_has_its_page():
     assert {Path(page).name for page in _pages()} >= CHECKS.keys()
+
+
+def test_the_counts_of_the_readme_are_those_of_the_registry():
+    """The number of topics exactly; the others as "more than", rounded down to tens."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    counted = {
+        plural: int(re.search(rf"(\d+) {plural}", text)[1])
+        for plural in ("theories", "experiments", "studies", "topics")
+    }
+    entries = [one for one in index() if one.module.startswith("orderparam.systems.")]
+    topics = {one.topic for one in entries}
+    assert counted.pop("topics") == len(topics)
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"Physics in {len(topics)} topics" in changes
+    for plural, stated in counted.items():
+        kind = {"theories": "theory", "experiments": "experiment", "studies": "study"}[plural]
+        there = sum(one.kind == kind for one in entries)
+        assert stated in range(there // 10 * 10 - 20, there, 10), f"{there} {plural}"
 
 
 def _examples() -> list[str]:

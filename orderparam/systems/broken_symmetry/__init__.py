@@ -7,6 +7,7 @@ from orderparam.systems.broken_symmetry.model import SpinGlass
 from orderparam.systems.broken_symmetry.theory import (
     GlassEquilibrium,
     GlassLine,
+    GlassThermodynamics,
     GroundState,
     SymmetricGlass,
     at_line,

@@ -55,14 +55,28 @@ class GroundState(Result):
     converged: Bool[Array, ""]
 
 
-class GlassEquilibrium(Result):
-    """Equilibrium of the spin glass with replica symmetry broken in k steps.
+class GlassThermodynamics(Result):
+    """Thermodynamic functions of the spin glass per spin, which every solution gives.
 
     Fields:
-        free_energy: f per spin, a lower bound for every k.
+        free_energy: f per spin.
         energy: energy e per spin, including the energy in the field.
         entropy: s = (e - f)/T.
         overlap_square: <q^2> of two replicas, averaged over couplings.
+    """
+
+    free_energy: Number
+    energy: Number
+    entropy: Number
+    overlap_square: Number
+
+
+class GlassEquilibrium(GlassThermodynamics):
+    """Equilibrium of the spin glass with replica symmetry broken in k steps.
+
+    The free energy is a lower bound for every k.
+
+    Fields:
         mean_overlap: <q> of two replicas, with q >= 0.
         largest_overlap: q_k, the overlap of two replicas in the same pure state.
         stationarity: largest deviation of E m(q)^2 from q, at and between the overlaps.
@@ -70,10 +84,6 @@ class GlassEquilibrium(Result):
         converged: whether it is below 1e-8.
     """
 
-    free_energy: Number
-    energy: Number
-    entropy: Number
-    overlap_square: Number
     mean_overlap: Number
     largest_overlap: Number
     stationarity: Number
@@ -81,22 +91,16 @@ class GlassEquilibrium(Result):
     converged: Bool[Array, ""]
 
 
-class SymmetricGlass(Result):
+class SymmetricGlass(GlassThermodynamics):
     """Replica-symmetric equilibrium of the spin glass.
 
     Fields:
-        free_energy, energy, entropy: f, e and (e - f)/T per spin.
-        overlap_square: q^2.
         overlap: overlap q of two replicas.
         stability: 1 - <sech^4>/T^2; replica symmetry is unstable where it is negative.
         residual: absolute residual of the equation for q.
         converged: whether it was solved.
     """
 
-    free_energy: Number
-    energy: Number
-    entropy: Number
-    overlap_square: Number
     overlap: Number
     stability: Number
     residual: Number

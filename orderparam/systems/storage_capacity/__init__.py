@@ -63,6 +63,7 @@ from orderparam.systems.storage_capacity.theory import (
 )
 from orderparam.systems.storage_capacity.thermal import (
     BrokenThermalErrors,
+    ErrorsAtTemperature,
     ThermalErrors,
     broken_thermal_errors,
     thermal_errors,

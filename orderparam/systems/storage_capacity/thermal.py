@@ -23,41 +23,45 @@ _MOST = 6
 _REACH = 7.0
 
 
-class ThermalErrors(Result):
+class ErrorsAtTemperature(Result):
+    """Errors and free energy of a perceptron at a temperature, which every solution gives.
+
+    Fields:
+        error_fraction: mean fraction of patterns that are not stored.
+        free_energy: f per input.
+    """
+
+    error_fraction: Number
+    free_energy: Number
+
+
+class ThermalErrors(ErrorsAtTemperature):
     """Errors of a perceptron at a temperature, replica symmetric.
 
     Fields:
-        error_fraction: mean share of patterns that are not stored.
-        free_energy: f per input.
-        overlap: q of two couplings.
+        overlap: overlap q of two replicas of the couplings.
         stability: 1 - alpha (1 - q)^2 E (d^2 ln Z/dh^2)^2; replica symmetry is unstable where it is
             negative.
         residual: residual of the equation for q.
         converged: whether it was solved.
     """
 
-    error_fraction: Number
-    free_energy: Number
     overlap: Number
     stability: Number
     residual: Number
     converged: Bool[Array, ""]
 
 
-class BrokenThermalErrors(Result):
+class BrokenThermalErrors(ErrorsAtTemperature):
     """Errors of a perceptron at a temperature, with replica symmetry broken in k steps.
 
     Fields:
-        error_fraction: mean share of patterns that are not stored.
-        free_energy: f per input.
-        mean_overlap: <q> of two couplings.
-        largest_overlap: q_k, of two couplings in one state.
+        mean_overlap: <q> of two replicas of the couplings.
+        largest_overlap: q_k, the overlap of two replicas in the same pure state.
         residual: largest entry of the gradient.
         converged: whether it is below 1e-8.
     """
 
-    error_fraction: Number
-    free_energy: Number
     mean_overlap: Number
     largest_overlap: Number
     residual: Number

@@ -25,10 +25,10 @@ def read_torch(model: Any, x: np.ndarray) -> InspectedNetwork:
     function = _Function(copy.deepcopy(model).eval())
     outputs = function.outputs(x)
     check_twice(outputs, function.outputs(x))
-    known = NetworkFunction(
+    evaluated = NetworkFunction(
         function.outputs, function.read, function.kernel, function.along, function.count
     )
-    return InspectedNetwork(function.read(x), outputs, known)
+    return InspectedNetwork(function.read(x), outputs, evaluated)
 
 
 def loaded(model: Any, arrays: dict[str, np.ndarray]) -> Any:

@@ -290,10 +290,10 @@ def _decisive(best: TheoryVerdict, others: Sequence[TheoryVerdict], here: tuple[
             (f"{{:g}} training examples and width {here[1]}", best.by_examples, other.by_examples),
             (f"width {{:g}} and {here[0]} training examples", best.by_width, other.by_width),
         ):
-            by_width = {float(place): value for place, value in mine.items()}
-            limit = by_width.get(math.inf, math.nan)  # of a theory that names no width but the limit
+            errors = {float(place): value for place, value in mine.items()}
+            limit = errors.get(math.inf, math.nan)  # of a theory that names no width but the limit
             for place, value in theirs.items():
-                own = by_width.get(float(place), limit)
+                own = errors.get(float(place), limit)
                 if own > 0 and value > 0 and math.isfinite(place) and place not in here:
                     found.append(
                         (abs(math.log(value / own)), other, word.format(place), own, value)

@@ -2,7 +2,7 @@
 # make test   installs and runs the everyday tests make test-all  all of them, the long ones too; writes tests/passed.txt
 # make test-changed  all but the long tests of physics that has not changed since they passed (tests/passed.txt)
 # make smoke  a few seconds of every topic          make check     lint, types and imports
-# make attack random interrupts, damages, malformed calls, parameters; hours
+# make attack random interrupts, damages, malformed calls, parameters; hours; resumed (tests/drawn.txt)
 # make bench  the benchmarks                       make figures   every study at the size of the gallery into docs/gallery, and docs/agreement.md; a day, resumed
 # make docs   the site, into site/ (no network)    make clean     removes .venv, site and caches (results stay)
 PYTHON ?= python3
@@ -28,7 +28,7 @@ test-changed: $(VENV)/.installed-dev
 	$(PYTEST) -m "not attack" --changed
 
 attack: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -m attack
+	$(BIN)/python -m pytest -q -m attack --changed --remember
 
 smoke: $(VENV)/.installed-test
 	$(PYTEST) --dist load -m smoke

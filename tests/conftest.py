@@ -37,12 +37,12 @@ def pytest_addoption(parser):
     parser.addoption(
         "--changed",
         action="store_true",
-        help="leave out long tests of what did not change since they passed",
+        help="leave out long tests and draws of what did not change since they passed",
     )
     parser.addoption(
         "--remember",
         action="store_true",
-        help="write the long tests that pass into tests/passed.txt",
+        help="write what passes into tests/passed.txt and tests/drawn.txt",
     )
 
 

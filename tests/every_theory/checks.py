@@ -13,10 +13,12 @@ converge, or refuses by name.
 """
 
 import dataclasses
+import importlib
 import inspect
 import math
 import os
 import re
+import sys
 import time
 import typing
 import zlib
@@ -33,11 +35,13 @@ from orderparam.core.fields import declarations, is_number
 from orderparam.core.result import Result
 from orderparam.core.system import System
 
+sys.path.insert(0, str(File(__file__).parents[2] / "docs"))
+draws_of = importlib.import_module("_site.draws")
+state_of = importlib.import_module("_site.state").state_of
+
 DRAWS = 200
 WITH_OPTIONS = 60  # of a theory, with any of its options
 SECONDS = float(os.environ.get("ORDERPARAM_TEST_SECONDS_EACH", "inf"))  # for these, of an example
-# Folder with a file for each theory that lists its draws; those that were right are not repeated.
-LOG = os.environ.get("ORDERPARAM_TEST_DRAWS", "")
 # what a result says of itself when its other fields mean nothing
 FLAGS = ("converged", "valid", "reliable", "first_order")
 NOT_NEGATIVE = ("error", "variance", "risk", "loss", "ridge", "dimension", "effective_width")
@@ -133,13 +137,14 @@ def checks(
     @pytest.mark.attack
     @pytest.mark.timeout(7200)
     @pytest.mark.parametrize("theory", theories)
-    def test_legal_parameters_with_any_option(theory):
+    def test_legal_parameters_with_any_option(theory, pytestconfig):
         words = given.get(theory.fn.__name__, {})
         fitting = [system for system in systems if isinstance(system, theory.systems)]
         for place, system in enumerate(fitting):
             draws = WITH_OPTIONS // len(fitting) + (place < WITH_OPTIONS % len(fitting))
             again = sum(type(system) is type(other) for other in fitting[:place])
-            hold_with_options(theory, system, again, words, draws, infinite, decades)
+            book = Book.of(theory, system, again, words, draws, pytestconfig)
+            hold_with_options(theory, system, book, words, infinite, decades)
 
     fields = [
         pytest.param(system, name, id=f"{type(system).__name__}-{name}")
@@ -193,22 +198,53 @@ def hold(theory, system, words, draws, infinite, decades):
     return sound
 
 
-def hold_with_options(theory, system, again, words, draws, infinite, decades):
-    """Asserts that a theory keeps its word at random parameters and with random options. Each draw
-    has a key of its own, so that a run that was stopped goes on with those that its log lacks.
-    again: how many examples of the same class came before.
+@dataclasses.dataclass
+class Book:
+    """The draws around one example that were right, in tests/drawn.txt (docs/_site/draws.py).
+
+    `pytest --changed` goes on where the last run with `--remember` stopped, if the code is the
+    same.
     """
-    name = f"{theory.name} {type(system).__name__}{f' {again + 1}' if again else ''} options"
-    begin = time.monotonic()
-    done, wrong = draws_that_were_right(theory.name), []
-    missing = [number for number in range(draws) if f"{name} {number}" not in done]
+
+    name: str
+    draws: draws_of.Draws
+    writes: bool
+
+    @classmethod
+    def of(cls, theory, system, again, words, draws, config):
+        """again: how many examples of the same class came before."""
+        name = f"{theory.name} {type(system).__name__}{f' {again + 1}' if again else ''}"
+        roots = [(File(inspect.getfile(theory.fn)), theory.fn.__name__)]
+        now = draws_of.Draws(state_of(roots, words=f"{system!r} {words}"), 0, draws)
+        known = draws_of.known().get(name)
+        if (
+            config.getoption("--changed")
+            and known
+            and (known.state, known.of) == (now.state, draws)
+        ):
+            now = known
+        return cls(name, now, config.getoption("--remember"))
+
+    def right(self, number):
+        """A draw was right; one after a wrong one is not counted."""
+        if number == self.draws.right:
+            self.draws = self.draws._replace(right=number + 1)
+        if self.writes:
+            draws_of.remember(self.name, self.draws)
+
+
+def hold_with_options(theory, system, book, words, infinite, decades):
+    """Asserts that a theory keeps its word at random parameters and with random options. Each draw
+    has a key of its own, so that a run that was stopped goes on where it was."""
+    name = f"{book.name} options"
+    begin, wrong = time.monotonic(), []
+    missing = range(book.draws.right, book.draws.of)
     usual = outcome(theory, system, {}, words) if missing else None
     for number in missing:
         if number != missing[0] and time.monotonic() - begin > SECONDS:
             break  # after one at least
         rng = np.random.default_rng([zlib.crc32(name.encode()), number])
         changes, options = draw(system, rng, decades), {**draw_options(theory, rng), **words}
-        started = time.monotonic()
         found = outcome(theory, system, changes, options)
         if isinstance(found, ValueError):
             named = names_a_field(found, system, theory.options)
@@ -216,21 +252,10 @@ def hold_with_options(theory, system, again, words, draws, infinite, decades):
         else:
             fault = faults(found, found if isinstance(usual, ValueError) else usual, infinite)
         if fault:
-            wrong.append(f"{changes} and {options}: {fault}")
-        if LOG:
-            with open(f"{LOG}/{theory.name}", "a", encoding="utf-8") as log:
-                end = f"WRONG {wrong[-1]}" if fault else "right"
-                log.write(f"{name} {number}: {end}, {time.monotonic() - started:.0f} s\n")
+            wrong.append(f"draw {number}, {changes} and {options}: {fault}")
+        else:
+            book.right(number)
     assert not wrong, f"{name}, {len(wrong)} draws: " + "\n".join(wrong)
-
-
-def draws_that_were_right(name):
-    """The draws of a theory that its log says were right."""
-    path = File(LOG, name)
-    if not LOG or not path.is_file():
-        return set()
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return {line.partition(": right,")[0] for line in lines if ": right," in line}
 
 
 def draw_options(theory, rng):

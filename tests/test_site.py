@@ -248,3 +248,19 @@ def test_pages_say_how_to_install_from_a_copy():
         if re.search(r"pip install '?orderparam", path.read_text(encoding="utf-8"))
     ]
     assert not on_an_index
+
+
+def test_draws_with_options_are_kept_and_counted(tmp_path, monkeypatch):
+    """Of a theory with two examples all are right when all of both are."""
+    draws = importlib.import_module("_site.draws")
+    monkeypatch.setattr(draws, "DRAWN", tmp_path / "drawn.txt")
+    assert draws.in_words(3) == "all for 0 of the 3 theories (0 draws)"
+    for name, right in (("a.one X", 30), ("a.one X 2", 29), ("a.two X", 30)):
+        draws.remember(name, draws.Draws("12345678", right, 30))
+    assert draws.known()["a.one X 2"] == ("12345678", 29, 30)
+    assert draws.in_words(3) == "all for 1 of the 3 theories, 59 for 1 more (89 draws)"
+    draws.remember("a.one X 2", draws.Draws("12345678", 30, 30))
+    assert draws.in_words(3) == "all for 2 of the 3 theories (90 draws)"
+    pytest.importorskip("mkdocs")
+    mark = importlib.import_module("_site.hooks").DRAWS
+    assert mark in (DOCS / "howto" / "robustness.md").read_text(encoding="utf-8")

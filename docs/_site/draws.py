@@ -53,5 +53,6 @@ def in_words(theories: int) -> str:
     whole = [all(one.right == one.of for one in draws) for draws in of_theory.values()]
     right = [sum(one.right for one in draws) for draws in of_theory.values()]
     part = [number for number, all_right in zip(right, whole, strict=True) if not all_right]
-    dearer = f", {min(part)} to {max(part)} for {len(part)} dearer ones" if part else ""
-    return f"all for {sum(whole)} of the {theories} theories{dearer} ({sum(right):,} draws)"
+    span = " to ".join(str(number) for number in sorted({min(part), max(part)})) if part else ""
+    more = f", {span} for {len(part)} more" if part else ""
+    return f"all for {sum(whole)} of the {theories} theories{more} ({sum(right):,} draws)"

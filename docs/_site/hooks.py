@@ -13,7 +13,7 @@ from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 
 import orderparam
-from _site import bibliography, gallery, reference
+from _site import bibliography, draws, gallery, reference
 from _site.commands import commands
 from _site.formulas import with_mathml
 from _site.links import with_links, with_papers
@@ -67,6 +67,7 @@ THEORY = {
     ),
     "Magnets and memories": ("spins", "broken_symmetry", "associative_memory"),
 }
+DRAWS = "<!-- draws -->"  # their number
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -171,8 +172,8 @@ def _navigation(pages: set[str]) -> list[Any]:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Puts the notebook above a tutorial, and the studies of a topic and how far they agree into
-    its theory."""
+    """Puts the notebook above a tutorial, the studies of a topic and how far they agree into its
+    theory, and how many draws were made into the page of what was tried."""
     folder, _, name = page.file.src_uri.removesuffix(".md").partition("/")
     for problem in _broken_tables(markdown):
         raise PluginError(
@@ -181,6 +182,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if folder == "tutorials":
         head, rest = markdown.split("\n", 1)
         return f"{head}\n\n[As a notebook]({name}.ipynb){{: .notebook download }}\n{rest}"
+    if (folder, name) == ("howto", "robustness"):
+        return markdown.replace(DRAWS, draws.in_words(len(orderparam.theories())))
     if folder == "theory" and name in topics():
         names = [study.name for study in gallery.studies().values() if study.topic == name]
         markdown = with_agreement(markdown, name)

@@ -17,16 +17,14 @@ from orderparam.systems.committee.large import (
     large_committee_transition,
 )
 from orderparam.systems.committee.model import Committee
+from orderparam.systems.committee.parity import SpectralCommittee, leading_eigenvectors, spectral
 from orderparam.systems.committee.theory import (
     InformationTransition,
     OptimalCommittee,
     Specialisation,
-    SpectralCommittee,
     TeacherCommittee,
     information_transition,
-    leading_eigenvectors,
     specialisation,
-    spectral,
     state_evolution,
 )
 

@@ -11,7 +11,8 @@ from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel, vertical
 from orderparam.systems.committee.experiment import message_passing
 from orderparam.systems.committee.model import Committee
-from orderparam.systems.committee.theory import leading_eigenvectors, spectral, state_evolution
+from orderparam.systems.committee.parity import leading_eigenvectors, spectral
+from orderparam.systems.committee.theory import state_evolution
 
 APART = (2.0523828, 1.5893227)  # specialisation of two units with Gaussian and binary weights
 # Sample ratio at which the state followed by message passing ends, for two binary units; beyond it the weights are known exactly.

@@ -32,6 +32,11 @@ from orderparam.systems.extensive_width.model import (
     WidthLimitedStudent,
     gaussian_readouts,
 )
+from orderparam.systems.extensive_width.narrow_students import (
+    Compressed,
+    compressed,
+    effective_teacher,
+)
 from orderparam.systems.extensive_width.posterior import (
     CollectivePosterior,
     PosteriorAverages,
@@ -47,11 +52,8 @@ from orderparam.systems.extensive_width.quadratic import (
 from orderparam.systems.extensive_width.state import BayesOptimal
 from orderparam.systems.extensive_width.theory import (
     CoexistingStates,
-    Compressed,
     all_solutions,
     bayes_optimal,
-    compressed,
-    effective_teacher,
     informed_state,
 )
 from orderparam.systems.extensive_width.transitions import (

@@ -15,6 +15,7 @@ from orderparam.systems.extensive_width.model import (
     WidthLimitedStudent,
     gaussian_readouts,
 )
+from orderparam.systems.extensive_width.narrow_students import compressed
 from orderparam.systems.extensive_width.posterior import posterior_hmc, quadratic_posterior_hmc
 from orderparam.systems.extensive_width.quadratic import quadratic_bayes_optimal
 from orderparam.systems.extensive_width.studies import (
@@ -24,7 +25,7 @@ from orderparam.systems.extensive_width.studies import (
     per_square,
     samples,
 )
-from orderparam.systems.extensive_width.theory import bayes_optimal, compressed, informed_state
+from orderparam.systems.extensive_width.theory import bayes_optimal, informed_state
 
 _INVERSE = ("$1/d$", lambda data: 1 / data.attrs["facets"]["input_dim"])
 

@@ -8,6 +8,7 @@ penalised losses.
 
 from orderparam.channels.outlier import SpectralEstimate
 from orderparam.core.exported import without_modules
+from orderparam.systems.generalised_linear.bayes.eigenvectors import spectral
 from orderparam.systems.generalised_linear.bayes.experiment import (
     MessagePassing,
     gamp,
@@ -17,8 +18,6 @@ from orderparam.systems.generalised_linear.bayes.experiment import (
 )
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear, InvariantDesign
 from orderparam.systems.generalised_linear.bayes.theory import (
-    MeasuredWeights,
-    MeasuredWeightsTheory,
     Needed,
     OptimalEstimate,
     SolutionCurve,
@@ -27,9 +26,12 @@ from orderparam.systems.generalised_linear.bayes.theory import (
     amp_fixed_point,
     solutions,
     sparse_thresholds,
-    spectral,
     state_evolution,
     thresholds,
+)
+from orderparam.systems.generalised_linear.bayes.vamp import (
+    MeasuredWeights,
+    MeasuredWeightsTheory,
     vector_state_evolution,
 )
 from orderparam.systems.generalised_linear.own_design import DesignReport, assess_design

@@ -20,6 +20,7 @@ from orderparam.systems.multi_index.exponents import (
     table,
     threshold,
 )
+from orderparam.systems.multi_index.hinted_parity import first_seen, spectral, state_evolution
 from orderparam.systems.multi_index.model import (
     Climb,
     ExitTime,
@@ -36,12 +37,9 @@ from orderparam.systems.multi_index.model import (
 from orderparam.systems.multi_index.theory import (
     drift_and_spread,
     exit_time,
-    first_seen,
     grand_staircase,
     hardness,
     overlap_flow,
-    spectral,
-    state_evolution,
 )
 
 # axis labels of this topic's quantities: words and symbol

@@ -21,6 +21,7 @@ from orderparam.systems.multi_index.experiment import (
     trained_neuron,
 )
 from orderparam.systems.multi_index.exponents import sgd_samples, threshold
+from orderparam.systems.multi_index.hinted_parity import first_seen, spectral, state_evolution
 from orderparam.systems.multi_index.model import (
     STAIRS,
     HintedParity,
@@ -28,15 +29,7 @@ from orderparam.systems.multi_index.model import (
     SphericalSGD,
     WeakLearnability,
 )
-from orderparam.systems.multi_index.theory import (
-    exit_time,
-    first_seen,
-    grand_staircase,
-    hardness,
-    overlap_flow,
-    spectral,
-    state_evolution,
-)
+from orderparam.systems.multi_index.theory import exit_time, grand_staircase, hardness, overlap_flow
 
 # ------------------------------------------------------------------------------------------------
 # What the studies of multi-index targets draw by hand: the table of sample complexities, and

@@ -14,6 +14,7 @@ from orderparam.systems.one_step.experiment import (
 )
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures, effective_step
 from orderparam.systems.one_step.prediction import predict_read_out
+from orderparam.systems.one_step.single_layer import TrainedLayer, given_layer
 from orderparam.systems.one_step.spectrum import (
     BinnedSpectrum,
     FeatureMatrix,
@@ -23,10 +24,8 @@ from orderparam.systems.one_step.spectrum import (
 from orderparam.systems.one_step.theory import (
     FirstLayer,
     ReadoutCurve,
-    TrainedLayer,
     best_linear,
     first_layer,
-    given_layer,
     no_step_asymptotics,
     one_step_asymptotics,
     spiked,

@@ -18,8 +18,9 @@ from orderparam.losses import FittedWeights, Labels, fresh_means, minimise
 from orderparam.losses.fitted import measured_errors
 from orderparam.systems.one_step.model import OneStep, SpikedFeatures, TwoLayerReadout
 from orderparam.systems.one_step.saddle import moments
+from orderparam.systems.one_step.single_layer import TrainedLayer, given_layer
 from orderparam.systems.one_step.spectrum import FeatureMatrix
-from orderparam.systems.one_step.theory import FittedReadout, TrainedLayer, first_layer, given_layer
+from orderparam.systems.one_step.theory import FittedReadout, first_layer
 
 BATCH = 1000  # inputs held at a time
 

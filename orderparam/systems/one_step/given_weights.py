@@ -5,7 +5,8 @@ from jaxtyping import Float
 
 from orderparam.channels import RealLabels, SignLabels
 from orderparam.core.registry import tool
-from orderparam.systems.one_step.theory import ReadoutCurve, TrainedLayer, given_layer
+from orderparam.systems.one_step.single_layer import TrainedLayer, given_layer
+from orderparam.systems.one_step.theory import ReadoutCurve
 
 _STEPS = 40
 _SMALLEST, _LARGEST = 1e-8, 1e6

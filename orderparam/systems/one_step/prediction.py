@@ -10,12 +10,8 @@ import jax.numpy as jnp
 from orderparam.core.verb import theory
 from orderparam.systems.one_step.experiment import layer_of, train_first_layer
 from orderparam.systems.one_step.model import OneStep
-from orderparam.systems.one_step.theory import (
-    ReadoutCurve,
-    first_layer,
-    given_layer,
-    one_step_asymptotics,
-)
+from orderparam.systems.one_step.single_layer import given_layer
+from orderparam.systems.one_step.theory import ReadoutCurve, first_layer, one_step_asymptotics
 
 
 @theory(traced=False)

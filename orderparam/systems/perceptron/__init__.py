@@ -18,20 +18,17 @@ from orderparam.systems.perceptron.experiment import (
     parallel_tempering,
 )
 from orderparam.systems.perceptron.model import BatchPerceptron, OnlinePerceptron, ThermalPerceptron
+from orderparam.systems.perceptron.rules import OnlineError, RuleError, batch_rule, online_rule
 from orderparam.systems.perceptron.theory import (
     Annealed,
     BinaryTransitions,
     Learner,
-    OnlineError,
     Quenched,
-    RuleError,
     WarmTransitions,
     annealed,
-    batch_rule,
     binary_transitions,
     high_temperature,
     high_temperature_transitions,
-    online_rule,
     quenched,
 )
 

@@ -14,7 +14,8 @@ from orderparam.channels import SignLabels
 from orderparam.core.verb import experiment
 from orderparam.losses.margin import shortest_vector
 from orderparam.systems.perceptron.model import BatchPerceptron, OnlinePerceptron, ThermalPerceptron
-from orderparam.systems.perceptron.theory import Learner, OnlineError, RuleError
+from orderparam.systems.perceptron.rules import OnlineError, RuleError
+from orderparam.systems.perceptron.theory import Learner
 
 # ------------------------------------------------------------------------------------------------
 # Students of a binary teacher: all of them enumerated, or sampled by parallel tempering.

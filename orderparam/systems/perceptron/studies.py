@@ -18,13 +18,8 @@ from orderparam.systems.perceptron.experiment import (
     parallel_tempering,
 )
 from orderparam.systems.perceptron.model import BatchPerceptron, OnlinePerceptron, ThermalPerceptron
-from orderparam.systems.perceptron.theory import (
-    annealed,
-    batch_rule,
-    binary_transitions,
-    online_rule,
-    quenched,
-)
+from orderparam.systems.perceptron.rules import batch_rule, online_rule
+from orderparam.systems.perceptron.theory import annealed, binary_transitions, quenched
 
 # ------------------------------------------------------------------------------------------------
 # Students at a temperature: the first-order transition of binary weights, and their phases.

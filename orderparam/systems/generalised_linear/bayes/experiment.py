@@ -15,15 +15,14 @@ from orderparam.channels.outlier import LEAST_MEASURED, SpectralEstimate, leadin
 from orderparam.core.fields import check_iteration
 from orderparam.core.verb import experiment
 from orderparam.priors import Prior
-from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear, InvariantDesign
-from orderparam.systems.generalised_linear.bayes.theory import (
-    MeasuredWeights,
-    TeacherEstimate,
+from orderparam.systems.generalised_linear.bayes.eigenvectors import (
     label_weight,
-    singular_power,
     sizes_seen,
     spectral,
 )
+from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear, InvariantDesign
+from orderparam.systems.generalised_linear.bayes.theory import TeacherEstimate
+from orderparam.systems.generalised_linear.bayes.vamp import MeasuredWeights, singular_power
 
 # ------------------------------------------------------------------------------------------------
 # Generalised approximate message passing on a drawn problem.

@@ -12,6 +12,7 @@ from orderparam.channels.outlier import LEAST_MEASURED
 from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel, vertical
 from orderparam.priors import GaussianPrior, Rademacher, SparsePrior
+from orderparam.systems.generalised_linear.bayes.eigenvectors import spectral
 from orderparam.systems.generalised_linear.bayes.experiment import (
     leading_eigenvector,
     message_passing,
@@ -22,10 +23,9 @@ from orderparam.systems.generalised_linear.bayes.theory import (
     amp_fixed_point,
     solutions,
     sparse_thresholds,
-    spectral,
     state_evolution,
-    vector_state_evolution,
 )
+from orderparam.systems.generalised_linear.bayes.vamp import vector_state_evolution
 
 # ------------------------------------------------------------------------------------------------
 # The named figures of Bayes-optimal estimation: labels that are signs, magnitudes, and compressed

@@ -1,11 +1,8 @@
-"""State evolution of Bayes-optimal estimation: message passing, thresholds, sparse weights,
-spectral estimates, and VAMP.
-"""
+"""State evolution of Bayes-optimal estimation: message passing, thresholds, and sparse weights."""
 
 from collections.abc import Callable
 from typing import Literal
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,21 +12,13 @@ from jaxtyping import Array, Bool, Float
 from scipy.optimize import brentq, minimize_scalar
 
 from orderparam.channels import RealLabels, SignLabels
-from orderparam.channels.outlier import (
-    LEAST,
-    LEAST_MEASURED,
-    SpectralEstimate,
-    best_weight,
-    outlier,
-)
 from orderparam.core.result import Result
-from orderparam.core.system import as_arrays
 from orderparam.core.verb import theory
 from orderparam.gaussian.polynomials import Linear
 from orderparam.priors import SparsePrior
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear, InvariantDesign
+from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
 
 # ------------------------------------------------------------------------------------------------
 # State evolution of the Bayes-optimal estimator: one equation for the precision qh with which all
@@ -585,194 +574,3 @@ def _top(values: Float[Array, "place"]) -> Float[Array, ""]:
     return middle - jnp.where(
         bend == 0, 0.0, (right - left) ** 2 / (8 * jnp.where(bend == 0, 1.0, bend))
     )
-
-
-# ------------------------------------------------------------------------------------------------
-# Spectral estimation of the weights: theory of the leading eigenvector (see
-# `orderparam.channels.outlier`).
-#
-# Its eigenvalue first stands out at the weak recovery threshold of the optimal estimator (Mondelli,
-# Montanari 2018).
-
-_NONE = 1e-9
-
-
-def label_power(system: GeneralisedLinear, label: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-    """E[z^2 | y] of fields z, in units of their standard deviation."""
-    rho = system.prior.power
-    mean = jnp.zeros_like(label)
-    pull, slope = (
-        part(label, mean, rho) for part in (system.labels.denoiser, system.labels.denoiser_slope)
-    )
-    return 1 + rho * (slope + pull**2)
-
-
-def label_weight(
-    system: GeneralisedLinear, label: Float[Array, "*batch"], least_weight: float = LEAST_MEASURED
-) -> Float[Array, "*batch"]:
-    """Weight T(y) of a label in the matrix of the spectral estimate."""
-    return best_weight(label_power(system, label), least_weight)
-
-
-def sizes_seen(system: GeneralisedLinear, **options: object) -> None:
-    """Raise `ValueError` for labels none of which makes a large field more likely: the matrix would
-    be zero or negative.
-    """
-    if not float(_largest_weight(as_arrays(system))) > _NONE:
-        raise ValueError(
-            f"GeneralisedLinear.labels: {type(system.labels).__name__} do not tell the size of a field"
-        )
-
-
-@eqx.filter_jit  # outside of a theory every operation would be a program of its own
-def _largest_weight(system: GeneralisedLinear) -> Float[Array, ""]:
-    """Largest weight T(y) of a label that can occur."""
-    label, share = system.labels.label_rule(jnp.zeros(()), system.prior.power)
-    return jnp.max(jnp.where(share > 0, label_weight(system, label), 0.0))
-
-
-@theory(differentiable=False, check=sizes_seen)
-def spectral(system: GeneralisedLinear, *, least_weight: float = LEAST) -> SpectralEstimate:
-    r"""Overlap of the leading eigenvector of the label-weighted covariance with the weights.
-
-    For the matrix $\frac1n \sum_\mu T(y_\mu) x_\mu x_\mu^T$ with $x \sim N(0, I)$ and $T = 1 -
-    1/E[z^2 | y]$, let
-
-    $$ \phi(l) = l\, E\Big[ \frac{z^2 T}{l - T} \Big] , \qquad
-       \psi(l) = l\, \Big( \frac1\alpha + E\Big[ \frac{T}{l - T} \Big] \Big) . $$
-
-    The bulk of eigenvalues ends at the minimum of $\psi$, at $\bar l$ (`edge`). If $\phi = \psi$ at
-    some $l^* > \bar l$, the eigenvalue $\psi(l^*)$ (`eigenvalue`) stands out, and its eigenvector
-    has the squared cosine $\psi' / (\psi' - \phi')$ with the weights. The prior enters by its
-    variance alone.
-
-    Args:
-        least_weight: value below which the weights T(y) are cut; by default there is no cut, while
-            `leading_eigenvector` measures with -30.
-
-    Raises:
-        ValueError: for labels that do not depend on the size of a field, such as signs.
-
-    Accuracy: exact as d grows.
-
-    Source: Lu, Li (2020); Mondelli, Montanari (2018).
-
-    >>> round(float(spectral(GeneralisedLinear(2.0, "abs")).cosine), 4)
-    0.7993
-    """
-    label, share = system.labels.label_rule(jnp.zeros(()), system.prior.power)
-    kept = share > 0
-    power = jnp.where(kept, label_power(system, label), 1.0)
-    return outlier(
-        power,
-        jnp.where(kept, share, 0.0) / jnp.sum(jnp.where(kept, share, 0.0)),
-        system.sample_ratio,
-        least_weight,
-        system.prior.power,
-    )
-
-
-# ------------------------------------------------------------------------------------------------
-# State evolution of vector approximate message passing (VAMP): two estimators in turn, each given
-# the other's Gaussian message,
-#
-#     v1 = E (w - <w>)^2 at precision a1,  a2 = 1/v1 - a1,
-#     v2 = E_s 1 / (s^2/noise + a2),       a1 = 1/v2 - a2.
-#
-# Rangan, Schniter, Fletcher 2019 (arXiv:1610.03082). Its fixed points are those of the replica
-# theory of rotationally invariant matrices; for singular values of Gaussian entries they are those
-# of GAMP.
-
-
-class MeasuredWeights(Result):
-    """Accuracy of an estimate of the weights of an `InvariantDesign`.
-
-    Fields:
-        error: |w - estimate|^2 / d (no factor 1/2).
-        overlap: w.estimate / d.
-        steps: number of iterations.
-        residual: last change of the estimate; in theory, last change of ln a1.
-        converged: whether the iteration ended.
-    """
-
-    error: Scalar
-    overlap: Scalar
-    steps: Scalar
-    residual: Scalar
-    converged: Bool[Array, ""]
-
-
-class MeasuredWeightsTheory(MeasuredWeights):
-    """State evolution of an `InvariantDesign`.
-
-    Fields:
-        precision: a1, the precision with which the measurements observe a weight.
-    """
-
-    precision: Scalar
-
-
-@theory(differentiable=False)
-def vector_state_evolution(
-    system: InvariantDesign, *, max_steps: int = 2000
-) -> MeasuredWeightsTheory:
-    r"""State evolution of vector approximate message passing (VAMP) from an uninformed start.
-
-    Two estimators are used in turn, each with the Gaussian message of the other,
-
-    $$ v_1 = E (w - \langle w \rangle)^2 \text{ at precision } a_1 , \quad
-       a_2 = \frac{1}{v_1} - a_1 , \qquad v_2 = E_s \frac{1}{s^2/\Delta + a_2} , \quad a_1 = \frac{1}{v_2} - a_2 , $$
-
-    with $v_1$ = `error`, $a_1$ = `precision` and $\Delta$ = `noise`. The fixed points are those of
-    the replica theory of rotationally invariant matrices; for the singular values of Gaussian
-    entries they are those of `state_evolution`.
-
-    Args:
-        max_steps: largest number of iterations; 2000 by default.
-
-    Accuracy: exact as d grows; 1e-11 of the fixed point.
-
-    Source: Rangan, Schniter, Fletcher (2019).
-
-    >>> round(float(vector_state_evolution(InvariantDesign(0.6)).error), 5)
-    0.14511
-    """
-
-    def update(log_precision: Scalar, system: InvariantDesign) -> Scalar:
-        precision = jnp.exp(log_precision)
-        extrinsic = 1 / jnp.maximum(system.prior.averages(precision).error, 1e-300) - precision
-        return jnp.log(measurement_precision(system, jnp.maximum(extrinsic, 1e-12)))
-
-    start = jnp.log(1e-6 / system.prior.power)
-    solved = fixed_point(update, start, system, tolerance=1e-11, max_steps=max_steps)
-    precision = jnp.exp(solved.value)
-    found = system.prior.averages(precision)
-    steps = solved.steps.astype(float)
-    return MeasuredWeightsTheory(
-        found.error, found.overlap, steps, solved.residual, solved.converged, precision
-    )
-
-
-def measurement_precision(system: InvariantDesign, extrinsic: Scalar) -> Scalar:
-    """1/v2 - a2 = E[c/(c + a2)] / E[1/(c + a2)], with c = s^2/noise, which is zero in directions
-    that are not measured.
-    """
-    x, weight = np.polynomial.legendre.leggauss(80)
-    rank = jnp.minimum(system.sample_ratio, 1.0)
-    power = (
-        singular_power(system.condition, jnp.asarray((1 + x) / 2))
-        * system.sample_ratio
-        / rank
-        / system.noise
-    )
-    filtered = rank * jnp.sum(weight / 2 * power / (power + extrinsic))
-    return filtered * extrinsic / (1 - filtered)
-
-
-def singular_power(
-    condition: Scalar | float, place: Float[Array, "value"]
-) -> Float[Array, "value"]:
-    """s^2 at places from 0 (the smallest) to 1, with mean one."""
-    width = 2 * jnp.log(condition)
-    mean = jnp.where(width > 1e-8, jnp.expm1(width) / jnp.where(width > 1e-8, width, 1.0), 1.0)
-    return jnp.exp(width * place) / mean

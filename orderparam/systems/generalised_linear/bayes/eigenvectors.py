@@ -1,0 +1,99 @@
+"""Theory of spectral estimation of the weights."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from orderparam.channels.outlier import (
+    LEAST,
+    LEAST_MEASURED,
+    SpectralEstimate,
+    best_weight,
+    outlier,
+)
+from orderparam.core.system import as_arrays
+from orderparam.core.verb import theory
+from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
+
+# Spectral estimation of the weights: theory of the leading eigenvector (see
+# `orderparam.channels.outlier`).
+#
+# Its eigenvalue first stands out at the weak recovery threshold of the optimal estimator (Mondelli,
+# Montanari 2018).
+
+_NONE = 1e-9
+
+
+def label_power(system: GeneralisedLinear, label: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    """E[z^2 | y] of fields z, in units of their standard deviation."""
+    rho = system.prior.power
+    mean = jnp.zeros_like(label)
+    pull, slope = (
+        part(label, mean, rho) for part in (system.labels.denoiser, system.labels.denoiser_slope)
+    )
+    return 1 + rho * (slope + pull**2)
+
+
+def label_weight(
+    system: GeneralisedLinear, label: Float[Array, "*batch"], least_weight: float = LEAST_MEASURED
+) -> Float[Array, "*batch"]:
+    """Weight T(y) of a label in the matrix of the spectral estimate."""
+    return best_weight(label_power(system, label), least_weight)
+
+
+def sizes_seen(system: GeneralisedLinear, **options: object) -> None:
+    """Raise `ValueError` for labels none of which makes a large field more likely: the matrix would
+    be zero or negative.
+    """
+    if not float(_largest_weight(as_arrays(system))) > _NONE:
+        raise ValueError(
+            f"GeneralisedLinear.labels: {type(system.labels).__name__} do not tell the size of a field"
+        )
+
+
+@eqx.filter_jit  # outside of a theory every operation would be a program of its own
+def _largest_weight(system: GeneralisedLinear) -> Float[Array, ""]:
+    """Largest weight T(y) of a label that can occur."""
+    label, share = system.labels.label_rule(jnp.zeros(()), system.prior.power)
+    return jnp.max(jnp.where(share > 0, label_weight(system, label), 0.0))
+
+
+@theory(differentiable=False, check=sizes_seen)
+def spectral(system: GeneralisedLinear, *, least_weight: float = LEAST) -> SpectralEstimate:
+    r"""Overlap of the leading eigenvector of the label-weighted covariance with the weights.
+
+    For the matrix $\frac1n \sum_\mu T(y_\mu) x_\mu x_\mu^T$ with $x \sim N(0, I)$ and $T = 1 -
+    1/E[z^2 | y]$, let
+
+    $$ \phi(l) = l\, E\Big[ \frac{z^2 T}{l - T} \Big] , \qquad
+       \psi(l) = l\, \Big( \frac1\alpha + E\Big[ \frac{T}{l - T} \Big] \Big) . $$
+
+    The bulk of eigenvalues ends at the minimum of $\psi$, at $\bar l$ (`edge`). If $\phi = \psi$ at
+    some $l^* > \bar l$, the eigenvalue $\psi(l^*)$ (`eigenvalue`) stands out, and its eigenvector
+    has the squared cosine $\psi' / (\psi' - \phi')$ with the weights. The prior enters by its
+    variance alone.
+
+    Args:
+        least_weight: value below which the weights T(y) are cut; by default there is no cut, while
+            `leading_eigenvector` measures with -30.
+
+    Raises:
+        ValueError: for labels that do not depend on the size of a field, such as signs.
+
+    Accuracy: exact as d grows.
+
+    Source: Lu, Li (2020); Mondelli, Montanari (2018).
+
+    >>> round(float(spectral(GeneralisedLinear(2.0, "abs")).cosine), 4)
+    0.7993
+    """
+    label, share = system.labels.label_rule(jnp.zeros(()), system.prior.power)
+    kept = share > 0
+    power = jnp.where(kept, label_power(system, label), 1.0)
+    return outlier(
+        power,
+        jnp.where(kept, share, 0.0) / jnp.sum(jnp.where(kept, share, 0.0)),
+        system.sample_ratio,
+        least_weight,
+        system.prior.power,
+    )

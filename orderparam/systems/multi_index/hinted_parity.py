@@ -1,0 +1,193 @@
+"""Theory of a parity of three directions with a hint about the first."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import erf, erfc
+from jaxtyping import Array, Float
+
+from orderparam.channels.outlier import outlier
+from orderparam.core.verb import theory
+from orderparam.gaussian.quadrature import DEEP, Panels, standard_normal_rule
+from orderparam.solve.fixed_point import fixed_point
+from orderparam.systems.multi_index.model import (
+    HintedOverlaps,
+    HintedParity,
+    HintedSpectrum,
+    correlation,
+)
+
+# Message passing and eigenvectors for a parity with a hint.
+#
+# With erf-like means m_k = E[sign z_k | omega_k] = erf(omega_k / sqrt(2 V_k)) a label has the
+# probability (1 + y m1 m2 m3)/2. The optimal estimates know omega_k ~ N(0, q_k) of z_k = omega_k +
+# sqrt(V_k) t, q_1 = Q + (1 - Q) s, q_2 = q_3 = q, and
+#
+#     qh_k = (n/d) E (m_1 m_2 m_3)^2 (d ln m_k / d omega_k)^2 / (1 - (m_1 m_2 m_3)^2),
+#
+#     s = (1 - Q) qh_1 / (1 + (1 - Q) qh_1),    q = qh_2 / (1 + qh_2)
+#
+# (Aubin et al. 2018; Troiani et al. 2024). Where q = 0 the hint is all that is known of z1, and
+# small q grow from
+#
+#     n/d = (pi^2/4) / ((2/pi) arcsin Q)
+#
+# on (derived for this package): E[z2 z3 | y, omega]^2 = (2/pi)^2 E[sign z1 | omega]^2 is (2/pi)^2
+# (2/pi) arcsin Q on average.
+
+_HALF_LINE = Panels((1.0, 2.2, 3.8, 6.0), gradings=4, nodes=6)  # for each of three fields
+_LEAST = 1e-12  # smallest variance of a field; below it the field counts as known
+_NEVER = 1e-300  # probability below which a label is left out
+_LARGEST = 1e7  # precision up to which the nodes resolve a field's sign
+_SMALL = 1e-3  # first overlap, in units of that at which other solutions begin
+
+
+def first_seen(hint: float) -> float:
+    """Value of n/d above which the two other directions of a `HintedParity` are found, (pi^2/4) /
+    ((2/pi) arcsin Q); infinite without a hint.
+
+    It follows from the second moments of the labels.
+
+    Args:
+        hint: squared cosine Q of the known vector with the first direction, from 0 to 1.
+
+    Raises:
+        ValueError: for Q outside of [0, 1].
+
+    Source: derived here, from the threshold of Troiani et al. (2024).
+
+    >>> round(first_seen(0.5), 3)
+    7.402
+    """
+    if not 0 <= hint <= 1:
+        raise ValueError(f"hint = {hint}: must be from 0 to 1 (a squared cosine)")
+    return float(_threshold(hint))
+
+
+def _threshold(hint: Float[Array, ""] | float) -> Float[Array, ""]:
+    return np.pi**2 / 4 / (2 / np.pi * jnp.arcsin(hint))
+
+
+@theory(differentiable=False)
+def state_evolution(
+    system: HintedParity, *, tolerance: float = 1e-9, max_steps: int = 2000
+) -> HintedOverlaps:
+    r"""Overlaps with the directions of a parity with a hint that message passing reaches.
+
+    The optimal estimates know $\omega_k \sim N(0, q_k)$ of $z_k$, with $q_1 = Q + (1 - Q) s$ and
+    $q_2 = q_3 = q$. With $m_k = \mathrm{erf}(\omega_k / \sqrt{2 (1 - q_k)})$ a label has the
+    probability $(1 + y m_1 m_2 m_3)/2$, and
+
+    $$ \hat q_k = \alpha\, E \frac{(m_1 m_2 m_3)^2 (\partial_{\omega_k} \ln m_k)^2}
+       {1 - (m_1 m_2 m_3)^2} , \qquad s = \frac{(1 - Q) \hat q_1}{1 + (1 - Q) \hat q_1} , \qquad
+       q = \frac{\hat q_2}{1 + \hat q_2} $$
+
+    with $Q$ = `hint`, $\alpha$ = `sample_ratio`, $q$ = `overlap` and $q_1$ = `hinted_overlap`. The
+    iteration starts from a small $q$; up to `first_seen` it ends at $q = 0$.
+
+    Args:
+        tolerance: change of ln(1 + qh / Q^2) at which the iteration ends; 1e-9 by default.
+        max_steps: largest number of iterations; 2000 by default.
+
+    Accuracy: 2e-6. The nodes do not resolve overlaps above 1 - 1e-7 (n/d > 4000), and `converged`
+    is False there.
+
+    Source: derived here, from the equations of Aubin et al. (2018) and Troiani et al. (2024).
+
+    >>> found = state_evolution(HintedParity(6.0, 0.8))
+    >>> round(float(found.overlap), 4), round(float(found.hinted_overlap), 4)
+    (0.5299, 0.8324)
+    """
+    unknown = 1 - system.hint
+    # Other solutions, which are reached beyond the threshold, begin at overlaps of the order of
+    # Q^2.
+    scale = jnp.maximum(system.hint**2, _NEVER)
+
+    def precisions(logs: Float[Array, "2"]) -> Float[Array, "2"]:
+        """qh_1 and qh_2 of ln(1 + qh / scale)."""
+        return jnp.minimum(scale * jnp.expm1(logs), _LARGEST)
+
+    def overlaps(precision: Float[Array, "2"]) -> Float[Array, "2"]:
+        """s and q."""
+        of_first = unknown * precision[0]
+        return jnp.stack([of_first / (1 + of_first), precision[1] / (1 + precision[1])])
+
+    def update(logs: Float[Array, "2"], system: HintedParity) -> Float[Array, "2"]:
+        more, other = overlaps(precisions(logs))
+        first, second = _sign(system.hint + unknown * more), _sign(other)
+        both = second.left[:, None] + second.right[:, None] * second.left
+        chance = 1 / jnp.maximum(
+            first.left[:, None, None] + first.right[:, None, None] * both, _NEVER
+        )
+        of_first = jnp.einsum("i,j,k,ijk->", first.slope, second.power, second.power, chance)
+        of_second = jnp.einsum("i,j,k,ijk->", first.power, second.slope, second.power, chance)
+        return jnp.log1p(
+            jnp.minimum(system.sample_ratio * jnp.stack([of_first, of_second]), _LARGEST) / scale
+        )
+
+    start = jnp.log1p(jnp.array([0.0, _SMALL]))
+    found = fixed_point(update, start, system, tolerance=tolerance, max_steps=max_steps)
+    seen = system.sample_ratio > _threshold(system.hint)
+    precision = jnp.where(seen, precisions(found.value), 0.0)
+    more, other = overlaps(precision)
+    resolved = found.converged & jnp.all(precision < 0.99 * _LARGEST)
+    return HintedOverlaps(
+        other, system.hint + unknown * more, ~seen | resolved, jnp.where(seen, found.residual, 0.0)
+    )
+
+
+class _Sign(NamedTuple):
+    """A field at nodes of omega > 0.
+
+    Fields:
+        right: m^2.
+        left: 1 - m^2.
+        power: terms of the average of m^2.
+        slope: terms of the average of (dm/domega)^2.
+    """
+
+    right: Float[Array, "node"]
+    left: Float[Array, "node"]
+    power: Float[Array, "node"]
+    slope: Float[Array, "node"]
+
+
+def _sign(overlap: Float[Array, ""]) -> _Sign:
+    z, weight = (part[part.size // 2 :] for part in standard_normal_rule([0.0], _HALF_LINE))
+    rest = jnp.maximum(1 - overlap, _LEAST)
+    margin = jnp.sqrt(overlap / rest) * z
+    miss = erfc(margin / np.sqrt(2))
+    right = erf(margin / np.sqrt(2)) ** 2
+    return _Sign(
+        right,
+        miss * (2 - miss),
+        2 * weight * right,
+        2 * weight * (2 / np.pi) * jnp.exp(-(margin**2)) / rest,
+    )
+
+
+@theory(differentiable=False)
+def spectral(system: HintedParity) -> HintedSpectrum:
+    r"""Overlap of leading eigenvectors with the two other directions of a parity with a hint.
+
+    The matrices are $\sum_\mu T(y_\mu, \omega_\mu)\, x_\mu x_\mu^T$ off the hint, with the best
+    weights $T$ for $(w_2 \pm w_3)/\sqrt2$. Along these directions the fields have the power
+
+    $$ 1 \pm E[z_2 z_3 | y, \omega] = 1 \pm \frac2\pi\, y\, \mathrm{erf}\Big(
+       \frac{\omega}{\sqrt{2 (1 - Q)}} \Big) . $$
+
+    Both matrices have the same law, and an outlier for n/d above `first_seen`. The estimate of the
+    first direction is not improved.
+
+    Accuracy: exact as d grows.
+
+    Source: Mondelli, Montanari (2018) for the overlap; the application is derived here.
+
+    >>> round(float(spectral(HintedParity(6.0, 0.8)).overlap), 4)
+    0.3283
+    """
+    z, share = standard_normal_rule([0.0], DEEP)
+    margin = jnp.sqrt(system.hint / jnp.maximum(1 - system.hint, _LEAST)) * z
+    found = outlier(1 + correlation(margin), share / jnp.sum(share), system.sample_ratio)
+    return HintedSpectrum(found.cosine**2, found.eigenvalue, found.converged)

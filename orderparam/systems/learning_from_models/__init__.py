@@ -1,4 +1,5 @@
-"""Learning from models: students of teachers, generations fed by models, and shifted inputs."""
+"""Learning from models: students of a teacher, generations trained on the labels of models, and
+shifted inputs."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.learning_from_models.experiment import (

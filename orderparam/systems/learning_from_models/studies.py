@@ -42,7 +42,7 @@ GENERATION = (
 
 @study(
     "model-generations",
-    title="Every generation of models that are fed by models errs more; a share of true labels stops this",
+    title="Errors grow with every generation of models trained on labels of models; a share of true labels stops this",
     source="derived here; Dohmatob, Feng, Kempe 2024 (arXiv:2402.07712)",
     panels=[
         Panel(
@@ -75,8 +75,8 @@ GENERATION = (
     gallery={"seeds": 64},
     full={"images": 1600, "seeds": 256},
     explained=(
-        "The theory takes features as Gaussian and draws as new. On digits they are neither; which of the "
-        "two matters was not tested."
+        "The theory assumes Gaussian features and new inputs in every generation. Neither holds "
+        "on digits; which of the two matters was not tested."
     ),
 )
 def model_generations(
@@ -118,7 +118,7 @@ def _marked(data: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
 
 @study(
     "masked-teacher",
-    title="Labels that hide what a student cannot learn are better for it than the truth",
+    title="A student learns better from labels that omit what it cannot learn than from the truth",
     source="Ildiz, Gozeten, Taga, Mondelli, Oymak 2025 (arXiv:2410.18837); the form by learnabilities derived here",
     panels=[
         Panel(
@@ -153,7 +153,7 @@ def masked_teacher(
 
 @study(
     "label-mixing",
-    title="A student errs least on a mixture of its teacher's labels and noisy true ones",
+    title="The error of a student is smallest for a mixture of its teacher's labels and noisy true labels",
     source="derived here; Jain, Montanari, Sasoglu 2024 (arXiv:2402.04376)",
     panels=[
         Panel(

@@ -1,5 +1,5 @@
 """Bayesian networks of finite width on a fixed training set: kernel renormalisation at P ~ N,
-beside sampled networks.
+compared with sampled networks.
 
     import orderparam as op
     from orderparam.systems.proportional import (

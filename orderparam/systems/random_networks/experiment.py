@@ -1,4 +1,4 @@
-"""Random networks that are drawn: the values of the random function, and the observables of the
+"""Experiments on random networks: values of the random function, and measured observables of the
 theories.
 
 Networks are drawn in chunks, so that memory does not grow with their number. Estimates of cumulants

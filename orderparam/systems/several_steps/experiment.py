@@ -1,4 +1,4 @@
-"""Giant gradient steps of a first layer of finite width and input dimension."""
+"""Measured giant gradient steps of a first layer of finite width and input dimension."""
 
 import equinox as eqx
 import jax

@@ -36,8 +36,8 @@ class LayerPath(Result):
         overlap: M, projections of the neurons' weights on the teacher's directions.
         self_overlap: Q = W W^T.
         test_error_uncertainty: standard error of the test error over the runs.
-        overlap_uncertainty: that of the overlaps.
-        self_overlap_uncertainty: that of the self-overlaps.
+        overlap_uncertainty: standard errors of the overlaps.
+        self_overlap_uncertainty: standard errors of the self-overlaps.
         converged: whether all overlaps are finite.
     """
 
@@ -55,8 +55,8 @@ class HiddenPower(Result):
 
     Fields:
         bound: Var(f* | P_U z), which no read-out of finitely many neurons can fit.
-        nonlinear_bound: the part of it that is not linear in the hidden directions, for layers
-            whose width is of the order of the dimension.
+        nonlinear_bound: the part of the bound that is not linear in the hidden directions, for
+            layers whose width is of the order of the dimension.
         revealed: number of directions in U after 0, 1, ... steps.
     """
 
@@ -94,7 +94,7 @@ def layer_error(
     Args:
         samples: samples of the fields in a run.
         runs: independent runs, whose scatter gives the standard errors.
-        seed: of the samples.
+        seed: seed of the samples.
 
     Raises:
         ValueError: for too few samples, or a single run.
@@ -129,7 +129,8 @@ def layer_error(
 
 @theory(traced=False)
 def hidden_power(system: GiantLayer) -> HiddenPower:
-    r"""Lower bound of the error after giant steps: the variance of the target given what they reveal.
+    r"""Lower bound on the error after giant steps: the variance of the target given the directions
+    that the steps reveal.
 
     Fresh batches reveal directions as a staircase: with U the span known after t steps,
 
@@ -141,8 +142,8 @@ def hidden_power(system: GiantLayer) -> HiddenPower:
     `nonlinear_bound`.
 
     Accuracy: rounding for polynomials of degree up to 19, else what 20 Gauss-Hermite nodes in each
-    direction give. That neurons do take a step that is open to them needs non-zero derivatives of
-    the activation at their biases, which is not checked.
+    direction give. The bound assumes that neurons learn every direction that the staircase allows,
+    which requires non-zero derivatives of the activation at their biases; this is not checked.
 
     Source: Dandi, Krzakala, Loureiro, Pesce, Stephan (2023), theorem on several steps.
 

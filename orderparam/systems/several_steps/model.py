@@ -1,4 +1,4 @@
-"""Several giant gradient steps of a first layer: the parameters.
+"""The systems: several giant gradient steps of a first layer.
 
 Inputs x ~ N(0, I_d), labels y = g(z) + sqrt(noise) N(0, 1) with z the projections of x on r
 orthonormal teacher directions. Rows w of the first layer start uniform on the unit sphere and take

@@ -1,4 +1,5 @@
-"""Learning in time: drawn training sets and trained networks of finite width."""
+"""Experiments of learning in time: regression on random training sets, and trained networks of
+finite width."""
 
 from typing import Any
 

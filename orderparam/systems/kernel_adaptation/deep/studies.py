@@ -81,7 +81,7 @@ def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500)
 
 @study(
     "deep-preactivations",
-    title="Every layer of a deep network turns towards the target: Gaussian layers predict how far, not what is learned",
+    title="Every layer of a deep network turns towards the target: Gaussian layers predict by how much, but not what is learned",
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383",
     panels=[
         Panel("width", "total_learnability", log="x", ylabel="learnability on test points"),

@@ -192,8 +192,8 @@ def staircase(
     + " In theory neurons specialise at $n$ of $10^4$, beyond what is shown.",
     explained=(
         "The theory is the leading order in the number of units and averages over data, and a "
-        "fifth of the chains had not mixed and are left out: the others lie up to 7 % beside it. "
-        "No control tells the causes apart."
+        "fifth of the chains had not mixed and are left out: the others differ from it by up to "
+        "7 %. No control tells the causes apart."
     ),
     seconds=(150, 7200),
     observables=("output",),
@@ -526,8 +526,8 @@ _ADAPT = "weights that adapt"
     observables=("examples",),
     explained=(
         "The theory is the leading order in the number of units and averages over data. Networks "
-        "need 10(3), 6 and 6(1) % more examples at 8, 12 and 16 inputs; no control tells the two "
-        "causes apart."
+        "need 10(3), 6 and 6(1) % more examples at 8, 12 and 16 inputs; no control was run to "
+        "separate the two causes."
     ),
     gallery={"measured": (8, 12, 16, 24)},
     full={"measured": (8, 16, 32, 64), "seeds": 12, "ratios": (10.0, 15.0, 22.0, 33.0, 50.0)},

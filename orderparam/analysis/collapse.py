@@ -5,12 +5,12 @@ what it says of the transition.
     found.critical_error, found.inverse_nu, found.sizes, found.chi_squared / found.freedom
 
 F is a polynomial, so that at given exponents it follows from linear least squares, and only the
-others are searched (variable projection: Golub, Pereyra 1973). Errors are those of a parametric
-bootstrap: fits to values drawn anew within their errors. Where the fit without the smallest size
-differs by more than three of its errors, twice the difference is added: corrections to scaling that
-are not fitted change the exponents by about as much once more. A fit that is not accepted has its
-errors multiplied by the root of chi squared for each degree of freedom, and a warning says so: its
-numbers are not to be quoted.
+others are searched (variable projection: Golub, Pereyra 1973). Errors come from a parametric
+bootstrap: fits to values that are drawn again within their errors. Where the fit without the
+smallest size differs by more than three of its errors, twice the difference is added: corrections
+to scaling that are not fitted change the exponents by about as much once more. A fit that is not
+accepted has its errors multiplied by the root of chi squared for each degree of freedom, and a
+warning says so: its numbers should not be quoted.
 """
 
 import itertools
@@ -236,7 +236,7 @@ class _Scaling:
         )
 
     def named(self, unknowns: np.ndarray) -> dict[str, float]:
-        """What is given and what is searched; a correction is searched as its strength at the
+        """The given and the fitted parameters; a correction is fitted by its strength at the
         smallest size."""
         found = {**self.kept, **dict(zip(self.searched, map(float, unknowns)))}
         if "correction" in self.searched:
@@ -258,12 +258,12 @@ class _Scaling:
         return low, high
 
     def at_an_end(self, unknowns: np.ndarray) -> np.ndarray:
-        """Which of what is searched lies at an end of its range."""
+        """Names of the fitted parameters that lie at an end of their range."""
         low, high = self.bounds()
         return np.minimum(unknowns - low, high - unknowns) < _INSIDE * (high - low)
 
     def scaled(self, unknowns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The argument of F, and the factor that stands before it."""
+        """The argument of F, and the prefactor of F."""
         p = self.named(unknowns)
         factor = self.size ** p["power"] * (1 + p["correction"] * self.size ** -p["omega"])
         return (self.x - p["critical"]) * self.size ** p["inverse_nu"], factor

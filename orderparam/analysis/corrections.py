@@ -11,8 +11,8 @@ where the c_k are Gaussian, of mean 0 and standard deviation s, and c, the power
 x / x_0 with tau = ln(x_min / x_0), is Gaussian of standard deviation 1; it stands with and without
 the c_k. For one (omega, s, tau) this is linear regression with a Gaussian prior: the exponent b has
 a Gaussian posterior, and the data have an evidence. The result is the mixture of these posteriors,
-weighted by the evidence and by SHARES, over the grids below (MacKay 1992). A data set that cannot
-tell one law from another has a wide mixture, which one fit with the best of them would not say.
+weighted by the evidence and by SHARES, over the grids below (MacKay 1992). If a data set cannot
+distinguish the laws the mixture is wide, which a single fit with the best law would hide.
 
 Where the errors are not known (a ladder of a few widths with a few runs at each), the noise of ln y
 is one more unknown, the same at all x, with a density flat in its logarithm: `slope_law`.

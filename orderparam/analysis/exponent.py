@@ -20,7 +20,7 @@ NORMAL = 1.959964  # half of a Gaussian's interval of 95 %, in standard deviatio
 
 @dataclass(frozen=True)
 class Exponent:
-    """The exponent of y ~ x^exponent and what the data say of it.
+    """The exponent of y ~ x^exponent, with its interval and the quality of the fit.
 
     exponent: NaN where it is not determined, or no such law describes the data. interval: 95 % of
     it, always given. window: first and
@@ -90,9 +90,9 @@ def exponent(
 
     $$ y = A x^b \\, e^{\\sum_k c_k x^{-k\\omega}} $$
 
-    with five terms or none, averaged over the exponents $\\omega$ from 1/4 to 5/2 and over how large
-    the corrections may be, and over laws in which a power of $\\ln(x/x_0)$ stands beside (see
-    `analysis.corrections`). The interval of 95 % is that of the average.
+    with five terms or none, averaged over the exponents $\\omega$ from 1/4 to 5/2 and over how
+    large the corrections may be, and over laws in which a power of $\\ln(x/x_0)$ stands beside (see
+    `analysis.corrections`). The 95 % interval is that of the averaged distribution.
 
     Args:
         data: A data set, a table (`pandas.DataFrame`) or a dictionary of columns.
@@ -101,8 +101,8 @@ def exponent(
         window: The least and the largest x to use; None for all.
         towards: "large" for a law at large x, "small" for one at small x, such as a distance to a
             critical point; the corrections then vanish there.
-        correction: False fits a straight line to ln y, for who knows that the law is pure. Its
-            interval is true for a pure law alone.
+        correction: False fits a straight line to ln y, for laws that are known to be pure powers.
+            Its interval is true for a pure law alone.
 
     Returns:
         An `Exponent`. Its exponent is NaN ("not determined") where half of the interval is more
@@ -110,8 +110,8 @@ def exponent(
 
     Raises:
         ValueError: for unknown names, values that are not positive, fewer than three points, and
-            values without errors. A `UserWarning` says that no such law describes the data;
-            the errors are then multiplied by the root of chi squared for each degree of freedom.
+            values without errors. If no such law describes the data a `UserWarning` is issued, and
+            the errors are multiplied by the square root of chi squared per degree of freedom.
 
     Accuracy: at four levels of noise and ranges, 60 draws each, the interval held the exponent of 3
         pure laws in 92 to 99 % of cases on average, of 17 laws with corrections in 98 to 99.6 %, of

@@ -74,10 +74,10 @@ def steadied(found: Columns, x: str) -> np.ndarray:
     """The errors, where they are of the scatter of few runs, shrunk towards a straight line of
     ln(error / value) against ln x through all points.
 
-    The scatter of four runs is itself known to 40 % only, and a point whose runs happen to lie
-    close together would rule a fit. The logarithm of an estimated variance with f degrees of
-    freedom scatters with the variance trigamma(f / 2); what the points scatter beyond that is
-    theirs (Smyth 2004).
+    The scatter of four runs determines their standard deviation to 40 % only, and a point whose
+    runs happen to lie close together would dominate a fit. The logarithm of an estimated variance
+    with f degrees of freedom scatters with the variance trigamma(f / 2); the excess scatter is
+    attributed to the points (Smyth 2004).
     """
     freedom = found.runs - 1
     if freedom < 1 or len(found.value) < 4:

@@ -104,8 +104,8 @@ def result_folder(name: str, size: str, changes: dict[str, str]) -> str:
 
 
 def check_own(folder: Path, results: Sequence[str]) -> None:
-    """Refuses a folder that holds anything, but none of these results: what lies there is not ours
-    to write over.
+    """Raise an error for a folder that is not empty and holds none of these results, so that
+    nothing of the user is overwritten.
     """
     try:
         there = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".")}
@@ -124,8 +124,8 @@ def free_folder(out: Path | None, name: str) -> Iterator[Path]:
     """An empty folder for a result: the one asked for, else results/NAME, with the first number
     that is free.
 
-    It is made at once: what cannot be written is refused before anything is computed. Where nothing
-    comes of it, it is gone again.
+    The folder is made at once, so that an unwritable place is reported before anything is computed.
+    If the command fails the folder is removed.
     """
     from orderparam.running.store import is_free
 

@@ -1,5 +1,5 @@
-"""What the shell offers after a tab: theories, experiments, studies; fields and options of what was
-named; words of a field."""
+"""Completions for the shell: theories, experiments and studies; fields and options of the one that
+was named; words of a field."""
 
 from collections.abc import Iterator
 from typing import Any

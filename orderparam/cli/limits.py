@@ -1,9 +1,9 @@
-"""How much may be asked for: every number has an upper bound, and memory that the machine does not
-have is refused.
+"""Limits of requests: every number has an upper bound, and a request for more memory than the
+machine has raises an error.
 
-A size is bounded by the largest that its study is known to run with; what the sizes together make
-of memory cannot be known before a study builds its arrays, so it is the request for memory itself
-that is refused, before the machine runs out of it.
+A size is bounded by a multiple of the largest size of its study. The memory that all sizes together
+need is unknown before a study builds its arrays, so that the request for memory itself fails,
+before the machine runs out of it.
 """
 
 import math

@@ -100,7 +100,7 @@ def kind_in_words(system: type["System"]) -> Kind:
 
 
 def systems_of() -> list[tuple[str, str]]:
-    """Every system and the first sentence of what is said of it."""
+    """Every system and the first sentence of its documentation."""
     from orderparam.core.registry import systems
 
     return [

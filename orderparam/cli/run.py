@@ -48,8 +48,8 @@ def run(
         typer.Option("--dask", metavar="ADDRESS", help="Dask scheduler for the experiments."),
     ] = None,
 ) -> None:
-    """Run a study: theories and experiment, agreement table, figure, result. Interrupted, it goes
-    on where it stopped."""
+    """Run a study: theories and experiment, agreement table, figure, result. An interrupted run
+    continues where it stopped when the command is given again."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         if workers is not None and dask is not None:
             raise ValueError("--workers and --dask exclude one another")

@@ -2,9 +2,9 @@
 kernel takes.
 
 What scikit-learn's users expect: numbers are standardised and their gaps filled with the median,
-beside an indicator of the gap; words become one column for each, the rare ones together; the whole
-is a `ColumnTransformer`, fitted to the rows that are known. What was done to every column is kept
-and printed.
+beside an indicator of the gap; words become one column for each, the rare ones together; the result
+is a `ColumnTransformer`, fitted to the rows at hand. What was done to every column is kept and
+printed.
 """
 
 import re
@@ -242,8 +242,8 @@ def _identifies(name: str, column: pd.Series) -> bool:
 
 @dataclass(frozen=True)
 class Read:
-    """A column of words as numbers or dates (gaps and what is neither: nan, NaT), and how its words
-    were read."""
+    """A column of words as numbers or dates (gaps and anything else: nan, NaT), and a description
+    of how its words were read."""
 
     values: pd.Series
     how: Numbers | Dates
@@ -287,7 +287,7 @@ def as_written(column: pd.Series) -> Read | None:
 
 def moments(column: pd.Series) -> pd.Series:
     """When the rows of a table are from, as numbers or dates that can be sorted. Raises
-    `ValueError` for what is neither, and for gaps, naming the cell."""
+    `ValueError` for a cell that is neither, and for gaps, naming the cell."""
     plain = _plain_column(column)
     if plain.dtype != object:
         return plain

@@ -86,7 +86,7 @@ def load_design(path: str | os.PathLike[str]) -> Float[np.ndarray, "row column"]
 
 
 def existing(path: str | os.PathLike[str]) -> Path:
-    """The path of a file that is there: see `core.reading.existing`. Raises `DataNotFound` with the
+    """The path of an existing file: see `core.reading.existing`. Raises `DataNotFound` with the
     nearest name beside it."""
     return files.existing(expanded(path), files.KINDS, DataNotFound)
 
@@ -149,8 +149,8 @@ def _from_table(path: Path, target: str | int | os.PathLike[str] | None) -> Data
 
 
 def target_column(names: Sequence[str], target: str | int | os.PathLike[str] | None) -> str:
-    """The name of the column that is meant: by name, by index, or by default "y" if there is one,
-    else the last."""
+    """The name of the target column: given by name or by index; by default "y" if there is one,
+    else the last column."""
     if target is None:
         return "y" if "y" in names else names[-1]
     if isinstance(target, str) and target in names:

@@ -31,8 +31,8 @@ def read_frame(path: Path, fewest: int = 2, missing: Sequence[str] = ()) -> pd.D
     words. missing: further words for a gap, in any format, upper or lower case. The index counts
     the lines of a text file, of other formats the rows from 1.
 
-    Raises `ValueError` naming the file, for what is no table, for columns of one name, fewer than
-    `fewest` rows, and where the format needs a package that is not installed.
+    Raises `ValueError` naming the file, for anything but a table, for columns of the same name,
+    fewer than `fewest` rows, and where the format needs a package that is not installed.
     """
     suffix = path.suffix.lower()
     gaps = frozenset(word.strip().lower() for word in missing)

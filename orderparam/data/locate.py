@@ -14,7 +14,7 @@ ENVIRONMENT_VARIABLE = "ORDERPARAM_DATA"
 
 
 class DataNotFound(FileNotFoundError, ValueError):
-    """The files of a data set are nowhere; the message says which file to put where."""
+    """The files of a data set were not found; the message names the files and where to put them."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,8 @@ def standardise(
     """x -> (x - mean) / deviation with one mean and one standard deviation for all columns, as is
     usual for images.
 
-    mean, deviation: by default those of all entries of the pool (by default the data set itself;
+    mean, deviation: by default the mean and the deviation of all entries of the pool (by default
+    the data set itself;
         divisor: number of entries). MNIST's usual fixed values, for pixels in [0, 1], are 0.1307
         and 0.3081.
     Applied after `centre` it sets the mean of |x|^2 over the pool to input_dim.

@@ -27,7 +27,7 @@ Labels = Int[np.ndarray, "examples"] | Float[np.ndarray, "examples"]
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Targets of a learning problem, and the way back to the user's units.
+    """Targets of a learning problem, and the conversion back to the user's units.
 
     name: the problem in words. rows: int64 (kept,), the examples that take part, in stored order.
     values: float64 (kept,), or (kept, outputs) for one-hot targets. offset, scale: original target

@@ -40,13 +40,13 @@ class Numbers:
 
     @property
     def said(self) -> str:
-        """How the words were read, "" where they are numbers as they stand."""
+        """Description of how the words were read; "" if they are plain numbers."""
         read = f"read without {self.sign}" if self.sign else ""
         with_commas = f"read with {self.commas}" if self.commas else ""
         return ", ".join(part for part in (read, with_commas) if part)
 
     def read(self, words: pd.Series) -> pd.Series:
-        """Numbers, nan for gaps and for what is no number."""
+        """Numbers; nan for gaps and for words that are not numbers."""
         return words.map(self._one, na_action="ignore").astype(np.float64)
 
     def _one(self, word: str) -> float:
@@ -80,7 +80,8 @@ class Dates:
         )
 
     def read(self, words: pd.Series) -> pd.Series:
-        """Dates, NaT for gaps and for what is no date; those with a zone in universal time."""
+        """Dates; NaT for gaps and for words that are not dates; dates with a time zone are
+        converted to universal time."""
         found = pd.to_datetime(words, format=self.form, errors="coerce", utc=self.form == _ISO)
         return found.dt.tz_localize(None)
 

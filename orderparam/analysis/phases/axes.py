@@ -1,4 +1,4 @@
-"""The range that is searched: one field or two, each linear or logarithmic, seen as the unit
+"""The range of the search: one field or two, each linear or logarithmic, mapped to the unit
 interval or square."""
 
 import math

@@ -1,10 +1,10 @@
-"""Edges that a boundary crosses: where it crosses them, and what happens there.
+"""Edges that a boundary crosses: the location of the crossing, and the kind of the transition.
 
 Of an edge one end is on one side and the other on the other. Bisection of all edges at once narrows
-them; then the order parameter f is seen at distances h on both sides, which fall by a factor each,
-and the change g(h) = |f(+h) - f(-h)| says which kind of boundary it is: Aitken's extrapolation of g
-to h = 0 is the jump, g ~ h^exponent where there is none (`singularity`), and a smooth f has f(+h) +
-f(-h) - 2 f(0) ~ h g. A point that did not converge is not used: the bracket stays as wide as the
+them; then the order parameter f is evaluated at geometrically decreasing distances h on both sides,
+and the change g(h) = |f(+h) - f(-h)| determines the kind of the boundary: Aitken's extrapolation of
+g to h = 0 is the jump, g ~ h^exponent where there is none (`singularity`), and a smooth f has f(+h)
++ f(-h) - 2 f(0) ~ h g. A point that did not converge is not used: the bracket stays as wide as the
 gap that it leaves.
 """
 
@@ -32,7 +32,8 @@ _NOISE = 1e-12  # of the range of the order parameter: what the theory's solver 
 
 
 class Distances(NamedTuple):
-    """How many distances from a crossing are looked at, and the ratio of neighbouring ones, 2 or 4."""
+    """The number of distances from a crossing at which f is evaluated, and the ratio of
+    neighbouring distances, 2 or 4."""
 
     number: int
     ratio: float
@@ -49,7 +50,7 @@ class Distances(NamedTuple):
 
 @dataclass(frozen=True)
 class Sides:
-    """On which side of a boundary a point is, and by how much values differ.
+    """The side of a boundary on which a point is, and the difference between values.
 
     scale: of each component; level: the value that parts the phases; vanishing: of which components
     the size counts (the phase without order is then where |f| <= level), else f itself does.
@@ -64,8 +65,8 @@ class Sides:
         return np.where(self.vanishing, np.abs(values), values) > self.level
 
     def label(self, values: np.ndarray) -> np.ndarray:
-        """How many components are beyond their level; -1 where the branch does not exist, -2 where
-        that is not known."""
+        """Number of components beyond their level; -1 where the branch does not exist, -2 where its
+        existence is unknown."""
         labels = np.where(np.isnan(values).any(axis=-1), NONE, self.over(values).sum(axis=-1))
         return np.where(np.isinf(values).any(axis=-1), UNKNOWN, labels)
 
@@ -75,8 +76,8 @@ class Sides:
         return _finite(_difference(one, other) / self.scale).max(axis=-1)
 
     def component(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """The component that tells the two sides apart: of those that pass their level the one that
-        differs most, else of all."""
+        """The component that distinguishes the two sides: the one that differs most among those
+        that pass their level, or among all if none passes."""
         differ = _finite(_difference(one, other) / self.scale)
         passes = self.over(one) != self.over(other)
         return np.argmax(
@@ -234,7 +235,8 @@ def around(
 def classified(
     narrow: Brackets, reach: np.ndarray, evaluate: Evaluate, sides: Sides, distances: Distances
 ) -> Crossings:
-    """What happens in these narrow brackets, as seen from up to `reach` away."""
+    """The kind of the transition in each of these narrow brackets, from values at distances up to
+    `reach`."""
     rows = np.arange(len(narrow))
     along = (narrow.b - narrow.a) / narrow.width()[:, None]
     component = sides.component(narrow.value_a, narrow.value_b)

@@ -47,8 +47,8 @@ def measured_transition(
     accuracy: float,
     store: str | Path | None,
 ) -> MeasuredTransition:
-    """Until the standard deviation is below `accuracy` of the range, or after 60 points; then the
-    error says how far it came.
+    """The measurement ends when the standard deviation is below `accuracy` times the range, or
+    after 60 points; the error gives the accuracy reached.
 
     Fields of whole numbers are measured at the nearest one. Raises `ValueError` for fewer than four
     seeds, an observable that does not exist or is not one number, and where the two ends are on the

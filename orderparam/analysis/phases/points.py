@@ -165,8 +165,8 @@ def points_of(
     store: str | Path | None,
     batch: int,
 ) -> Points:
-    """Raises `ValueError` for what is no theory, a system it does not take, an observable it has
-    not, and unknown branches."""
+    """Raises `ValueError` for anything but a theory, for a system of a wrong type, and for unknown
+    observables and branches."""
     verb, options = unwrap(theory)
     if not isinstance(verb, Theory):
         raise ValueError(

@@ -1,9 +1,9 @@
 """Divergences on a line: places near which the order parameter grows without bound.
 
-Largest values between two smaller ones are looked at nearer and nearer. One that grows is a
-divergence where its growth is a power of the distance, or a logarithm, over two decades at least;
-the exponent is then negative, or 0 with a logarithm. A theory that rounds the divergence off (by a
-small ridge) is seen outside of what it rounds.
+The theory is evaluated ever closer to each value that exceeds both of its neighbours. One that
+grows is a divergence where its growth is a power of the distance, or a logarithm, over two decades
+at least; the exponent is then negative, or 0 with a logarithm. If a theory rounds the divergence
+off (by a small ridge), only points outside the rounded interval are used.
 """
 
 import numpy as np

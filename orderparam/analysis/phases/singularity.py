@@ -1,14 +1,14 @@
 """How y vanishes or grows as the distance h from a point goes to 0: y ~ h^exponent, with
 corrections to scaling or a logarithm.
 
-The exponent is that of fits of ln y over decades of h. Two families are fitted in every window of
+The exponent comes from fits of ln y over decades of h. Two families are fitted in every window of
 neighbouring distances,
 
     ln y = a + b ln h + c h^w + d h^2w,       ln y = a + b ln h + k ln ln(l/h) + c h,
 
 with the strength w of the correction and the length l searched, and with a shift of the point
-itself, which adds (shift) b/h. The window is that in which b is known best; its error covers all w
-or l that fit as well, and what the largest distances change.
+itself, which adds (shift) b/h. The window is the one with the smallest error of b; this error
+covers all w or l that fit equally well, and the effect of the largest distances.
 """
 
 import itertools

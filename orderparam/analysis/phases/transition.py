@@ -1,4 +1,4 @@
-"""One transition on a line: where, of which kind, how large a jump or with which exponent.
+"""One transition on a line: its location, its kind, and the size of the jump or the exponent.
 
     op.transition(mean_field, magnet, {"temperature": (0.1, 2)}, order="magnetisation")
     # Transition(temperature = 1 ± 2e-12; continuous, exponent 0.5 ± 1e-9)
@@ -116,8 +116,8 @@ def told_exponent(exponent: float, error: float, logarithm: bool = False) -> str
 
 
 def left_out(data: xr.Dataset) -> str:
-    """What a representation says of points that did not converge: how many, and between which
-    values of the fields."""
+    """The part of a representation about points that did not converge: their number, and the range
+    of the fields."""
     lost = data.attrs.get("unconverged", 0)
     if not lost:
         return ""
@@ -155,14 +155,14 @@ def transition(
     level: the value that parts the two phases; None: where the order parameter vanishes on a part
         of the line, the end of that part. Jumps and divergences are found anywhere. "middle" asks
         for the middle between the least and the largest value.
-    branches: words of the theory's option `branch` (or `start`), None for all. Where the theory has
-        a free energy, the transition is that of the branch of least free energy, and the ends of
-        branches are its `spinodals`.
-    points: those of the first scan; two transitions between neighbouring points may be missed.
+    branches: words of the theory's option `branch` (or `start`), None for all. If the theory has a
+    free energy, the transition is the one of the branch of lowest free energy, and the ends of
+    branches are its `spinodals`. points: number of points of the first scan; two transitions
+    between neighbouring points may be missed.
         zero: what counts as vanished, in units of the largest value. accuracy: of the location, in
         units of the range (1e-11; an experiment: 0.01).
     seeds: runs at each point of an experiment. store: folder in which points are kept; the same
-    call again goes on there.
+    call continues from them.
 
     Returns the most definite transition (a jump before the end of a branch, a divergence, a
     continuous one, a crossover; of equals that with the largest change), the others in `others`.

@@ -1,4 +1,5 @@
-"""The laws that losses are said to follow, each as log L of unknowns that are all real numbers.
+"""The laws for losses in the literature, each as log L in terms of unknowns that are all real
+numbers.
 
 additive     L = E + A N^-alpha + B D^-beta                                       Hoffmann et al. 2022 (arXiv:2203.15556)
 kaplan       L = [(Nc/N)^(alpha/beta) + Dc/D]^beta                                Kaplan et al. 2020 (arXiv:2001.08361)

@@ -1,5 +1,5 @@
-"""The scaling law of given runs: its form, its numbers with intervals, what it says of a larger
-budget, and what it cannot know.
+"""The scaling law of given runs: its form, its parameters with intervals, its predictions for
+larger budgets, and warnings about what the runs do not determine.
 
 law = scaling_law(loss, parameters, samples)
 law.values["alpha"], law.intervals["alpha"], law.form
@@ -94,8 +94,8 @@ class ScalingLaw:
         return (value, *np.percentile(draws, _COVERED, axis=0))
 
     def allocate(self, compute: float) -> Allocation:
-        """min over N of L(N, C / (flops N)). Raises `ValueError` for a form of one size, where
-        nothing is to be shared out."""
+        """min over N of L(N, C / (flops N)). Raises `ValueError` for a form of one size, for which
+        there is no compute to split."""
         if self.runs.parameters is None or self.runs.samples is None:
             raise ValueError(
                 f"form {self.form!r} knows one size only: there is nothing to share out"
@@ -158,7 +158,7 @@ def scaling_law(
     form: a name, or "auto": the one that extrapolates best to the quarter of the runs with most
     compute; of "additive" and "kaplan" the one with the lower Bayesian information criterion.
     delta: where the robust likelihood turns from squares to absolute deviations of log L.
-    bootstrap: fits to runs drawn again, for the intervals.
+    bootstrap: number of bootstrap fits for the intervals.
 
     Raises `ValueError` for runs that are no positive numbers, are there twice, or are fewer than
     the unknowns and two; for an unknown form; for no bootstrap.

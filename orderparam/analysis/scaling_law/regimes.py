@@ -1,12 +1,12 @@
-"""One power law or two that follow one another: exponents of a curve, where it bends, and how well
-both are known.
+"""One power law or two consecutive power laws: the exponents of a curve and its crossover, with
+intervals.
 
     found = regimes(n_train, test_error, test_error_error)
     found.exponents, found.crossover
 
 ln y is continuous and straight in ln x on either side of a crossover, which is searched. For the
-curve of a theory, without errors, the intervals say how much the exponents change when a fifth of
-the curve is left out.
+curve of a theory, which has no errors, the intervals give the change of the exponents when a fifth
+of the curve is left out.
 """
 
 from dataclasses import dataclass

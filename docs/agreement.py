@@ -52,7 +52,8 @@ table of all points. The columns mean:
 - *runs*: independent runs that converged at a measured point, fewest to most. *Unconverged* runs are counted in their own column
   and are in no mean.
 - *resolution*: the standard error of a measured mean over the theory, in the median of the points. A deviation that is smaller
-  than this could not have been seen.
+  than this could not have been seen. Where a theory is itself an average over samples, its own standard error is added in
+  squares, here and in what follows.
 - *beyond 3*: how many of the points at which a measurement with its error stands beside a theory differ by more than three
   standard errors. An error from the scatter of n runs is itself uncertain: the deviation is judged by Student's t with n − 1
   degrees of freedom, so that 0.27 % of independent points lie beyond three by chance at any n. With four runs this means 9.2 of

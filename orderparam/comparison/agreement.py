@@ -15,6 +15,7 @@ ENOUGH_RUNS = 4  # the scatter of fewer says too little about the error of their
 # a theory is zero where it is smaller than this, relative to its largest value at the measured
 # points
 ZERO = 1e-6
+ROUNDING = 1e-9  # deviations and errors that are both smaller, likewise, are rounding
 
 
 def agreement(
@@ -23,18 +24,24 @@ def agreement(
     """Every theory against one measurement at the measured points: observable -> table.
 
     A table has the dimensions `theory` and those of the measured observable without `seed`:
-    `theory_value`, `mean`, `standard_error` (see `estimate`), `runs`, `unconverged` (runs that are
-    left out because they did not converge), `mean_of_all` (with them), `z`, `relative_deviation`,
-    `resolution`, and `baseline` (theory).
+    `theory_value`, `theory_error`, `mean`, `standard_error` (see `estimate`), `runs`, `unconverged`
+    (runs that are left out because they did not converge), `mean_of_all` (with them), `z`,
+    `relative_deviation`, `resolution`, and `baseline` (theory).
 
-    relative_deviation is mean / theory - 1, and resolution the standard error over |theory|. Where
-    the theory is smaller than a millionth of its largest value at the measured points, that largest
-    value stands in the denominator of both.
+    A theory that samples has standard errors of its own, `X_uncertainty` beside `X`: they are
+    `theory_error`, 0 where there are none, and the error of a deviation is sqrt(standard_error^2 +
+    theory_error^2).
 
-    z is (mean - theory) / standard_error as a normal deviate: an error from the scatter of n runs
-    is itself uncertain, so that z is the number of standard deviations which is as improbable as
-    the deviation is in Student's distribution with n - 1 degrees of freedom. It is NaN where fewer
-    than four runs, and no errors of their own, say how far is far.
+    relative_deviation is mean / theory - 1, and resolution the error of the deviation over
+    |theory|. Where the theory is smaller than a millionth of its largest value at the measured
+    points, that largest value stands in the denominator of both.
+
+    z is the deviation over its error, as a normal deviate: an error from the scatter of n runs is
+    itself uncertain, so that z is the number of standard deviations which is as improbable as the
+    deviation is in Student's distribution with n - 1 degrees of freedom, or more where a theory's
+    error adds to it (Welch and Satterthwaite; a theory's error is taken as it is). It is NaN where
+    fewer than four runs, and no errors of their own, say how far is far, and where deviation and
+    error are both rounding.
 
     Observables that only one side has, theories over dimensions that were not measured or have
     another length, and theories without a converged value at a measured point are left out.
@@ -73,8 +80,13 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
     by_scatter = scatter.notnull() & ~(own >= scatter)
     error = xr.where(by_scatter, scatter, own)
     enough = ~by_scatter | (runs >= ENOUGH_RUNS)
-    ratio = (deviation / error.where(error > 0)).where(enough)
+    uncertainty = f"{name}_uncertainty"
+    blur = _at(theory, uncertainty, mean).fillna(0.0) if uncertainty in theory else 0.0 * value
+    both = np.hypot(error, blur)
     largest = np.abs(value).max()
+    rounding = (np.abs(deviation) < ROUNDING * largest) & (both < ROUNDING * largest)
+    ratio = (deviation / both.where(both > 0)).where(enough & ~rounding)
+    share = ((error / both.where(both > 0)) ** 2).clip(1e-6)  # of the variance
     scale = xr.where(np.abs(value) > ZERO * largest, np.abs(value), largest)
     scale = scale.where(scale > 0)
     missed = unconverged_runs(measured)
@@ -82,6 +94,7 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
     return xr.Dataset(
         {
             "theory_value": value,
+            "theory_error": blur.where(value.notnull()),
             "mean": mean,
             "standard_error": error,
             "runs": runs,
@@ -89,9 +102,9 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
             if set(missed.dims) <= set(mean.dims)
             else xr.zeros_like(runs),
             "mean_of_all": every.mean("seed") if "seed" in every.dims else every,
-            "z": xr.where(by_scatter, _normal_deviate(ratio, runs - 1), ratio),
+            "z": xr.where(by_scatter, _normal_deviate(ratio, (runs - 1) / share**2), ratio),
             "relative_deviation": deviation * np.sign(value + (value == 0)) / scale,
-            "resolution": error / scale,
+            "resolution": both / scale,
         }
     )
 
@@ -120,8 +133,8 @@ def summary(tables: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
 
     points: points compared; points_with_z, points_beyond_3: those with an error, and with |z| > 3;
     rms_z: root mean square of z, 1 within 1 / sqrt(2 points) where theory and measurement agree;
-    median and worst relative deviation; resolution: median of the standard error over the theory
-    (see `agreement`); runs: fewest and most converged runs at a point. A `baseline` is recorded as
+    median and worst relative deviation; resolution: median of the error of the deviation over the
+    theory (see `agreement`); runs: fewest and most converged runs at a point. A `baseline` is recorded as
     one and is no disagreement.
     """
     records = []

@@ -70,6 +70,41 @@ def test_z_and_relative_deviation_at_the_measured_points():
     assert len(list(tables("run", found))) == 1
 
 
+def test_the_standard_error_of_a_theory_counts_with_that_of_the_measurement():
+    theory = xr.Dataset(
+        {"error": ("n", [2.5, 4.0]), "error_uncertainty": ("n", [0.4, 0.0])}, {"n": [10, 20]}
+    )
+    measured = _measured([[1, 2, 3, 2], [4, 5, 6, 5]])
+    row = agreement({"theory": theory}, measured, ["error"])["error"].sel(theory="theory")
+    own = np.sqrt(2 / 3 / 4)
+    both = np.hypot(own, [0.4, 0.0])
+    freedom = 3 * (both / own) ** 4
+    expected = stats.norm.isf(stats.t.sf(np.array([0.5, 1.0]) / both, freedom))
+    np.testing.assert_allclose(np.abs(row["z"]), expected, rtol=1e-10)
+    np.testing.assert_allclose(row["standard_error"], [own, own])
+    np.testing.assert_allclose(row["theory_error"], [0.4, 0.0])
+    np.testing.assert_allclose(row["resolution"], both / [2.5, 4.0])
+    alone = agreement({"theory": theory}, measured.isel(seed=[0]), ["error"])["error"]
+    assert alone["z"].isnull().all()
+
+
+def test_the_error_of_a_theory_is_compared_where_the_scatter_is_zero():
+    theory = xr.Dataset(
+        {"error": ("n", [1.0, 4.0]), "error_uncertainty": ("n", [0.5, 0.5])}, {"n": [10, 20]}
+    )
+    found = agreement({"theory": theory}, _measured([[2.0] * 4, [4.0] * 4]), ["error"])
+    np.testing.assert_allclose(found["error"]["z"].squeeze("theory"), [2.0, 0.0], atol=1e-9)
+
+
+def test_rounding_is_no_deviation_and_a_deviation_without_scatter_is():
+    theory = xr.Dataset({"error": ("n", [2.0, 4.0])}, {"n": [10, 20]})
+    at_start = 2.0 + np.array([0, 1, 2, 1]) * 4e-16
+    found = agreement({"theory": theory}, _measured([at_start, [4, 4.1, 3.9, 4]]), ["error"])
+    assert np.isfinite(found["error"]["z"]).values.tolist() == [[False, True]]
+    found = agreement({"theory": theory}, _measured([at_start + 1e-3, [4] * 4]), ["error"])
+    assert found["error"]["z"].isel(n=0).item() > 10
+
+
 def test_three_runs_do_not_say_how_far_is_far_and_their_own_errors_do():
     theory = xr.Dataset({"error": ("n", [2.5, 4.0])}, {"n": [10, 20]})
     measured = _measured([[1, 1.001], [4, 4.001]])

@@ -70,12 +70,12 @@ _TASKS = {
         One set of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}, of which a step uses all or a random fifth. Regression:
         mean squared error, labels with noise 0.1; logistic and hinge loss (rounded over 0.5): share of wrong signs. Lines are for
         $d \to \infty$, closed for regression, else averages over {samples} sampled examples in each of {runs} runs, whose errors
-        are not drawn. Marks: students trained on drawn examples.
+        are not drawn but counted. Marks: students trained on drawn examples.
     """,
     seconds=(90, 600),
     observables=("test_error", "overlap", "train_loss"),
     explained="For the logistic and the hinge loss the theory averages over sampled examples. Its "
-    "standard errors are 0.6 to 4 times those of the marks, and z does not count them; with them no "
+    "standard errors are 0.6 to 4 times those of the marks. In this record z does not count them; with them no "
     "difference exceeds 3.2 standard errors, and the root mean square is 0.3 to 1.6.",
     gallery={"input_dim": 1000},
     full={"input_dim": 4000, "samples": 4000, "runs": 16, "seeds": 32},
@@ -170,13 +170,10 @@ def batch_size_noise(
         Two erf units learn two erf units and {product} times the product of the teachers, $n$ = {sample_ratio} $d$ examples,
         all seen in every step, $d$ = {input_dim}, learning rate {learning_rate} on the summed loss. Overlaps of each student
         (panels) with both teachers (colours). Lines are for $d\to\infty$, averages over {samples} sampled examples in each of
-        {runs} runs, whose errors are not drawn. Marks: committees on drawn examples.
+        {runs} runs, whose errors are not drawn but counted. Marks: committees on drawn examples.
     """,
     seconds=(90, 600),
     observables=("overlap", "self_overlap", "test_error"),
-    explained="The theory averages over sampled examples, and z does not count its standard errors. With "
-    "1000 examples in each of 8 runs they are up to four times those of the marks, and with them "
-    "no overlap with a teacher differs by more than 2.3 standard errors.",
     gallery={"input_dim": 1000, "samples": 4000},
     full={"input_dim": 4000, "samples": 8000, "runs": 16, "seeds": 32},
 )

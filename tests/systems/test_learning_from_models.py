@@ -16,6 +16,7 @@ from orderparam.systems.learning_from_models import (
     drawn_labels,
     generation_errors,
 )
+from orderparam.systems.learning_from_models.experiment import _regular, _ridge_map
 
 K = np.arange(1, 121)
 SPECTRUM = Spectrum(K**-2.0, K**-1.5)
@@ -115,6 +116,20 @@ def test_drawn_chains_meet_the_theory():
     keys = jax.random.split(jax.random.key(0), 200)
     drawn = jax.vmap(lambda key: drawn_generations(chain, key).test_error)(keys)
     _within(np.asarray(drawn), np.asarray(generation_errors(chain).test_error), 0.02)
+
+
+@pytest.mark.parametrize("examples", [60, 300])
+def test_a_ridge_has_the_same_weights_by_either_factor(examples):
+    x = jax.random.normal(jax.random.key(0), (examples, 120)) / K
+    labels = jax.random.normal(jax.random.key(1), (examples,))
+    found = [np.asarray(_ridge_map(x, 0.3, labels, regular)) for regular in (True, False)]
+    np.testing.assert_allclose(*found, atol=1e-10)
+
+
+def test_a_ridge_that_may_leave_the_gram_matrix_singular_is_not_regular():
+    assert _regular(CHAIN, 0.1, 60)
+    assert not _regular(CHAIN, 1e-9, 60)
+    assert not _regular(CHAIN, 0.0, 60)
 
 
 def test_drawn_labels_meet_the_theory():

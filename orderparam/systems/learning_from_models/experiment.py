@@ -13,6 +13,8 @@ from orderparam.core.verb import experiment
 from orderparam.systems.learning_from_models.model import ModelChain, PoolChain
 from orderparam.systems.learning_from_models.theory import best_labels
 
+SMALL = 1e-8  # a ridge above this, over the trace of the Gram matrix, makes it regular
+
 
 class DrawnGenerations(Result):
     """Errors of every generation of one chain.
@@ -68,7 +70,11 @@ def drawn_generations(system: ModelChain, key: PRNGKeyArray) -> DrawnGenerations
     """
     first, later = system.counts()
     counts = _multiplicities(system)
-    return DrawnGenerations(_chain(system, key, first, later, counts))
+    regular = (
+        _regular(system, system.teacher[1], first),
+        _regular(system, system.ridge, later),
+    )
+    return DrawnGenerations(_chain(system, key, first, later, counts, regular))
 
 
 @experiment
@@ -97,7 +103,9 @@ def drawn_labels(system: ModelChain, key: PRNGKeyArray) -> DrawnLabels:
     best = best_labels(system)
     rank = jnp.argsort(jnp.argsort(-system.spectrum.eigenvalues))
     kept = (rank < best.kept).astype(float)
-    return _labels(system, key, system.counts()[1], best.gain, kept)
+    examples = system.counts()[1]
+    regular = _regular(system, system.ridge, examples)
+    return _labels(system, key, examples, best.gain, kept, regular)
 
 
 def _multiplicities(system: ModelChain) -> tuple[int, ...]:
@@ -107,17 +115,40 @@ def _multiplicities(system: ModelChain) -> tuple[int, ...]:
     return tuple(round(count) for count in counts)
 
 
-def _ridge_map(x: Float[Array, "train mode"], ridge: Any, labels: Array) -> Array:
-    """X^T (X X^T + T)^-1 labels; at T = 0 the least-squares solution of smallest norm."""
+def _ridge_map(x: Float[Array, "train mode"], ridge: Any, labels: Array, regular: bool) -> Array:
+    """X^T (X X^T + T)^-1 labels; at T = 0 the least-squares solution of smallest norm.
+
+    regular: whether T is large enough for a Cholesky factor.
+    """
+    if regular:
+        factor = jax.scipy.linalg.cho_factor(x @ x.T + ridge * jnp.eye(len(x)))
+        return x.T @ jax.scipy.linalg.cho_solve(factor, labels)
     left, sizes, right = jnp.linalg.svd(x, full_matrices=False)
     sound = sizes > 1e-12 * sizes[0]
     inverse = jnp.where(sound, sizes / jnp.where(sound, sizes**2 + ridge, 1.0), 0.0)
     return right.T @ ((inverse * (left.T @ labels).T).T)
 
 
+def _regular(system: ModelChain, ridge: Any, examples: int) -> bool:
+    """Whether a ridge is no small part of the mean trace of the Gram matrix; a traced one may be."""
+    if isinstance(ridge, jax.core.Tracer) or isinstance(
+        system.spectrum.eigenvalues, jax.core.Tracer
+    ):
+        return False
+    trace = examples * np.sum(
+        np.asarray(system.spectrum.multiplicities * system.spectrum.eigenvalues)
+    )
+    return bool(ridge > SMALL * trace)
+
+
 @eqx.filter_jit
 def _chain(
-    system: ModelChain, key: PRNGKeyArray, first: int, later: int, counts: tuple[int, ...]
+    system: ModelChain,
+    key: PRNGKeyArray,
+    first: int,
+    later: int,
+    counts: tuple[int, ...],
+    regular: tuple[bool, bool],
 ) -> Float[Array, "generation"]:
     truth_key, key = jax.random.split(key)
     spectrum, total, each = system.spectrum, sum(counts), jnp.asarray(counts)
@@ -145,19 +176,23 @@ def _chain(
         made = x @ weights + jnp.sqrt(system.noise) * jax.random.normal(other, (n,))
         share = system.truth_share if generation else 1.0
         ridge = system.ridge if generation else teacher_ridge
-        weights = _ridge_map(x, ridge, share * true + (1 - share) * made)
+        solvable = regular[1] if generation else regular[0]
+        weights = _ridge_map(x, ridge, share * true + (1 - share) * made, solvable)
         errors.append(jnp.sum(shift * sigma * (weights - truth) ** 2))
     return jnp.stack(errors)
 
 
 @eqx.filter_jit
-def _labels(system: ModelChain, key: PRNGKeyArray, n: int, gain: Array, kept: Array) -> DrawnLabels:
+def _labels(
+    system: ModelChain, key: PRNGKeyArray, n: int, gain: Array, kept: Array, regular: bool
+) -> DrawnLabels:
     sigma, power = system.spectrum.eigenvalues, system.spectrum.target_power
     input_key, noise_key, sign_key = jax.random.split(key, 3)
     truth = jnp.sqrt(power / sigma) * jax.random.rademacher(sign_key, sigma.shape)
     x = jnp.sqrt(sigma) * jax.random.normal(input_key, (n, len(sigma)))
     noise = jnp.sqrt(system.noise) * jax.random.normal(noise_key, (n,))
-    answers = _ridge_map(x, system.ridge, jnp.concatenate([x * truth, noise[:, None]], axis=1))
+    labels = jnp.concatenate([x * truth, noise[:, None]], axis=1)
+    answers = _ridge_map(x, system.ridge, labels, regular)
     by_mode, from_noise = answers[:, :-1], answers[:, -1]
 
     def error(weights: Array) -> Array:

@@ -73,7 +73,7 @@ SOURCE = "Nguyen and Barbier 2026"
 
 @study(
     "feature-staircase",
-    title="Features are learned one after the other, each by a jump of its overlap",
+    title="In theory features are learned one after the other, each by a jump of its overlap",
     source=SOURCE,
     seconds=(50, 600),
     observables=("overlap",),
@@ -125,7 +125,7 @@ def feature_staircase(
 
 @study(
     "collective-transition",
-    title="Read-outs of similar size: many features learned at once",
+    title="In theory read-outs of similar size are learned many at once",
     source="derived for this package from the free entropy of Nguyen and Barbier 2026",
     seconds=(60, 1200),
     observables=("error",),
@@ -182,7 +182,7 @@ def collective(
 
 @study(
     "readout-laws",
-    title="Overlaps of all features for flat, power-law and exponential read-outs",
+    title="In theory the features of flat read-outs are learned all at once, those of power laws the strongest first",
     source="Nguyen and Barbier 2026, appendix figures",
     seconds=(60, 3000),
     observables=("overlap",),

@@ -49,7 +49,7 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "bayes-error-collapse",
-    title="Both power laws of the error are the effective width over the number of examples, times a constant",
+    title="In theory the error is the effective width over the number of examples, in two power laws",
     source=SOURCE,
     seconds=(70, 3000),
     observables=("error",),

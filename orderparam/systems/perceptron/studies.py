@@ -44,7 +44,7 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "binary-perceptron",
-    title="A perceptron with binary weights: first-order transition to perfect generalisation",
+    title="Binary weights: errors at temperatures 0.5 and 1 follow the theory; enumerating 15 weights rounds the transition at 0",
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
     seconds=(60, 1800),
     observables=("classification_error", "mistakes", "free_entropy", "entropy"),

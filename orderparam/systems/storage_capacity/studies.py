@@ -202,26 +202,15 @@ def capacity_margin(
     yield Curve("theory", volume, system, fine, facets={"part": "volume"})
 
 
-def draw_errors_against_size(load: float, axes: Any, comparison: Comparison) -> None:
-    """Draw the fewest errors of all couplings at one load against 1/N, and theories at 0."""
-    for data in comparison.experiments().values():
-        if data.attrs["label"] != "all couplings" or load not in data["load"]:
-            continue
-        at = data.sel(load=load)
-        runs = at["error_fraction"].values
-        error = np.sqrt(np.sum(at["error_fraction_error"].values ** 2)) / len(runs)
-        n = data.attrs["facets"]["input_dim"]
-        axes.errorbar(
-            [1 / n], [runs.mean()], [error], fmt="o", color=ink(), markerfacecolor="white"
-        )
-    chosen = [
-        d for d in comparison.theories().values() if d.attrs["facets"].get("part") == "errors"
-    ]
-    for number, data in enumerate(chosen):
-        height = float(data["error_fraction"].interp(load=load))
-        axes.plot([0.0], [height], "D", color=COLOURS[number], markersize=5)
-    axes.set(xlabel="$1/N$", ylabel="fraction of errors $f$", title=rf"$\alpha$ = {load:g}")
-    axes.set_ylim(0, None)
+def _with(grid: np.ndarray, values: tuple[float, ...]) -> tuple[float, ...]:
+    """The points of a line, and the measured ones."""
+    return tuple(np.unique(np.append(grid, values).round(12)).tolist())
+
+
+def _inverse_size(data: xr.Dataset) -> xr.DataArray:
+    """1/N of a measurement, 0 for the theory of many inputs."""
+    facets = data.attrs["facets"]
+    return xr.DataArray(1 / facets["input_dim"] if "input_dim" in facets else 0.0)
 
 
 @study(
@@ -241,7 +230,14 @@ def draw_errors_against_size(load: float, axes: Any, comparison: Comparison) -> 
             by="input_dim",
             title="fewest errors",
         ),
-        Freehand(partial(draw_errors_against_size, 4.0)),
+        Panel(
+            ("$1/N$", _inverse_size),
+            "error_fraction",
+            where={"part": "errors", "load": 4.0},
+            by="input_dim",
+            title=r"fewest errors, $\alpha$ = 4",
+            ylim=(0, None),
+        ),
         Panel(
             "temperature",
             "error_fraction",
@@ -253,7 +249,7 @@ def draw_errors_against_size(load: float, axes: Any, comparison: Comparison) -> 
     ],
     caption=r"""
         No margin. Left and centre: the fewest errors; marks are the best of all couplings with $N$
-        = $d$ inputs, theories are for many inputs, replica symmetric and with replica symmetry
+        = $d$ inputs, theories (crosses in the centre) are for many inputs, replica symmetric and with replica symmetry
         broken in 2 steps. So few inputs cannot distinguish the two theories. Right: mean errors at
         temperature $T$, where replica symmetry is unstable below 0.27; marks are parallel
         tempering.
@@ -277,8 +273,8 @@ def capacity_errors(
     sweeps: int = 800,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    fine = {"load": tuple(np.linspace(0.4, 7.0, 67).tolist())}
-    coarse = {"load": tuple(np.linspace(2.2, 7.0, 13).tolist())}
+    fine = {"load": _with(np.linspace(0.4, 7.0, 67), loads)}
+    coarse = {"load": _with(np.linspace(2.2, 7.0, 13), loads)}
     facets = {"part": "errors"}
     system = SphericalPatterns()
     yield Curve("replica symmetric", minimal_error, system, fine, facets=facets)
@@ -297,7 +293,7 @@ def capacity_errors(
         )
     facets = {"part": "temperature"}
     hot = ThermalPatterns(load=4.0)
-    over = {"temperature": tuple(np.linspace(0.12, 1.1, 50).tolist())}
+    over = {"temperature": _with(np.linspace(0.12, 1.1, 50), temperatures)}
     below = {"temperature": (0.16, 0.18, 0.2, 0.22, 0.24)}
     yield Curve("replica symmetric", thermal_errors, hot, over, facets=facets)
     broken = partial(broken_thermal_errors, steps=2)
@@ -452,7 +448,7 @@ def draw_binary_limits(axes: Any, comparison: Comparison) -> None:
     source="Krauth, Mézard 1989; with errors derived here",
     seconds=(60, 1800),
     observables=("error_fraction",),
-    gallery={"dims": (11, 15, 19), "samples": 64, "seeds": 4},
+    gallery={"dims": (11, 15, 19), "samples": 64, "seeds": 16},
     full={"dims": (11, 15, 19, 23), "samples": 64, "seeds": 8},
     columns=2,
     panels=[Panel("load", "error_fraction", by="input_dim"), Freehand(draw_binary_limits)],
@@ -471,7 +467,7 @@ def binary_perceptron_errors(
     dims: tuple[int, ...] = (9, 11, 15),
     loads: tuple[float, ...] = (1.2, 2.0, 4.0),
     samples: int = 32,
-    seeds: int = 4,
+    seeds: int = 8,
 ) -> Iterator[Curve]:
     system = BinaryPatterns()
     fine = {"load": tuple(np.linspace(0.7, 5.0, 44).tolist())}

@@ -138,7 +138,7 @@ def draw_selections(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "grokking",
-    title="A wide network fits the training set on its first features, and generalises only when they have turned",
+    title="A wide network fits its training set first and generalises later, while its features turn; equilibrium is not reached",
     source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Kumar, Bordelon, Gershman, Pehlevan 2024, arXiv 2310.06110",
     panels=[Freehand(draw) for draw in (draw_errors, draw_component, draw_specialised)],
     caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_2(w_*\\cdot x)$; Langevin dynamics with "

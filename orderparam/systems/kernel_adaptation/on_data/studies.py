@@ -116,7 +116,7 @@ def _scaling_panels(p: Mapping[str, Any]) -> list[Panel]:
 
 @study(
     "relu-scaling",
-    title="Larger networks on more data: a kernel that only scales loses the even part, a kernel that turns learns it",
+    title="Relu networks learn the even part, which a kernel that only scales loses",
     source=_FEATURES,
     panels=_scaling_panels,
     caption="Relu network, $d = {input_dim}\\beta$, $N = {width}\\beta$, $y = z {absolute:+g} (|z| - E|z|)$, $T = 0.1/\\chi$, "

@@ -56,7 +56,7 @@ def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
 
 @study(
     "patches-transition",
-    title="A linear convolutional network learns from far fewer examples than inputs, its infinitely wide limit from as many",
+    title="In theory linear convolutional networks need far fewer examples than inputs; at 20 inputs an effective ridge fits",
     source=_SOURCE,
     panels=_transition_panels,
     columns=2,
@@ -103,7 +103,7 @@ def patches_transition(
 
 @study(
     "patches-erf",
-    title="More patches are learned later, and turn the features further: an erf convolutional network on a cubic target",
+    title="An erf convolutional network learns more patches later, and at 100 examples they turn its features further",
     source=_SOURCE,
     panels=[
         *(

@@ -301,7 +301,7 @@ def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
 
 @study(
     "adaptation-phases",
-    title="Gaussian feature learning, and coexistence with specialised neurons, sharper in larger systems",
+    title="In theory Gaussian feature learning, and coexistence with specialised neurons, sharper in larger systems",
     source=_GROKKING,
     panels=_phase_panels,
     columns=2,
@@ -348,7 +348,7 @@ def adaptation_phases(
 
 @study(
     "relu-adaptation",
-    title="The kernel of a relu network turns towards the target; a kernel that only scales would not learn the even part",
+    title="Relu networks learn more of an even part than infinitely wide ones; too few examples to single out a theory",
     source=_FEATURES,
     panels=[
         Panel(
@@ -421,7 +421,7 @@ _GAUSSIAN = "Gaussian weights (VGA)"
 
 @study(
     "adaptation-hysteresis",
-    title="Two states of Gaussian weights, one state of unconstrained ones, and one of the network from either start",
+    title="Two states of Gaussian weights, one of unconstrained ones; networks from either start lie close together",
     source=_BOTH,
     panels=[
         Panel("temperature", "spread", by="branch", log="x", jump="branches"),

@@ -1,0 +1,25 @@
+"""Features in time: networks of infinite width that learn features on given data, from lazy to
+rich, and the learning rate that is best for them."""
+
+from orderparam.core.exported import without_modules
+from orderparam.systems.features_in_time.experiment import (
+    NetworkFeaturePath,
+    trained_features,
+    tuned_network,
+)
+from orderparam.systems.features_in_time.model import FeatureDescent
+from orderparam.systems.features_in_time.theory import (
+    BestRate,
+    FeaturePath,
+    best_rate,
+    linear_recursion,
+    particle_dynamics,
+)
+
+LABELS = {
+    "richness": ("richness", r"\gamma"),
+    "best_rate": ("best learning rate", r"\eta^*"),
+    "parametrisation": ("parametrisation", ""),
+}
+
+__all__ = without_modules(globals())

@@ -1,0 +1,151 @@
+"""Features in time: networks of finite width, trained on the same data."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from orderparam.core.result import Result
+from orderparam.core.verb import experiment
+from orderparam.systems.features_in_time.model import FeatureDescent
+from orderparam.systems.features_in_time.rates import best_of_rates
+from orderparam.systems.features_in_time.theory import BestRate
+
+Scalar = Float[Array, ""]
+
+
+class NetworkFeaturePath(Result):
+    """Errors of one network along training, and how far its tangent kernel moved.
+
+    Fields:
+        test_error: mean squared error on the test inputs after 0, 1, ... steps.
+        train_error: mean squared error on the training set.
+        kernel_drift: Frobenius norm of Theta_T - Theta_0 on the training set, relative to that of
+            Theta_0, T the last step.
+    """
+
+    test_error: Float[Array, "step"]
+    train_error: Float[Array, "step"]
+    kernel_drift: Scalar
+
+
+class FeatureLayers(NamedTuple):
+    """Weights of one network, all N(0, 1) at the start."""
+
+    hidden: Float[Array, "unit input"]
+    readout: Float[Array, "unit"]
+
+
+def _even(system: FeatureDescent) -> None:
+    if system.size("width") % 2:
+        raise ValueError(
+            f"width = {system.size('width')}: must be even, for an antisymmetric start"
+        )
+
+
+@experiment(check=_even)
+def trained_features(system: FeatureDescent, key: PRNGKeyArray) -> NetworkFeaturePath:
+    r"""Errors of one network of `width` units along gradient descent, from an antisymmetric start.
+
+    Raises:
+        ValueError: for an odd width.
+
+    Source: the experiment of Bordelon, Pehlevan (2022).
+
+    >>> import jax
+    >>> import numpy as np
+    >>> x = np.eye(3)
+    >>> system = FeatureDescent(x, np.ones(3), x, np.ones(3), width=8, steps=2)
+    >>> trained_features(system, jax.random.key(0)).train_error.shape
+    (3,)
+    """
+    return _train(system, _draw(system, key))
+
+
+@experiment(check=_even)
+def tuned_network(system: FeatureDescent, key: PRNGKeyArray) -> BestRate:
+    r"""The learning rate with which one network of `width` units fits best after `steps` steps.
+
+    The same network is trained with every rate of the search of `best_rate`.
+
+    Raises:
+        ValueError: for an odd width.
+
+    Source: the experiment of Yang et al. (2022), in small.
+
+    >>> import jax
+    >>> import numpy as np
+    >>> x = np.eye(3)
+    >>> system = FeatureDescent(x, np.ones(3), x, np.ones(3), width=8, steps=1)
+    >>> bool(tuned_network(system, jax.random.key(0)).converged)
+    True
+    """
+    return _tune(system, _draw(system, key))
+
+
+def _draw(system: FeatureDescent, key: PRNGKeyArray) -> FeatureLayers:
+    pairs = system.size("width") // 2
+    hidden_key, readout_key = jax.random.split(key)
+    w = jax.random.normal(hidden_key, (pairs, system.inputs.shape[1]))
+    a = jax.random.normal(readout_key, (pairs,))
+    return FeatureLayers(jnp.concatenate([w, w]), jnp.concatenate([a, -a]))
+
+
+def _output(system: FeatureDescent, layers: FeatureLayers, x: Array) -> Array:
+    gamma = system.scales()[0]
+    values = system.activation(x @ layers.hidden.T / jnp.sqrt(x.shape[1]))
+    return values @ layers.readout / (gamma * len(layers.readout))
+
+
+def _rates(system: FeatureDescent, rate: Scalar | None) -> FeatureLayers:
+    """What multiplies the gradient of the summed loss, layer by layer."""
+    gamma, hidden_rate, readout_rate = system.scales(rate)
+    scale = gamma * jnp.asarray(system.width, float)
+    return FeatureLayers(scale * hidden_rate, scale * readout_rate)
+
+
+def _descend(
+    system: FeatureDescent, start: FeatureLayers, rate: Scalar | None
+) -> tuple[FeatureLayers, tuple[Array, Array]]:
+    rates = _rates(system, rate)
+
+    def loss(layers: FeatureLayers) -> tuple[Array, Array]:
+        residual = _output(system, layers, system.inputs) - system.targets
+        return 0.5 * jnp.sum(residual**2), jnp.mean(residual**2)
+
+    def step(layers: FeatureLayers, _: None) -> tuple[FeatureLayers, tuple[Array, Array]]:
+        slope, train = jax.grad(loss, has_aux=True)(layers)
+        test = _output(system, layers, system.test_inputs) - system.test_targets
+        following = jax.tree.map(lambda w, eta, g: w - eta * g, layers, rates, slope)
+        return following, (jnp.mean(test**2), train)
+
+    end, (test, train) = jax.lax.scan(step, start, length=system.steps)
+    last = jnp.mean((_output(system, end, system.test_inputs) - system.test_targets) ** 2)
+    return end, (jnp.append(test, last), jnp.append(train, loss(end)[1]))
+
+
+def _tangent(system: FeatureDescent, layers: FeatureLayers, rate: Scalar | None) -> Array:
+    """The matrix that takes the residual to the first-order change of f in a step."""
+    rates = _rates(system, rate)
+    slopes = jax.jacrev(lambda layers: _output(system, layers, system.inputs))(layers)
+    hidden = slopes.hidden.reshape(len(system.targets), -1)
+    return rates.hidden * hidden @ hidden.T + rates.readout * slopes.readout @ slopes.readout.T
+
+
+@eqx.filter_jit
+def _train(system: FeatureDescent, start: FeatureLayers) -> NetworkFeaturePath:
+    end, (test, train) = _descend(system, start, None)
+    before, after = (_tangent(system, layers, None) for layers in (start, end))
+    drift = jnp.linalg.norm(after - before) / jnp.linalg.norm(before)
+    return NetworkFeaturePath(test, train, drift)
+
+
+@eqx.filter_jit
+def _tune(system: FeatureDescent, start: FeatureLayers) -> BestRate:
+    def error(rate: Scalar) -> Scalar:
+        return _descend(system, start, rate)[1][1][-1]
+
+    tangent = _tangent(system, start, jnp.ones(()))
+    return BestRate(*best_of_rates(error, jnp.linalg.norm(tangent, 2)))

@@ -1,0 +1,16 @@
+"""Every theory of features in time."""
+
+import numpy as np
+from checks import checks
+
+from orderparam.systems.features_in_time import FeatureDescent
+
+X = np.random.default_rng(0).standard_normal((6, 3))
+FEW = {"samples": 16, "runs": 2}
+SYSTEMS = [
+    FeatureDescent(X[:4], X[:4, 0], X[4:], X[4:, 0], 0.7, 0.05, 8, activation=name, steps=3)
+    for name in ("erf", "linear")
+]
+globals().update(
+    checks("features_in_time", SYSTEMS, options={"particle_dynamics": FEW, "best_rate": FEW})
+)

@@ -1,0 +1,109 @@
+"""The named figures of Boolean functions."""
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import xarray as xr
+
+from orderparam.comparison import Curve, study
+from orderparam.networks.fully_connected import fully_connected
+from orderparam.plotting import Panel
+from orderparam.systems.boolean_functions.experiment import trained_functions
+from orderparam.systems.boolean_functions.model import BooleanTraining
+from orderparam.systems.boolean_functions.theory import (
+    label_posterior,
+    regression_posterior,
+    tangent_kernel_law,
+    wide_distances,
+)
+
+# of these eight functions, which are 1 on the last input; all others have 1 % together
+_SHOWN = slice(1, None, 2)
+FUNCTION = (
+    "function, its signs read as a binary number",
+    lambda data: xr.DataArray(np.arange(data.sizes["pattern"])[_SHOWN], dims=["pattern"]),
+)
+SHARE = ("probability of the function", lambda data: data["probability"].isel(pattern=_SHOWN))
+LAWS = {
+    "tangent kernel": tangent_kernel_law,
+    "regression posterior": regression_posterior,
+    "label posterior": label_posterior,
+}
+
+
+def three_bits(width: int, **fields: object) -> BooleanTraining:
+    """Labels -1, 1, 1, 1 on four of the eight inputs of three bits; erf units, of which the biases
+    have variance 1 and the weights 6."""
+    x = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    network = fully_connected(
+        1,
+        None,
+        "erf_scaled",
+        weight_variance=6.0,
+        bias_variance=(1.0, 0.0),
+        readout_variance=1.0,
+    )
+    train, test = [0, 3, 5, 6], [1, 2, 4, 7]
+    return BooleanTraining(
+        x[train], np.array([-1.0, 1.0, 1.0, 1.0]), x[test], network, width, **fields
+    )
+
+
+@study(
+    "sgd-against-bayes",
+    title="Wide networks follow the law of their tangent kernel, not a posterior of the prior",
+    source="Mingard et al. 2021 (arXiv:2006.15191); Lee et al. 2019 (arXiv:1902.06720)",
+    panels=[
+        Panel(
+            FUNCTION,
+            SHARE,
+            facet="reference",
+            where={"quantity": "functions"},
+        ),
+        Panel(
+            "width",
+            "squared_distance",
+            by="law",
+            where={"quantity": "distance"},
+            log="x",
+            xlabel="width $N$",
+            ylabel="squared distance from the law",
+            text={
+                0: "from the tangent kernel",
+                1: "from the regression posterior",
+                2: "from the label posterior",
+            },
+        ),
+    ],
+    columns=3,
+    caption=r"""
+        Three bits: networks with one hidden layer of erf units fit labels on four inputs by gradient descent on all layers; a
+        function is the pattern of signs on the other four. Above: the eight most frequent functions, among {networks} networks of
+        {width} units in each of {seeds} runs (marks, the same in all three), and the laws that training might follow (lines).
+        Below: squared distance of the law of networks from each of the three, without the part that chance adds; lines:
+        infinite width.
+    """,
+    seconds=(120, 900),
+    observables=("probability",),
+    explained="Both posteriors are rejected. Finite width differs from the tangent kernel, the less the wider.",
+    gallery={"widths": (8, 16, 32, 64), "width": 128, "networks": 250, "seeds": 16},
+    full={"widths": (8, 16, 32, 64, 128, 256), "width": 256, "networks": 2000, "seeds": 16},
+)
+def sgd_against_bayes(
+    widths: tuple[int, ...] = (8, 32),
+    width: int = 64,
+    networks: int = 250,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    system = three_bits(width, networks=networks)
+    for name, law in LAWS.items():
+        facets = {"quantity": "functions", "reference": name}
+        posterior = name != "tangent kernel"
+        yield Curve(name, law, system, {}, facets=facets, baseline=posterior)
+    functions = {"quantity": "functions"}
+    yield Curve("networks", trained_functions, system, {}, seeds, facets=functions)
+    distance = {"quantity": "distance"}
+    over = {"width": widths}
+    yield Curve("infinite width", wide_distances, system, over, facets=distance)
+    yield Curve("networks", trained_functions, system, over, seeds, facets=distance)

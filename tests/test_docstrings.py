@@ -61,6 +61,9 @@ WRITTEN = (
     "in_context",
     "reused_data",
     "learning_from_models",
+    "deep_linear",
+    "features_in_time",
+    "boolean_functions",
 )
 UNPLAIN = (
     "Of ",

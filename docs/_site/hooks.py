@@ -56,7 +56,15 @@ THEORY = {
         "one_step",
         "several_steps",
     ),
-    "Gradient descent in time": ("training_in_time", "reused_data", "online_sgd", "multi_index"),
+    "Gradient descent in time": (
+        "training_in_time",
+        "deep_linear",
+        "features_in_time",
+        "boolean_functions",
+        "reused_data",
+        "online_sgd",
+        "multi_index",
+    ),
     "Sequences": ("in_context",),
     "Inference and capacity": (
         "generalised_linear",

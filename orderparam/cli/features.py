@@ -48,6 +48,13 @@ def features(
             help="Words of a table that mark a missing value, in addition to NA and the like.",
         ),
     ] = None,
+    stop: Annotated[
+        bool,
+        typer.Option(
+            "--stop",
+            help="Also: the best time to stop gradient descent, and what it gains over the best ridge.",
+        ),
+    ] = False,
     seeds: Annotated[
         int,
         typer.Option("--seeds", min=2, max=SEEDS, help="Random training sets per measured point."),
@@ -61,6 +68,8 @@ def features(
     as a network's embeddings."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         check_finite("--ridge", ridge)
+        if stop and loss != "square":
+            raise ValueError(f"--stop: is for the square loss; --loss is {loss}")
         check_file(file)
         from orderparam.core.registry import find_tool
 
@@ -74,6 +83,10 @@ def features(
             title = f"{problem.name}: {problem.task}, {loss} loss"
             print_columns(problem)
             print_features(result, title, folder)
+            if stop:
+                print_stop(
+                    find_tool("training_in_time.when_to_stop")(problem.inputs, problem.values)
+                )
             save_features(result, folder, title, {"data": problem.name, "task": problem.task})
 
 
@@ -154,3 +167,32 @@ def print_features(result: Any, title: str, folder: Path) -> None:
             "approximate  the theory takes each class as Gaussian, with one covariance for all; real data are not",
         )
     out.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)
+
+
+def print_stop(found: Any) -> None:
+    """When to stop gradient descent, beside the best ridge; found: what `when_to_stop` returned."""
+    from orderparam.core.text import with_error
+
+    out = console()
+    out.print(f"\nGradient descent on {found.n_train} examples, from zero, with an intercept:")
+    table = new_table("stopped", "error on held-out examples", right=True)
+    table.add_row("at the best time", with_error(*found.stopped))
+    table.add_row("never", with_error(*found.ended))
+    table.add_row("never, with the best ridge", with_error(*found.ridged))
+    out.print(table)
+    gain, error = found.gain
+    verdict = "the same within two standard errors"
+    if abs(gain) > 2 * error:
+        verdict = "stopping is better" if gain > 0 else "the ridge is better"
+    span = f"as good: {found.earliest:.3g} to {found.latest:.3g}"
+    lines = [
+        f"best time    {found.time:.3g} ({span}), of a flow on half the mean square, features / sqrt(p)",
+        f"             some {found.steps:.0f} steps at the rate 1 / (largest eigenvalue of the covariance)"
+        if found.steps >= 1
+        else "             less than one step at the rate 1 / (largest eigenvalue of the covariance)",
+        f"gain         {gain:+.1%} ± {error:.1%} of the error with the best ridge: {verdict}",
+    ]
+    if not found.inside:
+        lines.append("             no need to stop: the error still falls at the end of the range")
+    for line in lines:
+        out.print(line)

@@ -176,6 +176,7 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
         (["predict", "table.csv", "--width", "wide"], "write one or more integers"),
         (["predict", "table.csv", "--width", "0"], "at least 1"),
         (["features", "missing.npy"], "there is no file"),
+        (["features", "table.csv", "--loss", "hinge", "--stop"], "--stop: is for the square loss"),
         (["features", "table.csv", "price"], "needs at least 60"),
         (["features", "table.csv", "area,price"], "2 targets that are numbers; name one"),
         (["exponents", "__import__('os')"], "unknown function '__import__'"),
@@ -370,8 +371,10 @@ def test_features_of_a_user_are_predicted_and_measured(run, tmp_path, monkeypatc
     x = rng.standard_normal((300, 8))
     np.save(tmp_path / "x.npy", x)
     np.save(tmp_path / "y.npy", x[:, 0] + 0.5 * rng.standard_normal(300))
-    result = run("features", "x.npy", "y.npy", "--ridge", "0.1", "--seeds", "2")
+    result = run("features", "x.npy", "y.npy", "--ridge", "0.1", "--seeds", "2", "--stop")
     assert result.exit_code == 0, result.output
+    assert "Gradient descent on 240 examples" in result.stdout
+    assert "of the error with the best ridge" in result.stdout
     assert "Ridge(alpha = 8 x ridge" in result.stdout
     assert "not trained on" in result.stdout
     assert "30000 (100 x your data)" in result.stdout

@@ -26,6 +26,28 @@ IN_TIME = {
 }
 
 
+# time: test and training error of isotropic features, 1.25 to an example, from |w_0|^2 = 25, decay 1e-3
+GROKKING = {
+    1.0: (11.3593956, 1.93423312),
+    10.0: (5.99719637, 0.0510942911),
+    100.0: (4.29937294, 1.17203e-4),
+    1000.0: (0.876736099, 3.0785e-6),
+}
+
+
+@pytest.mark.parametrize("time", GROKKING)
+def test_errors_of_a_large_start_that_decays(time):
+    modes = 1000
+    system = FeatureTraining(
+        Spectrum([1.0], [1.0], [modes]), 800, time, 0.0, weight_decay=1e-3, start=25 / modes
+    )
+    test_error, train_error = GROKKING[time]
+    np.testing.assert_allclose(gradient_flow_error(system).test_error, test_error, rtol=1e-7)
+    np.testing.assert_allclose(
+        gradient_flow_train_error(system).train_error, train_error, rtol=2e-5
+    )
+
+
 @pytest.mark.parametrize("time", IN_TIME)
 def test_errors_of_power_law_features_in_time(time):
     system = FeatureTraining(POWER_LAW, 300, time, 0.2)

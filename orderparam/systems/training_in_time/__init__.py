@@ -13,6 +13,7 @@ from orderparam.systems.training_in_time.model import (
     IsotropicTraining,
     NetworkDescent,
 )
+from orderparam.systems.training_in_time.own_data import BestStop, when_to_stop
 from orderparam.systems.training_in_time.theory import (
     DescentError,
     StoppingTime,

@@ -172,6 +172,50 @@ def train_error_in_time(
 
 
 @study(
+    "grokking-in-time",
+    title="Grokking is computed in time: the data are fitted first, a large start is forgotten with the weight decay",
+    source="Levi, Beck, Bar-Sinai 2024 (arXiv:2310.16441); the theory with weight decay is derived here",
+    panels=[
+        Panel(
+            "time",
+            name,
+            by="weight_decay",
+            log="xy",
+            xlabel="training time $t$",
+            ylabel=label,
+        )
+        for name, label in (("train_error", "training error"), ("test_error", "test error"))
+    ],
+    columns=2,
+    caption=r"""
+        Linear regression on {modes} isotropic Gaussian features and {n_train} examples without label noise, gradient flow with
+        weight decay $\lambda$ (colours) from large random weights, $|w_0|^2$ = {start}, and a target of power 1. Lines: theory
+        for large $n$. Marks: drawn training sets. The examples are fitted after some 100 units of time. What the start has put
+        into directions that no example sees leaves the test error after $1/(2\lambda)$ only.
+    """,
+    seconds=(30, 200),
+    observables=("train_error", "test_error"),
+    gallery={"modes": 400, "n_train": 320, "seeds": 24},
+    full={"modes": 1000, "n_train": 800, "seeds": 32},
+)
+def grokking_in_time(
+    modes: int = 250,
+    n_train: int = 200,
+    start: float = 25.0,
+    weight_decays: tuple[float, ...] = (1e-3, 1e-2, 1e-1),
+    times: tuple[float, ...] = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0),
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    system = FeatureTraining(_isotropic(modes), n_train, times[0], start=start / modes)
+    line = {"time": np.geomspace(min(times), max(times), 60), "weight_decay": weight_decays}
+    for theory in (gradient_flow_error, gradient_flow_train_error):
+        name = theory.fn.__name__.replace("_", " ")
+        yield Curve(name, theory, system, line)
+    measured = {"time": times, "weight_decay": weight_decays}
+    yield Curve("drawn data", drawn_flow, system, measured, seeds, batch_seeds=True)
+
+
+@study(
     "momentum-in-time",
     title="At one learning rate momentum 1/2 comes to nearly the same best error in half the steps; momentum 0.9 overshoots it",
     source="derived here; Paquette, Lee, Pedregosa, Paquette 2021 (arXiv:2102.04396)",

@@ -1,0 +1,168 @@
+"""When to stop gradient descent on a person's own features, and what stopping gains over a ridge."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from orderparam.core.registry import tool
+
+EXAMPLES, SHARE, GRID = 1500, 0.8, 97
+
+
+@dataclass(frozen=True)
+class BestStop:
+    """Held-out errors along gradient flow and along ridges, and the best of both.
+
+    Errors are mean squares on held-out examples, summed over the columns of the target; pairs are
+    (value, standard error), where the overlap of the training sets of different splits is counted.
+
+    times, flow_error: training times of the mean loss, and the error at each, averaged over splits.
+    ridges, ridge_error: ridges of the mean loss, and the error with each.
+    time, earliest, latest: best time, and the span of times that are not worse by more than a
+        standard error of the difference.
+    steps: steps of plain gradient descent up to that time, at the rate 1/(largest eigenvalue).
+    stopped, ridged, ended: error at the best time, with the best ridge, and trained to the end. Time
+        and ridge of a split are chosen on the other splits.
+    gain: (error with the best ridge - error at the best time) / error with the best ridge.
+    inside: whether the best time lies inside the range; if not, more training is never worse.
+    """
+
+    times: Float[np.ndarray, "time"]
+    flow_error: Float[np.ndarray, "time"]
+    ridges: Float[np.ndarray, "ridge"]
+    ridge_error: Float[np.ndarray, "ridge"]
+    time: float
+    earliest: float
+    latest: float
+    steps: float
+    stopped: tuple[float, float]
+    ridged: tuple[float, float]
+    ended: tuple[float, float]
+    gain: tuple[float, float]
+    inside: bool
+    n_train: int
+
+
+@tool
+def when_to_stop(
+    features: Float[np.ndarray, "example feature"],
+    targets: Float[np.ndarray, "example"] | Float[np.ndarray, "example column"],
+    splits: int = 16,
+    seed: int = 0,
+) -> BestStop:
+    r"""The best time to stop gradient descent of a linear model on features of yours, beside the best
+    ridge, by exact training paths on random splits.
+
+    Features are divided by the root of their number; features and targets are centred on the
+    training part, which is a free intercept. With $X^T X/n = V \mathrm{diag}(s) V^T$ the weights of
+    gradient flow on $\frac{1}{2n} |Xw - y|^2$ from zero at time t, and those of a ridge $\lambda$, are
+
+    $$ V\, \mathrm{diag}\Big( \frac{1 - e^{-s t}}{s} \Big) V^T \frac{X^T y}{n}, \qquad
+       V\, \mathrm{diag}\Big( \frac{1}{s + \lambda} \Big) V^T \frac{X^T y}{n} $$
+
+    so that no step is taken. Wide networks with a frozen tangent kernel are the case of the features
+    of that kernel.
+
+    Args:
+        features: (example, feature) matrix. At most 1500 examples are used, chosen at random.
+        targets: target of each example, or several columns.
+        splits: random splits into four fifths for training and one fifth.
+        seed: of the choice and the splits.
+
+    Raises:
+        ValueError: for fewer than 10 examples, or fewer than 3 splits, or features that are constant.
+
+    Accuracy: statistical, given by standard errors; times and ridges lie on a grid of 12 to a decade.
+
+    Source: derived here; compare Ali, Kolter, Tibshirani (2019).
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.standard_normal((60, 20))
+    >>> found = when_to_stop(x, x[:, 0] + rng.standard_normal(60), splits=4)
+    >>> found.n_train, found.earliest <= found.time <= found.latest
+    (48, True)
+    """
+    if splits < 3:
+        raise ValueError(f"splits = {splits}: must be >= 3, to choose on the others")
+    if len(features) < 10:
+        raise ValueError(f"{len(features)} examples: must be at least 10, to hold some out")
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(len(features))[:EXAMPLES]
+    x = np.asarray(features, float)[chosen] / np.sqrt(features.shape[1])
+    y = np.asarray(targets, float).reshape(len(targets), -1)[chosen]
+    n_train = round(SHARE * len(x))
+    largest = np.linalg.norm(x - x.mean(axis=0), 2) ** 2 / len(x)
+    if not largest > 1e-20 * np.mean(x**2):
+        raise ValueError("features are the same for all examples: nothing can be learned from them")
+    times = np.geomspace(1e-2, 1e6, GRID) / largest
+    ridges = 1 / times
+    parts = [rng.permutation(len(x)) for _ in range(splits)]
+    errors = np.stack([_errors(x, y, part, n_train, times, ridges) for part in parts])
+    flow, ridge, end = errors[:, :GRID], errors[:, GRID:-1], errors[:, -1]
+
+    stopped, ridged = (_chosen_on_the_others(each) for each in (flow, ridge))
+    share = 1 / splits + (len(x) - n_train) / n_train  # splits share examples
+
+    def estimate(values: np.ndarray) -> tuple[float, float]:
+        return float(values.mean()), float(np.sqrt(values.var(ddof=1) * share))
+
+    mean = flow.mean(axis=0)
+    best = int(np.argmin(mean))
+    beyond = flow - flow[:, [best]]
+    as_good = beyond.mean(axis=0) <= np.sqrt(beyond.var(axis=0, ddof=1) * share)
+    # the unbroken span around the best
+    worse = np.flatnonzero(~as_good)
+    first = worse[worse < best].max(initial=-1) + 1
+    last = worse[worse > best].min(initial=GRID) - 1
+    gain = estimate((ridged - stopped) / ridged.mean())
+    return BestStop(
+        times,
+        mean,
+        ridges,
+        ridge.mean(axis=0),
+        float(times[best]),
+        float(times[first]),
+        float(times[last]),
+        float(times[best] * largest),
+        estimate(stopped),
+        estimate(ridged),
+        estimate(end),
+        gain,
+        0 < best < GRID - 1,
+        n_train,
+    )
+
+
+def _errors(
+    x: np.ndarray,
+    y: np.ndarray,
+    order: np.ndarray,
+    n_train: int,
+    times: np.ndarray,
+    ridges: np.ndarray,
+) -> np.ndarray:
+    """Held-out errors at all times, with all ridges, and trained to the end."""
+    train, test = order[:n_train], order[n_train:]
+    middle, level = x[train].mean(axis=0), y[train].mean(axis=0)
+    left, scale, right = np.linalg.svd((x[train] - middle) / np.sqrt(n_train), full_matrices=False)
+    kept = scale > 1e-10 * scale[0]
+    left, scale, right = left[:, kept], scale[kept], right[kept]
+    rates = scale[:, None] ** 2
+    learned = np.concatenate(
+        [-np.expm1(-rates * times), rates / (rates + ridges), np.ones_like(rates)], axis=1
+    )
+    # w = V (learned/scale) U^T y / sqrt(n)
+    inner = left.T @ (y[train] - level) / np.sqrt(n_train) / scale[:, None]
+    seen = (x[test] - middle) @ right.T
+    squares = np.zeros(learned.shape[1])
+    for column in range(y.shape[1]):
+        outputs = seen @ (learned * inner[:, [column]])
+        squares += np.mean((outputs + level[column] - y[test][:, [column]]) ** 2, axis=0)
+    return squares
+
+
+def _chosen_on_the_others(errors: Float[np.ndarray, "split choice"]) -> np.ndarray:
+    """Error of every split at the choice that is best on all other splits."""
+    others = errors.sum(axis=0) - errors
+    return errors[np.arange(len(errors)), np.argmin(others, axis=1)]

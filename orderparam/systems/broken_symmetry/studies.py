@@ -156,8 +156,9 @@ def glass_ground_state(
     """,
     observables=("energy",),
     explained=(
-        "Energies of a finite number of spins lie above the limit, by a term of about N^(-2/3) in the glass. The "
-        "diamonds extrapolate it away."
+        "Energies of finitely many spins lie above the limit of many spins, by a term of about "
+        "N^(-2/3) in the glass. The same holds for <q^2>, which is tied to the energy by the "
+        "identity that every run tests."
     ),
     seconds=(60, 3600),
     gallery={"sizes": (16, 32, 64), "seeds": 16},

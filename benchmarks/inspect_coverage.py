@@ -12,7 +12,10 @@ share.
 
 import argparse
 from collections.abc import Callable
+from functools import cache
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from orderparam.observables import (
@@ -21,11 +24,15 @@ from orderparam.observables import (
     calibration,
     dimension,
     excess_kurtosis,
+    lazy_to_rich,
+    learnability,
     power_law_tail,
     similarity,
+    tangent_kernel,
     weight_spectrum,
 )
 
+FRESH = 10_000
 DECAY = 1 / np.arange(1, 31.0)
 ROLLED = np.roll(DECAY, 1)
 
@@ -77,6 +84,70 @@ def _overconfident(rng: np.random.Generator) -> Observed:
     return calibration(stated, right, seed=int(rng.integers(2**31))).measured
 
 
+def _learned(which: int) -> Callable[[np.random.Generator], Observed]:
+    """0: of the whole target x1 + (x2^2 - 1) / sqrt 2; 1 and 2: of its two modes."""
+
+    def draw(rng: np.random.Generator) -> Observed:
+        x = rng.normal(size=(300, 3))
+        modes = np.column_stack([x[:, 0], (x[:, 1] ** 2 - 1) / 2**0.5])
+        outputs = modes @ [0.8, 0.3] + 0.5 * np.sin(3 * x[:, 2])
+        found = learnability(outputs, modes.sum(axis=1), modes if which else None)
+        return found[max(which - 1, 0)]
+
+    return draw
+
+
+def _strength(theta: float) -> Callable[[np.random.Generator], Observed]:
+    def draw(rng: np.random.Generator) -> Observed:
+        n, p = 160, 80
+        u, v = (
+            vector / np.linalg.norm(vector) for vector in (rng.normal(size=n), rng.normal(size=p))
+        )
+        w = rng.normal(size=(n, p)) + theta * np.sqrt(n) * np.outer(u, v)
+        outliers = weight_spectrum(w, seed=int(rng.integers(2**31))).outliers
+        return outliers[0].strength if outliers else Observed("strength", np.nan)
+
+    return draw
+
+
+@cache
+def _trained() -> tuple:
+    """A network of 32 tanh units that learned 60 examples of x1 x2, and its lazy-to-rich number on
+    10000 fresh ones."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 4))
+    y = x[:, 0] * x[:, 1]
+    start = jnp.asarray(rng.normal(size=(32, 4))), jnp.asarray(rng.normal(size=32))
+
+    def network(theta: tuple, x: np.ndarray) -> jax.Array:
+        w, a = theta
+        return jnp.tanh(x @ w.T / 2) @ a / 32**0.5
+
+    def error(theta: tuple) -> jax.Array:
+        return jnp.mean((network(theta, x) - y) ** 2)
+
+    theta = start
+    slope = jax.jit(jax.value_and_grad(error))
+    value, steps = np.inf, 0
+    while value > 0.1 and steps < 20_000:
+        value, gradient = slope(theta)
+        theta, steps = jax.tree.map(lambda w, g: w - 0.1 * g, theta, gradient), steps + 1
+    fresh = rng.normal(size=(FRESH, 4))
+    across = tangent_kernel(network, start, fresh, x)
+    given = tangent_kernel(network, start, x), network(start, x), network(theta, x), y
+    before, after = (np.asarray(network(one, fresh)) for one in (start, theta))
+    return before, after, across, given
+
+
+def _number(rows: np.ndarray) -> Observed:
+    before, after, across, given = _trained()
+    return lazy_to_rich(before[rows], after[rows], across[rows], *given)
+
+
+def _lazy(rng: np.random.Generator) -> Observed:
+    return _number(rng.permutation(FRESH)[:200])
+
+
 TRUE = float(DECAY @ ROLLED / (DECAY @ DECAY))
 DIMENSION = float(DECAY.sum() ** 2 / (DECAY @ DECAY))
 INTERVALS = {
@@ -90,6 +161,12 @@ INTERVALS = {
     "kurtosis, n = 300": (0.0, _kurtosis),
     "calibration, perfect": (0.0, _calibrated),
     "calibration, 0.15 too sure": (0.15**2, _overconfident),
+    "learnability of the target, n = 300": (0.55, _learned(0)),
+    "learnability of a mode, n = 300": (0.8, _learned(1)),
+    "learnability of a weak mode, n = 300": (0.3, _learned(2)),
+    "strength 1.2 of a direction, 160 x 80": (1.2, _strength(1.2)),
+    "strength 2 of a direction, 160 x 80": (2.0, _strength(2.0)),
+    "lazy-to-rich number, n = 200": (None, _lazy),
 }
 
 
@@ -131,8 +208,13 @@ ALARMS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeats", type=int, default=400)
-    repeats = parser.parse_args().repeats
-    for name, (truth, draw) in INTERVALS.items():
+    parser.add_argument("--only", default="", help="a part of the name")
+    asked = parser.parse_args()
+    repeats, only = asked.repeats, asked.only
+    for name, (known_truth, draw) in INTERVALS.items():
+        if only not in name:
+            continue
+        truth = _number(np.arange(FRESH)).value if known_truth is None else known_truth
         found = [draw(np.random.default_rng(seed)) for seed in range(repeats)]
         known = [one for one in found if np.isfinite(one.value)]
         held = sum(one.low <= truth <= one.high for one in known) / len(known)
@@ -145,6 +227,8 @@ def main() -> None:
             flush=True,
         )
     for name, alarm in ALARMS.items():
+        if only not in name:
+            continue
         share = np.mean([alarm(np.random.default_rng(seed)) for seed in range(repeats)])
         print(f"{name}: {share:.3f} ({np.sqrt(share * (1 - share) / repeats):.3f})", flush=True)
 

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +104,7 @@ def inspect(
     held_out: tuple[np.ndarray, np.ndarray] | None = None,
     starts: Sequence[Any] = (),
     seeds: Sequence[Any] = (),
+    rate: float | None = None,
     quick: bool = False,
     seed: int = 0,
 ) -> Inspection:
@@ -123,6 +124,9 @@ def inspect(
         starts: 20 or more networks at initialisation (as `initial`), the null of the
             pre-activations.
         seeds: Further trainings of the same network (as `initial`), for overlaps.
+        rate: Learning rate of gradient descent on the mean over examples of |f - y|^2, of a model
+            in JAX: the lazy-to-rich number then counts its steps, and the largest curvature is
+            compared with 2 / rate, above which descent does not stay.
         quick: Without the tangent kernel, and with 99 permutations.
         seed: Of random numbers.
 
@@ -141,6 +145,8 @@ def inspect(
     """
     start_time = time.perf_counter()
     draws = 99 if quick else 999
+    if rate is not None and not 0 < rate < np.inf:
+        raise ValueError(f"rate = {rate}: must be > 0")
     title, network, y, read = _read(model, inputs, targets, parameters)
     first = None if initial is None else read(initial)
     if y is not None:
@@ -171,7 +177,9 @@ def inspect(
             continue
         spectra[layer.name] = weight_spectrum(layer.weight, old.get(layer.name), seed=seed)
     weights = {name: _weights(spectrum, seed) for name, spectrum in spectra.items()}
-    whole = _whole(network, first, inputs, y, held_out, quick, missing, seed)
+    whole = _whole(network, first, inputs, y, held_out, rate, quick, missing, seed)
+    if rate is not None:
+        whole += _sharpness(network, first, inputs, y, rate, missing)
     others = tuple(read(one) for one in seeds)
     whole += _overlaps(network, others, seed, missing)
     if y is None:
@@ -262,8 +270,6 @@ def _layer(
 
 
 def _named(measured: Observed, name: str) -> Observed:
-    from dataclasses import replace
-
     return replace(measured, name=name)
 
 
@@ -303,6 +309,7 @@ def _whole(
     inputs: np.ndarray | None,
     y: np.ndarray | None,
     held_out: tuple[np.ndarray, np.ndarray] | None,
+    rate: float | None,
     quick: bool,
     missing: list[str],
     seed: int,
@@ -339,11 +346,43 @@ def _whole(
         missing.append("lazy-to-rich number: the network must have one output")
         return found
     try:
-        found.append(
-            lazy_to_rich(before, after, across, kernels[0], before_train, after_train, y[some])
-        )
+        number = lazy_to_rich(
+            before, after, across, kernels[0], before_train, after_train, y[some],
+            None if rate is None else 2 * rate / len(x),
+        )  # fmt: skip
+        found.append(number)
     except ValueError as error:
         missing.append(f"lazy-to-rich number: {error}")
+    return found
+
+
+def _sharpness(
+    network: InspectedNetwork,
+    first: InspectedNetwork | None,
+    inputs: np.ndarray | None,
+    y: np.ndarray | None,
+    rate: float,
+    missing: list[str],
+) -> list[Observed]:
+    """The largest curvature of the squared error times rate / 2, now and at the start."""
+    found = []
+    for when, one in (("", network), (" at the start", first)):
+        if one is None:
+            continue
+        if one.function is None or one.function.curvature is None or inputs is None or y is None:
+            missing.append(f"curvature{when}: give a model in JAX, inputs and targets")
+            continue
+        if one.outputs is None or one.outputs.shape != y.shape:
+            missing.append(f"curvature{when}: outputs and targets must have the same columns")
+            continue
+        most = one.function.curvature(np.asarray(inputs), y)
+        note = "1 is the edge of stability; the interval holds an eigenvalue for certain"
+        found.append(
+            replace(
+                most, name=f"largest curvature x rate / 2{when}", value=most.value * rate / 2,
+                low=most.low * rate / 2, high=most.high * rate / 2, note=note,
+            )
+        )  # fmt: skip
     return found
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from orderparam.observables.observable import Observed
+
 _SAME = 1e-6  # relative difference of two passes beyond which a network is random
 
 
@@ -25,7 +27,8 @@ class NetworkFunction:
 
     outputs: of inputs, a row an example. read: the layers at other inputs. kernel: the tangent kernel between inputs and others
     (None: the inputs again). along: theta . df(x)/dtheta of
-    each output. parameters: how many numbers.
+    each output. parameters: how many numbers. curvature: of the mean over examples of |f - y|^2,
+    its largest eigenvalue; None where it is not known how.
     """
 
     outputs: Callable[[np.ndarray], np.ndarray]
@@ -33,6 +36,7 @@ class NetworkFunction:
     kernel: Callable[[np.ndarray, np.ndarray | None], np.ndarray]
     along: Callable[[np.ndarray], np.ndarray]
     parameters: int
+    curvature: Callable[[np.ndarray, np.ndarray], Observed] | None = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from orderparam.observables.layers import (
     NetworkLayer,
     check_twice,
 )
+from orderparam.observables.observable import Observed
 
 _WEIGHTS = ("weight", "kernel", "coef")  # how names of weights end
 
@@ -95,6 +96,7 @@ def _function(model: Callable[[Any, Any], Any], parameters: Any) -> NetworkFunct
     import jax
     import jax.numpy as jnp
 
+    from orderparam.observables.curvature import curvature
     from orderparam.observables.products import products
     from orderparam.observables.tangent_kernel import tangent_kernel
 
@@ -112,12 +114,20 @@ def _function(model: Callable[[Any, Any], Any], parameters: Any) -> NetworkFunct
         moved = jax.jvp(lambda theta: model(theta, jnp.asarray(x)), (parameters,), (parameters,))[1]
         return np.asarray(moved, np.float64).reshape(len(x), -1)
 
+    def sharpness(x: np.ndarray, y: np.ndarray) -> Observed:
+        def error(theta: Any) -> Any:
+            gap = model(theta, jnp.asarray(x)).reshape(len(x), -1) - y
+            return jnp.mean(jnp.sum(gap**2, axis=1))
+
+        return curvature(error, parameters, probes=3).largest
+
     return NetworkFunction(
         outputs,
         read,
         kernel,
         along,
         sum(np.size(leaf) for leaf in jax.tree.leaves(parameters)),
+        sharpness,
     )
 
 

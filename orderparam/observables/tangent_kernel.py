@@ -41,11 +41,12 @@ def tangent_kernel(
 
     @jax.jit
     def rows(parameters: Any, x: Any) -> Any:
-        def outputs(theta: Any) -> Any:
-            out = model(restored(theta), x)
-            return out.reshape(x.shape[0], -1)
+        def derivative(example: Any) -> Any:  # of one: all at once would be quadratic in the block
+            return jax.jacrev(lambda theta: model(restored(theta), example[None]).reshape(-1))(
+                parameters
+            )
 
-        return jax.jacrev(outputs)(parameters)
+        return jax.vmap(derivative)(x)
 
     outputs = np.size(model(parameters, jnp.asarray(inputs[:1])))
     step = max(1, BLOCK // (8 * outputs * flat.size))

@@ -45,7 +45,8 @@ FILES = (
 )  # fmt: skip
 COMMANDS = (
     "list", "run", "run", "run", "show", "predict", "predict", "features", "exponents", "exponents", "other", "solve", "solve",
-    "solve", "phases", "phases", "design", "design", "scaling-law", "scaling-law", "width", "explore", "explore",
+    "solve", "phases", "phases", "design", "design", "scaling-law", "scaling-law", "inspect",
+    "width", "explore", "explore",
     "new-system", "cite",
 )  # fmt: skip
 PROGRAMS = {  # files of a person's own, as `run` and `show` name them
@@ -316,6 +317,16 @@ def calls(
                 *choices,
                 *(["--arch", arch] if draw.random() < 0.7 else []),
             ]
+        elif command == "inspect":
+            names = ("--target", "--inputs", "--parameters", "--init", "--held-out", "--seeds")
+            model = f"{draw.choice((*PROGRAMS, value()))}:{draw.choice(('x', 'f', value()))}"
+            yield [
+                "inspect",
+                draw.choice((*FILES, model, value())),
+                *draw.choice(([], [draw.choice((*FILES, value()))])),
+                *option(*names, "--out"),
+                *draw.choice(([], ["--quick"], ["--theory"])),
+            ]
         elif command == "features":
             choices = option("--task", "--loss", "--ridge", "--seeds", "--out")
             yield [
@@ -442,6 +453,9 @@ def every_file() -> Iterator[list[str]]:
         yield ["design", file, "--no-labels"]
         yield ["scaling-law", file, "--params", "n", "--data", "d"]
         yield ["width", file]
+        yield ["inspect", file]
+        yield ["inspect", file, "--target", "y"]
+        yield ["inspect", "import.py:x", file, "--inputs", "x"]
         yield ["width", file, "--width", "n", "--learning-rate", "d"]
         yield ["scaling-law", "runs.csv", "--run", "name", "--runs", file, "--params", "n"]
         yield [

@@ -222,3 +222,25 @@ def test_single_precision_of_pytorch_agrees_to_its_rounding(torch):
     for name, numbers in double.layers.items():
         for one, other in zip(numbers, single.layers[name]):
             assert other.value == pytest.approx(one.value, rel=1e-5, nan_ok=True)
+
+
+def test_parameters_of_pytorch_come_from_a_file(torch, tmp_path):
+    save = pytest.importorskip("safetensors.torch").save_file
+    x, y = _data()
+    trained, start = _in_torch(torch, _dense(1)), _in_torch(torch, _dense(2))
+    save(trained.state_dict(), tmp_path / "net.safetensors")
+    save(start.state_dict(), tmp_path / "start.safetensors")
+    expected = op.inspect(trained, x, y, initial=start)
+    _same(
+        expected,
+        op.inspect(
+            start, x, y, parameters=tmp_path / "net.safetensors",
+            initial=tmp_path / "start.safetensors",
+        ),
+    )  # fmt: skip
+    torch.save(trained.state_dict(), tmp_path / "net.pt")
+    with pytest.raises(ValueError, match="pt"):
+        op.inspect(start, x, y, parameters=tmp_path / "net.pt")
+    wrong = {"0.weight": np.ones((2, 2))}
+    with pytest.raises(ValueError, match="parameters: "):
+        op.inspect(start, x, y, parameters=wrong)

@@ -252,3 +252,24 @@ def test_wrong_calls_end_in_one_line(words, said, tmp_path, monkeypatch):
     assert ended.exit_code == 2
     assert said in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
+
+
+def test_descent_at_the_edge_of_stability():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 3))
+    w = np.array([1.0, -1.0, 0.5])
+    largest = 2 * np.linalg.eigvalsh(x.T @ x / 50)[-1]
+
+    def model(theta, x):
+        return x @ theta
+
+    found = op.inspect(
+        model, x, x @ w, parameters=0.9 * w, initial=0 * w, held_out=(x, x @ w), rate=0.3
+    )
+    numbers = {one.name: one for one in found.network}
+    for name in ("largest curvature x rate / 2", "largest curvature x rate / 2 at the start"):
+        assert numbers[name].value == pytest.approx(largest * 0.3 / 2, rel=1e-10)
+        assert numbers[name].low <= largest * 0.3 / 2 <= numbers[name].high
+    assert "lazy-to-rich number" in numbers
+    with pytest.raises(ValueError, match="rate"):
+        op.inspect(model, x, x @ w, parameters=w, rate=-1.0)

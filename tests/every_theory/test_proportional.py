@@ -12,6 +12,9 @@ IMAGES = (X[..., None], X[:, 0], TEST[..., None], TEST[:, 0])
 SYSTEMS = [
     FullyConnected(*DATA, temperature=0.1, width=10.0),
     FullyConnected(*DATA, temperature=0.1, width=[10.0, 20.0], depth=2, activation="relu"),
+    FullyConnected(
+        X[:4], X[:4, 0], TEST, TEST[:, 0], temperature=0.1, width=10.0, depth=2, activation="linear"
+    ),
     Convolutional(*IMAGES, temperature=0.1, channels=10.0, mask=2),
     LocallyConnected(*IMAGES, temperature=0.1, channels=10.0, mask=2),
 ]

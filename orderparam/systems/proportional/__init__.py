@@ -13,7 +13,15 @@ compared with sampled networks.
 """
 
 from orderparam.core.exported import without_modules
-from orderparam.systems.proportional.deep import branches, integrated_width
+from orderparam.systems.proportional.deep import branches
+from orderparam.systems.proportional.deep_linear.experiment import SampledLayers, sampled_layers
+from orderparam.systems.proportional.deep_linear.theory import (
+    LinearLayers,
+    PredictedLayers,
+    integrated_width,
+    linear_layers,
+    zero_temperature_layers,
+)
 from orderparam.systems.proportional.experiment import (
     SampledNetwork,
     SampledSimilarity,

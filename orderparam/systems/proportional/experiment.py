@@ -342,7 +342,7 @@ def sampled_network(
     potential, keys = Collapsed.of(system), jax.random.split(key)
     return _summary(
         system,
-        _hidden_sampled(potential, chains, keys, Collapsed.moments, method=method, **lengths),
+        sampled_hidden(potential, chains, keys, Collapsed.moments, method=method, **lengths),
     )
 
 
@@ -453,7 +453,7 @@ def sampled_similarity(
     *keys, prior_key = jax.random.split(key, 3)
     potential = Collapsed.of(system)
     lengths = {"warmup": warmup, "samples": samples, "leapfrog_steps": leapfrog_steps}
-    run = _hidden_sampled(potential, chains, keys, Collapsed.similarity_moments, **lengths)
+    run = sampled_hidden(potential, chains, keys, Collapsed.similarity_moments, **lengths)
     after, _, order = (jnp.mean(values, axis=(0, 1)) for values in run.observables)
     health: Any = run.estimates[1]
     draws = _prior(potential, chains * samples, prior_key)
@@ -471,7 +471,7 @@ def sampled_similarity(
     )
 
 
-def _hidden_sampled(
+def sampled_hidden(
     potential: Collapsed, chains: int, keys: Any, observe: Callable[..., Any], **lengths: Any
 ) -> Samples:
     """Chains of hidden weights, the read-out integrated."""

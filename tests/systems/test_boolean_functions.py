@@ -35,6 +35,16 @@ def test_an_input_that_is_labelled_keeps_its_label():
         np.testing.assert_allclose(found[2:], 0, atol=1e-8)
 
 
+def test_an_output_that_the_training_set_fixes_has_one_sign():
+    """Odd units without biases: f(-x) = -f(x), whatever the training."""
+    x = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+    odd = fully_connected(1, None, "erf")
+    system = BooleanTraining(x[:2], np.ones(2), x[2:], odd)
+    for law in (label_posterior, regression_posterior, tangent_kernel_law):
+        np.testing.assert_allclose(law(system).probability, [1, 0], atol=1e-8)
+    np.testing.assert_allclose(wide_distances(system).squared_distance, 0, atol=1e-12)
+
+
 def test_the_readout_alone_follows_the_regression_posterior():
     system = three_bits(64, trained="readout")
     np.testing.assert_allclose(

@@ -13,9 +13,9 @@ from orderparam.comparison.registry import Study, absent, find, known
 from orderparam.comparison.summary import opened, sealed
 from orderparam.core.errors import StoreError
 from orderparam.core.facets import key
-from orderparam.core.paths import whole_file
+from orderparam.core.paths import clear_leftovers, whole_file
 from orderparam.running.lock import READ_ONLY
-from orderparam.running.store import clear_leftovers, fingerprint, make_whole, read
+from orderparam.running.store import fingerprint, make_whole, read
 
 _ATTRIBUTES = (
     "label",

@@ -7,7 +7,8 @@ from typing import Any
 
 import xarray as xr
 
-from orderparam.running.store import StoreError, clear_leftovers, is_free, make_whole
+from orderparam.core.paths import clear_leftovers
+from orderparam.running.store import StoreError, is_free, make_whole
 
 
 def write_folder(

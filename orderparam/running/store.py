@@ -12,8 +12,6 @@ last seconds, which are then noticed too.
 
 import json
 import os
-import platform
-import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -24,6 +22,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.core.errors import StoreError
+from orderparam.core.paths import aside_of, clear_leftovers
 from orderparam.running.layout import (
     CHECKSUM,
     ELSEWHERE,
@@ -43,7 +42,6 @@ __all__ = [
     "PointStore",
     "ShapeMismatch",
     "StoreError",
-    "clear_leftovers",
     "fingerprint",
     "is_free",
     "make_whole",
@@ -458,7 +456,7 @@ def make_whole(path: Path, fill: Callable[[Path], Any]) -> bool:
     False where another process was first, whose folder stays.
     """
     path = Path(os.path.abspath(path))
-    aside = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.new")
+    aside = aside_of(path)
     try:
         aside.mkdir(parents=True, exist_ok=True)
         fill(aside)
@@ -471,27 +469,3 @@ def make_whole(path: Path, fill: Callable[[Path], Any]) -> bool:
         return True
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-
-
-def clear_leftovers(path: Path) -> None:
-    """Removes what processes of this machine that are gone were writing aside for `path` when they
-    were killed."""
-    path = Path(os.path.abspath(path))
-    pattern = re.compile(
-        rf"\.{re.escape(path.name)}\.(?:{re.escape(platform.node())}\.)?(\d+)(?:\.new)?"
-    )
-    with suppress(OSError):
-        for entry in os.scandir(path.parent):
-            found = pattern.fullmatch(entry.name)
-            if found and not _is_alive(int(found[1])):
-                shutil.rmtree(entry.path, ignore_errors=True)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -1,6 +1,8 @@
 """Paths as people write them, and files that are there whole or not at all."""
 
 import os
+import subprocess
+import sys
 from contextlib import suppress
 
 import pytest
@@ -30,6 +32,19 @@ def test_a_file_that_is_not_finished_does_not_take_the_place_of_the_other(tmp_pa
         raise KeyError
     assert target.read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_what_a_killed_process_left_of_a_file_is_removed(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    for machine in (f"{os.uname().nodename}.", ""):
+        (tmp_path / f".table.csv.{machine}{dead.pid}.new").touch()
+    kept = [f".table.csv.elsewhere.{dead.pid}.new", f".other.csv.{dead.pid}.new"]
+    for name in kept:
+        (tmp_path / name).touch()
+    with whole_file(tmp_path / "table.csv") as aside:
+        aside.write_text("one")
+    assert {path.name for path in tmp_path.iterdir()} == {"table.csv", *kept}
 
 
 def test_places_that_are_nowhere_are_refused(tmp_path, monkeypatch):

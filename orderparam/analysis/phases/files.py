@@ -6,8 +6,8 @@ from pathlib import Path
 import xarray as xr
 
 from orderparam.analysis.phases.diagram import PhaseDiagram
-from orderparam.core.paths import whole_file
-from orderparam.running.store import StoreError, clear_leftovers, make_whole
+from orderparam.core.paths import clear_leftovers, whole_file
+from orderparam.running.store import StoreError, make_whole
 
 
 def write(found: PhaseDiagram, folder: Path) -> None:

@@ -9,6 +9,7 @@ from scipy import integrate, stats
 
 import orderparam as op
 from orderparam.gaussian import activation
+from orderparam.gaussian.points import normal_points
 from orderparam.solve.flow import flow
 from orderparam.systems.online_sgd import (
     CommitteeSGD,
@@ -71,7 +72,7 @@ def test_quasi_random_fields_agree_with_the_closed_form(fields):
     """The fallback of activations with unusual kinks, on one activation where it can be checked."""
     covariance, signed = fields
     sigma = activation("erf_scaled")
-    points = averages.field_points(5) @ averages.symmetric_root(covariance)
+    points = normal_points(5, averages.LOG2_POINTS) @ averages.symmetric_root(covariance)
     slopes, error = sigma.derivative(points[:, :3]), sigma(points) @ signed
     quadrature = (slopes * error[:, None] ** 2).T @ slopes / len(points)
     exact = averages.noise_term(sigma, covariance, signed, 3, jnp.asarray(0.0))

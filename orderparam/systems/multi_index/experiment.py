@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from orderparam.channels.passing import FIRST, Messages, Passed, passing
 from orderparam.core.fields import check_iteration
 from orderparam.core.verb import experiment
 from orderparam.gaussian.tail import log_cdf
@@ -30,15 +31,7 @@ from orderparam.systems.multi_index.model import (
     WeakLearnability,
     correlation,
 )
-from orderparam.systems.multi_index.passing import (
-    FIRST,
-    Messages,
-    Passed,
-    first_pair,
-    matched,
-    pair_of_eigenvectors,
-    passing,
-)
+from orderparam.systems.multi_index.passing import first_pair, matched, pair_of_eigenvectors
 from orderparam.systems.multi_index.targets import hermite_values, read
 
 # ------------------------------------------------------------------------------------------------

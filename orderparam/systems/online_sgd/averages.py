@@ -15,12 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
-from scipy.special import ndtri
 
 from orderparam.gaussian import Activation
 from orderparam.gaussian.arccosine import Abs, LeakyRelu, Relu
 from orderparam.gaussian.arcsine import Erf
 from orderparam.gaussian.covariance import angle, sine
+from orderparam.gaussian.points import normal_points
 from orderparam.gaussian.polynomials import Hermite, Linear, Monomial, Polynomial
 
 # ------------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def four_points(
     return mean**4 * c[a, b] + mean**2 * half**2 * sum(two.values()) + half**4 * four
 
 
-_LOG2_POINTS = 15  # Sobol points of the field quadrature; the mirror image of each is used too
+LOG2_POINTS = 15  # Sobol points of the field quadrature; the mirror image of each is used too
 _PAIRS_AT_ONCE = 64  # of units: four times as fast at 50 units as all of them, and as fast at 4
 
 
@@ -371,7 +371,7 @@ def noise_term(
         )
     if not sigma.kinks:
         return signal_power(sigma, fields, signed, units) + label
-    points = field_points(fields.shape[0])
+    points = normal_points(fields.shape[0], LOG2_POINTS)
     values = points @ symmetric_root(fields)
     error = sigma(values) @ signed
     slopes = sigma.derivative(values[:, :units])
@@ -411,24 +411,6 @@ def _erf_noise(
         )
 
     return over_pairs(pair, units, _PAIRS_AT_ONCE)
-
-
-@cache
-def field_points(count: int) -> Float[np.ndarray, "point {count}"]:
-    """Fixed points that represent N(0, 1_count): scrambled Sobol points and their mirror images,
-    with exact mean and covariance.
-
-    They are fixed so that the right-hand side of a flow is a smooth function. Averages of smooth
-    functions of a few variables are good to a few parts in a thousand; those of polynomials up to
-    degree 3 are exact.
-    """
-    from scipy.stats import qmc  # slow to import, and here alone
-
-    uniform = qmc.Sobol(count, scramble=True, seed=0).random_base2(_LOG2_POINTS)
-    points = ndtri(np.clip(uniform, 1e-12, 1 - 1e-12))
-    points = np.concatenate([points, -points])
-    whiten = np.linalg.cholesky(np.linalg.inv(points.T @ points / len(points)))
-    return points @ whiten
 
 
 def symmetric_root(fields: Float[Array, "field field"]) -> Float[Array, "field field"]:

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian import Activation, expectation
+from orderparam.gaussian.points import normal_points
 from orderparam.solve.flow import crossing, flow
 from orderparam.solve.relaxation import rest_point
 from orderparam.systems.online_sgd import averages
@@ -110,7 +111,7 @@ def drift_and_noise(
         )
         readout = averages.two_points(sigma, fields)[:units] @ signed
         return drift, order.readout[:, None] * order.readout * noise, readout
-    points = jnp.asarray(averages.field_points(fields.shape[0] + 1))
+    points = jnp.asarray(normal_points(fields.shape[0] + 1, averages.LOG2_POINTS))
     values = points[:, :-1] @ averages.symmetric_root(fields)
     label = sigma(values[:, units:]) @ teacher + jnp.sqrt(system.noise) * points[:, -1]
     kick = jnp.asarray(system.learning_rate / system.batch_size)

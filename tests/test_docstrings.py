@@ -64,6 +64,7 @@ WRITTEN = (
     "deep_linear",
     "features_in_time",
     "boolean_functions",
+    "attention",
 )
 UNPLAIN = (
     "Of ",

@@ -24,6 +24,10 @@ SMALL = {
         "input_dim=8 width=4 ratios=2 draws=20 points=4 seeds=2",
     ),
     "generalisation": ("bad-global-minima", "examples=120 n_train=40 width=16 seeds=2"),
+    "attention": (
+        "attention-recovery",
+        "tokens=2 marks=0.8 input_dim=60 seeds=2",
+    ),
     "in_context": (
         "in-context-length",
         "context_ratios=1 test_context_ratios=1,4 input_dim=8 seeds=2",

@@ -65,7 +65,7 @@ THEORY = {
         "online_sgd",
         "multi_index",
     ),
-    "Sequences": ("in_context",),
+    "Sequences": ("in_context", "attention"),
     "Inference and capacity": (
         "generalised_linear",
         "perceptron",

@@ -1,0 +1,158 @@
+"""The named figures of attention as an index model."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from orderparam.comparison import Comparison, Curve, study
+from orderparam.plotting import Freehand, Panel
+from orderparam.plotting.style import ink
+from orderparam.systems.attention.experiment import sequence_passing, trained_state
+from orderparam.systems.attention.model import SeenSequence, TiedAttention
+from orderparam.systems.attention.theory import attention_state, recovered_vector
+
+TIED = "Cui, Behrens, Krzakala, Zdeborová 2024 (arXiv:2402.03902)"
+BRANCHES = ("positional", "semantic")
+
+
+@study(
+    "attention-recovery",
+    title="The more tokens a sequence has, the fewer numbers it takes to recover a vector from its attention",
+    source="Troiani et al. 2025 (arXiv:2502.00901), one layer; thresholds derived here",
+    panels=[
+        Panel(
+            (
+                "sequences, in units of full information $1/L$",
+                lambda data: data["sample_ratio"] * data.attrs["facets"]["tokens"],
+            ),
+            "overlap",
+            by="tokens",
+            text={1: "1 token: phase retrieval", 2: "2 tokens", 3: "3 tokens"},
+            ylabel="overlap $q$",
+        )
+    ],
+    caption=r"""
+        A vector with Gaussian entries and the softmax of $h h^T$, $h_l = x_l \cdot w/\sqrt d$, of sequences of $L$ tokens (one
+        token: $h^2$). Lines: state evolution from no knowledge. Marks: message passing at $d$ = {input_dim} from a first overlap
+        of 0.1. The overlap leaves 0 at $n/d = 1/(L (L + 1))$. It reaches 1 at $1/L$, continuously, for $L \geq 2$, and by a jump
+        at 1.128 for one token.
+    """,
+    seconds=(90, 900),
+    observables=("overlap",),
+    full={"input_dim": 4000, "seeds": 32},
+    gallery={"input_dim": 1000},
+    explained=(
+        "At finite d the onset is blurred: below twice the threshold the overlaps of single runs scatter by ten percent and more."
+    ),
+)
+def attention_recovery(
+    tokens: tuple[int, ...] = (1, 2, 3),
+    marks: tuple[float, ...] = (0.2, 0.4, 0.6, 0.7, 0.8, 0.9),
+    input_dim: int = 500,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    """marks: n L/d, for every number of tokens."""
+    line = np.unique(np.append(np.linspace(0.02, 1.4, 139), marks).round(12))
+    for count in tokens:
+        system, facets = SeenSequence(1.0, count, input_dim), {"tokens": count}
+        over = {"sample_ratio": line / count}
+        yield Curve("state evolution", recovered_vector, system, over, facets=facets)
+        measured = {"sample_ratio": np.asarray(marks) / count}
+        yield Curve("message passing", sequence_passing, system, measured, seeds, facets=facets)
+
+
+@study(
+    "attention-states",
+    title="Contents predict better than positions from fewer sequences than make them the minimum of the objective",
+    source=TIED,
+    panels=[
+        Panel("sample_ratio", "free_energy", by="state", ylabel="training objective over $d$"),
+        Panel("sample_ratio", "test_error", by="state", ylabel="test error", ylim=(0, None)),
+    ],
+    columns=2,
+    caption=r"""
+        A layer of dot-product attention with query, key and weights $w$ on two tokens of spread $s$ = 0.5; targets are to a
+        share $\omega$ = {positional_share} positional; ridge $\lambda$ = 0.01. Lines: the two replica-symmetric states. Marks:
+        layers with $d$ = {input_dim} trained on all sequences from $w = 1_d$ (positional) and from $w = w_*$ (semantic). The
+        lower objective is the global minimum.
+    """,
+    seconds=(120, 1200),
+    observables=("free_energy", "test_error"),
+    gallery={"input_dim": 500},
+    full={"input_dim": 1600, "seeds": 64},
+    explained=(
+        "Finite size: at d = 500 both are a few percent above the limit, as 1/d (study attention-size). The theory is a Gaussian "
+        "average over points, good to 0.3 %."
+    ),
+)
+def attention_states(
+    sample_ratios: tuple[float, ...] = (0.9, 1.1, 1.2, 1.3, 1.5, 2.0, 2.5),
+    positional_share: float = 0.3,
+    input_dim: int = 300,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    system = TiedAttention(1.0, positional_share, input_dim=input_dim)
+    over = {"sample_ratio": sample_ratios}
+    for branch in BRANCHES:
+        facets = {"state": branch}
+        yield Curve("theory", partial(attention_state, branch=branch), system, over, facets=facets)
+        measured = partial(trained_state, branch=branch)
+        yield Curve("trained layer", measured, system, over, seeds, facets=facets)
+
+
+def draw_sizes(axes: Any, comparison: Comparison) -> None:
+    """Training objectives against 1/d relative to the theory, with straight fits."""
+    theory = {
+        data.attrs["facets"]["state"]: float(data["free_energy"].values.ravel()[0])
+        for data in comparison.theories().values()
+    }
+    axes.axhline(1.0, color=ink(), linewidth=1.0, label="theory")
+    for number, data in enumerate(comparison.experiments().values()):
+        state = data.attrs["facets"]["state"]
+        values = data["free_energy"] / theory[state]
+        mean, error = values.mean("seed").values, values.std("seed", ddof=1).values
+        error = error / np.sqrt(data.sizes["seed"])
+        inverse = 1 / data["input_dim"].values.astype(float)
+        look: dict[str, Any] = {"color": f"C{number}"}
+        axes.errorbar(inverse, mean, error, fmt="o", label=state, **look)
+        if not np.all(error > 0) or len(inverse) < 2:
+            continue  # a single run has no error for a fit
+        design = np.stack([np.ones_like(inverse), inverse], axis=1)
+        solve = np.linalg.pinv(design / error[:, None]) / error
+        at = np.linspace(0, inverse.max(), 2)
+        axes.plot(at, np.stack([np.ones(2), at], axis=1) @ (solve @ mean), "--", **look)
+        spread = np.sqrt(np.sum((solve[0] * error) ** 2))
+        axes.errorbar(0, solve[0] @ mean, spread, fmt="s", fillstyle="none", **look)
+    axes.set(xlabel=r"$1/d$", ylabel="training objective / theory")
+
+
+@study(
+    "attention-size",
+    title="With growing dimension a trained layer of attention comes to the theory of either state as $1/d$",
+    source=f"{TIED}; the extrapolation is derived here",
+    panels=[Freehand(draw_sizes)],
+    caption=r"""
+        $n$ = {sample_ratio} $d$ sequences, $\omega$ = 0.3, $s$ = 0.5, $\lambda$ = 0.01. Full marks: means and standard errors
+        of the training objective over that of the theory, from both starts. Dashed: least squares of $a + b/d$; open squares: the
+        limits $a$.
+    """,
+    seconds=(90, 900),
+    observables=("free_energy",),
+    gallery={"dims": (150, 300, 600), "seeds": 32},
+    full={"dims": (200, 400, 800, 1600), "seeds": 64},
+    explained="The theory is that of infinite dimension; the means of the tokens and other terms add a part of order 1/d.",
+)
+def attention_size(
+    sample_ratio: float = 2.0,
+    dims: tuple[int, ...] = (100, 200, 400),
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    system = TiedAttention(sample_ratio)
+    over = {"input_dim": dims}
+    for branch in BRANCHES:
+        facets = {"state": branch}
+        yield Curve("theory", partial(attention_state, branch=branch), system, over, facets=facets)
+        measured = partial(trained_state, branch=branch)
+        yield Curve("trained layer", measured, system, over, seeds, facets=facets)

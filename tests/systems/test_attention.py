@@ -152,19 +152,24 @@ def test_the_global_minimum_changes_at_a_known_place():
     np.testing.assert_allclose(crossing, 1.25, atol=0.015)
 
 
-def test_gradient_descent_ends_in_the_minimum_that_is_found():
-    """Plain full-batch descent from the same starts."""
-    system = LAYER.with_(input_dim=80)
-    tokens, targets, teacher = drawn_sequences(system, jax.random.key(3))
+def test_gradient_descent_ends_in_the_minima_that_are_found():
+    """Plain full-batch descent from the same starts; one run in twelve ends in a neighbour."""
+    system = LAYER.with_(input_dim=100)
 
-    def step(_, weights):
-        return weights - 5.0 * jax.grad(objective, argnums=1)(system, weights, tokens, targets)
+    @jax.jit
+    def descended(start, tokens, targets):
+        slope = jax.grad(lambda weights: objective(system, weights, tokens, targets))
+        weights = jax.lax.fori_loop(0, 3000, lambda _, w: w - 2.0 * slope(w), start)
+        return objective(system, weights, tokens, targets) / 100
 
-    for branch, start in (("semantic", teacher), ("positional", jnp.ones(80))):
-        found = trained_state(system, jax.random.key(3), branch=branch)
-        weights = jax.lax.fori_loop(0, 20_000, step, start)
-        energy = objective(system, weights, tokens, targets) / 80
-        np.testing.assert_allclose(energy, found.free_energy, rtol=1e-6)
+    ratios = []
+    for seed in range(4):
+        tokens, targets, teacher = drawn_sequences(system, jax.random.key(seed))
+        for branch, start in (("semantic", teacher), ("positional", jnp.ones(100))):
+            found = trained_state(system, jax.random.key(seed), branch=branch)
+            ratios.append(descended(start, tokens, targets) / found.free_energy)
+    np.testing.assert_allclose(ratios, 1, rtol=0.01)
+    assert np.sum(np.abs(np.array(ratios) - 1) < 1e-8) >= 7
 
 
 def test_trained_layers_meet_both_states():

@@ -34,7 +34,7 @@ BRANCHES = ("positional", "semantic")
         )
     ],
     caption=r"""
-        A vector with Gaussian entries and the softmax of $h h^T$, $h_l = x_l \cdot w/\sqrt d$, of sequences of $L$ tokens (one
+        A vector with Gaussian entries and the softmax of $h h^T$, $h_l = x_l \cdot w/\sqrt{{d}}$, of sequences of $L$ tokens (one
         token: $h^2$). Lines: state evolution from no knowledge. Marks: message passing at $d$ = {input_dim} from a first overlap
         of 0.1. The overlap leaves 0 at $n/d = 1/(L (L + 1))$. It reaches 1 at $1/L$, continuously, for $L \geq 2$, and by a jump
         at 1.128 for one token.

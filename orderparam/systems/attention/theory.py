@@ -211,11 +211,11 @@ def attention_state(
         along = 0.0
         if not positional:
             along = system.sample_ratio * jnp.mean(jnp.sum(pull * other, axis=1)) / rest
-        apart = system.sample_ratio * jnp.mean(pull[:, 0] - pull[:, 1]) if positional else 0.0
+        shift = system.sample_ratio * jnp.mean(pull[:, 0] - pull[:, 1]) if positional else 0.0
         response = -system.sample_ratio * jnp.mean(jnp.sum(pull * noise, axis=1)) / jnp.sqrt(size)
         stiffness = ridge + spread**2 * (response + content * along / size)
-        square = spread**2 * (spread**2 * total + apart**2 + spread**4 * along**2)
-        found = apart if positional else spread**4 * along
+        square = spread**2 * (spread**2 * total + shift**2 + spread**4 * along**2)
+        found = shift if positional else spread**4 * along
         new = jnp.stack([square / stiffness**2, found / stiffness, spread**2 / stiffness])
         trained = jnp.mean(attention_cost(system, wanted, own_attention(fields)))
         energy = system.sample_ratio * trained + ridge * size / (2 * spread**2)

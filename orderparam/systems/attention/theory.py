@@ -115,7 +115,7 @@ def recovered_vector(system: SeenSequence) -> RecoveredVector:
     lower, upper = jnp.asarray(0.1), jnp.asarray(_LAST)
     highest = decreasing_root(_log_ratio_slope, lower, upper, jnp.where(single, tokens, 1.0))
     top = jnp.where(single, highest.value, _LAST)
-    weak = 1 / (tokens * (tokens + 1))
+    weak = jnp.asarray(1 / (tokens * (tokens + 1)))
     full = jnp.where(single, _ratio(highest.value, 1.0), 1 / tokens)
     partial = (ratio > weak) & (ratio < full)
     solved = jnp.where(partial, ratio, (weak + full) / 2)
@@ -208,7 +208,7 @@ def attention_state(
         fields = nearest_fields(system, mean, variance, wanted, teacher)
         pull = (fields - mean) / variance
         total = system.sample_ratio * jnp.mean(jnp.sum(pull**2, axis=1))
-        along = 0.0
+        along: Any = 0.0
         if not positional:
             along = system.sample_ratio * jnp.mean(jnp.sum(pull * other, axis=1)) / rest
         shift = system.sample_ratio * jnp.mean(pull[:, 0] - pull[:, 1]) if positional else 0.0

@@ -74,9 +74,6 @@ _TASKS = {
     """,
     seconds=(90, 600),
     observables=("test_error", "overlap", "train_loss"),
-    explained="For the logistic and the hinge loss the theory averages over sampled examples. Its "
-    "standard errors are 0.6 to 4 times those of the marks. In this record z does not count them; with them no "
-    "difference exceeds 3.2 standard errors, and the root mean square is 0.3 to 1.6.",
     gallery={"input_dim": 1000},
     full={"input_dim": 4000, "samples": 4000, "runs": 16, "seeds": 32},
 )

@@ -65,6 +65,7 @@ WRITTEN = (
     "features_in_time",
     "boolean_functions",
     "attention",
+    "diffusion",
 )
 UNPLAIN = (
     "Of ",

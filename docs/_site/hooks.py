@@ -65,7 +65,7 @@ THEORY = {
         "online_sgd",
         "multi_index",
     ),
-    "Sequences": ("in_context", "attention"),
+    "Sequences and generation": ("in_context", "attention", "diffusion"),
     "Inference and capacity": (
         "generalised_linear",
         "perceptron",

@@ -182,9 +182,10 @@ def attention_state(
 
     Accuracy: that of the average. With the 2^15 default points the semantic branch is good to
     0.2 % from `sample_ratio` 1.5 on, the positional one to 1 % in `self_overlap` and
-    `cavity_variance` and 0.3 % in `free_energy` and `test_error`. The fields h jump from one minimum
-    to another for a few points in a thousand, which stability against breaking of replica symmetry
-    does not allow: the state is an approximation.
+    `cavity_variance` and 0.3 % in `free_energy` and `test_error` (at `sample_ratio` 2; near 1 the
+    semantic overlap moves by 2 to 3 % from one set of points to another). The fields h minimise a
+    cost that is not convex, and for some points there are several minima, which stability against
+    breaking of replica symmetry does not allow: the state is an approximation.
 
     Source: Cui, Behrens, Krzakala, Zdeborova (2024), the equations of their result for two tokens.
 

@@ -275,7 +275,7 @@ def linear_layers(system: FullyConnected) -> PredictedLayers:
     losses: exact at every width.
 
     $$ \langle K_l \rangle = \Big(1 - \frac{1}{N_l}\Big) \langle K_{l-1} \rangle
-       + \frac{1}{N_l} \Big\langle \frac{f f^T}{p_l} \Big\rangle, \qquad
+       + \frac{1}{N_l} \left\langle \frac{f f^T}{p_l} \right\rangle, \qquad
        p_l = q_l\, q_{l+1} \dots q_L, \qquad \langle K_0 \rangle = K $$
 
     with $K_l$ the empirical kernel of layer l times the prior variances of the layers above it,

@@ -42,7 +42,7 @@ def orthant_probabilities(
     points = np.stack(
         [
             qmc.Sobol(
-                max(size - 1, 1), scramble=True, rng=np.random.default_rng([seed, run])
+                max(size - 1, 1), scramble=True, seed=np.random.default_rng([seed, run])
             ).random_base2(samples.bit_length() - 1)
             for run in range(runs)
         ]

@@ -319,7 +319,7 @@ def _start_points(system: FeatureDescent, samples: int, runs: int, seed: int) ->
     inputs = x.shape[1]
     drawn = []
     for run in range(runs):
-        sobol = qmc.Sobol(inputs + 1, scramble=True, rng=np.random.default_rng([seed, run]))
+        sobol = qmc.Sobol(inputs + 1, scramble=True, seed=np.random.default_rng([seed, run]))
         uniform = sobol.random_base2(samples.bit_length() - 1)
         drawn.append(ndtri(np.clip(uniform, 1e-15, 1 - 1e-15)))
     normal = jnp.asarray(np.stack(drawn))

@@ -196,7 +196,7 @@ def test_the_coordinates_are_checked_and_what_was_removed_is_written_anew(tmp_pa
         op.sweep(sampled, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")
     axis.unlink()
     (tmp_path / "s.zarr" / "occupation" / "zarr.json").unlink()
-    with pytest.raises(StoreError, match=r"temperature/c\.0 is gone"):
+    with pytest.raises(StoreError, match=r"temperature/c\.0 is missing"):
         read(tmp_path / "s.zarr")
     again = op.sweep(sampled, SYSTEM, GRID, seeds=2, store=tmp_path / "s.zarr")
     xr.testing.assert_identical(again.drop_attrs(), first.drop_attrs())

@@ -335,7 +335,7 @@ def test_predict_reads_words_and_gaps_and_refuses_in_one_line(run, tmp_path):
         (("--reach", "r2=1.5"), "must be below 1"),
         (("--reach", "5%"), "of numbers must be one of share, rmse, r2"),
         (("--estimator", "sklearn.svm.SRV"), "cannot be imported"),
-        (("--estimator", "sklearn.svm.SVR", "--arch", "fc:1:relu"), "cannot be given together"),
+        (("--estimator", "sklearn.svm.SVR", "--arch", "fc:1:relu"), "cannot be combined with --arch"),
         (("--arch", "fc:1:rule"), "rule"),
         (("--target", "kind,price"), "several targets must be numbers"),
     ):

@@ -1,5 +1,5 @@
-"""The contract: systems, theories, experiments and studies, the sweep that connects them, and where
-its points are kept."""
+"""The contract: systems, results, theories and experiments, and the registry by which they are
+found."""
 
 from orderparam.core.on_demand import on_demand
 

@@ -1,5 +1,5 @@
-"""What numbers a field allows, in words and as a test; known without JAX, so that a number that is
-not allowed is refused before anything is imported.
+"""The numbers that a field allows, in words and as a test. JAX is not needed here, so that a number
+that is not allowed is refused before anything is imported.
 """
 
 import math
@@ -16,14 +16,14 @@ LIMITS: dict[str, tuple[str, Callable[[Any, float], Any]]] = {
 
 
 def allowed(limits: Mapping[str, float | None], integer: bool, infinite: bool) -> str:
-    """In words."""
+    """The allowed range in words."""
     words = ["an integer"] if integer else []
     words += [f"{LIMITS[key][0]} {bound:g}" for key, bound in limits.items() if bound is not None]
     return " and ".join(words) or ("a number" if infinite else "a finite number")
 
 
 def holds(number: float, limits: Mapping[str, float | None], integer: bool, infinite: bool) -> bool:
-    """Whether this number is allowed."""
+    """True if this number is allowed."""
     if math.isnan(number) or (math.isinf(number) and not infinite):
         return False
     within = all(
@@ -33,5 +33,5 @@ def holds(number: float, limits: Mapping[str, float | None], integer: bool, infi
 
 
 def refusal(name: str, value: str, must_be: str, meaning: str) -> str:
-    """What is said of a value that is not allowed."""
+    """The message about a value that is not allowed."""
     return f"{name} = {value}: must be {must_be} ({meaning})"

@@ -3,16 +3,16 @@ cache.
 
 They lie in the user's cache folder or in the one that `$ORDERPARAM_CACHE` names (`off`: nowhere),
 in a sub-folder for what a compiled program depends on besides its own text: versions and processor.
-All sub-folders together are bounded; what was not used for longest goes first. Each entry is under
-a digest of its name and content (`sealed_cache`). Who has set JAX's own `JAX_COMPILATION_CACHE_DIR`
-has chosen: that folder is left to JAX.
+All sub-folders together are bounded; entries that were not used for the longest time are removed
+first. Each entry is stored under a digest of its name and content (`sealed_cache`). Where a person
+has set JAX's own `JAX_COMPILATION_CACHE_DIR`, that folder is left to JAX.
 
-JAX's own limit (`jax_compilation_cache_max_size`) is not used: it bounds one folder, so that those of
-earlier versions would stay for ever, it holds a lock on the folder at every access, which processes
-that compile at the same time wait for, and it believes whatever lies in the folder.
+JAX's own limit (`jax_compilation_cache_max_size`) is not used: it bounds one folder, so that the
+folders of earlier versions would stay for ever; at every access it holds a lock on the folder, for
+which processes that compile at the same time wait; and it trusts any file in the folder.
 
-Nothing here imports JAX, and nothing that is wrong with the folder stops a program: it is then
-compiled.
+This module does not import JAX. A fault of the folder never stops a program, which is then compiled
+anew.
 """
 
 import atexit
@@ -31,7 +31,8 @@ from orderparam.core.sealed_cache import ASIDE, ENTRY, seal
 ENVIRONMENT_VARIABLE = "ORDERPARAM_CACHE"
 BYTES = 2**30
 _INTERVAL = 3600.0  # seconds between two tidyings of a folder
-_WRITING = 60.0  # seconds; what is written aside is younger than this, or its process was killed
+# seconds; a file still being written is younger than this, or its process was killed
+_WRITING = 60.0
 _FOLDERS = "orderparam-*-jaxlib-*"
 
 
@@ -73,8 +74,8 @@ def keep_programs(version: str) -> None:
     ):
         if name.upper() not in os.environ:
             set_jax(name, 0)  # small programs are many: together they take longest
-    # JAX compiles what it cannot read and keeps what it cannot write in memory; saying so for each
-    # program helps nobody.
+    # JAX compiles a program that it cannot read and keeps in memory one that it cannot write; a
+    # warning for each program helps nobody.
     warnings.filterwarnings(
         "ignore", message="Error (reading|writing) persistent compilation cache entry"
     )
@@ -82,8 +83,8 @@ def keep_programs(version: str) -> None:
 
 
 def folder_of_programs() -> Path:
-    """That which `$ORDERPARAM_CACHE` names, or the user's. Raises `ValueError` where it is in the
-    home of nobody."""
+    """The folder that `$ORDERPARAM_CACHE` names, or else the user's cache folder. Raises
+    `ValueError` where the path names the home of a user who does not exist."""
     import platformdirs
 
     chosen = os.environ.get(ENVIRONMENT_VARIABLE, "")
@@ -93,8 +94,8 @@ def folder_of_programs() -> Path:
 
 
 def tidy(root: Path, limit: int = BYTES) -> None:
-    """Removes what processes that were killed were writing; then, until at most `limit` bytes are
-    left, the entries of all sub-folders not used for longest; then empty sub-folders.
+    """Removes files that killed processes left half written; then, until at most `limit` bytes
+    remain, the entries of all sub-folders in the order of their last use; then empty sub-folders.
 
     Raises `OSError` where the folder cannot be read or changed.
     """
@@ -139,14 +140,14 @@ def _processor() -> str:
         with open("/proc/cpuinfo") as lines:
             features = next(line for line in lines if line.startswith(("flags", "Features")))
     except (OSError, StopIteration):
-        # a processor that does not say what it can do is like itself alone
+        # a processor that does not list its instructions is taken to be like no other
         features = platform.node()
     return hashlib.sha256(f"{platform.machine()} {cores} {features}".encode()).hexdigest()[:12]
 
 
 def _loads_in_silence() -> bool:
-    """Whether XLA loads programs without a page of errors for each; makes it so where that is still
-    possible.
+    """True if XLA loads programs without a page of errors for each one. Where it still can be, XLA
+    is made to do so.
 
     Until jaxlib 0.9, XLA compares a program's target with the processor it was compiled on, finds
     hints to the compiler that are no instructions, and reports them as errors. Its log level is

@@ -1,8 +1,8 @@
-"""What a theory or experiment takes and gives, in words, kept on disk from one command to the next:
-to import it takes seconds.
+"""Descriptions of theories and experiments (their fields and options, in words), kept on disk from
+one command to the next, because importing a theory takes seconds.
 
-The words of all that was asked for lie in one file beside the compiled programs, under a digest of
-the source that they are of.
+All descriptions lie in one file beside the compiled programs, each under a digest of the source
+that it describes.
 """
 
 import hashlib
@@ -24,10 +24,11 @@ _FILE = "descriptions.json"
 
 @dataclass(frozen=True)
 class Kind:
-    """A system: the names of its fields, those without a default, and of each that is declared
-    meaning, allowed and default.
+    """The description of a class of systems: the names of its fields, the names of those without a
+    default, and the meaning, allowed values and default of every declared field.
 
-    numbers: of those that are one number, meaning, limits, integer and infinite.
+    numbers: field -> meaning, limits, and whether it is an integer or may be infinite, for fields
+    of one number.
     """
 
     name: str
@@ -37,7 +38,7 @@ class Kind:
     numbers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def check(self, given: Mapping[str, str]) -> None:
-        """Raises `ValueError` for texts of these fields that are no numbers, or not allowed."""
+        """Raises `ValueError` for texts of these fields that are not numbers, or not allowed."""
         for name, known in self.numbers.items():
             if name in given:
                 number = number_in(given[name], name)
@@ -50,7 +51,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Described:
-    """A theory or experiment. options: name, allowed, default."""
+    """The description of a theory or an experiment. options: name, allowed values and default."""
 
     name: str
     kind: str
@@ -71,10 +72,10 @@ def number_in(text: str, path: str) -> float:
 def fitting(
     kinds: Sequence[Kind], options: Sequence[str], heads: set[str]
 ) -> tuple[int, list[str]]:
-    """Which of the systems has all these fields, and which of the names are options.
+    """The system that has all these fields, and those of the names that are options.
 
-    Raises `ValueError` with the nearest name where none has all; of several, it names the one that
-    lacks least.
+    Raises `ValueError` with the nearest name where no system has all of them; among several systems
+    the message is about the one with the fewest missing fields.
     """
     own = [
         name for name in heads if name in options and not any(name in kind.fields for kind in kinds)
@@ -91,7 +92,8 @@ def fitting(
 
 
 def kept(name: str, files: Sequence[Path]) -> Described | None:
-    """The description of that name, if it is kept and of these source files as they are."""
+    """The stored description of that name, if there is one and its source files have not
+    changed."""
     known = _read(_state(files)).get(name)
     if known is None:
         return None
@@ -99,7 +101,7 @@ def kept(name: str, files: Sequence[Path]) -> Described | None:
 
 
 def keep(described: Described, files: Sequence[Path]) -> None:
-    """Keeps a description, where there is a folder for it."""
+    """Stores a description, where there is a folder for it."""
     state = _state(files)
     with suppress(OSError, ValueError):
         place = _place()
@@ -131,7 +133,7 @@ def _read(state: str) -> dict[str, Any]:
         LookupError,
         TypeError,
         AttributeError,
-    ):  # not there, or not what was written
+    ):  # missing, or altered since it was written
         return {}
 
 

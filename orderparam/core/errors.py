@@ -1,4 +1,4 @@
-"""What went wrong, in words."""
+"""The package's exceptions, and the text of any exception."""
 
 
 class SweepError(RuntimeError):
@@ -6,12 +6,12 @@ class SweepError(RuntimeError):
 
 
 class StoreError(ValueError):
-    """A store that is damaged, foreign, of another sweep, in use, or cannot be written. It is never
-    overwritten."""
+    """A store that is damaged, was written by another program or for another sweep, is in use, or
+    cannot be written. It is never overwritten."""
 
 
 def message_of(error: BaseException) -> str:
-    """What an error says; where that itself fails, that it cannot."""
+    """The message of an exception, or a sentence that it has none if its own text fails."""
     try:
         return str(error)
     except Exception as failure:

@@ -1,4 +1,5 @@
-"""What a star import of a package brings: its functions and classes, and not its modules."""
+"""The names that a star import of a package brings: its functions and classes, but not its
+modules."""
 
 from collections.abc import Mapping
 from types import ModuleType

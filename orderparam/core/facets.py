@@ -1,4 +1,4 @@
-"""Facets: what a curve is for, as name -> number or text."""
+"""Facets: what a curve stands for, as name -> number or text."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ def key(label: str, facets: Mapping[str, Any]) -> str:
 
 
 def spelled(name: str, value: Any) -> str:
-    """A facet in words."""
+    """One facet as a text."""
     if isinstance(value, str):
         return value
     return (
@@ -21,5 +21,5 @@ def spelled(name: str, value: Any) -> str:
 
 
 def agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two sets of facets agree on all names that both carry."""
+    """True if two sets of facets agree on all names that both carry."""
     return all(one[name] == other[name] for name in one.keys() & other.keys())

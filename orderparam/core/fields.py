@@ -10,8 +10,9 @@ allowed, and how it is read.
         spectrum: Spectrum = part("spectrum of the kernel")
 
 The annotation is the schema: `float` is one number, `Float[Array, "train input"]` an array of that
-rank, a `Literal` its choices, a class what a part must be. What does not fit is refused when the
-record is built, by name, with what is allowed.
+rank, a `Literal` one of its choices, and a class means that the part must be an instance of it. A
+value that does not fit is refused when the record is built, in a message that names the field and
+what is allowed.
 """
 
 import dataclasses
@@ -34,7 +35,8 @@ from orderparam.core.names import nearest
 
 
 class Refused(ValueError):
-    """A field's value that is not allowed; the class that is being built puts its name in front."""
+    """A value that its field does not allow. The class that is being built puts its name in front
+    of the message."""
 
 
 def parameter(
@@ -50,12 +52,14 @@ def parameter(
     convert: Callable[[Any], Any] | None = None,
     kw_only: bool = False,
 ) -> Any:
-    """Field that holds a number or an array of numbers (a leaf): its meaning and its range.
+    """Declares a field that holds a number or an array of numbers (a leaf), with its meaning and
+    its range.
 
-    minimum <= x <= maximum and above < x < below, as far as they are given, for every entry;
-    infinite values only where `infinite`. Numbers stay as they are; lists and arrays become float64
-    arrays of the annotation's rank. Traced values pass, and a field of one number may hold an array
-    of them (a batch), checked entry by entry. `convert` is applied first.
+    Every entry x must satisfy minimum <= x <= maximum and above < x < below, as far as these are
+    given; infinite values are allowed only with `infinite`. Numbers stay as they are; lists and
+    arrays become float64 arrays of the annotation's rank. Traced values are not checked. A field of
+    one number may hold an array of numbers (a batch), which is checked entry by entry. `convert` is
+    applied first.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "below": below}
     return Declaration("parameter", meaning, limits, integer, infinite, None, convert).field(
@@ -73,12 +77,13 @@ def structure(
     convert: Callable[[Any], Any] | None = None,
     kw_only: bool = False,
 ) -> Any:
-    """Static field: a change of it changes the computation, so it is looped over and never batched.
+    """Declares a static field: a change of its value changes the computation, so a sweep loops over
+    it and never batches it.
 
     An `int` (or `tuple[int, ...]`) annotation asks for whole numbers, from `minimum` to `maximum`;
-    a `Literal` annotation, or `choices`, for one of a few words. `convert` reads what a person may
-    give instead of the object itself (a name, say), and raises `ValueError` for what it cannot
-    read; `choices` then are the words it knows.
+    a `Literal` annotation, or `choices`, for one of a few words. `convert` turns what a person may
+    give instead of the object itself (a name, say) into the object, and raises `ValueError` if it
+    cannot; `choices` are then the words that it knows.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": None, "below": None}
     return Declaration("structure", meaning, limits, choices_given=choices, convert=convert).field(
@@ -93,18 +98,18 @@ def part(
     convert: Callable[[Any], Any] | None = None,
     kw_only: bool = False,
 ) -> Any:
-    """Field that holds a module with numbers of its own, of the class (or one of the classes) in
-    the annotation."""
+    """Declares a field that holds a module with numbers of its own, of the class (or one of the
+    classes) in the annotation."""
     return Declaration("part", meaning, convert=convert).field(default, kw_only)
 
 
 @dataclasses.dataclass(eq=False)
 class Declaration:
-    """What a field is declared to be. A list, a form or a page is made of these: see
+    """The declaration of a field. Lists, forms and pages are generated from declarations: see
     `declarations`.
 
-    name, owner: set when the class is made. Called with a value it returns the value to be kept, or
-    raises `Refused`.
+    name, owner: set when the class is made. Calling the declaration with a value returns the value
+    to be kept, or raises `Refused`.
     """
 
     kind: Literal["parameter", "structure", "part"]
@@ -121,7 +126,7 @@ class Declaration:
     _passed: Any = dataclasses.field(default_factory=weakref.WeakValueDictionary)
 
     def field(self, default: Any, kw_only: bool) -> Any:
-        """The field of a class that is declared so."""
+        """The dataclass field with this declaration."""
         static = self.kind == "structure"
         return eqx.field(
             default=default,
@@ -150,7 +155,7 @@ class Declaration:
 
     @property
     def choices(self) -> tuple[Any, ...]:
-        """The words allowed, or known to `convert`; empty where there is no such list."""
+        """The words that are allowed, or known to `convert`; empty where there is no such list."""
         if self.choices_given is not None:
             return tuple(
                 self.choices_given() if callable(self.choices_given) else self.choices_given
@@ -159,7 +164,7 @@ class Declaration:
 
     @property
     def allowed(self) -> str:
-        """What a number may be, in words."""
+        """The allowed range of a number, in words."""
         return bounds.allowed(self.limits, self.integer, self.infinite)
 
     def refuse(self, value: Any, allowed: str) -> Refused:
@@ -181,7 +186,7 @@ class Declaration:
         return getattr(self, f"_{self.kind}")(value)
 
     def _check_leaf(self, leaf: Any) -> None:
-        """Refuses what NumPy would take for other numbers than it holds."""
+        """Refuses arrays that NumPy would convert into numbers other than those they hold."""
         if isinstance(leaf, memoryview | bytes | bytearray):
             raise self.refuse(leaf, "an array, a list or one value, not bytes of memory")
         if isinstance(leaf, np.ma.MaskedArray) and np.ma.is_masked(leaf):
@@ -248,7 +253,7 @@ class Declaration:
         return kept
 
     def _inside(self, array: Any) -> Any:
-        """Entry by entry: whether the number is allowed."""
+        """True for every entry that is allowed."""
         inside = ~np.isnan(array) if self.infinite else np.isfinite(array)
         for key, bound in self.limits.items():
             if bound is not None:
@@ -303,7 +308,8 @@ class Declaration:
         )
 
     def _part(self, value: Any, kinds: tuple[Any, ...] = ()) -> Any:
-        """An object of one of these classes; of the annotation's where none are given."""
+        """An object of one of these classes, or of the annotation's classes where none are
+        given."""
         found = (typing.get_origin(kind) or kind for kind in kinds or self.annotations)
         classes = tuple(kind for kind in found if isinstance(kind, type) and kind is not Any)
         if classes and not isinstance(value, classes):
@@ -315,7 +321,7 @@ class Declaration:
 
 
 def _fits(dims: tuple[str, ...], shape: tuple[int, ...]) -> bool:
-    """Whether an array of this shape can have these dimensions; `*name` stands for any number of
+    """True if an array of this shape can have these dimensions; `*name` stands for any number of
     them, `3` for three entries."""
     fixed = sum(not dim.startswith("*") for dim in dims)
     if fixed < len(dims):
@@ -335,7 +341,7 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 
 def words_of(kinds: Sequence[Any]) -> tuple[Any, ...]:
-    """The words of those that are a `Literal`."""
+    """The words of those alternatives that are a `Literal`."""
     return tuple(
         word
         for kind in kinds
@@ -352,7 +358,8 @@ def declarations(record: Any) -> dict[str, Declaration]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is one concrete real number (Python, NumPy or JAX scalar; a bool is not one)."""
+    """True if `value` is one concrete real number (Python, NumPy or JAX scalar; a bool is not
+    one)."""
     if isinstance(value, jax.core.Tracer | bool | np.bool_):
         return False
     if isinstance(value, numbers.Real):
@@ -361,7 +368,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_real(array: Any) -> bool:
-    """Whether an array holds real numbers: neither complex ones nor truth values, texts or random
+    """True if an array holds real numbers, and not complex numbers, truth values, texts or random
     keys."""
     return jnp.issubdtype(array.dtype, jnp.integer) or jnp.issubdtype(array.dtype, jnp.floating)
 
@@ -379,7 +386,7 @@ def check_integer(name: str, value: Any, minimum: int, remark: str = "") -> None
 def check_iteration(
     _: object, *, damping: float = 0.0, max_steps: int = 1, tolerance: float = 1.0, **others: object
 ) -> None:
-    """Raises `ValueError` naming an option of a damped iteration that makes no sense."""
+    """Raises `ValueError` for a damping or a tolerance outside its range."""
     if not 0 <= damping < 1:
         raise ValueError(f"damping = {damping}: must be >= 0 and < 1")
     if not tolerance > 0:
@@ -388,7 +395,7 @@ def check_iteration(
 
 
 def short(value: Any) -> str:
-    """A value in a message, cut where it is long."""
+    """The text of a value in a message, cut where it is long."""
     if isinstance(value, int) and abs(value) >= 10**20:
         return "an integer of more than 20 digits"
     text = str(value) if is_number(value) else " ".join(repr(value).split())

@@ -1,5 +1,5 @@
-"""The grammar of formulas in standard normal variables, without what computes them: a mistake in a
-formula is told before anything heavy is imported."""
+"""The grammar of formulas in standard normal variables, separate from the code that computes them,
+so that a mistake in a formula is reported before anything heavy is imported."""
 
 import ast
 import math
@@ -37,13 +37,13 @@ BINARY = {
 
 
 def index(name: str) -> int | None:
-    """Which coordinate a name means: z and z1 the first."""
+    """The coordinate that a name means: z and z1 are the first."""
     match = re.fullmatch(r"z([1-9]?)", name)
     return None if match is None else int(match[1] or 1) - 1
 
 
 def parse(text: str) -> ast.expr:
-    """The tree of a formula; `ValueError` for what is not one."""
+    """The syntax tree of a formula. Raises `ValueError` for a text that is not a formula."""
     if len(text) > _LONGEST:
         raise ValueError(f"target of {len(text)} characters: must be at most {_LONGEST}")
     try:

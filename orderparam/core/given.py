@@ -1,14 +1,14 @@
-"""A system, and the options of a theory, from texts: `n_train=400 spectrum=power_law
+"""Reads a system, and the options of a theory, from texts: `n_train=400 spectrum=power_law
 spectrum.capacity=1.5 branch=retrieval`.
 
 How a field is read follows from its declaration. Numbers, words and truth values are written out;
-an array is `1,2,3` (rows parted by `;`) or a file (.npy, .csv, .txt); a part is the name of what
-makes it, a class or function that returns it, whose own arguments are given by dotted names. Where
-only one thing makes it, its name may be left out.
+an array is `1,2,3` (rows separated by `;`) or a file (.npy, .csv, .txt); a part is given by the
+name of its class, or of a function that returns it, and the arguments of that by dotted names.
+Where only one class or function can make the part, its name may be left out.
 
 A parser of dataclasses (tyro, jsonargparse) is not used: it needs the class before it can read its
-fields, and imports it; here the fields that are given choose the class, ranges (`0.1:10:log`) stand
-for grids, and what was described once is read without an import.
+fields, which means importing it. Here the given fields choose the class, ranges (`0.1:10:log`)
+stand for grids, and a theory that was described before is read without an import.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ FILES = (".npy", ".csv", ".txt")
 
 
 def assignments(texts: Sequence[str]) -> dict[str, str]:
-    """The names and values in "NAME=VALUE"."""
+    """The names and values in a list of texts "NAME=VALUE"."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -48,12 +48,12 @@ def assignments(texts: Sequence[str]) -> dict[str, str]:
 def read(
     verb: "Verb", given: Mapping[str, str], swept: Mapping[str, float]
 ) -> tuple["System", dict[str, Any]]:
-    """The system and the options of a theory or experiment. Fields in `swept` have values to begin
-    with.
+    """Makes the system and the options of a theory or experiment from texts. Fields in `swept`
+    already have values.
 
-    Of several systems it takes, the first that has all these fields. Raises `ValueError` for names
-    that neither has, values that do not fit, and fields that are missing, which are named with
-    their meaning.
+    Where the theory takes several classes of systems, the first class that has all these fields is
+    chosen. Raises `ValueError` for names that are neither a field nor an option, for values that do
+    not fit, and for missing fields, which are listed with their meaning.
     """
     kinds = concrete(verb.systems)
     if not kinds:
@@ -73,13 +73,13 @@ def heads_of(names: Sequence[str]) -> set[str]:
 
 
 def kind_of(kind: type) -> Kind:
-    """What its fields are called."""
+    """The names of the fields of a class of systems."""
     return Kind(kind.__name__, _fields(kind), _missing(kind, set()))
 
 
 def concrete(kinds: Sequence[type]) -> list[type["System"]]:
-    """The classes that systems are made of; for an abstract one, or the base of several, those made
-    from it."""
+    """The concrete classes of some system classes: an abstract class, or the base of several, is
+    replaced by its subclasses."""
     from orderparam.core.system import System
 
     found: list[type[System]] = []
@@ -105,8 +105,8 @@ def _missing(kind: type, heads: set[str]) -> list[str]:
 
 
 def _record(kind: type, given: Mapping[str, str], path: str) -> Any:
-    """A record from the texts of its fields; `path` is its own place in the system, with a dot at
-    the end."""
+    """A record from the texts of its fields; `path` is its place in the system, with a dot at the
+    end."""
     from orderparam.core.fields import declarations
 
     known = declarations(kind)
@@ -123,7 +123,8 @@ def _record(kind: type, given: Mapping[str, str], path: str) -> Any:
 
 
 def _grouped(given: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """First part of each dotted name -> what is said of it: the rest of the name -> text."""
+    """Groups assignments by the first part of their dotted names: first part -> {rest of the name:
+    text}."""
     groups: dict[str, dict[str, str]] = {}
     for name, text in given.items():
         head, _, rest = name.partition(".")
@@ -132,7 +133,7 @@ def _grouped(given: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 
 def _how(declaration: "Declaration") -> str:
-    """How an argument is given that is no number."""
+    """How to give an argument that is not a number."""
     if declaration.kind == "part":
         names = [maker.__name__ for maker in makers(declaration)]
         return f"; one of {', '.join(names)}" if len(names) > 1 else ""
@@ -142,7 +143,7 @@ def _how(declaration: "Declaration") -> str:
 
 
 def _field(declaration: "Declaration", texts: Mapping[str, str], path: str) -> Any:
-    """The value of one field from what is said of it."""
+    """The value of one field from the texts given for it."""
     text = texts.get("", "")
     inner = {name: value for name, value in texts.items() if name}
     if declaration.kind == "part" and (inner or declaration.convert is None):
@@ -160,7 +161,7 @@ def _field(declaration: "Declaration", texts: Mapping[str, str], path: str) -> A
 
 
 def _part(declaration: "Declaration", text: str, inner: Mapping[str, str], path: str) -> Any:
-    """A module with numbers of its own, by what makes it and the arguments of that."""
+    """A part of a system, from the name of its class or function and the arguments of that."""
     known = {maker.__name__: maker for maker in makers(declaration)}
     parse = known.get("parse")
     if parse is not None and text and text not in known and not inner:
@@ -183,7 +184,7 @@ def _part(declaration: "Declaration", text: str, inner: Mapping[str, str], path:
 
 
 def _made(maker: Any, inner: Mapping[str, str], path: str) -> Any:
-    """What a function makes of the texts of its arguments."""
+    """Calls a function with arguments read from texts."""
     signature, hints, own = inspect.signature(maker), typing.get_type_hints(maker), _grouped(inner)
     for name in own:
         if name not in signature.parameters:
@@ -218,8 +219,8 @@ def _argument(hint: Any, texts: Mapping[str, str], path: str) -> Any:
 
 
 def makers(declaration: "Declaration") -> Iterator[Any]:
-    """The classes and functions that make a part: public names of the package of its class and of
-    the system's topic."""
+    """The classes and functions that make a part: public names in the package of the part's class
+    and in the system's topic."""
     from orderparam.core.registry import topic_of
 
     kinds = tuple(
@@ -270,12 +271,12 @@ def _makes(thing: Any, kinds: tuple[type, ...]) -> bool:
 
 
 def read_option(verb: "Verb", name: str, text: str) -> Any:
-    """An option of a theory, as its annotation says."""
+    """The value of an option of a theory, read as its annotation says."""
     return _word(text, name, verb.kinds(name), verb.choices(name))
 
 
 def _word(text: str, path: str, kinds: Sequence[Any], words: Sequence[Any]) -> Any:
-    """A word of a list, a truth value, None, whole numbers or a number."""
+    """A choice, a truth value, None, whole numbers or a number."""
     for word in words:
         if text == str(word):
             return word
@@ -312,7 +313,7 @@ def _word(text: str, path: str, kinds: Sequence[Any], words: Sequence[Any]) -> A
 
 
 def _numbers(text: str, path: str, shapes: Sequence[tuple[str, ...]]) -> Any:
-    """A number, or an array written out or in a file."""
+    """A number, or an array, written out or read from a file."""
     scalar, wanted = () in shapes, [dims for dims in shapes if dims]
     if not wanted:
         return number_in(text, path)
@@ -342,7 +343,8 @@ def _from_file(file: Path, path: str) -> Any:
         if file.suffix == ".npy":
             return read_npy(file)
         with reading(file), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of an empty file: the field that it is for refuses it
+            # an empty file: the field that it is meant for refuses it
+            warnings.simplefilter("ignore")
             return np.loadtxt(file, delimiter="," if file.suffix == ".csv" else None)
     except ValueError as error:
         raise ValueError(f"{path} = {' '.join(str(error).split())}") from None

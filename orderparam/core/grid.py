@@ -1,4 +1,4 @@
-"""The grid of a sweep: named dimensions, the blocks it is worked off in, and the random key of
+"""The grid of a sweep: named dimensions, the blocks in which it is computed, and the random key of
 every point."""
 
 import hashlib
@@ -68,7 +68,8 @@ class Grid:
         return math.prod(self.shape)
 
     def coords(self) -> dict[str, np.ndarray]:
-        """Coordinate of every dimension: numbers where all values are numbers, labels otherwise."""
+        """The coordinate of every dimension: numbers where all values are numbers, labels
+        otherwise."""
         return {
             name: np.asarray(values) if numeric(values) else np.asarray([label(v) for v in values])
             for name, values in self.over.items()
@@ -111,7 +112,7 @@ class Listed(Grid):
 
 
 def numeric(values: Sequence[Any]) -> bool:
-    """Whether all values are numbers, so that they can be batched."""
+    """True if all values are numbers, so that they can be batched."""
     return all(is_number(value) for value in values)
 
 
@@ -124,8 +125,8 @@ def label(value: Any) -> str:
 
 
 def point_key(seed: int, point: Mapping[str, Any], paired: Sequence[str] = ()) -> jax.Array:
-    """Random key of one grid point: a function of the seed and of the point's coordinates, and of
-    nothing else.
+    """The random key of one grid point, which depends on the seed and on the point's coordinates
+    and on nothing else.
 
     A sweep that is resumed, reordered, extended or distributed therefore draws the same numbers.
     Dimensions in `paired` are left out, so that points differing only there share their randomness

@@ -1,12 +1,12 @@
-"""What is said of a name that does not exist."""
+"""The nearest match of a name that does not exist."""
 
 import difflib
 from collections.abc import Sequence
 
 
 def nearest(word: str, choices: Sequence[str]) -> str:
-    """`"; did you mean 'x'?"`, or the choices (twenty of them) when nothing is near. Ends every
-    message about a wrong name."""
+    """The text `"; did you mean 'x'?"`, or the first twenty choices where no name is near. Every
+    message about a wrong name ends with it."""
     close = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)
     if close:
         return f"; did you mean {close[0]!r}?"

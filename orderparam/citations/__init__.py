@@ -1,4 +1,5 @@
-"""The works that studies and pages name: one bibliography, from which links and BibTeX are made."""
+"""The bibliography of all works that studies and pages name, from which links and BibTeX are
+made."""
 
 from orderparam.citations.bibliography import (
     Mention,

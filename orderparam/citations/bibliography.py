@@ -23,8 +23,8 @@ _MENTION = re.compile(
 
 @dataclass(frozen=True)
 class Work:
-    """A paper, book or lecture. authors: "Surname, Initials", "others" last where not all are
-    listed; published: where."""
+    """A paper, book or lecture. authors: "Surname, Initials", with "others" last where not all are
+    listed; published: journal, book or institution."""
 
     key: str
     authors: tuple[str, ...]
@@ -41,7 +41,8 @@ class Work:
 
     @property
     def url(self) -> str:
-        """Where the work can be read: arXiv if it is there, else the page of its DOI, else nothing."""
+        """The address of the work: arXiv if it is there, else the page of its DOI, else an empty
+        text."""
         if self.arxiv:
             return f"https://arxiv.org/abs/{self.arxiv}"
         return f"https://doi.org/{self.doi}" if self.doi else ""
@@ -80,8 +81,8 @@ def bibliography() -> dict[str, Work]:
 
 
 def mentions(text: str) -> list[Mention]:
-    """The places in a text that name authors and a year. A name that fits no work, or several, has
-    fewer works than years."""
+    """The places in a text that name authors and a year. Where a name fits no work, or several, the
+    mention has fewer works than years."""
     found = []
     for match in _MENTION.finditer(text):
         years = [int(year) for year in re.findall(_YEAR, match[2])]
@@ -119,7 +120,7 @@ def package_entry(version: str) -> str:
 
 
 def _fitting(authors: str, year: int) -> list[Work]:
-    """The works of that year whose authors are these; before "et al." stand the first ones."""
+    """The works of that year by these authors; before "et al." only the first authors are named."""
     is_short = re.search(r"\bet\s+al", authors) is not None
     names = re.sub(r"(?:[A-Z]\.[-\s]?)+\s*|,?\s+et\s+al\.?", "", authors)
     wanted = [_plain(name) for name in re.split(_AND, names)]
@@ -134,6 +135,6 @@ def _fitting(authors: str, year: int) -> list[Work]:
 
 
 def _plain(name: str) -> str:
-    """A surname without accents and in lower case, so that Zdeborová is Zdeborova."""
+    """A surname without accents and in lower case: Zdeborová becomes zdeborova."""
     decomposed = unicodedata.normalize("NFKD", " ".join(name.split()).replace("’", "'"))
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter)).lower()

@@ -1,5 +1,5 @@
-"""A study: a named, runnable figure. Its theories and its experiments on one grid, and how far they
-are apart.
+"""Studies: a study is a named, runnable figure with its theories and its experiment on one grid,
+and the difference between them.
 
 Reading order: `curve`, `registry`, `comparison`, `summary`, `files`, `run`.
 """

@@ -1,4 +1,4 @@
-"""How far theory and measurement are apart, point by point: mean ± standard error, z-score,
+"""The difference between theory and measurement, point by point: mean ± standard error, z-score,
 relative deviation."""
 
 from collections.abc import Mapping, Sequence
@@ -11,40 +11,42 @@ from scipy import stats
 from orderparam.running.estimate import pooled_runs, unconverged_runs
 from orderparam.running.program import DONE
 
-ENOUGH_RUNS = 4  # the scatter of fewer says too little about the error of their mean
-# a theory is zero where it is smaller than this, relative to its largest value at the measured
-# points
+ENOUGH_RUNS = 4  # the scatter of fewer runs does not determine the error of their mean
+# a theory counts as zero where it is smaller than this, relative to its largest value at the
+# measured points
 ZERO = 1e-6
-ROUNDING = 1e-9  # deviations and errors that are both smaller, likewise, are rounding
+# deviations and errors that are both smaller than this, in the same units, are rounding errors
+ROUNDING = 1e-9
 
 
 def agreement(
     theories: Mapping[str, xr.Dataset], measured: xr.Dataset, observables: Sequence[str]
 ) -> dict[str, xr.Dataset]:
-    """Every theory against one measurement at the measured points: observable -> table.
+    """Compares every theory with one measurement at the measured points: observable -> table.
 
     A table has the dimensions `theory` and those of the measured observable without `seed`:
     `theory_value`, `theory_error`, `mean`, `standard_error` (see `estimate`), `runs`, `unconverged`
     (runs that are left out because they did not converge), `mean_of_all` (with them), `z`,
     `relative_deviation`, `resolution`, and `baseline` (theory).
 
-    A theory that samples has standard errors of its own, `X_uncertainty` beside `X`: they are
-    `theory_error`, 0 where there are none, and the error of a deviation is sqrt(standard_error^2 +
+    `theory_error` is the standard error of a theory that is evaluated by sampling (`X_uncertainty`
+    beside `X`), and 0 for other theories. The error of a deviation is sqrt(standard_error^2 +
     theory_error^2).
 
-    relative_deviation is mean / theory - 1, and resolution the error of the deviation over
+    relative_deviation is mean / theory - 1, and resolution is the error of the deviation over
     |theory|. Where the theory is smaller than a millionth of its largest value at the measured
-    points, that largest value stands in the denominator of both.
+    points, the denominator of both is that largest value.
 
     z is the deviation over its error, as a normal deviate: an error from the scatter of n runs is
     itself uncertain, so that z is the number of standard deviations which is as improbable as the
     deviation is in Student's distribution with n - 1 degrees of freedom, or more where a theory's
     error adds to it (Welch and Satterthwaite; a theory's error is taken as it is). It is NaN where
-    fewer than four runs, and no errors of their own, say how far is far, and where deviation and
-    error are both rounding.
+    there are fewer than four runs and these have no standard errors, and where deviation and error
+    are both rounding errors.
 
-    Observables that only one side has, theories over dimensions that were not measured or have
-    another length, and theories without a converged value at a measured point are left out.
+    Left out are observables that only theory or only measurement has, theories over dimensions that
+    were not measured or have another length, and theories without a converged value at a measured
+    point.
     """
     tables = {}
     for name in observables:
@@ -63,7 +65,7 @@ def agreement(
 
 
 def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset | None:
-    """One theory against the measurement, None where there is nothing to compare."""
+    """One theory compared with the measurement, or None where they have no point in common."""
     if name not in theory:
         return None
     for dim, size in theory[name].sizes.items():
@@ -110,8 +112,8 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
 
 
 def _normal_deviate(t: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:
-    """The normal deviate with the tail probability of Student's t; no more than 37, whose tail is
-    the smallest number."""
+    """The normal deviate with the tail probability of Student's t. It is at most 37, whose tail is
+    the smallest positive number."""
     tail = stats.t.sf(np.abs(t.values), np.maximum(freedom.values, 1))
     return t.copy(data=np.sign(t.values) * stats.norm.isf(np.maximum(tail, np.finfo(float).tiny)))
 
@@ -134,8 +136,8 @@ def summary(tables: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
     points: points compared; points_with_z, points_beyond_3: those with an error, and with |z| > 3;
     rms_z: root mean square of z, 1 within 1 / sqrt(2 points) where theory and measurement agree;
     median and worst relative deviation; resolution: median of the error of the deviation over the
-    theory (see `agreement`); runs: fewest and most converged runs at a point. A `baseline` is recorded as
-    one and is no disagreement.
+    theory (see `agreement`); runs: fewest and most converged runs at a point. A `baseline` is
+    recorded as such and never counts as a disagreement.
     """
     records = []
     for observable, table in tables.items():

@@ -16,10 +16,10 @@ from orderparam.core.facets import agree
 class Comparison:
     """A finished study.
 
-    datasets: key of a curve -> its data set, whose attributes say `label`, `facets`, `kind`
+    datasets: key of a curve -> its data set, with the attributes `label`, `facets`, `kind`
     ("theory" or "experiment"), `baseline`, `function` and `system`. agreement: key of an experiment
-    -> observable -> table (see `core.agreement`). `summary` is what `summary.json` holds;
-    `figure()` draws it.
+    -> observable -> table (see `agreement`). `summary` is the content of `summary.json`; `figure()`
+    draws the figure.
     """
 
     study: Study
@@ -44,10 +44,10 @@ class Comparison:
         return self.curves("experiment", **facets)
 
     def figure(self, dark: bool = False, narrow: bool = False) -> Any:
-        """The figure, in the house style (on a dark ground for pages that are dark).
+        """Draws the figure in the house style (for a dark background with `dark`).
 
-        narrow: for a telephone, with the panels below one another; a study that draws its figure
-        itself takes no notice of it.
+        narrow: for a telephone, with the panels below one another; it has no effect on a study with
+        its own function `draw`.
         """
         from orderparam.plotting import draw, house_style
 
@@ -67,7 +67,8 @@ class Comparison:
 def agreements(
     datasets: Mapping[str, xr.Dataset], observables: Sequence[str]
 ) -> dict[str, dict[str, xr.Dataset]]:
-    """Of every experiment among the curves, with the theories whose facets agree with its own."""
+    """The agreement of every experiment among the curves with the theories whose facets agree with
+    its own."""
     theories = {name: data for name, data in datasets.items() if data.attrs["kind"] == "theory"}
     tables = {}
     for name, measured in datasets.items():

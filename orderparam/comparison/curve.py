@@ -1,4 +1,4 @@
-"""A curve: one sweep of a study, and the facets that say what it is."""
+"""A curve: one sweep of a study, and the facets that identify it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ class Curve:
     """One sweep of a study: a theory (`seeds` None) or an experiment. `fn` to `paired` are the
     arguments of `sweep`.
 
-    label: what evaluates or measures ("self-consistent", "sampled network"). facets: for what, name
-    -> number or text (`{"width": 50, "loss": "logistic"}`). Figures choose, place and colour curves
-    by facets, and an experiment is compared with every theory whose facets agree with its own on
-    all names that both carry. Label and facets together are different for all curves of a study.
+    label: the method ("self-consistent", "sampled network"). facets: the case, as name -> number or
+    text (`{"width": 50, "loss": "logistic"}`). Figures choose, place and colour curves by facets,
+    and an experiment is compared with every theory whose facets agree with its own on all names
+    that both carry. No two curves of a study have the same label and facets.
 
-    baseline: drawn for orientation only (a fixed kernel beside the theory of a learned one); what
-    it differs from the measurement is listed apart and never counted as a disagreement.
+    baseline: drawn for orientation only (a fixed kernel beside the theory of a learned one); its
+    difference from the measurement is listed separately and never counts as a disagreement.
     """
 
     label: str
@@ -45,12 +45,12 @@ class Curve:
 
 
 def between(values: Sequence[float], points: int = 60) -> list[float]:
-    """For the line of a theory: the range of some values, equidistant in the logarithm, and the
-    values, to 12 decimals."""
+    """The grid of a theory's line: a range that contains the given values, equidistant in the
+    logarithm, and the values themselves, to 12 decimals."""
     spread = np.geomspace(min(values), max(values), points)
     return np.unique(np.append(spread, values).round(12)).tolist()
 
 
 def slug(text: str) -> str:
-    """A text as the name of a folder."""
+    """A text in a form that can be the name of a folder."""
     return "".join(c if c.isalnum() else "-" for c in text.lower()).strip("-")

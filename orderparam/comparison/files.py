@@ -1,4 +1,4 @@
-"""The folder of a study: its points as they finish, and what is made of them."""
+"""The folder of a study: its points as they finish, and the figure and summary made from them."""
 
 import json
 import warnings
@@ -31,7 +31,8 @@ _ATTRIBUTES = (
 
 
 def open_result(out: Path, chosen: Study, parameters: dict[str, Any]) -> Path:
-    """The `result.zarr` inside `out`, new or of the very same run; anything else is refused."""
+    """Opens `result.zarr` inside `out`, which must be new or belong to the very same run; anything
+    else is refused."""
     path = out / "result.zarr"
     identity = json.loads(json.dumps({"study": chosen.name, "parameters": parameters}))
     try:
@@ -78,7 +79,7 @@ def open_result(out: Path, chosen: Study, parameters: dict[str, Any]) -> Path:
 
 
 def write(comparison: Comparison, out: Path) -> None:
-    """Figure and summary beside the points; each file whole or not at all."""
+    """Writes figure and summary beside the points, each file completely or not at all."""
     from orderparam.plotting import save
 
     try:
@@ -133,7 +134,7 @@ def load(out: str | Path) -> Comparison:
 
 
 def _summary(file: Path) -> dict[str, Any]:
-    """Raises `StoreError` for one that was altered."""
+    """The record in `summary.json`. Raises `StoreError` if it was altered."""
     try:
         return opened(file.read_text())
     except (ValueError, RecursionError) as error:

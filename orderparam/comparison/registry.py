@@ -1,9 +1,10 @@
 """The registry of studies: named, runnable figures.
 
 A study is a function of its parameters that yields the curves to compute (or returns a list of
-them). It has three sizes. The parameters' defaults are the quick one, a minute; `gallery` holds
-what the documentation shows, up to twenty minutes of one core; `full` holds the parameters of the
-source's figure, or as near as two cores come in some hours:
+them). It has three sizes. The defaults of the parameters are the quick size, which takes a minute;
+`gallery` holds the parameters of the figure in the documentation, which takes up to twenty minutes
+of one core; `full` holds the parameters of the source's figure, or the nearest that two cores reach
+in some hours:
 
     @study( "double-descent", title="Double descent of a finite-rank kernel", source="Canatar,
         Bordelon, Pehlevan 2021, Fig. 1", gallery={"repeats": 120}, full={"repeats": 400},
@@ -16,7 +17,7 @@ source's figure, or as near as two cores come in some hours:
         yield Curve("self-consistent", self_consistent, system, {"n_train": ...})
         yield Curve("Gaussian design", gaussian_design, system, {"n_train": ...}, seeds=repeats)
 
-Everything a person meets (the list, the command line, the gallery) is generated from this registry.
+The list, the command line and the gallery are generated from this registry.
 """
 
 import inspect
@@ -41,13 +42,13 @@ Panels = Sequence["Panel | Freehand"] | Callable[[Mapping[str, Any]], Sequence["
 class Study:
     """A registered study; made by the decorator `study`.
 
-    name: what one types; seconds: expected time of the quick and of the full size on two cores;
-    gallery, full: the parameters that these sizes change, see `parameters`; observables: what the
-    agreement table shows. The figure is drawn from `panels` (records, or a function from the
+    name: its name on the command line; seconds: expected time of the quick and of the full size on
+    two cores; gallery, full: the parameters that these sizes change, see `parameters`; observables:
+    those in the agreement table. The figure is drawn from `panels` (records, or a function from the
     parameters to them), in `columns` if given, above a `caption` formatted with the parameters ("d
-    = {input_dim}"); or by `draw`, from a finished `Comparison` to a figure. explained: why
-    measurement and theory differ by more than three standard errors at quick size, in a sentence or
-    two, where they do; `orderparam show` and the table of all studies say it.
+    = {input_dim}"); or by `draw`, from a finished `Comparison` to a figure. explained: a sentence
+    or two on why measurement and theory differ by more than three standard errors at quick size,
+    where they do; `orderparam show` and the table of all studies print it.
     """
 
     name: str
@@ -66,12 +67,13 @@ class Study:
 
     @property
     def topic(self) -> str:
-        """The topic of `orderparam.systems` it stands in, or the module that it comes from."""
+        """The topic of `orderparam.systems` to which the study belongs, or the module that defines
+        it."""
         return registry.topic_of(self.build.__module__)
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
-        """Parameter -> quick value."""
+        """The quick value of every parameter."""
         return {
             name: parameter.default
             for name, parameter in inspect.signature(self.build).parameters.items()
@@ -105,8 +107,8 @@ def study(
     """Registers the decorated function (parameters -> curves) as a study; see `Study` for the
     arguments.
 
-    Raises `ValueError` for a name that another module's study has, where there is not one of
-    `panels` and `draw`, for a parameter without a default, and for one in `gallery` or `full` that
+    Raises `ValueError` for a name that another module's study has, for both or neither of `panels`
+    and `draw`, for a parameter without a default, and for a parameter in `gallery` or `full` that
     the function does not have.
     """
     if (draw is None) == (panels == ()):
@@ -147,14 +149,14 @@ def studies() -> dict[str, Study]:
 
 
 def known(name: str) -> bool:
-    """Whether there is a study of that name without loading anybody's file."""
+    """True if there is a study of that name, decided without loading a person's file."""
     return name in _registry or any(
         entry.kind == "study" and entry.name == name for entry in registry.index()
     )
 
 
 def absent(summary: Mapping[str, Any]) -> Study:
-    """Stands for the study of a file that is not loaded: its results can be read, and not be drawn."""
+    """Stands for a study whose file is not loaded: its results can be read, but not drawn."""
 
     def build(**_: Any) -> list[Curve]:
         raise ValueError(
@@ -171,10 +173,10 @@ def absent(summary: Mapping[str, Any]) -> Study:
 
 
 def find(name: str) -> Study:
-    """The study of that name, or `path/to/file.py:NAME` of a person's own file (`:NAME` may be left
-    out when it has only one).
+    """The study of that name, or of `path/to/file.py:NAME` in a person's own file (`:NAME` may be
+    left out where the file has only one).
 
-    Only its own module is imported. Raises `ValueError` with the nearest name.
+    Only the module of the study is imported. Raises `ValueError` with the nearest name.
     """
     path, _, own = name.rpartition(":") if ".py:" in name else (name, "", "")
     if path.endswith(".py"):

@@ -1,4 +1,5 @@
-"""A study is run: theories and experiments swept, their agreement computed, all of it kept."""
+"""Runs a study: sweeps its theories and experiments, computes their agreement, and writes the
+results to disk."""
 
 import os
 import time
@@ -34,7 +35,7 @@ def compare(
     executor: Any = None,
     progress: bool | None = None,
 ) -> Comparison:
-    """Runs a study: sweeps its theories and experiments, and reports how far they are apart.
+    """Runs a study: sweeps its theories and experiments, and compares them.
 
     size: "quick" (a minute), "gallery" (what the documentation shows) or "full" (the source's
     sizes), see `Study.parameters`. settings: parameters to change (texts are read as numbers). out:
@@ -54,7 +55,8 @@ def compare(
     checksums: dict[str, str] = {}
     with ExitStack() as held:
         resumed = out is not None and (Path(out) / "result.zarr").is_dir()
-        if out is not None and resumed:  # whoever fills it is met before anything is built
+        # another process that fills the folder is noticed before anything is built
+        if out is not None and resumed:
             held.enter_context(alone(Path(out)))
         curves = _curves(chosen, parameters, settings)
         names = [slug(curve.key) for curve in curves]
@@ -65,7 +67,7 @@ def compare(
         for curve in curves:
             checked(curve.system, curve.over, curve.seeds)
         run = resolve(executor)
-        # after all that can be refused
+        # after everything that can be refused
         root = open_result(Path(out), chosen, parameters) if out is not None else None
         if out is not None and not resumed:
             held.enter_context(alone(Path(out)))
@@ -101,7 +103,7 @@ def compare(
 
 
 def _processor_seconds() -> float:
-    """Processor time of this process and of its workers that have ended."""
+    """The processor time of this process and of its workers that have ended."""
     spent = os.times()
     return spent.user + spent.system + spent.children_user + spent.children_system
 
@@ -109,8 +111,8 @@ def _processor_seconds() -> float:
 def _curves(
     chosen: Study, parameters: Mapping[str, Any], settings: Mapping[str, Any] | None
 ) -> list[Curve]:
-    """The curves of a study. What cannot be built is the fault of the settings, if there are any,
-    and is said with them."""
+    """The curves of a study. If they cannot be built and settings were given, the message names the
+    settings."""
     try:
         return chosen.build(**parameters)
     except Exception as error:
@@ -123,8 +125,8 @@ def _curves(
 
 
 def _united(curve: Curve, curves: Sequence[Curve]) -> Curve:
-    """A theory evaluated at the measured points too, so that the two can be compared without
-    interpolation."""
+    """The curve of a theory with the measured points added to its grid, so that theory and
+    measurement can be compared without interpolation."""
     over = dict(curve.over)
     for other in curves:
         if other.is_experiment and agree(other.facets, curve.facets):

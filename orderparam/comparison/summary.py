@@ -1,4 +1,4 @@
-"""The record of a finished study: what `summary.json` holds, under a checksum of its own."""
+"""The record of a finished study: the content of `summary.json`, protected by a checksum."""
 
 import datetime
 import json
@@ -28,9 +28,10 @@ def summary_of(
     seconds: float,
     processor_seconds: float,
 ) -> dict[str, Any]:
-    """What was run, how long it took, how far theory and experiment are apart, and on what.
+    """The record of a study: its parameters, times, differences between theory and experiment, and
+    the machine and versions.
 
-    checksums: of the stores of the curves, by key; none where all is in memory.
+    checksums: those of the stores of the curves, by key; empty where all curves are in memory.
     """
     libraries = ("jax", "jaxlib", "equinox", "numpy", "xarray", "zarr")
     return {
@@ -70,13 +71,13 @@ def summary_of(
 
 
 def sealed(record: Mapping[str, Any]) -> str:
-    """The text of `summary.json`: the record, and last the checksum of all that stands before it."""
+    """The text of `summary.json`: the record, followed by the checksum of everything before it."""
     plain = json.loads(json.dumps(dict(record), default=_plain))
     return json.dumps({**plain, "checksum": _checksum(plain)}, indent=2) + "\n"
 
 
 def opened(text: str) -> dict[str, Any]:
-    """The record in the text of a `summary.json`. Raises `ValueError` for one that was altered."""
+    """The record in the text of a `summary.json`. Raises `ValueError` if it was altered."""
     record = json.loads(text)
     if not isinstance(record, dict):
         raise ValueError("it holds no record")

@@ -1,4 +1,4 @@
-"""The agreement of theory and measurement as people read it: one table per experiment and
+"""Readable tables of the agreement of theory and measurement: one for each experiment and
 observable."""
 
 from collections.abc import Iterator, Mapping
@@ -10,18 +10,19 @@ import xarray as xr
 from orderparam.comparison.agreement import ENOUGH_RUNS
 from orderparam.core.text import with_error
 
-_ROW = " row"  # of a table; no dimension of a result is called so
+_ROW = " row"  # name of a table's dimension, which no dimension of a result has
 
 
 def tables(key: str, agreement: Mapping[str, xr.Dataset], width: int = 160) -> Iterator[Any]:
     """Rich tables of one experiment: a row per measured point; measured mean ± s.e., then every
     theory.
 
-    Beside a theory's value: z, or how many runs there are where these are too few to tell z (see
-    `core.agreement`), and the deviation of the mean from the theory in per cent. Points where
-    nothing is defined are left out. Baselines come last, are called so, and have no z: they are not
-    meant to agree. A mean says how many runs it leaves out because they did not converge. Theories
-    that do not fit side by side into `width` characters follow in tables of their own.
+    Beside the value of a theory stand z, or the number of runs where these are too few for z (see
+    `agreement`), and the deviation of the mean from the theory in per cent. Points where nothing is
+    defined are left out. Baselines come last, are marked as such, and have no z, because they need
+    not agree. Beside a mean stands the number of runs that it leaves out because they did not
+    converge. Theories that do not fit side by side into `width` characters follow in tables of
+    their own.
     """
     for observable, table in agreement.items():
         grid = [str(dim) for dim in table["mean"].dims if dim != "theory"]
@@ -41,7 +42,7 @@ def tables(key: str, agreement: Mapping[str, xr.Dataset], width: int = 160) -> I
 
 
 def _table(title: str, part: xr.Dataset, grid: list[str], theories: list[Any]) -> Any:
-    """One observable at every measured point, beside some of the theories."""
+    """One observable at every measured point, with some of the theories."""
     from rich import box
     from rich.table import Table
 
@@ -81,26 +82,27 @@ def _table(title: str, part: xr.Dataset, grid: list[str], theories: list[Any]) -
 
 
 def _aside(part: xr.Dataset, theory: Any) -> bool:
-    """Whether a theory is a baseline."""
+    """True if a theory is a baseline."""
     return bool(part["baseline"].sel(theory=theory))
 
 
 def _characters(table: Any) -> int:
-    """How wide a table is when nothing in it is cut."""
+    """The width of a table in which no cell is cut."""
     from rich.console import Console
 
     return Console(width=10**4).measure(table).maximum
 
 
 def _deviate(z: float, runs: int) -> str:
-    """z, or why there is none."""
+    """The text of z, or the reason why there is none."""
     if np.isfinite(z) or not 0 < runs < ENOUGH_RUNS:
         return _signed(z)
     return f"{runs} runs" if runs > 1 else "1 run"
 
 
 def _signed(value: float) -> str:
-    """A number with its sign; a dash where there is none, a bound where it is too large to be told."""
+    """A number with its sign; a dash where there is none, and a bound where it is too large to
+    print."""
     if not np.isfinite(value):
         return "–"
     return f"{value:+.1f}" if abs(value) < 1000 else (">999" if value > 0 else "<-999")

@@ -1,4 +1,4 @@
-"""Settings of JAX, made before it is imported or after, and what is to be said about the installed
+"""Settings of JAX, made before or after it is imported, and warnings about the installed
 version."""
 
 import os
@@ -15,7 +15,8 @@ def jax_setting(name: str) -> Any:
 
 
 def set_jax(name: str, value: Any) -> None:
-    """Sets it now, or for when JAX is imported, which this does not do."""
+    """Makes a setting of JAX, at once or for the moment when JAX is imported; it is not imported by
+    this."""
     if "jax" in sys.modules:
         sys.modules["jax"].config.update(name, value)
     elif value is None:
@@ -27,9 +28,9 @@ def set_jax(name: str, value: Any) -> None:
 def warn_of_deadlock() -> None:
     """One warning where programs run on a CPU with jaxlib 0.10.*.
 
-    There a batched LAPACK call (Cholesky, eigh, triangular solve under `vmap`) hands its batch to
-    the thread pool that it runs in and waits for it: as many independent ones at once as there are
-    threads wait for one another for ever.
+    In that version a batched LAPACK call (Cholesky, eigh, triangular solve under `vmap`) hands its
+    batch to the thread pool in which it runs, and waits for it. As many independent calls at once
+    as there are threads therefore wait for one another for ever.
     """
     import jaxlib
 

@@ -1,4 +1,4 @@
-"""Packages whose modules are imported when they are first asked for, and are all in `dir` and tab
+"""Packages whose modules are imported when they are first used, but are listed by `dir` and tab
 completion before that."""
 
 import importlib

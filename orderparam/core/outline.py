@@ -1,4 +1,5 @@
-"""What the source of a study says of it before it is imported, and how its parameters are read."""
+"""The outline of a study, read from its source before it is imported, and how its parameters are
+read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,12 +9,12 @@ from orderparam.core.names import nearest
 
 Size = Literal["quick", "gallery", "full"]
 SIZES: tuple[Size, ...] = get_args(Size)
-RUNS = 16  # independent runs at the size of the gallery, at least
+RUNS = 16  # fewest independent runs at the size of the gallery
 
 
 class HasParameters(Protocol):
-    """What is asked of a study here, be it imported or not. defaults: parameter -> quick value;
-    gallery, full: what these sizes change."""
+    """The attributes of a study that this module needs, whether the study is imported or not.
+    defaults: parameter -> quick value; gallery, full: the parameters that these sizes change."""
 
     @property
     def name(self) -> str: ...
@@ -57,8 +58,8 @@ def parameters_of(
     settings.
 
     At the size "gallery", numbers of independent runs (`seeds`, or a name that ends in `_seeds`)
-    that it does not give are at least 16. Texts among the settings are read as the type of the
-    default.
+    are at least 16 where `gallery` does not give them. Texts among the settings are read as the
+    type of the default.
 
     Raises `ValueError` for an unknown size or name, and for a value that does not fit.
     """
@@ -83,7 +84,7 @@ def parameters_of(
 
 
 def _read(name: str, value: Any, default: Any) -> Any:
-    """A value as the type of the default it replaces."""
+    """A value, converted to the type of the default that it replaces."""
     text = value if isinstance(value, str) else None
     try:
         if isinstance(default, tuple):

@@ -18,8 +18,8 @@ def expanded(path: str | os.PathLike[str]) -> Path:
 
 
 def resolved(path: str | os.PathLike[str]) -> Path:
-    """The same place with links followed. Raises `ValueError` for links in a circle and what no
-    file can be called.
+    """The path with links followed. Raises `ValueError` for links in a circle and for names that no
+    file can have.
     """
     try:
         return expanded(path).resolve()
@@ -31,8 +31,8 @@ def resolved(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def whole_file(target: Path) -> Iterator[Path]:
-    """Where a file is written aside, by this process alone; it moves into place at the end, whole,
-    or not at all. What was left of it by processes that were killed is removed.
+    """The path of a temporary file beside `path`, for this process only. At the end it is moved to
+    `path`, completely or not at all. Temporary files that killed processes left behind are removed.
     """
     clear_leftovers(target)
     aside = aside_of(target)
@@ -44,13 +44,12 @@ def whole_file(target: Path) -> Iterator[Path]:
 
 
 def aside_of(path: Path) -> Path:
-    """Where this process writes what is to be moved to `path`."""
+    """The path of the temporary file that this process writes before moving it to `path`."""
     return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.new")
 
 
 def clear_leftovers(path: Path) -> None:
-    """Removes what processes of this machine that are gone were writing aside for `path` when they
-    were killed."""
+    """Removes temporary files beside `path` that killed processes of this machine left behind."""
     path = Path(os.path.abspath(path))
     pattern = re.compile(
         rf"\.{re.escape(path.name)}\.(?:{re.escape(platform.node())}\.)?(\d+)(?:\.new)?"

@@ -1,4 +1,4 @@
-"""Reading files that others wrote: every fault becomes one `ValueError` naming the file, and no
+"""Reading files from anywhere: every fault becomes one `ValueError` that names the file, and no
 file can run code."""
 
 import csv
@@ -16,8 +16,9 @@ import numpy as np
 
 from orderparam.core.names import nearest
 
-# What the standard readers raise on damaged files. RuntimeError: an encrypted or exotically
-# compressed zip member. MemoryError, OverflowError: a header that claims more numbers than exist.
+# Exceptions of the standard readers on damaged files. RuntimeError: an encrypted or exotically
+# compressed zip member. MemoryError, OverflowError: a header that claims more numbers than the file
+# holds.
 FAULTS = (
     OSError, EOFError, ValueError, LookupError, RuntimeError, MemoryError, OverflowError,
     struct.error, zlib.error, zipfile.BadZipFile, tarfile.TarError, csv.Error,
@@ -27,11 +28,11 @@ FAULTS = (
 KINDS = (".npz", ".npy", ".csv", ".tsv", ".parquet", ".feather", ".xlsx")
 
 
-MOST_UNPACKED = 2**30  # bytes by which an .npz file may grow
+MOST_UNPACKED = 2**30  # bytes by which an .npz file may grow when unpacked
 
 
 class TooLarge(ValueError):
-    """What unpacks into more than a machine holds."""
+    """An archive that unpacks into more than a machine holds."""
 
 
 @contextmanager
@@ -49,10 +50,10 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def existing(path: Path, kinds: Sequence[str], missing: type[ValueError] = ValueError) -> Path:
-    """The path of a file that is there; reading it comes to an end.
+    """The path of a file that exists and has an end.
 
     Raises `missing` with the nearest name among the files of these kinds beside it, and
-    `ValueError` for what is no file: a folder, a pipe or a device, of which there is no end.
+    `ValueError` for a path that is not a file, but a folder, a pipe or a device, which has no end.
     """
     try:
         if path.is_file():
@@ -66,9 +67,7 @@ def existing(path: Path, kinds: Sequence[str], missing: type[ValueError] = Value
             if path.parent.is_dir()
             else []
         )
-    except (
-        OSError
-    ) as error:  # a name that no file can have, or a folder that may not be looked into
+    except OSError as error:  # an impossible name, or a folder without permission
         raise missing(f"{path}: {error.strerror or error}") from None
     raise missing(f"there is no file {path}{nearest(path.name, beside)}")
 
@@ -96,8 +95,8 @@ def check_archive(path: Path, most: int) -> None:
 
 
 def _numpy_reads(read: Callable[[], Any]) -> Any:
-    """What `read` returns; on damaged bytes NumPy's header parser raises anything (SyntaxError,
-    TypeError, TokenError, ..)."""
+    """The value of `read`. On damaged bytes NumPy's header parser raises anything (SyntaxError,
+    TypeError, TokenError, ..), which becomes a `ValueError`."""
     try:
         return read()
     except MemoryError:

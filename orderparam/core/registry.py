@@ -1,7 +1,7 @@
-"""Everything that can be named: the theories, experiments, systems, studies and tools of the package
-and of whoever adds to it.
+"""The registry of everything that has a name: the theories, experiments, systems, studies and tools
+of this package and of packages that add to it.
 
-Three places are looked in:
+Three places are searched:
 
     the topics of `orderparam.systems`,
     modules that installed packages name under the entry-point group `orderparam.topics`,
@@ -40,7 +40,7 @@ ENTRY_POINTS = "orderparam.topics"
 _SYSTEMS = Path(__file__).parents[1] / "systems"
 _DECORATORS = ("theory", "experiment", "study", "tool")
 _DECORATED = re.compile(rf"^@(\w+\.)*({'|'.join(_DECORATORS)})\b", re.MULTILINE)
-_DOCSTRING = re.compile(r'\A\s*[rR]?"""[^"]*(?:"{1,2}[^"]+)*"""')  # of the file
+_DOCSTRING = re.compile(r'\A\s*[rR]?"""[^"]*(?:"{1,2}[^"]+)*"""')  # that of the file
 _STATEMENT = re.compile(r"^(?=[A-Za-z_@])", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"\w+ = ")
 _SIGNATURE = re.compile(r'def .*?:\n    [rR]?"""[^"]*(?:"{1,2}[^"]+)*"""', re.DOTALL)
@@ -48,12 +48,12 @@ _SIGNATURE = re.compile(r'def .*?:\n    [rR]?"""[^"]*(?:"{1,2}[^"]+)*"""', re.DO
 
 @dataclass(frozen=True)
 class Entry:
-    """What a decorator says of the function below it, read from the source.
+    """One decorated function, as the source describes it: theory, experiment, study or tool.
 
-    kind: theory, experiment, study or tool. name: `topic.function`, or the study's own. module: import it
-    and the thing is registered. details: the decorator's literal keyword arguments; summary: the
-    first sentence of the docstring. call, function, constants: the source itself, for the outline
-    of a study.
+    kind: theory, experiment, study or tool. name: `topic.function`, or the study's own. module:
+    importing it registers the function. details: the decorator's literal keyword arguments;
+    summary: the first sentence of the docstring. call, function, constants: the source itself, for
+    the outline of a study.
     """
 
     kind: str
@@ -68,7 +68,7 @@ class Entry:
 
     @property
     def outline(self) -> Outline | None:
-        """Of a study; None where its source takes from elsewhere what would be in it."""
+        """The outline of a study; None where its source takes parts of it from another module."""
         arguments = self.function.args
         names = [argument.arg for argument in (*arguments.args, *arguments.kwonlyargs)]
         given = {word.arg: word.value for word in (self.call.keywords if self.call else [])}
@@ -85,7 +85,7 @@ class Entry:
                 _evaluated(given[size], self.constants) if size in given else {}
                 for size in ("gallery", "full")
             ]
-        except Exception:  # whatever an expression needs that is not here
+        except Exception:  # an expression may need anything that is not in this file
             return None
         doc = ast.get_docstring(self.function) or ""
         return Outline(
@@ -101,8 +101,8 @@ class Entry:
 
 
 def _evaluated(node: ast.expr, constants: Mapping[str, Any]) -> Any:
-    """The value of an expression of constants, and of the grids that NumPy makes. Raises whatever
-    it brings about."""
+    """The value of an expression of constants, and of the grids that NumPy makes. Raises any
+    exception of the expression."""
     if any(isinstance(part, ast.Name) and part.id == "np" for part in ast.walk(node)):
         import numpy as np
 
@@ -120,8 +120,8 @@ def _evaluated(node: ast.expr, constants: Mapping[str, Any]) -> Any:
 
 
 def outline(name: str) -> Outline | None:
-    """What the source of a study says of it; None for one of a person's file, and where the source
-    alone does not say it.
+    """The outline of a study, read from its source; None for a study in a person's file, and where
+    the source is not enough.
 
     Raises `ValueError` with the nearest name where there is no such study.
     """
@@ -131,12 +131,13 @@ def outline(name: str) -> Outline | None:
 
 
 def topic_of(module: str) -> str:
-    """The topic a module stands in: below `systems` the folder's name, elsewhere the module's own."""
+    """The topic to which a module belongs: below `systems` the folder's name, elsewhere the
+    module's own name."""
     return _topic_of(module).rpartition(".")[2]
 
 
 def _topic_of(module: str) -> str:
-    """The package of the topic that a module stands in; elsewhere the module itself."""
+    """The package of the topic to which a module belongs; elsewhere the module itself."""
     parts = module.split(".")
     return ".".join(parts[: parts.index("systems") + 2]) if "systems" in parts[:-1] else module
 
@@ -164,7 +165,7 @@ def index() -> tuple[Entry, ...]:
 
 
 def source_files() -> list[Path]:
-    """Every file that what is registered may depend on: those of this package and of the packages
+    """All files on which registered functions may depend: those of this package and of the packages
     that add to it."""
     added = [
         path
@@ -175,11 +176,11 @@ def source_files() -> list[Path]:
 
 
 def _files_of_package(name: str) -> list[tuple[str, Path]]:
-    """An installed module and, when it is a package, all modules in it, with their files. What
-    cannot be found is warned of."""
+    """An installed module and, when it is a package, all modules in it, with their files. A module
+    that cannot be found gives a warning."""
     try:
         spec = importlib.util.find_spec(name)
-    except Exception:  # a package above it is not there, or fails
+    except Exception:  # a package above it is missing, or fails
         spec = None
     if spec is None:
         warnings.warn(
@@ -251,7 +252,7 @@ def _parsed(source: str) -> list[ast.stmt]:
     """The statements of a file of this package that an entry is made of: assignments, and decorated
     functions as far as their docstrings.
 
-    The rest is nine tenths of the text, and parsing takes the time.
+    The rest, which is nine tenths of the text, is skipped because parsing takes most of the time.
     """
     kept: list[str] = []
     decorators: list[str] = []
@@ -269,8 +270,8 @@ def _parsed(source: str) -> list[ast.stmt]:
 
 
 def _literal(node: ast.expr, constants: Mapping[str, Any]) -> Any:
-    """The value of a literal, of a constant of its file, or of a text with such in it; None where
-    it is computed."""
+    """The value of a literal, of a constant of its file, or of a text that contains such constants;
+    None where it is computed."""
     if isinstance(node, ast.Name):
         return constants.get(node.id)
     if isinstance(node, ast.JoinedStr):
@@ -289,8 +290,8 @@ def _literal(node: ast.expr, constants: Mapping[str, Any]) -> Any:
 
 
 def load_all() -> None:
-    """Imports every module that has an entry, so that all is registered. Raises `ValueError` for a
-    package that cannot be."""
+    """Imports every module that has an entry, so that everything is registered. Raises `ValueError`
+    for a package that cannot be imported."""
     for module in dict.fromkeys(entry.module for entry in index()):
         _import(module)
 
@@ -319,18 +320,19 @@ def load_entry(kind: str, name: str) -> None:
     _import(_entry(kind, name).module)
 
 
-# by name, those whose module is imported
+# by name; only functions whose module is imported
 theories_made: dict[str, "Theory"] = {}
 experiments_made: dict[str, "Experiment"] = {}
 studies_made: dict[str, Any] = {}
 tools_made: dict[str, Callable[..., Any]] = {}
-loaded_files: list[Path] = []  # those of `load_file`, which workers on other machines are sent
+loaded_files: list[Path] = []  # files of `load_file`, which are sent to workers on other machines
 
 
 def load_file(path: str | Path) -> ModuleType:
-    """Imports a person's own file, once, under its own name; what it decorates is registered.
+    """Imports a person's own file once, under its own name, which registers the functions that it
+    decorates.
 
-    Raises `ValueError` for a file that is not there, is no Python, or fails.
+    Raises `ValueError` for a file that is missing, is not Python, or fails.
     """
     path = resolved(path)
     if path.suffix != ".py" or not path.is_file():
@@ -345,7 +347,7 @@ def load_file(path: str | Path) -> ModuleType:
         return known  # type: ignore[return-value]
     if known is not None or name in sys.stdlib_module_names:
         raise ValueError(f"{path}: there is a module {name!r} already; give the file another name")
-    # Its folder is where its worker processes find it, before another file of that name.
+    # Worker processes search its folder first, before another file of that name.
     if sys.path[:1] != [str(path.parent)]:
         sys.path.insert(0, str(path.parent))
     importlib.invalidate_caches()
@@ -414,8 +416,8 @@ def systems() -> dict[str, type["System"]]:
 
 
 def full_name(name: str) -> str:
-    """`topic.function` of the theory or experiment that is called so, or `function` where one topic
-    (or loaded file) alone has it.
+    """The full name `topic.function` of a theory or experiment, from that name or from `function`
+    where only one topic (or loaded file) has it.
 
     Nothing is imported. Raises `ValueError` with the nearest name.
     """

@@ -40,7 +40,7 @@ class Result(eqx.Module):
     def observables(self) -> dict[str, np.ndarray]:
         """Field name -> its value as a NumPy array.
 
-        Whole numbers in a field of real ones become float64, and so do masked entries, as NaN.
+        Whole numbers in a real field become float64; masked entries of a real field become NaN.
         Raises `ValueError` for masked entries of a field that is not real.
         """
         hints = typing.get_type_hints(type(self))
@@ -88,7 +88,7 @@ def _array(value: Any, name: str, annotation: Any) -> np.ndarray:
 
 
 def _describe(value: Any, dims: tuple[str, ...]) -> str:
-    """A value in one line: the number itself, or its labelled shape with its first entries."""
+    """A value in one line: the number, or the labelled shape with the first entries."""
     if isinstance(value, jax.core.Tracer | jax.ShapeDtypeStruct) or not hasattr(value, "shape"):
         return str(value)
     array = np.asarray(value)

@@ -1,8 +1,8 @@
 """Entries of JAX's compilation cache, each under a digest of its name and content.
 
-JAX believes what lies under a name: an entry that was exchanged with another, or altered, gives
-wrong numbers or ends the process. Here such an entry is as none, and the program that is then
-compiled takes its place.
+JAX trusts any file under an entry's name: an entry that was exchanged with another, or altered,
+gives wrong numbers or ends the process. Here such an entry counts as missing, and the program is
+compiled again and replaces it.
 """
 
 import hashlib
@@ -17,21 +17,22 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# what the names of entries, and of those that are being written, end with
+# suffixes of the names of finished entries, and of entries that are being written
 ENTRY, ASIDE = "-cache", ".new"
 _BYTES = 32  # of a digest, behind the content
 _MODULE = "jax._src.compilation_cache"
 
 
 class SealedCache:
-    """What JAX asks of a cache: `get` and `put`, in a folder."""
+    """The interface that JAX asks of a cache, `get` and `put`, on a folder."""
 
     def __init__(self, folder: Path):
         self._path = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, key: str) -> bytes | None:
-        """The content of an entry; None where there is none, or one that is not what was put there."""
+        """The content of an entry; None where there is none, or where it is not what `put` stored
+        there."""
         try:
             data = (self._path / f"{key}{ENTRY}").read_bytes()
         except FileNotFoundError:
@@ -40,7 +41,7 @@ class SealedCache:
         return content if data[-_BYTES:] == _digest(key, content) else None
 
     def put(self, key: str, value: bytes) -> None:
-        """Writes an entry, whole or not at all, in place of any that is there."""
+        """Writes an entry, completely or not at all, in place of any entry of that name."""
         place = self._path / f"{key}{ENTRY}"
         aside = place.with_name(f"{place.name}.{os.getpid()}{ASIDE}")
         try:
@@ -59,10 +60,10 @@ def _digest(key: str, content: bytes) -> bytes:
 
 
 def seal(ours: Callable[[Path], bool]) -> None:
-    """From now on JAX keeps programs in a `SealedCache` where `ours` says so of the folder; JAX is
+    """Makes JAX keep programs in a `SealedCache` for every folder for which `ours` is true. JAX is
     not imported by this.
 
-    Where JAX has no place for that, it keeps no programs.
+    If this version of JAX has no place for another cache, no programs are kept.
     """
 
     def change(module: Any) -> None:
@@ -81,7 +82,7 @@ def seal(ours: Callable[[Path], bool]) -> None:
 
 
 class _Imported(importlib.abc.MetaPathFinder):
-    """Changes JAX's module when it is imported."""
+    """An import hook that changes JAX's cache module when it is imported."""
 
     def __init__(self, change: Callable[[ModuleType], None]):
         self._change = change

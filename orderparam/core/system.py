@@ -9,9 +9,9 @@ Subclass `System`, and declare each field with `parameter`, `structure` or `part
         temperature: float = parameter("temperature in units of the coupling", above=0)
         spins: int = parameter("number of spins", minimum=1, integer=True, default=1000)
 
-Every number is a pytree leaf (sizes too), so `jax.vmap`, `jax.jit` and `jax.grad` act over it. What
-changes the structure of the computation (depth, activation, architecture) is declared with
-`structure` and is static.
+Every number is a pytree leaf (sizes too), so `jax.vmap`, `jax.jit` and `jax.grad` act over it. A
+field that changes the structure of the computation (depth, activation, architecture) is declared
+with `structure` and is static.
 """
 
 import dataclasses
@@ -49,7 +49,7 @@ __all__ = [
 
 
 class _Named(type(eqx.Module)):  # type: ignore[misc]
-    """Puts the name of the class that is built in front of what its fields refuse."""
+    """Puts the name of the class that is being built in front of the messages of its fields."""
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         try:
@@ -59,7 +59,8 @@ class _Named(type(eqx.Module)):  # type: ignore[misc]
 
 
 class Record(eqx.Module, metaclass=_Named):
-    """A frozen record of declared fields: a System, or a part of one (a spectrum, a law of labels).
+    """A frozen record of declared fields: a System, or a part of one (a spectrum, a distribution of
+    labels).
 
     Raises `ValueError` naming the class, the field, the value and what is allowed; also for arrays
     whose dimensions of the same name differ.
@@ -70,7 +71,7 @@ class Record(eqx.Module, metaclass=_Named):
         for name, field in list(cls.__dict__.items()):
             if isinstance(field, dataclasses.Field) and "declaration" in field.metadata:
                 field.metadata["declaration"].bind(cls, name)
-        # checks between fields may rely on shapes that belong together
+        # checks of several fields may rely on consistent shapes
         if "__check_init__" in cls.__dict__:
             own = cls.__dict__["__check_init__"]
 
@@ -106,7 +107,8 @@ class System(Record):
     """Base of all systems: the physical parameters of one learning problem."""
 
     def size(self, name: str) -> int:
-        """The field as an int: theories take sizes of any value, experiments do not.
+        """The value of a field as an int. Theories take sizes of any value, experiments only whole
+        ones.
 
         Raises `ValueError` when it is not a whole number >= 0.
         """
@@ -119,7 +121,7 @@ class System(Record):
 
 
 def _same_dimensions(record: Any) -> None:
-    """Dimensions of one name must have one extent in all arrays of the record."""
+    """Refuses arrays of one record whose dimensions of the same name differ in length."""
     known: dict[str, tuple[int, str]] = {}
     for name, declaration in declarations(record).items():
         array = getattr(record, name)
@@ -137,7 +139,7 @@ def _same_dimensions(record: Any) -> None:
 
 
 def _batches(record: Any) -> list[str]:
-    """The fields of one number that hold an array of them."""
+    """The names of the fields of one number that hold an array of numbers."""
     numbers = [
         name for name, declaration in declarations(record).items() if () in declaration.shapes
     ]
@@ -149,8 +151,8 @@ def _batches(record: Any) -> list[str]:
 
 
 def as_arrays(module: Any) -> Any:
-    """Every number as a float64 array, so that no change of a value compiles again; other leaves as
-    they are.
+    """The system with every number as a float64 array, so that a change of a value never compiles
+    again; other leaves stay as they are.
 
     Arrays of integers with dimensions may be indices and stay integers.
     """
@@ -159,7 +161,7 @@ def as_arrays(module: Any) -> Any:
         if isinstance(leaf, jax.Array) and leaf.dtype == jnp.float64 and not leaf.weak_type:
             return leaf
         if is_number(leaf):
-            with jax.ensure_compile_time_eval():  # where a key is traced, sizes are still known
+            with jax.ensure_compile_time_eval():  # sizes are concrete even where a key is traced
                 return jnp.asarray(np.float64(leaf))
         if isinstance(leaf, np.ndarray):
             return jnp.asarray(leaf.astype(np.float64) if leaf.dtype.kind == "f" else leaf)

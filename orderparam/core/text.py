@@ -4,8 +4,9 @@ import numpy as np
 
 
 def with_error(mean: float, error: float) -> str:
-    """`0.1234(56)`: a mean with the standard error of its last two digits; the bare mean when no
-    error is known, a dash for none (every run failed, or the observable is not defined there)."""
+    """The text `0.1234(56)`: a mean with the standard error of its last two digits. It is the bare
+    mean when there is no error, and a dash when there is no mean (every run failed, or the
+    observable is not defined there)."""
     if not np.isfinite(mean):
         return "–"
     if not np.isfinite(error) or error <= 0:

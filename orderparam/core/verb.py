@@ -1,5 +1,5 @@
-"""Theories and experiments as things: what they take and give, compiled once for a shape, and found
-by name.
+"""The decorators `theory` and `experiment`: what a function takes and gives is read from its
+signature, it is compiled once for a shape, and it is found by name.
 
     @theory def self_consistent(system: KernelRegression, *, branch: Literal["upper", "lower"] =
     "upper") -> LearningCurve: ...
@@ -33,10 +33,10 @@ PROGRAMS = 64  # compiled programs that a theory keeps for its sweeps; each take
 
 
 class Verb:
-    """What theories and experiments have in common. Made by the decorators `theory` and
+    """The common base of theories and experiments. Made by the decorators `theory` and
     `experiment`.
 
-    name:    `topic.function`, by which it is found.
+    name:    `topic.function`, the name in the registry.
     systems: the classes of systems it takes; results: the classes of what it returns.
     options: the other arguments, name -> `inspect.Parameter` (annotation and default).
     """
@@ -72,22 +72,22 @@ class Verb:
         return _classes(self._hints.get("return", Result))
 
     def kinds(self, option: str) -> tuple[Any, ...]:
-        """The kinds of value that an option may be: two of `float | None`."""
+        """The kinds of value that an option may have: two for `float | None`."""
         return alternatives(self._hints.get(option, Any))
 
     def choices(self, option: str) -> tuple[Any, ...]:
-        """The words that an option may be; empty where its annotation names none."""
+        """The words that an option may have; empty where its annotation names none."""
         return words_of(self.kinds(option))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__.lower()} {self.name}{self._signature}>"
 
     def __reduce__(self) -> str:
-        return self.fn.__qualname__  # found again by the name of the function, in whatever process
+        return self.fn.__qualname__  # found by the name of the function, in any process
 
     def accept(self, system: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-        """All options as they are passed on, `float` ones as `np.float64`. Raises `ValueError` for
-        what does not fit."""
+        """The values of all options as the function receives them, `float` ones as `np.float64`.
+        Raises `ValueError` for a system or an option that does not fit."""
         if not isinstance(system, self.systems):
             wanted = " or ".join(kind.__name__ for kind in self.systems)
             raise ValueError(f"{self.name} takes a {wanted}, not a {type(system).__name__}")
@@ -117,8 +117,8 @@ class Verb:
         }
 
     def judge(self, system: Any, options: Mapping[str, Any]) -> None:
-        """Raises `ValueError` for a system that this one cannot do, as far as its numbers are
-        known."""
+        """Raises `ValueError` for a system to which this theory or experiment does not apply.
+        Traced numbers are not checked."""
         if self.check is not None and all(
             not isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(system)
         ):
@@ -127,8 +127,8 @@ class Verb:
     def _read(
         self, system: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """All options as they are passed on, from those given by position and those given by name;
-        refuses what does not fit."""
+        """The values of all options, from those given by position and those given by name; refuses
+        options that do not fit."""
         if len(arguments) > len(self.options):
             raise ValueError(
                 f"{self.name} takes at most {len(self.options)} options, not {len(arguments)}"
@@ -142,7 +142,7 @@ class Verb:
         return read
 
     def _arrays(self, read: Mapping[str, Any]) -> dict[str, jax.Array]:
-        """Those of the options that are numbers, as arrays."""
+        """The options that are numbers, as arrays."""
         return {
             name: jnp.asarray(read[name])
             for name in self._numbers
@@ -154,8 +154,8 @@ class Theory(Verb):
     """A pure function of a system, compiled once for a shape; `jax.grad`, `jax.vmap` and `jax.jit`
     work over it.
 
-    traced: False for a host algorithm, which is neither compiled nor batched. differentiable:
-    whether `jax.grad` is right.
+    traced: False for a host algorithm, which is neither compiled nor batched. differentiable: True
+    if `jax.grad` gives the derivative.
     """
 
     def __init__(
@@ -183,9 +183,9 @@ class Theory(Verb):
         arrays to call it with.
 
         program(arrays, {column: (size,) array}) -> Result with a leading dimension (none without
-        columns); the arrays are the system's and the options'. It is kept (the last `PROGRAMS` of a
-        theory are), so that another sweep over the same columns of a system of the same structure
-        compiles nothing.
+        columns); the arrays are the system's and the options'. The last `PROGRAMS` programs of a
+        theory are kept, so that another sweep over the same columns of a system of the same
+        structure compiles nothing.
         """
         read = self.accept(system, options)
         arrays, rest = eqx.partition(
@@ -202,7 +202,7 @@ class Theory(Verb):
         except (
             TypeError,
             ValueError,
-        ):  # a part that cannot be compared: compiled for this sweep alone
+        ):  # a part that cannot be compared with others: compiled for this sweep only
             key = None
 
         def at(arrays: Any, column: Mapping[str, jax.Array]) -> Result:
@@ -223,8 +223,8 @@ class Theory(Verb):
 
 
 class Experiment(Verb):
-    """A function of a system and a key that really runs the network or the algorithm; never traced
-    over its system."""
+    """A function of a system and a key that runs the network or the algorithm itself. Its system is
+    never traced."""
 
     first = 2
 
@@ -248,7 +248,7 @@ def theory(
     """Registers the decorated function `(system, *, options) -> Result` as a theory: see `Theory`.
 
     check: called with the concrete system and the options before anything is compiled; raises
-    `ValueError` for what this theory cannot do.
+    `ValueError` for a system to which the theory does not apply.
 
     A theory is called with a system, and JAX differentiates it:
 
@@ -320,8 +320,8 @@ _WORDS = {float: "a number", int: "an integer", bool: "True or False", type(None
 
 
 def _may_be(value: Any, kind: Any) -> bool:
-    """Whether an option may have this value, by one alternative of its annotation; True where that
-    does not tell.
+    """True if an option may have this value, by one alternative of its annotation, or if the
+    annotation does not decide it.
 
     Not beartype's `is_bearable`, which goes by Python's types: it takes True for an integer, and
     refuses 3, a JAX number and, for an integer, 3.0 and NumPy's, which all are numbers here.

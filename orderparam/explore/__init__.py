@@ -1,5 +1,5 @@
-"""The explorer: a page in the browser, made from the registry, on which one turns the knobs of any
-theory.
+"""The explorer: a page in the browser, generated from the registry, on which a person changes the
+numbers of any theory and sees the curves move.
 
     orderparam explore
 

@@ -1,9 +1,9 @@
-"""The page: pictures to choose from, the figure of one system with its knobs, the plane, the
-studies, a person's own data.
+"""The page: pictures to choose from, the figure of one system with its sliders, the plane, the
+studies, and a person's own data.
 
-A `Page` belongs to one visitor. It has one `PageState`; every control asks for another one through
-`show`, which draws what changed: sliders move the curves that are there, another system or axis
-makes them anew.
+A `Page` belongs to one visitor and has one `PageState`. Every control asks for another state
+through `show`, which draws the difference: a slider moves the existing curves, another system or
+axis makes new ones.
 """
 
 import time
@@ -44,7 +44,7 @@ from orderparam.explore.written import Unwritten
 from orderparam.explore.your_data import YourData
 from orderparam.running.program import DONE, FAILED
 
-# where a page opens whose address cannot be read: it is known from every course
+# the system shown where an address cannot be read: every course teaches it
 FIRST = "spins.MeanFieldMagnet"
 SYSTEMS, FIGURE, STUDIES = 0, 1, 3  # places of tabs
 _WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
@@ -52,7 +52,7 @@ _FULL = {"width": "100%", "box-sizing": "border-box"}
 
 
 def stored_curve(state: PageState, name: str) -> xr.Dataset | None:
-    """A theory along the axis as it comes with the package, for a page that shows a start."""
+    """A theory along the axis as it is stored in the package, for a page that shows a start."""
     figure = stored_figures().get(state.system)
     if figure is None or name not in figure.curves:
         return None
@@ -80,7 +80,7 @@ class Page:
         self._settling = self._address = ""
         self._opening = 0
         self._at_pictures = False
-        self._refused = ""  # why the address that the page was opened with is not what is seen
+        self._refused = ""  # why the page does not show what its address asked for
         self.state: PageState | None = None
         self._layout()
         self._open(query)
@@ -123,14 +123,14 @@ class Page:
         )
 
     def _tab(self, active: int) -> None:
-        """The long lists of pictures take space only while they are looked at."""
+        """One tab. The long lists of pictures take space only while their tab is open."""
         self.systems.visible, self.gallery.view.visible = active == SYSTEMS, active == STUDIES
         if active == STUDIES:
             self.gallery.fill()
 
     def _figure_tab(self) -> pn.Column:
-        """What one sees, the figure, and beside it the few sliders that matter; all else is folded
-        below."""
+        """The tab of the figure, with the most important sliders beside it; all other controls are
+        folded below."""
         self.sees = pn.pane.HTML("", **_WIDE)
         self.busy = pn.pane.HTML("", height=22, **_WIDE)
         self.problems = pn.pane.HTML("", **_WIDE)
@@ -186,25 +186,25 @@ class Page:
     # -- threads, messages ------------------------------------------------------------------------
 
     def post(self, work: Callable[[], None]) -> None:
-        """Runs a function in the page's own thread, soon; nothing where the page is closed."""
+        """Runs a function soon in the page's own thread, or not at all if the page is closed."""
         if not self._ended:
             self._doc.add_next_tick_callback(lambda: None if self._ended else self._at_once(work))
 
     def _at_once(self, work: Callable[[], None]) -> None:
-        """Sends what a function changes as one message: two would race, and a curve come before the
-        figure that it is in."""
+        """Sends all changes of a function as one message: of two messages the second might arrive
+        first, and a curve come before its figure."""
         with pn.io.hold(self._doc):
             work()
 
     def tell(self, words: str) -> None:
-        """One sentence for the person, above everything."""
+        """Shows one sentence to the person above everything else."""
         self.message.object = (
             f'<p role="status" aria-live="polite" class="warn">{escape(words)}</p>' if words else ""
         )
 
     def end(self) -> None:
-        """The visitor has gone: what runs for this page alone is ended; a measurement goes on into
-        its store."""
+        """The visitor has gone: work for this page only is ended; a measurement goes on into its
+        store."""
         self._ended = True
         self._latest.end()
         self.plane.end()
@@ -220,7 +220,7 @@ class Page:
             self.open(lambda: opened(name))
 
     def open(self, make: Callable[[], PageState]) -> None:
-        """Shows a state that takes a while to be made: its study is built, with its data, in a
+        """Shows a state that takes a while to make, because its study is built, with its data, in a
         worker thread."""
         self._opening += 1
         count = self._opening
@@ -230,7 +230,7 @@ class Page:
                 state = make()
             except (
                 Exception
-            ) as error:  # data that cannot be fetched, systems that hold what no slider makes
+            ) as error:  # data that cannot be fetched, or systems with parts that no slider makes
                 words = str(error)
                 self.post(lambda: self.tell(words))
                 return
@@ -241,13 +241,13 @@ class Page:
 
     @property
     def ready(self) -> bool:
-        """Whether there is something to be seen: a system, or the pictures where none was asked
-        for."""
+        """True if there is something to show: a system, or the pictures where the address names
+        none."""
         return self.state is not None or self._at_pictures
 
     def _open(self, query: str) -> None:
-        """Shows what an address says; the pictures where it says nothing, the first system where it
-        says what does not fit."""
+        """Shows the state of an address; the pictures if the address is empty, and the first system
+        if it cannot be read."""
         self._at_pictures = "system=" not in query
         if self._at_pictures:
             return
@@ -255,7 +255,7 @@ class Page:
         def make() -> PageState:
             try:
                 return read(query)
-            except Exception as error:  # whatever an address brings about, there is a page
+            except Exception as error:  # a page opens whatever is wrong with its address
                 words = str(error)
                 self.post(lambda: self.open(lambda: opened(FIRST)))
                 self._refused = words
@@ -274,7 +274,7 @@ class Page:
     # -- showing a state --------------------------------------------------------------------------
 
     def show(self, state: PageState) -> None:
-        """Draws another state. Raises `ValueError` where it is none."""
+        """Draws another state. Raises `ValueError` for a state that cannot be drawn."""
         _ = state.instance, state.grid  # refused before anything changes
         old, self.state = self.state, state
         self.tell(self._refused)
@@ -289,7 +289,7 @@ class Page:
         self._latest.ask(state)
 
     def change(self, state: PageState) -> None:
-        """What a control asks for; where it cannot be, that is said."""
+        """Makes the change that a control asks for, or shows the message where it is refused."""
         self._try(lambda: self.show(state))
 
     def _new_system(self, state: PageState) -> None:
@@ -343,7 +343,7 @@ class Page:
         self.log_y.value = state.log_y
 
     def _moved(self, state: PageState) -> None:
-        """A slider has moved: what else changed meanwhile stays."""
+        """A slider has moved; other changes made meanwhile stay."""
         assert self.state is not None
         self.change(self.state.with_(changes=state.changes))
 
@@ -371,8 +371,8 @@ class Page:
         ]
 
     def _redrawn(self) -> None:
-        """The figures of the state, made anew where their look changed, with the curves that are
-        known."""
+        """The figures of the state, made again where their look changed, with the curves computed
+        so far."""
         state = self.state
         assert state is not None
         looks = self._looks()
@@ -395,7 +395,8 @@ class Page:
     # -- theories ---------------------------------------------------------------------------------
 
     def _evaluate(self, state: PageState, stale: Callable[[], bool]) -> None:
-        """In a worker thread: every theory of the state, each posted as it is there."""
+        """Evaluates every theory of the state in a worker thread, and posts each as soon as it is
+        finished."""
         for name in state.theories:
             self._running = (name, time.perf_counter(), is_compiled(state, name))
             try:
@@ -454,7 +455,7 @@ class Page:
             self.command.value = f"# this system holds arrays of the study {study}, which words cannot say: take the Python above"
 
     def _file(self, kind: str) -> Any:
-        """What is seen, as a file."""
+        """What the page shows, as a file."""
         state = self.state
         assert state is not None
         found = {
@@ -484,7 +485,7 @@ class Page:
     # -- the clock --------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """A few times a second: what is being computed, points that have come, the address."""
+        """Called a few times a second: updates the progress, the new points and the address."""
         if self.state is not None and not self._ended:
             self._at_once(self._ticked)
 
@@ -499,7 +500,7 @@ class Page:
             self.busy.object = shown
         self.here.look(self._curves, self._figures)
         address = self.state.address + ("&theme=dark" if self.dark else "")
-        # while a slider moves, neither the address nor what is copied follows it
+        # while a slider moves, the address and the copied text stay as they are
         if address != self._settling:
             self._settling = address
         elif address != self._address:
@@ -509,14 +510,14 @@ class Page:
                 self._location.search = address
 
     def follow(self, query: str) -> None:
-        """The visitor has gone back or forth in the history of the browser."""
+        """Follows a visitor who went back or forth in the history of the browser."""
         if query and query != self._address and "system=" in query:
             self._address = query
             self.open(lambda: read(query))
 
 
 def _frame(state: PageState) -> Any:
-    """What the controls are made anew for: all but numbers."""
+    """Everything in a state but its numbers: the controls are made again when it changes."""
     words = tuple(
         sorted(
             (name, str(value))

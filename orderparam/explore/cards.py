@@ -1,7 +1,7 @@
-"""Pictures to choose from, under headings, with a search: systems and studies.
+"""Pictures of systems and studies to choose from, under headings, with a search.
 
-Registered before a page is served: a browser knows the models that the server had when the page was
-opened.
+It must be registered before a page is served, because a browser knows only the models that the
+server had when the page was opened.
 """
 
 from typing import ClassVar
@@ -12,8 +12,8 @@ from panel.custom import JSComponent
 
 class Cards(JSComponent):
     """groups: headings with their cards, [{title, about, cards: [{name, title, text, picture,
-    words}]}]; picture is SVG or the address of an image, words what the search looks through.
-    address: what stands before a name in a link. label: of the search.
+    words}]}]; picture is SVG or the address of an image, and words is the text that is searched.
+    address: the beginning of every link, before a name. label: that of the search field.
 
     chosen: the name of the card that was clicked, and a count that makes the same card an event
     again.

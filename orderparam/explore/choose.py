@@ -16,8 +16,8 @@ THUMBNAILS = Path(__file__).with_name("thumbnails")
 
 
 def system_cards() -> list[dict[str, Any]]:
-    """Every system that has a start with its picture, that of its study where no figure of it is
-    stored, then those of other packages, under their questions."""
+    """Every system that has a start, with its picture (that of its study where no figure of the
+    system is stored), and then the systems of other packages, under their questions."""
     cards: dict[str, list[dict[str, str]]] = {}
     for name, start in starts().items():
         if name in kinds():
@@ -38,7 +38,7 @@ def system_cards() -> list[dict[str, Any]]:
 
 
 def study_cards() -> list[dict[str, Any]]:
-    """Every study with the picture that its gallery has, under its question."""
+    """Every study with its picture from the gallery, under its question."""
     cards: dict[str, list[dict[str, str]]] = {}
     for entry in sorted(
         (one for one in index() if one.kind == "study"), key=lambda one: (one.topic, one.name)
@@ -59,14 +59,14 @@ def study_cards() -> list[dict[str, Any]]:
 
 
 def first_sentence(text: str) -> str:
-    """What stands before the first full stop or colon; the whole where there is none."""
+    """The text before the first full stop or colon, or the complete text where there is none."""
     ends = [place for mark in (". ", ": ", "; ") if (place := text.find(mark)) > 0]
     return text[: min(ends)].rstrip(".") if ends else text.rstrip(".")
 
 
 def name_is_of_package(name: str) -> bool:
-    """Whether a system is one of this package; those without a start hold arrays that no page can
-    make."""
+    """True if a system belongs to this package. Its systems without a start hold arrays that no
+    page can make."""
     return kinds()[name].__module__.startswith("orderparam.")
 
 

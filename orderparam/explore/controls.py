@@ -1,5 +1,5 @@
-"""Sliders and menus of one system: everything that a person can change of a `PageState`, made from
-its contract."""
+"""Sliders and menus of one system: everything in a `PageState` that a person can change, generated
+from the system's fields."""
 
 import math
 from collections import Counter
@@ -26,13 +26,12 @@ from orderparam.explore.state import (
 from orderparam.explore.systems import experiments_of, theories_of, verbs
 from orderparam.plotting.text import words
 
-Change = Callable[[PageState], None]  # what is called with the state that a person asks for
-Tell = Callable[[str], None]  # what is called with a sentence for the person
+Change = Callable[[PageState], None]  # called with the state that a person asks for
+Tell = Callable[[str], None]  # called with a sentence for the person
 
 
 class Knobs:
-    """The sliders of the numbers of a state: view, of those that stand beside the figure; others,
-    of the rest."""
+    """The sliders of the numbers of a state. view: those beside the figure; others: the rest."""
 
     def __init__(self, state: PageState, change: Change, tell: Tell) -> None:
         self.state, self._change, self._tell = state, change, tell
@@ -88,8 +87,8 @@ class Knobs:
         )
 
     def _take(self, name: str, value: float, keep: bool) -> None:
-        """A number that a slider or a person asks for. keep: the slider stays where the finger has
-        it."""
+        """A number that a slider or a person asks for. keep: the slider stays where the person
+        holds it."""
         try:
             self.state = taken(self.state, {name: value})
         except ValueError as error:
@@ -108,8 +107,8 @@ class Knobs:
 
 
 def slider_labels(state: PageState) -> dict[str, str]:
-    """Number -> what its slider is called: the words of the figures, the field's name where those
-    of two are alike."""
+    """The label of the slider of every number: the words of the figures, or the field's name where
+    two numbers have the same words."""
     topic = state.system.partition(".")[0]
     spoken_names = {
         name: words(name, topic).partition(" $")[0].replace("$", "") for name in state.knobs
@@ -126,7 +125,8 @@ def _position(knob: Knob, value: float) -> int:
 
 
 def menus(state: PageState, change: Change, tell: Tell) -> pn.Column:
-    """What is no number: menus of words, whole numbers, formulas."""
+    """The controls of everything that is not a number: menus of words, whole numbers, and
+    formulas."""
     rows: list[Any] = []
     for name, (value, available) in choices_words(state).items():
         now = _now(state, name, value)
@@ -171,8 +171,8 @@ def _chosen(name: str, was: Any, event: Any, state: PageState, change: Change, t
 def options_of(
     state: PageState, name: str, change: Callable[[str, Any], None], tell: Tell
 ) -> list[Any]:
-    """The options of a theory or an experiment as widgets; those that no widget can say are left as
-    they are."""
+    """The options of a theory or an experiment as widgets; an option that no widget can show is
+    left as it is."""
     verb, given, rows = verbs()[name], state.own_options(name), []
     for option, parameter in verb.options.items():
         value = given.get(option, parameter.default)
@@ -299,7 +299,7 @@ def experiment_menu(state: PageState) -> pn.widgets.Select:
 
 
 def moved_to(state: PageState, places: Mapping[str, float]) -> PageState:
-    """The state with numbers at places of a plane, as far as the system takes them."""
+    """The state with its numbers at a place of the plane, as far as the system allows."""
     for name, value in places.items():
         with suppress(ValueError):
             state = taken(state, {name: state.knobs[name].neat(value)})

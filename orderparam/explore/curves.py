@@ -1,8 +1,8 @@
-"""The figure of the curves: a line in its own colour for every theory, marks with standard errors
-for a measurement.
+"""The figure of the curves: a line in its own colour for every theory, and marks with standard
+errors for a measurement.
 
-Points that did not converge are hollow circles off the line; where a theory says that it is not
-reliable the ground is shaded.
+Points that did not converge are hollow circles, which the line leaves out. Where a theory reports
+that it is not reliable, the background is shaded.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from orderparam.plotting.text import words
 from orderparam.running.estimate import estimate
 from orderparam.running.program import DONE, UNCONVERGED
 
-ENTRIES = 6  # of an observable with a dimension of its own
-COURSE = ("record", "time")  # dimensions of a course in time, of which the end is drawn
+ENTRIES = 6  # entries drawn of an observable with a dimension of its own
+COURSE = ("record", "time")  # dimensions that are a time, of which the last value is drawn
 INK = {False: "#1a1a1a", True: "#e4e6eb"}
 PAPER = {False: "#ffffff", True: "#16181d"}
 GRID = {False: "#e9e9e9", True: "#2b2f38"}
@@ -31,8 +31,8 @@ _MARKS: dict[str, list[Any]] = {"x": [], "y": [], "low": [], "high": []}
 
 
 def colours(available: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
-    """The colour of each chosen theory: the one of its place among all of its system, the next
-    where that is taken."""
+    """The colour of each chosen theory: the one that belongs to its place among all theories of the
+    system, or the next free one."""
     found: dict[str, str] = {}
     for name in chosen:
         place = list(available).index(name) if name in available else 0
@@ -47,13 +47,13 @@ def label(name: str, topic: str) -> str:
 
 
 def spoken(name: str) -> str:
-    """A theory or experiment as a legend has it."""
+    """The name of a theory or experiment in a legend."""
     return name.rpartition(".")[2].replace("_", " ")
 
 
 @dataclass(frozen=True)
 class CurveLook:
-    """What one figure shows: all that a figure is made anew for when it changes."""
+    """The look of one figure: the figure is made again whenever it changes."""
 
     observable: str
     x: str
@@ -67,8 +67,8 @@ class CurveLook:
 
 
 class CurveFigure:
-    """One observable along the axis. New numbers change what is in it; another `CurveLook` makes
-    another figure."""
+    """The figure of one observable along the axis. New numbers change its curves; another
+    `CurveLook` needs another figure."""
 
     def __init__(self, look: CurveLook) -> None:
         self.look = look
@@ -194,25 +194,26 @@ class CurveFigure:
         self._marks.data = {"x": x, "y": mean, "low": mean - error, "high": mean + error}
 
     def mark(self, value: float) -> None:
-        """Shows where the system itself stands on the axis."""
+        """Shows the place of the system on the axis."""
         self.here.update(location=value, visible=bool(np.isfinite(value)))
 
 
 def entries(values: xr.DataArray, x: str) -> list[np.ndarray]:
-    """An observable along x: of a course in time its end, one row for each of its first entries
-    where it has several."""
+    """An observable along x, at the last time where it has a time, with one row for each of its
+    first entries where it has several."""
     numbers = at_the_end(values, x).transpose(x, ...).values.astype(float)
     return list(numbers.reshape(len(numbers), -1).T[:ENTRIES])
 
 
 def at_the_end(values: Any, x: str) -> Any:
-    """An array or data set without the dimensions of a course in time: what is there at its end. A
-    time along which the figure is drawn is none."""
+    """An array or data set at the last time, without the dimensions that are times. The time along
+    which the figure is drawn stays."""
     return values.isel({dim: -1 for dim in values.dims if dim in COURSE and dim != x})
 
 
 def flag(data: xr.Dataset, name: str) -> np.ndarray:
-    """Whether a result says this of itself, at every point; where it says nothing, it does."""
+    """A flag of the result at every point, such as `converged`; true where the result has no such
+    flag."""
     points = data.sizes[data["status"].dims[0]]
     return (
         data[name].values.reshape(points, -1).all(1).astype(bool)
@@ -222,8 +223,8 @@ def flag(data: xr.Dataset, name: str) -> np.ndarray:
 
 
 def runs(x: np.ndarray, where: np.ndarray) -> tuple[list[float], list[float]]:
-    """The ends of the intervals of x in which every point is marked, half way to the neighbours
-    that are not."""
+    """The ends of the intervals of x in which every point is marked. They lie half way to the
+    neighbours that are not marked."""
     edges = np.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]])
     change = np.diff(np.concatenate([[False], where, [False]]).astype(int))
     return edges[np.flatnonzero(change == 1)].tolist(), edges[np.flatnonzero(change == -1)].tolist()

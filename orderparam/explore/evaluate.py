@@ -1,11 +1,11 @@
-"""Theories along the axis of a page, in worker threads: the latest request alone counts, and what
-is stale ends early.
+"""Evaluates theories along the axis of a page in worker threads. Only the latest request counts; an
+outdated one ends early.
 
-A page asks as often as a slider moves. While one request is evaluated the next waits, and is
-replaced by a newer one: nothing is computed for a position that the slider has left, and the page
-is never blocked. Every curve is an `op.sweep` of the same number of points, so that other numbers
-of the same system run a program that is compiled already. Host algorithms, whose points are solved
-one by one, are drawn ever finer.
+A page sends a request whenever a slider moves. While one request is evaluated the next one waits,
+and a newer one replaces it: nothing is computed for a position that the slider has left, and the
+page is never blocked. Every curve is an `op.sweep` of the same number of points, so that other
+numbers of the same system run a program that is already compiled. Host algorithms, whose points are
+solved one by one, are drawn in passes, each finer than the last.
 """
 
 import threading
@@ -24,13 +24,14 @@ from orderparam.explore.written import text
 from orderparam.running.program import Outcome, Program, Task
 from orderparam.running.sweep import sweep
 
-KEPT = 24  # compiled programs; beyond them all are forgotten, so that memory does not grow
+# largest number of compiled programs; above it all are dropped, so that memory does not grow
+KEPT = 24
 THREADS = 3
-# every so many points of the axis are there, pass by pass, of a theory that is not compiled
+# spacing of the points in each pass of a theory that is not compiled
 FINER = (16, 8, 4, 2, 1)
 
 _pool = ThreadPoolExecutor(THREADS, thread_name_prefix="theories")
-# a page opens while theories are compiled
+# a page may open while theories are being compiled
 _opening = ThreadPoolExecutor(2, thread_name_prefix="opening")
 _compiled: set[Any] = set()
 _changing = threading.Lock()
@@ -42,9 +43,11 @@ class Stale(Exception):
 
 @dataclass(frozen=True)
 class Drawn:
-    """A theory along the axis: its data, or why there are none. milliseconds: what it took.
+    """A theory along the axis: its data, or the reason why there are none. milliseconds: the time
+    it took.
 
-    stored: whether it comes with the package, to four digits, until the theory is evaluated.
+    stored: True for a curve stored in the package to four digits, which is shown until the theory
+    is evaluated.
     """
 
     theory: str
@@ -56,10 +59,10 @@ class Drawn:
 
 @dataclass
 class Latest:
-    """Runs the latest of the requests that are asked for, one after another, in a worker thread.
+    """Runs requests one after another in a worker thread, always the latest one that waits.
 
-    work(request, stale): what is done; `stale()` says whether a newer one waits. since: when the
-    running one began.
+    work(request, stale): the function that runs; `stale()` is true if a newer request waits. since:
+    the time at which the running request began.
     """
 
     work: Callable[[Any, Callable[[], bool]], None]
@@ -77,7 +80,7 @@ class Latest:
         _pool.submit(self._serve)
 
     def end(self) -> None:
-        """Drops what waits and makes stale what runs."""
+        """Drops the waiting request and marks the running one as outdated."""
         with self._lock:
             self._wanted[:] = [None]
 
@@ -101,7 +104,7 @@ def in_background(work: Callable[[], None]) -> None:
 
 
 def is_compiled(state: PageState, name: str) -> bool:
-    """Whether a theory runs without being compiled first, as far as is known."""
+    """True if a theory is known to run without being compiled first."""
     return _structure(state, name) in _compiled
 
 
@@ -126,10 +129,9 @@ def curve(
     stale: Callable[[], bool],
     seen: Callable[[Drawn], None] = lambda part: None,
 ) -> Drawn:
-    """One theory along the axis. seen: called with what there is of a curve that is drawn ever
-    finer.
+    """One theory along the axis. seen: called with each pass of a curve that is drawn in passes.
 
-    Raises `Stale` where a newer request has come between two of its blocks.
+    Raises `Stale` where a newer request arrived between two of its blocks.
     """
 
     def in_turn(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
@@ -143,7 +145,7 @@ def curve(
     traced = getattr(unwrap(fn)[0], "traced", False)
     executor = in_turn if _travels(fn) else None
     parts: list[xr.Dataset] = []
-    lost: list[str] = []  # why, for each point of a pass in which all failed
+    lost: list[str] = []  # the reason for each point of a pass in which all failed
 
     def drawn() -> Drawn:
         milliseconds = 1e3 * (time.perf_counter() - started)
@@ -161,7 +163,8 @@ def curve(
             parts.append(sweep(fn, system, {state.x: own}, progress=False, executor=executor))
         except Stale:
             raise
-        except Exception as error:  # a theory says why, in whatever type; the page shows it
+        # an exception of any type gives the reason, which the page shows
+        except Exception as error:
             lost += len(own) * [_sentence(error)]
     if traced and parts:
         remember(_structure(state, name))
@@ -169,7 +172,7 @@ def curve(
 
 
 def _ever_finer(grid: list[float]) -> Iterator[list[float]]:
-    """The points of each pass: those between the points before."""
+    """The points of each pass: those half way between the points of the passes before."""
     done: set[int] = set()
     for step in FINER:
         new = [i for i in range(0, len(grid), step) if i not in done]
@@ -190,7 +193,7 @@ def _joined(parts: list[xr.Dataset], lost: list[str], x: str) -> xr.Dataset:
 
 
 def _travels(fn: Callable[..., Any]) -> bool:
-    """Whether a sweep takes an executor for it: not for what is defined in a running script."""
+    """True if the theory can run in another process: not if it is defined in a running script."""
     return isinstance(unwrap(fn)[0], Theory) and unwrap(fn)[0].__module__ != "__main__"
 
 
@@ -200,7 +203,7 @@ def _sentence(error: BaseException) -> str:
 
 
 def remember(structure: Any) -> None:
-    """Counts a program that was compiled; where there are too many, all are forgotten."""
+    """Counts a program that was compiled; where there are too many, all are dropped."""
     with _changing:
         _compiled.add(structure)
         if len(_compiled) > KEPT:

@@ -1,5 +1,5 @@
-"""The figure of every start as numbers that come with the package: seen at once, before a theory is
-compiled.
+"""The figure of every start, as numbers stored in the package: it is shown at once, before a theory
+is compiled.
 
 `figures.json` holds, for each system of the table of starts, its theories along the axis and the
 measurement beside them; docs/explorer_figures.py writes it. Pictures are drawn from it when a page
@@ -20,7 +20,7 @@ from orderparam.explore.starts import FirstFigure
 from orderparam.explore.systems import theories_of
 
 STORE = Path(__file__).with_name("figures.json")
-WIDTH, HEIGHT, EDGE = 160, 96, 6  # of a picture, in its own units
+WIDTH, HEIGHT, EDGE = 160, 96, 6  # size of a picture, in its own units
 RADIUS = 2.6
 
 
@@ -103,7 +103,7 @@ def _scale(log: bool) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:
-    """Where a value is missing the line is broken."""
+    """The path of a line, interrupted where a value is missing."""
     words, drawing = [], False
     for x, y in points:
         if np.isfinite(y):

@@ -1,5 +1,5 @@
-"""What the browser may name and upload: files inside one folder, tables of numbers and words, of a
-bounded size."""
+"""The files that the browser may name and upload: tables of numbers and words of a bounded size
+inside one folder."""
 
 import os
 import tempfile
@@ -8,17 +8,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 LARGEST = 8 * 2**20  # bytes of a file
-KINDS = (".csv", ".tsv", ".npy")  # none of them can hold code, or unpack into more than it is
+# none of these formats can hold code, or unpack into more bytes than it has
+KINDS = (".csv", ".tsv", ".npy")
 
 
 def default_folder() -> Path:
-    """`explorer-results` where the explorer was started."""
+    """The folder `explorer-results` in the folder in which the explorer was started."""
     return Path.cwd() / "explorer-results"
 
 
 def inside(folder: Path, name: str) -> Path:
-    """A file of the folder by its name. Raises `ValueError` for what lies elsewhere, links
-    followed, or is no table."""
+    """A file of the folder by its name. Raises `ValueError` for a file that lies elsewhere, after
+    links are followed, or that is not a table."""
     root = folder.resolve()
     try:
         path = (root / name).resolve()
@@ -47,10 +48,10 @@ def checked(path: Path, size: int) -> Path:
 
 @contextmanager
 def uploaded(name: str, content: bytes, size: int | None = None) -> Iterator[Path]:
-    """The content of an upload as a file for as long as it is read. Of its name only the ending is
-    used, and its letters. size: how many bytes it has, where they were not sent.
+    """A context in which an upload is a file that can be read. Only the ending and the letters of
+    its name are used. size: its number of bytes, where the bytes were not sent.
 
-    What is said to be wrong with the file names it, and not the place where it lies.
+    Messages contain the name of the file, and not the place where it lies.
     """
     ending = checked(Path(name), len(content) if size is None else size).suffix.lower()
     stem = "".join(c for c in Path(name).stem if c.isalnum() or c in "-_")[:40] or "data"

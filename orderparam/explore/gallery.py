@@ -1,4 +1,5 @@
-"""The studies with their pictures: each opens with its theories live, on its own system and axis."""
+"""The studies with their pictures. Each opens with its theories evaluated live, on its own system
+and axis."""
 
 from collections.abc import Callable
 from html import escape
@@ -37,7 +38,7 @@ def curves_that_open(study: str) -> dict[str, int]:
 
 
 def opened_study(study: str, position: int) -> PageState:
-    """A curve of a study, with the other theories that the study has of the same system."""
+    """A curve of a study, together with the other theories of the study for the same system."""
     curves = curves_of(study)
     chosen = curves[position]
     state = opened(system_name(type(chosen.system)), f"{study}:{position}")
@@ -54,7 +55,7 @@ def opened_study(study: str, position: int) -> PageState:
 
 
 class Gallery:
-    """All studies as pictures; the one that is chosen with what it is about and its curves.
+    """All studies as pictures, and the chosen one with its description and its curves.
 
     show: shows the state that a function makes. post: runs a function in the page's own thread.
     """
@@ -83,7 +84,7 @@ class Gallery:
         self.view = pn.Column(self.about, self.cards, **_WIDE)
 
     def fill(self) -> None:
-        """Sends the pictures, when they are first looked at."""
+        """Sends the pictures when their tab is first opened."""
         if not self.cards.groups:
             self.cards.groups = study_cards()
 

@@ -1,9 +1,9 @@
-"""Which requests reach the page: those to a name of this machine, from the page itself, for what
-the page needs.
+"""Decides which requests reach the page: only those to a name of this machine, from the page
+itself, for files of the page.
 
-A page of somebody else's can make its own name point here (DNS rebinding): it is then of the same
-origin, and only the name that the browser asked for, in the header `Host`, tells it from this one.
-So every request is looked at before any handler is chosen.
+Another page can make its own name point to this machine (DNS rebinding). It then has the same
+origin, and only the name that the browser asked for, in the header `Host`, differs. So every
+request is checked before any handler is chosen.
 """
 
 import re
@@ -27,7 +27,7 @@ _FORGED = re.compile(r"(?:^|&)bokeh-(?:token|session-id)=")
 
 
 class TurnedAway(RequestHandler):
-    """What somebody sees whose request does not reach the page."""
+    """The handler of a request that does not reach the page."""
 
     def initialize(self, status: int, words: str) -> None:
         self._status, self._words = status, words
@@ -40,11 +40,11 @@ class TurnedAway(RequestHandler):
 
 @dataclass(frozen=True)
 class Gate(Matcher):
-    """Takes the requests that are refused, in place of any handler.
+    """A routing rule that takes refused requests before any other handler does.
 
-    names: hosts under which the page may be opened; with `numbers` also every IPv4 address, which
-    no name can be made to point from. origins: those of `--allow-origin`. secret: what session
-    tokens are signed with.
+    names: hosts under which the page may be opened; with `numbers` also every IPv4 address, which a
+    rebound name cannot imitate. origins: those of `--allow-origin`. secret: the key that signs
+    session tokens.
     """
 
     names: tuple[str, ...]
@@ -53,7 +53,7 @@ class Gate(Matcher):
     secret: bytes
 
     def before(self, application: Any) -> None:
-        """Puts it before all handlers of a Tornado application."""
+        """Puts the gate before all handlers of a Tornado application."""
         router = application.default_router
         router.rules.insert(0, router.process_rule(Rule(self, TurnedAway)))
 
@@ -62,7 +62,7 @@ class Gate(Matcher):
         return None if found is None else {"target_kwargs": {"status": found[0], "words": found[1]}}
 
     def refusal(self, request: HTTPServerRequest) -> tuple[int, str] | None:
-        """Status and words for a request that is refused."""
+        """The status and message of a refused request, or None."""
         host = request.headers.get("Host", "").lower()
         if not self._is_ours(host):
             name = ORIGIN.fullmatch(host)
@@ -109,9 +109,9 @@ class Gate(Matcher):
         return netloc == host or self._is_allowed(netloc)
 
     def _is_framed(self, request: HTTPServerRequest) -> bool:
-        """Whether another page shows this one as a part of its own, and could lay something over
-        what is clicked. A browser tells it of a page on this machine; on another one the cookie of
-        the token is not sent then. The names of `--allow-origin` may."""
+        """True if another page shows this one in a frame, where it could cover the buttons. A
+        browser reports this for a page on this machine; for another machine it does not send the
+        cookie of the token in a frame. The names of `--allow-origin` are allowed."""
         inside = request.headers.get("Sec-Fetch-Dest", "") in _FRAMES
         ours = request.headers.get("Sec-Fetch-Site", "") in ("same-origin", "none")
         return inside and not ours and not self.origins
@@ -121,13 +121,12 @@ class Gate(Matcher):
         return parts is not None and (host in self.origins or parts[1] in self.origins)
 
     def _knows(self, protocols: str) -> bool:
-        """Whether the words beside a socket name a session that this server made, and not too long
-        ago."""
+        """True if the subprotocol of a socket names a session that this server made recently."""
         _, comma, token = protocols.partition(",")
         try:
             genuine = bool(comma) and check_token_signature(
                 token.strip(), secret_key=self.secret, signed=True
             )
             return genuine and get_token_payload(token.strip())["session_expiry"] > time.time()
-        except Exception:  # whatever a forged token makes of the numbers above
+        except Exception:  # a forged token may raise anything above
             return False

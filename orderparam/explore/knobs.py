@@ -1,5 +1,5 @@
-"""The numbers of a system as knobs: range, scale and steps, from the contract and from the range
-that a study sweeps."""
+"""The numbers of a system as sliders: range, scale and steps, from the declared field and from the
+range that a study sweeps."""
 
 import dataclasses
 import functools
@@ -15,14 +15,14 @@ from orderparam.explore.opening import Opening, curves_of, first_opening, openin
 from orderparam.explore.systems import bounds, is_whole, numbers_of
 
 STEPS = 240  # positions of a slider
-DECADES = 1.5  # up and down from the value of a field on a logarithmic scale
-_WIDE = 20.0  # ratio of a range's ends beyond which it is logarithmic
+DECADES = 1.5  # factor above and below the value of a field on a logarithmic scale
+_WIDE = 20.0  # ratio of a range's ends above which its scale is logarithmic
 
 
 @dataclass(frozen=True)
 class Knob:
-    """One number: name in the system, dots included; meaning; what is allowed; range and scale of
-    its slider."""
+    """One number of a system: its dotted name, its meaning, its allowed values, and the range and
+    scale of its slider."""
 
     name: str
     meaning: str
@@ -31,15 +31,16 @@ class Knob:
     whole: bool
 
     def value(self, position: int) -> float:
-        """The number at a position of the slider, of at most four digits (a person reads it, and
-        the address carries it)."""
+        """The number at a position of the slider, with at most four digits, as it is shown and
+        written in the address."""
         axis = self.axis
         if position <= 0 or position >= STEPS:
             return axis.low if position <= 0 else axis.high
         return self.neat(float(axis.value(position / STEPS)))
 
     def neat(self, value: float) -> float:
-        """A number of four digits, whole where it counts something, within the range."""
+        """A number rounded to four digits, and to a whole number where it is a count, within the
+        range."""
         neat = round(value) if self.whole else float(f"{value:.4g}")
         return float(min(max(neat, self.axis.low), self.axis.high))
 
@@ -57,8 +58,8 @@ class Knob:
 
 @functools.lru_cache(maxsize=256)
 def knobs(system: str, start: str) -> dict[str, Knob]:
-    """Every number of a system at its start, those first that its study sweeps, those of parts
-    last."""
+    """Every number of a system at its start: first those that its study sweeps, last those of its
+    parts."""
     opening = opening_of(start) if start else first_opening(system)
     swept = swept_by(opening)
     found = {}
@@ -72,7 +73,8 @@ def knobs(system: str, start: str) -> dict[str, Knob]:
 
 
 def swept_by(opening: Opening) -> dict[str, list[float]]:
-    """Number -> the values that the study of an opening gives it, in all its curves of that system."""
+    """The values that the study of a start gives to each number, in all its curves of that
+    system."""
     found: dict[str, list[float]] = {}
     for curve in curves_of(opening.study) if opening.study else ():
         if type(curve.system) is type(opening.system):
@@ -83,8 +85,8 @@ def swept_by(opening: Opening) -> dict[str, list[float]]:
 
 
 def _stands(system: System, axis: Axis, whole: bool) -> bool:
-    """Whether the system takes another number near the middle of the range; a sum that must be one
-    takes none."""
+    """True if the system allows another number near the middle of the range. A term of a sum that
+    must be one allows none."""
     for u in (0.3, 0.5, 0.7):
         value = float(axis.value(u))
         try:
@@ -96,8 +98,8 @@ def _stands(system: System, axis: Axis, whole: bool) -> bool:
 
 
 def _inside(system: System, axis: Axis) -> Axis:
-    """The range without an end at which the system is refused because of its other fields, as a
-    ridge of 0 is beside a lasso of 0: such an end moves inwards by a thousandth of the range.
+    """The range without an end that the system refuses because of its other fields, such as a ridge
+    of 0 beside a lasso of 0. Such an end moves inwards by a thousandth of the range.
     """
     step = (axis.high - axis.low) / 1000
 
@@ -114,8 +116,8 @@ def _inside(system: System, axis: Axis) -> Axis:
 
 
 def _axis(name: str, declaration: Declaration, value: float, swept: Sequence[float]) -> Axis | None:
-    """Range and scale: what a study sweeps, widened to hold the value; else about the value as far
-    as the contract allows."""
+    """The range and scale of a slider: those that a study sweeps, widened to contain the value, or
+    else a range around the value as far as the field allows."""
     low, high = bounds(declaration)
     excluded = declaration.limits["above"], declaration.limits["below"]
     whole = is_whole(declaration)

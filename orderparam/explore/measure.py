@@ -1,8 +1,7 @@
-"""Experiments in background processes: their points go into a store as they finish, and are found
-again there.
+"""Experiments in background processes. Finished points go into a store and are found there again.
 
-A measurement is an `op.sweep` with a store. What is drawn is read from that store, whether this
-page measures, another one does, or it was measured last week.
+A measurement is an `op.sweep` with a store. The figure is drawn from that store, whether this page
+measures, another one does, or the points were measured last week.
 """
 
 import functools
@@ -24,14 +23,14 @@ from orderparam.running.store import read
 from orderparam.running.sweep import sweep
 from orderparam.running.workers import run_in_workers
 
-MOST = 4  # measurements of one server at a time
+MOST = 4  # largest number of measurements that one server runs at a time
 WORKERS = max(1, min(4, (os.cpu_count() or 2) - 1))
 
 _free = threading.BoundedSemaphore(MOST)
 
 
 def store_of(state: PageState, folder: Path) -> Path:
-    """Where the points of a measurement are kept: one place for each system, experiment, options,
+    """The place of the points of a measurement: one store for each system, experiment, options,
     points and seeds."""
     kept = state.with_(theories=(), show=(), order="", y="", options=_of(state), measured=0)
     text = f"{kept.address} {state.places}"
@@ -48,7 +47,8 @@ def _of(state: PageState) -> dict[tuple[str, str], object]:
 
 @dataclass(frozen=True)
 class MeasuredPoints:
-    """What is known of a measurement: its points so far, how many runs are done, failed and wanted."""
+    """The state of a measurement: its points so far, and the numbers of runs that are done, failed
+    and wanted."""
 
     data: xr.Dataset
     done: int
@@ -63,7 +63,8 @@ def measured(state: PageState, folder: Path) -> MeasuredPoints | None:
         return None
     try:
         data = read(path, whole=False)
-    except StoreError:  # it is being written at this moment, or damaged: the sweep itself says so
+    # it is being written at this moment, or is damaged, which the sweep itself reports
+    except StoreError:
         return None
     status = data["status"].values
     failed = int(np.sum(status == FAILED))
@@ -73,7 +74,7 @@ def measured(state: PageState, folder: Path) -> MeasuredPoints | None:
 
 @dataclass
 class Measurement:
-    """A running measurement. problem: why it ended early, in a sentence."""
+    """A running measurement. problem: a sentence on why it ended early."""
 
     state: PageState
     folder: Path

@@ -1,5 +1,5 @@
-"""The part of the page that measures: the experiment, how many points and runs, progress, and a
-table beside the theories."""
+"""The part of the page that measures: the experiment, the numbers of points and runs, the progress,
+and a table beside the theories."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -20,7 +20,7 @@ from orderparam.explore.measure import MeasuredPoints, Measurement, measured
 from orderparam.explore.state import MEASURED, SEEDS, PageState, is_start
 from orderparam.explore.systems import experiments_of
 
-FAR = 4.0  # standard errors beyond which a deviation is no chance
+FAR = 4.0  # number of standard errors above which a deviation is not due to chance
 FINITE = (
     "<p>z is the deviation in standard errors: beyond 4 it is no chance. Most theories here are of infinite systems, the runs of"
     " finite ones: make the sizes larger and see whether it goes away. What stays is a limit of the theory.</p>"
@@ -59,8 +59,8 @@ class MeasureHere:
         self.settings = pn.Column(self.experiment, pn.Row(self.points, self.seeds), **_WIDE)
 
     def renew(self, state: PageState, optioned: Callable[[str, str, Any], None]) -> None:
-        """The controls for what can be chosen now. optioned: called with experiment, option and its
-        value."""
+        """Makes the controls again for the present choices. optioned: called with experiment,
+        option and its value."""
         menu = experiment_menu(state)
         menu.param.watch(lambda event: self._chosen(event.new or ""), "value")
         name = state.experiment
@@ -75,11 +75,11 @@ class MeasureHere:
         self._state = state
 
     def forget(self) -> None:
-        """Draws anew at the next look."""
+        """Forgets what is drawn, so that the next `look` draws it again."""
         self._seen = ()
 
     def look(self, theories: Mapping[str, Drawn], figures: Sequence[CurveFigure]) -> None:
-        """Reads the store of what is on the page, and draws what is in it."""
+        """Reads the store of the measurement on the page, and draws its points."""
         state = self._state
         assert state is not None
         if self._running is not None and self._running.ended:
@@ -140,7 +140,7 @@ class MeasureHere:
 
 
 def _kept(state: PageState, kept: StoredFigure | None) -> str:
-    """What the marks are that come with the package."""
+    """A sentence on the marks that are stored in the package."""
     if kept is None or not len(kept.mean):
         return ""
     words = f"Dots: {state.seeds} runs of {spoken(state.experiment)} at each place, kept with this version."
@@ -167,7 +167,7 @@ def _compared(state: PageState, found: MeasuredPoints, theories: Mapping[str, Dr
 
 
 def _table(part: xr.Dataset, x: str, observable: str) -> str:
-    """Theory beside the mean, as a table."""
+    """A table of theory and measured mean."""
     names = [str(name) for name in part["theory"].values]
     head = "".join(f"<th scope=col>{escape(name)}</th><th scope=col>z</th>" for name in names)
     part = at_the_end(part, x)

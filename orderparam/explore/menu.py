@@ -1,4 +1,4 @@
-"""A menu whose choices may change while one of them is on its way from the browser."""
+"""A menu whose choices may change while the browser is sending one of them."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ import panel as pn
 
 
 class Menu(pn.widgets.Select):
-    """Takes no choice that is no longer offered; Panel's own raises an error that nobody could
-    catch."""
+    """A menu that ignores a choice that is no longer offered. Panel's own menu raises an error that
+    cannot be caught."""
 
     def _process_property_change(self, props: dict[str, Any]) -> dict[str, Any]:
         if props.get("value", "") not in ("", *self.unicode_values, *self.labels):

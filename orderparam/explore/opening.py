@@ -1,7 +1,7 @@
-"""Where a system begins: as the table of starts says, at a curve of a study, or at numbers that its
-contract allows.
+"""The system on which a page opens: given by the table of starts, by a curve of a study, or by
+numbers that its fields allow.
 
-A study's curves are systems with numbers that a physicist chose, arrays and spectra among them.
+The curves of a study are systems whose numbers, arrays and spectra a physicist chose.
 """
 
 import dataclasses
@@ -21,17 +21,17 @@ from orderparam.core.verb import Theory, unwrap
 from orderparam.explore.starts import FirstFigure, starts
 from orderparam.explore.systems import bounds, is_whole, kind_of, needed
 
-SIZE = 100.0  # of a whole number that has no default
-ENOUGH = 8  # values along a curve that say what range it is worth to be seen on
+SIZE = 100.0  # value of a whole number that has no default
+ENOUGH = 8  # fewest values along a curve that determine its range
 
 
 @dataclass(frozen=True)
 class Opening:
-    """A system to begin with.
+    """The system on which a page opens.
 
-    study, position: the curve of a study that it is of, where it is of one. fields: what differs
-    from there. start: its row in the table of starts. curve: the curve that says what is seen,
-    where there is no such row.
+    study, position: the curve of a study from which the system is taken, if any. fields: the fields
+    that differ from that curve. start: its row in the table of starts. curve: the curve that
+    determines the figure, where there is no such row.
     """
 
     system: System
@@ -43,14 +43,14 @@ class Opening:
 
     @property
     def name(self) -> str:
-        """As it stands in an address: "hopfield-capacity:3"; empty where the name of the system
-        says it."""
+        """The name in an address, "hopfield-capacity:3"; empty where the name of the system is
+        enough."""
         return f"{self.study}:{self.position}" if self.study and self.start is None else ""
 
 
 @functools.lru_cache(maxsize=32)
 def curves_of(study: str) -> tuple[Curve, ...]:
-    """The curves of a study at its quick size. Raises whatever its data raise that are not there."""
+    """The curves of a study at its quick size. Raises the exceptions of missing data."""
     chosen = find(study)
     return tuple(chosen.build(**chosen.parameters()))
 
@@ -73,8 +73,8 @@ def opening_of(name: str) -> Opening:
 
 @functools.lru_cache(maxsize=256)
 def first_opening(name: str) -> Opening:
-    """Where a system begins. Raises `ValueError` with a sentence on how to make one where it holds
-    arrays that no study has."""
+    """The opening of a system. Raises `ValueError` with a sentence on how to make the system where
+    it holds arrays that no study has."""
     kind = kind_of(name)
     if name in starts():
         return _by_table(kind, starts()[name])
@@ -100,7 +100,7 @@ def _by_table(kind: type[System], start: FirstFigure) -> Opening:
 
 
 def _by_study(kind: type[System]) -> Opening | None:
-    """The best curve of the studies of its topic."""
+    """The opening from the best curve among the studies of the system's topic."""
     best: tuple[int, Opening] | None = None
     for entry in sorted(
         _studies(topic_of(kind.__module__)),
@@ -108,7 +108,7 @@ def _by_study(kind: type[System]) -> Opening | None:
     ):
         try:
             curves = curves_of(entry.name)
-        except (ValueError, OSError):  # data that are not here, and cannot be fetched
+        except (ValueError, OSError):  # data that are missing and cannot be fetched
             continue
         for position, curve in enumerate(curves):
             if type(curve.system) is kind and (best is None or _rank(curve) < best[0]):
@@ -123,7 +123,7 @@ def _studies(topic: str) -> Iterator[Any]:
 
 
 def _rank(curve: Curve) -> int:
-    """How good an opening a curve is: a theory along one number first."""
+    """The rank of a curve as an opening: a theory along one number comes first."""
     numbers = [name for name, values in curve.over.items() if numeric(values)]
     theory = isinstance(unwrap(curve.fn)[0], Theory)
     along = len(curve.over) == 1 and any(len(curve.over[name]) >= ENOUGH for name in numbers)
@@ -131,8 +131,8 @@ def _rank(curve: Curve) -> int:
 
 
 def _by_contract(kind: type[System], fields: Mapping[str, Any]) -> System:
-    """A system of these fields, others at their defaults, or at what their contract allows; parts
-    by their first maker."""
+    """A system with these fields, the others at their defaults or at an allowed value, and its
+    parts made by the first class or function that makes them."""
     missing = []
     values: dict[str, Any] = {}
     for name, declaration in declarations(kind).items():
@@ -165,8 +165,8 @@ def _by_contract(kind: type[System], fields: Mapping[str, Any]) -> System:
 
 
 def _usual(declaration: Declaration) -> Any:
-    """A value that a field without a default may have; None where it takes arrays or parts that
-    hold some."""
+    """An allowed value for a field without a default; None for a field of arrays, or of parts that
+    hold arrays."""
     if declaration.kind == "part":
         for maker in makers(declaration):
             if isinstance(maker, type) and issubclass(maker, Record):

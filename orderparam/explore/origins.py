@@ -1,5 +1,5 @@
-"""Names under which a browser may open the page, as they are given; what is none is refused before
-the server is imported."""
+"""Reads the names under which a browser may open the page; a malformed name is refused before the
+server is imported."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,8 @@ ORIGIN = re.compile(r"([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)(?::([0-9]{1,5}))?")
 
 
 def checked_origins(origins: Sequence[str]) -> tuple[str, ...]:
-    """Names, with or without a port, in small letters. Raises `ValueError` for what is neither."""
+    """The names, with or without a port, in lower case. Raises `ValueError` for a text that is not
+    a name."""
     for origin in origins:
         if not ORIGIN.fullmatch(origin.lower()):
             raise ValueError(

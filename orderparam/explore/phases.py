@@ -1,5 +1,5 @@
-"""The plane of two numbers: the phase diagram of a theory, ever finer, until it is as fine as asked
-or no longer wanted."""
+"""The plane of two numbers: the phase diagram of a theory, refined until it is as fine as requested
+or no longer needed."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ def planes(
     """The phase diagram of the first theory at 8, 16, ... squares along each axis. Raises `Stale`
     between two batches of points.
 
-    A theory with branches is asked for all of them, as `orderparam phases` does. Raises
+    All branches of a theory are computed, as `orderparam phases` does. Raises
     `ValueError` and `SweepError` as `phase_diagram` does.
     """
     name = state.theories[0]

@@ -1,5 +1,5 @@
-"""The figure of the plane: the order parameter in colour, boundaries in the line of their kind; a
-click says where to go."""
+"""The figure of the plane: the order parameter in colour, each boundary in the line style of its
+kind. A click moves the system there."""
 
 from collections.abc import Callable
 from typing import Any
@@ -42,8 +42,8 @@ class PlaneFigure:
         self.plot.update(min_border_right=0)
         self._mapper = LinearColorMapper(palette=Cividis256, nan_color=(0, 0, 0, 0))
         self._ends = (x0, x1), (y0, y1)
-        # Stretched on the screen between its corners: even along the axes as drawn, logarithmic
-        # ones too.
+        # The image is stretched between its corners on the screen, so its points are equidistant
+        # along the axes as drawn, also on logarithmic axes.
         self._image = ColumnDataSource({"image": []})
         self.plot.image(
             "image",
@@ -111,10 +111,10 @@ class PlaneFigure:
         self.legend.items = shown
 
     def mark(self, x: float, y: float) -> None:
-        """Shows where the system itself stands in the plane."""
+        """Shows the place of the system in the plane."""
         self._here.data = {"x": [x], "y": [y]}
 
 
 def plane_key(state: PageState, dark: bool) -> Any:
-    """What a plane is made anew for."""
+    """Everything on which a plane depends: it is computed again when this changes."""
     return state.system, state.start, state.x, state.span, state.y, state.y_span, state.order, dark

@@ -62,13 +62,13 @@ class PlaneTab:
         self.view = pn.Column(controls, self.words, self.plot, self.found, **_WIDE)
 
     def clear(self) -> None:
-        """Another system: its plane is not drawn yet."""
+        """Clears the plane for another system."""
         self._figure = None
         self.plot.clear()
         self.words.object = self.found.object = ""
 
     def renew(self, state: PageState) -> None:
-        """The controls for what can be chosen now."""
+        """Makes the controls again for the present choices."""
         self._state = state
         available = observables(state)
         self.order.param.update(
@@ -78,7 +78,7 @@ class PlaneTab:
         self.fill.disabled = not (state.y and state.order and state.theories)
 
     def follow(self, state: PageState) -> None:
-        """Shows where the numbers of a state are in the plane."""
+        """Shows the place of a state in the plane."""
         self._state = state
         if self._figure is not None and self._figure.key == plane_key(state, self._dark):
             self._figure.mark(state.value(state.x), state.value(state.y))
@@ -112,7 +112,8 @@ class PlaneTab:
         self.words.object = "<p>cancelled</p>"
 
     def _fill(self, request: Any, stale: Callable[[], bool]) -> None:
-        """In a worker thread: ever finer planes, each posted as it is there."""
+        """Computes planes of increasing resolution in a worker thread, and posts each as soon as it
+        is finished."""
         state, finest, figure = request
 
         def arrived(plane: Any) -> None:
@@ -138,7 +139,8 @@ class PlaneTab:
             raise
         except (ValueError, SweepError) as error:
             problem = str(error)
-        except Exception as error:  # what a theory raises outside its contract is said, not printed
+        # an unexpected exception of a theory is shown on the page and not printed
+        except Exception as error:
             problem = f"{type(error).__name__}: {error}"
         self._post(lambda: ended(problem))
 

@@ -1,8 +1,8 @@
-"""Who may open the page, and the server that shows it.
+"""The server of the page, and who may open the page.
 
-Without `host` only this machine reaches it. On any other address a token is asked for: in the
-address once, in a cookie from then on. Names, origins, paths and sessions that are not its own
-never reach it (`gate`). Uploads are bounded by the size of a message.
+Without `host` only this machine reaches it. On any other address a token is required: once in the
+address, and in a cookie from then on. Requests with foreign names, origins, paths or sessions never
+reach the page (`gate`). Uploads are bounded by the size of a message.
 """
 
 import hmac
@@ -27,14 +27,15 @@ from orderparam.explore.origins import checked_origins
 from orderparam.explore.style import css
 
 COOKIE = "orderparam_token"
-# bytes; above it the connection ends. The page sends no file that is larger than `LARGEST`.
+# bytes of a message; a larger one ends the connection. The page sends no file larger than
+# `LARGEST`.
 MESSAGE = 8 * LARGEST
-TICK = 300  # milliseconds between two looks at what has changed
+TICK = 300  # milliseconds between two calls of `tick`
 GONE = 15_000  # milliseconds after which a page that is closed is forgotten
 
 
 class NoToken(RequestHandler):
-    """What somebody sees who brings no token."""
+    """The handler of a request without a token."""
 
     def get(self) -> None:
         self.set_status(403)
@@ -45,7 +46,7 @@ class NoToken(RequestHandler):
 
 
 class Token(AuthProvider):
-    """Lets in who knows the token; compared in constant time."""
+    """Admits a visitor who knows the token, which is compared in constant time."""
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
@@ -61,7 +62,7 @@ class Token(AuthProvider):
                 return "visitor"
             given = handler.get_query_argument("token", None)
             if not self.knows(given):
-                # nobody is shown the way to the page from a script or a socket
+                # a request of a script or a socket is not redirected to the page
                 if handler.request.path != "/":
                     raise HTTPError(403)
                 return None
@@ -80,8 +81,7 @@ class Token(AuthProvider):
 
 
 def page(folder: Path) -> pn.viewable.Viewable:
-    """The page of one visitor: at once an empty one, and what it shows as soon as the theories are
-    loaded."""
+    """The page of one visitor: empty at first, and filled as soon as the theories are loaded."""
     dark = pn.state.session_args.get("theme", [b""])[0] == b"dark"
     pn.config.theme, pn.config.raw_css = ("dark" if dark else "default"), [css(dark)]
     frame = pn.Column(
@@ -123,11 +123,12 @@ def page(folder: Path) -> pn.viewable.Viewable:
 
 
 _loaded = threading.Event()
-_problems: list[str] = []  # why the theories cannot be loaded: an installed topic that fails
+# the reason why the theories cannot be loaded: an installed topic that fails
+_problems: list[str] = []
 
 
 def load() -> None:
-    """Imports the page and every system while the server answers already, so that the first visitor
+    """Imports the page and every system while the server already answers, so that the first visitor
     sees something at once."""
     try:
         import orderparam.explore.app  # noqa: F401
@@ -140,8 +141,8 @@ def load() -> None:
 
 
 def _nobody_is_left(record: logging.LogRecord) -> bool:
-    """Whether a line of a log says more than that a visitor has gone while something was on its
-    way."""
+    """A filter of log lines: false for a line that only reports that a visitor left while something
+    was being sent."""
     text = record.getMessage()
     closed = (
         " GET /ws" in text and record.exc_info is not None and record.exc_info[0] is AssertionError
@@ -150,13 +151,13 @@ def _nobody_is_left(record: logging.LogRecord) -> bool:
 
 
 def server(folder: Path, port: int, host: str, token: str, origins: Sequence[str] = ()) -> Any:
-    """The server, not started. token: empty where it listens to this machine alone; origins: other
-    names that it answers to.
+    """The server, not yet started. token: empty where only this machine can reach it; origins:
+    further names under which it answers.
 
     Raises `OSError` where the port is taken.
     """
     pn.extension("mathjax", design="native", sizing_mode=None, throttled=False)
-    warnings.simplefilter("ignore")  # theories warn of points that the page marks
+    warnings.simplefilter("ignore")  # theories warn of points that the page marks anyway
     logging.getLogger("bokeh").setLevel(logging.ERROR)
     for name in ("asyncio", "bokeh.server.protocol_handler", "tornado.application"):
         logging.getLogger(name).addFilter(_nobody_is_left)
@@ -167,7 +168,7 @@ def server(folder: Path, port: int, host: str, token: str, origins: Sequence[str
         lambda: page(folder),
         port=port,
         address=host,
-        websocket_origin=["*"],  # the gate has looked
+        websocket_origin=["*"],  # the gate has already checked the request
         show=False,
         start=False,
         verbose=False,
@@ -190,8 +191,8 @@ def serve(
 ) -> None:
     """Shows the page until it is interrupted.
 
-    Raises `ValueError` for a port that is taken, an address that is not ours, or an origin that is
-    none.
+    Raises `ValueError` for a port that is taken, an address that does not belong to this machine,
+    or a malformed origin.
     """
     origins = checked_origins(origins)
     if host not in LOOPBACK:

@@ -1,7 +1,7 @@
-"""One number as a slider of the browser's own, which keyboards and screen readers know.
+"""One number as a native slider of the browser, which works with keyboards and screen readers.
 
-Registered before a page is served: a browser knows the models that the server had when the page was
-opened.
+It must be registered before a page is served, because a browser knows only the models that the
+server had when the page was opened.
 """
 
 from typing import ClassVar

@@ -1,5 +1,5 @@
-"""The table of starts: the figure on which each system opens, and the questions under which the
-systems stand.
+"""The table of starts: the figure with which each system opens, and the questions under which the
+systems are listed.
 
 The table is `starts.toml` beside this file.
 """
@@ -18,7 +18,7 @@ OTHERS = "Other systems"
 
 @dataclass(frozen=True)
 class FirstFigure:
-    """What a system is first seen with; the head of the table says what each field is."""
+    """The first figure of a system; the head of the table explains each field."""
 
     system: str
     title: str

@@ -1,8 +1,8 @@
-"""What is seen, as one record: made from an address, written as an address, as Python and as
-commands.
+"""The state of a page as one record: made from an address, and written as an address, as Python and
+as commands.
 
-Nothing that a browser sends is evaluated: every value is read by the contract of its field, every
-name is looked up in the registry, and what does not fit is refused in a sentence.
+Nothing that a browser sends is evaluated: every value is read by the declaration of its field,
+every name is looked up in the registry, and anything else is refused with a sentence.
 """
 
 import math
@@ -38,13 +38,14 @@ from orderparam.explore.systems import (
 )
 from orderparam.explore.written import Python, Unwritten, call, text, texts
 
-POINTS = 65  # of a curve
-LONGEST = 4000  # characters of an address
-SHOWN = 4  # observables, theories of one page
-MEASURED = (2, 40)  # points of an experiment
+POINTS = 65  # number of points of a curve
+LONGEST = 4000  # largest number of characters of an address
+SHOWN = 4  # largest numbers of observables and theories on one page
+MEASURED = (2, 40)  # largest number of points of an experiment
 SEEDS = (1, 100)
-MOST = 20  # times the size that a study or a default has: a larger one would fill the machine
-FEW = 4  # sliders beside the figure, where the table of starts names none
+# largest factor above the size in a study or a default: a larger size would fill the machine
+MOST = 20
+FEW = 4  # number of sliders beside the figure, where the table of starts names none
 RESOLUTIONS = (8, 16, 32, 64)
 ASIDE = ("residual", "converged", "valid", "reliable", "status", "seconds")
 BRANCHES = ("branch", "start")
@@ -54,12 +55,12 @@ Range = tuple[float, float, bool]  # low, high, whether logarithmic
 
 @dataclass(frozen=True)
 class PageState:
-    """What a page shows. start: "STUDY:POSITION", or nothing. changes: dotted field -> value,
-    beside those of the start.
+    """Everything that determines a page. start: "STUDY:POSITION", or empty. changes: dotted field
+    -> value, for the fields that differ from the start.
 
     theories: names; options: (theory or experiment, option) -> value. x, span: the axis and its
     range. y, y_span, order: the other axis of the plane and its order parameter. show: observables.
-    experiment, measured, seeds: what is measured.
+    experiment, measured, seeds: the measurement, its number of points and of runs.
     """
 
     system: str
@@ -82,7 +83,7 @@ class PageState:
 
     @cached_property
     def opening(self) -> Opening:
-        """Where the system began."""
+        """The system on which the page opened."""
         return opening_of(self.start) if self.start else first_opening(self.system)
 
     @cached_property
@@ -111,7 +112,7 @@ class PageState:
 
     @property
     def along_integers(self) -> bool:
-        """Whether x counts something."""
+        """True if the x axis is an integer field, such as a number of examples."""
         return (
             self.x in self.knobs and self.knobs[self.x].whole and self.span[1] - self.span[0] >= 1
         )
@@ -163,8 +164,8 @@ class PageState:
     # -- taken away -------------------------------------------------------------------------------
 
     def python(self) -> str:
-        """Python that computes what is seen: `curves[name]` for every theory, `measured` for the
-        experiment."""
+        """A Python program that computes the curves of the page: `curves[name]` for every theory,
+        `measured` for the experiment."""
         python = Python()
         try:
             system = f"system = {python(self.instance)}"
@@ -212,12 +213,12 @@ class PageState:
         return f"{system}.with_(**{{{changes}}})" if changes else system
 
     def commands(self) -> list[str]:
-        """One `orderparam solve` for every theory and the experiment. Raises `Unwritten` where
-        words cannot say the system."""
+        """One `orderparam solve` for every theory and the experiment. Raises `Unwritten` where the
+        system cannot be written as arguments."""
         return [_line(words) for words in self.words()]
 
     def words(self) -> list[list[str]]:
-        """The arguments of the commands."""
+        """The arguments that the commands share."""
         found = [self._solve(name, self._over()) for name in self.theories]
         if self.experiment:
             found.append(
@@ -267,7 +268,7 @@ def _line(words: Sequence[str]) -> str:
 
 
 def opened(system: str, start: str = "") -> PageState:
-    """A system as it is first seen: as the table of starts says, or at a curve of a study. Raises
+    """The first state of a system: that of the table of starts, or of a curve of a study. Raises
     `ValueError`."""
     kind = kind_of(system)
     opening = opening_of(start) if start else first_opening(system)
@@ -291,8 +292,8 @@ def opened(system: str, start: str = "") -> PageState:
 
 
 def beside(state: PageState) -> list[str]:
-    """The numbers whose sliders stand beside the figure: those that the table of starts names, else
-    the first few."""
+    """The numbers whose sliders stand beside the figure: those that the table of starts names, or
+    else the first few."""
     start = state.opening.start
     others = [name for name in state.knobs if name != state.x]
     return (
@@ -303,8 +304,7 @@ def beside(state: PageState) -> list[str]:
 
 
 def is_start(state: PageState) -> bool:
-    """Whether a page shows what the table of starts has for its system, so that the stored figure
-    is the one that is seen."""
+    """True if a page shows the start of its system, so that the stored figure can be used."""
     start = state.opening.start
     return start is not None and state.with_(
         y="", y_span=(0.0, 1.0, False), order="", log_y=False
@@ -368,7 +368,7 @@ def _as_in_study(state: PageState, opening: Opening) -> PageState:
         else (axis.low, axis.high, axis.log)
     )
     state = state.with_(theories=tuple(chosen), options=words, x=x, span=span)
-    # a study leaves what it sweeps at any number
+    # a study leaves the number that it sweeps at any value
     if values and not min(values) < state.value(x) < max(values):
         middle = math.sqrt(span[0] * span[1]) if span[2] else (span[0] + span[1]) / 2
         with suppress(ValueError):
@@ -378,7 +378,7 @@ def _as_in_study(state: PageState, opening: Opening) -> PageState:
 
 
 def _quickest(available: Mapping[str, Theory]) -> list[str]:
-    """The first theory that is compiled and needs no options; a host algorithm where there is no
+    """The first theory that is compiled and needs no options, or a host algorithm where there is no
     other."""
     ready = [
         name
@@ -436,7 +436,8 @@ def _check_size(name: str, value: Any, usual: Any) -> None:
 
 
 def observables(state: PageState) -> list[str]:
-    """What the chosen theories (or the experiment) give, one number at each point first."""
+    """The observables of the chosen theories (or of the experiment); those with one number at each
+    point come first."""
     names = state.theories or ((state.experiment,) if state.experiment else ())
     found: dict[str, int] = {}
     for name in names:
@@ -456,8 +457,8 @@ def _first_shown(state: PageState) -> tuple[str, ...]:
 
 
 def _with_experiment(state: PageState) -> PageState:
-    """With the experiment of the start's study and the lengths of its quick runs; else the first
-    that the system has."""
+    """The state with the experiment of the start's study and the lengths of its quick runs, or else
+    with the first experiment of the system."""
     available = experiments_of(state.system)
     for curve in curves_of(state.opening.study) if state.opening.study else ():
         verb, options = unwrap(curve.fn)
@@ -541,8 +542,8 @@ def read(query: str) -> PageState:
 
 
 def checked_range(state: PageState, name: str, words: str) -> Range:
-    """The range "LOW:HIGH[:log]" of a number. Raises `ValueError` for one that the system does not
-    take."""
+    """The range "LOW:HIGH[:log]" of a number. Raises `ValueError` for a range that the system does
+    not allow."""
     low, high, *scale = (*words.split(":"), "", "")[: max(2, words.count(":") + 1)]
     over = {name: (_number(name, low), _number(name, high), *[word for word in scale if word])}
     (axis,) = axes_of(state.instance, over, 1, whole=True)
@@ -550,8 +551,8 @@ def checked_range(state: PageState, name: str, words: str) -> Range:
 
 
 def choices_words(state: PageState) -> dict[str, tuple[Any, Sequence[Any]]]:
-    """Every field that is no number -> its value, and the words that it may be (none: a whole
-    number or a formula)."""
+    """Every field that is not a number -> its value, and the allowed words (none for a whole number
+    or a formula)."""
     return {
         name: (value, _words(declaration))
         for name, declaration, value in choices_of(state.opening.system)
@@ -570,12 +571,13 @@ def _choice(name: str, value: str, available: tuple[Any, Sequence[Any]]) -> Any:
         return value == "True"
     if isinstance(now, int) and not words:
         number = _number(name, value)
-        return int(number) if number.is_integer() else number  # the contract refuses it by name
+        return int(number) if number.is_integer() else number  # the field refuses it, with its name
     return value
 
 
 def known_name(name: str, available: Any, what: str) -> str:
-    """The name, where it is one of those. Raises `ValueError` with the nearest one."""
+    """The name, if it is one of the known names. Raises `ValueError` with the nearest one
+    otherwise."""
     if name not in available:
         raise ValueError(
             f"there is no {what} {name[:80]!r} here{nearest(name[:80], list(available))}"

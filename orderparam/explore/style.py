@@ -1,4 +1,4 @@
-"""How the page looks: plain, one column on a narrow screen, light or dark."""
+"""The look of the page: plain, in one column on a narrow screen, light or dark."""
 
 _COLOURS = {
     False: (

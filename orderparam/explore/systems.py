@@ -24,7 +24,7 @@ def kinds() -> dict[str, type[System]]:
 
 
 def kind_of(name: str) -> type[System]:
-    """Raises `ValueError` with the nearest name."""
+    """The class of systems of that name. Raises `ValueError` with the nearest name."""
     if name not in kinds():
         raise ValueError(f"there is no system {name!r}{nearest(name, list(kinds()))}")
     return kinds()[name]
@@ -61,7 +61,7 @@ def _takes(verb: Verb, system: str) -> bool:
 
 
 def is_whole(declaration: Declaration) -> bool:
-    """Whether a field counts something, so that an experiment asks for a whole number."""
+    """True if a field is a count, for which an experiment needs a whole number."""
     return (
         declaration.integer
         or int in declaration.annotations
@@ -70,7 +70,7 @@ def is_whole(declaration: Declaration) -> bool:
 
 
 def bounds(declaration: Declaration) -> tuple[float | None, float | None]:
-    """The least and the largest value allowed, or what it must stay above or below."""
+    """The smallest and the largest allowed value; either may be excluded."""
     low = next(
         (x for x in (declaration.limits["minimum"], declaration.limits["above"]) if x is not None),
         None,
@@ -83,7 +83,7 @@ def bounds(declaration: Declaration) -> tuple[float | None, float | None]:
 
 
 def needed(kind: type[Record]) -> dict[str, Declaration]:
-    """Its fields without a default."""
+    """The fields of a system without a default."""
     fields = kind.__dataclass_fields__
     return {
         name: one
@@ -103,7 +103,7 @@ def numbers_of(record: Any, path: str = "") -> Iterator[tuple[str, Declaration, 
 
 
 def choices_of(record: Any, path: str = "") -> Iterator[tuple[str, Declaration, Any]]:
-    """Dotted name, declaration and value of every field that is no number and that a menu or a
+    """Dotted name, declaration and value of every field that is not a number and that a menu or a
     whole number can change."""
     for name, declaration in declarations(record).items():
         value = getattr(record, name)
@@ -124,5 +124,5 @@ def title_of(name: str) -> str:
 
 
 def about(kind: type) -> str:
-    """The first paragraph of what a system says of itself."""
+    """The first paragraph of the docstring of a system."""
     return " ".join((kind.__doc__ or "").partition("\n\n")[0].split())

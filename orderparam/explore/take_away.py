@@ -1,4 +1,5 @@
-"""What is drawn as files: numbers as CSV, figures by matplotlib in the house style."""
+"""The figure of a page as files: its numbers as CSV, and a drawing by matplotlib in the house
+style."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -9,8 +10,7 @@ from orderparam.explore.curves import COURSE, CurveLook, spoken
 
 
 def table(curves: Mapping[str, xr.Dataset], measured: xr.Dataset | None, x: str) -> str:
-    """All numbers that are drawn, as CSV: one line for a point of a theory or a run of an
-    experiment."""
+    """All drawn numbers as CSV: one line for each point of a theory or run of an experiment."""
     import pandas as pd
 
     parts = []
@@ -42,7 +42,7 @@ def picture(
     dark: bool,
     kind: str,
 ) -> bytes:
-    """What is drawn, by matplotlib in the house style, as "png" or "pdf"."""
+    """The figure drawn by matplotlib in the house style, as "png" or "pdf"."""
     import matplotlib.pyplot as plt
 
     from orderparam.plotting import Panel, figure_of, house_style, labelled
@@ -65,8 +65,8 @@ def picture(
 
 
 def _first_entry(found: Mapping[str, xr.Dataset], observable: str) -> dict[str, int]:
-    """Of an observable with dimensions of its own a printed figure shows the first entry, of a
-    course in time the last."""
+    """The entry of an observable that a printed figure shows: the last along a time, the first
+    along other dimensions of its own."""
     data = next(data for data in found.values() if observable in data)
     return {
         str(dim): -1 if dim in COURSE else 0

@@ -1,7 +1,8 @@
-"""A file from the browser; one that is too large is refused there, before any of it is sent.
+"""A file from the browser. A file that is too large is refused in the browser, before any of it is
+sent.
 
-Registered before a page is served: a browser knows the models that the server had when the page was
-opened.
+It must be registered before a page is served, because a browser knows only the models that the
+server had when the page was opened.
 """
 
 import base64
@@ -15,8 +16,9 @@ from orderparam.explore.folder import LARGEST
 
 
 class Upload(JSComponent):
-    """A file that is chosen. chosen: its name, its bytes in base 64 (none where there are more than
-    `largest`), how many bytes it has, and a count that makes the same file an event again.
+    """A field to choose a file. chosen: the name of the file, its bytes in base 64 (none where
+    there are more than `largest`), its number of bytes, and a count that makes the same file an
+    event again.
     """
 
     label = param.String()
@@ -58,8 +60,8 @@ class Upload(JSComponent):
     ]
 
     def file(self) -> tuple[str, bytes, int]:
-        """The name of the file, its bytes, and how many it has. Raises `ValueError` for what the
-        page does not send.
+        """The name of the file, its bytes, and how many it has. Raises `ValueError` for values that
+        the page never sends.
         """
         try:
             name, text, size, _ = self.chosen

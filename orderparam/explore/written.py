@@ -1,4 +1,5 @@
-"""A system as Python, and as the words of the command line: the same numbers, to the last digit."""
+"""Writes a system as Python and as arguments of the command line, with the same numbers to the last
+digit."""
 
 import dataclasses
 import importlib
@@ -15,27 +16,27 @@ from orderparam.core.registry import topic_of
 from orderparam.core.system import Record, as_arrays
 from orderparam.core.verb import Verb
 
-ENTRIES = 12  # of an array that is written out
+ENTRIES = 12  # largest number of entries of an array that is written out
 
 
 class Unwritten(ValueError):
-    """A system that holds what cannot be written out."""
+    """A system with a part that cannot be written out."""
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two systems are the same numbers in the same structure."""
+    """True if two systems have the same structure and the same numbers."""
     first, second = as_arrays(one), as_arrays(other)
     return bool(eqx.tree_equal(first, second))
 
 
 class Python:
-    """Python that makes a record, and the imports it needs. Raises `Unwritten`."""
+    """Writes the Python that makes a record, and the imports that it needs. Raises `Unwritten`."""
 
     def __init__(self) -> None:
         self.imports: dict[str, set[str]] = {}
 
     def name(self, thing: Any) -> str:
-        """The name of a class or function, imported from where people import it."""
+        """The name of a class or function, imported from its public package."""
         own = getattr(thing, "__qualname__", thing.__name__)
         module = thing.__module__
         for public in _above(module):
@@ -61,16 +62,16 @@ class Python:
 
 
 def _above(module: str) -> list[str]:
-    """The packages a module stands in, the outermost below `orderparam.systems` or `orderparam`
-    first."""
+    """The packages that contain a module, beginning with the outermost below `orderparam.systems`
+    or `orderparam`."""
     parts = module.split(".")
     first = 3 if parts[:2] == ["orderparam", "systems"] else 2
     return [".".join(parts[:n]) for n in range(first, len(parts))]
 
 
 def texts(verb: Verb, system: Any) -> dict[str, str]:
-    """Field -> text, as `orderparam solve` reads it. Raises `Unwritten` where it would not read the
-    same system."""
+    """Field -> text, as `orderparam solve` reads it. Raises `Unwritten` where that command would
+    read another system."""
     found = dict(_texts(system, ""))
     try:
         again, _ = read(verb, found, {})
@@ -102,8 +103,8 @@ def text(value: Any) -> str:
 
 
 def _given(record: Any) -> dict[str, Any]:
-    """The fields that are not at their default, as what one writes for them; a test of the whole is
-    that it makes the same."""
+    """The fields that are not at their default, as a person writes them. The caller checks that
+    they make the same system."""
     written: dict[str, Any] = {}
     for name in declarations(record):
         field, value = record.__dataclass_fields__[name], getattr(record, name)
@@ -143,12 +144,12 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, np.ndarray | jax.Array) and value.ndim == 1 and value.size <= ENTRIES:
         return [float(one) for one in np.asarray(value)]
     if isinstance(word := getattr(value, "name", None), str):
-        return word  # an activation, which its name makes; `_given` sees whether it does
+        return word  # an activation, which its name makes; `_given` checks that it does
     raise Unwritten(f"{name} holds {type(value).__name__}")
 
 
 def call(fn: Any, options: Mapping[str, Any], python: Python) -> str:
-    """A theory or experiment with its options, as Python."""
+    """The call of a theory or experiment with its options, in Python."""
     name = python.name(fn)
     return (
         f"partial({name}, {', '.join(f'{key}={value!r}' for key, value in options.items())})"

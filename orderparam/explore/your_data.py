@@ -1,5 +1,5 @@
-"""A person's own rows: the forecast of their learning curve, and how it moves with the network that
-learns."""
+"""A forecast of the learning curve of a person's own rows, and how it depends on the width of the
+network."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ from orderparam.running.estimate import estimate
 ACTIVATIONS = ("relu", "erf", "sign", "linear")
 DEEPEST = 6
 RIDGE = Knob("ridge", "beside the Gram matrix", "> 0", Axis("ridge", 1e-6, 1e2, True), whole=False)
-ORDERS = 8  # random orders of the rows, of a page that should answer soon
+ORDERS = 8  # number of random orders of the rows, small so that the page answers soon
 WIDTHS = (10, 10_000)
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What a forecast is of. ridge: None for the best one. width: None for a network of infinite
-    width."""
+    """The settings of a forecast. ridge: None for the best one. width: None for a network of
+    infinite width."""
 
     problem: Problem
     activation: str
@@ -54,7 +54,7 @@ def forecast_of(asked: Asked) -> Forecast:
 
 
 def gain_of_width(asked: Asked, forecast: Forecast) -> str:
-    """What a Bayesian network of this width would gain over its infinite limit, in a sentence."""
+    """A sentence on the gain of a Bayesian network of this width over its infinite limit."""
     from orderparam.core.registry import find_tool
     from orderparam.data import Dataset, Targets
 
@@ -82,7 +82,8 @@ class YourData:
     ) -> None:
         self._folder, self._dark, self._post = folder, dark, post
         self._problem: Problem | None = None
-        self._asked: Asked | None = None  # whose answer is shown; every other one comes too late
+        # the request whose answer is shown; answers to earlier ones are dropped
+        self._asked: Asked | None = None
         self._latest = Latest(self._work)
         wide = {"sizing_mode": "stretch_width"}
         self.upload = Upload(label="a file of yours", accept=",".join(KINDS), **wide)
@@ -170,14 +171,14 @@ class YourData:
         return plot
 
     def _choose(self, source: Upload | Menu) -> None:
-        """The file that was chosen last is the one that is read."""
+        """The file that was chosen last is read."""
         if source is self.upload:
-            self.file.value = ""  # an event too, so the source is set after it
+            self.file.value = ""  # this causes an event too, so the source is set after it
         self._source = source
         self.read()
 
     def read(self) -> None:
-        """Reads the file that is named or uploaded; what is wrong with it is said."""
+        """Reads the file that is named or uploaded, and reports what is wrong with it."""
         target = self.target.value.strip() or None
         try:
             if self._source is self.upload and self.upload.chosen:
@@ -240,7 +241,7 @@ class YourData:
             more = gain_of_width(asked, found) if asked.width is not None else ""
         except Stale:
             raise
-        except Exception as error:  # whatever a file brings about is said on the page
+        except Exception as error:  # any error that a file causes is shown on the page
             name, reason = asked.problem.name, str(error)
             reason = reason if name in reason else f"{name}: {reason}"
             self._answer(asked, lambda: self._say(reason))
@@ -249,11 +250,11 @@ class YourData:
             self._answer(asked, lambda: self._draw(found, more))
 
     def _answer(self, asked: Asked, show: Callable[[], None]) -> None:
-        """Shows an answer, unless something else was asked for, or refused, in the meantime."""
+        """Shows an answer, unless another request was made or refused in the meantime."""
         self._post(lambda: show() if asked is self._asked else None)
 
     def _clear(self) -> None:
-        """Shows nothing of an earlier file."""
+        """Removes everything that belongs to an earlier file."""
         for source in (self._curve, self._marks):
             source.data = {"x": [], "y": [], "low": [], "high": []}
         self._now.visible = False

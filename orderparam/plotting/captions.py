@@ -1,4 +1,4 @@
-"""What stands below a figure: its parameters, and what its lines and marks are."""
+"""The text below a figure: its parameters, and the meaning of its lines and marks."""
 
 import string
 from collections.abc import Mapping
@@ -12,7 +12,8 @@ from orderparam.running.program import UNCONVERGED
 
 
 class _Plain(string.Formatter):
-    """Numbers in few digits and lists with commas, unless a format is given."""
+    """A formatter that writes numbers in few digits and lists with commas, unless a format is
+    given."""
 
     def format_field(self, value: Any, spec: str) -> str:
         if not spec and isinstance(value, float):
@@ -23,13 +24,13 @@ class _Plain(string.Formatter):
 
 
 def filled(caption: str, parameters: Mapping[str, Any]) -> str:
-    """The caption with the parameters put in, "d = {input_dim}"; braces of mathematics are doubled.
-    Raises `KeyError`."""
+    """The caption with the values of the parameters, as in "d = {input_dim}"; braces of mathematics
+    are doubled."""
     return _Plain().vformat(caption, (), parameters)
 
 
 def marks_sentence(drawn: Mapping[str, xr.Dataset]) -> str:
-    """What lines, marks, bars and grey curves of a figure are."""
+    """The sentence on the meaning of lines, marks, bars and grey curves of a figure."""
     theories = [data for data in drawn.values() if data.attrs["kind"] == "theory"]
     measured = [data for data in drawn.values() if data.attrs["kind"] == "experiment"]
     sentences = ["Lines: theory."] if any(not data.attrs["baseline"] for data in theories) else []

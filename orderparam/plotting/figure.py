@@ -1,5 +1,4 @@
-"""Figures: the axes of all panels, placed, labelled once, with title, legend and caption around
-them."""
+"""Figures: places the axes of all panels, labels them once, and adds title, legend and caption."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,10 +27,10 @@ def draw(
 ) -> Any:
     """The figure of a finished study.
 
-    Panels with a facet fill a row each when all have as many values as the others; otherwise axes
-    follow one another in `columns` (at most three, or two for four). caption: formatted with the
-    study's parameters. narrow: for a telephone, panels below one another. Raises `ValueError` for
-    names that no curve has.
+    Each panel with a facet fills a row when all panels have equally many values of it; otherwise
+    the axes follow one another in `columns` (by default at most three, or two for four axes).
+    caption: formatted with the study's parameters. narrow: for a telephone, panels below one
+    another. Raises `ValueError` for names that no curve has.
     """
     return figure_of(
         comparison.datasets,
@@ -54,9 +53,8 @@ def figure_of(
     given: Any = None,
     narrow: bool = False,
 ) -> Any:
-    """The figure of curves that are no study: see `labelled` for what they must say of themselves.
-    Freehand functions are called with the axes and `given`. narrow: for a telephone, with the
-    panels below one another."""
+    """The figure of curves that belong to no study: see `labelled` for the attributes that they
+    need."""
     look = Look(datasets, panels)
     places = [(panel, value) for panel in panels for value in look.facet_values(panel)]
     per_row = 1 if narrow else columns or _columns(panels, look, len(places))
@@ -83,8 +81,8 @@ def figure_of(
 
 
 def labelled(curves: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
-    """Sweeps with what figures ask of them: label, facets, and the kind "experiment" for those with
-    the dimension `seed`."""
+    """Sweeps with the attributes that figures need: label, facets, and the kind "experiment" for
+    those with the dimension `seed`."""
     return {
         label: data.assign_attrs(
             label=label,
@@ -102,8 +100,9 @@ def plot(
     """Sweeps on one set of axes: those with a `seed` dimension as marks with standard errors, the
     others as lines.
 
-    x: the grid dimension of the axis (the only one when there is just one); by: one told apart by
-    colour. Returns the axes. Raises `ValueError` for a missing observable or an ambiguous axis.
+    x: the grid dimension along the axis (it may be left out when there is only one); by: a
+    dimension shown by colour. Returns the axes. Raises `ValueError` for a missing observable or an
+    ambiguous axis.
     """
     for data in curves:
         if y not in data:
@@ -151,8 +150,8 @@ def _columns(panels: Sequence[Panel | Freehand], look: "Look", count: int) -> in
 
 
 def _share(flat: Any, places: Sequence[tuple[Any, Any]], per_row: int) -> None:
-    """Axes of one panel in one row have the same y limits (unless it says otherwise), and say what
-    y is only once."""
+    """Gives the axes of one panel in one row the same y limits (unless the panel says otherwise),
+    and labels y only once."""
     for i, (axes, (panel, _)) in enumerate(zip(flat, places)):
         beside = [other for other in range(i - i % per_row, i) if places[other][0] is panel]
         if isinstance(panel, Panel) and beside:
@@ -165,7 +164,8 @@ def _share(flat: Any, places: Sequence[tuple[Any, Any]], per_row: int) -> None:
 
 
 def _say_once(flat: Any, per_row: int) -> None:
-    """Axes below one another say once above what they show and once below what x is."""
+    """Labels axes that stand below one another only once: their title above the first, x below the
+    last."""
     columns = list(zip(flat, flat[per_row:]))
     for above, below in columns:
         if above.get_xlabel() == below.get_xlabel():

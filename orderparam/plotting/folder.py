@@ -17,8 +17,8 @@ def write_folder(
     """Writes `figure.png`, `figure.pdf`, `forecast.zarr` (a group for each data set) and
     `summary.json` into a new folder.
 
-    The folder is there whole or not at all. Raises `StoreError` when the folder holds anything
-    already, or cannot be written.
+    The folder is written completely or not at all. Raises `StoreError` when it exists and is not
+    empty, or cannot be written.
     """
     from orderparam.plotting import save
 

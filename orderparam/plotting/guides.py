@@ -1,5 +1,5 @@
-"""Lines that are no data: levels, places, power laws and known curves, in grey, with their text
-beside them."""
+"""Guides: grey lines that are not data (levels, places, power laws and known curves), with a text
+beside each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,29 +24,29 @@ class Guide:
 
 
 def horizontal(at: Level, text: str = "") -> Guide:
-    """A level; `at` may be a function of the panel's facet value."""
+    """A horizontal line; `at` may be a function of the panel's facet value."""
     return Guide("horizontal", at, text)
 
 
 def vertical(at: Level, text: str = "") -> Guide:
-    """A place on the x axis; `at` may be a function of the panel's facet value."""
+    """A vertical line; `at` may be a function of the panel's facet value."""
     return Guide("vertical", at, text)
 
 
 def slope(power: Level, text: str = "", through: tuple[float, float] | None = None) -> Guide:
     """The power law x^power on logarithmic axes, through a point (by default beside the middle of
-    what is drawn)."""
+    the drawn data)."""
     return Guide("slope", power, text, through)
 
 
 def curve(function: Callable[[np.ndarray], Any], text: str = "") -> Guide:
-    """A known function of x, all along the x axis."""
+    """A known function of x, drawn along the whole x axis."""
     return Guide("curve", function, text)
 
 
 def draw_guide(axes: Any, guide: Guide, facet: Any, drawn: np.ndarray) -> None:
-    """Draws it; `drawn` are the points (x, y) of the data on these axes, and the x axis has its
-    final limits."""
+    """Draws a guide. `drawn` are the points (x, y) of the data on these axes, whose x limits must
+    be final."""
     look: dict[str, Any] = {"color": GREY, "linewidth": 0.8, "linestyle": ":", "zorder": 0.5}
     at = guide.at(facet) if callable(guide.at) and guide.kind != "curve" else guide.at
     note: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""A figure as a page shows it: title, one legend, axes, caption below, in one of two widths."""
+"""The layout of a figure on a page: title, one legend, axes and caption, in one of two widths."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,8 @@ import numpy as np
 from orderparam.plotting.style import COLUMN, PAGE
 
 _TITLE, _CAPTION, _GAP = 10, 9, 0.08  # points, points, inches
-_HEIGHTS = {1: 2.6, 2: 2.55, 3: 2.05, 4: 1.75}  # of one set of axes, by the number of columns
+# height of one set of axes, by the number of columns
+_HEIGHTS = {1: 2.6, 2: 2.55, 3: 2.05, 4: 1.75}
 
 
 def canvas(
@@ -18,7 +19,7 @@ def canvas(
     """A figure with rows x columns of axes (always a matrix): a column wide for a single one or if
     `narrow`, else a page.
 
-    options: of matplotlib's `subplots`, such as `sharex`.
+    options: further options of matplotlib's `subplots`, such as `sharex`.
     """
     import matplotlib.pyplot as plt
 
@@ -31,7 +32,7 @@ def finish(
     figure: Any, title: str = "", handles: Mapping[str, Any] | None = None, caption: str = ""
 ) -> None:
     """Puts a title and a legend (text -> handle) above the axes and a caption below; the figure
-    grows by what they need."""
+    grows by their heights."""
     width, height = figure.get_size_inches()
     inside = width - 2 * _GAP
     head = [_text(figure, title, inside, _TITLE, "bold")] if title else []
@@ -94,8 +95,8 @@ def _text(figure: Any, text: str, width: float, size: float, weight: str) -> Any
 
 
 def wrapped(figure: Any, text: str, width: float, size: float, weight: str = "normal") -> str:
-    """The text in lines of at most `width` inches at that size; formulas stay whole, and no last
-    line is a lonely word."""
+    """The text in lines of at most `width` inches at that size; formulas stay whole, and the last
+    line has more than one word."""
     words = re.findall(r"(?:\$[^$]*\$|[^\s$])+", " ".join(text.split()))
     probe = figure.text(0, 0, "", size=size, weight=weight)
     lengths = [_length(probe, word) for word in words]
@@ -118,7 +119,7 @@ def _extent(line: list[int], lengths: list[float], space: float) -> float:
 
 
 def _lines(lengths: list[float], space: float, width: float) -> list[list[int]]:
-    """Positions of the words on each line, filled greedily."""
+    """The words on each line, as their indices, filled greedily."""
     lines: list[list[int]] = [[]]
     for i in range(len(lengths)):
         if lines[-1] and _extent([*lines[-1], i], lengths, space) > width:
@@ -128,6 +129,6 @@ def _lines(lengths: list[float], space: float, width: float) -> list[list[int]]:
 
 
 def _length(probe: Any, text: str) -> float:
-    """Inches that a text takes in the font of the probe."""
+    """The length of a text in inches in the font of the probe."""
     probe.set_text(text)
     return float(probe.get_window_extent().width / probe.figure.dpi)

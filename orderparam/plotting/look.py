@@ -1,4 +1,5 @@
-"""The curves of a panel on its axes: lines, marks, colours, and the legend that says what they are."""
+"""Draws the curves of a panel on its axes: lines, marks, colours, and the legend that explains
+them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -27,12 +28,12 @@ from orderparam.plotting.selection import (
 from orderparam.plotting.style import COLOURS, DASHES, GREY, MARKERS, ink, paper
 from orderparam.plotting.text import value_words, words
 
-_DENSE = 60  # measured points beyond which a band stands for marks
+_DENSE = 60  # number of measured points above which a band replaces the marks
 
 
 class Look:
-    """What stays the same in all panels of a figure: the colours, dashes and marks, and the legend
-    that says so."""
+    """The choices that hold for all panels of a figure: colours, dashes, marks, and the legend that
+    explains them."""
 
     def __init__(
         self, datasets: Mapping[str, xr.Dataset], panels: Iterable[Panel | Freehand]
@@ -47,7 +48,7 @@ class Look:
                 self._assign(panel)
 
     def _assign(self, panel: Panel) -> None:
-        """Colours, dashes and marks in the order in which panels and curves come."""
+        """Assigns colours, dashes and marks in the order of panels and curves."""
         shown = self._shown(panel)
         if not shown:
             raise ValueError(
@@ -65,7 +66,7 @@ class Look:
                 )
 
     def _shown(self, panel: Panel) -> dict[str, xr.Dataset]:
-        """The curves of a panel, at the chosen points; `ratio_to` is among them."""
+        """The curves of a panel at the chosen points, the curve named by `ratio_to` among them."""
         for name in panel.where:
             if not any(carries(data, name) for data in self.datasets.values()):
                 raise ValueError(f"where: no curve has a facet or dimension {name!r}")
@@ -82,7 +83,7 @@ class Look:
         return values_of(self._shown(panel).values(), panel.facet)
 
     def draw(self, axes: Any, panel: Panel, value: Any) -> None:
-        """One set of axes: the panel at one value of its facet."""
+        """Draws one set of axes: the panel at one value of its facet."""
         axes.set_xscale("log" if "x" in panel.log else "linear")
         axes.set_yscale("log" if "y" in panel.log else "linear")
         points: list[np.ndarray] = []
@@ -139,7 +140,7 @@ class Look:
                 yield one, colour
 
     def _words_of(self, panel: Panel, name: str, value: Any) -> str:
-        """What a reader sees for a value of a facet or dimension."""
+        """The text for a value of a facet or dimension."""
         if value in panel.text:
             return panel.text[value]
         counted = not any(
@@ -151,13 +152,13 @@ class Look:
 
     @staticmethod
     def _topic(curves: Iterable[xr.Dataset | None]) -> str:
-        """The topic that the curves are of."""
+        """The topic of the curves."""
         functions = (one.attrs.get("function", "") for one in curves if one is not None)
         return topic_of(next(functions, ""))
 
     def _own_colour(self, data: xr.Dataset) -> Any:
-        """Of a curve that is not told apart by `by` here: that of its facet where other panels tell
-        it apart, or of its label."""
+        """The colour of a curve that `by` does not distinguish in this panel: that of its facet if
+        other panels distinguish it, or else of its label."""
         if role_of(data) == "baseline":
             return GREY
         for (name, value), colour in self._colours.items():
@@ -175,7 +176,7 @@ class Look:
         label, role, kind = data.attrs["label"], role_of(data), data.attrs["kind"]
         number = self._labels[role].index(label)
         text = panel.text.get(label, label)
-        # the colour of a facet says nothing of the label
+        # the colour of a facet does not depend on the label
         shade = ink() if colour in self._colours.values() else colour
         if kind == "theory":
             dash = DASHES[(number + (role == "baseline")) % len(DASHES)]
@@ -218,7 +219,8 @@ class Look:
     def _put_unconverged(
         self, axes: Any, panel: Panel, data: xr.Dataset, key: str, level: Any
     ) -> None:
-        """Means over the runs that did not converge, which are in no other mean: open grey marks."""
+        """Draws means over the runs that did not converge, which enter no other mean, as open grey
+        marks."""
         x, y, _ = points_of(panel, data, key, converged=False)
         marker = MARKERS[self._labels[role_of(data)].index(data.attrs["label"]) % len(MARKERS)]
         axes.plot(
@@ -242,8 +244,8 @@ class Look:
         full: bool,
         thin: bool = False,
     ) -> None:
-        """A legend entry: colours, theories, measurements, orientation in this order; of equal
-        texts the first stays."""
+        """Adds a legend entry. Colours, theories, measurements and guides follow in this order; of
+        equal texts only the first stays."""
         from matplotlib.lines import Line2D
 
         look = {
@@ -257,12 +259,12 @@ class Look:
         )
 
     def enter(self, handles: Sequence[Any], texts: Sequence[str]) -> None:
-        """Legend entries of what was drawn by hand."""
+        """Adds the legend entries of what was drawn by hand."""
         for handle, text in zip(handles, texts):
             self._handles.setdefault(text, (4, handle))
 
     def legend(self) -> dict[str, Any]:
-        """Text -> handle."""
+        """The legend: text -> handle."""
         return {
             text: handle
             for text, (_, handle) in sorted(self._handles.items(), key=lambda entry: entry[1][0])
@@ -271,7 +273,7 @@ class Look:
     def _reference(
         self, panel: Panel, data: xr.Dataset, shown: Mapping[str, Any], x: Any, key: str
     ) -> Any:
-        """What a curve is divided by, at its own points."""
+        """The values by which a curve is divided, at its own points."""
         for other in shown.values():
             if (
                 other is None
@@ -290,8 +292,8 @@ class Look:
 
 
 def _interpolated(x: Any, at: Any, level: Any, logarithmic: bool) -> np.ndarray:
-    """The values at x of a curve given by points: between them, on logarithmic scales if asked; NaN
-    beyond its ends."""
+    """The values at x of a curve given by points, interpolated on logarithmic scales if asked, and
+    NaN outside."""
     x, at, level = (np.asarray(part, float) for part in (x, at, level))
     if not logarithmic or np.any(at <= 0) or np.any(level <= 0):
         return np.interp(x, at, level, left=np.nan, right=np.nan)
@@ -301,8 +303,8 @@ def _interpolated(x: Any, at: Any, level: Any, logarithmic: bool) -> np.ndarray:
 def _say_exponents(
     axes: Any, symbol: str, fitted: Mapping[Any, Mapping[str, tuple[Any, Any, Any]]]
 ) -> None:
-    """A legend of power laws: of each measurement, with the slope of the theory of the same colour
-    in brackets."""
+    """Adds a legend of power laws: the exponent of each measurement, with the slope of the theory
+    of the same colour in brackets."""
     from matplotlib.lines import Line2D
 
     entries = {}
@@ -313,7 +315,7 @@ def _say_exponents(
             np.ravel(part) if part is not None else np.zeros(1) for part in curves["experiment"]
         )
         exponent, half = fitted_power(x.astype(float), y, np.broadcast_to(error, y.shape))
-        if not np.isfinite(exponent):  # fewer than two points, as where most runs did not converge
+        if not np.isfinite(exponent):  # fewer than two points, as when most runs did not converge
             continue
         text = rf"${symbol}^{{{exponent:z.2f}\pm{half:.2f}}}$"
         if "theory" in curves:
@@ -326,7 +328,7 @@ def _say_exponents(
 
 
 def _sequence(values: Sequence[Any]) -> list[Any]:
-    """Colours from dark to light for many numbers; None where those of the palette are enough."""
+    """Colours from dark to light for many numbers; None where the palette has enough colours."""
     from matplotlib import colormaps
 
     if len(values) <= len(COLOURS):

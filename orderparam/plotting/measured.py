@@ -57,7 +57,7 @@ def fitted_power(x: np.ndarray, mean: np.ndarray, error: np.ndarray) -> tuple[fl
     positive points.
 
     Least squares in logarithms, weighted by the standard errors (at least 0.1% of the mean). Where
-    the points scatter about the line more than their errors say, the interval is widened by the
+    the points scatter about the line by more than their errors, the interval is widened by the
     square root of chi^2 per degree of freedom.
     """
     positive = (mean > 0) & (x > 0)

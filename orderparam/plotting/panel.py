@@ -6,13 +6,13 @@ figure of a finished study.
         reference=[vertical(300, "$n = p$")]), ], caption="Width {width}, {seeds} seeds.",
     )
 
-What is never said again: theories are lines, measurements are marks with standard errors over runs;
-one colour is one value of `by` (or one label where there is no `by`) in the whole figure, for a
-theory and for its measurement; without `by` measurements have the colour of text. Curves for
-orientation (`baseline`) are thin and grey. Points of a theory that did not converge, or are NaN,
-are left out and not bridged; measured points of which a run did not converge are crossed out in
-grey. The legend, the study's title, the caption and a sentence on lines and marks are put around
-the axes.
+The same rules hold in all figures: theories are lines, measurements are marks with standard errors
+over runs; one colour is one value of `by` (or one label where there is no `by`) in the whole
+figure, for a theory and for its measurement; without `by` measurements have the colour of text.
+Curves for orientation (`baseline`) are thin and grey. Points of a theory that did not converge, or
+are NaN, are left out and not bridged; measured points of which a run did not converge are crossed
+out in grey. The legend, the study's title, the caption and a sentence on lines and marks are put
+around the axes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,21 +33,21 @@ class Panel:
 
     x, y: a name, or (axis label, function of the data set to an array). `seed` is averaged over;
         all other dimensions must be x, `by`, `facet`, in `where`, or of one point.
-    facet: what has one set of axes for each of its values: a facet of the curves, or a dimension.
-        by: what is told apart by colour, likewise. A curve that does not carry the facet is drawn
-        in all of them. Readers see dimensions without coordinates counted from 1.
-    where: facets, `label`, `kind` or dimensions -> the value, or tuple of values, that is shown; of
+    facet: a facet of the curves, or a dimension, with one set of axes for each of its values. by: a
+    facet or dimension with one colour for each of its values. A curve that does not have the facet
+    is drawn in all axes. Dimensions without coordinates are counted from 1 in the figure. where:
+    facets, `label`, `kind` or dimensions -> the value, or tuple of values, that is shown; of
         dimensions without coordinates the index or a slice.
     log: the logarithmic axes, "", "x", "y" or "xy". reference: guides (`horizontal`, `vertical`,
     `slope`, `curve`).
     ratio_to: label of a curve; all others are divided by it, point by point (or by its only point),
-        and it is not drawn itself but as a level at 1; the y axis says so unless it has a label.
+        and it is drawn as a level at 1; the y axis says so unless it has a label.
     jump: an observable, such as the index of a phase, or a function of the data set to one, at
         whose changes the line of a theory is interrupted.
     fit: symbol of x. A legend in the axes gives the exponent of the power law through every
         measurement with its 95 % interval, and in brackets the slope of its theory over the same x.
-    share_y: whether the axes of a facet that stand in one row have one y axis.
-    text: value of `by`, of `facet`, or label -> what a reader sees for it.
+    share_y: True if the axes of a facet in one row have one y axis.
+    text: value of `by`, of `facet`, or label -> its text in the figure.
     """
 
     x: Quantity
@@ -71,8 +71,8 @@ class Panel:
 
 @dataclass(frozen=True)
 class Freehand:
-    """One set of axes that a function draws: `function(axes, comparison)`. What it labels enters
-    the figure's legend."""
+    """One set of axes that a function draws: `function(axes, comparison)`. Its labelled artists
+    enter the figure's legend."""
 
     function: Callable[[Any, Any], None]
     title: str = ""

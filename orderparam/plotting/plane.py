@@ -1,21 +1,22 @@
-"""The order parameter of a phase diagram between its points, on a lattice: what a picture of the
-plane is coloured by."""
+"""The order parameter of a phase diagram, interpolated between its points on a lattice, from which
+the plane is coloured."""
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-_BANK = 1e-3  # of the axes: how near to a line of jumps the values on its sides are put
+_BANK = 1e-3  # fraction of the axes: distance from a line of jumps of the values on its two sides
 
 
 def plane_image(
     data: xr.Dataset, pixels: int = 240
 ) -> tuple[Float[np.ndarray, "column"], Float[np.ndarray, "row"], Float[np.ndarray, "row column"]]:
-    """The first component of the first branch, linear between the points (of those nearer than
-    1/2000 of the axes, one) and up to the lines at which it jumps; NaN outside of them.
+    """The first component of the first branch, linear between the points up to the lines at which
+    it jumps, and NaN outside the points. Of points nearer to one another than 1/2000 of the axes,
+    only one is used.
 
-    data: of a phase diagram. Returns the places along x and y, even along the axes as drawn, and
-    the values.
+    data: the data set of a phase diagram. Returns the places along x and y, equidistant along the
+    axes as drawn, and the values.
     """
     from scipy.interpolate import LinearNDInterpolator
     from scipy.spatial import QhullError
@@ -49,7 +50,7 @@ def plane_image(
                 values.append(height)
     try:
         between = LinearNDInterpolator(np.concatenate(places), np.concatenate(values))
-    except (ValueError, QhullError):  # no three points that are not on one line
+    except (ValueError, QhullError):  # all points lie on one line
         return ticks[0], ticks[1], np.full((pixels, pixels), np.nan)
     return ticks[0], ticks[1], between(*np.meshgrid(steps, steps))
 
@@ -57,8 +58,8 @@ def plane_image(
 def _banks(
     line: np.ndarray, unit: np.ndarray, value: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Places close to a line of jumps, on either side, with the value of the nearest point of that
-    side at each of its points."""
+    """Places close to a line of jumps, on either side, each with the value of the nearest point on
+    that side."""
     along = np.arange(len(line))
     fine = np.linspace(0, len(line) - 1, 20 * len(line))
     dense = np.stack([np.interp(fine, along, column) for column in line.T], axis=1)
@@ -71,7 +72,7 @@ def _banks(
     side = np.sum((unit - dense[nearest]) * normal[nearest], axis=1)
     banks = []
     for sign in (1.0, -1.0):
-        # nearer ones may be on either side of what is drawn
+        # nearer points may be on either side of the drawn line
         there = np.flatnonzero(sign * side > _BANK / 5)
         if len(there):
             closest = there[np.argmin(np.linalg.norm(line[:, None] - unit[there], axis=2), axis=1)]

@@ -1,5 +1,5 @@
-"""What a panel takes from a curve: whether it is shown, at which of its points, and its x, y and
-errors there."""
+"""Selects the data of a panel from a curve: whether it is shown, at which of its points, and its x,
+y and errors there."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from orderparam.running.program import DONE, UNCONVERGED
 
 
 def role_of(data: xr.Dataset) -> str:
-    """What a curve is in a figure: "theory", "experiment" or "baseline"."""
+    """The role of a curve in a figure: "theory", "experiment" or "baseline"."""
     return "baseline" if data.attrs["baseline"] else data.attrs["kind"]
 
 
@@ -28,13 +28,13 @@ def carried(data: xr.Dataset) -> dict[str, Any]:
 
 
 def carries(data: xr.Dataset, name: str) -> bool:
-    """Whether a curve has a facet or a dimension of that name."""
+    """True if a curve has a facet or a dimension of that name."""
     return name in carried(data) or name in data.dims
 
 
 def select_all(data: xr.Dataset, where: Mapping[str, Any]) -> xr.Dataset | None:
-    """The curve at the values of several facets and dimensions, None where it has none of one of
-    them."""
+    """The curve at the values of several facets and dimensions; None where it lacks one of the
+    values."""
     chosen: xr.Dataset | None = data
     for name, value in where.items():
         if chosen is not None:
@@ -43,8 +43,8 @@ def select_all(data: xr.Dataset, where: Mapping[str, Any]) -> xr.Dataset | None:
 
 
 def select(data: xr.Dataset, name: str, value: Any) -> xr.Dataset | None:
-    """The curve at a value of a facet or dimension, None where it has none of that value; as it is
-    where it has no such name."""
+    """The curve at a value of a facet or dimension; None where it lacks that value, and unchanged
+    where it has no facet or dimension of that name."""
     if not name or (value is None):
         return data
     several = isinstance(value, tuple | list | set | frozenset)
@@ -67,7 +67,8 @@ def select(data: xr.Dataset, name: str, value: Any) -> xr.Dataset | None:
 
 
 def values_of(curves: Iterable[xr.Dataset], name: str) -> list[Any]:
-    """The values of a facet, or of a dimension (of measurements where one has it), in their order."""
+    """The values of a facet or of a dimension in their order, taken from measurements where one has
+    it."""
     listed = list(curves)
     own = [carried(data)[name] for data in listed if name in carried(data)]
     if own:
@@ -134,7 +135,7 @@ def points_of(
 
 
 def has_unconverged(data: xr.Dataset) -> bool:
-    """Whether a measurement has a run that did not converge."""
+    """True if a measurement has a run that did not converge."""
     return (
         data.attrs["kind"] == "experiment"
         and "status" in data
@@ -143,7 +144,7 @@ def has_unconverged(data: xr.Dataset) -> bool:
 
 
 def isolated(y: np.ndarray) -> np.ndarray:
-    """Points of a line without a neighbour, which the line does not show."""
+    """The points of a line without a neighbour, which the line alone would not show."""
     finite = np.concatenate([[False], np.isfinite(y), [False]])
     return finite[1:-1] & ~finite[:-2] & ~finite[2:]
 

@@ -15,7 +15,7 @@ from orderparam.core.paths import whole_file
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31")
 MARKERS = ("o", "s", "D", "^", "v", "P")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-GREY = "0.55"  # of guides and of curves for orientation, on white and on black
+GREY = "0.55"  # colours of guides and baselines, on white and on black
 COLUMN, PAGE = 3.4, 7.0  # inches: one column of a journal, and its page
 
 _STYLE: dict[Any, Any] = {
@@ -36,7 +36,8 @@ _STYLE: dict[Any, Any] = {
     "mathtext.fontset": "cm",
     "pdf.fonttype": 42,
     "savefig.dpi": 200,
-    "text.hinting": "none",  # widths are the same at every resolution: lines are broken by them
+    # widths of text are the same at every resolution, because lines are broken by them
+    "text.hinting": "none",
     "xtick.direction": "in",
     "xtick.labelsize": 8,
     "ytick.direction": "in",
@@ -60,26 +61,26 @@ _DARK: dict[Any, Any] = {
 
 @contextmanager
 def house_style(dark: bool = False) -> Iterator[None]:
-    """Figures made inside look like all others of the package; nothing outside changes."""
+    """A context in which figures have the look of this package; nothing outside changes."""
     with mpl.rc_context({**_STYLE, **(_DARK if dark else {})}):
         yield
 
 
 def ink() -> str:
-    """The colour of text and of measurements: black, or nearly white on a dark ground."""
+    """The colour of text and of measurements: black, or nearly white on a dark background."""
     return mpl.rcParams["text.color"]
 
 
 def paper() -> str:
-    """The colour of the ground, which fills open marks."""
+    """The colour of the background, which fills open marks."""
     return mpl.rcParams["axes.facecolor"]
 
 
 def save(figure: Any, stem: str | Path) -> list[Path]:
-    """Writes `stem.png` and `stem.pdf`, each whole or not at all, and closes the figure."""
+    """Writes `stem.png` and `stem.pdf`, each completely or not at all, and closes the figure."""
     import matplotlib.pyplot as plt
 
-    # it remarks on the dates inside old fonts
+    # it warns of the dates inside old fonts
     logging.getLogger("fontTools").setLevel(logging.ERROR)
     stem, written = Path(stem), []
     with house_style():

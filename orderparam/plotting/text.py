@@ -1,13 +1,13 @@
-"""Names as people read them: fields and observables as axis labels, facets as legend entries,
-target formulas typeset."""
+"""Readable names: fields and observables as axis labels, facets as legend entries, and typeset
+target formulas."""
 
 import ast
 from typing import Any
 
 from orderparam.core.registry import labels_of
 
-# Quantities of several topics: name -> words and symbol; either may be missing. What one topic alone
-# has, or calls otherwise, stands in the `LABELS` of its `__init__`.
+# Quantities of several topics: name -> words and symbol; either may be missing. Quantities of one
+# topic, or those that a topic names differently, stand in the `LABELS` of its `__init__`.
 _SHARED: dict[str, tuple[str, str]] = {
     "absolute_magnetisation": ("magnetisation", r"\langle|m|\rangle"),
     "batch_size": ("batch size", "b"),
@@ -49,13 +49,13 @@ _SHARED: dict[str, tuple[str, str]] = {
 
 
 def label(name: str, topic: str = "") -> tuple[str, str]:
-    """Words and symbol of a field or observable, as the topic `topic` calls it."""
+    """Words and symbol of a field or observable, by the names of the topic `topic`."""
     plain = (name.rpartition(".")[2].replace("_", " "), "")
     return labels_of(topic).get(name) or _SHARED.get(name) or plain
 
 
 def words(name: str, topic: str = "") -> str:
-    """A field or observable, of curves of a topic, as an axis label."""
+    """The axis label of a field or observable of a topic."""
     text, symbol = label(name, topic)
     return f"{text} ${symbol}$" if symbol else text
 
@@ -92,7 +92,8 @@ def tex(formula: str) -> str:
     """A target formula such as `z1 + He3(z2)/sqrt(6)` as TeX, `z_1 + \\mathrm{He}_3(z_2)/\\sqrt{6}`
     (without dollars).
 
-    Raises `ValueError` for what is no formula of names, numbers, + - * / ** and functions.
+    Raises `ValueError` for a text that is not a formula of names, numbers, + - * / ** and
+    functions.
     """
     try:
         return _tex(ast.parse(formula, mode="eval").body, 0)
@@ -101,7 +102,7 @@ def tex(formula: str) -> str:
 
 
 def _tex(node: ast.AST, around: int) -> str:
-    """TeX of a part; `around` is the precedence of what stands about it: 1 sum, 2 product, 3
+    """TeX of a part; `around` is the precedence of the expression around it: 1 sum, 2 product, 3
     denominator or sign, 4 power."""
     match node:
         case ast.Constant(value=value):

@@ -1,4 +1,4 @@
-"""Ticks of logarithmic axes: as many readable numbers as there is room for."""
+"""Ticks of logarithmic axes: as many readable numbers as fit."""
 
 from typing import Any
 
@@ -11,7 +11,8 @@ _SUBDIVISIONS = ((1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
 
 
 def readable_ticks(axes: Any) -> None:
-    """Numbers instead of bare powers of ten on the logarithmic axes, whose limits must be final."""
+    """Puts numbers instead of bare powers of ten on the logarithmic axes, whose limits must be
+    final."""
     width, height = axes.figure.get_size_inches() * (
         axes.get_position().width,
         axes.get_position().height,
@@ -28,8 +29,8 @@ def readable_ticks(axes: Any) -> None:
 
 
 def _locator(low: float, high: float, room: float) -> Any:
-    """The finest subdivision of decades whose ticks find room; ordinary numbers where less than
-    three of those are in sight."""
+    """The finest subdivision of decades whose ticks fit; ordinary numbers where fewer than three of
+    them would be visible."""
     decades = 10.0 ** np.arange(np.floor(np.log10(low)) - 1, np.ceil(np.log10(high)) + 1)
     ticks = [np.outer(decades, subs).ravel() for subs in _SUBDIVISIONS]
     counts = [int(np.sum((low <= one) & (one <= high))) for one in ticks]

@@ -11,11 +11,11 @@ def estimate(
 ) -> tuple[xr.DataArray, xr.DataArray]:
     """Mean over seeds of an observable and the standard error of that mean.
 
-    The error is the scatter over seeds, std / sqrt(n) with n - 1 in the variance. Where the result
-    carries a standard error of its own for every run (`X_error` beside `X`, from the effective
-    samples of its chains), their pooled value, sqrt(sum of squares)/n, is a lower bound and stands
-    in for the scatter of a single run. Failed runs (NaN) and runs that did not converge are left
-    out; a single run without an error of its own has the error NaN.
+    The error is the scatter over seeds, std / sqrt(n) with n - 1 in the variance. Where each run
+    has a standard error too (`X_error` beside `X`, from the effective number of samples of its
+    chains), the pooled value sqrt(sum of squares)/n of these is a lower bound of the error, and
+    replaces the scatter where there is a single run. Failed runs (NaN) and runs that did not
+    converge are left out; a single run without a standard error has the error NaN.
 
     converged: False gives the mean over the runs that did not converge, and its error.
     """
@@ -33,8 +33,8 @@ def unconverged_runs(measured: xr.Dataset) -> xr.DataArray:
 def pooled_runs(
     measured: xr.Dataset, observable: str, converged: bool = True
 ) -> tuple[xr.DataArray, ...]:
-    """Mean over seeds; its error by the scatter over seeds and by the runs' own errors (NaN where
-    there is none); runs."""
+    """The mean over seeds, its error from the scatter over seeds, its error from the errors of the
+    runs (NaN where there are none), and the number of runs."""
     values = measured[observable].astype(float)
     if "status" in measured and set(measured["status"].dims) <= set(values.dims):
         values = values.where((measured["status"] == UNCONVERGED) != converged)

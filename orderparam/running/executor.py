@@ -22,20 +22,20 @@ from orderparam.running.workers import ATTEMPTS, run_in_workers
 
 Executor = Callable[[Program, Iterable[Task]], Iterator[tuple[Task, Outcome]]]
 
-# tasks that a Dask scheduler knows of: work for the largest cluster, so that an adaptive one grows,
-# and no more
+# number of tasks handed to a Dask scheduler: enough that an adaptive cluster grows to its largest
+# size, and no more
 WINDOW = 1024
 
 
 def in_process(program: Program, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
-    """One task after the other, here."""
+    """Runs one task after the other in this process."""
     for task in tasks:
         yield task, program(task)
 
 
 def local_processes(workers: int) -> Executor:
-    """`workers` processes on this machine. Raises `ValueError` for fewer than one or more than
-    1024."""
+    """An executor of `workers` processes on this machine. Raises `ValueError` for fewer than one or
+    more than 1024."""
     if not 1 <= workers <= 1024:
         raise ValueError(f"workers = {workers}: must be at least 1 and at most 1024")
     return functools.partial(run_in_workers, workers)
@@ -66,14 +66,14 @@ def dask_cluster(client: Any) -> Executor:
         ).close()
 
     for logger in ("distributed", "distributed.client"):
-        # a scheduler that is lost is said once, below
+        # the loss of a scheduler is reported once, below
         logging.getLogger(logger).setLevel(logging.CRITICAL)
-    # Refused at once, and not by a client, which would wait 20 s to be closed. In a thread: a
-    # notebook has a loop in this one.
+    # A wrong address is refused here at once, because a client would wait 20 s to be closed. In a
+    # thread, because a notebook has an event loop in this one.
     with ThreadPoolExecutor(1) as thread:
         try:
             thread.submit(asyncio.run, asyncio.wait_for(reach(), 10)).result()
-        except Exception as error:  # every scheme has its own
+        except Exception as error:  # the exception depends on the scheme of the address
             why = str(error) or "the server there does not answer"
             raise ValueError(f"no Dask scheduler answers at {address!r}: {why}") from None
 
@@ -111,16 +111,17 @@ def _on_dask(
         for path in loaded_files:
             client.register_plugin(UploadFile(str(path)))
         # A task's result, not scattered data: the scheduler makes it again when every worker that
-        # held it is gone. Pickled here, so that only workers, which can say so, need to import what
-        # is in it.
+        # held it is gone. It is pickled here, so that only workers, which report a failed import,
+        # need to import what is in it.
         shared = client.submit(pickle.loads, pickled, pure=False, retries=ATTEMPTS - 1)
-        # The client's own loop: without it the default client is asked, and there may be none.
+        # The loop of this client is given: otherwise Dask asks the default client, which may not
+        # exist.
         completed = as_completed(
             [submit(task) for task in islice(waiting, WINDOW)], loop=client.loop
         )
         try:
             for future in completed:
-                # nobody here cancels what still runs: the scheduler did, or is gone
+                # this process cancels nothing that still runs: the scheduler did, or is lost
                 if future.cancelled():
                     raise ConnectionError
                 error = future.exception()
@@ -143,7 +144,7 @@ def _on_dask(
 
 @contextmanager
 def _connected(client: Any) -> Iterator[None]:
-    """Whatever fails because the scheduler is gone, as one clear error."""
+    """Turns every failure due to a lost scheduler into one clear error."""
     address = client.scheduler.address
     try:
         yield
@@ -161,8 +162,8 @@ def _call(program: Program, task: Task) -> Outcome:
 
 
 def resolve(executor: Any) -> Executor:
-    """None: in process; an int: that many local processes; a Dask client or address; or an executor
-    itself."""
+    """The executor that a person means: None for this process, an int for that many local
+    processes, a Dask client or address, or an executor itself."""
     if executor is None:
         return in_process
     if isinstance(executor, int) and not isinstance(executor, bool):

@@ -1,4 +1,4 @@
-"""What a store must look like: all files but the points' follow from the sweep's identity,
+"""The layout of a store: all files but those of the points follow from the sweep's identity,
 coordinates and observables."""
 
 import hashlib
@@ -27,7 +27,8 @@ ELSEWHERE = "move it away, or choose another place"
 
 
 def digest(*parts: bytes, size: int = 16) -> bytes:
-    """Of the parts and of where each ends."""
+    """The hash of several byte strings. The length of each is hashed too, so that another division
+    of the same bytes has another hash."""
     found = hashlib.blake2b(digest_size=size)
     for part in parts:
         found.update(len(part).to_bytes(8, "little"))
@@ -37,8 +38,8 @@ def digest(*parts: bytes, size: int = 16) -> bytes:
 
 @dataclass(frozen=True)
 class Observable:
-    """Type, own shape and own dimensions of an observable; the grid's and the seeds' come before
-    them."""
+    """The type, shape and dimensions of an observable at one point; the dimensions of the grid and
+    the seeds come before these."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -47,10 +48,12 @@ class Observable:
 
 @dataclass(frozen=True)
 class Layout:
-    """The root group's attributes: they say all about the store, under a digest of their own.
+    """The attributes of the root group, which describe the whole store and are protected by a
+    digest.
 
-    identity: what the sweep is, in JSON types; coords: dimension -> values, in order; chunks:
-    extent of a block, which is one chunk in every array; observables: those met so far.
+    identity: function, system, grid and seeds of the sweep, in JSON types; coords: dimension ->
+    values, in order; chunks: extent of a block, which is one chunk in every array; observables:
+    those of the points computed so far.
     """
 
     identity: Mapping[str, Any]
@@ -71,7 +74,7 @@ class Layout:
 
     @cached_property
     def seal(self) -> bytes:
-        """Digest of what never changes: goes into the checksum of every block."""
+        """Digest of everything that never changes; it enters the checksum of every block."""
         return digest(
             json.dumps([FORMAT, self.identity, list(self.coords.items()), self.chunks]).encode()
         )
@@ -84,7 +87,7 @@ class Layout:
         return np.ndindex(*(-(-size // step) for size, step in zip(self.shape, self.chunks)))
 
     def region(self, index: Sequence[int]) -> tuple[slice, ...]:
-        """Where the block lies in the arrays."""
+        """The place of the block in the arrays."""
         return tuple(
             slice(i * step, min((i + 1) * step, size))
             for i, step, size in zip(index, self.chunks, self.shape)
@@ -132,8 +135,8 @@ class Layout:
 
     @classmethod
     def stored(cls, path: Path) -> "Layout":
-        """That of the store at `path`. Raises `StoreError` where none, a foreign, an older or a
-        damaged one is."""
+        """The layout of the store at `path`. Raises `StoreError` if there is none, or if the store
+        is foreign, older or damaged."""
         try:
             text = (path / METADATA).read_bytes()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -159,7 +162,7 @@ class Layout:
             }
             layout = cls(record["identity"], record["coords"], tuple(record["chunks"]), observables)
             sound = layout.files[METADATA] == text
-        except Exception:  # whatever altered text makes of the numbers above
+        except Exception:  # altered text may raise anything above
             sound = False
         if not sound:
             raise StoreError(f"{path} is damaged: its {METADATA} was altered; {ELSEWHERE}")

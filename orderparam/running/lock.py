@@ -1,5 +1,5 @@
-"""Locks on what one process at a time may fill. The system takes them back when that process ends,
-in whatever way."""
+"""Locks, so that only one process at a time fills a store. The operating system releases a lock
+when its process ends, however that happens."""
 
 import errno
 import os
@@ -10,18 +10,19 @@ from pathlib import Path
 
 from orderparam.core.errors import StoreError
 
-# what the system says of a place that can only be read
+# error numbers of a place that can only be read
 READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
-_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)  # of a file system without locks
+# error numbers of a file system without locks
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 _RESULT = "result.zarr"
 
 
 def lock(file: Path, what: Path) -> int:
-    """The descriptor of a lock file, made where there is none; nobody else has the lock until it is
-    closed.
+    """Takes a lock file, which is made if necessary, and returns its descriptor. No other process
+    can take the lock until it is closed.
 
     Raises `StoreError` where another process has it or the file cannot be locked, and `OSError`
-    where it cannot be opened. A file system without locks has no such guard.
+    where it cannot be opened. On a file system without locks nothing is guarded.
     """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
     if sys.platform == "win32":
@@ -42,8 +43,8 @@ def lock(file: Path, what: Path) -> int:
 
 @contextmanager
 def alone(out: Path) -> Iterator[None]:
-    """Inside, no other process fills the run in this folder; where there is none, or it can only be
-    read, there is no guard.
+    """A context inside which no other process fills the run in this folder. If the folder does not
+    exist, or can only be read, nothing is guarded.
 
     Raises `StoreError` at once where another process does.
     """

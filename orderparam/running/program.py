@@ -1,8 +1,8 @@
-"""What a sweep runs, one block of grid points at a time: a theory (batched and compiled) or an
-experiment (one point each).
+"""Programs: what a sweep computes for one block of grid points. A theory is batched and compiled;
+an experiment runs one point at a time.
 
-Whatever a theory or an experiment raises is the failure of its point, `sys.exit()` in it too: of
-the exceptions only `KeyboardInterrupt`, which is a person's, ends the sweep.
+Any exception of a theory or an experiment, `SystemExit` included, is the failure of its point. Only
+`KeyboardInterrupt`, which a person causes, ends the sweep.
 
 A program travels to worker processes and keeps its compiled code there; it is the only thing an
 executor needs to know.
@@ -45,7 +45,7 @@ class Task:
 
     @property
     def region(self) -> Block:
-        """Where the outcome belongs in arrays whose leading dimensions are the grid's, then the
+        """The place of the outcome in arrays whose leading dimensions are the grid's, then the
         seeds'."""
         return self.block if self.seeds is None else (*self.block, self.seeds)
 
@@ -55,16 +55,16 @@ class Task:
 
 
 class WrongResult(ValueError):
-    """What a theory or an experiment returned is not what its class declares: no point of it can be
-    kept."""
+    """A theory or an experiment returned something other than its class declares, so that none of
+    its points can be kept."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Observables of one task, shaped (grid block, seeds, own dimensions), with the status of every
-    point.
+    """The observables of one task, shaped (grid block, seeds, dimensions of the observable), with
+    the status of every point.
 
-    wrong: why none of it can be kept, nor that of any other point.
+    wrong: the reason why neither this outcome nor that of any other task can be kept.
     """
 
     values: dict[str, np.ndarray]
@@ -114,7 +114,8 @@ class Outcome:
 
 
 def _status(values: dict[str, np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
-    """Of each point: done, unconverged, or failed, where it did not converge and no number is left."""
+    """The status of each point: done, unconverged, or failed (unconverged and without a single
+    finite number)."""
     rows = {name: value.reshape((*shape, -1)) for name, value in values.items()}
     converged = rows["converged"].all(-1) if "converged" in rows else np.ones(shape, bool)
     absent = [
@@ -127,8 +128,8 @@ def _status(values: dict[str, np.ndarray], shape: tuple[int, ...]) -> np.ndarray
 def _stack(
     results: Sequence[Result | None], shape: tuple[int, ...]
 ) -> tuple[dict[str, np.ndarray], dict, np.ndarray]:
-    """Results of single points -> arrays over the block; points without a result are NaN (or zero)
-    and marked failed."""
+    """Stacks the results of single points into arrays over the block; points without a result are
+    NaN (or zero) and marked as failed."""
     model = next((result for result in results if result is not None), None)
     if model is None:
         return {}, {}, np.full(shape, FAILED, np.int8)
@@ -154,7 +155,8 @@ def _checked(result: Any, fn: Callable) -> Result:
 
 
 def _as_others(result: Result, results: Sequence[Result | None]) -> Result:
-    """The result. Raises `ValueError` where it cannot stand beside those of other points."""
+    """The result, if it has the type and shapes of the results at other points. Raises `ValueError`
+    otherwise."""
     model = next((other for other in results if other is not None), result)
     if type(model) is not type(result):
         raise ValueError(
@@ -174,10 +176,10 @@ def _wrong(task: Task, error: WrongResult) -> Outcome:
 
 
 def describe(fn: Callable, *, registered: bool = False) -> str:
-    """`module.name(keyword=value)` of a function or `functools.partial`.
+    """The text `module.name(keyword=value)` of a function or `functools.partial`.
 
-    registered: a theory or experiment by the name under which it is registered, `topic.name`, which
-    stays when its module moves.
+    registered: name a theory or an experiment by its name in the registry, `topic.name`, which does
+    not change when its module moves.
     """
     if registered and isinstance(fn, Verb):
         return fn.name
@@ -222,8 +224,8 @@ class TheoryRun:
 
     @cached_property
     def bound(self) -> tuple[Theory, dict[str, Any]]:
-        """The theory and its options; a function without the decorator is taken as a theory for
-        this sweep alone."""
+        """The theory and its options. A function without the decorator becomes a theory for this
+        sweep only."""
         verb, options = unwrap(self.fn)
         if isinstance(verb, Theory):
             return verb, options
@@ -250,10 +252,11 @@ class TheoryRun:
         return bool(module.__dataclass_fields__[last].metadata.get("static", False))
 
     def block_shape(self) -> tuple[int, ...]:
-        """As many points at a time as fit into `memory` bytes of temporaries and outputs, by the
-        compiler's own account.
+        """The shape of a block with as many points as fit into `memory` bytes of temporaries and
+        outputs, by the compiler's estimate.
 
-        One at a time of a host algorithm: each is kept as it finishes, and workers share them.
+        For a host algorithm it is one point at a time: each is kept as it finishes, and workers
+        share them.
         """
         if not self.bound[0].traced:
             return (1,) * len(self.grid.dims)
@@ -268,7 +271,7 @@ class TheoryRun:
             used = (analysis.temp_size_in_bytes + analysis.output_size_in_bytes) if analysis else 0
         except KeyboardInterrupt:
             raise
-        except BaseException:  # the block itself reports what is wrong, point by point
+        except BaseException:  # the evaluation of the block reports errors point by point
             return shape
         if used <= self.memory:
             return shape
@@ -314,7 +317,7 @@ class TheoryRun:
         return Outcome(values, dims, status, time.perf_counter() - start, errors)
 
     def where(self, task: Task) -> str:
-        """The task in words."""
+        """The point or block of a task, as a text."""
         points = self.grid.points(task.block)
         return (
             f"{_words(points[0])} to {_words(points[-1])}" if len(points) > 1 else _words(points[0])
@@ -348,8 +351,8 @@ class TheoryRun:
         shape: tuple[int, ...],
         error: BaseException | None = None,
     ) -> tuple[dict, dict, np.ndarray, tuple[str, ...]]:
-        """Each point alone: host algorithms, and after a batch failed, so that one bad point does
-        not take the others with it."""
+        """Evaluates each point separately: for host algorithms, and after the failure of a batch,
+        so that one bad point does not spoil the others."""
         results: list[Result | None] = []
         errors: list[str] = []
         for point in points:
@@ -372,7 +375,7 @@ class TheoryRun:
 
 @dataclass
 class ExperimentRun:
-    """An experiment over a grid: one point and one seed a task, or all seeds of a point in one
+    """An experiment over a grid: a task is one point and one seed, or all seeds of a point in one
     vmapped call."""
 
     fn: Callable[[System, jax.Array], Result]
@@ -417,7 +420,7 @@ class ExperimentRun:
             )
 
     def where(self, task: Task) -> str:
-        """The task in words."""
+        """The point and seeds of a task, as a text."""
         return f"{_words(self.grid.points(task.block)[0])}, seed {', '.join(map(str, self._seeds(task)))}"
 
 

@@ -1,5 +1,5 @@
-"""Progress of long work on standard error: what runs, how far, how fast, how long still, how many
-failed."""
+"""Progress of long work on standard error: what runs, how much is done, at which rate, the
+remaining time, and the number of failures."""
 
 import datetime
 import math
@@ -31,7 +31,7 @@ def track(
     from rich.text import Text
 
     class Left(ProgressColumn):
-        """Asked for ten times a second: what is not done makes it longer."""
+        """Called ten times a second; the time grows while a point is unfinished."""
 
         def render(self, task: Task) -> Text:
             seconds = time_left(
@@ -73,11 +73,11 @@ def track(
 
 
 def time_left(elapsed: float, waited: float, done: int, total: int) -> float | None:
-    """Seconds that the rest takes at the mean rate from the beginning, compilation in it; None
-    before the first point.
+    """The remaining time in seconds at the mean rate since the beginning, compilation included;
+    None before the first point.
 
-    waited: seconds since the last point. While one takes longer than the others did, at least as
-    long again is said.
+    waited: seconds since the last point. While a point takes longer than the others did, the
+    remaining time is at least what it has taken so far.
     """
     if done >= total:
         return 0.0

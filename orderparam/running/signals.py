@@ -1,5 +1,5 @@
-"""How the command line ends when a person (SIGINT), the system (SIGTERM) or a terminal that goes
-(SIGHUP) says so: one line, exit status 130, 143 or 129."""
+"""How the command line ends on a signal from a person (SIGINT), the system (SIGTERM) or a closing
+terminal (SIGHUP): one line, and exit status 130, 143 or 129."""
 
 import atexit
 import os
@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from os import _exit  # whatever is put in its place, see `sudden_ends_are_errors`
+from os import _exit  # before `sudden_ends_are_errors` replaces it
 from types import FrameType
 
 _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
@@ -18,14 +18,14 @@ if hasattr(signal, "SIGHUP"):  # not on Windows
 
 @cache
 def end_on_signals() -> None:
-    """From now on SIGINT, SIGTERM and SIGHUP end this process at once, whatever it is doing. Once for a
-    process, in its main thread.
+    """Makes SIGINT, SIGTERM and SIGHUP end this process at once, whatever it is doing. To be called
+    once in a process, in its main thread.
 
-    Nothing is unwound: an exception would wait for compiled code to return, and libraries,
-    callbacks and destructors swallow it. Nothing needs to be: every file of a store is whole at
-    every moment, the system takes back its lock, and worker processes end with this one. A thread
-    is told of a signal while the main thread is in compiled code; the main thread's own handler
-    serves when that thread is no more, as the interpreter ends.
+    No exception is raised: it would wait for compiled code to return, and libraries, callbacks and
+    destructors swallow exceptions. None is needed: every file of a store is complete at every
+    moment, the system releases the lock, and worker processes end with this one. A second thread
+    receives signals while the main thread is in compiled code; the main thread's handler takes over
+    when that thread has ended, as the interpreter shuts down.
     """
     first = threading.Lock()
 
@@ -50,29 +50,31 @@ def end_on_signals() -> None:
         for number in _WORDS:
             signal.signal(number, signal.SIG_IGN)
 
-    # registered first, called last: all is done, and the interpreter would fall back to dying in
-    # silence
+    # registered first, so called last: all is done, and the interpreter would return to its
+    # default, a death without a message
     atexit.register(ignore)
     receiving, sending = os.pipe()
     os.set_blocking(sending, False)
     signal.set_wakeup_fd(sending, warn_on_full_buffer=False)
     threading.Thread(target=listen, name="signals", daemon=True).start()
     for number in _WORDS:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` and background jobs stay deaf
+        # `nohup` and background jobs go on ignoring it
+        if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handle)
 
 
 @contextmanager
 def sudden_ends_are_errors() -> Iterator[None]:
-    """Inside, `os._exit` in this thread of this process raises `SystemExit`, which can be told;
-    else the code of an experiment that calls it would end a command in silence, with exit status 0.
+    """A context inside which `os._exit`, called in this thread of this process, raises
+    `SystemExit`, which can be reported. Otherwise an experiment that calls it would end a command
+    without a message and with exit status 0.
     """
     process, thread = os.getpid(), threading.get_ident()
 
     def end(status: int) -> None:
         if (os.getpid(), threading.get_ident()) == (process, thread):
             raise SystemExit(f"os._exit({status})")
-        _exit(status)  # of a forked process, or of a watchdog
+        _exit(status)  # the call of a forked process, or of a watchdog
 
     before, os._exit = os._exit, end  # type: ignore[assignment]
     try:

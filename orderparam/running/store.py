@@ -1,13 +1,13 @@
-"""Where the points of a sweep are kept as they finish: in memory, and on disk in a Zarr group that
-xarray opens.
+"""Stores of the finished points of a sweep: in memory, and on disk in a Zarr group that xarray
+opens.
 
 On disk a block (the points of one task) is one chunk of every array: the observables, `seconds`,
-`checksum` and `status`, each written whole by an atomic rename and the status last, so that a kill
-at any moment leaves every finished block whole and every other one missing. The checksum of a block
-is over all its files and its place; every other file follows from the root group's attributes
-(`Layout`), which are under a digest of their own. What is damaged is refused, and what was removed
-is written anew: to remove what is damaged is therefore the remedy. A power failure may cost the
-last seconds, which are then noticed too.
+`checksum` and `status`, each written by an atomic rename and the status last, so that a kill at any
+moment leaves every finished block complete and every other block missing. The checksum of a block
+covers all its files and its place; every other file follows from the attributes of the root group
+(`Layout`), which have a digest too. A damaged file is refused and a removed file is written again:
+the remedy for damage is therefore to remove the damaged file. A power failure may cost the blocks
+of the last seconds, and this is noticed too.
 """
 
 import json
@@ -50,7 +50,7 @@ __all__ = [
 
 
 class ShapeMismatch(ValueError):
-    """An observable has another shape or type at this point than at the others."""
+    """An observable whose shape or type differs from that at the other points."""
 
 
 class MemoryStore:
@@ -76,10 +76,10 @@ class MemoryStore:
         self.close()
 
     def close(self) -> None:
-        """Lets go of what is held outside memory."""
+        """Releases what lies outside memory."""
 
     def unfinished(self, tasks: Iterable[Task]) -> list[Task]:
-        """The tasks with points that are missing or that failed when they were tried."""
+        """The tasks with points that are missing or that failed when they were computed."""
         return [
             task for task in tasks if np.isin(self.status[task.region], [MISSING, FAILED]).any()
         ]
@@ -112,7 +112,7 @@ class MemoryStore:
     def new_observable(
         self, name: str, dtype: np.dtype, own_shape: tuple[int, ...], own_dims: tuple[str, ...]
     ) -> None:
-        """Room for an observable, blank everywhere."""
+        """Makes room for an observable, with blanks everywhere."""
         self.values[name] = np.full((*self.shape, *own_shape), blank(dtype), dtype)
         self.own_dims[name] = tuple(own_dims)
 
@@ -129,13 +129,13 @@ class PointStore(MemoryStore):
     """The points of a sweep in memory and at `path` (a folder that ends in .zarr, or one inside
     such a folder).
 
-    identity: what the sweep is (function, system, grid, seeds), in JSON types; the same sweep finds
-    its points again. coords: the leading dimensions (grid, then seed); chunks: gives the extent of
-    a task along them, asked for a new store only.
+    identity: function, system, grid and seeds of the sweep, in JSON types, by which the same sweep
+    finds its points again. coords: the leading dimensions (grid, then seed); chunks: a function
+    that gives the extent of a task along them, called for a new store only.
 
-    One process at a time holds a store, until `close`; one that can only be read is held by nobody,
-    and serves where it is finished. Raises `StoreError` for a store that is damaged, foreign, of
-    another sweep, held by another process, or that cannot be written.
+    One process at a time has the lock of a store, until `close`. A store that can only be read is
+    not locked, and can be used if it is finished. Raises `StoreError` for a store that is damaged,
+    foreign, of another sweep, in use by another process, or that cannot be written.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class PointStore(MemoryStore):
     ):
         self.path = Path(path)
         self._lock: int | None = None
-        self._only_read: OSError | None = None  # why nothing can be written
+        self._only_read: OSError | None = None  # the reason why nothing can be written
         asked = Layout(
             json.loads(json.dumps(dict(identity))),
             {name: values.tolist() for name, values in coords.items()},
@@ -162,11 +162,11 @@ class PointStore(MemoryStore):
         try:
             with self._writing():
                 self._hold_or_read()
-            # once more: its last holder may have met new observables
+            # read again: the last process that filled it may have added observables
             self.layout = Layout.stored(self.path)
             super().__init__(self.layout.coordinates(), self.layout.chunks)
             parent = self.path.parent / METADATA
-            # the group that it lies in, if it lies in one
+            # the group that contains it, if there is one
             self._parent = parent.read_bytes() if parent.is_file() else None
             with self._writing():
                 self._put_missing(_damaged(self.path, self.layout))
@@ -177,11 +177,12 @@ class PointStore(MemoryStore):
 
     def close(self) -> None:
         if self._lock is not None:
-            os.close(self._lock)  # and with it the lock
+            os.close(self._lock)  # which releases the lock
             self._lock = None
 
     def unfinished(self, tasks: Iterable[Task]) -> list[Task]:
-        """As in memory. Raises `StoreError` where there are some and the store can only be read."""
+        """The unfinished tasks, as in `MemoryStore`. Raises `StoreError` where there are some and
+        the store can only be read."""
         todo = super().unfinished(tasks)
         if todo and self._only_read is not None:
             with self._writing():
@@ -189,8 +190,8 @@ class PointStore(MemoryStore):
         return todo
 
     def write(self, task: Task, outcome: Outcome) -> None:
-        """Keeps one finished task. Raises `StoreError` when the disk is full or not writable; older
-        points stay safe."""
+        """Keeps one finished task. Raises `StoreError` when the disk is full or not writable;
+        points written before are safe."""
         super().write(task, outcome)
         new = {
             name: Observable(
@@ -203,8 +204,8 @@ class PointStore(MemoryStore):
 
         def put() -> None:
             if new:
-                # The root, which names them, last: an array that it does not name holds no finished
-                # point.
+                # The root, which lists the arrays, is written last: an array that it does not list
+                # holds no finished point.
                 self.layout = self.layout.with_observables(new)
                 for file in [*(f"{name}/{METADATA}" for name in new), METADATA]:
                     _put(self.path, file, self.layout.files[file])
@@ -221,7 +222,7 @@ class PointStore(MemoryStore):
 
     def _put_block(self, index: tuple[int, ...]) -> None:
         region, names = self.layout.region(index), self._names[index]
-        # A block that failed before is missing until it is whole again.
+        # A block that failed before is removed until it has been written completely.
         for name in (STATUS, *(name for name in self.layout.observables if name not in names)):
             with suppress(FileNotFoundError, NotADirectoryError):
                 os.unlink(_chunk(self.path, self.layout, name, index))
@@ -238,7 +239,8 @@ class PointStore(MemoryStore):
             _put(self.path, _chunk("", self.layout, name, index), data)
 
     def _into_whole(self, put: Callable[[], None]) -> None:
-        """Writes into a store that is whole; once more where it is removed at that very moment."""
+        """Writes into a complete store, and once more if the store is removed at that very
+        moment."""
         with self._writing():
             for _ in range(9):
                 with suppress(FileNotFoundError):
@@ -249,8 +251,8 @@ class PointStore(MemoryStore):
             put()
 
     def _restore_if_gone(self) -> None:
-        """Notices a store that was removed while it is filled, and writes it anew with all that
-        memory holds."""
+        """Notices that the store was removed while it was being filled, and writes it again from
+        memory."""
         gone = [
             file for file in self.layout.files if not os.path.exists(os.path.join(self.path, file))
         ]
@@ -300,7 +302,7 @@ class PointStore(MemoryStore):
 def read(path: str | Path, whole: bool = True) -> xr.Dataset:
     """A finished sweep from its store, every file of it checked.
 
-    Raises `StoreError` when it is damaged or, if it is to be `whole`, not finished.
+    Raises `StoreError` when the store is damaged or, with `whole`, not finished.
     """
     path = Path(path)
     if not path.exists():
@@ -322,7 +324,8 @@ def read(path: str | Path, whole: bool = True) -> xr.Dataset:
 
 
 def fingerprint(path: str | Path) -> str:
-    """Of all that the store of a sweep holds: what the sweep is, and the checksum of every block."""
+    """The digest of everything in the store of a sweep: the sweep's identity and the checksum of
+    every block."""
     layout = Layout.stored(Path(path))
     checksums = (
         _get(Path(path), _chunk("", layout, CHECKSUM, index)) or b"" for index in layout.blocks()
@@ -341,7 +344,7 @@ def _same_sweep(path: Path, stored: Layout, asked: Layout) -> None:
 
 
 def _damaged(path: Path, layout: Layout) -> list[str]:
-    """Files of the layout that are gone. Raises `StoreError` for one that was altered."""
+    """The files of the layout that are missing. Raises `StoreError` for a file that was altered."""
     gone = []
     for file, content in layout.files.items():
         found = _get(path, file)
@@ -357,7 +360,8 @@ def _damaged(path: Path, layout: Layout) -> list[str]:
 def _load(
     path: Path, layout: Layout, memory: MemoryStore
 ) -> dict[tuple[int, ...], tuple[str, ...]]:
-    """Every finished block of the store into memory; returns index -> names of its observables.
+    """Reads every finished block of the store into memory, and returns index -> names of its
+    observables.
 
     Raises `StoreError` for blocks whose files do not fit their checksum.
     """
@@ -396,8 +400,8 @@ def _load(
 
 
 def _checksum(layout: Layout, index: tuple[int, ...], files: Mapping[str, bytes]) -> bytes:
-    """File of the checksum of a block: over its place and over the names and contents of its other
-    files."""
+    """The checksum file of a block: a checksum of its place and of the names and contents of its
+    other files."""
     parts = (part for name in sorted(files) for part in (name.encode(), files[name]))
     found = digest(layout.seal, json.dumps(index).encode(), *parts, size=8)
     return encode(
@@ -423,8 +427,8 @@ def _get(path: Path, file: str) -> bytes | None:
 
 
 def _put(path: Path, file: str, data: bytes) -> None:
-    """Writes a file of the store whole or not at all. One process writes, so that one name does for
-    what is not whole yet."""
+    """Writes a file of the store completely or not at all. Only one process writes, so that one
+    name is enough for the unfinished file."""
     aside, place = os.path.join(path, STATUS, ".new"), os.path.join(path, file)
     try:
         with open(aside, "wb") as opened:
@@ -446,12 +450,13 @@ def _put_all(path: Path, files: Mapping[str, bytes]) -> None:
 
 
 def is_free(path: Path) -> bool:
-    """Whether nothing is there, or an empty folder."""
+    """True if nothing is there, or an empty folder."""
     return not path.exists() or (path.is_dir() and not any(path.iterdir()))
 
 
 def make_whole(path: Path, fill: Callable[[Path], Any]) -> bool:
-    """A folder that is there whole or not at all: `fill` writes it aside, then it moves into place.
+    """Makes a folder completely or not at all: `fill` writes a folder beside it, which is then
+    moved into place. Returns False if another process was faster; its folder stays.
 
     False where another process was first, whose folder stays.
     """

@@ -1,4 +1,4 @@
-"""The one verb: a theory or an experiment over a grid, as one labelled data set."""
+"""The sweep: a theory or an experiment evaluated over a grid, as one labelled data set."""
 
 import dataclasses
 import hashlib
@@ -131,7 +131,7 @@ def sweep(
 
 
 def _check_travels(fn: Callable, system: Any) -> None:
-    """Raises `ValueError` for what worker processes cannot import."""
+    """Raises `ValueError` for a function or class that worker processes cannot import."""
     for thing in (unwrap(fn)[0], type(system)):
         if isinstance(thing, Verb | type) and (
             thing.__module__ == "__main__" or "<locals>" in thing.__qualname__
@@ -147,7 +147,8 @@ def _check_travels(fn: Callable, system: Any) -> None:
 
 @contextmanager
 def _closing(outcomes: Iterator[tuple[Task, Outcome]]) -> Iterator[Iterator[tuple[Task, Outcome]]]:
-    """Ends what an executor has running at once, however the sweep ends: a traceback would keep it."""
+    """Ends the work of an executor as soon as the sweep ends, however it ends: a traceback would
+    keep it alive."""
     try:
         yield outcomes
     finally:
@@ -158,8 +159,8 @@ def _closing(outcomes: Iterator[tuple[Task, Outcome]]) -> Iterator[Iterator[tupl
 def checked(
     system: System, over: Mapping[str, Sequence[Any]] | None, seeds: int | Sequence[int] | None
 ) -> tuple[Grid, tuple[int, ...] | None]:
-    """The grid and the seeds of a sweep; `ValueError` for all that can be refused before anything
-    runs."""
+    """The grid and the seeds of a sweep. Raises `ValueError` for everything that can be refused
+    before anything runs."""
     if not isinstance(system, System):
         raise ValueError(f"system = {system!r}: must be a System")
     grid = Grid.of(over)
@@ -189,14 +190,14 @@ def _seed_numbers(seeds: Any) -> tuple[int, ...]:
 
 
 def _is_integer(value: Any) -> bool:
-    """A whole number of Python, NumPy or JAX: neither 0.5 nor "1" nor True."""
+    """True for a whole number of Python, NumPy or JAX: not for 0.5, "1" or True."""
     return (
         not isinstance(value, bool) and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iu"
     )
 
 
 def _check_seeds(fn: Callable[..., Any], numbers: tuple[int, ...] | None) -> None:
-    """Refuses an experiment without seeds, and a theory with them."""
+    """Refuses an experiment without seeds, and a theory with seeds."""
     verb = unwrap(fn)[0]
     if isinstance(verb, Experiment) and numbers is None:
         raise ValueError(
@@ -228,14 +229,16 @@ def _tasks(program: Program, grid: Grid, shape: Sequence[int]) -> Iterator[Task]
             yield Task(block)
         return
     step = shape[-1]
-    # Seeds outermost: an interrupted sweep has every point once before it has any point twice.
+    # Seeds vary most slowly: an interrupted sweep has every point once before it has any point
+    # twice.
     for start in range(0, len(program.seeds), step):
         for block in grid.blocks(shape[:-1]):
             yield Task(block, slice(start, min(start + step, len(program.seeds))))
 
 
 def _fingerprint_text(system: System) -> str:
-    """The system's fields in one line, arrays by shape, without memory addresses."""
+    """The fields of the system in one line: arrays by their shape, nothing by its memory
+    address."""
     return re.sub(r" at 0x[0-9a-f]+", "", wl.pformat(system, width=10**6, hide_defaults=False))
 
 
@@ -243,7 +246,7 @@ def identity(
     fn: Callable, system: System, grid: Grid, seeds: np.ndarray | None, paired: Sequence[str]
 ) -> dict[str, Any]:
     digest = hashlib.sha256()
-    # Objects of a grid and arrays in options are more than the names they go by.
+    # Objects in a grid and arrays in options are not determined by their names.
     objects = [values for values in grid.over.values() if not numeric(values)]
     inside = [
         x
@@ -264,7 +267,7 @@ def identity(
 
 
 def _report(dataset: xr.Dataset, fn: Callable, errors: Sequence[str]) -> None:
-    """Counts what is marked: one warning, or `SweepError` when nothing is left."""
+    """Counts the marked points: one warning, or `SweepError` when no point is left."""
     status = dataset["status"].values
     failed, unconverged = int(np.sum(status == FAILED)), int(np.sum(status == UNCONVERGED))
     dataset.attrs.update(failed=failed, unconverged=unconverged, points=int(status.size))

@@ -1,5 +1,5 @@
-"""How many threads linear algebra uses: one inside a batched program, whose rows already fill the
-cores; outside, all of them.
+"""The number of threads of linear algebra: one inside a batched program, whose rows already use all
+cores; otherwise all.
 
 XLA's factorisations on a CPU are those of the BLAS library that SciPy brings, which starts its own
 threads in each of XLA's. For the small matrices of a batch they spend their time waiting for one
@@ -32,22 +32,23 @@ _before: list[tuple[Any, int]] = []
 
 
 def for_workers() -> dict[str, str]:
-    """The environment of worker processes, which fill the cores together: one BLAS thread each,
-    unless the user has chosen."""
+    """The environment of worker processes, which use all cores together: one BLAS thread each,
+    unless the user has chosen a number."""
     chosen = any(os.environ.get(name) for name in _CHOSEN_BY)
     return dict(os.environ) | ({} if chosen else dict.fromkeys(_CHOSEN_BY, "1"))
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Inside, BLAS libraries use one thread; after it (the outermost, of all Python threads), as
-    many as before.
+    """A context inside which BLAS libraries use one thread. After the outermost one, over all
+    Python threads, they use as many as before.
 
-    The result must be there before it ends (`jax.block_until_ready`): the count belongs to the
-    process, not to a call. Nothing is changed where the user has chosen a number in the environment
-    (`OPENBLAS_NUM_THREADS`, `OMP_NUM_THREADS`, `MKL_NUM_THREADS`, `BLIS_NUM_THREADS`,
-    `VECLIB_MAXIMUM_THREADS`); a limit of threadpoolctl is never raised, and is back afterwards.
-    Libraries are looked for once; from then on it takes microseconds.
+    The result must be computed before the context ends (`jax.block_until_ready`), because the
+    number of threads belongs to the process and not to a call. Nothing is changed where the user
+    has chosen a number in the environment (`OPENBLAS_NUM_THREADS`, `OMP_NUM_THREADS`,
+    `MKL_NUM_THREADS`, `BLIS_NUM_THREADS`, `VECLIB_MAXIMUM_THREADS`); a limit set by threadpoolctl
+    is never raised, and is restored afterwards. Libraries are searched for once; after that a call
+    takes microseconds.
     """
     global _inside, _before
     with _lock:
@@ -67,8 +68,8 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def batched(function: Callable[P, T]) -> Callable[P, T]:
-    """A function whose programs are batches (chains, say): one BLAS thread until its result is
-    there."""
+    """Decorates a function whose programs are batches (of chains, say), so that it runs with one
+    BLAS thread until its result is computed."""
 
     @wraps(function)
     def inside(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -79,8 +80,8 @@ def batched(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _set(library: Any, count: int) -> None:
-    """From whichever Python thread: threadpoolctl 3.8 lets only the first one change OpenBLAS until
-    it gives that up."""
+    """Sets the number of threads from any Python thread: threadpoolctl 3.8 lets only the first
+    thread change OpenBLAS until that thread restores it."""
     give_up = getattr(library, "clear_controlling_thread", None)
     if give_up:
         give_up(force=True)
@@ -91,7 +92,7 @@ def _set(library: Any, count: int) -> None:
 
 @cache
 def _libraries() -> tuple[Any, ...]:
-    """The BLAS libraries whose number of threads is ours to choose."""
+    """The BLAS libraries whose number of threads this package may choose."""
     if any(os.environ.get(name) for name in _CHOSEN_BY):
         return ()
     import numpy  # noqa: F401, both bring a library, which must be loaded to be found

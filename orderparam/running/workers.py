@@ -1,12 +1,12 @@
 """Worker processes on this machine: each is sent a program once, then one task at a time, and
 answers with the outcome.
 
-A worker ends with the process that started it, however that ends: it sees the end of its standard
-input. It is in a session of its own, so that Ctrl-C in a terminal reaches the sweep alone.
+A worker ends with the process that started it, however that ends, because its standard input is
+then closed. It runs in a separate session, so that Ctrl-C in a terminal reaches only the sweep.
 
 The pools of `concurrent.futures` and `loky` are not used because the death of one worker (out of
-memory, say) ends all tasks that are not finished: of eight tasks of which one kills its worker, loky
-gives up all that are left. Here only the task of the dead worker is tried again.
+memory, say) ends all tasks that are not finished: if one of eight tasks kills its worker, loky
+gives up all unfinished ones. Here only the task of the dead worker is tried again.
 """
 
 import os
@@ -35,7 +35,7 @@ def _send(stream: IO[bytes], message: bytes) -> None:
 
 
 def _receive(stream: IO[bytes]) -> bytes:
-    """The next message. Raises `EOFError` when the other process is gone."""
+    """The next message. Raises `EOFError` when the other process has ended."""
     head = stream.read(8)
     message = stream.read(struct.unpack("<Q", head)[0]) if len(head) == 8 else b""
     if not message:
@@ -44,8 +44,8 @@ def _receive(stream: IO[bytes]) -> bytes:
 
 
 class Worker:
-    """A process that runs the pickled program. Raises `EOFError` or `OSError` where the process is
-    gone."""
+    """A process that runs the pickled program. Raises `EOFError` or `OSError` if the process has
+    ended."""
 
     def __init__(self, program: bytes):
         code = f"import sys; sys.path[:] = {sys.path!r}; from orderparam.running.workers import serve; serve()"
@@ -62,7 +62,7 @@ class Worker:
         self._program: bytes | None = program
 
     def __call__(self, task: Task) -> Outcome:
-        """Raises `ValueError` when the program cannot be loaded there."""
+        """Runs one task. Raises `ValueError` when the program cannot be loaded there."""
         if self._program is not None:
             _send(self._requests, self._program)
             self._program = None
@@ -83,10 +83,10 @@ class Worker:
 def run_in_workers(
     workers: int, program: Program, tasks: Iterable[Task], *, stop: threading.Event | None = None
 ) -> Iterator[tuple[Task, Outcome]]:
-    """An executor (see `orderparam.running.executor`). A thread for each worker passes tasks on; where
-    one dies, another starts.
+    """An executor (see `orderparam.running.executor`) with one thread for each worker, which passes
+    tasks on. If a worker dies, another is started.
 
-    stop: once it is set, what runs is killed and no more outcomes come.
+    stop: an event; once it is set, running tasks are killed and no more outcomes follow.
     """
     import cloudpickle
 
@@ -142,9 +142,9 @@ def run_in_workers(
 
 
 def serve() -> None:
-    """What a worker process does."""
+    """The main loop of a worker process."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what an experiment prints must not get between the answers
+    os.dup2(2, 1)  # the output of an experiment must not mix with the answers
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def listen() -> None:
@@ -156,13 +156,13 @@ def serve() -> None:
     def answer(outcome: Outcome | str) -> None:
         try:
             _send(answers, pickle.dumps(outcome))
-        except BrokenPipeError:  # known before the end of the input is
+        except BrokenPipeError:  # noticed before the end of the input is
             os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
     try:
         program: Program = pickle.loads(inbox.get())
-    except BaseException as error:  # what it imports may end the process, too
+    except BaseException as error:  # an import may end the process, too
         answer(f"{type(error).__name__}: {message_of(error)}")
         return
     while True:

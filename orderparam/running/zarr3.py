@@ -1,10 +1,11 @@
-"""The little of Zarr 3 that a sweep writes: the text of `zarr.json`, and one file for each chunk.
+"""The part of Zarr 3 that a sweep writes: the text of `zarr.json`, and one file for each chunk.
 
 Written by hand after the Zarr 3 specification (metadata, `bytes`, `vlen-utf8` and `crc32c` codecs),
-because the library `zarr` gives no file that is whole or absent at every moment and whose bytes are
-known beforehand, so that a damaged one is found: the store checks each point against its checksum.
-A point with its checksum takes 1.1 ms of processor time here, and 4.4 ms through `zarr` without one,
-in an event loop of another thread that an interrupt leaves running. Zarr and xarray open the result.
+because the library `zarr` does not guarantee that a file is at every moment either complete or
+absent, nor are the bytes of the file known beforehand, which the store needs to check each point
+against its checksum. A point with its checksum takes 1.1 ms of processor time here, and 4.4 ms
+through `zarr` without one, in an event loop of another thread that an interrupt leaves running.
+Zarr and xarray open the result.
 """
 
 import json
@@ -29,7 +30,8 @@ def array_metadata(
     dtype: np.dtype,
     attributes: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """Raises `ValueError` for a dtype that is neither boolean, integer, real, complex nor text."""
+    """The metadata of an array. Raises `ValueError` for a dtype that is neither boolean, integer,
+    real, complex nor text."""
     return _text(
         {
             "zarr_format": 3,
@@ -59,7 +61,7 @@ def _text(metadata: Mapping[str, Any]) -> bytes:
 
 
 def blank(dtype: np.dtype) -> Any:
-    """What stands where nothing was measured: NaN, or the zero of the type."""
+    """The fill value where nothing was measured: NaN, or the zero of the type."""
     return np.nan if np.issubdtype(dtype, np.inexact) else np.zeros((), dtype)[()]
 
 
@@ -73,7 +75,8 @@ def _fill(dtype: np.dtype) -> Any:
 
 
 def chunk_file(index: Sequence[int]) -> str:
-    """Its name in its array's folder: one folder an array, since folders cost more than files."""
+    """The name of a chunk's file in the folder of its array. All chunks lie in one folder, because
+    folders cost more than files."""
     return ".".join(["c", *map(str, index)])
 
 

@@ -1,5 +1,5 @@
-"""Order parameters of any trained network: each a number with an interval, its law under a null
-hypothesis, and a p-value."""
+"""Order parameters of any trained network: each a number with an interval, its distribution under a
+null hypothesis, and a p-value."""
 
 from orderparam.core.exported import without_modules
 from orderparam.observables.calibration import Calibration, calibration

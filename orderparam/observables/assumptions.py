@@ -1,4 +1,4 @@
-"""What a theory assumes of a network, measured; and what it then predicts."""
+"""The assumptions of a theory, measured on a network, and the predictions of the theory."""
 
 import math
 from collections.abc import Mapping
@@ -15,8 +15,9 @@ _WORSE: dict[Verdict, int] = {"applies": 0, "approximate": 1, "refused": 2}
 
 @dataclass(frozen=True)
 class Assumption:
-    """says: what must hold. measured: the number that tells, NaN where it could not be had.
-    verdict: of the theory, by this assumption alone. bound: in words, or why there is no number."""
+    """says: the assumption in words. measured: the number that decides it, NaN where it could not
+    be measured. verdict: the verdict on the theory by this assumption alone. bound: the bound in
+    words, or why there is no number."""
 
     says: str
     measured: float
@@ -51,8 +52,8 @@ def unmet(says: str, reason: str) -> Assumption:
 
 @dataclass(frozen=True)
 class Predicted:
-    """A number that a theory predicts, and its measured value. at: of which network, such as
-    {"n_train": 100}."""
+    """A number that a theory predicts, and its measured value. at: the network that it belongs to,
+    such as {"n_train": 100}."""
 
     name: str
     value: float
@@ -61,7 +62,8 @@ class Predicted:
 
     @property
     def z(self) -> float:
-        """(measured - predicted) in standard errors of the measured one; NaN without it."""
+        """(measured - predicted) in standard errors of the measured value; NaN without a measured
+        value."""
         if self.measured is None or not self.measured.error > 0:
             return math.nan
         return (self.measured.value - self.value) / self.measured.error
@@ -76,9 +78,10 @@ class Predicted:
 
 @dataclass(frozen=True)
 class TheoryVerdict:
-    """One theory. assumptions: tested. predictions: empty where it is refused. by_examples,
-    by_width: the test error that it predicts, at other numbers of training examples and other
-    widths; infinity is the infinitely wide network. notes: in words. source: of the theory."""
+    """The verdict on one theory. assumptions: its assumptions, tested. predictions: empty where the
+    theory is refused. by_examples, by_width: its predicted test error at other numbers of training
+    examples and other widths; infinity is the infinitely wide network. notes: remarks in words.
+    source: the source of the theory."""
 
     theory: str
     assumptions: tuple[Assumption, ...]
@@ -90,13 +93,13 @@ class TheoryVerdict:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of the assumptions'."""
+        """The worst verdict of all assumptions."""
         found = (one.verdict for one in self.assumptions)
         return max(found, key=lambda one: _WORSE[one], default="refused")
 
     @property
     def test_error(self) -> Predicted | None:
-        """The prediction of the test error, where it was measured too."""
+        """The prediction of the test error, if the test error was measured too."""
         for one in self.predictions:
             if one.name == "test error" and np.isfinite(one.deviation):
                 return one

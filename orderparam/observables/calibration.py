@@ -1,4 +1,5 @@
-r"""How far stated confidences are from the shares of right answers.
+r"""The calibration of a classifier: the difference between stated confidences and the shares of
+right answers.
 
 In 15 bins of equal mass the mean of (right - stated) over a bin of $n_b$ examples is its gap. The
 plain mean of |gap| is not zero for a perfect classifier; the squared gap less its variance is,
@@ -19,8 +20,9 @@ SOURCE = "Guo et al. 2017; Broecker 2012 (bias); Widmann et al. 2019"
 
 
 class Calibration(NamedTuple):
-    """measured: G. naive: the mean of |gap|, with its law for a perfect classifier. stated, right:
-    of each bin; band: where right lies for a perfect classifier (95 %)."""
+    """measured: G. naive: the mean of |gap|, with its distribution for a perfect classifier.
+    stated, right: the means of each bin; band: the 95 % interval of `right` for a perfect
+    classifier."""
 
     measured: Observed
     naive: Observed
@@ -40,9 +42,10 @@ def calibration(
 
     Args:
         confidence: Stated probability of the answer given, 0 to 1.
-        right: Whether the answer was right, 0 or 1.
-        bins: Of equal mass.
-        seed: Of the null, in which each answer is right with its stated probability.
+        right: 1 for a right answer, 0 for a wrong one.
+        bins: Number of bins, which have equally many examples.
+        seed: Seed of the null distribution, in which each answer is right with its stated
+            probability.
 
     Returns:
         A `Calibration`; the interval of G is that of the bootstrap over examples within bins,
@@ -83,7 +86,7 @@ def calibration(
         again += len(group) * squared / len(c)
     null = Null("answers as stated", perfect[:, 0])
     p_value = null.p_value(value)
-    # a bin drawn again has its sampling variance twice: once more than the estimate allows for
+    # a resampled bin has twice the sampling variance, but the estimate subtracts it only once
     extra = np.mean(again) - value
     low, high = 2 * value - np.quantile(again, [0.975, 0.025]) + extra
     if p_value > 0.05:

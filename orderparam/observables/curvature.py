@@ -8,10 +8,10 @@ $$ v^\top g(A) v \approx \sum_k (s_{1k})^2 g(\theta_k), \qquad
    \min_i |\lambda_i - \theta_k| \le \beta_m |s_{mk}| . $$
 
 The first is Gauss quadrature, exact for polynomials g up to degree 2m - 1, and its mean over v is
-tr g(A) / P; the second is a bound on how far the next eigenvalue of A is. All vectors are kept and made orthogonal
-twice, so that no eigenvalue appears as its own copy. Eigenvalues that all probes resolve are counted
-once each, with weight 1 / P, and the other weights of a probe are divided by their sum: what is left
-of v is a random vector in the space that remains.
+tr g(A) / P; the second is a bound on the distance to the nearest eigenvalue of A. All vectors are
+kept and made orthogonal twice, so that no eigenvalue appears twice. Eigenvalues that all
+probes resolve are counted once each, with weight 1 / P, and the other weights of a probe are
+divided by their sum: the rest of v is a random vector in the orthogonal space.
 """
 
 import math
@@ -30,8 +30,8 @@ from orderparam.observables.observable import LEVEL, Observed, clocked
 
 MEMORY = 2**31  # bytes for the vectors of one probe
 FEWEST_PROBES = 3
-TOLERANCE = 1e-3  # bound of an eigenvalue called resolved, in units of the largest
-_EXHAUSTED = 1e-10  # of the largest coefficient: the Krylov space ends here
+TOLERANCE = 1e-3  # largest bound of a resolved eigenvalue, in units of the largest eigenvalue
+_EXHAUSTED = 1e-10  # fraction of the largest coefficient below which the Krylov space ends
 _PADDING: tuple[Literal["edge", "constant"], ...] = ("edge", "constant", "edge")
 _SOURCE = "Lanczos 1950; Paige 1972; Ubaru, Chen and Saad 2017"
 
@@ -40,10 +40,11 @@ _SOURCE = "Lanczos 1950; Paige 1972; Ubaru, Chen and Saad 2017"
 class CurvatureSpectrum:
     """The spectrum of P eigenvalues, from some probes of some steps each.
 
-    largest, smallest: eigenvalues; low and high hold an eigenvalue of the matrix for certain.
-    trace: with Student's interval over probes. nodes, weights: of the quadrature, (probe, step);
-    the weights of a probe sum to 1. residuals: bounds of the nodes. parameters: P. steps: at which
-    memory or the Krylov space ended. converged: the bound of `largest` is below 1 % of it.
+    largest, smallest: eigenvalues; an eigenvalue of the matrix certainly lies between low and high.
+    trace: with Student's interval over probes. nodes, weights: those of the quadrature, (probe,
+    step); the weights of a probe sum to 1. residuals: bounds of the nodes. parameters: P. steps:
+    the number of steps made before memory or the Krylov space ended. converged: the bound of
+    `largest` is below 1 % of it.
     """
 
     largest: Observed
@@ -78,8 +79,8 @@ class CurvatureSpectrum:
         return each.mean(axis=1), each.std(axis=1, ddof=1) / math.sqrt(each.shape[1])
 
     def outliers(self, tolerance: float = TOLERANCE) -> list[Observed]:
-        """Eigenvalues that every probe found alike, from the largest: those whose bound is below
-        this part of the largest eigenvalue. A bulk has none."""
+        """Eigenvalues that every probe found at the same place, from the largest: those whose bound
+        is below this fraction of the largest eigenvalue. A bulk has none."""
         places = _alike(self.nodes, self.weights, self.residuals, tolerance)
         return [
             _bounded("isolated eigenvalue", self.nodes[0, k], self.residuals[0, k])
@@ -105,18 +106,18 @@ def curvature(
         parameters: A pytree of P real numbers.
         model: A function of the parameters. With it the matrix is $J^\top \ell'' J$, with J the
             derivative of the outputs; without it, the Hessian.
-        steps: Products with the matrix for each probe. More than P are not made. Where the vectors
+        steps: Products with the matrix for each probe. At most P are made. Where the vectors
             would exceed 2 GiB, there are fewer, and `steps` of the result says how many.
         probes: Random vectors, at least 3; their scatter gives the errors.
-        seed: Of the vectors.
+        seed: Seed of the random vectors.
 
     Returns:
         A `CurvatureSpectrum`. There is no null hypothesis: compare with the parameters before
         training.
 
     Raises:
-        ValueError: for parameters that are no real numbers, a loss that is no finite number, fewer
-            than 3 probes or 2 steps.
+        ValueError: for parameters that are not real numbers, a loss that is not a finite number,
+            fewer than 3 probes or 2 steps.
 
     Accuracy: with P steps every eigenvalue is exact to rounding. Below that, an eigenvalue apart
         from the others is found first, and the edge of a bulk is approached from inside. Cost: steps x
@@ -162,7 +163,8 @@ def curvature(
         np.stack([np.pad(one[k], (0, longest - len(one[k])), mode) for one in found])
         for k, mode in enumerate(_PADDING)
     )
-    if longest == min(wanted, flat.size):  # else the Krylov space ended: there are multiple ones
+    # otherwise the Krylov space ended because of multiple eigenvalues
+    if longest == min(wanted, flat.size):
         weights = _counted(nodes, weights, residuals, flat.size)
     edges = []
     for name, pick in (("largest", np.argmax), ("smallest", np.argmin)):
@@ -211,7 +213,8 @@ def _ritz(diagonal: np.ndarray, couplings: np.ndarray) -> tuple[np.ndarray, ...]
 def _alike(
     nodes: np.ndarray, weights: np.ndarray, residuals: np.ndarray, tolerance: float
 ) -> np.ndarray:
-    """Of each eigenvalue that all probes resolved, from the largest: its place in each probe."""
+    """The place of each eigenvalue that all probes resolved in the list of every probe, from the
+    largest."""
     scale = tolerance * np.max(np.abs(nodes))
     resolved = (residuals <= scale) & (weights > 1e-14)
     found = []
@@ -225,8 +228,9 @@ def _alike(
 def _counted(
     nodes: np.ndarray, weights: np.ndarray, residuals: np.ndarray, size: int
 ) -> np.ndarray:
-    """The weights with 1 / P for each isolated eigenvalue. P times the weight of a simple one is a
-    squared Gaussian; what is far more is a multiple eigenvalue or a bulk, and is left alone."""
+    """The weights with 1 / P for each isolated eigenvalue. P times the weight of a simple
+    eigenvalue is a squared Gaussian; a far larger weight belongs to a multiple eigenvalue or a
+    bulk, and stays as it is."""
     most = stats.chi2.ppf(0.999, len(nodes))
     probes = np.arange(len(nodes))
     single = np.zeros(nodes.shape, bool)

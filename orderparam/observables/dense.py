@@ -1,10 +1,11 @@
-"""Which fully connected network a trained one is, found from what its layers take in and give.
+"""Recognises a trained network as a fully connected one from the inputs and outputs of its layers.
 
 Theories of fully connected networks know an activation and a scale of each product,
 
     h_1 = phi(c_0 W_0 x),   h_{l+1} = phi(c_l W_l h_l),   f = c_L W_L h_L,
 
-without biases. Both are found by running the network, so that any way of writing it will do.
+without biases. Both are found by running the network, so that it does not matter how the network is
+written.
 """
 
 import math
@@ -18,33 +19,33 @@ from orderparam.gaussian import activation
 from orderparam.observables.layers import InspectedNetwork, NetworkLayer
 
 CANDIDATES = ("linear", "relu", "erf", "tanh", "gelu", "sin", "cos")
-_FITS = 1e-4  # relative deviation of what a layer takes in from phi(c z)
+_FITS = 1e-4  # largest relative deviation of the inputs of a layer from phi(c z)
 _SCALES = np.geomspace(1e-3, 1e3, 121)
-_MOST = 20_000  # entries that are compared
+_MOST = 20_000  # number of entries that are compared
 
 
 @dataclass(frozen=True)
 class DenseNetwork:
-    """weights: of each layer (out, in), times its scale, so that f = W_L phi(.. phi(W_0 x)).
-    activation: its name."""
+    """weights: those of each layer (out, in), times its scale, so that f = W_L phi(.. phi(W_0 x)).
+    activation: the name of phi."""
 
     weights: tuple[np.ndarray, ...]
     activation: str
 
     @property
     def widths(self) -> list[int]:
-        """Of the hidden layers."""
+        """The widths of the hidden layers."""
         return [len(weight) for weight in self.weights[:-1]]
 
     def variances(self) -> list[float]:
-        """Of the entries of each layer, times its number of inputs."""
+        """The variances of the entries of each layer, times its number of inputs."""
         return [float(np.mean(w**2) * w.shape[1]) for w in self.weights]
 
 
 def recognise(network: InspectedNetwork, inputs: np.ndarray) -> DenseNetwork:
-    """The fully connected network without biases that this one is.
+    """The fully connected network without biases that is equal to this one.
 
-    Raises `ValueError` that says what it is not.
+    Raises `ValueError` with the first property that the network lacks.
     """
     layers = network.layers
     if len(layers) < 2 or network.outputs is None:
@@ -78,7 +79,7 @@ def recognise(network: InspectedNetwork, inputs: np.ndarray) -> DenseNetwork:
 
 
 def _matrices(layer: NetworkLayer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What a fully connected layer takes in and gives, and its weights (out, in)."""
+    """The inputs and outputs of a fully connected layer, and its weights (out, in)."""
     if layer.inputs is None or layer.outputs is None or layer.weight is None:
         raise ValueError(f"{layer.name} was not run")
     if layer.inputs.ndim != 2 or layer.outputs.ndim != 2:
@@ -88,7 +89,8 @@ def _matrices(layer: NetworkLayer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def read_out(network: InspectedNetwork) -> float:
-    """c in f = c W h + b, h what the last layer takes in. Raises `ValueError` where f is not."""
+    """The scale c in f = c W h + b, with h the inputs of the last layer. Raises `ValueError` where
+    f does not have this form."""
     last = network.layers[-1] if network.layers else None
     if last is None or last.outputs is None or network.outputs is None:
         raise ValueError("there is no last layer")
@@ -104,7 +106,7 @@ def read_out(network: InspectedNetwork) -> float:
 def _scale(
     f: Float[np.ndarray, "example output"] | None, z: Float[np.ndarray, "example output"]
 ) -> float | None:
-    """c in f = c z."""
+    """The scale c in f = c z."""
     if f is None or np.shape(f) != np.shape(z):
         return None
     power = float(np.sum(z**2))
@@ -116,7 +118,7 @@ def _scale(
 def _fitted(
     name: str, z: Float[np.ndarray, "example unit"], h: Float[np.ndarray, "example unit"]
 ) -> float | None:
-    """c > 0 in h = phi(c z)."""
+    """The scale c > 0 in h = phi(c z)."""
     phi = activation(name)
     some = np.random.default_rng(0).permutation(z.size)[:_MOST]
     before, after = (np.ravel(one)[some].astype(np.float64) for one in (z, h))

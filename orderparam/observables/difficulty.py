@@ -1,4 +1,4 @@
-r"""The error of the read-out on each example if it had not been trained on it.
+r"""The leave-one-out error of the read-out on each example.
 
 For square loss and outputs $f = H y$ it is exactly $(y_i - f_i)/(1 - H_{ii})$. For the logistic loss,
 with $q_i = \phi_i^\top (\Phi^\top D \Phi + \lambda)^{-1} \phi_i$ and derivatives $l', l''$ in f,
@@ -22,7 +22,7 @@ _STEPS = 100
 class Difficulty(NamedTuple):
     """examples: the error of each example when it is left out (squared, or the logistic loss).
     measured: their mean. wrong: the share of examples with the wrong largest output, NaN where the
-    targets are no classes. gradient: of the refitted read-out, 0 at the minimum."""
+    targets are not classes. gradient: the gradient at the refitted read-out, 0 at the minimum."""
 
     examples: Float[np.ndarray, "example"]
     measured: Observed
@@ -41,21 +41,21 @@ def difficulty(
 ) -> Difficulty:
     """The leave-one-out error of the last layer, for each example and on average.
 
-    The read-out with an intercept is fitted again on the features as they are. The features saw
-    the example too: the error is of the read-out only.
+    The read-out, with an intercept, is fitted again on the given features. The features were
+    trained on the example too: the error is that of the read-out only.
 
     Args:
         features: Inputs of the last layer (examples, features).
         targets: As in `alignment`; for the logistic loss two classes.
-        ridge: Penalty beside the summed loss, features scaled to mean square 1; the intercept
-            carries none.
+        ridge: Penalty added to the sum of losses, with features scaled to mean square 1; the
+            intercept is not penalised.
         loss: "square" or "logistic".
-        draws: Permutations of the targets for the null, in which the mean error is as small as is
-            observed; with the square loss only.
-        seed: Of the permutations.
+        draws: Number of permutations of the targets for the null hypothesis that targets do not
+            depend on features; with the square loss only.
+        seed: Seed of the permutations.
 
     Returns:
-        A `Difficulty`. The interval is over examples.
+        A `Difficulty`. The interval is that of the mean over examples.
 
     Raises:
         ValueError: for other numbers of targets, a ridge that is not positive, and a logistic loss
@@ -111,7 +111,7 @@ def _largest(outputs: np.ndarray) -> np.ndarray:
 
 
 def _hat(x: np.ndarray, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """H = U diag(s) U^T of ridge regression, and its diagonal."""
+    """The matrix H = U diag(s) U^T of ridge regression, and its diagonal."""
     u, singular, _ = np.linalg.svd(x / np.sqrt(penalty), full_matrices=False)
     s = singular**2 / (singular**2 + 1)
     return u, s, u**2 @ s

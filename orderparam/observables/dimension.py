@@ -4,8 +4,8 @@ $$ D = \frac{(\mathrm{tr}\, \Sigma)^2}{\mathrm{tr}\, \Sigma^2} $$
 
 for the covariance $\Sigma$ of the neurons over examples (participation ratio). With few examples or
 neurons the plain ratio is far too small; here $\mathrm{tr}\,\Sigma^2$ is the unbiased
-`orderparam.observables.hsic`, equal neurons are left out where the infinite network is meant, and
-the bias of the ratio is that of the jackknife.
+`orderparam.observables.hsic`, products of a neuron with itself are left out where the infinite
+network is meant, and the bias of the ratio is subtracted by the jackknife.
 """
 
 from dataclasses import replace
@@ -30,8 +30,8 @@ def dimension(
             its limit of many neurons.
 
     Returns:
-        An `Observed` without a null: what is large or small depends on the inputs, of which the
-        dimension may be measured beside it.
+        An `Observed` without a null hypothesis: whether it is large or small depends on the inputs,
+            whose dimension may be measured for comparison.
 
     Raises:
         ValueError: as `similarity` does.

@@ -1,4 +1,4 @@
-"""Activations and weights from files that were saved elsewhere."""
+"""Activations and weights from files that were saved by other programs."""
 
 import importlib
 import inspect
@@ -20,9 +20,10 @@ _PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".joblib")
 
 
 def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """The arrays of a `.npy`, `.npz` or `.safetensors` file by name; of a `.npy` file by the file's.
+    """The arrays of a `.npy`, `.npz` or `.safetensors` file by name; the array of a `.npy` file has
+    the file's name.
 
-    Raises `ValueError` in one line for everything that is wrong; files that could run code when
+    Raises `ValueError` in one line for every fault; files that could run code when
     they are loaded (pickles) are refused by their ending and by their content.
     """
     found = existing(expanded(path), KINDS)
@@ -45,7 +46,7 @@ def model_at(place: str) -> Any:
     """The model at "FILE.py:NAME" or "package.module:NAME": the object of this name, or what it
     returns where it is a function or a class that needs no arguments.
 
-    The file is a program and is run; it is the user's own.
+    The file is run as a program, so it must be one that the user trusts.
     """
     where, _, name = place.rpartition(":")
     if where.endswith(".py"):
@@ -69,13 +70,13 @@ def model_at(place: str) -> Any:
 
 
 def is_model(place: str) -> bool:
-    """Whether the text names a model in a program rather than a file of arrays."""
+    """True if the text names a model in a program rather than a file of arrays."""
     where, colon, name = place.rpartition(":")
     return bool(colon) and name.isidentifier() and Path(where).suffix.lower() not in KINDS
 
 
 def read_all(paths: Sequence[str | os.PathLike[str]]) -> dict[str, np.ndarray]:
-    """The arrays of several files; the file's name stands before a name that occurs twice."""
+    """The arrays of several files. A name that occurs twice gets the file's name in front."""
     arrays: dict[str, np.ndarray] = {}
     for path in paths:
         for name, array in read_arrays(path).items():

@@ -1,4 +1,4 @@
-"""How far pre-activations are from Gaussian over the examples."""
+"""The deviation of pre-activations from a Gaussian distribution over the examples."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,17 +17,19 @@ def excess_kurtosis(
 ) -> Observed:
     """The excess kurtosis of pre-activations, averaged over units, less that at initialisation.
 
-    Of a network at initialisation it is not zero: inputs and earlier layers are finite. So the mean
-    over draws at initialisation on the same inputs is subtracted, and their scatter is the null.
+    In a network at initialisation it is not zero, because inputs and earlier layers are finite. So
+    the mean over draws at initialisation on the same inputs is subtracted, and the scatter of these
+    draws is the null distribution.
 
     Args:
-        preactivations: Of one layer (examples, units).
+        preactivations: Those of one layer (examples, units).
         initial: The same layer of networks at initialisation, 20 or more; without them nothing is
             subtracted and there is no p-value.
 
     Returns:
-        An `Observed`. Its p-value is two-sided. The interval is the jackknife over examples; it does
-        not hold the scatter of the mean over initialisations, which is in the null.
+        An `Observed`. Its p-value is two-sided. The interval is the jackknife over examples; it
+            does not include the scatter of the mean over initialisations, which is in the null
+            distribution.
 
     Raises:
         ValueError: for fewer than 8 examples, and where no unit varies.
@@ -79,7 +81,7 @@ def _kurtosis(h: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def _ratio(n: int, s1: np.ndarray, s2: np.ndarray, s3: np.ndarray, s4: np.ndarray) -> np.ndarray:
-    """k_4/k_2^2 of Fisher from power sums."""
+    """Fisher's k_4/k_2^2 from power sums."""
     mean = s1 / n
     m2 = s2 / n - mean**2
     m4 = s4 / n - 4 * mean * s3 / n + 6 * mean**2 * s2 / n - 3 * mean**4

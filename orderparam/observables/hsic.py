@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-ROWS_AT_A_TIME = 2**22  # entries of a block when rows are left out of every neuron's own term
+ROWS_AT_A_TIME = 2**22  # number of entries of a block when rows are left out of every neuron's term
 
 
 @dataclass(frozen=True)
 class Activations:
     """Activations with centred columns: (examples, neurons, positions), in units of their root mean
-    square, which no ratio depends on."""
+    square, on which no ratio depends."""
 
     values: Float[np.ndarray, "example neuron position"]
 
     @classmethod
     def of(cls, activations: np.ndarray) -> "Activations":
-        """From (examples, neurons) or (examples, neurons, positions ..)."""
+        """Activations from an array (examples, neurons) or (examples, neurons, positions ..)."""
         x = np.asarray(activations, np.float64)
         x = x.reshape(x.shape[0], x.shape[1] if x.ndim > 1 else 1, -1)
         x = x - x.mean(axis=0)
@@ -72,7 +72,7 @@ class Sums:
 
     @property
     def without(self) -> Float[np.ndarray, "example"]:
-        """h of the other n - 1 examples, for each."""
+        """h without each of the examples in turn."""
         k, l, row = self.k, self.l, self.row
         kl = self.k @ self.l - k * l - self.crossed + row
         return combined(self.n - 1, self.cross - 2 * row, k.sum() - 2 * k, l.sum() - 2 * l, kl)
@@ -101,14 +101,14 @@ def of_neurons(x: Activations, y: Activations) -> Float[np.ndarray, "neuron"]:
     v2 = np.sum(v**2, axis=1)
     l = v @ v.sum(axis=0) - v2
     flat = l.sum() / ((n - 1) * (n - 2))
-    centred = v @ (v.T @ u) - v2[:, None] * u  # the off-diagonal part of L
+    centred = v @ (v.T @ u) - v2[:, None] * u  # L without its diagonal
     centred -= (np.outer(l, u.sum(axis=0)) + l @ u) / (n - 2) - flat * u.sum(axis=0)
-    centred += (2 * l / (n - 2) - flat)[:, None] * u  # nothing on the diagonal
+    centred += (2 * l / (n - 2) - flat)[:, None] * u  # the diagonal is zero
     return np.sum((u * centred).reshape(x.values.shape), axis=(0, 2)) / (n * (n - 3))
 
 
 def own_terms(x: Activations, y: Activations) -> Float[np.ndarray, "neuron"]:
-    """h(k_a, l_a) of each neuron a of x with the same one of y; x and y may be one."""
+    """h(k_a, l_a) for each neuron a of x and the same neuron of y; x and y may be the same."""
     if x.values.shape[2] == y.values.shape[2] == 1:
         return _own(len(x.values), *_moments(x.values[..., 0], y.values[..., 0]))
     pairs = zip(np.moveaxis(x.values, 1, 0), np.moveaxis(y.values, 1, 0))
@@ -116,7 +116,7 @@ def own_terms(x: Activations, y: Activations) -> Float[np.ndarray, "neuron"]:
 
 
 def own_terms_without(x: Activations, y: Activations) -> Float[np.ndarray, "example"]:
-    """The sum over neurons of their own terms, with each example left out."""
+    """The sum over neurons of h(k_a, l_a), with each example left out."""
     n = len(x.values)
     if x.values.shape[2] == y.values.shape[2] == 1:
         u, v = x.values[..., 0], y.values[..., 0]

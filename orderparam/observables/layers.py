@@ -1,4 +1,5 @@
-"""Layers with activations and weights: what every framework's network is read into."""
+"""Layers with activations and weights: the form into which the networks of every framework are
+read."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,13 +8,13 @@ import numpy as np
 
 from orderparam.observables.observable import Observed
 
-_SAME = 1e-6  # relative difference of two passes beyond which a network is random
+_SAME = 1e-6  # relative difference of two passes above which a network counts as random
 
 
 @dataclass(frozen=True)
 class NetworkLayer:
-    """One product with weights. inputs: what it takes in (examples, channels, positions ..), or
-    None. outputs: what it gives before the bias and the nonlinearity. weight: (out, in ..)."""
+    """One product with weights. inputs: its inputs (examples, channels, positions ..), or None.
+    outputs: its outputs before the bias and the nonlinearity. weight: (out, in ..)."""
 
     name: str
     inputs: np.ndarray | None = None
@@ -23,12 +24,12 @@ class NetworkLayer:
 
 @dataclass(frozen=True)
 class NetworkFunction:
-    """A network that can be run on other inputs and differentiated by its parameters.
+    """A network that can be run on other inputs and differentiated with respect to its parameters.
 
-    outputs: of inputs, a row an example. read: the layers at other inputs. kernel: the tangent kernel between inputs and others
-    (None: the inputs again). along: theta . df(x)/dtheta of
-    each output. parameters: how many numbers. curvature: of the mean over examples of |f - y|^2,
-    its largest eigenvalue; None where it is not known how.
+    outputs: the outputs at given inputs, one row for each example. read: the layers at other
+    inputs. kernel: the tangent kernel between inputs and others (None: the inputs again). along:
+    theta . df(x)/dtheta of each output. parameters: their number. curvature: the largest eigenvalue
+    of the Hessian of the mean over examples of |f - y|^2; None where it cannot be computed.
     """
 
     outputs: Callable[[np.ndarray], np.ndarray]
@@ -41,9 +42,9 @@ class NetworkFunction:
 
 @dataclass(frozen=True)
 class InspectedNetwork:
-    """layers: in the order of computation. outputs: of the whole network, None for saved weights.
-    function: the network, where it can be differentiated. activations: arrays with a row an example
-    that were saved, by name."""
+    """A network that was read. layers: in the order of computation. outputs: those of the network,
+    None for saved weights. function: the network, where it can be differentiated. activations:
+    saved arrays with one row for each example, by name."""
 
     layers: tuple[NetworkLayer, ...]
     outputs: np.ndarray | None = None
@@ -52,7 +53,7 @@ class InspectedNetwork:
     probabilities: np.ndarray | None = None
 
     def representations(self) -> dict[str, np.ndarray]:
-        """Activations by name: what each product but the first takes in, and the outputs."""
+        """Activations by name: the inputs of each product but the first, and the outputs."""
         found = dict(self.activations)
         for place, layer in enumerate(self.layers[1:], 1):
             if layer.inputs is not None:

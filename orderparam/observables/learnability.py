@@ -1,4 +1,4 @@
-r"""How much of a target, and of each of its modes, a network has learned.
+r"""The fraction of a target, and of each of its modes, that a network has learned.
 
 For modes $\phi_k$, with $f = \sum_k c_k \phi_k$ and $y = \sum_k d_k \phi_k$ fitted together by least
 squares on held-out examples, $L_k = c_k / d_k$; for the whole target
@@ -24,18 +24,21 @@ def learnability(
     """The learnability of the target, or of each mode, on examples that were not trained on.
 
     Args:
-        outputs: f of the network, one number an example; both are centred.
+        outputs: f, the outputs of the network, one number for each example; outputs and targets are
+            centred.
         targets: y.
         modes: Functions on the same examples, such as eigenvectors of a kernel that was fitted on
-            a third set; None for the target as the one mode.
-        seed: Of the null.
+            a third set; None for the target as the only mode.
+        seed: Seed of the null distribution.
 
     Returns:
-        One `Observed` a mode. Null hypothesis: the outputs belong to other examples. Not determined
-        where the interval of d_k holds zero: the target does not have the mode.
+        One `Observed` for each mode. Null hypothesis: the outputs belong to other examples. The
+            value is not determined where the interval of d_k contains zero, because the target then
+            may not contain the mode.
 
     Raises:
-        ValueError: for other numbers of examples, and no fewer modes than half of them.
+        ValueError: for outputs, targets and modes of different numbers of examples, and for modes
+            that are not fewer than half of the examples.
 
     Accuracy: the interval is the jackknife over examples, exact for least squares.
 

@@ -34,20 +34,20 @@ TIMES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 FEWEST_ENSEMBLES = 4
 POWERS = np.linspace(
     0.25, 1.75, 16
-)  # x of the corrections, 1 if regular; free, it is not identified
+)  # exponent x of the corrections, 1 for a regular minimum; a free exponent could not be identified
 SHIFTS = np.linspace(0.1, 6.0, 25)  # ln t + c at the first t of the window
-CORRECTION = 0.3  # of the corrections at the first t of the window, in units of lambda
+CORRECTION = 0.3  # scale of the corrections at the first t of the window, in units of lambda
 _ADAPTED = 0.6  # power of the draw with which the adaption of step sizes ends
 _SOURCE = "Watanabe 2009; Lau et al. 2023; v(t) derived here"
 
 
 @dataclass(frozen=True)
 class LearningCoefficient:
-    """lambda(t) at several t, and what it tends to.
+    """The running coupling lambda(t) at several t, and its limit.
 
-    coefficient: the plateau, from the t of the window, averaged over the two laws of approach;
-    NaN where a chain of the window did not converge. logarithmic: the probability of the law with
-    multiplicity 2. times: t. energy, fluctuation: lambda(t) by u = t <K> and by v, with
+    coefficient: the limit, fitted to the t of the window and averaged over the two laws of
+    approach; NaN where a chain of the window did not converge. logarithmic: the probability of the
+    law with multiplicity 2. times: t. energy, fluctuation: lambda(t) by u = t <K> and by v, with
     intervals of 95 % over independent ensembles. r_hat, effective_samples, acceptance: for each t.
     window: first and last t used.
     """
@@ -87,18 +87,18 @@ def learning_coefficient(
        K = \texttt{loss}(w) - \texttt{loss}(w^*) . $$
 
     Args:
-        loss: A function of the parameters, of its own scale: a factor shifts ln t and nothing else.
+        loss: A function of the parameters; multiplying it by a factor only shifts ln t.
         parameters: The minimum w*, a pytree of real numbers.
         times: t, increasing, each at most some 10 times the one before, so that replicas exchange.
-        prior_width: s. A plateau that moves with it is no local coefficient: try two.
+        prior_width: s. A plateau that depends on it is not a local coefficient: try two values.
         window: First and last t of the plateau; by default from the third t on (the second of 4). With data of n
             examples end it at n / ln n: beyond, lambda(t) turns to that of a regular minimum.
-        by: "energy" for u, "fluctuation" for v, the one to use where w* is not the minimum of the
-            loss on the data.
+        by: "energy" for u, "fluctuation" for v, to be used where w* is not the minimum of the loss
+            on the data.
         ensembles: Independent sets of replicas, at least 4; their scatter gives the errors.
-        draws, burn_in: Transitions of Hamiltonian Monte Carlo of 12 leapfrog steps that are
-            recorded, and before them.
-        seed: Of all draws.
+        draws, burn_in: Numbers of recorded transitions of Hamiltonian Monte Carlo (12 leapfrog
+            steps each), and of transitions before them.
+        seed: Seed of all draws.
 
     Returns:
         A `LearningCoefficient`. Its null hypothesis, a regular minimum, has lambda = P / 2.
@@ -235,7 +235,7 @@ def _exchange(
 
 
 def _swapped(energy: Array, t: Array, parity: Array, key: Array) -> Array:
-    """Which replica stands on each rung after neighbours (0, 1), (2, 3) .., or (1, 2), (3, 4) ..,
+    """The replica at each t after neighbours (0, 1), (2, 3) .., or (1, 2), (3, 4) ..,
     were exchanged with probability min(1, exp((t_i - t_j)(K_i - K_j)))."""
     rungs = len(t)
     place = jnp.arange(rungs)
@@ -257,8 +257,9 @@ def _measured(name: str, t: np.ndarray, each: np.ndarray) -> tuple[Observed, ...
 
 
 def _plateau(t: np.ndarray, each: np.ndarray, order: int) -> tuple[Mixture, float]:
-    """What lambda may be, and the probability of the logarithmic law. order: 0 for u; 1 for v = u
-    - du/d ln t. Both laws have one further correction: t^(-2x), or 1 / t beside the logarithm."""
+    """Possible values of lambda, and the probability of the logarithmic law. order: 0 for u; 1 for
+    v = u - du/d ln t. Both laws have one further correction: t^(-2x), or 1 / t beside the
+    logarithm."""
     few = stats.t.ppf((1 + LEVEL) / 2, len(each) - 1) / stats.norm.ppf((1 + LEVEL) / 2)
     mean, error = each.mean(axis=0), few * stats.sem(each, axis=0)
     log_t, size = np.log(t / t[0]), CORRECTION * np.max(mean)

@@ -1,7 +1,7 @@
-"""A network as the observables see it: layers with activations and weights, whatever framework it
-was written in.
+"""Reads a network of any framework into layers with activations and weights.
 
-The framework is known by the name of the module that a type comes from, so that none is imported.
+The framework is recognised by the name of the module that defines the model's type, so that no
+framework is imported.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,15 +17,15 @@ from orderparam.observables.layers import (
 )
 from orderparam.observables.observable import Observed
 
-_WEIGHTS = ("weight", "kernel", "coef")  # how names of weights end
+_WEIGHTS = ("weight", "kernel", "coef")  # endings of the names of weights
 
 
 def read_network(model: Any, inputs: np.ndarray | None, parameters: Any = None) -> InspectedNetwork:
     """The network behind a model: a JAX function of parameters and inputs, an Equinox or Flax NNX
     module, a `torch.nn.Module`, or a fitted scikit-learn estimator.
 
-    Raises `ValueError` for another kind of model, missing inputs or parameters, and a network of
-    which two passes differ (dropout that is not switched off).
+    Raises `ValueError` for another kind of model, missing inputs or parameters, and a network whose
+    outputs differ between two passes (dropout that is not switched off).
     """
     origins = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
     if inputs is None:
@@ -62,8 +62,9 @@ def read_network(model: Any, inputs: np.ndarray | None, parameters: Any = None) 
 
 
 def of_arrays(arrays: Mapping[str, np.ndarray], examples: int | None) -> InspectedNetwork:
-    """The network behind saved arrays: those named `..weight`, `..kernel` or `..coef` are weights;
-    of the others those with a row for each example are activations, and other matrices weights."""
+    """The network behind saved arrays. Arrays named `..weight`, `..kernel` or `..coef` are weights;
+    of the others, arrays with a row for each example are activations, and other matrices are
+    weights."""
     layers, activations = [], {}
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":

@@ -1,4 +1,5 @@
-"""One measured number: its value, its interval, its law under a null hypothesis, and its cost."""
+"""One measured number: its value, its interval, its distribution under a null hypothesis, and its
+cost."""
 
 import math
 import time
@@ -9,16 +10,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy import stats
 
-LEVEL = 0.95  # of every interval
+LEVEL = 0.95  # confidence of every interval
 
 
 @dataclass(frozen=True)
 class Null:
-    """The law of an observable under a null hypothesis.
+    """The distribution of an observable under a null hypothesis.
 
-    hypothesis: in words. draws: values of the observable where it holds. variance: of the law,
-    where it is known exactly. With a variance the law is Pearson's third with mean 0 and the
-    skewness of the draws, which reaches further into the tail than a few draws do.
+    hypothesis: in words. draws: values of the observable under the hypothesis. variance: that of
+    the distribution, where it is known exactly. With a variance the distribution is Pearson's type
+    III with mean 0 and the skewness of the draws, which reaches further into the tail than a few
+    draws do.
     """
 
     hypothesis: str
@@ -26,8 +28,8 @@ class Null:
     variance: float | None = None
 
     def p_value(self, value: float) -> float:
-        """The probability of a value at least as large; of draws (1 + those) / (1 + all), which is
-        exact for permutations."""
+        """The probability of a value at least as large. From draws it is (1 + draws at least as
+        large) / (1 + all draws), which is exact for permutations."""
         if not math.isfinite(value):
             return math.nan
         if self.variance is not None:
@@ -49,13 +51,14 @@ class Null:
 class Observed:
     """One number about a network.
 
-    name: what it is. value: its estimate, NaN where it cannot be had. low, high: its interval of
-    95 %. p_value: the probability of such a value under `null`. estimand: what varies from repeat
-    to repeat: "examples", "neurons" (examples and neurons) or "seeds" (trainings); "entries" for a
-    matrix as it is. source: where estimator and law come from. seconds: what it cost. note: why a
-    part is missing and which input would give it, or by which rule the cost was cut. plain: the
-    estimate before its jackknife bias was subtracted; without: values with one unit left out, for
-    each kind of unit. From these two differences get an interval.
+    name: of the number. value: its estimate, NaN where it cannot be measured. low, high: its 95 %
+    interval. p_value: the probability of such a value under `null`. estimand: the source of
+    variation that the interval describes: "examples", "neurons" (examples and neurons) or "seeds"
+    (trainings); "entries" for a matrix as it is. source: the papers of the estimator and the
+    distribution. seconds: time of the computation. note: why a part is missing and which input
+    would provide it, or by which rule the cost was reduced. plain: the estimate before its
+    jackknife bias was subtracted; without: values with one unit left out, for each kind of unit.
+    From these two differences get an interval.
     """
 
     name: str
@@ -94,7 +97,7 @@ def jackknifed(
     unbiased: bool = True,
     **fields: object,
 ) -> Observed:
-    """A measured number with the interval of the jackknife.
+    """A measured number with its jackknife interval.
 
     value: the estimate from all units. without: for each kind of unit (examples, neurons) the
     estimates with one unit left out; variances of the kinds add up. The interval is Student's with
@@ -121,7 +124,8 @@ def jackknifed(
 
 
 def difference(name: str, late: Observed, early: Observed) -> Observed:
-    """late - early with an interval of its own: a unit that both saw is left out of both.
+    """The difference late - early with a jackknife interval, in which a unit that belongs to both
+    is left out of both.
 
     Intervals are never subtracted. Kinds of units that only one of the two has, or of which they
     have different numbers, are taken as independent.
@@ -142,7 +146,8 @@ def difference(name: str, late: Observed, early: Observed) -> Observed:
 
 @contextmanager
 def clocked() -> Iterator[list[float]]:
-    """A list that holds the seconds spent inside once it is left."""
+    """A context that yields a list, which contains the seconds spent inside after the context has
+    ended."""
     seconds: list[float] = []
     start = time.perf_counter()
     try:
@@ -152,7 +157,8 @@ def clocked() -> Iterator[list[float]]:
 
 
 def holm(measured: Sequence[Observed]) -> list[Observed]:
-    """The same numbers with Holm's p-values for several of one kind, such as all layers."""
+    """The same numbers with p-values corrected by Holm's method for several numbers of one kind,
+    such as all layers."""
     p = np.array([one.p_value for one in measured])
     order = np.argsort(p)
     finite = [i for i in order if math.isfinite(p[i])]

@@ -32,20 +32,20 @@ def overlap(
 ) -> Overlap:
     """The mean cosine of the hidden units of two networks, matched to one another.
 
-    The matching that makes the overlap largest also finds some in independent networks. So units
-    are matched on one half of the coordinates and compared on the other, and the other way round,
-    over 4 random halves.
+    The matching that makes the overlap largest finds a positive overlap in independent networks
+    too. So units are matched on one half of the coordinates and compared on the other half, then
+    the other way round, for 4 random halves.
 
     Args:
-        first, second: Weights of the units (units, coordinates): the incoming ones, and where they
-            matter the outgoing ones beside them; or activations (units, examples). Only directions
+        first, second: Weights of the units (units, coordinates): incoming weights, with outgoing
+            weights appended where they matter; or activations (units, examples). Only directions
             count, so that relu units may be rescaled.
         signs: A unit and its negative count as one (odd activations).
-        seed: Of the halves and of the null.
+        seed: Seed of the halves and of the null distribution.
 
     Returns:
-        An `Overlap`. Null hypothesis: the coordinates of the second network are in another order.
-        The interval is over units, for the matching as it is.
+        An `Overlap`. Null hypothesis: the coordinates of the second network are in random order.
+            The interval is that of the mean over units, for the given matching.
 
     Raises:
         ValueError: for shapes that differ, and fewer than two units or four coordinates.
@@ -92,8 +92,8 @@ def overlap(
 def seed_overlap(
     networks: list[Float[np.ndarray, "unit weight"]], *, signs: bool = False, seed: int = 0
 ) -> Observed:
-    """The mean overlap of all pairs of three or more trainings; the interval is the jackknife over
-    trainings, not over pairs. Args, Raises, Source as in `overlap`.
+    """The mean overlap of all pairs of three or more trainings; its interval is the jackknife over
+    trainings, not over pairs. Args, Raises and Source are those of `overlap`.
 
     >>> rng = np.random.default_rng(0)
     >>> w = [rng.normal(size=(8, 300)) for _ in range(3)]
@@ -118,8 +118,8 @@ def seed_overlap(
 def _matched(
     a: np.ndarray, b: np.ndarray, halves: list[np.ndarray], signs: bool
 ) -> tuple[Float[np.ndarray, "unit"], float]:
-    """The mean over halves of the cosine of each unit with its partner, and how often partners
-    agree."""
+    """The mean over halves of the cosine of each unit with its partner, and the share of units
+    whose partners agree."""
     found, agree = np.zeros(len(a)), 0.0
     for order in halves:
         parts = np.array_split(order, 2)

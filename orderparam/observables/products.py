@@ -1,4 +1,4 @@
-"""What the layers of a function in JAX take in and give, found in its program."""
+"""The inputs and outputs of the layers of a JAX function, found in its program."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,12 +13,12 @@ _CALLS = ("jit", "pjit", "call", "checkpoint", "remat", "custom_jvp", "custom_vj
 
 
 def products(model: Callable[[Any, Any], Any], parameters: Any, x: np.ndarray) -> list[Found]:
-    """For each product of activations with weights, in the order of computation: what it takes in
-    (examples, channels[, positions]), what it gives, likewise, and the weights (out, in ..).
+    """The products of activations with weights in the order of computation: for each its inputs
+    (examples, channels[, positions]), its outputs in the same form, and the weights (out, in ..).
 
     The program of the function is run equation by equation. A product is a `dot_general` or a
     convolution of which one operand depends on the inputs and the other does not. The axis of the
-    examples is the one that changes with their number.
+    examples is the one whose length changes with their number.
     """
     whole, short = (_run(model, parameters, jnp.asarray(one)) for one in (x, x[:-1]))
     found = []
@@ -30,7 +30,8 @@ def products(model: Callable[[Any, Any], Any], parameters: Any, x: np.ndarray) -
 
 
 class _Product:
-    """A product as it stands in the program. axes: of the inputs' channels, and of the outputs'."""
+    """A product in the form of the program. axes: those of the inputs' channels and of the outputs'
+    channels."""
 
     def __init__(self, equation: Any, values: list[Any], depend: list[bool], result: Any) -> None:
         first = depend[0]
@@ -77,7 +78,7 @@ def _run(model: Callable[[Any, Any], Any], parameters: Any, x: Any) -> list[_Pro
 
 
 def _evaluate(program: Any, given: list[tuple[Any, bool]], found: list[_Product]) -> list[Any]:
-    """The outputs of a program, each with whether it depends on the inputs."""
+    """The outputs of a program, each with a flag that is true if it depends on the inputs."""
     jaxpr, constants = (
         (program.jaxpr, program.consts) if hasattr(program, "consts") else (program, ())
     )
@@ -107,7 +108,7 @@ def _evaluate(program: Any, given: list[tuple[Any, bool]], found: list[_Product]
 
 
 def _one(jaxpr: Any, equation: Any, computed: dict[Any, tuple[Any, bool]]) -> list[Any]:
-    """What one equation gives, run as a program of its own."""
+    """The outputs of one equation, run as a separate program."""
     needed = [variable for variable in equation.invars if not hasattr(variable, "val")]
     variables = list(dict.fromkeys(needed))
     alone = jaxpr.replace(

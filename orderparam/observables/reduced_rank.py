@@ -1,5 +1,5 @@
-r"""The learning coefficient of reduced-rank regression: its closed form, and the running coupling
-exactly at every t.
+r"""The learning coefficient of reduced-rank regression: its closed form, and the exact running
+coupling at every t.
 
 The model is y = B A x with A (H, M) and B (N, H). Around the true map 0 with whitened inputs,
 $K = |B A|^2 / 2$. With the prior of unit Gaussians the integral over B is Gaussian, and that over A
@@ -16,8 +16,8 @@ reference for samplers is derived here.
 import numpy as np
 
 POINTS = 6000
-_LEAST, _MOST = -60.0, 400.0  # ln of the smallest, and the largest, eigenvalue of A A^T
-_STEP = 1e-4  # of ln t in the derivative
+_LEAST, _MOST = -60.0, 400.0  # logarithm of the smallest and of the largest eigenvalue of A A^T
+_STEP = 1e-4  # step of ln t in the derivative
 
 
 def aoyagi_watanabe(inputs: int, hidden: int, outputs: int, rank: int = 0) -> tuple[float, int]:

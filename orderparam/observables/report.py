@@ -1,4 +1,4 @@
-"""What `inspect` found, as text, a data set, a figure and a page."""
+"""The results of `inspect` as text, a data set, a figure and a page."""
 
 import base64
 import html
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from orderparam.observables.inspection import Inspection
 
-# numbers that are small where there is something: their nulls are kept with the other sign
+# numbers that are small where there is an effect: their null distributions are kept with the other
+# sign
 _SMALL = ("stable rank", "leave-one-out error of the read-out")
 _SHORT = {"examples": "E", "neurons": "N", "seeds": "S", "entries": "W", "units": "U"}
 LEGEND = (
@@ -29,7 +30,8 @@ LEGEND = (
 
 
 def rows(numbers: Sequence[Observed]) -> list[tuple[str, str, str, str, str, str]]:
-    """Name, value with error, interval, the null's 99 %, p-value, note: cells of a table."""
+    """The rows of a table: name, value with error, interval, the 99 % point of the null
+    distribution, p-value, note."""
     cells = []
     for one in numbers:
         finite = math.isfinite(one.value)
@@ -85,7 +87,7 @@ def as_text(found: "Inspection") -> str:
 
 
 def dataset_of(found: "Inspection") -> "xr.Dataset":
-    """The numbers over `layer` and `matrix`, those of the network without a dimension."""
+    """The numbers over `layer` and `matrix`; those of the network have no dimension."""
     import xarray as xr
 
     data = xr.Dataset(attrs={"title": found.title, "missing": "; ".join(found.missing)})
@@ -127,8 +129,8 @@ def _add(
 
 
 def draw(found: "Inspection") -> Any:
-    """Numbers of the layers with intervals and the null's 99 %; the spectrum of each matrix with
-    the law of Marchenko and Pastur."""
+    """Draws the numbers of the layers with intervals and the 99 % points of the null distributions,
+    and the spectrum of each matrix with the Marchenko-Pastur law."""
     import matplotlib.pyplot as plt
 
     from orderparam.plotting import house_style
@@ -207,7 +209,7 @@ def _draw_spectrum(ax: Any, name: str, spectrum: Any, colours: Any, grey: str) -
 
 
 def page(found: "Inspection") -> str:
-    """A page of HTML with the figure inside; it needs no other file."""
+    """A self-contained page of HTML with the figure."""
     import matplotlib.pyplot as plt
 
     figure, stream = found.figure(), io.BytesIO()

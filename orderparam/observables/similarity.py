@@ -7,10 +7,11 @@ $$ U = \frac{h(K, L)}{\sqrt{h(K, K)\, h(L, L)}} , \qquad
    T = \frac{h(K, L)/(p q)}{\sqrt{S(X) S(Y)}} , \quad
    S(X) = \frac{h(K, K) - \sum_a h(k_a, k_a)}{p (p - 1)} . $$
 
-U is the similarity of the two networks as they are; inputs are drawn afresh. T is the similarity of
-the infinite networks of which the neurons are samples: equal neurons are left out of S(X), and out
-of h(K, L) where the same neurons stand on both sides (paired). T can exceed 1. Two layers of one
-network are no independent samples of neurons, so U alone is meant between them.
+U is the similarity of the two given networks, estimated for the population of inputs. T is the
+similarity of the infinite networks of which the neurons are samples: products of a neuron with
+itself are left out of S(X), and out of h(K, L) where x and y have the same neurons (paired). T can
+exceed 1. Two layers of one network are not independent samples of neurons, so only U is meaningful
+between them.
 """
 
 from dataclasses import replace
@@ -33,7 +34,9 @@ from orderparam.observables.observable import Null, Observed, clocked, jackknife
 Estimand = Literal["examples", "neurons"]
 FEWEST = 8  # examples
 DRAWS = 999
-MOST_ROWS = 1000  # permuted as they are; beyond, the third moment is taken from half as many
+# largest number of examples that are permuted; above it half as many permutations give the third
+# moment
+MOST_ROWS = 1000
 SONG = "Song et al. 2012; Kornblith et al. 2019"
 NEURONS = "after Chun, Canatar, Chung and Lee 2025; derived here"
 
@@ -52,20 +55,22 @@ def similarity(
     Args:
         x, y: Activations (examples, neurons) or (examples, channels, positions ..): a channel with
             its positions is one neuron.
-        estimand: "examples" for U, the two networks as they are; "neurons" for T, what they become
-            with infinitely many neurons. T is meant for independent networks, or `paired`.
-        paired: the neurons of x and y are the same ones at two times.
+        estimand: "examples" for U, the two given networks; "neurons" for T, their limit of
+            infinitely many neurons. T is meant for independent networks, or with `paired`.
+        paired: the neurons of x and y are the same neurons at two times.
         seed: Of the permutations.
-        draws: Permutations, 0 for no null. Beyond 1000 examples 500 of them are permuted: they
-            give the skewness of Pearson's third law, of which the variance is exact.
+        draws: Number of permutations, 0 for no null distribution. Above 1000 examples, 500 of these
+            are permuted, which gives the skewness of a Pearson type III distribution with the exact
+            variance.
 
     Returns:
         An `Observed`. Its null hypothesis is that the rows of y belong to other examples of x. The
-        value is NaN ("not determined") where the interval of a denominator S reaches zero.
+            value is NaN ("not determined") where the interval of a denominator S contains zero.
 
     Raises:
-        ValueError: for fewer than 8 examples, other numbers of rows, entries that are not finite,
-            a representation that is constant, and pairs of which the numbers differ.
+        ValueError: for fewer than 8 examples, different numbers of rows, entries that are not
+            finite, a representation that is constant, and paired representations with different
+            numbers of neurons.
 
     Accuracy: the interval is the jackknife over examples and, for T, over the neurons of each side.
         It held the truth in 92 to 97 % of 400 repeats (`benchmarks/inspect_coverage.py`). Cost: n p q
@@ -103,14 +108,14 @@ def alignment(
 
     $$ A = \\frac{h(K, y y^T)}{\\sqrt{S(X)\\, h(y y^T, y y^T)}} $$
 
-    with equal neurons left out of S(X) (estimand "neurons"), or h(K, K) in its place ("examples").
-    Targets are not neurons: nothing is left out of them.
+    with products of a neuron with itself left out of S(X) (estimand "neurons"), or with h(K, K) in
+    place of S(X) ("examples"). Targets are not neurons: nothing is left out there.
 
     Args:
         x: As in `similarity`.
         targets: Numbers (examples,) or (examples, outputs); whole numbers of more than two kinds,
             or words, are classes and count as one-hot columns.
-        estimand: The network as it is, or its limit of many neurons.
+        estimand: "examples" for the given network, "neurons" for its limit of many neurons.
         seed, draws: As in `similarity`.
 
     Returns:
@@ -138,7 +143,8 @@ def alignment(
 
 
 def target_columns(targets: np.ndarray) -> Float[np.ndarray, "example output"]:
-    """Targets as numbers: classes as one-hot columns, of two classes one column of -1 and 1."""
+    """Targets as numbers: classes as one-hot columns, or as one column of -1 and 1 where there are
+    two."""
     y = np.asarray(targets)
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     if y.ndim == 1 and y.dtype.kind in "biuUS":
@@ -146,7 +152,7 @@ def target_columns(targets: np.ndarray) -> Float[np.ndarray, "example output"]:
         if len(kinds) == 2:
             return 2.0 * codes[:, None] - 1.0
         if len(kinds) > max(2, len(y) // 2) and y.dtype.kind in "iu":
-            return y[:, None].astype(np.float64)  # counts, no classes
+            return y[:, None].astype(np.float64)  # counts, not classes
         return np.eye(len(kinds))[codes]
     return np.asarray(y, np.float64).reshape(len(y), -1)
 
@@ -174,7 +180,7 @@ def _ratio(
     seed: int,
     draws: int,
 ) -> Observed:
-    """U, T or the alignment. sides: whether x and y are samples of neurons."""
+    """U, T or the alignment. sides: for x and for y, True if it is a sample of neurons."""
     if len(x.values) != len(y.values):
         raise ValueError(
             f"x has {len(x.values)} examples and y {len(y.values)}: rows must be the same examples"
@@ -211,7 +217,8 @@ Left = tuple[float, dict[str, np.ndarray]]  # a value, and the values with one u
 
 
 def scale_of(x: Activations, debiased: bool) -> Left:
-    """h(K, K), or S(X) p^2 / (p (p - 1)) where equal neurons are left out."""
+    """h(K, K), or the same with the products of a neuron with itself left out and rescaled by p^2 /
+    (p (p - 1))."""
     own = sums(x.narrow, x.narrow)
     if not debiased:
         return own.value, {"examples": own.without}
@@ -228,7 +235,8 @@ def scale_of(x: Activations, debiased: bool) -> Left:
 def _numerator(
     x: Activations, y: Activations, both: Sums, sides: tuple[bool, bool], paired: bool
 ) -> Left:
-    """The numerator; left out: examples, neurons of x, neurons of y (or pairs of them)."""
+    """The numerator, and its values with one example, one neuron of x, or one neuron of y (or one
+    pair of them) left out."""
     p, q = (one.neurons if side else 1 for one, side in zip((x, y), sides))
     if paired:
         alone = own_terms(x, y)
@@ -274,8 +282,9 @@ def _null(
     seed: int,
     draws: int,
 ) -> Null:
-    """The ratio for permuted rows of y: its mean is zero and, unless equal neurons are left out of
-    the numerator, its variance is 2 h(K, K) h(L, L) / (n (n - 3)) over that of the denominators."""
+    """The ratio for permuted rows of y. Its mean is zero and, unless products of equal neurons are
+    left out of the numerator, its variance is 2 h(K, K) h(L, L) / (n (n - 3)) over that of the
+    denominators."""
     rng = np.random.default_rng(seed)
     scale = _count(x, y, sides, paired) * np.sqrt(max(scales[0][0] * scales[1][0], 0.0)) or np.nan
     if len(x.values) <= MOST_ROWS:
@@ -296,7 +305,8 @@ def _spread(x: Activations, y: Activations, n: int) -> float:
 def _permuted(
     x: Activations, y: Activations, both: Sums, paired: bool, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """h(K, L) for permuted rows of y, less the terms of equal neurons where they are paired."""
+    """h(K, L) for permuted rows of y, without the terms of equal neurons where x and y are
+    paired."""
     n, u, v = both.n, x.narrow, y.narrow
     by_kernel = 5 * n < u.shape[1] * v.shape[1]
     kernels = (u @ u.T, v @ v.T) if by_kernel else None

@@ -1,5 +1,5 @@
-r"""A Gaussian matrix with one direction added: where its largest singular value lies, exactly at any
-size, and how well its singular vectors show the direction.
+r"""A Gaussian matrix plus a rank-one spike: its largest singular value, exactly at any size, and
+the overlaps of its singular vectors with the spike.
 
 For $W = \sigma G/\sqrt n + \theta\, u v^\top$ with G of n rows and $p \leq n$ columns, in units of
 $\sigma$ and with $\beta = p/n$ (Benaych-Georges and Nadakuditi 2012): above the threshold
@@ -9,10 +9,10 @@ $$ s = \frac{\sqrt{(1+\theta^2)(\beta+\theta^2)}}{\theta} , \quad
    \langle u, \hat u \rangle^2 = 1 - \frac{\beta+\theta^2}{\theta^2(\theta^2+1)} , \quad
    \langle v, \hat v \rangle^2 = 1 - \frac{\beta(1+\theta^2)}{\theta^2(\theta^2+\beta)} . $$
 
-At finite size W is, up to rotations, bidiagonal: $\theta$ enters its first entry alone, and all
-others are independent chi variables (derived here, after Dumitriu and Edelman 2002). The entry that
-gives a singular value is a continued fraction, so that the law of $\theta$ given s needs no
-matrices.
+At finite size W is, up to rotations, bidiagonal: $\theta$ enters only its first entry, and all
+others are independent chi variables (derived here, after Dumitriu and Edelman 2002). The first
+entry that belongs to a given singular value is a continued fraction, so that the distribution of
+$\theta$ given s needs no matrices.
 """
 
 import numpy as np
@@ -20,17 +20,18 @@ from jaxtyping import Float
 
 
 def edge(aspect: float) -> float:
-    """The largest singular value without a direction, for n large: 1 + sqrt(beta)."""
+    """The largest singular value without a spike, for large n: 1 + sqrt(beta)."""
     return 1 + np.sqrt(aspect)
 
 
 def threshold(aspect: float) -> float:
-    """The strength below which no singular value leaves the bulk: beta^(1/4)."""
+    """The strength of the spike below which no singular value leaves the bulk: beta^(1/4)."""
     return aspect**0.25
 
 
 def outlier(strength: float, aspect: float) -> float:
-    """The singular value of a direction of this strength; the edge below the threshold."""
+    """The largest singular value with a spike of this strength; below the threshold it is the
+    edge."""
     if strength <= threshold(aspect):
         return edge(aspect)
     square = strength**2
@@ -38,7 +39,8 @@ def outlier(strength: float, aspect: float) -> float:
 
 
 def overlaps(strength: float, aspect: float) -> tuple[float, float]:
-    """The squared overlaps of the long (n) and the short (p) singular vector with the direction."""
+    """The squared overlaps of the long (n) and the short (p) singular vector with those of the
+    spike."""
     if strength <= threshold(aspect):
         return 0.0, 0.0
     square = strength**2
@@ -49,8 +51,8 @@ def overlaps(strength: float, aspect: float) -> tuple[float, float]:
 def strengths(
     value: float, rows: int, columns: int, rng: np.random.Generator, draws: int = 2000
 ) -> Float[np.ndarray, "draw"]:
-    """For random noise, the strength at which the largest singular value of W is `value` (in units
-    of sigma); zero where the noise alone reaches it.
+    """For each draw of the noise, the strength at which the largest singular value of W is `value`
+    (in units of sigma); zero where the noise alone reaches it.
 
     The share of strengths below theta is the probability that W with theta reaches `value` (but for
     exp(-n theta^2 / 2), where the noise beats the direction): quantiles of the strengths are the
@@ -67,8 +69,8 @@ def probability(
     rng: np.random.Generator,
     draws: int = 2000,
 ) -> Float[np.ndarray, "*value"]:
-    """The probability that noise alone has a singular value of at least `value`: (1 + draws that
-    do) / (1 + draws); for several values from the same draws."""
+    """The probability that noise alone has a singular value of at least `value`: (1 + draws with
+    one) / (1 + draws). Several values use the same draws."""
     needed, first, rest = _first_entry(np.asarray(value)[..., None], rows, columns, rng, draws)
     return (1 + np.sum(first**2 + rest >= needed, axis=-1)) / (1 + draws)
 
@@ -78,7 +80,7 @@ def _first_entry(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The square of the bidiagonal's first entry at which the largest singular value is `value`
     sqrt(n), zero where the rest has a larger one; and the noise in that entry, as the Gaussian
-    beside the direction and the square of all others.
+    along the spike and the sum of squares of all others.
 
     B has the diagonal chi_n, chi_{n-1} .. and above it chi_{p-1} .. chi_1. With B B^T - s^2 reduced
     from its last row, every pivot t is negative where s exceeds all singular values of the rest.
@@ -86,7 +88,7 @@ def _first_entry(
     square = rows * value**2 + np.zeros(draws)
     pivot, below = np.full_like(square, -np.inf), np.zeros(draws)
     beyond = np.zeros(square.shape, bool)
-    last = rng.chisquare(rows - columns + 1, draws)  # the diagonal entry, squared
+    last = rng.chisquare(rows - columns + 1, draws)  # square of the diagonal entry
     for j in range(columns - 1, 0, -1):  # row j + 1 has the off-diagonal entry chi_{p-j-1}
         above = rng.chisquare(columns - j - 1, draws) if j < columns - 1 else np.zeros(draws)
         pivot = last + above - square - above * below / pivot

@@ -1,4 +1,4 @@
-"""A power law in the tail of a spectrum, claimed only where four tests let it through."""
+"""A power law in the tail of a spectrum, reported only if four tests allow it."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ from scipy import optimize, stats
 from orderparam.observables.observable import Observed
 from orderparam.observables.weights import WeightSpectrum
 
-OUTLIERS = 10  # beyond noise, at least
+OUTLIERS = 10  # fewest outliers beyond noise
 DRAWS = 200
-_LEAST = 10  # eigenvalues in a tail
-_STARTS = 40  # candidates of the tail's first eigenvalue
+_LEAST = 10  # fewest eigenvalues in a tail
+_STARTS = 40  # number of candidates for the first eigenvalue of the tail
 SOURCE = "Clauset, Shalizi and Newman 2009; gate derived here"
 
 
 @dataclass(frozen=True)
 class PowerLawTail:
-    """What `power_law_tail` returns.
+    """The result of `power_law_tail`.
 
     exponent: alpha of the density x^-alpha of eigenvalues x = s^2; NaN where no power law is
-    claimed, and the note says which test spoke against it. start: where the tail begins; count: the
+    reported; the note then names the test that failed. start: where the tail begins; count: the
     eigenvalues in it; goodness: p-value of the Kolmogorov-Smirnov distance; NaN where it was not
     needed.
     """
@@ -33,16 +33,16 @@ class PowerLawTail:
 
 
 def power_law_tail(spectrum: WeightSpectrum, *, seed: int = 0) -> PowerLawTail:
-    """The exponent of the eigenvalues' tail, or the reason why none is claimed.
+    """The exponent of the eigenvalues' tail, or the reason why none is reported.
 
-    Tests in their order: at least 10 outliers beyond noise; a tail over a factor 10, or of at least
-    50 eigenvalues; the distance of Kolmogorov and Smirnov with p > 0.1 under the semi-parametric
-    bootstrap, in which the start is chosen anew; neither a lognormal nor an exponential better at
-    5 % (Vuong).
+    The tests, in this order, are: at least 10 outliers beyond noise; a tail over a factor 10, or of
+    at least 50 eigenvalues; the distance of Kolmogorov and Smirnov with p > 0.1 under the
+    semi-parametric bootstrap, in which the start is chosen anew; and neither a lognormal nor an
+    exponential distribution that fits better at the 5 % level (Vuong).
 
     Args:
-        spectrum: Of a weight matrix.
-        seed: Of the bootstrap.
+        spectrum: That of a weight matrix.
+        seed: Seed of the bootstrap.
 
     Accuracy: of random matrices and of those with 1 to 5 directions none was given an exponent, as
         the first test lets none through (`tests/observables/test_weights.py`). The interval is the

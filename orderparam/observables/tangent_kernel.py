@@ -20,7 +20,8 @@ from orderparam.observables.observable import Observed, jackknifed
 from orderparam.observables.similarity import similarity
 
 Model = Callable[[Any, Any], Any]  # f(parameters, inputs): (examples,) or (examples, outputs)
-LAZY, RICH = 0.1, 0.3  # lazy-to-rich numbers below and above which the word is used
+# lazy-to-rich numbers below which a network is called lazy and above which it is called rich
+LAZY, RICH = 0.1, 0.3
 BLOCK = 2**28  # bytes of a block of the Jacobian
 SOURCE = "Jacot, Gabriel and Hongler 2018; Chizat, Oyallon and Bach 2019; Fort et al. 2020"
 
@@ -41,7 +42,8 @@ def tangent_kernel(
 
     @jax.jit
     def rows(parameters: Any, x: Any) -> Any:
-        def derivative(example: Any) -> Any:  # of one: all at once would be quadratic in the block
+        # one output at a time: all at once would be quadratic in the block
+        def derivative(example: Any) -> Any:
             return jax.jacrev(lambda theta: model(restored(theta), example[None]).reshape(-1))(
                 parameters
             )
@@ -75,8 +77,8 @@ def tangent_features(
 ) -> Float[np.ndarray, "example direction output"]:
     """Derivatives of the outputs in random directions of the parameters, one forward pass each.
 
-    They are the neurons of `similarity` and `alignment` with the estimand "neurons"; the outputs
-    are positions. Two networks need independent directions: other seeds.
+    They serve as neurons in `similarity` and `alignment` with the estimand "neurons"; the outputs
+    are positions. Two networks need independent directions, that is different seeds.
 
     >>> linear = lambda w, x: x @ w
     >>> op.observables.tangent_features(linear, np.ones(3), np.eye(3), 5).shape
@@ -102,7 +104,8 @@ def tangent_features(
 
 
 class Drift(NamedTuple):
-    """norm: |K_T - K_0| / |K_0|. shape: 1 - U(K_0, K_T), blind to the kernel's scale."""
+    """norm: |K_T - K_0| / |K_0|. shape: 1 - U(K_0, K_T), which does not depend on the scale of the
+    kernels."""
 
     norm: Observed
     shape: Observed
@@ -111,10 +114,11 @@ class Drift(NamedTuple):
 def kernel_drift(
     initial: Float[np.ndarray, "example example"], trained: Float[np.ndarray, "example example"]
 ) -> Drift:
-    """The relative change of the tangent kernel in training, with its scale and without.
+    """The relative change of the tangent kernel in training, with and without the change of its
+    scale.
 
     Args:
-        initial, trained: Kernels of the same examples.
+        initial, trained: Kernels on the same examples.
 
     Accuracy: intervals are the jackknife over examples. The null hypothesis of `shape`, that the
         two kernels have nothing in common, gives 1; its p-value is that of U.
@@ -165,14 +169,14 @@ def lazy_to_rich(
        \frac{1 - e^{-t K_0}}{K_0} (y - f_0(X)) $$
 
     $f_{lin}$ is the network linearised at its start and trained by gradient flow on the squared
-    error until it has the training error that the network has. Below 0.1 the linear theory is
-    wrong by less than 1 % of the output's power: lazy; above 0.3 rich.
+    error until its training error equals that of the network. Below 0.1 the linear theory is wrong
+    by less than 1 % of the output's power: lazy; above 0.3 rich.
 
     Args:
         start, trained: Outputs f_0 and f_T on held-out examples; several outputs are columns.
         across: K_0 between held-out and training examples; kernel: among the latter.
         start_train, trained_train, targets: f_0, f_T and y on the training examples.
-        rate: Of gradient descent, such that a step changes the linearised outputs by
+        rate: Learning rate of gradient descent, such that a step changes the linearised outputs by
             -rate K_0 (f - y); None for gradient flow.
 
     Returns:
@@ -213,8 +217,8 @@ def linearised(
     targets: Float[np.ndarray, "train output"],
     rate: float | None = None,
 ) -> Float[np.ndarray, "test output"]:
-    """The outputs of the linearised network at the training error that the network has; arguments
-    and errors as in `lazy_to_rich`."""
+    """The outputs of the linearised network at the training error of the network; arguments and
+    errors as in `lazy_to_rich`."""
     reached, before = np.mean((trained_train - targets) ** 2), np.mean((start_train - targets) ** 2)
     if not reached < before:
         raise ValueError(

@@ -1,6 +1,6 @@
 """Each theory that may describe a trained network: its assumptions measured, and its predictions.
 
-The theories themselves are in topics, which stand on this folder; they are found by name.
+The theories themselves are in topics, which import this folder; they are found by name.
 """
 
 import math
@@ -28,20 +28,21 @@ from orderparam.observables.learnability import learnability
 from orderparam.observables.observable import Observed, jackknifed
 from orderparam.observables.tangent_kernel import LAZY, RICH, lazy_to_rich, linearised
 
-RANK_ONE = 0.9  # share of the change of the first layer that is one direction
-ISOTROPIC = 0.9  # dimension of the inputs over their number
+RANK_ONE = 0.9  # share of the change of the first layer that lies in one direction
+ISOTROPIC = 0.9  # participation ratio of the inputs over their number
 LINEAR = 0.9  # share of the target that one direction explains
-VIRIAL = 3.0, 5.0  # standard errors from equipartition
+VIRIAL = 3.0, 5.0  # deviation from equipartition in standard errors
 FEWEST_SEEDS = 3
 SPLITS = 16
-MOST_TAKEN = 0.6  # share of all examples that train, where a pool stands for the population
+MOST_TAKEN = 0.6  # share of all examples used for training, where a pool stands for the population
 
 
 @dataclass(frozen=True)
 class Case:
-    """A network with what all theories need. outputs: of the trained network, on training and on
-    held-out examples; before: of the one at the start. sizes: further numbers of training examples.
-    temperature: of the posterior of which the network is a sample, or None."""
+    """A network with the quantities that all theories need. outputs: those of the trained network,
+    on training and on held-out examples; before: those of the network at the start. sizes: further
+    numbers of training examples. temperature: of the posterior of which the network is a sample, or
+    None."""
 
     seen: Seen
     train: tuple[np.ndarray, np.ndarray]
@@ -66,7 +67,7 @@ class Case:
 
 
 def mean_of(name: str, each: Float[np.ndarray, "example"]) -> Observed:
-    """A mean over examples, with the interval of the jackknife."""
+    """A mean over examples, with its jackknife interval."""
     left = (each.sum() - each) / (len(each) - 1)
     return jackknifed(name, float(each.mean()), {"examples": left}, unbiased=False)
 
@@ -125,7 +126,7 @@ def of_the_start(case: Case) -> TheoryVerdict:
 
 
 def of_fixed_features(case: Case) -> TheoryVerdict:
-    """Random features with the given first layers: only the read-out has learned."""
+    """Random features with the first layers at the start: only the read-out has learned."""
     name, source = (
         "random features, given first layers",
         "Loureiro et al. 2021; Canatar et al. 2021",
@@ -369,7 +370,7 @@ def of_one_step(case: Case) -> TheoryVerdict:
     rest = np.sum((y[:, 0] - y.mean() - z @ teacher) ** 2) / (n - d - 1)
     power = float(np.mean(y**2))
     signs = bool(set(np.unique(y)) <= {-1.0, 1.0})
-    # a direction explains 2/pi of its own signs
+    # a linear direction explains 2/pi of the variance of its signs
     share = float(1 - rest / power) / (2 / np.pi if signs else 1.0)
     tested.append(above("one linear direction explains the target (share)", share, LINEAR, 0.7))
     verdict = TheoryVerdict(name, tuple(tested), source=source)
@@ -406,8 +407,8 @@ THEORIES = (
 def _posterior(
     case: Case,
 ) -> tuple[tuple[Assumption, ...], tuple[DenseNetwork, DenseNetwork] | None]:
-    """Whether the network is a sample of a Bayesian posterior, with the network and the one at the
-    start, whose weights have the prior's variances."""
+    """Tests if the network is a sample of a Bayesian posterior, and returns the tests, the network,
+    and the one at the start, whose weights have the prior's variances."""
     says = "the network is a sample of a posterior"
     if case.temperature is None:
         reason = "not told so: give temperature= if it was sampled by Langevin dynamics or the like"
@@ -426,7 +427,8 @@ def _posterior(
     count = sum(weight.size for weight in late.weights)
     prior = sum(float(np.sum(w**2) / np.mean(w0**2)) for w, w0 in zip(late.weights, start.weights))
     excess = pull / case.temperature + prior - count
-    # residuals have the variance T; the prior's variances are those of as many drawn weights
+    # residuals have the variance T; the variances of the prior are compared with those of equally
+    # many drawn weights
     spread = math.sqrt(np.sum(along**2) / case.temperature + 4 * count)
     held = below(
         "equipartition: |sum of w (dE/dw / T + w / variance) - P| in its standard errors",
@@ -447,7 +449,7 @@ def _between(
 
 
 def _features(network: Any, case: Case) -> Float[np.ndarray, "example feature"]:
-    """What the last layer takes in, on training and held-out examples."""
+    """The inputs of the last layer, on training and held-out examples."""
     last = network.layers[-1] if network.layers else None
     if last is None or last.inputs is None or network.function is None:
         raise ValueError("the network's layers are not known")

@@ -24,7 +24,7 @@ AGREES = 3.0  # standard errors
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """A further training: how many examples it had, how wide its last hidden layer is, and its
+    """Another training: its number of examples, the width of its last hidden layer, and its
     error."""
 
     examples: int
@@ -34,10 +34,11 @@ class Elsewhere:
 
 @dataclass(frozen=True)
 class TheoryComparison:
-    """What `compare_with_theory` returns; print it.
+    """The result of `compare_with_theory`; print it.
 
-    theories: one verdict each. examples, width: of the network. test_error, train_error: measured,
-    the mean of |f - y|^2 summed over outputs. elsewhere: the same of other trainings.
+    theories: one verdict each. examples, width: those of the network. test_error, train_error: the
+    measured mean of |f - y|^2, summed over outputs. elsewhere: the measured errors of other
+    trainings.
     """
 
     theories: tuple[TheoryVerdict, ...]
@@ -49,12 +50,12 @@ class TheoryComparison:
 
     @property
     def accepted(self) -> list[TheoryVerdict]:
-        """Those that are not refused."""
+        """The theories that are not refused."""
         return [one for one in self.theories if one.verdict != "refused"]
 
     def at(self, theory: TheoryVerdict, examples: int, width: int) -> float:
         """The predicted test error at another number of examples, or another width; NaN where the
-        theory says nothing."""
+        theory has no prediction."""
         if width in (self.width, 0) and examples in theory.by_examples:
             return theory.by_examples[examples]
         if examples == self.examples:
@@ -63,8 +64,8 @@ class TheoryComparison:
 
     @property
     def sentence(self) -> str:
-        """Which theory describes the network, off by how much, and what would tell it from the
-        others."""
+        """A sentence on which theory describes the network, its deviation, and the measurement that
+        would distinguish it from the others."""
         found = [
             (one, one.test_error)
             for one in self.accepted
@@ -151,10 +152,10 @@ def compare_with_theory(
     says which, with the number. The theories and their assumptions are
 
     - the kernel of the start: the lazy-to-rich number below 0.1 (refused above 0.3), squared error;
-    - random features with the given first layers: the part of what was learned that is owed to the
-      hidden layers, $|f(h_T) - f(h_0)| / |f_T - f_0|$ with the trained read-out, below 0.1 (0.3);
-    - the kernel of the trained last layer, for a new read-out: held-out examples;
-    - the proportional limit, a Bayesian network of this width: a temperature,
+    - random features with the first layers at the start: the share of the learned change that is
+    due to the hidden layers, $|f(h_T) - f(h_0)| / |f_T - f_0|$ with the trained read-out, below 0.1
+    (0.3); - the kernel of the trained last layer, for a new read-out: held-out examples; - the
+    proportional limit, a Bayesian network of this width: a temperature,
       $\sum_i w_i (\partial_i E / T + w_i / \sigma_i^2) = P$ within 3 (5) standard errors, and the
       training error of the posterior within 40 % (a factor of 2);
     - the adapting kernel: the same, for two layers of erf, relu or linear units;
@@ -162,13 +163,13 @@ def compare_with_theory(
       inputs, and a target of which 90 % (70 %) is one linear direction.
 
     Args:
-        measured: What `inspect` returned for a model with its inputs, targets and `held_out`
+        measured: The result of `inspect` for a model with its inputs, targets and `held_out`
             examples, and the network before training as `initial`.
         temperature: T, where the network is a sample from the posterior of summed squared error
             / (2 T) with the prior from which `initial` was drawn.
-        rate: Of gradient descent, as in `lazy_to_rich`; None for gradient flow.
-        others: `inspect` of the same network at other widths, or after training on other numbers
-            of examples, put beside the predictions for them.
+        rate: Learning rate of gradient descent, as in `lazy_to_rich`; None for gradient flow.
+        others: Results of `inspect` for the same network at other widths, or after training on
+            other numbers of examples; they are compared with the predictions.
 
     Returns:
         A `TheoryComparison`: print it; `sentence` is its end.
@@ -291,7 +292,7 @@ def _decisive(best: TheoryVerdict, others: Sequence[TheoryVerdict], here: tuple[
             (f"width {{:g}} and {here[0]} training examples", best.by_width, other.by_width),
         ):
             errors = {float(place): value for place, value in mine.items()}
-            limit = errors.get(math.inf, math.nan)  # of a theory that names no width but the limit
+            limit = errors.get(math.inf, math.nan)  # a theory that predicts no width but the limit
             for place, value in theirs.items():
                 own = errors.get(float(place), limit)
                 if own > 0 and value > 0 and math.isfinite(place) and place not in here:

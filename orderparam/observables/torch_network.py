@@ -1,4 +1,4 @@
-"""Layers of a `torch.nn.Module`; imported only where there is one."""
+"""Reads the layers of a `torch.nn.Module`; this module is imported only where there is one."""
 
 import copy
 from typing import Any
@@ -17,7 +17,8 @@ from orderparam.observables.tangent_kernel import BLOCK
 
 
 def read_torch(model: Any, x: np.ndarray) -> InspectedNetwork:
-    """The network behind a module, as it is now, in evaluation mode; the module is left alone.
+    """The network behind a module with its present parameters, in evaluation mode; the module
+    itself is not changed.
 
     Layers are the modules with a weight of two or more axes, by hooks; the axis of channels is the
     second one of convolutions and the last one of linear layers.
@@ -44,7 +45,7 @@ def loaded(model: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 
 class _Function:
-    """A module in evaluation mode, with its own precision and device."""
+    """A module in evaluation mode, in its precision and on its device."""
 
     def __init__(self, module: Any) -> None:
         self.module = module

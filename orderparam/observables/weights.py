@@ -1,9 +1,11 @@
-r"""The singular values of a layer's weights: the bulk that noise explains, and counted outliers.
+r"""The singular values of a layer's weights: the bulk that noise explains, and the outliers, which
+are counted.
 
 Singular values are in units of $\sigma\sqrt n$, where $\sigma^2$ is the variance of the bulk,
-$\sum_{i>k} s_i^2/((n-k)(p-k))$ for k outliers, n rows and $p \le n$ columns. One after the other is
-tested against noise: against the exact law of a Gaussian matrix of that size where the entries look
-Gaussian, otherwise against the entries in random order.
+$\sum_{i>k} s_i^2/((n-k)(p-k))$ for k outliers, n rows and $p \le n$ columns. The largest singular
+values are tested one after the other against noise: against the exact distribution for a Gaussian
+matrix of that size where the entries look Gaussian, and otherwise against matrices of the same
+entries in random order.
 """
 
 from dataclasses import dataclass
@@ -16,9 +18,9 @@ from orderparam.observables import spiked
 from orderparam.observables.observable import Null, Observed, clocked
 
 FALSE_ALARMS = 0.01
-MOST = 100  # outliers that are counted
-_KURTOSIS = 1.0  # excess of the entries beyond which their law is not taken for a Gaussian
-_CHECKS = 19  # permutations that have to agree with the Gaussian law
+MOST = 100  # largest number of outliers that are counted
+_KURTOSIS = 1.0  # excess kurtosis of the entries above which they are not taken for Gaussian
+_CHECKS = 19  # number of permutations that have to agree with the Gaussian distribution
 SOURCE = "Marchenko and Pastur 1967; Benaych-Georges and Nadakuditi 2012; exact law derived here"
 
 
@@ -26,10 +28,10 @@ SOURCE = "Marchenko and Pastur 1967; Benaych-Georges and Nadakuditi 2012; exact 
 class Outlier:
     """A direction of the weights beyond noise.
 
-    value: its singular value, with p-value. strength: theta of the direction of which it is the
-    image. long_overlap, short_overlap: squared overlaps of the singular vectors with that
-    direction, as predicted from theta. shift_overlap: of both vectors with the k leading ones of the
-    change since the start, as measured; NaN without a start.
+    value: its singular value, with p-value. strength: theta of the rank-one spike that produces it.
+    long_overlap, short_overlap: squared overlaps of the singular vectors with the spike, as
+    predicted from theta. shift_overlap: measured overlap of both vectors with the k leading ones of
+    the change since the start; NaN without a start.
     """
 
     value: Observed
@@ -41,13 +43,13 @@ class Outlier:
 
 @dataclass(frozen=True)
 class WeightSpectrum:
-    """What `weight_spectrum` returns.
+    """The result of `weight_spectrum`.
 
-    singular_values: of W/(sigma sqrt n), the largest first. noise: sigma. edge: where the bulk
-    of Marchenko and Pastur ends. outliers: the largest first. least_strength: the smallest theta
-    that has even odds of being found. null: what the outliers were tested against. shift:
-    |W - W_0|/|W_0|. stable_rank: |W|_F^2 / |W|^2.
-    initial: of the weights at the start; change: of the difference; None without a start.
+    singular_values: of W/(sigma sqrt n), the largest first. noise: sigma. edge: the edge of the
+    Marchenko-Pastur bulk. outliers: the largest first. least_strength: the theta that is found with
+    probability 1/2. null: the null distribution of the outliers. shift: |W - W_0|/|W_0|.
+    stable_rank: |W|_F^2 / |W|^2. initial: the spectrum of the weights at the start; change: that of
+    the difference; None without a start.
     """
 
     rows: int
@@ -76,10 +78,10 @@ def weight_spectrum(
     Args:
         weights: (out, in); a convolution's (out, in, height, width) counts as (out, in height
             width).
-        initial: The same weights before training: their own spectrum and that of the change are
-            counted, too.
+        initial: The same weights before training: outliers in their spectrum and in that of the
+            change are counted too.
         false_alarms: Probability of an outlier where there is none.
-        seed: Of random numbers.
+        seed: Seed of random numbers.
 
     Raises:
         ValueError: for fewer than two rows or columns, entries that are not finite, weights that
@@ -141,7 +143,7 @@ def _spectrum(
         p_values = _count(w, (u, s, v), gaussian, false_alarms, rng)
     k = len(p_values)
     bulk = float(np.sqrt(np.sum(s[k:] ** 2) / ((n - k) * (p - k))))
-    noise = max(bulk, 1e-12 * s[0] / np.sqrt(n))  # a change of low rank has no bulk
+    noise = max(bulk, 1e-12 * s[0] / np.sqrt(n))  # no bulk: the change has low rank
     values = s / (noise * np.sqrt(n))
     null = "a Gaussian matrix of this size" if gaussian else "the same entries in random order"
     change = None if start is None else _change(w, start, false_alarms, seed)
@@ -180,8 +182,9 @@ def _change(
 
 
 def _looks_gaussian(w: np.ndarray, rng: np.random.Generator) -> bool:
-    """Whether the entries have no heavy tails and their random orders reach the edge as often as a
-    Gaussian matrix does: of 19 draws at most 4 beyond its 95 % point (probability 0.998)."""
+    """True if the entries have no heavy tails, and if matrices of the entries in random order
+    exceed the edge as often as a Gaussian matrix does: of 19 draws at most 4 beyond its 95 % point
+    (probability 0.998)."""
     if abs(stats.kurtosis(w, axis=None)) > _KURTOSIS:
         return False
     n, p = w.shape
@@ -205,7 +208,7 @@ def _count(
     false_alarms: float,
     rng: np.random.Generator,
 ) -> list[float]:
-    """The p-values of the outliers, each tested with those before it taken away."""
+    """The p-values of the outliers, each tested after those before it were subtracted."""
     (n, p), (u, s, v), found = w.shape, parts, []
     for k in range(min(MOST, p - 1)):
         noise = np.sqrt(np.sum(s[k:] ** 2) / ((n - k) * (p - k)))
@@ -246,7 +249,7 @@ def _strength(value: float, rows: int, columns: int, rng: np.random.Generator) -
 
 
 def _least(rows: int, columns: int, false_alarms: float, rng: np.random.Generator) -> float:
-    """The strength of which the singular value exceeds the critical one in half of the cases."""
+    """The strength at which the singular value exceeds the critical one in half of the cases."""
     values = spiked.edge(columns / rows) * np.geomspace(0.9, 1.6, 60)
     found = spiked.probability(values, rows, columns, rng, int(4 / false_alarms))
     critical = values[np.argmax(found <= false_alarms)]
@@ -254,7 +257,8 @@ def _least(rows: int, columns: int, false_alarms: float, rng: np.random.Generato
 
 
 def _stable_rank(s: np.ndarray, rows: int, columns: int, rng: np.random.Generator) -> Observed:
-    """|W|_F^2 / |W|^2; its null is that of Gaussian noise, of which it is small for structure."""
+    """The stable rank |W|_F^2 / |W|^2. Its null distribution is that of Gaussian noise; structure
+    makes it smaller."""
     values = float(np.sum(s**2) / s[0] ** 2)
     shape = (rows, columns)
     draws = 19 if rows * columns**2 < 1e8 else 0

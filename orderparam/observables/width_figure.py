@@ -11,11 +11,11 @@ from orderparam.plotting import canvas, finish
 from orderparam.plotting.style import COLOURS, GREY, MARKERS, ink
 from orderparam.plotting.ticks import readable_ticks
 
-_MOST = 6  # entries of a legend
+_MOST = 6  # largest number of entries of a legend
 
 
 def draw_width(found: WidthTransfer) -> Any:
-    """One panel for the sizes, two for the best rate; only those that were measured."""
+    """Draws one panel for the sizes and two for the best rate, as far as they were measured."""
     sizes = found.update or found.activation
     losses = found.shift is not None and found.runs.loss is not None
     panels = bool(sizes) + losses + (found.shift is not None)

@@ -48,9 +48,9 @@ NAMES: Mapping[tuple[str, Optimiser], Parametrisation] = {
 
 
 class Growth(NamedTuple):
-    """Exponents of N, a layer each from the input to the output: activation at initialisation, and
-    first update at a learning rate that does not depend on N. best_rate: of the largest learning
-    rate at which no update grows with N."""
+    """Exponents of N, one for each layer from the input to the output: of the activations at
+    initialisation, and of the first update at a learning rate that does not depend on N. best_rate:
+    the exponent of the largest learning rate at which no update grows with N."""
 
     activation: tuple[float, ...]
     update: tuple[float, ...]
@@ -61,7 +61,7 @@ class Growth(NamedTuple):
 
 
 def growth(parametrisation: Parametrisation, optimiser: Optimiser, layers: int) -> Growth:
-    """The exponents of a network of so many layers of weights, at least 2.
+    """The exponents of a network with the given number of layers of weights, at least 2.
 
     Source: Yang and Hu 2021 (gradient descent); Yang et al. 2022 (Adam).
 

@@ -6,8 +6,8 @@ $$ \ln L = a_s + b x + c x^2 , \qquad x^* = -b / 2c , $$
 
 on the rates within 2.5 octaves of the best; the error of $x^*$ is that of the fitted coefficients,
 with one variance of the noise for all widths. Over widths $x^* = y_0 + b \log_2 N$ is a weighted
-line; its interval is the wider of that with these errors and Student's from the scatter about it.
-Seeds make no difference to $x^*$ as long as all rates have the same ones.
+line; its interval is the wider of two: that from these errors, and Student's from the scatter about
+the line. The choice of seeds does not affect $x^*$ as long as all rates have the same seeds.
 """
 
 from dataclasses import dataclass
@@ -21,18 +21,19 @@ from orderparam.observables.width_runs import FEWEST, WidthRuns
 
 REACH = 2.5  # octaves on either side of the best rate
 FEWEST_RATES = 4
-NEGLIGIBLE = 0.25  # an exponent of the best rate that is called none
+NEGLIGIBLE = 0.25  # largest exponent of the best rate that counts as zero
 HALF_CELL = 0.5
-_NOISE = 1e-12  # of ln L, where there is none
+_NOISE = 1e-12  # standard deviation of ln L where it cannot be measured
 
 Verdict = Literal["transfers", "moves", "not resolved"]
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best rate at one width, in octaves (log2). error: NaN where only the grid is known; then
-    the optimum lies between low and high. curvature: c, in ln L for each squared octave. least: ln L
-    at the optimum, mean over seeds. fault: why there is no parabola, in words."""
+    """The best rate at one width, in octaves (log2). error: NaN where only the best rate of the
+    grid is known; the optimum then lies between low and high. curvature: c, in ln L per squared
+    octave. least: ln L at the optimum, averaged over seeds. fault: the reason why there is no
+    parabola."""
 
     width: float
     rate: float
@@ -46,15 +47,15 @@ class Optimum:
 
 @dataclass(frozen=True)
 class RateShift:
-    """How the best rate depends on the width, eta* ~ N^exponent.
+    """The dependence of the best rate on the width, eta* ~ N^exponent.
 
-    interval: 95 %. probability: of an exponent as far from 0 where it is 0; NaN for a table of best
-    rates alone, where `interval` holds the exponents that all grid cells allow. verdict: "moves"
-    where the interval excludes 0, "transfers" where it lies within 1/4 of 0, else "not resolved".
-    far: width -> octaves from the constant, or from the line where the rate moves, through the
-    others, with Holm's p-value for the number of widths. excess: by which
-    factor the loss at the largest width is larger at the best rate of the smallest, with its
-    interval; None without parabolas there. notes: in words.
+    interval: 95 %. probability: that of an estimate at least as far from 0 if the exponent is 0;
+    NaN for a table of best rates alone, where `interval` holds the exponents that all grid cells
+    allow. verdict: "moves" where the interval excludes 0, "transfers" where it lies within 1/4 of
+    0, else "not resolved". far: width -> distance in octaves from the constant (or from the line,
+    where the rate moves) through the other widths, with Holm's p-value for the number of widths.
+    excess: factor by which the loss at the largest width grows when the best rate of the smallest
+    width is used, with its interval; None without parabolas there. notes: remarks in words.
     """
 
     optima: tuple[Optimum, ...]
@@ -75,7 +76,7 @@ def rate_shift(runs: WidthRuns) -> RateShift:
             best rates with two of them at one width.
 
     Accuracy: `benchmarks/width_coverage.py` measures how often the interval holds the exponent.
-    Source: derived here; the censored table is a linear programme.
+    Source: derived here; a table of best rates is treated by a linear programme.
     """
     if runs.loss is None:
         return _censored(_cells(runs), ())
@@ -115,12 +116,12 @@ def _verdict(interval: tuple[float, float]) -> Verdict:
 def _first_coefficient(
     design: np.ndarray, y: np.ndarray, error: np.ndarray, further: float = 0.0
 ) -> tuple[float, float, float]:
-    """The first coefficient, half of its interval, and the probability of one as far from 0.
-    further: the error of a number that it is compared with.
+    """The first coefficient, half of its interval, and the probability of a coefficient at least as
+    far from 0. further: the error of the number with which it is compared.
 
-    The interval is the wider of two: with the errors as they are, and with their common size taken
-    from the scatter about the fit (Student). The second holds the truth in 95 % by itself, also
-    where parabolas fit badly; the first cannot be narrow by chance."""
+    The interval is the wider of two: one with the given errors, and one with their common scale
+    taken from the scatter about the fit (Student). The second contains the truth in 95 % of cases,
+    also where parabolas fit badly; the first cannot be narrow by chance."""
     rows = design / error[:, None]
     found = np.linalg.lstsq(rows, y / error, rcond=None)[0]
     freedom = len(y) - design.shape[1]
@@ -178,7 +179,7 @@ def _points(
     with np.errstate(divide="ignore"):
         loss = np.log(runs.loss[here])  # type: ignore[index]
     rates = np.unique(octaves)
-    mean = np.array([np.mean(loss[octaves == rate]) for rate in rates])  # inf where one diverged
+    mean = np.array([np.mean(loss[octaves == rate]) for rate in rates])  # inf where a run diverged
     empty = np.zeros(0)
     if not np.isfinite(mean).any():
         return empty, empty, empty, "all runs diverged", -np.inf, np.inf, np.nan
@@ -219,7 +220,7 @@ def _parabola(
 def _far(
     widths: list[float], y: np.ndarray, error: np.ndarray, sloped: bool
 ) -> dict[float, Observed]:
-    """Distance of each optimum from what the others say, with Holm's probabilities."""
+    """The distance of each optimum from the fit to the others, with Holm's probabilities."""
     degree, x = (1 if sloped else 0), np.log2(widths)
     if len(x) - 1 <= degree + 1:
         return {}
@@ -265,7 +266,7 @@ def _cells(runs: WidthRuns) -> list[Optimum]:
 
 
 def _censored(optima: list[Optimum], notes: tuple[str, ...]) -> RateShift:
-    """All exponents that some straight line through the grid cells has."""
+    """The range of exponents of the straight lines through all grid cells."""
     kept = [o for o in optima if np.isfinite(o.low) and np.isfinite(o.high)]
     ends = _slopes(kept)
     words = list(notes)
@@ -292,7 +293,8 @@ def _censored(optima: list[Optimum], notes: tuple[str, ...]) -> RateShift:
 
 
 def _slopes(kept: list[Optimum]) -> tuple[float, float, float | None] | None:
-    """Least and largest exponent, and the middle of the constants that all cells allow."""
+    """The smallest and the largest exponent, and the middle of the constants that all cells
+    allow."""
     x = np.log2([o.width for o in kept])
     below = np.array([o.rate - HALF_CELL * (o.rate - o.low) for o in kept])
     above = np.array([o.rate + HALF_CELL * (o.high - o.rate) for o in kept])
@@ -311,5 +313,5 @@ def _slopes(kept: list[Optimum]) -> tuple[float, float, float | None] | None:
     constant = (
         (np.max(below) + np.min(above)) / 2 if np.max(below) <= np.min(above) + 1e-9 else None
     )
-    clean = [round(end, 6) + 0.0 for end in found]  # beyond the programme's tolerance
+    clean = [round(end, 6) + 0.0 for end in found]  # above the tolerance of the linear programme
     return min(clean), max(clean), None if constant is None else float(constant)

@@ -16,12 +16,12 @@ FEWEST = 3  # widths
 
 @dataclass(frozen=True)
 class WidthRuns:
-    """Columns of the runs, all (run,).
+    """The table of runs; all columns have the shape (run,).
 
     rate: learning rate. loss: inf where the run diverged; None where the table has only best rates.
-    seed: any labels; runs without seeds count as different ones. activations, updates: by the name
-    of their column, from the input layer to the output: root mean squares over units and examples
-    of the layer's values, and of their change.
+    seed: any labels; runs without seeds count as different ones. activations, updates: column name
+    -> root mean square over units and examples of a layer's values, and of their change, from the
+    input layer to the output.
 
     Raises `ValueError`, with the row (counted from 1), for widths, rates, losses and sizes that are
     not positive, a width, rate or size that is not finite, two runs of one width, rate and seed,
@@ -79,11 +79,11 @@ def width_runs(
 ) -> WidthRuns:
     """The runs in a file, a data frame or a dictionary of columns.
 
-    seed, loss: None takes the columns of these names where they are there. A loss that is missing
-    or not a number is that of a run that diverged, and a size that is missing is left out.
+    seed, loss: None uses the columns of these names where they exist. A loss that is missing or not
+    a number means that the run diverged, and a missing size is left out.
 
-    Raises `ValueError` for a column that is not there, with the nearest name, and as `WidthRuns`
-    does.
+    Raises `ValueError` for a column that does not exist, with the nearest name, and the errors of
+    `WidthRuns`.
     """
     import pandas
 

@@ -28,9 +28,9 @@ from orderparam.observables.width_parametrisation import Parametrisation
 
 
 class FirstStep(NamedTuple):
-    """Root mean square over units, examples and initialisations of the first layer's change (NaN
-    where it is not known), mean change of the output at each example, and the largest stable rate
-    of the linearised network."""
+    """The first step: root mean square of the first layer's change over units, examples and
+    initialisations (NaN where there is no formula), mean change of the output at each example, and
+    the largest stable rate of the linearised network."""
 
     first_layer: float
     output: Float[np.ndarray, "example"]
@@ -76,7 +76,7 @@ def two_layer_first_step(
     activation: str,
     rate: float = 1.0,
 ) -> FirstStep:
-    """The first step of a two-layer network with this activation: output and largest rate, exact
+    """The first step of a two-layer network with this activation. Output and largest rate are exact
     at any width; first_layer is NaN.
 
     Source: derived here; averages over weights from `networks.fully_connected`.
@@ -97,7 +97,7 @@ def two_layer_first_step(
 def _layers(
     parametrisation: Parametrisation, width: float, layers: int, inputs: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Variances v of the effective weights' entries, and effective rates e."""
+    """The variances v of the entries of the effective weights, and the effective rates e."""
     a, b, c = (np.array([x[0], *[x[1]] * (layers - 2), x[2]], float) for x in parametrisation)
     v = width ** (-2 * (a + b))
     v[0] /= inputs

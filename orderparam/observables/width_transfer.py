@@ -1,4 +1,5 @@
-"""What a table of runs at several widths says of the parametrisation and of the best learning rate.
+"""The parametrisation and the dependence of the best learning rate on the width, from a table of
+runs at several widths.
 
 found = width(table, activations=["h1", "h2", "f"], updates=["dh1", "dh2", "df"])
 found.update["dh2"].low, found.consistent, found.shift.verdict
@@ -28,10 +29,11 @@ ACTIVATION, UPDATE = "activation", "update"
 
 @dataclass(frozen=True)
 class SizeExponent(Observed):
-    """The exponent of a layer's size, ~ N^exponent at large N; its null hypothesis is exponent 0.
+    """The exponent of a layer's size, which grows as N^exponent at large N; its null hypothesis is
+    exponent 0.
 
-    joint: the interval of this layer in a region of 95 % for all layers at once (Bonferroni).
-    width, size: of the runs.
+    joint: the interval of this layer in a 95 % region for all layers at once (Bonferroni). width,
+    size: those of the runs.
     """
 
     joint: tuple[float, float] = (-math.inf, math.inf)
@@ -44,9 +46,10 @@ class WidthTransfer:
     """Exponents of activations and updates, the parametrisation, and the shift of the best rate.
 
     at_rate: the learning rate of the updates. predictions: (parametrisation, optimiser) -> its
-    exponents. consistent: those whose exponents all lie in the joint region. broken: of the
-    nearest, layer -> measured less predicted exponent, where the region excludes it. shift: None
-    where the table has only one learning rate at each width and a loss, or no best rate.
+    exponents. consistent: the pairs whose exponents all lie in the joint region. broken: for the
+    nearest pair, layer -> measured minus predicted exponent, for layers where the region excludes
+    it. shift: None where the table has only one learning rate at each width and a loss, or no best
+    rate.
     """
 
     runs: WidthRuns
@@ -62,7 +65,7 @@ class WidthTransfer:
 
     @property
     def parametrisation(self) -> str:
-        """In words."""
+        """The parametrisation, in a sentence."""
         if self.nearest is None:
             return "not asked: name the columns of the updates"
         if self.consistent:
@@ -74,7 +77,7 @@ class WidthTransfer:
         )
 
     def sentence(self) -> str:
-        """The shift of the best rate, in words."""
+        """The dependence of the best rate on the width, in a sentence."""
         if self.shift is None:
             return "best learning rate: not measured"
         low, high = self.shift.interval
@@ -107,22 +110,21 @@ def width(
     Args:
         runs: A file (.csv, .tsv, .parquet, .json ..), a data frame, or a dictionary of columns; a
             row for each run.
-        width, learning_rate, seed, loss: Names of the columns. seed, loss: None takes "seed" and
-            "loss" where they are there. A loss that is missing is that of a run that diverged.
+        width, learning_rate, seed, loss: Names of the columns. seed, loss: None uses "seed" and
+            "loss" where they exist. A missing loss means that the run diverged.
         activations: Columns of the root mean squares of the layers' values at initialisation, from
             the input layer to the output.
-        updates: Columns of the root mean squares of what the first step changed, in this order.
-            Only these tell parametrisations apart: activations of a muP network shrink as they do
-            in a correct one.
+        updates: Columns of the root mean squares of the change by the first step, in this order.
+            Only these distinguish parametrisations: the activations alone do not.
         optimiser: "sgd" or "adam"; None compares with both.
         at_rate: The learning rate whose updates are used; by default the smallest that all widths
-            have, where one step is most nearly linear.
+            have, where one step is closest to linear.
 
     Returns:
         A `WidthTransfer`.
 
     Raises:
-        ValueError: for columns that are not there, rows that are no runs (`WidthRuns`), fewer than
+        ValueError: for columns that do not exist, rows that are not runs (`WidthRuns`), fewer than
             three widths, updates of a single layer, no learning rate that all widths have, and best
             rates at the end of the grid at all but two widths.
 

@@ -1,5 +1,6 @@
-"""The field's questions about any theory and about measured data: which phases are there, where is
-the transition, of which kind, with which exponents? Knows systems only as something with fields."""
+"""Answers to the usual questions about any theory and about measured data: the phases, the place
+and kind of the transition, and the exponents. This package uses nothing of a system but its
+fields."""
 
 from orderparam.analysis.collapse import Collapse, collapse
 from orderparam.analysis.exponent import Exponent, exponent

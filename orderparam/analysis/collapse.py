@@ -1,16 +1,16 @@
-"""Finite-size scaling: one curve for all sizes, y = L^power F((x - critical) L^inverse_nu), and
-what it says of the transition.
+"""Finite-size scaling: one curve for all sizes, y = L^power F((x - critical) L^inverse_nu), and the
+critical point and exponents that follow.
 
     found = collapse(data, "temperature", "binder", "length", power=0) found.critical,
     found.critical_error, found.inverse_nu, found.sizes, found.chi_squared / found.freedom
 
 F is a polynomial, so that at given exponents it follows from linear least squares, and only the
-others are searched (variable projection: Golub, Pereyra 1973). Errors come from a parametric
+exponents are searched (variable projection: Golub, Pereyra 1973). Errors come from a parametric
 bootstrap: fits to values that are drawn again within their errors. Where the fit without the
-smallest size differs by more than three of its errors, twice the difference is added: corrections
-to scaling that are not fitted change the exponents by about as much once more. A fit that is not
-accepted has its errors multiplied by the root of chi squared for each degree of freedom, and a
-warning says so: its numbers should not be quoted.
+smallest size differs by more than three of its errors, twice the difference is added, because
+corrections to scaling that are not fitted change the exponents by about the same amount again. If a
+fit is not accepted, its errors are multiplied by the square root of chi squared per degree of
+freedom and a warning is issued: its numbers should not be quoted.
 """
 
 import itertools
@@ -26,11 +26,12 @@ from orderparam.analysis.corrections import ACCEPTED, probable
 from orderparam.analysis.measured import columns
 
 SEARCHED = ("critical", "inverse_nu", "power", "correction", "omega")
-STEEPEST = 10.0  # of inverse_nu and power, either sign
+STEEPEST = 10.0  # largest modulus of inverse_nu and power
 OMEGAS = (0.25, 4.0)
-WEAKEST, STRONGEST = -0.9, 10.0  # correction at the smallest size; the factor stays positive
-_INSIDE = 1e-6  # of a bound's range: nearer, and the bound rules the fit
-_PROFILE = 3.84  # of chi squared, for an interval of 95 %
+# range of the correction at the smallest size, for which the factor stays positive
+WEAKEST, STRONGEST = -0.9, 10.0
+_INSIDE = 1e-6  # fraction of a bound's range: a fit nearer to the bound is determined by the bound
+_PROFILE = 3.84  # rise of chi squared for a 95 % interval
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,14 @@ class Collapse:
     """A fit of finite-size scaling, y = L^power (1 + correction L^-omega) F((x - critical)
     L^inverse_nu).
 
-    X_error: standard errors by bootstrap, with what leaving out the smallest size changes, 0 for
-    what was given, infinite for what the data do not determine: a number at the end of the range
-    that is searched, and an omega whose profile of chi squared reaches such an end. omega: NaN
-    without a correction. polynomial: coefficients of F, the constant first. chi_squared, freedom,
-    probability: of the fit, and of a chi squared as large by chance. sizes: those used, after the
-    smallest were left out until the probability reached 0.05. accepted: it did. scaled_x, scaled_y,
-    scaled_error, scaled_size: the points on the common curve.
+    X_error: standard errors by bootstrap, including the change when the smallest size is left out;
+    0 for given numbers, infinite for numbers that the data do not determine: a number at the end of
+    the range that is searched, and an omega whose profile of chi squared reaches such an end.
+    omega: NaN without a correction. polynomial: coefficients of F, the constant first. chi_squared,
+    freedom: of the fit; probability: that of a chi squared at least as large by chance. sizes:
+    those used, after the smallest were left out until the probability reached 0.05. accepted: True
+    if it reached 0.05. scaled_x, scaled_y, scaled_error, scaled_size: the points on the common
+    curve.
     """
 
     critical: float
@@ -123,22 +125,22 @@ def collapse(
     bootstrap: int = 200,
     seed: int = 0,
 ) -> Collapse:
-    """Fits y(x, size) of a data set by one scaling function; what is given of critical, inverse_nu
-    and power is kept.
+    """Fits y(x, size) of a data set by one scaling function; given values of critical, inverse_nu
+    and power are kept fixed.
 
     x, size: dimensions or coordinates; y: an observable, averaged over `seed`, with the errors
     `y_error` or those of the scatter. omega: exponent of a correction factor 1 + correction
     size^-omega, whose strength is fitted; a number keeps it fixed, "search" fits it as well,
-    between 1/4 and 4; None for no correction. order: degree of F. window: points with |x
-    - critical| size^inverse_nu beyond it are left out; the window is placed by a first fit to all
-    points and then kept. The smallest sizes are left out, one by one, while the fit is improbable
-    (below 0.05) and `least_sizes` remain. A power that is given as 0 makes the common crossing
-    point the critical one (Binder 1981).
+    between 1/4 and 4; None for no correction. order: degree of F. window: points with larger |x -
+    critical| size^inverse_nu are left out; the window is placed by a first fit to all points and
+    then kept. The smallest sizes are left out, one by one, while the fit is improbable (below 0.05)
+    and `least_sizes` remain. With power = 0 the common crossing point of all sizes is the critical
+    point (Binder 1981).
 
     A fit that stays improbable is returned with a `UserWarning`, and `accepted` is False.
 
-    Searched are inverse_nu and power from -10 to 10, the critical point up to one range of x beyond
-    the data, and corrections of -0.9 to 10 at the smallest size.
+    The search covers inverse_nu and power from -10 to 10, the critical point up to one range of x
+    outside the data, and corrections of -0.9 to 10 at the smallest size.
 
     Raises `ValueError` for unknown names, an omega that is not positive, fewer than two sizes, non-positive sizes, and fewer
     points than unknowns.
@@ -206,7 +208,8 @@ def collapse(
 
 
 def _widened(found: Collapse, factors: dict[str, float], added: dict[str, float]) -> Collapse:
-    """With larger errors: multiplied, and with these added in squares."""
+    """The fit with larger errors: multiplied by a factor, and with further errors added in
+    squares."""
     wider: dict[str, Any] = {}
     for name in SEARCHED:
         error = getattr(found, f"{name}_error") * factors.get(name, 1.0)
@@ -216,7 +219,8 @@ def _widened(found: Collapse, factors: dict[str, float], added: dict[str, float]
 
 @dataclass(frozen=True)
 class _Scaling:
-    """Least squares in the exponents that are searched; the polynomial is solved for."""
+    """Least squares in the exponents that are searched; the polynomial is solved for at each
+    step."""
 
     x: np.ndarray
     size: np.ndarray
@@ -230,7 +234,7 @@ class _Scaling:
         return tuple(name for name in SEARCHED if name not in self.kept)
 
     def part(self, used: np.ndarray) -> "_Scaling":
-        """Some of its points."""
+        """The problem with some of its points."""
         return replace(
             self, **{name: getattr(self, name)[used] for name in ("x", "size", "y", "error")}
         )
@@ -244,8 +248,8 @@ class _Scaling:
         return found
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Between which numbers is searched. Beyond them powers of the sizes overflow, or the
-        factor before F passes 0, where no point means anything."""
+        """The bounds of the search. Outside them powers of the sizes overflow, or the factor in
+        front of F changes its sign and no point has a meaning."""
         reach = np.ptp(self.x) or 1.0
         ranges = {
             "critical": (np.min(self.x) - reach, np.max(self.x) + reach),
@@ -269,7 +273,7 @@ class _Scaling:
         return (self.x - p["critical"]) * self.size ** p["inverse_nu"], factor
 
     def polynomial(self, unknowns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Its coefficients, and the residuals in units of the errors."""
+        """The coefficients of the polynomial, and the residuals in units of the errors."""
         u, factor = self.scaled(unknowns)
         unit = np.max(np.abs(u)) or 1.0
         matrix = (
@@ -313,7 +317,7 @@ def _fit(
     unknowns = problem.solved(unknowns)
     coefficients, residuals = problem.polynomial(unknowns)
     noise = rng.standard_normal((bootstrap, len(problem.y)))
-    # about the fitted curve
+    # drawn around the fitted curve
     drawn = [replace(problem, y=problem.y + problem.error * (residuals + one)) for one in noise]
     again = [one.named(one.solved(unknowns)) for one in drawn]
     errors = {
@@ -343,7 +347,7 @@ def _fit(
 
 
 def _reaches_an_end(problem: _Scaling, unknowns: np.ndarray, least: float, freedom: int) -> bool:
-    """Whether an omega at an end of its range describes the data nearly as well as the best."""
+    """True if an omega at an end of its range describes the data nearly as well as the best one."""
     allowed = least + _PROFILE * max(1.0, least / freedom)
     start = unknowns[[name != "omega" for name in problem.searched]]
     for omega in OMEGAS:
@@ -354,8 +358,8 @@ def _reaches_an_end(problem: _Scaling, unknowns: np.ndarray, least: float, freed
 
 
 def _searched_from_many(problem: _Scaling) -> np.ndarray:
-    """The best of several starts: the critical point at quarters of the range, 1/nu of 1/2, 1 and
-    2."""
+    """The best fit of several starts: the critical point at quarters of the range, 1/nu of 1/2, 1
+    and 2."""
     quarters = np.quantile(np.unique(problem.x), (0.25, 0.5, 0.75))
     starts = {
         "critical": quarters,

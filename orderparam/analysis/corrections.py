@@ -8,14 +8,15 @@ With t = ln x - (its smallest value), the laws of the family are
     with a logarithm    ln y = a + b t + c ln(1 + t / tau) + sum_{k=1..2} c_k exp(-k omega t)
 
 where the c_k are Gaussian, of mean 0 and standard deviation s, and c, the power of the logarithm of
-x / x_0 with tau = ln(x_min / x_0), is Gaussian of standard deviation 1; it stands with and without
-the c_k. For one (omega, s, tau) this is linear regression with a Gaussian prior: the exponent b has
-a Gaussian posterior, and the data have an evidence. The result is the mixture of these posteriors,
-weighted by the evidence and by SHARES, over the grids below (MacKay 1992). If a data set cannot
-distinguish the laws the mixture is wide, which a single fit with the best law would hide.
+x / x_0 with tau = ln(x_min / x_0), is Gaussian of standard deviation 1; laws with and without the
+c_k are included. For one (omega, s, tau) this is linear regression with a Gaussian prior: the
+exponent b has a Gaussian posterior, and the data have an evidence. The result is the mixture of
+these posteriors, weighted by the evidence and by SHARES, over the grids below (MacKay 1992). If a
+data set cannot distinguish the laws the mixture is wide, which a fit of only the best law would
+hide.
 
-Where the errors are not known (a ladder of a few widths with a few runs at each), the noise of ln y
-is one more unknown, the same at all x, with a density flat in its logarithm: `slope_law`.
+Where the errors are unknown (a few widths with a few runs at each), the noise of ln y is another
+unknown, the same at all x, with a prior that is flat in its logarithm: `slope_law`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,31 +26,33 @@ import numpy as np
 import scipy.special
 
 OMEGAS = np.geomspace(0.25, 2.5, 8)
-STRENGTHS = np.geomspace(0.3, 10.0, 5)  # s: corrections at the smallest x, in ln y
+STRENGTHS = np.geomspace(0.3, 10.0, 5)  # s: size of the corrections of ln y at the smallest x
 TERMS = 5
 TAUS = (0.5, 1.0, 2.0, 4.0)
 BESIDE = ((0.5, 1.0, 2.0), (0.3, 1.0, 3.0))  # omega and s of the corrections beside a logarithm
 TERMS_BESIDE = 2
-# What each kind of law counts for before the data are seen. With less for pure laws their
-# intervals hold the exponent in 99 % rather than 95 %; with more, corrections that the noise hides
-# are missed. With more for logarithms, laws with slow corrections x^-1/2 are taken for them.
+# Prior probability of each kind of law. With a smaller one for pure laws, their intervals contain
+# the exponent in 99 % rather than 95 % of cases; with a larger one, corrections that the noise
+# hides are missed. With a larger one for logarithms, laws with slow corrections x^-1/2 are taken
+# for logarithms.
 SHARES = {"pure": 0.08, "corrected": 0.88, "logarithm": 0.01, "logarithm, corrected": 0.03}
-ACCEPTED = 0.05  # a fit whose chi squared is exceeded more rarely than this is not believed
+ACCEPTED = 0.05  # a fit whose chi squared is exceeded with a smaller probability is rejected
 LADDER: dict[str, Any] = {
     "omegas": (0.5, 0.75, 1.0, 1.5, 2.0),
     "strengths": (1.0,),
     "terms": 2,
-}  # of `slope_law`
-NOISES = np.geomspace(0.02, 8.0, 60)  # in units of the scatter about one straight line
+}  # prior probabilities in `slope_law`
+NOISES = np.geomspace(0.02, 8.0, 60)  # sizes in units of the scatter about one straight line
 _LEAST_NOISE = 1e-6
-_FLAT = (1e-4, 4e-2)  # inverse variances of a and b, so small that they do not matter
-_NEGLIGIBLE = 1e-6  # a part of the mixture
-_ROUNDS = 3  # of weights that follow the fitted y rather than the noisy one
+_FLAT = (1e-4, 4e-2)  # inverse prior variances of a and b, too small to have an effect
+_NEGLIGIBLE = 1e-6  # smallest weight in the mixture that is kept
+_ROUNDS = 3  # number of iterations in which weights follow the fitted y instead of the noisy one
 
 
 class Slope(NamedTuple):
-    """low, middle, high: 2.5, 50 and 97.5 % of what b may be. chi_squared, freedom: of the most
-    probable law, whose ln y are `fitted`. logarithm: the probability of the laws that have one."""
+    """low, middle, high: the 2.5, 50 and 97.5 % quantiles of b. chi_squared, freedom: those of the
+    most probable law, whose ln y are `fitted`. logarithm: the probability of the laws with a
+    logarithm."""
 
     low: float
     middle: float
@@ -61,7 +64,7 @@ class Slope(NamedTuple):
 
 
 class Mixture(NamedTuple):
-    """What a number may be: a mixture of Gaussians."""
+    """The distribution of a number: a mixture of Gaussians."""
 
     mean: np.ndarray
     deviation: np.ndarray
@@ -71,13 +74,13 @@ class Mixture(NamedTuple):
         return _quantiles(self, self.weights, tuple(levels))
 
     def below(self, value: float) -> float:
-        """The probability of a number below this one."""
+        """The probability that the number is below this one."""
         return float(self.weights @ scipy.special.ndtr((value - self.mean) / self.deviation))
 
 
 class _Family(NamedTuple):
-    """For each law: design (point, coefficient), inverse variances of the coefficients, the
-    probability before the data are seen, and whether it has a logarithm."""
+    """The family of laws. For each law: design (point, coefficient), inverse prior variances of the
+    coefficients, the prior probability, and True if it has a logarithm."""
 
     designs: np.ndarray
     precisions: np.ndarray
@@ -86,8 +89,8 @@ class _Family(NamedTuple):
 
 
 class _Posterior(NamedTuple):
-    """For each law of the family: mean and standard deviation of b, the logarithm of evidence and
-    share, chi squared, degrees of freedom, and fitted ln y."""
+    """For each law of the family: mean and standard deviation of b, the logarithm of evidence times
+    prior probability, chi squared, degrees of freedom, and fitted ln y."""
 
     mean: np.ndarray
     deviation: np.ndarray
@@ -98,15 +101,15 @@ class _Posterior(NamedTuple):
 
 
 def probable(chi_squared: float, freedom: float) -> float:
-    """The probability of a chi squared as large by chance."""
+    """The probability of a chi squared at least as large by chance."""
     return float(scipy.special.gammaincc(freedom / 2, chi_squared / 2))
 
 
 def asymptotic_slope(
     log_x: np.ndarray, y: np.ndarray, error: np.ndarray, correction: bool = True
 ) -> Slope:
-    """The slope b of values with these standard errors. Errors are widened by the root of chi
-    squared for each degree of freedom where that is above 1 and the fit improbable."""
+    """The slope b of values with these standard errors. Errors are multiplied by the square root of
+    chi squared per degree of freedom where that is above 1 and the fit is improbable."""
     family = _family(log_x - np.min(log_x), correction)
     found = _fitted(family, y, error)
     best = int(np.argmax(found.evidence))
@@ -120,8 +123,8 @@ def asymptotic_slope(
 
 
 def slope_law(log_x: np.ndarray, log_y: np.ndarray) -> Mixture:
-    """The slope b of values without errors, one for each run: corrections of some y itself at the
-    smallest x, and noise of unknown size."""
+    """The slope b of values without errors, one for each run. Corrections at the smallest x may be
+    as large as y itself, and the noise has an unknown size."""
     t, y = log_x - np.min(log_x), log_y - np.mean(log_y)
     family = _joined({"corrected": _corrected(_line(t), t, **LADDER)})
     scatter = np.std(y - np.polyval(np.polyfit(t, y, 1), t))
@@ -136,7 +139,7 @@ def slope_law(log_x: np.ndarray, log_y: np.ndarray) -> Mixture:
 
 
 def _family(t: np.ndarray, correction: bool) -> _Family:
-    """The laws at these places; the pure one alone where no corrections are allowed."""
+    """The laws at these x; only the pure law where no corrections are allowed."""
     line = _line(t)
     if not correction:
         return _joined({"pure": [line]})
@@ -154,13 +157,14 @@ def _family(t: np.ndarray, correction: bool) -> _Family:
 
 
 class _Law(NamedTuple):
-    """Design (point, coefficient), and inverse variances of the coefficients."""
+    """One law: its design (point, coefficient), and the inverse prior variances of the
+    coefficients."""
 
     design: np.ndarray
     precisions: np.ndarray
 
     def beside(self, columns: np.ndarray, deviation: float) -> "_Law":
-        """The law with further terms, whose coefficients have this standard deviation."""
+        """The law with further terms, whose coefficients have this prior standard deviation."""
         held = np.full(columns.shape[1], deviation**-2)
         return _Law(np.hstack([self.design, columns]), np.concatenate([self.precisions, held]))
 
@@ -196,8 +200,8 @@ def _joined(kinds: Mapping[str, Sequence[_Law]]) -> _Family:
 
 
 def _fitted(family: _Family, y: np.ndarray, error: np.ndarray) -> _Posterior:
-    """Of all laws. The error of ln y is that of y over the fitted y: over the measured one, points
-    that came out low would count for less."""
+    """Fits all laws. The error of ln y is the error of y over the fitted y. With the measured y in
+    the denominator, points that came out low would have too small a weight."""
     target, weight = np.log(y), y / error
     for _ in range(_ROUNDS):
         found = _linear(family, target, weight)
@@ -234,7 +238,7 @@ def _linear(family: _Family, target: np.ndarray, weight: np.ndarray) -> _Posteri
 def _quantiles(
     found: "_Posterior | Mixture", weights: np.ndarray, levels: tuple[float, ...]
 ) -> tuple[float, ...]:
-    """Of the mixture of Gaussians, by bisection."""
+    """Quantiles of the mixture of Gaussians, by bisection."""
     used = weights > _NEGLIGIBLE
     mean, deviation, weights = found.mean[used], found.deviation[used], weights[used]
     weights = weights / np.sum(weights)

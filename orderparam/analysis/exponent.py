@@ -12,25 +12,27 @@ from orderparam.analysis.corrections import ACCEPTED, asymptotic_slope, probable
 from orderparam.analysis.measured import Columns, Table, columns, steadied
 from orderparam.solve.straight_line import straight_line
 
-DETERMINED = 0.2  # half of an interval, of the exponent or of 1/2, beyond which it says too little
+# half width of an interval, relative to the exponent or to 1/2, above which the exponent is not
+# determined
+DETERMINED = 0.2
 FEWEST = 3
-LIKELY = 0.9  # a logarithm of this probability is spoken of
-NORMAL = 1.959964  # half of a Gaussian's interval of 95 %, in standard deviations
+LIKELY = 0.9  # a logarithm with at least this probability is reported
+NORMAL = 1.959964  # half of the 95 % interval of a Gaussian, in standard deviations
 
 
 @dataclass(frozen=True)
 class Exponent:
     """The exponent of y ~ x^exponent, with its interval and the quality of the fit.
 
-    exponent: NaN where it is not determined, or no such law describes the data. interval: 95 % of
-    it, always given. window: first and
-    last x used. towards: the end of the x at which the law holds. plain_exponent, plain_error: of
-    one straight line through all ln y, as if there were no correction. local_x, local_slopes,
-    local_errors: exponents of straight lines through the points of one decade (of half the range
-    where the data are less than two decades), each at the middle of its points. chi_squared,
-    freedom, probability: of the best fit; freedom is no integer where the corrections are held by a
-    prior. x, fitted: the points used and the best fit at them. power_law: the probability reached
-    0.05. logarithm: the probability that a power of ln x stands beside the power of x.
+    exponent: NaN where it is not determined, or no such law describes the data. interval: 95 %,
+    always given. window: first and last x used. towards: the end of the range of x at which the law
+    holds. plain_exponent, plain_error: those of one straight line through all ln y, without
+    corrections. local_x, local_slopes, local_errors: exponents of straight lines through the points
+    of one decade (of half the range where the data are less than two decades), each at the middle
+    of its points. chi_squared, freedom, probability: those of the best fit; freedom is not an
+    integer where a prior restricts the corrections. x, fitted: the points used and the best fit at
+    them. power_law: True if the probability reached 0.05. logarithm: the probability that a power
+    of ln x multiplies the power of x.
     """
 
     exponent: float
@@ -90,8 +92,8 @@ def exponent(
 
     $$ y = A x^b \\, e^{\\sum_k c_k x^{-k\\omega}} $$
 
-    with five terms or none, averaged over the exponents $\\omega$ from 1/4 to 5/2 and over how
-    large the corrections may be, and over laws in which a power of $\\ln(x/x_0)$ stands beside (see
+    with five terms or none, averaged over exponents $\\omega$ from 1/4 to 5/2 over sizes of the
+    corrections, and over laws in which a power of $\\ln(x/x_0)$ multiplies $x^b$ (see
     `analysis.corrections`). The 95 % interval is that of the averaged distribution.
 
     Args:
@@ -102,7 +104,7 @@ def exponent(
         towards: "large" for a law at large x, "small" for one at small x, such as a distance to a
             critical point; the corrections then vanish there.
         correction: False fits a straight line to ln y, for laws that are known to be pure powers.
-            Its interval is true for a pure law alone.
+            Its interval is correct only for a pure law.
 
     Returns:
         An `Exponent`. Its exponent is NaN ("not determined") where half of the interval is more
@@ -156,7 +158,7 @@ def exponent(
 def _positive(
     found: Columns, x: str, y: str, window: tuple[float, float] | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Places in order, values and errors in the window, of which a logarithm can be taken."""
+    """The places in order, with values and errors in the window, all of which must be positive."""
     place, low, high = found.coordinates[x], *(window or (-np.inf, np.inf))
     order = np.argsort(place)
     order = order[(place[order] >= low) & (place[order] <= high)]

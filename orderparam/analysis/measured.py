@@ -14,8 +14,8 @@ Table = xr.Dataset | Mapping[str, Any]
 
 
 class Columns(NamedTuple):
-    """Coordinates, means over seeds and standard errors of all points that are known. runs: how
-    many runs the scatter is of; 0 where the errors were claimed."""
+    """Coordinates, means over seeds and standard errors of all measured points. runs: the number of
+    runs whose scatter gives the error; 0 where the data contain the errors."""
 
     coordinates: dict[str, np.ndarray]
     value: np.ndarray
@@ -25,8 +25,8 @@ class Columns(NamedTuple):
 
 def columns(table: Table, observable: str, coordinates: tuple[str, ...]) -> Columns:
     """The observable against these coordinates, which are dimensions or columns. Errors are those
-    that the runs claim, `{observable}_error`, joined over seeds, or follow from the scatter over at
-    least two seeds. Points without value or error are left out.
+    in the data, `{observable}_error`, combined over seeds, or follow from the scatter over at least
+    two seeds. Points without value or error are left out.
 
     Raises `ValueError` for names that the data set lacks, for other dimensions, and where there are
     no errors.
@@ -71,8 +71,8 @@ def columns(table: Table, observable: str, coordinates: tuple[str, ...]) -> Colu
 
 
 def steadied(found: Columns, x: str) -> np.ndarray:
-    """The errors, where they are of the scatter of few runs, shrunk towards a straight line of
-    ln(error / value) against ln x through all points.
+    """The errors, shrunk towards a straight line of ln(error / value) against ln x through all
+    points where they come from the scatter of few runs.
 
     The scatter of four runs determines their standard deviation to 40 % only, and a point whose
     runs happen to lie close together would dominate a fit. The logarithm of an estimated variance
@@ -93,5 +93,5 @@ def steadied(found: Columns, x: str) -> np.ndarray:
 
 
 def _data_set(table: Mapping[str, Any]) -> xr.Dataset:
-    """Columns of equal length as a data set over their rows."""
+    """A data set over the rows of columns of equal length."""
     return xr.Dataset({name: ("row", np.asarray(column)) for name, column in table.items()})

@@ -1,9 +1,9 @@
-"""The command line: one module for each command, with what it takes and what it prints.
+"""The command line: one module for each command, with its options and its output.
 
-Nothing heavy is imported before a command needs it. What a person can get wrong ends in one line on
-standard error and exit status 2, never in a traceback; SIGINT, SIGTERM and SIGHUP end it with one
-line and exit status 130, 143 and 129. At a prompt and in a notebook signals stay Python's, and what was started
-for the command goes on.
+Nothing heavy is imported before a command needs it. A mistake of the user ends in one line on
+standard error and exit status 2, never in a traceback; SIGINT, SIGTERM and SIGHUP end a command
+with one line and exit status 130, 143 and 129. At a prompt and in a notebook Python keeps its own
+handling of signals, and processes started for the command go on.
 """
 
 import sys
@@ -13,12 +13,12 @@ from orderparam.running.signals import end_on_signals
 
 
 def main() -> None:
-    """Runs the words of `sys.argv`; ends with `SystemExit`. It may be called again."""
-    ours = not hasattr(sys, "ps1")  # no prompt: the process is this command's
+    """Runs the command in `sys.argv` and ends with `SystemExit`. It may be called again."""
+    ours = not hasattr(sys, "ps1")  # not at a prompt: the process belongs to this command
     if ours:
         mend_streams()
         end_on_signals()
-    from orderparam.cli.commands import app  # what is imported from here on may be interrupted
+    from orderparam.cli.commands import app  # imports from here on may be interrupted
 
     try:
         app()
@@ -28,9 +28,9 @@ def main() -> None:
 
 
 def _end_zarr() -> None:
-    """Ends the thread in which Zarr reads and writes; it starts another one when it needs one. At
-    exit Zarr itself waits 0.2 s for it, and on a busy machine then closes the event loop while it
-    runs, which prints a traceback."""
+    """Ends the thread in which Zarr reads and writes; Zarr starts another one when it needs one. At
+    exit Zarr itself waits 0.2 s for the thread, and on a busy machine then closes the event loop
+    while the thread still runs, which prints a traceback."""
     zarr = sys.modules.get("zarr.core.sync")
     if zarr is not None and zarr.loop[0] is not None and zarr.iothread[0] is not None:
         zarr.loop[0].call_soon_threadsafe(zarr.loop[0].stop)

@@ -1,4 +1,4 @@
-"""What is typed behind a command, read and checked; and the folder that a result goes to."""
+"""Reads and checks the arguments of commands, and chooses the folder of a result."""
 
 import hashlib
 import math
@@ -25,7 +25,7 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def changes_of(settings: Sequence[str], seeds: int | None) -> dict[str, str]:
-    """The parameters that are changed, from "NAME=VALUE" each, and the number of repetitions."""
+    """The changed parameters, from texts "NAME=VALUE", and the number of repetitions."""
     changes: dict[str, str] = {}
     for name, value in [
         *map(setting, settings),
@@ -65,8 +65,8 @@ def architecture(text: str) -> "Architecture":
 
 
 def check_file(file: str) -> None:
-    """Refuses a file that is not there before anything is imported to read it. What has no ending
-    may be a data set's name."""
+    """Refuses a file that is not there before anything is imported to read it. A name without an
+    ending may be that of a data set."""
     from orderparam.core.reading import KINDS, existing
 
     if Path(file).suffix:
@@ -80,7 +80,7 @@ def check_finite(option: str, value: float | None) -> None:
 
 def chosen_size(size: str, full: bool) -> Size:
     """The size of a study that `--size` and `--full` ask for. Raises `ValueError` for an unknown
-    one, and where they differ."""
+    size, and where the two options differ."""
     if full and size not in ("quick", "full"):
         raise ValueError(f"--full and --size {size} exclude one another")
     for allowed in SIZES:
@@ -90,7 +90,7 @@ def chosen_size(size: str, full: bool) -> Size:
 
 
 def result_folder(name: str, size: str, changes: dict[str, str]) -> str:
-    """A folder of its own for every choice of parameters."""
+    """The folder of a result, which is different for every choice of parameters."""
     parts = [
         name,
         *([] if size == "quick" else [size]),
@@ -121,8 +121,8 @@ def check_own(folder: Path, results: Sequence[str]) -> None:
 
 @contextmanager
 def free_folder(out: Path | None, name: str) -> Iterator[Path]:
-    """An empty folder for a result: the one asked for, else results/NAME, with the first number
-    that is free.
+    """An empty folder for a result: the requested one, or else results/NAME with the first free
+    number.
 
     The folder is made at once, so that an unwritable place is reported before anything is computed.
     If the command fails the folder is removed.
@@ -144,6 +144,6 @@ def free_folder(out: Path | None, name: str) -> Iterator[Path]:
     try:
         yield out
     finally:
-        with suppress(OSError):  # what is not empty stays
+        with suppress(OSError):  # a folder that is not empty stays
             for folder in made:
                 folder.rmdir()

@@ -30,7 +30,8 @@ def cite(
 
 
 def _source_of(study: str) -> str:
-    """What a study names as its source; it is imported where its outline does not say it."""
+    """The source of a study. The study is imported where its outline does not contain the
+    source."""
     found = outline(study)
     if found is not None:
         return found.source

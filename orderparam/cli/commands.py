@@ -1,4 +1,4 @@
-"""The commands, put together."""
+"""All commands of the command line, put together."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""How a finished study is printed; `run` and `show` share it."""
+"""Prints a finished study, for `run` and `show`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 def print_comparison(finished: "Comparison", folder: Path) -> None:
-    """A finished study: its parameters, its agreement tables and why they disagree, what failed,
-    and where the files are."""
+    """Prints a finished study: its parameters, its agreement tables with the reason for
+    disagreements, failures, and the place of the files."""
     from orderparam.comparison.table import tables
 
     out = console()

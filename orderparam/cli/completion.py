@@ -1,5 +1,5 @@
-"""Completions for the shell: theories, experiments and studies; fields and options of the one that
-was named; words of a field."""
+"""Completions for the shell: theories, experiments and studies; fields and options of the given
+theory; words of a field."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,8 @@ from orderparam.core.registry import index
 
 
 def verbs(incomplete: str) -> list[tuple[str, str]]:
-    """Theories and experiments, by their full name, and by the bare one where a topic alone has it."""
+    """Theories and experiments by their full names, and by the function's name where only one topic
+    has it."""
     entries = [entry for entry in index() if entry.kind in ("theory", "experiment")]
     bare = [entry.name.rpartition(".")[2] for entry in entries]
     found = [(entry.name, entry.summary) for entry in entries]
@@ -33,7 +34,7 @@ def studies(incomplete: str) -> list[tuple[str, str]]:
 
 
 def listed(incomplete: str) -> list[tuple[str, str]]:
-    """What `list` takes: studies, kinds of things, theories and experiments."""
+    """The names that `list` accepts: studies, kinds of things, theories and experiments."""
     kinds = [
         (name, f"all {name}")
         for name in ("theories", "experiments", "systems")
@@ -43,12 +44,13 @@ def listed(incomplete: str) -> list[tuple[str, str]]:
 
 
 def arguments(ctx: Any, incomplete: str) -> list[tuple[str, str]]:
-    """NAME= of the fields and options of the theory that was named; behind NAME= its words."""
+    """NAME= for the fields and options of the given theory, and after NAME= the words of that
+    field."""
     from orderparam.core.registry import find
 
     try:
         entries = dict(_arguments(find(ctx.params["name"])))
-    except Exception:  # a completion says nothing where it knows nothing
+    except Exception:  # without a description there are no completions
         return []
     name, equals, _ = incomplete.partition("=")
     if not equals:

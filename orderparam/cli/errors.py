@@ -1,4 +1,4 @@
-"""What a person or the machine does wrong, as one line on standard error."""
+"""Turns mistakes of the user and faults of the machine into one line on standard error."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ from orderparam.running.signals import sudden_ends_are_errors
 
 
 class Commands(TyperGroup):
-    """Commands whose mistakes in names, options and values end in one line too."""
+    """Typer's commands, with wrong names, options and values reported in one line too."""
 
     def main(self, *args: Any, **options: Any) -> Any:
         try:
@@ -24,7 +24,7 @@ class Commands(TyperGroup):
         except OSError as error:
             unread = isinstance(error, BrokenPipeError) and not is_read(sys.stdout)
             leave_unread(sys.stdout)
-            if unread:  # who reads what is printed has seen enough
+            if unread:  # the reader of the output has closed it
                 sys.exit(0)
             _report(f"cannot print: {error.strerror or error}")
             status = 2
@@ -61,7 +61,7 @@ def clear_errors() -> Iterator[None]:
         raise
     except BaseException as error:
         if isinstance(error, BrokenPipeError) and not is_read(sys.stdout):
-            leave_unread(sys.stdout)  # who reads what is printed has seen enough
+            leave_unread(sys.stdout)  # the reader of the output has closed it
             raise typer.Exit(0) from None
         words = message_of(error)
         if isinstance(error, MemoryError):

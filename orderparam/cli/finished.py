@@ -1,4 +1,4 @@
-"""Finding a finished run by what a person remembers of its folder."""
+"""Finds a finished run from the part of its folder's name that a person remembers."""
 
 import json
 from pathlib import Path
@@ -7,8 +7,9 @@ from orderparam.core.names import nearest
 
 
 def finished_run(wanted: Path) -> Path:
-    """The folder meant: itself if it is there; else, beside it (for a bare name: in `results`), the
-    newest finished run of the study of that name, or the newest whose folder begins so.
+    """The folder that a person means: the given folder if it exists. Otherwise, in the same parent
+    folder (for a bare name in `results`), it is the newest finished run of the study of that name,
+    or the newest one whose folder's name begins with the given text.
 
     Raises `ValueError` with the nearest finished runs.
     """

@@ -17,15 +17,15 @@ from orderparam.core.outline import HasParameters
 SEEDS = 10_000
 WIDTH = 1_000_000
 DEPTH = 1000
-_TIMES = 1000  # beyond the largest size of a study, quick, gallery or full
-_VALUES = 10_000  # of one parameter
+_TIMES = 1000  # factor above the largest size of a study, quick, gallery or full
+_VALUES = 10_000  # largest number of values of one parameter
 
 
 def check_parameters(
     study: HasParameters, parameters: Mapping[str, Any], names: Mapping[str, Any]
 ) -> None:
-    """Refuses values of the named parameters that are no finite numbers, too many, or sizes beyond
-    1000 times the study's own."""
+    """Refuses values of the named parameters that are not finite, that are too many, or that are
+    sizes above 1000 times the study's largest."""
     largest = [study.parameters("gallery"), study.parameters("full")]
     for name in names:
         values = _listed(parameters[name])
@@ -56,7 +56,7 @@ def _listed(value: Any) -> tuple[Any, ...]:
 
 
 def check_workers(workers: int | None) -> None:
-    """At most four processes for each processor."""
+    """Refuses more than four processes for each processor."""
     limit = 4 * (os.cpu_count() or 1)
     if workers is not None and workers > limit:
         raise ValueError(f"--workers {workers}: must be at most {limit} (four for each processor)")
@@ -64,8 +64,8 @@ def check_workers(workers: int | None) -> None:
 
 @contextmanager
 def within_memory() -> Iterator[None]:
-    """Inside, a request for more memory than the machine has fails with `MemoryError` (where the
-    system can say so) instead of taking the machine down."""
+    """A context inside which a request for more memory than the machine has fails with
+    `MemoryError` (where the system can report it) instead of stopping the machine."""
     try:
         import resource
 

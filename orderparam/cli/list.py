@@ -1,4 +1,5 @@
-"""`orderparam list`: what can be run and solved, and the parameters of one study or theory."""
+"""`orderparam list`: the studies, theories, experiments and systems, and the parameters of one of
+them."""
 
 import inspect
 from collections.abc import Sequence
@@ -49,7 +50,8 @@ _KINDS = {"theories": "theory", "experiments": "experiment", "systems": ""}
 
 
 def _outlined(name: str) -> Outline:
-    """A study as its source says it; imported where that is not enough."""
+    """The outline of a study from its source; the study is imported where its source is not
+    enough."""
     found = outline(name)
     if found is not None:
         return found
@@ -67,7 +69,7 @@ def _outlined(name: str) -> Outline:
 
 
 def _is_verb(word: str) -> bool:
-    """Whether a theory or an experiment is called so, with or without its topic."""
+    """True if a theory or an experiment has that name, with or without its topic."""
     return any(
         word in (entry.name, entry.name.rpartition(".")[2])
         for entry in index()
@@ -76,7 +78,7 @@ def _is_verb(word: str) -> bool:
 
 
 def _list_kind(kind: str, word: str) -> None:
-    """All theories, experiments or systems in which the word stands."""
+    """Prints all theories, experiments or systems that mention the word."""
     if kind == "systems":
         from orderparam.cli.parameters import systems_of
 
@@ -105,7 +107,7 @@ def _list_kind(kind: str, word: str) -> None:
 
 
 def _mentions(entry: Entry, word: str) -> bool:
-    """Whether the word stands in a study's name, topic, title or source."""
+    """True if a study mentions the word in its name, topic, title or source."""
     text = f"{entry.name} {entry.topic} {entry.details.get('title')} {entry.details.get('source')}"
     return word.lower().replace("_", " ") in text.lower().replace("_", " ")
 
@@ -171,8 +173,8 @@ def one_study(study: Outline) -> None:
 
 
 def gallery_page(name: str) -> str:
-    """The address of a study's page: on the site that the package names, if it does, else where
-    `make docs` writes it."""
+    """The address of a study's page: on the site in the package's metadata if there is one, and
+    otherwise the file that `make docs` writes."""
     from importlib.metadata import metadata
 
     urls = dict(url.split(", ", 1) for url in metadata("orderparam").get_all("Project-URL") or [])

@@ -1,4 +1,4 @@
-"""`orderparam new-system`: a complete small system to start from, in a file of one's own."""
+"""`orderparam new-system`: writes a complete small system as a file to start from."""
 
 import builtins
 import keyword

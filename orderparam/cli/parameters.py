@@ -1,5 +1,4 @@
-"""The parameters of one theory or experiment, as its contract says: meaning, what is allowed,
-default."""
+"""The parameters of one theory or experiment: meaning, allowed values and default."""
 
 import dataclasses
 import inspect
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def one_verb(name: str) -> None:
-    """What a theory or experiment takes and gives."""
+    """Prints the arguments and results of a theory or experiment."""
     verb, out = described(name), console()
     out.print(f"[bold]{plain(verb.name)}[/]  [dim]{verb.kind}[/]")
     out.print(plain(verb.doc), highlight=False)
@@ -43,20 +42,20 @@ def one_verb(name: str) -> None:
 
 
 def described(name: str) -> Described:
-    """A theory or experiment in words; imported where they are not kept."""
+    """The description of a theory or experiment; it is imported where no description is stored."""
     full, files = full_name(name), source_files()
     found = kept(full, files)
     if found is None:
         found = _described(full)
-        # not of a person's own file, and not without docstrings, as Python -OO leaves them
+        # not for a person's own file, and not without docstrings (Python -OO)
         if sys.flags.optimize < 2 and found.name in {entry.name for entry in index()}:
             keep(found, files)
     return found
 
 
 def check_fields(name: str, given: Mapping[str, str]) -> None:
-    """Refuses names of fields and options that a theory or experiment has not, and numbers that are
-    not allowed, if its description is kept.
+    """Refuses unknown names of fields and options of a theory or experiment, and numbers that are
+    not allowed, if its description is stored.
     """
     outlined = kept(full_name(name), source_files())
     if outlined is not None and outlined.systems:
@@ -83,7 +82,7 @@ def _described(name: str) -> Described:
 
 
 def kind_in_words(system: type["System"]) -> Kind:
-    """What the fields of a system are, what they allow and what they are by default."""
+    """The fields of a system in words: meaning, allowed values and default."""
     from orderparam.core.fields import declarations
 
     rows: list[list[str | None]] = []
@@ -110,7 +109,7 @@ def systems_of() -> list[tuple[str, str]]:
 
 
 def _named(value: Any) -> Any:
-    """A value, or the name it goes by."""
+    """A value, or its name where it has one."""
     return (
         value
         if isinstance(value, str | int | float | tuple | type(None))
@@ -119,7 +118,7 @@ def _named(value: Any) -> Any:
 
 
 def _allowed(declaration: "Declaration") -> str:
-    """What may be given, in words."""
+    """The allowed values in words."""
     if declaration.choices:
         return ", ".join(map(str, declaration.choices))
     if declaration.kind == "part":

@@ -73,7 +73,7 @@ def phases(
             raise ValueError(f"--resolution {resolution}: must be 8, 16, 32, ... 1024")
         if seeds is not None and not 4 <= seeds <= SEEDS:
             raise ValueError(f"--seeds {seeds}: must be at least 4 and at most {SEEDS}")
-        full_name(name)  # a name that there is not is refused before anything is imported
+        full_name(name)  # an unknown name is refused before anything is imported
         first = {field: str(ends[0]) for field, ends in over.items()}
         check_fields(name, {**given, **first})
         from orderparam.analysis import phase_diagram, transition
@@ -88,7 +88,8 @@ def phases(
             raise ValueError(
                 f"{verb.name} is an experiment: its transition is measured along one field; give one range"
             )
-        described(name)  # kept, so that the next mistake is refused before anything is imported
+        # the description is stored, so that the next mistake is refused before anything is imported
+        described(name)
         system, options = read(verb, {**given, **first}, {})
         order = order or next(iter(verb.results[0].dims()))
         folder = out or Path("results") / result_folder(

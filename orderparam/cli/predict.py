@@ -146,7 +146,7 @@ def predict(
 
 
 def words_for_gaps(text: str | None) -> list[str]:
-    """The words of `--missing`. Raises `ValueError` for an empty one."""
+    """The words in `--missing`. Raises `ValueError` for an empty one."""
     words = [] if text is None else [word.strip() for word in text.split(",")]
     if not all(words):
         raise ValueError(
@@ -166,7 +166,7 @@ Goal = tuple[float, str | None]
 
 
 def goal_of(text: str) -> Goal:
-    """What --reach asks for: a number, and the measure that it is of (None: not said). Raises
+    """The goal in --reach: a number, and its measure (None if it is not given). Raises
     `ValueError` for anything else."""
     name, _, value = text.rpartition("=")
     percent = value.endswith("%")
@@ -211,7 +211,7 @@ def check_goal(problem: "Problem", text: str | None, goal: Goal) -> None:
 
 
 def print_sentences(result: "Forecast", goal: Goal | None) -> None:
-    """The answer in words: of the learner that was asked for, and of the best one."""
+    """Prints the answer in words, for the requested learner and for the best one."""
     out = console()
     for one in (result, result.best):
         if one is not None:
@@ -238,7 +238,7 @@ def print_sentences(result: "Forecast", goal: Goal | None) -> None:
 
 
 def print_columns(problem: "Problem") -> None:
-    """What was done to the columns of a table."""
+    """Prints how every column of a table was treated."""
     if not problem.columns:
         return
     table = new_table("column", "taken for", "what was done", "inputs")
@@ -254,7 +254,7 @@ def print_columns(problem: "Problem") -> None:
 
 
 def print_forecast(result: "Forecast", folder: Path) -> None:
-    """A predicted learning curve beside the measured points."""
+    """Prints a predicted learning curve with the measured points."""
     from orderparam.core.text import with_error
     from orderparam.running.estimate import estimate
 
@@ -318,7 +318,8 @@ def _further(result: "Forecast", n: int) -> list[str]:
 
 
 def print_answers(result: "Forecast") -> None:
-    """What would bring more: rows, columns, another learner, another network or ridge."""
+    """Prints what would lower the error: rows, columns, another learner, another network or
+    ridge."""
     out = console()
     out.print()
     table = new_table("what brings more", "change of the error (95 %)")
@@ -384,7 +385,7 @@ def _widths(result: "Forecast", widths: list[float]) -> None:
 
 
 def print_widths(report: Any) -> None:
-    """What networks of finite width would gain over their infinite limit."""
+    """Prints the gain of networks of finite width over their infinite limit."""
     table = new_table(
         "width",
         "error of the average network",

@@ -1,5 +1,5 @@
-"""What is swept: `n_train=10:1000:50:log`, `temperature=0.1,0.2`, and the ranges of a plane,
-`temperature=0.01:1`."""
+"""Reads the values of a sweep, `n_train=10:1000:50:log` or `temperature=0.1,0.2`, and the ranges of
+a plane, `temperature=0.01:1`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,13 +8,13 @@ _POINTS = 100_000
 
 
 def is_range(text: str) -> bool:
-    """Whether a value is lo:hi or lo:hi:log; the architecture fc:1:relu, say, is not."""
+    """True if a value is lo:hi or lo:hi:log; the architecture fc:1:relu is not."""
     parts = text.split(":")
     return len(parts) in (2, 3) and _number(parts[0]) is not None and _number(parts[1]) is not None
 
 
 def plane_range(name: str, text: str) -> tuple[Any, ...]:
-    """(lo, hi), with "log" where it is said."""
+    """The range as (lo, hi), or (lo, hi, "log")."""
     low, high, *scale = text.split(":")
     if scale and scale[0] not in ("log", "linear"):
         raise ValueError(f"{name}={text}: write {name}=LOW:HIGH or {name}=LOW:HIGH:log")
@@ -22,7 +22,7 @@ def plane_range(name: str, text: str) -> tuple[Any, ...]:
 
 
 def grid_of(texts: Sequence[str]) -> dict[str, list[float | str]]:
-    """Every field that is swept, and its values."""
+    """Every swept field and its values."""
     grid: dict[str, list[float | str]] = {}
     for text in texts:
         name, values = swept(text)

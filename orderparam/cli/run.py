@@ -57,7 +57,7 @@ def run(
         changes = changes_of(settings or [], seeds)
         chosen = chosen_size(size, full)
         outlined = outline(name)
-        if outlined is not None:  # what its source refuses need not be imported
+        if outlined is not None:  # a study that its source refuses need not be imported
             check_parameters(outlined, outlined.parameters(chosen, changes), changes)
             with alone(out or Path("results") / result_folder(name, chosen, changes)):
                 pass

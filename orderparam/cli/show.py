@@ -1,4 +1,4 @@
-"""`orderparam show`: a finished run again."""
+"""`orderparam show`: prints a finished run again."""
 
 from pathlib import Path
 from typing import Annotated

@@ -18,8 +18,8 @@ from orderparam.core.paths import whole_file
 if TYPE_CHECKING:
     import xarray as xr
 
-_ROWS = 60  # of a table that is printed; all are in the file
-_ENTRIES = 4  # of an observable with a dimension of its own that is printed
+_ROWS = 60  # largest number of printed rows; the file has all rows
+_ENTRIES = 4  # largest number of printed entries of an observable with a dimension of its own
 _PANELS = 3
 _ASIDE = ("residual", "converged", "valid", "status", "seconds")
 
@@ -79,7 +79,7 @@ def solve(
         if seeds is not None and not 1 <= seeds <= SEEDS:
             raise ValueError(f"--seeds {seeds}: must be at least 1 and at most {SEEDS}")
         for wanted in (name, *([against] if against is not None else [])):
-            full_name(wanted)  # a name that there is not is refused before anything is imported
+            full_name(wanted)  # an unknown name is refused before anything is imported
         given = assignments(settings or [])
         if twice := sorted(given.keys() & grid.keys()):
             raise ValueError(
@@ -99,7 +99,8 @@ def solve(
             raise ValueError(
                 f"--against {against}: {verb.name} is an experiment itself; name a theory"
             )
-        described(name)  # kept, so that the next mistake is refused before anything is imported
+        # the description is stored, so that the next mistake is refused before anything is imported
+        described(name)
         system, options = read(verb, first, {})
         runs = (seeds or 4) if isinstance(verb, Experiment) or measured is not None else None
         if seeds is not None and runs is None:
@@ -163,8 +164,8 @@ def _report(
     folder: Path,
     title: str,
 ) -> None:
-    """Prints what was swept, or how far it is from what was measured; writes all of it and draws
-    what was asked for."""
+    """Prints the sweep, or its differences from the measurement; writes all of it, and draws the
+    requested observables."""
     from orderparam.comparison.agreement import agreement
     from orderparam.comparison.table import tables
 
@@ -189,7 +190,7 @@ def _report(
 
 
 def _with_words(data: "xr.Dataset", grid: dict[str, Any]) -> "xr.Dataset":
-    """Coordinates of what is no number as words, also where a file keeps them otherwise."""
+    """Coordinates that are not numbers as words, also where a file stores them in another form."""
     words = {
         name: [str(value) for value in values]
         for name, values in grid.items()
@@ -199,7 +200,7 @@ def _with_words(data: "xr.Dataset", grid: dict[str, Any]) -> "xr.Dataset":
 
 
 def _observables(found: Sequence["xr.Dataset"], show: Sequence[str]) -> list[str]:
-    """Those asked for, or all numbers that say more than whether it went well."""
+    """The requested observables, or all observables but those that only report convergence."""
     _check_shown(show, [str(name) for data in found for name in data.data_vars])
     first = found[0]
     chosen = [
@@ -233,8 +234,8 @@ def _columns(data: "xr.Dataset", names: Sequence[str], most: int) -> dict[str, "
 
 
 def _table(data: "xr.Dataset", names: Sequence[str], width: int) -> Any:
-    """A row for each point (the first and the last where there are too many), mean and error over
-    runs, what fits."""
+    """A table with a row for each point (only the first and the last where there are too many),
+    with mean and error over runs, and as many columns as fit."""
     import numpy as np
 
     from orderparam.core.text import with_error
@@ -281,7 +282,7 @@ def _table(data: "xr.Dataset", names: Sequence[str], width: int) -> Any:
 
 
 def _marks(data: "xr.Dataset", dims: int) -> list[str]:
-    """Of each point, over all its runs: what is not right with it, in words."""
+    """The remarks on each point over all its runs, such as that it did not converge."""
     import numpy as np
 
     from orderparam.running.program import FAILED, UNCONVERGED
@@ -306,14 +307,14 @@ def _marks(data: "xr.Dataset", dims: int) -> list[str]:
 
 
 def _title(name: str, held: dict[str, str]) -> str:
-    """The theory or experiment, and what is held of its fields and options."""
+    """The title: the theory or experiment, and the fixed values of its fields and options."""
     words = ", ".join(f"{field} = {text}" for field, text in held.items())
     field = name.rpartition(".")[2].replace("_", " ")
     return f"{field}: {words}" if words else field
 
 
 def _without_solution(data: "xr.Dataset") -> list[str]:
-    """Where along a single field the theory has no such solution, in words."""
+    """A sentence on the range of a single field in which the theory has no such solution."""
     import numpy as np
 
     dims = [str(dim) for dim in data["status"].dims]
@@ -350,7 +351,7 @@ def _places(data: "xr.Dataset", dims: Sequence[str]) -> list[Any]:
 
 
 def _write_table(data: "xr.Dataset", file: Path) -> None:
-    """Every point as a line: fields, seed, all observables of at most 1000 numbers."""
+    """Writes a line for each point: fields, seed, and all observables of at most 1000 numbers."""
     import csv
 
     import numpy as np
@@ -368,8 +369,8 @@ def _write_table(data: "xr.Dataset", file: Path) -> None:
 
 
 def _draw(found: dict[str, "xr.Dataset"], names: Sequence[str], folder: Path, title: str) -> str:
-    """Draws the observables that are one number at each point against the longest dimension; says
-    where the figure is."""
+    """Draws the observables that are one number at each point against the longest dimension; prints
+    the name of the file."""
     from orderparam.plotting import Panel, house_style, save
     from orderparam.plotting.figure import figure_of, labelled
 

@@ -1,4 +1,5 @@
-"""The terminal: its width, how values stand in it, and what is done where there is none."""
+"""The terminal: its width, the form of printed values, and the treatment of missing or closed
+streams."""
 
 import os
 import select
@@ -11,18 +12,19 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-_WORD, _LINE = 200, 2000  # characters of a message
+_WORD, _LINE = 200, 2000  # largest number of characters of a message
 
 
 def mend_streams() -> None:
-    """Standard input, output and error as they must be: a closed one is the null device, as the
-    next file that is opened would take its place; what an encoding lacks is written as `?`.
+    """Repairs standard input, output and error. A closed one becomes the null device, because the
+    next opened file would otherwise take its place; characters that an encoding lacks are written
+    as `?`.
     """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream: Any = getattr(sys, name)
         if stream is None:
@@ -32,7 +34,7 @@ def mend_streams() -> None:
 
 
 def is_read(stream: Any) -> bool:
-    """Whether somebody may still read what is written to this stream."""
+    """True if a reader may still be connected to this stream."""
     try:
         watch = select.poll()
         watch.register(stream.fileno(), 0)
@@ -42,7 +44,7 @@ def is_read(stream: Any) -> bool:
 
 
 def leave_unread(stream: Any) -> None:
-    """Nobody reads this stream any more: what is still written to it goes nowhere."""
+    """Discards everything that is still written to a stream without a reader."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())
@@ -50,7 +52,8 @@ def leave_unread(stream: Any) -> None:
 
 
 def screen(stderr: bool = False, **options: Any) -> "Console":
-    """A console that a reader may leave (`orderparam solve ... | head`): files are still written."""
+    """A context with a console whose reader may leave (`orderparam solve ... | head`); files are
+    still written."""
     from rich.console import Console
 
     class Screen(Console):
@@ -62,13 +65,13 @@ def screen(stderr: bool = False, **options: Any) -> "Console":
 
 
 def console() -> "Console":
-    """As wide as the terminal; in a file or a pipe so wide that nothing is cut."""
+    """A console as wide as the terminal, or, in a file or a pipe, so wide that nothing is cut."""
     terminal = screen()
     return terminal if terminal.is_terminal else screen(width=160)
 
 
 def new_table(*columns: str, right: bool = False, title: str | None = None) -> "Table":
-    """An empty table with these columns, to the right where they hold numbers."""
+    """An empty table with these columns; columns of numbers are aligned to the right."""
     from rich.table import Table
 
     empty = Table(header_style="bold", box=None, pad_edge=False, title=title, title_justify="left")
@@ -78,14 +81,14 @@ def new_table(*columns: str, right: bool = False, title: str | None = None) -> "
 
 
 def plain(text: str) -> str:
-    """The text with nothing in it read as markup."""
+    """The text with all markup escaped."""
     from rich.markup import escape
 
     return escape(text)
 
 
 def one_line(text: str) -> str:
-    """The text in one line of bounded length; of a word that has no end, its beginning and its end."""
+    """The text in one line of bounded length; the middle of an endless word is left out."""
     words = (
         word if len(word) <= _WORD else f"{word[: _WORD // 2]}…{word[-_WORD // 4 :]}"
         for word in text.split()

@@ -1,9 +1,9 @@
-"""CIFAR-10 in the forms it is passed around: the authors' Python batches (files or the tar
+"""CIFAR-10 in its usual formats: the authors' Python batches (files or the tar
 archive), and one .npz file.
 
-The authors' batches are pickles. They are read by an unpickler that knows one construction, an
-array of bytes, and builds it itself: no class or function named by the file is ever looked up, so a
-malicious file cannot run anything.
+The authors' batches are pickles. They are read by an unpickler that can only build an array of
+bytes: no class or function named in the file is ever looked up, so a malicious file cannot run
+anything.
 """
 
 import io
@@ -30,7 +30,7 @@ CLASS_NAMES = (
     "ship",
     "truck",
 )
-FOLDER = "cifar-10-batches-py"  # inside the archive, and what users unpack
+FOLDER = "cifar-10-batches-py"  # folder inside the archive, and of the unpacked files
 BATCHES = {"train": tuple(f"data_batch_{i}" for i in range(1, 6)), "test": ("test_batch",)}
 
 Images = UInt8[np.ndarray, "examples 32 32 3"]
@@ -52,7 +52,7 @@ class _Dtype:
             raise pickle.UnpicklingError(f"array of type {code!r}: must be unsigned bytes")
 
     def __setstate__(self, state: Any) -> None:
-        """Byte order and alignment mean nothing for bytes."""
+        """Ignores byte order and alignment, which have no effect on bytes."""
 
 
 class _Array:
@@ -91,14 +91,14 @@ def read_batch(raw: bytes) -> tuple[Images, Labels]:
     row, column), and `labels`."""
     try:
         for opcode, argument, _ in pickletools.genops(raw):
-            # The unpickler allocates its table of remembered objects up to the largest number it is
-            # told.
+            # The unpickler allocates its table of remembered objects up to the largest index in the
+            # file.
             if opcode.name.endswith("PUT") and (argument or 0) > len(raw):
                 raise pickle.UnpicklingError("remembers more objects than it has bytes")
         content = _BatchUnpickler(io.BytesIO(raw), encoding="bytes").load()
     except (
         Exception
-    ) as error:  # a damaged pickle stream raises anything; nothing of ours runs in here
+    ) as error:  # a damaged pickle stream raises anything; none of this package's code runs in it
         raise ValueError(f"not a CIFAR-10 batch: {error or type(error).__name__}") from None
     if not isinstance(content, dict):
         raise ValueError(

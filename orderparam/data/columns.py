@@ -1,10 +1,10 @@
-"""Columns as people keep them (numbers with gaps, words, dates, identifiers) as the inputs that a
-kernel takes.
+"""Turns the columns of a table (numbers with gaps, words, dates, identifiers) into the inputs of a
+kernel.
 
-What scikit-learn's users expect: numbers are standardised and their gaps filled with the median,
-beside an indicator of the gap; words become one column for each, the rare ones together; the result
-is a `ColumnTransformer`, fitted to the rows at hand. What was done to every column is kept and
-printed.
+The treatment is the usual one in scikit-learn: numbers are standardised and their gaps filled with
+the median, with an indicator of the gap as a further column; every word becomes a column, rare
+words share one; the result is a `ColumnTransformer`, fitted to the given rows. The treatment of
+every column is recorded and printed.
 """
 
 import re
@@ -25,19 +25,20 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from orderparam.data.written import MOST, Dates, Numbers, dates_of, numbers_of
 
-MOST_COLUMNS = 10_000  # each is looked at alone
-MOST_LEVELS = 20  # of a column of words; rarer ones share a column
-# words of a column's name
+MOST_COLUMNS = 10_000  # each column is examined separately
+MOST_LEVELS = 20  # largest number of columns for a column of words; rarer words share one
+# words in the name of a column of identifiers
 NAMES_OF_ROWS = frozenset({"id", "ids", "uid", "uuid", "guid", "pid", "identifier", "serial", "nr"})
-# of whole numbers that are taken for drawn ones, whatever their column is called: digits, rows
+# fewest digits and rows of whole numbers that count as identifiers, whatever the name of their
+# column
 DIGITS, FEWEST_DRAWN = 4, 50
 YEAR, DAY = 365.2425, 86400.0  # days of a year, seconds of a day
 
 
 @dataclass(frozen=True)
 class Column:
-    """What was done to a column: its name, what it is, what became of it, and the number of inputs
-    that it gives."""
+    """The treatment of a column: its name, its kind, its encoding, and the number of inputs that it
+    gives."""
 
     name: str
     kind: str
@@ -47,18 +48,19 @@ class Column:
 
 @dataclass(frozen=True)
 class Encoding:
-    """A fitted encoding. transformer: of frames with the columns of the one it was fitted to."""
+    """A fitted encoding. transformer: for frames with the columns of the frame to which it was
+    fitted."""
 
     transformer: ColumnTransformer
     columns: tuple[Column, ...]
 
     def __call__(self, frame: pd.DataFrame) -> Float[np.ndarray, "row input"]:
-        """Raises `ValueError` for a column that is not there."""
+        """Encodes a frame. Raises `ValueError` for a column that is missing."""
         return np.asarray(self.transformer.transform(_plain(frame)), np.float64)
 
 
 def fit_encoding(frame: pd.DataFrame) -> Encoding:
-    """Learns from the rows of a frame how its columns become inputs.
+    """Fits the encoding of the columns of a frame as inputs.
 
         numbers      (x - mean) / standard deviation; gaps: the median, and a column 0/1 that says where they are; new numbers
                      that lie further out than the known ones by more than their range are set back
@@ -71,12 +73,12 @@ def fit_encoding(frame: pd.DataFrame) -> Encoding:
                      count the rows, or are all different and named or drawn as identifiers are;
                      words of which more than half occur only once
 
-    A column of numbers or dates in which some cells are neither keeps its numbers, and those cells
-    are gaps; a warning names the first of them. There are warnings, too, of columns that are empty,
-    of words mixed with numbers, and of identifiers that are numbers.
+    In a column of numbers or dates, cells that are neither become gaps; a warning names the first
+    of them. There are warnings too for columns that are empty, for words mixed with numbers, and
+    for identifiers that are numbers.
 
-    Raises `ValueError` for infinite numbers, numbers in several units, dates of which day and month
-    cannot be told apart, more than 10,000 columns, and when no column is left.
+    Raises `ValueError` for infinite numbers, numbers in several units, dates whose day and month
+    cannot be distinguished, more than 10,000 columns, and when no column is left.
     """
     if frame.shape[1] > MOST_COLUMNS:
         raise ValueError(f"{frame.shape[1]} columns: must be at most {MOST_COLUMNS}")
@@ -110,9 +112,9 @@ def fit_encoding(frame: pd.DataFrame) -> Encoding:
 
 
 class Bounded(TransformerMixin, BaseEstimator):
-    """Sets numbers back that lie outside the range of the known ones by more than that range: a
-    kernel of a network grows without bound, and one such number among the inputs outweighs all
-    others. Gaps pass."""
+    """Limits numbers that lie outside the fitted range by more than that range: the kernel of a
+    network grows without bound, so that one such number among the inputs would outweigh all others.
+    Gaps are not changed."""
 
     def fit(self, x: Any, y: Any = None) -> "Bounded":
         low, high = np.nanmin(x, axis=0), np.nanmax(x, axis=0)
@@ -125,7 +127,7 @@ class Bounded(TransformerMixin, BaseEstimator):
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
     """Columns of float64, of words (object, gaps None) or of dates: one type for each kind,
-    whatever the file's format made of it."""
+    independent of the file's format."""
     return pd.DataFrame(
         {name: _plain_column(frame[name]) for name in frame.columns}, index=frame.index
     )
@@ -149,8 +151,7 @@ def _plain_column(column: pd.Series) -> pd.Series:
 
 
 def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
-    """What a column is, what becomes of it in words, and the transformer that does it (None: it is
-    left out)."""
+    """The kind of a column, its encoding in words, and the transformer (None if it is left out)."""
     known = column.dropna()
     gaps = len(column) - len(known)
     different = known.nunique()
@@ -218,9 +219,9 @@ def _name_gaps(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _identifies(name: str, column: pd.Series) -> bool:
-    """Whether whole numbers are names of the rows: all different, and the column is called so, or
-    they are spread evenly from 0 or from a power of ten to the next, as drawn names are and
-    measured quantities are not."""
+    """True if whole numbers identify the rows: they are all different, and either the column's name
+    says so, or they are spread evenly from 0 or from a power of ten to the next, as random
+    identifiers are and measured quantities are not."""
     values = column.to_numpy()
     if not (
         np.isfinite(values).all()
@@ -250,11 +251,12 @@ class Read:
 
 
 def as_written(column: pd.Series) -> Read | None:
-    """Words as the dates or numbers that most of them are; None for words. Warns of cells that are
-    neither.
+    """Words as dates or numbers, whichever most of them are; None for other words. Warns of cells
+    that are neither.
 
-    Numbers: nine tenths of the words, or half of them where there are more than 20 different ones.
-    Raises `ValueError` naming the column, as `orderparam.data.written` does.
+    A column counts as numbers if nine tenths of its words are numbers, or half of them where there
+    are more than 20 different ones. Raises `ValueError` naming the column, as
+    `orderparam.data.written` does.
     """
     known, how = column.dropna(), _how(column)
     if how is None:
@@ -286,7 +288,7 @@ def as_written(column: pd.Series) -> Read | None:
 
 
 def moments(column: pd.Series) -> pd.Series:
-    """When the rows of a table are from, as numbers or dates that can be sorted. Raises
+    """The times of the rows of a table, as numbers or dates that can be sorted. Raises
     `ValueError` for a cell that is neither, and for gaps, naming the cell."""
     plain = _plain_column(column)
     if plain.dtype != object:

@@ -1,5 +1,5 @@
-"""A data set: examples as rows, with one label each. What every loader returns and every
-preprocessing step maps to itself."""
+"""A data set: examples as rows, with one label each. Every loader returns one, and every
+preprocessing step maps one to another."""
 
 import dataclasses
 import math
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-EXACT_INTEGERS = 2**53  # float64 holds every whole number up to here, and not every one beyond
+EXACT_INTEGERS = 2**53  # float64 represents every whole number up to this one exactly
 
 
 def real_array(name: str, values: Any) -> np.ndarray:
@@ -128,7 +128,7 @@ class Dataset:
 
     def take(self, rows: slice | Sequence[int] | np.ndarray) -> "Dataset":
         """The data set of these rows, in this order: a slice, row numbers, or a mask. Raises
-        `ValueError` if none is left."""
+        `ValueError` if no row is left."""
         selected = rows if isinstance(rows, slice) else np.asarray(rows)
         try:
             inputs, labels = self.inputs[selected], self.labels[selected]

@@ -1,4 +1,4 @@
-"""How many bytes a `.feather` file unpacks into, before any of it is unpacked.
+"""The number of bytes into which a `.feather` file unpacks, found before any of it is unpacked.
 
 The file is a sequence of messages of Apache Arrow, each a header (a FlatBuffer) and a body, which is
 cut into buffers. A buffer that is compressed begins with the number of bytes that it unpacks into;
@@ -11,13 +11,13 @@ from typing import Any
 
 _MAGIC = b"ARROW1\0\0"  # files of the first version, FEA1, are not compressed
 _DICTIONARY, _BATCH = 2, 3  # kinds of header
-_HEADER_TYPE, _HEADER = 1, 2  # fields of a message, by their place in its schema
-_DATA = 1  # of a dictionary: the batch that holds it
-_BUFFERS, _COMPRESSION = 2, 3  # of a batch
+_HEADER_TYPE, _HEADER = 1, 2  # fields of a message, numbered by their place in its schema
+_DATA = 1  # field of a dictionary: its batch
+_BUFFERS, _COMPRESSION = 2, 3  # fields of a batch
 
 
 def unpacked_bytes(path: Path) -> int:
-    """The bytes of all buffers of the file. Raises what a damaged file brings about."""
+    """The number of bytes of all buffers of the file. A damaged file may raise anything."""
     import pyarrow
 
     with path.open("rb") as file:
@@ -29,7 +29,7 @@ def unpacked_bytes(path: Path) -> int:
 
 
 def _bytes_of(message: Any) -> int:
-    """Of one message."""
+    """The number of bytes of one message."""
     header, body = memoryview(message.metadata), message.body
     root = _target(header, 0)
     kind, table = _field(header, root, _HEADER_TYPE), _field(header, root, _HEADER)
@@ -58,13 +58,13 @@ def _bytes_of(message: Any) -> int:
 
 
 def _target(header: memoryview, place: int) -> int:
-    """Where the offset at this place points to."""
+    """The position to which the offset at this place points."""
     (offset,) = struct.unpack_from("<I", header, place)
     return int(place + offset)
 
 
 def _field(header: memoryview, table: int, number: int) -> int | None:
-    """Where a field of a table stands; None where it has its default value."""
+    """The position of a field of a table; None where it has its default value."""
     (back,) = struct.unpack_from("<i", header, table)
     directory = table - back
     (size,) = struct.unpack_from("<H", header, directory)

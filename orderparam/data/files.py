@@ -1,4 +1,5 @@
-"""The user's own data: `.npz`, `.npy`, `.csv`, `.tsv`. Reading a file never runs code from it."""
+"""Reads a user's own data: `.npz`, `.npy`, `.csv`, `.tsv`. Reading a file never runs code from
+it."""
 
 import difflib
 import os
@@ -20,7 +21,7 @@ SUFFIXES = (".npz", ".npy", ".csv", ".tsv")
 def load_file(
     path: str | os.PathLike[str], target: str | int | os.PathLike[str] | None = None
 ) -> Dataset:
-    """A data set from a file; numbers are taken as they are.
+    """Reads a data set from a file; numbers are not rescaled.
 
     path: decides by its ending. `.npz`: `target` names the array of labels (default "y"); the
         inputs are the array "x" or "X", or the only other array with at least two dimensions.
@@ -35,11 +36,11 @@ def load_file(
     become classes 0, 1, .. in alphabetical order with their `class_names`. The name of the data set
     is "file/target".
 
-    Raises `DataNotFound` for a file that does not exist, with the nearest name beside it, and
-    `ValueError` naming the file and the place in it for everything else that is wrong: a damaged or
-    unknown format, an unknown target, pickled objects, words among the inputs, missing or
-    non-finite values, whole numbers beyond 2^53, ragged rows, repeated columns, fewer than two
-    examples, or a target that never changes.
+    Raises `DataNotFound` for a file that does not exist, with the nearest name in the same folder,
+    and `ValueError` naming the file and the place in it for every other fault: a damaged or unknown
+    format, an unknown target, pickled objects, words among the inputs, missing or non-finite
+    values, whole numbers beyond 2^53, ragged rows, repeated columns, fewer than two examples, or a
+    target that never changes.
     """
     path = existing(path)
     suffix = path.suffix.lower()
@@ -56,8 +57,8 @@ def load_file(
 
 def load_design(path: str | os.PathLike[str]) -> Float[np.ndarray, "row column"]:
     """Rows of numbers without labels: a `.npy` array (rows, columns), the only array of an `.npz`
-    file or the one named "x" or "X", or all columns of a `.csv` or `.tsv` file. Raises as
-    `load_file` does."""
+    file or the one named "x" or "X", or all columns of a `.csv` or `.tsv` file. Raises the errors
+    of `load_file`."""
     path = existing(path)
     suffix = path.suffix.lower()
     if suffix in (".csv", ".tsv"):
@@ -87,7 +88,7 @@ def load_design(path: str | os.PathLike[str]) -> Float[np.ndarray, "row column"]
 
 def existing(path: str | os.PathLike[str]) -> Path:
     """The path of an existing file: see `core.reading.existing`. Raises `DataNotFound` with the
-    nearest name beside it."""
+    nearest name in the same folder."""
     return files.existing(expanded(path), files.KINDS, DataNotFound)
 
 

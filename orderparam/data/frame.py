@@ -1,5 +1,5 @@
 """Tables as data frames: `.csv`, `.tsv`, `.parquet`, `.feather`, `.xlsx`, with gaps, words and
-dates as they stand in the file."""
+dates as in the file."""
 
 import csv
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from orderparam.core.reading import TooLarge, check_archive, reading
 from orderparam.data.feather import unpacked_bytes
 from orderparam.data.table import MISSING, MOST_COLUMNS, number, read_table
 
-LARGE = 2**22  # bytes from which text is read by pandas' own readers, a column at a time
+LARGE = 2**22  # size in bytes above which text is read by pandas' own readers, a column at a time
 TEXT, BINARY = (".csv", ".tsv"), (".parquet", ".feather", ".xlsx", ".xls")
 FRAMES = (*TEXT, *BINARY)
 MOST_CELLS = 10**8  # of a .parquet file
@@ -24,12 +24,12 @@ _TRUTH = {"true": True, "false": False, "yes": True, "no": False}
 
 
 def read_frame(path: Path, fewest: int = 2, missing: Sequence[str] = ()) -> pd.DataFrame:
-    """The table in a file, by its ending; of a workbook the first sheet.
+    """The table in a file, read according to its ending; for a workbook the first sheet.
 
     In text files empty cells and the usual words for them (NA, NaN, null, none, ?) are gaps,
-    columns of numbers become numbers, those of true/false or yes/no truth values; all others stay
-    words. missing: further words for a gap, in any format, upper or lower case. The index counts
-    the lines of a text file, of other formats the rows from 1.
+    columns of numbers become numbers, those of true/false or yes/no become truth values, and all
+    others stay words. missing: further words for a gap, in any format, in upper or lower case. The
+    index counts the lines of a text file, and the rows from 1 in other formats.
 
     Raises `ValueError` naming the file, for anything but a table, for columns of the same name,
     fewer than `fewest` rows, and where the format needs a package that is not installed.
@@ -78,7 +78,7 @@ def read_frame(path: Path, fewest: int = 2, missing: Sequence[str] = ()) -> pd.D
 
 
 def _check_size(path: Path) -> None:
-    """Refuses what unpacks into very much, before it is unpacked."""
+    """Refuses a file that unpacks into too many bytes or cells, before it is unpacked."""
     if path.suffix.lower() == ".parquet":
         from pyarrow.parquet import read_metadata
 
@@ -97,9 +97,10 @@ def _check_size(path: Path) -> None:
 
 
 def _large(path: Path, suffix: str, gaps: frozenset[str]) -> pd.DataFrame | None:
-    """A large text file read by pyarrow, where it is installed, else by pandas: columns of numbers
-    as they come, those of words as `_typed` takes them. None for whatever is not plain (no clear
-    header, ragged rows): the slower reader then says what is wrong."""
+    """A large text file, read by pyarrow where it is installed, and otherwise by pandas. Columns of
+    numbers are kept as they are, and columns of words are converted by `_typed`. None for a file
+    that is not plain (no clear header, ragged rows), so that the slower reader can report the
+    fault."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as stream:
             lines = [line for line, _ in zip(stream, range(200))]
@@ -123,7 +124,7 @@ def _large(path: Path, suffix: str, gaps: frozenset[str]) -> pd.DataFrame | None
         frame = pd.read_csv(
             path, sep=comma, encoding="utf-8-sig", keep_default_na=False, na_values=empty, **fast
         )
-    except Exception:  # any fault is told by the reader that knows lines and columns
+    except Exception:  # any fault is reported by the reader that knows lines and columns
         return None
     if (
         len(frame.columns) != len(header)

@@ -1,5 +1,5 @@
-"""Where data files are: a folder the user names, `$ORDERPARAM_DATA`, the user's cache, and last a
-download with a known hash."""
+"""Finds data files: in a folder that the user names, in `$ORDERPARAM_DATA`, in the user's cache,
+and last by a download with a known hash."""
 
 import os
 import sys
@@ -31,7 +31,7 @@ class RemoteFile:
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept for this user."""
+    """The folder of this user's downloads."""
     import pooch
 
     return Path(pooch.os_cache("orderparam"))
@@ -106,11 +106,11 @@ class _DownloadBar:
 
 
 def fetch(remote: RemoteFile, subfolder: str) -> Path:
-    """Downloads a file into the user's cache and returns its path; a file that is there with the
-    right hash is kept.
+    """Downloads a file into the user's cache and returns its path; a file with the right hash is
+    not downloaded again.
 
-    Raises `OSError` when no address answers, and `ValueError` when what arrives is not the
-    published file.
+    Raises `OSError` when no address answers, and `ValueError` when the received file is not the
+    published one.
     """
     import pooch
 

@@ -9,7 +9,7 @@ the sphere |x|^2 = input_dim:
     pool = normalise(centre(pool))
 
 Scaling the pixels before does not matter there: it drops out. Statistics come from the data set
-itself, or, for examples outside the pool, from the pool they are to be compared with: `centre(test,
+itself, or, for examples outside the pool, from the pool with which they are compared: `centre(test,
 pool=train)`.
 """
 

@@ -17,10 +17,10 @@ _TYPES = {
 
 
 def read_safetensors(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of the file by name; 16-bit floats of both kinds come as float32.
+    """The arrays of the file by name; 16-bit floats of both kinds become float32.
 
     Raises `ValueError` naming the file for a header that is damaged, too long, or describes bytes
-    that are not there.
+    that do not exist.
     """
     with reading(path):
         raw = path.read_bytes()

@@ -1,4 +1,5 @@
-"""The standard image data sets by name: scikit-learn's digits (always there), MNIST, CIFAR-10."""
+"""The standard image data sets by name: scikit-learn's digits (always available), MNIST,
+CIFAR-10."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -179,7 +180,7 @@ def _find(
     files: Mapping[str, tuple[RemoteFile, ...]],
     download: bool,
 ) -> Found:
-    """Looks for the wanted split everywhere, then downloads it into the cache."""
+    """Searches all folders for the requested split, and otherwise downloads it into the cache."""
     for wanted in SPLITS if split is None else (split,):
         for where in search_folders(folder, subfolders):
             result = found(where, wanted)

@@ -1,4 +1,4 @@
-"""A random part of a data set, the same for the same key everywhere."""
+"""Random subsets of a data set, which are the same on every machine for the same key."""
 
 import jax
 import numpy as np

@@ -20,7 +20,7 @@ WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
 def number(cell: str) -> float | None:
-    """The number a cell holds, None if it holds none (Python's digit separator `1_000` is text)."""
+    """The number in a cell, or None (Python's digit separator `1_000` is text)."""
     try:
         return None if "_" in cell else float(cell)
     except ValueError:
@@ -53,12 +53,12 @@ class Table:
         return cells
 
     def is_text(self, name: str) -> bool:
-        """Whether no cell of the column is a number."""
+        """True if no cell of the column is a number."""
         return all(number(cell) is None for cell in self.cells(name))
 
     def numbers(self, name: str) -> Float[np.ndarray, "rows"]:
-        """One column as numbers. Raises `ValueError` for text, for what is not finite, for whole
-        numbers beyond 2^53."""
+        """One column as numbers. Raises `ValueError` for text, for numbers that are not finite, and
+        for whole numbers beyond 2^53."""
         cells = self.cells(name)
         values = np.empty(len(cells))
         for row, (line, cell) in enumerate(zip(self.lines, cells)):
@@ -85,7 +85,7 @@ class Table:
         return values
 
     def is_whole(self, name: str) -> bool:
-        """Whether every cell of the column is written as a whole number."""
+        """True if every cell of the column is written as a whole number."""
         return all(WHOLE.fullmatch(cell) for cell in self.cells(name))
 
 

@@ -29,7 +29,7 @@ Labels = Int[np.ndarray, "examples"] | Float[np.ndarray, "examples"]
 class Targets:
     """Targets of a learning problem, and the conversion back to the user's units.
 
-    name: the problem in words. rows: int64 (kept,), the examples that take part, in stored order.
+    name: the problem in words. rows: int64 (kept,), the examples that are used, in stored order.
     values: float64 (kept,), or (kept, outputs) for one-hot targets. offset, scale: original target
     = offset + scale * value; a squared error in original units is `scale**2` times larger.
     """
@@ -160,7 +160,7 @@ def _class_number(dataset: Dataset, text: str) -> int:
 
 
 def apply_task(dataset: Dataset, task: str) -> tuple[Dataset, Targets]:
-    """The examples that take part in a learning problem, and their targets in the same order.
+    """The examples of a learning problem, and their targets in the same order.
 
     task: one of the texts at the top of this file. Raises `ValueError` for an unknown text or class
     (with the nearest match), and where the task does not fit the labels.

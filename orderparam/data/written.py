@@ -1,4 +1,4 @@
-"""Words that are numbers or dates as people write them: `$1,002`, `12 %`, `3,5`, `25.03.2015`,
+"""Reads numbers and dates in the forms that people write: `$1,002`, `12 %`, `3,5`, `25.03.2015`,
 `25/3/2015`, `Mar 25, 2015`."""
 
 import re
@@ -10,10 +10,10 @@ import pandas as pd
 
 from orderparam.data.table import number
 
-MOST = 0.9  # share of the words from which on the others are taken for mistakes
+MOST = 0.9  # share of readable words above which the others count as mistakes
 _CURRENCY = r"[$€£¥]|USD|EUR|GBP|CHF|JPY"
 _WITH_SIGNS = re.compile(rf"([-+]?)\s*({_CURRENCY})?\s*([-+]?[0-9.][0-9.,]*)\s*({_CURRENCY}|%)?")
-_PATTERNS = {  # of digits with commas, in the order in which they are preferred
+_PATTERNS = {  # patterns of digits with commas, in order of preference
     "commas between thousands": re.compile(r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?"),
     "a decimal comma": re.compile(r"[-+]?([0-9]+|[1-9][0-9]{0,2}(\.[0-9]{3})+)(,[0-9]+)?"),
 }
@@ -23,7 +23,7 @@ _DAYS = (
     "%d %b %Y", "%d %B %Y", "%d. %B %Y", "%d-%b-%Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y",
 )  # fmt: skip
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
-_FIRST = 50  # words on which a format is tried before it is on all
+_FIRST = 50  # number of words on which a format is tried before it is tried on all
 _LIKE_A_DATE = re.compile(
     r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}([ T].*)?|.*[A-Za-z]{3}.*[0-9]{4}.*"
 )
@@ -32,8 +32,8 @@ _SHORT_YEAR = re.compile(r"[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2}")
 
 @dataclass(frozen=True)
 class Numbers:
-    """How a column writes its numbers. sign: what stands beside them ("$", "%" or ""); commas: a
-    key of `_PATTERNS`, or ""."""
+    """The format of the numbers of a column. sign: the sign beside the digits ("$", "%" or "");
+    commas: a key of `_PATTERNS`, or ""."""
 
     sign: str
     commas: str
@@ -65,7 +65,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Dates:
-    """How a column writes its dates: a format of `strptime`, or ISO 8601."""
+    """The format of the dates of a column: a format of `strptime`, or ISO 8601."""
 
     form: str
 
@@ -95,8 +95,8 @@ def _parts(word: str) -> tuple[str, str]:
 
 
 def numbers_of(words: pd.Series) -> Numbers | None:
-    """How most of the words are numbers; None where none is. Raises `ValueError` for several units
-    in one column."""
+    """The format in which most of the words are numbers; None where none is a number. Raises
+    `ValueError` for several units in one column."""
     parts = [_parts(word) for word in words]
     signs = Counter(sign for _, sign in parts if sign)
     sign = max(signs, key=signs.__getitem__, default="")
@@ -120,9 +120,9 @@ def numbers_of(words: pd.Series) -> Numbers | None:
 
 
 def dates_of(words: pd.Series) -> Dates | None:
-    """How the words are dates; None where they are none.
+    """The format in which the words are dates; None where they are not dates.
 
-    Raises `ValueError` where it cannot be known which number is the day and which the month, and
+    Raises `ValueError` where day and month cannot be distinguished, and
     for years of two digits.
     """
     like = words[words.str.fullmatch(_LIKE_A_DATE) | words.str.match(r"[0-9]{4}-[0-9]{2}")]

@@ -1,5 +1,5 @@
-"""Learning curves of a person's own data: read as they are, measured on held-out examples,
-predicted beyond them.
+"""Learning curves of a person's own data: the data are read, the error is measured on held-out
+examples, and predicted for more examples.
 
 In the order of reading:
 

@@ -1,5 +1,5 @@
-"""The choice of kernel and ridge: all kernels asked for are tried on the same examples, and the one
-of largest evidence is chosen."""
+"""The choice of kernel and ridge: all requested kernels are tried on the same examples, and the one
+with the largest evidence is chosen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,13 @@ from orderparam.learning_curves.learners import Exact, Large, Learner, learner
 from orderparam.learning_curves.problem import Problem
 
 TRIED = tuple(f"fc:{depth}:{activation}" for activation in ("relu", "erf") for depth in (1, 2, 3))
-COMPARED_ROWS = 600  # on which several kernels are compared
+COMPARED_ROWS = 600  # number of examples on which several kernels are compared
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel with its log evidence for each example, its leave-one-out error (share of the
-    variance) at the ridge that makes it smallest, that ridge, and the number of examples it was
-    tried on."""
+    """A kernel with its log evidence per example, its smallest leave-one-out error (share of the
+    variance), the ridge of that error, and the number of examples on which it was tried."""
 
     arch: str
     log_evidence: float
@@ -28,7 +27,7 @@ class Candidate:
 
 def best_ridge(found: Learner, problem: Problem | None = None) -> tuple[float, float]:
     """The ridge with the smallest leave-one-out error (with groups: leave-group-out), and that
-    error; of many rows, on the pool of 2000."""
+    error. Of many rows only a pool of 2000 is used."""
     groups = None if problem is None else problem.groups
     if isinstance(found, Large):
         groups = None if groups is None else groups[found.rows]

@@ -1,5 +1,5 @@
 """Comparison of several learners on the same folds, and of the same learner on half of the columns:
-the gains other than from more rows."""
+the possible gains other than more rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -25,11 +25,11 @@ Missed = Callable[[np.ndarray, np.ndarray], Float[np.ndarray, "test output"]]
 
 @dataclass(frozen=True)
 class Compared:
-    """Held-out errors of a learner on the folds: the squared error as a share of the variance and,
-    for classes, the error rate (otherwise nan).
+    """The held-out errors of a learner on the folds: the squared error as a share of the variance
+    and, for classes, the error rate (otherwise nan).
 
-    estimator: None for the kernel of a wide network. squares: the squared error of each tested row,
-    the rows alike for all learners.
+    estimator: None for the kernel of a wide network. squares: the squared error of each tested row;
+    all learners are tested on the same rows.
     """
 
     name: str
@@ -73,7 +73,7 @@ def half_of_the_columns(
     """
     starts = np.cumsum([0, *(one.inputs for one in problem.columns if one.inputs)])
     columns = [np.arange(a, b) for a, b in pairwise(starts)]
-    # of images every eighth pixel
+    # for images every eighth pixel
     columns = columns or [np.arange(problem.inputs.shape[1])[i::8] for i in range(8)]
     if len(columns) < FEWEST_COLUMNS or starts[-1] not in (0, problem.inputs.shape[1]):
         return None

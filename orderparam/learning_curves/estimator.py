@@ -17,8 +17,8 @@ class KernelForecaster(RegressorMixin, BaseEstimator):
     """Regression with the kernel of an infinitely wide network; `learning_curve()` forecasts the
     gain from more examples.
 
-    arch: the network, such as "fc:2:erf". ridge: beside the Gram matrix; None takes the best by
-    leave-one-out.
+    arch: the network, such as "fc:2:erf". ridge: added to the Gram matrix; None chooses the one
+    with the smallest leave-one-out error.
 
     X: numbers (example, input), standardised; or a data frame with any columns, see
     `orderparam.data.columns`. y: numbers (example,) or (example, output). After `fit`: `ridge_`,
@@ -102,7 +102,7 @@ class KernelForecaster(RegressorMixin, BaseEstimator):
 
 
 def _is_frame(X: Any) -> bool:
-    """A data frame that has columns of anything but numbers."""
+    """True for a data frame with columns of anything but numbers."""
     return (
         hasattr(X, "dtypes")
         and hasattr(X, "columns")

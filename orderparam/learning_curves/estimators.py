@@ -22,7 +22,8 @@ from threadpoolctl import threadpool_limits
 
 from orderparam.learning_curves.problem import Problem
 
-# rows from which the threads of an estimator gain more than they lose by waiting for one another
+# number of rows above which the threads of an estimator gain more than they lose by waiting for one
+# another
 THREADED = 20_000
 
 
@@ -68,7 +69,7 @@ def named(path: str) -> Any:
 
 
 def checked(estimator: Any, name: str) -> Any:
-    """The estimator itself. Raises `ValueError` for an object without `fit` or `predict`, and for a
+    """The given estimator. Raises `ValueError` for an object without `fit` or `predict`, and for a
     class in place of an object."""
     if isinstance(estimator, type):
         raise ValueError(

@@ -24,9 +24,10 @@ from orderparam.learning_curves.report import draw_forecast, in_a_sentence
 from orderparam.running.threads import one_blas_thread
 from orderparam.solve.straight_line import straight_line
 
-ORDERS = 16  # random orders of the examples
+ORDERS = 16  # number of random orders of the examples
 NORMAL = 1.96
-MATTERS = 0.1  # relative difference of errors from which grouped or ordered rows are said to matter
+# relative difference of errors above which grouped or ordered rows are reported to matter
+MATTERS = 0.1
 
 
 @dataclass(frozen=True)
@@ -71,13 +72,13 @@ class Forecast:
 
     @property
     def unit(self) -> float:
-        """The variance of the targets over the examples, in their own units squared: the unit of
+        """The variance of the targets over the examples, in the square of their unit: the unit of
         all errors."""
         return self.problem.variance
 
     def at(self, n_train: float, name: str = "test_error") -> tuple[float, float, float]:
-        """Predicted error at a training-set size, with its 95 % interval. name: or error_rate,
-        log_loss."""
+        """Predicted error at a training-set size, with its 95 % interval. name: test_error,
+        error_rate or log_loss."""
         row = self._row(n_train)
         ends = ("lower", "upper") if name == "test_error" else (f"{name}_lower", f"{name}_upper")
         return float(row[name]), *(float(row[end]) for end in ends)  # type: ignore[return-value]
@@ -128,9 +129,10 @@ class Forecast:
         )
 
     def rows_for(self, error: float, name: str = "test_error") -> tuple[float, float, float]:
-        """Examples needed for an error, with its interval: from where the lower end of the interval
-        to where its upper end falls below. name: a measure of `curve`; of r2 the value to rise to.
-        inf: not within reach of the forecast."""
+        """The number of examples needed for an error, with its interval, whose ends are the sizes
+        where the lower and the upper end of the interval fall below that error. name: a measure of
+        `curve`; for r2 the value that is to be reached. inf: not within the reach of the
+        forecast."""
         sizes = self.predicted["n_train"].values
         curves = self.curve("test_error" if name == "r2" else name)
         wanted = 1 - error if name == "r2" else error
@@ -237,17 +239,18 @@ def forecast(
     """The learning curve of a learner on the user's data: measured up to the size of the data, and
     predicted beyond.
 
-    X: (example, input), images (example, height, width[, channel]), or a data frame with whatever
-    columns it has (see `orderparam.data.columns`). y: numbers, words, or (example, output) numbers.
-    task: as in `orderparam.data.apply_task`, by default from y. groups: (example,) which examples
-    belong together: held-out examples are then of other groups. time: (example,) when they are
-    from: held-out examples then come later. estimator: what learns, as scikit-learn defines an
-    estimator, or its import path ("sklearn.svm.SVR"). arch: instead, network(s) whose
-    infinite-width limit learns; of several the one of largest evidence. ridge: beside the Gram
-    matrix of the network, by default the best by leave-one-out. Without all three, the best of the
-    learners that are compared. compare: boosted trees, a forest, ridge regression and the network
-    are tried on the same folds; where another one than what was asked for is best, its forecast is
-    `.best`. reach: how far beyond the data, as a multiple. orders: random orders of the rows of a
+    X: (example, input), images (example, height, width[, channel]), or a data frame with any
+    columns (see `orderparam.data.columns`). y: numbers, words, or (example, output) numbers. task:
+    as in `orderparam.data.apply_task`, by default from y. groups: (example,) labels of examples
+    that belong together: held-out examples are then from other groups. time: (example,) times of
+    the examples: held-out examples are then later ones. estimator: the learner, an estimator of
+    scikit-learn or its import path ("sklearn.svm.SVR"). arch: instead of it, one or several
+    networks, whose infinite-width limit is the learner; of several the one with the largest
+    evidence. ridge: added to the Gram matrix of the network, by default the one with the smallest
+    leave-one-out error. Without these three the best of the compared learners is used. compare:
+    boosted trees, a forest, ridge regression and the network are tried on the same folds; where
+    another learner than the requested one is best, its forecast is `.best`. reach: the largest
+    predicted size, as a multiple of the data. orders: number of random orders of the rows in a
     network's curve.
 
     The measured curve is the error, on the remaining examples, of learners trained on random
@@ -258,7 +261,7 @@ def forecast(
 
     The kernel of a network is exact: on up to 8000 rows, from which more rows are predicted. An
     estimator learns all rows, as long as one fit takes less than half a minute. Raises `ValueError`
-    for fewer than 40 examples, and for whatever is wrong with the data or the estimator.
+    for fewer than 40 examples, and for any fault of the data or the estimator.
 
     >>> random = np.random.default_rng(0)
     >>> X = random.normal(size=(60, 3))
@@ -289,7 +292,7 @@ def forecast_problem(
     reach: float = 100.0,
     compare: bool = True,
 ) -> Forecast:
-    """`forecast` of a problem that was read already."""
+    """The `forecast` of a problem that has already been read."""
     count = len(problem.inputs)
     if count < FEWEST:
         raise ValueError(f"{problem.name}: {count} examples: a forecast needs at least {FEWEST}")
@@ -305,10 +308,10 @@ def forecast_problem(
         )
     given = named(estimator) if isinstance(estimator, str) else estimator
     asked = {} if given is None else {_name(given): checked(given, _name(given))}
-    # of an estimator alone, one network says how hard the target is
+    # for an estimator only: one network shows how hard the target is
     tried = TRIED if compare or given is None else TRIED[:1]
     archs = tried if arch is None else [arch] if isinstance(arch, str) else arch
-    # small factorisations lose more to waiting than they gain
+    # threads of small factorisations lose more by waiting than they gain
     with nullcontext() if count > MOST_ROWS else one_blas_thread():
         network = _Network.of(problem, archs, ridge)
         table = (
@@ -333,7 +336,7 @@ def forecast_problem(
 
 @dataclass(frozen=True)
 class _Network:
-    """The kernel of a wide network on a problem: which one, at which ridge."""
+    """The kernel of a wide network on a problem, and its ridge."""
 
     problem: Problem
     candidates: tuple[Candidate, ...]
@@ -366,7 +369,7 @@ class _Network:
 
 
 def _name(estimator: Any) -> str:
-    """The class of an estimator; of a pipeline that of its last step."""
+    """The class of an estimator, or of the last step of a pipeline."""
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     return type(last).__name__
 
@@ -406,7 +409,7 @@ def _one(
                 f"{name} learned up to {int(sizes[-1])} of the {count} rows: a fit with more takes longer than {LONGEST:g} s"
             )
     log_error = np.log(mean[-1]) + law.log_change
-    if not network.chosen:  # with the best ridge, more data do no harm
+    if not network.chosen:  # with the best ridge the error never grows with more data
         beyond = grid >= sizes[-1]
         log_error[beyond] = np.minimum.accumulate(log_error[beyond])
     predicted = _predicted(grid, log_error, law, measured)
@@ -456,8 +459,8 @@ def _class_measures(
     sizes: Float[np.ndarray, "size"],
     error: Float[np.ndarray, "size"],
 ) -> dict[str, Any]:
-    """Share of wrong classes and log loss: a power of the squared error, as on the measured part of
-    the curve."""
+    """The share of wrong classes and the log loss, extrapolated as powers of the squared error that
+    fit the measured part of the curve."""
     found: dict[str, Any] = {}
     late = sizes >= sizes[-1] / 12
     tested = float(measured.curve.sizes["seed"] * (measured.curve["n_train"].values[-1]))
@@ -491,7 +494,8 @@ def _class_measures(
 
 
 def _orders_of(count: int, orders: int) -> int:
-    """Random orders of many rows: their factorisations cost as the cube, and each tests more rows."""
+    """The number of random orders, smaller for many rows: their factorisations cost the cube, and
+    each tests more rows."""
     return int(np.clip(orders * (MOST_ROWS / min(count, LARGEST)) ** 2, 2, orders))
 
 
@@ -508,12 +512,12 @@ def _remarks(found: Learner) -> list[str]:
 
 
 def _dependence(problem: Problem, found: Learner, measured: Measured) -> list[str]:
-    """Whether rows that belong together, or follow one another, make a difference: held-out errors
-    against those of random rows, both with their standard errors.
+    """Compares the error on held-out groups, or on later rows, with that on random rows, both with
+    their standard errors.
 
-    Few later rows are tested, and squared errors are skewed: where their mean is small by chance
-    so is its own standard error. Without drift they scatter as random rows do, of which there are
-    more to tell by how much; stretches of time that err together count less.
+    Few later rows are tested, and squared errors are skewed: where their mean is small by chance,
+    so is its standard error. Without drift they scatter as random rows do, so the scatter is taken
+    from the more numerous random rows; stretches of time whose errors are correlated count less.
     """
     if problem.groups is None and not problem.ordered:
         return []
@@ -525,10 +529,10 @@ def _dependence(problem: Problem, found: Learner, measured: Measured) -> list[st
     theirs = float(random.curve["test_error"].mean("seed").interp(n_train=last))
     errors = ours * measured.doubt, theirs * random.doubt
     if problem.ordered:
-        each = errors[1] * np.sqrt(random.tested)  # of one random row
+        each = errors[1] * np.sqrt(random.tested)  # variance of one random row
         drawn = orders * min(found.examples - last, TESTED) / found.examples
         different = found.examples * (1 - np.exp(-drawn))
-        # from the first row on; later starts test parts of the same rows
+        # the start at the first row; later starts test parts of the same rows
         ours = float(measured.curve["test_error"].values[-1, 0])
         later = each / np.sqrt(measured.tested) * max(measured.together, 1.0)
         errors = later, each / np.sqrt(different)

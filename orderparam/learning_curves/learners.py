@@ -13,10 +13,11 @@ from jaxtyping import Float, Int
 from orderparam.kernels.held_out import HeldOut, factorised, held_out
 from orderparam.networks import parse
 
-RIDGES = 111  # that are tried, from 1e-10 to 10 times the largest eigenvalue
-MOST_ROWS = 2000  # whose eigendecomposition is made
-LARGEST, TESTED = 8000, 4000  # rows of the largest Cholesky factor, and held-out rows beside it
-BLOCK = 2048  # rows of a large kernel matrix that are made at a time
+RIDGES = 111  # number of ridges that are tried, from 1e-10 to 10 times the largest eigenvalue
+MOST_ROWS = 2000  # largest number of rows of an eigendecomposition
+# rows of the largest Cholesky factor, and held-out rows tested with it
+LARGEST, TESTED = 8000, 4000
+BLOCK = 2048  # rows of a large kernel matrix that are computed at a time
 ROWS = 512  # larger matrices are padded to multiples of this
 
 Kernel = Callable[[Any, Any], Any]
@@ -53,17 +54,18 @@ class Exact:
         return max(self._basis[0][-1], 1e-300) * np.geomspace(1e-10, 10, RIDGES)
 
     def solve(self, ridge: float) -> Float[np.ndarray, "example output"]:
-        """(K + T)^-1 y."""
+        """The coefficients (K + T)^-1 y."""
         values, vectors = self._basis
         return vectors @ ((vectors.T @ self.targets) / (values + ridge)[:, None])
 
     def leave_one_out(self, ridge: float) -> Float[np.ndarray, "example output"]:
-        """y minus the prediction without the example itself: [(K + T)^-1 y]_i / [(K + T)^-1]_ii."""
+        """The leave-one-out residuals: y minus the prediction without that example, [(K + T)^-1
+        y]_i / [(K + T)^-1]_ii."""
         values, vectors = self._basis
         return self.solve(ridge) / (vectors**2 @ (1 / (values + ridge)))[:, None]
 
     def left_out_errors(self) -> Float[np.ndarray, "ridge"]:
-        """Sum of the squared leave-one-out residuals at every ridge, in two products."""
+        """The sum of the squared leave-one-out residuals at every ridge, in two matrix products."""
         values, vectors = self._basis
         weights = 1 / (values[:, None] + self.ridges)
         own = vectors**2 @ weights
@@ -79,8 +81,8 @@ class Exact:
     def leave_group_out(
         self, ridge: float, groups: Int[np.ndarray, "example"]
     ) -> Float[np.ndarray, "example output"]:
-        """The same without the whole group of the example: the blocks of (K + T)^-1 instead of its
-        diagonal."""
+        """The residuals when the group of the example is left out, from the blocks of (K + T)^-1
+        instead of its diagonal."""
         values, vectors = self._basis
         weights = 1 / (values + ridge)
         dual = self.solve(ridge)
@@ -92,7 +94,7 @@ class Exact:
         return residuals
 
     def log_evidence(self) -> float:
-        """Log evidence of the targets for each example, at the best amplitude of the prior and the
+        """The log evidence of the targets per example, at the best amplitude of the prior and the
         best ridge (type-II maximum likelihood)."""
         values, vectors = self._basis
         squares = (vectors.T @ self.targets) ** 2
@@ -150,18 +152,19 @@ class Large:
 
     @property
     def factorisable(self) -> bool:
-        """Whether all rows together have a Cholesky factor, so that each can be left out."""
+        """True if all rows together have a Cholesky factor, so that each row can be left out."""
         return self.examples <= LARGEST
 
     def leave_one_out(self, ridge: float) -> Float[np.ndarray, "example output"]:
-        """y minus the prediction without the example itself. Up to 8000 rows."""
+        """The leave-one-out residuals: y minus the prediction without that example, for up to 8000
+        rows."""
         root, dual = self._inverse(ridge)
         return dual / np.einsum("ij,ij->j", root, root)[:, None]
 
     def leave_group_out(
         self, ridge: float, groups: Int[np.ndarray, "example"]
     ) -> Float[np.ndarray, "example output"]:
-        """The same without the whole group of the example. Up to 8000 rows."""
+        """The residuals when the group of the example is left out, for up to 8000 rows."""
         root, dual = self._inverse(ridge)
         residuals = np.empty_like(dual)
         for group in np.unique(groups):
@@ -216,8 +219,8 @@ def learner(
     inputs: Float[np.ndarray, "example input"],
     targets: Float[np.ndarray, "example output"],
 ) -> Learner:
-    """The learner with the kernel of an infinitely wide network; for up to 2000 examples, with all
-    modes."""
+    """The learner with the kernel of an infinitely wide network, with all modes for up to 2000
+    examples."""
     kernel = kernel_of(arch)
     if len(inputs) <= MOST_ROWS:
         return Exact(np.array(kernel(inputs, None)), targets)

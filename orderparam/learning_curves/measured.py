@@ -14,21 +14,21 @@ from orderparam.learning_curves.learners import LARGEST, TESTED, Exact, Learner
 from orderparam.learning_curves.problem import Problem
 
 POINTS = 14  # sizes
-FEW = 5_000  # rows up to which every size is measured on several training sets
-MOST_TESTED = 20_000  # held-out examples of a measured point
-FOLDS = 5  # of the comparison of learners
+FEW = 5_000  # number of rows up to which every size is measured on several training sets
+MOST_TESTED = 20_000  # number of held-out examples of a measured point
+FOLDS = 5  # number of folds in the comparison of learners
 # sizes of an estimator's curve, and training sets of each
 ESTIMATOR_POINTS, ESTIMATOR_ORDERS = 6, 4
 LONGEST = 30.0  # seconds that one fit may take: a curve ends where the next would take longer
-UNKNOWN = 60  # examples that the prior of the scatter counts as
-# variance of squared errors a priori, relative to their mean squared: rare large ones may not have
-# been seen
+UNKNOWN = 60  # weight of the prior of the scatter, as a number of examples
+# prior variance of squared errors, relative to their squared mean: rare large errors may not have
+# occurred
 PRIOR_SCATTER = 6.0
 # scatter of the error over pools, relative to that of its residuals alone: training sets scatter
 # too
 BEYOND_RESIDUALS = 1.5
 CLASS_ERRORS = ("error_rate", "log_loss", "confidence")
-SURE = 0.01  # probabilities of classes are kept this far from 0 and 1
+SURE = 0.01  # smallest distance of class probabilities from 0 and 1
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Measured:
     """Held-out errors. curve: data set over (n_train, seed): test_error as a share of the targets'
     variance, for each output output_error, for classes also error_rate, log_loss and confidence
     (mean probability of the predicted class). Its last size uses all examples, leave-one-out
-    (leave-group-out), of up to 8000; of an estimator four fifths of them.
+    (leave-group-out), of up to 8000; for an estimator four fifths of them.
 
     scatter: standard deviation of the log of the last point over pools of this size, where the
     error is taken as a share of the variance; absolute_scatter: in the units of the target. doubt:
-    standard error of the last point, relative to it, from the scatter of its own residuals alone.
-    tested: the rows that these are of; together: doubt relative to that of independent rows.
+    standard error of the last point, relative to it, from the scatter of its residuals only.
+    tested: the rows of these residuals; together: doubt relative to that of independent rows.
     """
 
     curve: xr.Dataset
@@ -107,12 +107,12 @@ def _with_scatter(
     rows: np.ndarray,
     residuals: Float[np.ndarray, "test output"],
 ) -> Measured:
-    """How the last point, whose residuals are given, scatters between pools of this size."""
+    """The scatter of the last point, whose residuals are given, between pools of this size."""
     squares = np.sum(residuals**2, axis=1)
     own = np.sum((problem.targets - problem.targets.mean(axis=0)) ** 2, axis=1)[rows]
     clusters = _clusters(problem, rows)
     relative = squares / squares.mean()
-    # an error as large as the variance scatters with it: their ratio is known
+    # an error as large as the variance scatters with the variance, so that their ratio is certain
     shared = max(1 - squares.mean(), 0.1)
     doubt = float(np.sqrt(np.sum(np.bincount(clusters, relative - 1) ** 2)) / len(relative))
     return Measured(
@@ -149,9 +149,9 @@ def folds_of(problem: Problem, most: int) -> list[Fold]:
 def measure_estimator(
     problem: Problem, estimator: Any, folded: list[np.ndarray] | None = None
 ) -> Measured:
-    """The learning curve of an estimator on nested parts of the rows: every size in several random
-    orders, and the last one, four fifths of the rows, on folds that test every row once. Where a
-    fit would take longer than 30 s the curve ends.
+    """The learning curve of an estimator on nested parts of the rows: every size is measured in
+    several random orders, and the last one, four fifths of the rows, on folds that test every row
+    once. The curve ends where a fit would take longer than 30 s.
 
     folded: residuals on the folds, if they were computed before.
     """
@@ -173,7 +173,7 @@ def measure_estimator(
         ]
         if size == last:
             parts = folds
-        # one training set of many rows tells as much as several of few
+        # one training set of many rows is as informative as several of few rows
         if len(problem.values) > FEW:
             parts = parts[: 1 if size > FEW else 2]
         tested, errors = [], []
@@ -242,8 +242,8 @@ def class_errors(
 
 
 def _orders(problem: Problem, orders: int) -> Iterator[Int[np.ndarray, "row"]]:
-    """Random orders of the examples; of whole groups; or stretches of time, each from a later
-    start, so that what is held out comes after what is learned."""
+    """Random orders of the examples or of the groups; or stretches of time, each from a later
+    start, so that held-out examples come after the training examples."""
     count = len(problem.values)
     if problem.ordered:
         yield from (
@@ -259,7 +259,7 @@ def _orders(problem: Problem, orders: int) -> Iterator[Int[np.ndarray, "row"]]:
 
 
 def _clusters(problem: Problem, rows: Int[np.ndarray, "row"]) -> Int[np.ndarray, "row"]:
-    """What scatters independently: examples, groups, or ten stretches of time."""
+    """The units that scatter independently: examples, groups, or ten stretches of time."""
     if problem.groups is not None:
         return np.unique(problem.groups[rows], return_inverse=True)[1]
     if problem.ordered:
@@ -270,8 +270,8 @@ def _clusters(problem: Problem, rows: Int[np.ndarray, "row"]) -> Int[np.ndarray,
 def scatter(
     influence: Float[np.ndarray, "row"], clusters: Int[np.ndarray, "row"], shared: float = 1.0
 ) -> float:
-    """Standard deviation, over pools, of a mean whose single contributions are given, from the
-    squared sums over clusters, with a prior, times `shared`, for tails that were not seen."""
+    """The standard deviation over pools of a mean with given contributions: from the squared sums
+    over clusters, times `shared`, with a prior for tails that did not occur."""
     count = len(influence)
     sums = np.bincount(clusters, influence)
     return float(

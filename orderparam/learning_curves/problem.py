@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEWEST = 40  # rows
-MOST_CLASSES = 20  # whole numbers with more values than that are taken as numbers to be predicted
+MOST_CLASSES = 20  # whole numbers with more different values are regression targets, not classes
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,11 @@ class Problem:
     """Inputs and targets of a learning problem.
 
     inputs: (example, input), or images as their rows. values: (example, output) in the units of the
-    file; of two classes -1 and 1, of more one column 0/1 each, less its share. names: of the
-    outputs. classes: names of the classes, empty for numbers. groups: (example,) which examples
-    belong together, or None. ordered: the examples are in the order of time. columns: what was done
-    to each column of a table. notes: what else was done, in sentences. encoding: of further rows.
+    file; two classes as -1 and 1, more classes as one column 0/1 each, minus its mean. names: those
+    of the outputs. classes: names of the classes, empty for numbers. groups: (example,) labels of
+    examples that belong together, or None. ordered: True if the examples are in the order of time.
+    columns: the treatment of each column of a table. notes: sentences on further changes of the
+    data. encoding: the function that encodes further rows.
     """
 
     inputs: Float[np.ndarray, "example input"]
@@ -74,9 +75,8 @@ def from_file(
     """A problem from a file, or from a standard data set by name.
 
     target: a column or array, or several columns with commas between them. groups, time: columns
-    that say which rows belong together, and when they are from; both are no inputs. missing: words
-    of a table that stand for gaps, beside the usual ones. Raises `ValueError` as the functions of
-    `orderparam.data` do.
+    with the group and the time of each row; neither is an input. missing: words of a table that
+    stand for gaps, in addition to the usual ones. Raises the errors of `orderparam.data`.
     """
     if not (file in DATASETS and target is None) and Path(file).suffix.lower() in FRAMES:
         path = existing(file)
@@ -147,8 +147,8 @@ def from_frame(
     """A problem from the columns of a frame; rows without a target (or group, or time) are left
     out.
 
-    Raises `ValueError` for targets of words beside others, and as
-    `orderparam.data.columns.fit_encoding` does.
+    Raises `ValueError` for several targets of which one has words, and the errors of
+    `orderparam.data.columns.fit_encoding`.
     """
     aside = [column for column in (groups, time) if column is not None]
     needed = [*targets, *aside]
@@ -259,11 +259,11 @@ def from_arrays(
 
 
 def _labels(column: "pd.Series", name: str) -> tuple[np.ndarray, tuple[str, ...] | None, str]:
-    """A target column as numbers, or as classes with their names; and what was done to it, in
-    words, "" for nothing.
+    """A target column as numbers, or as classes with their names; and a sentence on how it was
+    changed, "" if it was not.
 
-    Words are numbers where nine tenths of them are; raises `ValueError` naming a cell that is none,
-    because no target is made up.
+    Words are numbers where nine tenths of them are; a cell that is not a number then raises
+    `ValueError`, because no target is made up.
     """
     import pandas as pd
 
@@ -325,7 +325,8 @@ def _task(labels: np.ndarray, class_names: Sequence[str] | None, name: str) -> s
 def _in_units(
     data: Dataset, task: str, kept: Dataset, targets: Any
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Targets in the units of the file, one column an output, and the names of the classes."""
+    """Targets in the units of the file, with one column for each output, and the names of the
+    classes."""
     values = (targets.offset + targets.scale * targets.values).reshape(len(targets.rows), -1)
     if task == "regression":
         return values, ()

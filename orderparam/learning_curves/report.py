@@ -78,7 +78,7 @@ def _last(result: "Forecast") -> str:
 
 
 def in_a_sentence(result: "Forecast", reach: float | None = None, name: str | None = None) -> str:
-    """The answer of `Forecast.sentence`."""
+    """The sentence of `Forecast.sentence`."""
     n, classes = result.examples, bool(result.problem.classes)
     main = "error_rate" if classes else "rmse" if len(result.problem.names) == 1 else "test_error"
     now, twice = (_predicted(result, main, size) for size in (n, 2 * n))

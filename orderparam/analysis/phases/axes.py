@@ -14,7 +14,7 @@ from orderparam.core.system import System, is_number, replace
 
 @dataclass(frozen=True)
 class Axis:
-    """A field of the system from `low` to `high`; u in [0, 1] is even in the field, or in its
+    """A field of the system from `low` to `high`; u in [0, 1] is linear in the field, or in its
     logarithm."""
 
     name: str
@@ -45,9 +45,9 @@ def axes_of(
 ) -> tuple[Axis, ...]:
     """Reads `{"temperature": (0.01, 1), "n_train": (1e2, 1e5, "log")}`.
 
-    Raises `ValueError` for another number of fields, ends that are no increasing finite numbers, a
-    logarithm of what is not positive, and ends that the system refuses; also, unless `whole`, for a
-    field of whole numbers.
+    Raises `ValueError` for another number of fields, ends that are not finite and increasing, a
+    logarithmic range that is not positive, and ends that the system refuses; without `whole`, also
+    for a field of whole numbers.
     """
     if not isinstance(over, Mapping) or len(over) != count:
         wanted = "one field and its range" if count == 1 else "two fields and their ranges"
@@ -73,7 +73,8 @@ def axes_of(
 
 
 def _check_legal(system: System, axes: Sequence[Axis], at: tuple[float, ...]) -> None:
-    """The corners, and points inside, which are no whole numbers, must be systems."""
+    """Checks that the system accepts the corners, and points inside, which are not whole
+    numbers."""
     corners = np.stack(np.meshgrid(*[at] * len(axes), indexing="ij"), -1).reshape(-1, len(axes))
     for corner in corners:
         replace(system, {axis.name: float(axis.value(u)) for axis, u in zip(axes, corner)})

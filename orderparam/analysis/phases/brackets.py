@@ -1,6 +1,6 @@
 """Edges that a boundary crosses: the location of the crossing, and the kind of the transition.
 
-Of an edge one end is on one side and the other on the other. Bisection of all edges at once narrows
+The ends of an edge lie on different sides of the boundary. Bisection of all edges at once narrows
 them; then the order parameter f is evaluated at geometrically decreasing distances h on both sides,
 and the change g(h) = |f(+h) - f(-h)| determines the kind of the boundary: Aitken's extrapolation of
 g to h = 0 is the jump, g ~ h^exponent where there is none (`singularity`), and a smooth f has f(+h)
@@ -19,14 +19,16 @@ from orderparam.analysis.phases.singularity import UNKNOWN as UNDETERMINED
 from orderparam.analysis.phases.singularity import Power, power_law
 
 Kind = Literal["jump", "continuous", "divergence", "crossover", "end"]
-# of the order parameter's range, a jump: theories that round a width or stop at a tolerance have
-# smaller ones
+# smallest jump, as a fraction of the order parameter's range: theories that round a width or stop
+# at a tolerance have smaller jumps
 SMALLEST = 1e-3
 MIDDLE = "middle"  # the level between the least and the largest value
 NONE = -1  # label of a point where the branch does not exist
 UNKNOWN = -2  # label of a point that did not converge; its value is infinite
-_ELSEWHERE = (1 / 4, 3 / 4, 3 / 8, 5 / 8, 1 / 8, 7 / 8)  # of a bracket, where its middle is unknown
-_LEFT_OVER = 0.03  # of an order parameter that vanishes: on the other side, at the same distance
+# places tried in a bracket whose middle is unknown
+_ELSEWHERE = (1 / 4, 3 / 4, 3 / 8, 5 / 8, 1 / 8, 7 / 8)
+# largest ratio of a vanishing order parameter to its value on the other side at the same distance
+_LEFT_OVER = 0.03
 _FLOORS = 30.0  # rounding of the theory is small beside this many times its size
 _NOISE = 1e-12  # of the range of the order parameter: what the theory's solver leaves open at best
 
@@ -40,7 +42,7 @@ class Distances(NamedTuple):
 
     @property
     def stride(self) -> int:
-        """Of those whose ratio is 4, by which the kind is told."""
+        """The step between those distances whose ratio is 4, which determine the kind."""
         return 2 if self.ratio == 2 else 1
 
     @property
@@ -52,8 +54,9 @@ class Distances(NamedTuple):
 class Sides:
     """The side of a boundary on which a point is, and the difference between values.
 
-    scale: of each component; level: the value that parts the phases; vanishing: of which components
-    the size counts (the phase without order is then where |f| <= level), else f itself does.
+    scale: that of each component; level: the value that separates the phases; vanishing: True for
+    components whose modulus counts (the phase without order is then |f| <= level); for the others f
+    itself counts.
     """
 
     scale: np.ndarray
@@ -61,23 +64,23 @@ class Sides:
     vanishing: np.ndarray
 
     def over(self, values: np.ndarray) -> np.ndarray:
-        """(..., component): whether each is beyond its level."""
+        """(..., component): True for each component above its level."""
         return np.where(self.vanishing, np.abs(values), values) > self.level
 
     def label(self, values: np.ndarray) -> np.ndarray:
-        """Number of components beyond their level; -1 where the branch does not exist, -2 where its
-        existence is unknown."""
+        """The number of components above their level; -1 where the branch does not exist, -2 where
+        it is unknown whether it exists."""
         labels = np.where(np.isnan(values).any(axis=-1), NONE, self.over(values).sum(axis=-1))
         return np.where(np.isinf(values).any(axis=-1), UNKNOWN, labels)
 
     def differ(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """The largest difference of a component in units of its scale; 0 where one does not exist
-        or is not known."""
+        """The largest difference of a component in units of its scale; 0 where a value does not
+        exist or is unknown."""
         return _finite(_difference(one, other) / self.scale).max(axis=-1)
 
     def component(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """The component that distinguishes the two sides: the one that differs most among those
-        that pass their level, or among all if none passes."""
+        that cross their level, or among all if none does."""
         differ = _finite(_difference(one, other) / self.scale)
         passes = self.over(one) != self.over(other)
         return np.argmax(
@@ -130,8 +133,9 @@ Evaluate = Callable[[np.ndarray], np.ndarray]
 def bisected(
     edges: Brackets, evaluate: Evaluate, sides: Sides, accuracy: float = 0.0, rounds: int = 60
 ) -> Brackets:
-    """The halves in which the label changes; where it does not, those in which the values differ
-    most. Until they are as narrow as `accuracy`, or the given number of times."""
+    """Replaces every edge by the half in which the label changes (or, where it does not, in which
+    the values differ most), until edges are as narrow as `accuracy`, or the given number of
+    times."""
     a, b, value_a, value_b = (
         array.copy() for array in (edges.a, edges.b, edges.value_a, edges.value_b)
     )
@@ -179,12 +183,13 @@ def _inside(
 
 @dataclass
 class Crossings:
-    """Where boundaries cross edges (n), in the unit square.
+    """The points where boundaries cross edges (n), in the unit square.
 
     low, high: the order parameter on the side of the lower and of the higher label (or value).
-    exponent, exponent_error: of continuous ones and of divergences, NaN where it is not determined.
-    logarithm: beside the power. doubt: of the kind, from 0 (none) to 1 (it is a guess): the part of
-    the jump, or of the change, that the extrapolation leaves open.
+    exponent, exponent_error: of continuous transitions and of divergences, NaN where it is not
+    determined. logarithm: True if a logarithm multiplies the power. doubt: that of the kind, from 0
+    (none) to 1 (it is a guess): the fraction of the jump, or of the change, that the extrapolation
+    does not determine.
     """
 
     place: np.ndarray
@@ -198,7 +203,7 @@ class Crossings:
     exponent_error: np.ndarray
     logarithm: np.ndarray
     doubt: np.ndarray
-    phases: np.ndarray  # (n, 2): the labels on both sides, the lower first
+    phases: np.ndarray  # (n, 2): the labels on both sides, the lower one first
 
     def take(self, chosen: np.ndarray) -> "Crossings":
         return Crossings(*(column[chosen] for column in vars(self).values()))
@@ -279,7 +284,7 @@ def classified(
     h, f = seen()
     beyond = np.array([_beyond(h[i], f[i], float(level[i])) for i in rows])
     hidden = beyond > 2 * error
-    # the level is passed before the order parameter vanishes: look around that place
+    # the level is crossed before the order parameter vanishes: look around that place
     if hidden.any():
         centre = np.where(hidden[:, None], centre + beyond[:, None] * toward, centre)
         error = np.where(hidden, beyond, error)
@@ -302,7 +307,7 @@ def classified(
     shift, spread = (
         np.array([getattr(one.power, name) for one in found]) for name in ("shift", "shift_error")
     )
-    # the place is known better from the power law than from the bracket
+    # the power law gives the place more precisely than the bracket
     better = onset & (spread < error)
     return Crossings(
         np.where(better[:, None], centre + shift[:, None] * toward, centre),
@@ -323,18 +328,18 @@ def classified(
 def examined(
     edges: Brackets, evaluate: Evaluate, sides: Sides, accuracy: float, distances: Distances
 ) -> Crossings:
-    """Every edge bisected to `accuracy` and classified."""
+    """Bisects every edge to `accuracy` and classifies the crossing."""
     lengths = edges.width()
     if len(lengths):
         smallest = float(lengths.min()) / distances.span
-        # a bracket is small beside the smallest distance
+        # a bracket is small compared with the smallest distance
         accuracy = min(accuracy, max(smallest / 16, 1e-12))
     narrow = bisected(edges, evaluate, sides, accuracy)
     return classified(narrow, lengths, evaluate, sides, distances)
 
 
 def _room(centre: np.ndarray, along: np.ndarray) -> np.ndarray:
-    """How far one may go both ways inside the unit square."""
+    """The largest distance that stays inside the unit square in both directions."""
     room = np.minimum(centre, 1 - centre)
     return np.min(
         np.divide(room, np.abs(along), out=np.full_like(room, np.inf), where=np.abs(along) > 1e-12),
@@ -357,7 +362,7 @@ class _Seen:
     stride: int
 
     def power(self, y: np.ndarray, rest: np.ndarray | float = 0.0) -> Power:
-        """Of y. rest: what is left of it on the other side, by a rounded transition, which may
+        """The power law of y. rest: the part of a rounded transition on the other side, which may
         change y by its square root."""
         noise = _NOISE * self.scale
         with np.errstate(all="ignore"):
@@ -367,7 +372,7 @@ class _Seen:
 
 
 class _Told(NamedTuple):
-    """Kind, power law, the doubt of the kind, and the error of the place."""
+    """The kind, the power law, the doubt of the kind, and the error of the place."""
 
     kind: Kind
     power: Power
@@ -376,22 +381,22 @@ class _Told(NamedTuple):
 
 
 def _kind(seen: _Seen, floor: float = 0.0) -> _Told:
-    """What a crossing is. floor: of the change of the order parameter, below which it is the
-    theory's own rounding."""
+    """The kind of a crossing. floor: changes of the order parameter below this are rounding errors
+    of the theory."""
     f = seen.f
     if np.isnan([seen.low, seen.high, *f.ravel()]).any():  # a branch may vanish just before it ends
         return _end(seen)
     known = np.flatnonzero(np.isfinite(f).all(axis=1) & (seen.h > seen.error))
     known = known[(len(known) - 1) % seen.stride :: seen.stride] if len(known) else known
     g = np.abs(f[known, 1] - f[known, 0])
-    # at the border of the plane, or hardly anything converged
+    # at the border of the plane, or almost no point converged
     if not (len(g) >= 4 and seen.h[-1] > 0 and np.all(g > 0)):
         return _Told("crossover", UNDETERMINED, 1.0, seen.error)
     jump, before = _aitken(g[-3:]), _aitken(g[-4:-1])
     if jump > 0.5 * g[-1] and (floor > 0 or abs(seen.high - seen.low) > 0.5 * jump):
         if jump > SMALLEST * seen.scale:
             return _Told("jump", UNDETERMINED, min(1.0, abs(jump - before) / jump), seen.error)
-        # of which the order parameter changes by much more than that
+        # a larger part by which the order parameter changes
         farther = seen.h[known][g > _FLOORS * jump]
         if floor > 0 or len(farther) < 5:
             return _Told("crossover", UNDETERMINED, 1.0, seen.error)
@@ -421,8 +426,8 @@ def _kind(seen: _Seen, floor: float = 0.0) -> _Told:
 
 
 def _end(seen: _Seen) -> _Told:
-    """A branch ends: where its order parameter vanishes it ends in a continuous transition, where
-    it grows without bound in a divergence."""
+    """The kind of the end of a branch: where its order parameter vanishes it is a continuous
+    transition, where it grows without bound a divergence."""
     lives = [side for side in (0, 1) if np.isfinite(seen.f[:, side]).all()]
     if len(lives) == 1 and seen.h[-1] > 0:
         y = np.abs(seen.f[:, lives[0]])
@@ -439,8 +444,8 @@ def _determined(power: Power) -> Power:
 
 
 def _beyond(h: np.ndarray, f: np.ndarray, level: float) -> float:
-    """How far beyond the place where it passes the level the order parameter vanishes, by the power
-    law of the smallest distances."""
+    """The distance between the place where the order parameter crosses the level and the place
+    where it vanishes, by the power law of the smallest distances."""
     y, left = np.abs(f[:, 1]), np.abs(f[:, 0])
     seen = np.isfinite(y) & (y > 0) & (np.isnan(left) | (left < _LEFT_OVER * y))
     if level == 0 or h[-1] <= 0 or seen.sum() < 4:
@@ -460,7 +465,7 @@ def _beyond(h: np.ndarray, f: np.ndarray, level: float) -> float:
 
 
 def _aitken(g: np.ndarray) -> float:
-    """The limit of three numbers that come near it geometrically."""
+    """The limit of a geometric sequence from three of its numbers."""
     first, second = g[1] - g[0], g[2] - g[1]
     if abs(second) <= 1e-6 * abs(g[2]) or first == second:
         return float(g[2])
@@ -468,11 +473,13 @@ def _aitken(g: np.ndarray) -> float:
 
 
 def sides_of(values: np.ndarray, level: float | str | None, zero: float) -> Sides:
-    """What parts the phases, from the values at a first set of points (point, view, component).
+    """The levels that separate the phases, from the values at a first set of points (point, view,
+    component).
 
-    Without a `level`, a component that vanishes (up to `zero` of its largest size) at some points
-    and not at others is parted there, and any other nowhere, so that only its jumps and divergences
-    are boundaries; with "middle", between its least and largest value.
+    Without a `level`, a component that vanishes (up to `zero` of its largest modulus) at some
+    points and not at others is separated there. Any other component has no level, so that only its
+    jumps and divergences are boundaries; with "middle" its level lies half way between its smallest
+    and largest value.
     """
     flat = np.where(np.isfinite(values), values, np.nan).reshape(-1, values.shape[-1])
     with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):

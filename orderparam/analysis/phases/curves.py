@@ -12,7 +12,7 @@ from orderparam.analysis.phases.brackets import Crossings
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Crossings one after the other along a boundary, and their kinds; a closed one ends where it
+    """Consecutive crossings along a boundary, and their kinds; a closed chain ends where it
     begins."""
 
     members: np.ndarray
@@ -20,7 +20,7 @@ class Chain:
     closed: bool
 
     def pieces(self) -> list[tuple[str, np.ndarray]]:
-        """Runs of one kind."""
+        """The pieces of a chain with one kind."""
         cuts = [0, *(np.flatnonzero(self.kinds[1:] != self.kinds[:-1]) + 1), len(self.members)]
         return [
             (str(self.kinds[start]), self.members[start:stop])
@@ -31,8 +31,9 @@ class Chain:
 def chains(
     crossed: Sequence[tuple[tuple[int, int, int], int]], found: Crossings, resolution: int
 ) -> list[Chain]:
-    """crossed: edge and view of each crossing. Two crossings of one square that part the same
-    phases are neighbours; of four, those that are nearest to each other."""
+    """Chains of neighbouring crossings. crossed: edge and view of each crossing. Two crossings of
+    one square that separate the same phases are neighbours; of four, those nearest to each
+    other."""
     beside: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     for number, ((i, j, axis), view) in enumerate(crossed):
         for square in ((i, j), (i, j - 1) if axis == 0 else (i - 1, j)):
@@ -56,7 +57,7 @@ def chains(
                 neighbours[b].append(a)
     left = set(range(len(crossed)))
     made = []
-    # open chains are begun at their ends
+    # open chains begin at one of their ends
     for start in sorted(left, key=lambda number: (len(neighbours[number]), number)):
         if start not in left:
             continue
@@ -73,8 +74,8 @@ def chains(
 
 
 def _smoothed(kinds: np.ndarray, doubt: np.ndarray) -> np.ndarray:
-    """Single crossings that are told less surely than both their neighbours, which agree, are taken
-    for what these are."""
+    """Gives a single crossing the kind of its neighbours where both of these agree and are less
+    doubtful."""
     smooth = kinds.copy()
     for k in range(1, len(kinds) - 1):
         if kinds[k - 1] == kinds[k + 1] != kinds[k] and doubt[k] >= max(doubt[k - 1], doubt[k + 1]):

@@ -4,8 +4,8 @@
     order="overlap")
 
 Squares whose corners differ are divided until they have the size of the resolution; then boundaries
-are followed from square to square, whichever way they go, and on every edge that they cross they
-are located by bisection and classified (`brackets`). Neighbouring crossings make curves (`curves`).
+are followed from square to square in every direction, and on every edge that they cross they are
+located by bisection and classified (`brackets`). Neighbouring crossings make curves (`curves`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,11 +32,12 @@ from orderparam.analysis.phases.transition import dataset, left_out, surviving, 
 from orderparam.core.names import nearest
 from orderparam.core.system import System
 
-COARSE = 8  # squares of the first grid along each axis
-# changes, in units of the range: over a square that is divided, along an edge that may hold a jump
+COARSE = 8  # number of squares of the first grid along each axis
+# smallest changes, in units of the range, over a square that is divided and along an edge that may
+# contain a jump
 _ROUGH, _SUDDEN = 0.2, 0.05
 _DISTANCES = Distances(9, 4.0)
-_END_ROUNDS = 6  # halvings between the last crossings of two kinds
+_END_ROUNDS = 6  # number of halvings between the last crossings of two kinds
 
 Node = tuple[int, int]
 Edge = tuple[int, int, int]  # the node at its lower end, and the axis along which it goes
@@ -46,10 +47,10 @@ Edge = tuple[int, int, int]  # the node at its lower end, and the axis along whi
 class Boundary:
     """A curve along which one kind of transition happens.
 
-    kind, branch: as of a `Transition`. x, y: its points in order. error: of each along its edge, in
-    units of the axes' ranges. low, high: the order parameter on both sides. exponent,
-    exponent_error: at each point of a continuous one, with half of an interval that covers it, NaN
-    where it is not determined. doubt: of the kind at each point.
+    kind, branch: as in `Transition`. x, y: its points in order. error: that of each point along its
+    edge, in units of the axes' ranges. low, high: the order parameter on both sides. exponent,
+    exponent_error: at each point of a continuous transition the exponent and half of an interval
+    that covers it, NaN where it is not determined. doubt: that of the kind at each point.
     """
 
     kind: str
@@ -67,9 +68,9 @@ class Boundary:
 
 @dataclass(frozen=True)
 class End:
-    """Where a boundary changes or ends inside the plane: "tricritical" between a jump and a
-    continuous transition, "critical" where a jump ends. error: how far off it may be along the
-    boundary, in units of the axes' ranges."""
+    """A point inside the plane where a boundary changes its kind or ends: "tricritical" between a
+    jump and a continuous transition, "critical" where a jump ends. error: that of its place along
+    the boundary, in units of the axes' ranges."""
 
     kind: str
     branch: str
@@ -80,8 +81,8 @@ class End:
 
 @dataclass(frozen=True)
 class PhaseDiagram:
-    """Boundaries and their ends in the plane of the fields x and y. data: everything, labelled.
-    points: evaluated in all.
+    """Boundaries and their ends in the plane of the fields x and y. data: all numbers as a labelled
+    data set. points: the number of evaluated points.
 
     `data` holds `order` and `phase` at every point, and one row for each point of a boundary
     (`boundary_*`; `curve` numbers them) and for each end (`end_*`).
@@ -95,8 +96,8 @@ class PhaseDiagram:
     data: xr.Dataset = field(repr=False)
 
     def select(self, kind: str | None = None, branch: str | None = None) -> tuple[Boundary, ...]:
-        """The boundaries of that kind and branch. Raises `ValueError` for a branch that there is
-        not."""
+        """The boundaries of that kind and branch. Raises `ValueError` for a branch that does not
+        exist."""
         known = [str(name) for name in self.data["branch"].values]
         if branch is not None and branch not in known:
             raise ValueError(f"the diagram has no branch {branch!r}{nearest(branch, known)}")
@@ -154,12 +155,11 @@ def phase_diagram(
     """The phases of a theory over two fields, `{"load": (0.01, 0.2), "temperature": (0.01, 1,
     "log")}`: x first.
 
-    order, level, branches, zero, store, batch: as of `transition`. The phase of a point is the
-    number of components of the order parameter beyond their level; boundaries are where it changes,
-    or where a component jumps. Lines along which the order parameter diverges are not followed:
-    `transition` finds them one by one. resolution: squares along each axis (8, 16, 32, ...); phases
-    that are narrower may be missed. accuracy: to which each crossing is located on its edge, in
-    units of the axes' ranges.
+    order, level, branches, zero, store, batch: as in `transition`. The phase of a point is the
+    number of components of the order parameter above their level; at a boundary it changes, or a
+    component jumps. Lines along which the order parameter diverges are not followed: `transition`
+    finds them one by one. resolution: squares along each axis (8, 16, 32, ...); narrower phases may
+    be missed. accuracy: that of each crossing along its edge, in units of the axes' ranges.
 
     Raises `ValueError` for unknown names and illegal ranges; `SweepError` when every point failed.
 
@@ -183,7 +183,7 @@ def phase_diagram(
     sides = sides_of(first, level, zero)
     crossed, edges = plane.followed(plane.refined(sides), sides)
     found = examined(edges, evaluate, sides, accuracy, _DISTANCES)
-    # a smooth order parameter that passes 0, or begins at 0 on the border, is no boundary
+    # where a smooth order parameter crosses 0, or begins at 0 on the border, there is no boundary
     if level is None:
         real = found.kind != "crossover"
         crossed, found = [name for name, kept in zip(crossed, real) if kept], found.take(real)
@@ -198,7 +198,7 @@ def phase_diagram(
 
 @dataclass(frozen=True)
 class PlaneSquare:
-    """Its lower left corner on the finest lattice, and its side."""
+    """A square: its lower left corner on the finest lattice, and its side."""
 
     i: int
     j: int
@@ -220,7 +220,7 @@ class PlaneSquare:
 
     @property
     def edges(self) -> tuple[Edge, ...]:
-        """Of a square of side 1."""
+        """The edges of a square of side 1."""
         i, j = self.i, self.j
         return (i, j, 0), (i, j + 1, 0), (i, j, 1), (i + 1, j, 1)
 
@@ -231,7 +231,7 @@ def _corners(squares: Iterable[PlaneSquare]) -> list[Node]:
 
 @dataclass
 class _Plane:
-    """The values (view, component) at the nodes of the finest lattice that were needed."""
+    """The values (view, component) at those nodes of the finest lattice that were needed."""
 
     points: Points
     resolution: int
@@ -257,7 +257,7 @@ class _Plane:
         ]
 
     def refined(self, sides: Sides) -> list[PlaneSquare]:
-        """The squares of side 1 inside all those whose corners differ."""
+        """The squares of side 1 inside all squares whose corners differ."""
         squares, side = self.coarse, self.resolution // COARSE
         while side > 1:
             squares = [
@@ -278,8 +278,8 @@ class _Plane:
     def followed(
         self, squares: Sequence[PlaneSquare], sides: Sides
     ) -> tuple[list[tuple[Edge, int]], Brackets]:
-        """All edges that boundaries cross, with the view in which they do: those of the squares,
-        and of every further square that a boundary enters."""
+        """All edges that boundaries cross, each with its view: those of the given squares, and
+        those of every further square that a boundary enters."""
         crossed: list[tuple[Edge, int]] = []
         kept = [self.no_edges]
         seen, tried, waiting = set(squares), set(), list(squares)
@@ -327,7 +327,7 @@ class _Plane:
         ], chosen
 
     def _beside(self, edge: Edge) -> list[PlaneSquare]:
-        """The squares on both sides of an edge, as far as they lie in the plane."""
+        """The squares on both sides of an edge that lie in the plane."""
         i, j, axis = edge
         both = (
             PlaneSquare(i, j, 1),
@@ -349,7 +349,7 @@ def _ends(
     curves: Sequence[Chain],
     square: float,
 ) -> list[tuple[str, int, np.ndarray, float]]:
-    """Kind, view, place and error of the ends inside the plane of one chain."""
+    """Kind, view, place and error of those ends of one chain that lie inside the plane."""
     kinds, members = chain.kinds, chain.members
     ends = []
     for k in range(len(members) - 1):
@@ -381,7 +381,7 @@ def _ends(
 
 
 def _run(kinds: np.ndarray, k: int) -> np.ndarray:
-    """The members of the same kind around k; at a critical point itself a single crossing is
+    """The crossings of the same kind around k. At the critical point itself a single crossing is
     continuous."""
     piece = np.cumsum(np.concatenate([[0], kinds[1:] != kinds[:-1]]))
     return np.flatnonzero(piece == piece[k])
@@ -396,8 +396,8 @@ def _narrowed(
     sides: Sides,
     accuracy: float,
 ) -> tuple[np.ndarray, float]:
-    """Where between two crossings the kind changes from that of the first: the boundary is crossed
-    again between them."""
+    """The place between two crossings where the kind changes, found by crossing the boundary again
+    between them."""
     first, last = found.place[one], found.place[other]
     view = found.view[[one]]
     for _ in range(_END_ROUNDS):

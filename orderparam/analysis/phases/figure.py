@@ -1,5 +1,5 @@
-"""The picture of a plane: the order parameter in colour, boundaries in the line of their kind,
-their ends as marks."""
+"""The picture of a plane: the order parameter in colour, each boundary in the line style of its
+kind, and ends of boundaries as marks."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ _MARKS = {"tricritical": "*", "critical": "o"}
 
 def draw_plane(axes: Any, data: xr.Dataset, topic: str = "") -> None:
     """Draws `data` of a phase diagram on axes. The boundaries of the first branch have the colour
-    of text, those of each further one a colour of its own."""
+    of text, and those of each further branch another colour."""
     x, y, log = (data.attrs[name] for name in ("x", "y", "log"))
     columns, rows, image = plane_image(data)
     if np.isfinite(image).any():

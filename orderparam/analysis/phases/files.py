@@ -1,4 +1,4 @@
-"""A phase diagram on disk: everything as Zarr, its boundaries as a table."""
+"""A phase diagram on disk: all data as Zarr, and the boundaries as a table."""
 
 import csv
 from pathlib import Path
@@ -11,9 +11,10 @@ from orderparam.running.store import StoreError, make_whole
 
 
 def write(found: PhaseDiagram, folder: Path) -> None:
-    """`diagram.zarr` and `boundaries.csv` in the folder; the same diagram may be there already.
-    Words are written as their place in the attribute `meanings`. Raises `StoreError` when it cannot
-    be written, and where another, or a damaged, diagram is."""
+    """Writes `diagram.zarr` and `boundaries.csv` into the folder, which may already contain the
+    same diagram. A word is written as its place in the attribute `meanings`. Raises `StoreError`
+    when the files cannot be written, or when the folder contains another diagram or a damaged
+    one."""
     path, data = folder / "diagram.zarr", _coded(found.data)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,7 +63,7 @@ def write(found: PhaseDiagram, folder: Path) -> None:
 
 
 def _holds(path: Path, data: xr.Dataset) -> bool:
-    """Whether these numbers are there, whole."""
+    """True if the store contains exactly these numbers."""
     try:
         with xr.open_zarr(path, consolidated=False) as stored:
             return stored.load().drop_attrs().identical(data.drop_attrs())
@@ -71,7 +72,7 @@ def _holds(path: Path, data: xr.Dataset) -> bool:
 
 
 def _coded(data: xr.Dataset) -> xr.Dataset:
-    """Texts by their place in a list: Zarr has no common form for them."""
+    """Replaces texts by their place in a list, because Zarr has no common format for texts."""
     coded = data.copy()
     for name in [name for name, values in data.variables.items() if values.dtype.kind in "UO"]:
         words = sorted(set(map(str, data[name].values)))

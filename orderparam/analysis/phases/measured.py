@@ -1,10 +1,10 @@
-"""Where a measured order parameter passes a level: bisection with answers that may be wrong
-(Horstein 1963; Waeber, Frazier, Henderson 2013).
+"""The place where a measured order parameter crosses a level, by bisection with answers that may be
+wrong (Horstein 1963; Waeber, Frazier, Henderson 2013).
 
-The place has a probability on a fine grid. The experiment is run at its median; the mean over runs
-is beyond the level with a probability that follows from Student's t, and by it the probability on
-both sides is weighed anew. Measured again at the same place the runs are new ones. It is assumed
-that the order parameter passes the level once.
+The place has a probability on a fine grid. The experiment is run at its median. The mean over runs
+is above the level with a probability that follows from Student's t, and Bayes' rule with this
+probability updates both sides. A second measurement at the same place has new runs. The method
+assumes that the order parameter crosses the level only once.
 """
 
 from collections.abc import Callable
@@ -23,12 +23,12 @@ from orderparam.running.sweep import sweep
 
 GRID = 2048
 STEPS = 60
-_CERTAIN = 0.999  # no single answer is believed more than this
+_CERTAIN = 0.999  # largest probability that a single answer is right
 
 
 class MeasuredTransition(NamedTuple):
     """Mean and standard deviation of the place, the order parameter at both ends of the line, and
-    all that was measured."""
+    all measured points."""
 
     location: float
     error: float
@@ -47,12 +47,13 @@ def measured_transition(
     accuracy: float,
     store: str | Path | None,
 ) -> MeasuredTransition:
-    """The measurement ends when the standard deviation is below `accuracy` times the range, or
-    after 60 points; the error gives the accuracy reached.
+    """The place where the order parameter crosses the level. The measurement ends when its standard
+    deviation is below `accuracy` times the range, or after 60 points; the error gives the accuracy
+    reached.
 
-    Fields of whole numbers are measured at the nearest one. Raises `ValueError` for fewer than four
-    seeds, an observable that does not exist or is not one number, and where the two ends are on the
-    same side of the level.
+    Fields of whole numbers are measured at the nearest whole number. Raises `ValueError` for fewer
+    than four seeds, an observable that does not exist or is not one number, and where the two ends
+    are on the same side of the level.
     """
     known = [name for result in unwrap(fn)[0].results for name in result.dims()]
     if order not in known:
@@ -96,7 +97,7 @@ def measured_transition(
         middle = float(unit[np.searchsorted(np.cumsum(probability), 0.5)])
         mean, error = measure(middle)
         beyond = scipy.stats.t.cdf((mean - parting) / max(error, 1e-300), seeds - 1)
-        # that the place is left of the middle
+        # probability that the place is left of the middle
         left = np.clip(beyond if rising else 1 - beyond, 1 - _CERTAIN, _CERTAIN)
         probability = probability * np.where(unit <= middle, left, 1 - left)
         probability /= probability.sum()

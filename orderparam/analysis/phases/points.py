@@ -1,5 +1,5 @@
-"""Points of a theory anywhere on its axes, evaluated in compiled batches and kept as they are
-finished."""
+"""Evaluates a theory at any points of its axes, in compiled batches whose results are kept as they
+finish."""
 
 import functools
 import time
@@ -23,27 +23,27 @@ from orderparam.running.sweep import identity
 
 Order = str | Sequence[str] | Callable[[xr.Dataset], xr.DataArray]
 
-# seconds of a batch, beyond which it is written: quicker ones are computed again as fast as they
-# are read
+# seconds above which a batch is written to disk: a faster one is computed again as fast as it is
+# read
 WORTH_KEEPING = 0.1
-SMALL = 16  # points of a small call: two sizes, so that two programs are compiled at most
-# what an option is called that chooses among several solutions
+SMALL = 16  # points of a small call: with two sizes at most two programs are compiled
+# names of options that choose among several solutions
 BRANCH_OPTIONS = ("branch", "start")
 STABLE = "stable"
-# words for the branch of least free energy, which such theories choose themselves
+# words for the branch of lowest free energy, which theories with this option choose themselves
 _OF_LEAST = ("stable", "lowest")
 
 
 @dataclass
 class Points:
-    """The order parameters of a theory at points that are asked for, all of them remembered.
+    """The order parameters of a theory at requested points, all of which are remembered.
 
-    A view is one branch of the theory, or `stable`: at every point the branch of least free energy
-    of those whose field `stable`, where there is one, is not False; unknown where one of the
+    A view is one branch of the theory, or `stable`: at every point the branch of lowest free energy
+    among those whose field `stable`, if they have one, is not False; it is unknown where one of the
     branches did not converge. Without branches there is one view, whose name is empty. unit:
     coordinates in the unit square; values: (point, view, component); NaN where the branch does not
-    exist or the point failed, infinite where it did not converge: nothing uses such a value.
-    unconverged, failed: how many evaluations did not converge, and how many failed.
+    exist or the point failed, infinite where it did not converge; such a value is never used.
+    unconverged, failed: the numbers of evaluations that did not converge, and that failed.
     """
 
     fn: Callable[..., Any]
@@ -62,11 +62,12 @@ class Points:
     failed: int = 0
 
     def __call__(self, unit: np.ndarray) -> np.ndarray:
-        """(n, axes) -> (n, view, component); what is asked twice in one call is evaluated once."""
+        """(n, axes) -> (n, view, component); a point that occurs twice in one call is evaluated
+        once."""
         unit, inverse = np.unique(unit, axis=0, return_inverse=True)
         count = -(-len(unit) // self.batch)
-        # Every batch has points from everywhere: one whose points all fail says that there is
-        # nothing to be seen.
+        # Every batch has points from the entire range: if all points of a batch fail, no point of
+        # the range can be expected to succeed.
         parts = [self._batch(unit[start::count]) for start in range(count)]
         values = np.zeros(
             (len(unit), *(parts[0].shape[1:] if parts else (len(self.views), len(self.components))))
@@ -86,7 +87,8 @@ class Points:
         unknown = np.zeros(len(unit), bool)
         for name, fn in self.branches:
             data = self._evaluate(name, fn, Listed(columns), len(unit))
-            if np.all(data["status"].values == FAILED):  # not the first batch: that one is refused
+            # not in the first batch, whose failure is an error
+            if np.all(data["status"].values == FAILED):
                 orders.append(np.full((len(unit), len(self.components)), np.nan))
                 energies.append(np.full(len(unit), np.inf))
                 continue
@@ -117,8 +119,8 @@ class Points:
     def _evaluate(
         self, name: str, fn: Callable[..., Any], listed: Listed, count: int
     ) -> xr.Dataset:
-        """One batch of one branch: read where it is kept, else computed, and kept where that took
-        long enough."""
+        """One batch of one branch: read from disk where it is stored, and otherwise computed, and
+        stored where that took long enough."""
         size = min(SMALL, self.batch) if count <= SMALL else self.batch
         run = TheoryRun(fn, self.system, listed, 0, {size})
         coords, task = {"point": np.arange(count)}, Task((slice(0, count),))
@@ -165,8 +167,8 @@ def points_of(
     store: str | Path | None,
     batch: int,
 ) -> Points:
-    """Raises `ValueError` for anything but a theory, for a system of a wrong type, and for unknown
-    observables and branches."""
+    """The points of a theory. Raises `ValueError` for anything but a theory, for a system of a
+    wrong type, and for unknown observables and branches."""
     verb, options = unwrap(theory)
     if not isinstance(verb, Theory):
         raise ValueError(
@@ -206,7 +208,7 @@ def _branches(
 
 
 def _order(data: xr.Dataset, order: Order) -> tuple[np.ndarray, tuple[str, ...]]:
-    """(point, component) and the names of the components."""
+    """The order parameters (point, component) and the names of the components."""
     if callable(order):
         arrays = [order(data).rename(getattr(order, "__name__", "order"))]
     else:
@@ -226,8 +228,8 @@ def _order(data: xr.Dataset, order: Order) -> tuple[np.ndarray, tuple[str, ...]]
 
 
 def _least(energies: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The branch of least free energy at every point. Where rounding alone tells them apart, as
-    near a continuous transition, the one with the larger order."""
+    """The branch of lowest free energy at every point. Where free energies differ only by rounding,
+    as near a continuous transition, it is the branch with the larger order parameter."""
     floor = np.min(energies, axis=1, keepdims=True)
     rounding = np.where(np.isfinite(floor), 1e-13 * (1 + np.abs(floor)), 0.0)
     equal = energies <= floor + rounding
@@ -236,8 +238,8 @@ def _least(energies: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _free_energy(data: xr.Dataset, order: np.ndarray) -> np.ndarray | None:
-    """Of one branch at every point, infinite where it does not exist; None where the theory gives
-    none."""
+    """The free energy of one branch at every point, infinite where the branch does not exist; None
+    where the theory has no free energy."""
     for name, sign in (("free_energy", 1.0), ("free_entropy", -1.0)):
         if name in data and data[name].ndim == 1:
             energy = sign * data[name].values

@@ -1,9 +1,9 @@
-"""Divergences on a line: places near which the order parameter grows without bound.
+"""Finds divergences on a line: places near which the order parameter grows without bound.
 
-The theory is evaluated ever closer to each value that exceeds both of its neighbours. One that
-grows is a divergence where its growth is a power of the distance, or a logarithm, over two decades
-at least; the exponent is then negative, or 0 with a logarithm. If a theory rounds the divergence
-off (by a small ridge), only points outside the rounded interval are used.
+The theory is evaluated ever closer to each value that exceeds both of its neighbours. A value that
+keeps growing is a divergence if it grows as a power of the distance, or as a logarithm, over at
+least two decades; the exponent is then negative, or 0 with a logarithm. If a theory rounds the
+divergence off (by a small ridge), only points outside the rounded interval are used.
 """
 
 import numpy as np
@@ -12,16 +12,17 @@ from orderparam.analysis.phases.brackets import Crossings, Distances, Evaluate, 
 from orderparam.analysis.phases.singularity import UNKNOWN, Power, power_law
 
 _ROUNDS = 36
-_FIRST = 6  # rounds after which a largest value must have grown
-_GROWN, _DIVERGED = 1.2, 100.0  # factors of growth: worth a nearer look; a power law
-_SMALL = 1e-3  # of the range of values: largest values below it are noise
-_CONSTANT = 0.1  # by which steps of a logarithm differ
+_FIRST = 6  # rounds after which a maximum must have grown
+_GROWN, _DIVERGED = 1.2, 100.0  # factors of growth: for another round; for a power law
+_SMALL = 1e-3  # fraction of the range of values: maxima below it are noise
+_CONSTANT = 0.1  # largest relative difference of the steps of a logarithm
 
 
 def poles(
     unit: np.ndarray, values: np.ndarray, evaluate: Evaluate, sides: Sides, distances: Distances
 ) -> Crossings:
-    """From a first scan: unit (point, 1) in order, values (point, view, component)."""
+    """The divergences near the maxima of a first scan: unit (point, 1) in order, values (point,
+    view, component)."""
     size = _size(values)
     middle, beside = size[1:-1], np.minimum(size[:-2], size[2:])
     inside = (
@@ -56,7 +57,7 @@ def poles(
 
 
 def _size(values: np.ndarray) -> np.ndarray:
-    """|values|, and -1 where there is none."""
+    """The modulus of the values, and -1 where there is no value."""
     return np.where(np.isfinite(values), np.abs(values), -1.0)
 
 
@@ -99,8 +100,8 @@ def _examined(
 
 
 def _grown(h: np.ndarray, f: np.ndarray, highest: float, error: float) -> Power | None:
-    """How f (distance, side) grows towards h = 0 on the side where it is larger; None where it does
-    not without bound."""
+    """The growth law of f (distance, side) for h -> 0 on the side where f is larger; None where f
+    stays bounded."""
     y = np.abs(np.take_along_axis(f, np.argmax(_size(f), axis=1)[:, None], axis=1)[:, 0])
     known = np.isfinite(y) & (y > 0) & (h > 8 * error)
     h, y = h[known], y[known]

@@ -1,5 +1,5 @@
-"""How y vanishes or grows as the distance h from a point goes to 0: y ~ h^exponent, with
-corrections to scaling or a logarithm.
+"""The law by which y vanishes or grows as the distance h from a point goes to 0: y ~ h^exponent,
+with corrections to scaling or a logarithm.
 
 The exponent comes from fits of ln y over decades of h. Two families are fitted in every window of
 neighbouring distances,
@@ -19,19 +19,20 @@ import scipy.optimize
 
 STRENGTHS = np.arange(0.25, 2.2, 0.125)  # w
 LENGTHS = np.geomspace(0.5, 40, 10)  # ln(l / the largest h)
-FEWEST, SPAN = 7, 100.0  # distances of a window, and the ratio of its ends: two decades
-PRECISION = 1e-9  # to which an order parameter is believed at best
-_KNOWN = 0.03  # relative error beyond which a distance is not used
+FEWEST, SPAN = 7, 100.0  # number of distances in a window, and the ratio of its ends: two decades
+PRECISION = 1e-9  # smallest relative error attributed to an order parameter
+_KNOWN = 0.03  # relative error above which a distance is not used
 _AS_GOOD, _WORSE, _SIGMAS = 4.0, 3.0, 3.0
-_ITERATED = 0.005  # an exponent beside a logarithm is known to this at best
-# of what a correction adds to the local exponent at the smallest distances is in doubt
+_ITERATED = 0.005  # smallest error of an exponent beside a logarithm
+# fraction of the correction to the local exponent at the smallest distances that counts as
+# uncertain
 _EXTRAPOLATED = 0.5
 
 
 class Power(NamedTuple):
     """exponent and error, half of an interval that covers it; NaN where it is not determined.
-    logarithm: a power of ln h stands beside h^exponent. shift, shift_error: of the point from where
-    it was believed to be, towards smaller h."""
+    logarithm: True if a power of ln h multiplies h^exponent. shift, shift_error: displacement of
+    the point from its assumed place, towards smaller h."""
 
     exponent: float
     error: float
@@ -50,7 +51,7 @@ UNKNOWN = Power(np.nan, np.nan, False, 0.0, 0.0)
 class _Fit(NamedTuple):
     exponent: float
     half: float
-    inflation: float  # root of chi squared for each degree of freedom, at least 1
+    inflation: float  # square root of chi squared per degree of freedom, at least 1
     log_power: float  # k, and its standard error
     log_error: float
     shift: float
@@ -100,8 +101,8 @@ def _power(
     moved: float,
     logarithm: bool,
 ) -> Power:
-    """The result of one window; the place is as uncertain as other windows and the other family
-    move it."""
+    """The result of one window. The error of the place includes its changes in other windows and in
+    the other family."""
     fit = fits[span]
     moves = [abs(one.shift - fit.shift) for one in _beside(fits, span)]
     return Power(
@@ -114,8 +115,8 @@ def _power(
 
 
 def _spread(fits: dict[tuple[int, int], _Fit], span: tuple[int, int]) -> float:
-    """How far the exponents of the windows that are fitted as well lie from this one's, and what
-    logarithms of logarithms, which are not fitted, may do."""
+    """The largest difference to the exponents of windows that are fitted equally well, and the
+    possible effect of iterated logarithms, which are not fitted."""
     good = [fit.exponent for fit in fits.values() if fit.inflation <= _WORSE * fits[span].inflation]
     spread = max(abs(exponent - fits[span].exponent) for exponent in good)
     return max(spread, _ITERATED * max(1.0, abs(fits[span].log_power)))
@@ -126,8 +127,8 @@ def _best(fits: dict[tuple[int, int], _Fit]) -> tuple[int, int]:
 
 
 def _steady(fits: dict[tuple[int, int], _Fit], span: tuple[int, int]) -> float:
-    """Half of the interval of this window's exponent, which covers what windows with one distance
-    less say."""
+    """Half of the interval of this window's exponent, which covers the exponents of windows with
+    one distance less."""
     return max(
         fits[span].half,
         2
@@ -200,7 +201,7 @@ def _fitted(
         half = max(half, _EXTRAPOLATED * abs(found[1] - last))
     moved = [one[1][2] * h[-1] / found[1] for one in alike]
     uncertain = np.ptp(moved) + _SIGMAS * inflation * sigma[2] * h[-1] / abs(found[1])
-    # what is wrong with the nearest value may be so with all
+    # a fault of the nearest value may affect all values
     uncertain = max(uncertain, error[-1] * h[-1] / abs(found[1]))
     log_power, log_error = (
         (float(found[3]), inflation * float(sigma[3])) if logarithmic else (0.0, 0.0)

@@ -29,8 +29,8 @@ _KINDS, _ENDS = tuple(LINES), ("tricritical", "critical")
 
 
 class Diagram(Result):
-    """A phase diagram in numbers: what `PhaseDiagram.data` holds, kinds and branches by their place
-    in their lists.
+    """A phase diagram as numbers: the content of `PhaseDiagram.data`, with kinds and branches as
+    their place in their lists.
 
     x, y, order: every point, with the first component of the order parameter of the first branch.
     boundary_*: every crossing, in the order of the curves; end_*: the ends.
@@ -54,8 +54,8 @@ class Diagram(Result):
 
 
 def diagram(system: System, *, theory: Any, over: Any, order: Any, options: Any) -> Diagram:
-    """`phase_diagram` of a theory, as numbers. Raises `TypeError` where it is traced: what it asks
-    next follows from values."""
+    """`phase_diagram` of a theory, as numbers. Raises `TypeError` where it is traced, because each
+    next point depends on earlier values."""
     if isinstance(jnp.zeros(()), jax.core.Tracer):
         raise TypeError("a phase diagram cannot be traced")
     found = phase_diagram(theory, system, dict(over), order=order, **dict(options)).data
@@ -81,7 +81,7 @@ def diagram(system: System, *, theory: Any, over: Any, order: Any, options: Any)
     )
 
 
-# not registered: it is a verb about theories, and none itself
+# not registered, because it acts on theories and is not a theory itself
 _diagram = Theory(diagram, None, False, False)
 
 
@@ -95,7 +95,8 @@ def diagram_curve(
     facets: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Curve:
-    """The curve of a study that is the phase diagram of a theory; options: of `phase_diagram`."""
+    """The curve of a study that is the phase diagram of a theory; options: those of
+    `phase_diagram`."""
     frozen = tuple((name, tuple(ends)) for name, ends in over.items())
     fn = partial(
         _diagram, theory=theory, over=frozen, order=order, options=tuple(sorted(options.items()))
@@ -129,7 +130,7 @@ def phases_panel(
 def _as_drawn(
     found: xr.Dataset, x: str, y: str, log: str, order: str, branches: Sequence[str]
 ) -> xr.Dataset:
-    """The data set of a `PhaseDiagram`, as far as it is drawn."""
+    """The part of the data set of a `PhaseDiagram` that is drawn."""
     names = {"boundary_kind": _KINDS, "boundary_branch": tuple(branches), "end_kind": _ENDS}
     columns = {
         name: (found[name].dims, np.take(words, found[name].values, mode="clip"))

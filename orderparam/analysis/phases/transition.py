@@ -33,11 +33,12 @@ from orderparam.core.verb import Experiment, unwrap
 from orderparam.running.program import fn_name
 from orderparam.running.sweep import SweepError
 
-ACCURACY = 1e-11  # of the range, to which a crossing is bracketed
+ACCURACY = 1e-11  # fraction of the range to which a crossing is bracketed
 _DISTANCES = Distances(28, 2.0)  # eight decades
-# a change of the order parameter between neighbouring points that may be a jump, of its range
+# change of the order parameter between neighbouring points that may be a jump, as a fraction of its
+# range
 SUDDEN = 0.1
-_SAME = 1e-6  # of the range: crossings of one kind that are nearer are one
+_SAME = 1e-6  # fraction of the range: nearer crossings of one kind count as one
 _RANK = {"jump": 0, "end": 1, "divergence": 2, "continuous": 3, "crossover": 4}
 
 
@@ -45,16 +46,17 @@ _RANK = {"jump": 0, "end": 1, "divergence": 2, "continuous": 3, "crossover": 4}
 class Transition:
     """A transition along one field.
 
-    name, location, error: the field, where, and half the width of the bracket, with all points in
-    it that did not converge; for an experiment the standard deviation. kind: "jump", "continuous",
-    "divergence", "end" (of a branch), or "crossover" (a level that was asked for is passed);
-    "measured" for an experiment. branch: the one on which it happens, "stable" for that of least
-    free energy, empty where there is but one. low, high: the order parameter on both sides.
-    exponent, exponent_error: of a continuous one and, negative, of a divergence, with half of an
-    interval that covers it; NaN where it is not determined. logarithm: a power of the logarithm of
-    the distance stands beside the power of the distance. doubt: of the kind, 0 (none) to 1 (a
-    guess). spinodals: branch -> where it jumps or ends. others: all other transitions on the line.
-    data: every point; `data.attrs["unconverged"]` of them did not converge and were not used.
+    name, location, error: the field, its value, and half the width of the bracket, including all
+    points in it that did not converge; for an experiment the standard deviation. kind: "jump",
+    "continuous", "divergence", "end" (of a branch), or "crossover" (a requested level is crossed);
+    "measured" for an experiment. branch: that of the transition, "stable" for the branch of lowest
+    free energy, empty where there is only one. low, high: the order parameter on both sides.
+    exponent, exponent_error: the exponent of a continuous transition and, negative, of a
+    divergence, with half of an interval that covers it; NaN where it is not determined. logarithm:
+    True if a power of the logarithm of the distance multiplies the power of the distance. doubt:
+    that of the kind, 0 (none) to 1 (a guess). spinodals: branch -> field at which it jumps or ends.
+    others: all other transitions on the line. data: every point; `data.attrs["unconverged"]` of
+    them did not converge and were not used.
     """
 
     name: str
@@ -107,7 +109,7 @@ class Transition:
 
 
 def told_exponent(exponent: float, error: float, logarithm: bool = False) -> str:
-    """ "exponent 0.5 ± 1e-06", with as many digits as are known."""
+    """The text "exponent 0.5 ± 1e-06", with as many digits as are determined."""
     if not np.isfinite(exponent):
         return "exponent not determined"
     digits = min(8, max(1, -int(np.floor(np.log10(max(error, 1e-8))))))
@@ -240,8 +242,8 @@ def transition(
 
 
 def _edges(unit: np.ndarray, values: np.ndarray, sides: Sides, found: Crossings | None) -> Brackets:
-    """Neighbours, of the points that converged, between which the label changes, or the values
-    differ much; around a divergence they differ anyway."""
+    """Pairs of neighbouring converged points between which the label changes or the values differ
+    strongly, except around a divergence, where they always do."""
     label = sides.label(values)
     kept = []
     for number in range(values.shape[1]):
@@ -264,7 +266,7 @@ def _edges(unit: np.ndarray, values: np.ndarray, sides: Sides, found: Crossings 
 def surviving(
     edges: Brackets, evaluate: Callable[[np.ndarray], np.ndarray], sides: Sides
 ) -> Brackets:
-    """Those edges that a boundary crosses: the label changes, or there is a jump, which eight
+    """The edges that a boundary crosses: the label changes, or there is a jump, which eight
     bisections do not make smaller than a tenth (a smooth change becomes 1/256 of it, a square root
     1/16, a cube root 1/6)."""
     differ = sides.label(edges.value_a) != sides.label(edges.value_b)
@@ -322,7 +324,7 @@ def _chosen(found: Crossings, evaluate: Points, axis: Axis, sides: Sides) -> Tra
 
 
 def _same(one: Transition, other: Transition, axis: Axis) -> bool:
-    """One transition, found on two neighbouring edges."""
+    """True if two crossings are one transition, found on two neighbouring edges."""
     near = abs(one.location - other.location) < _SAME * (axis.high - axis.low)
     return near and (one.branch, one.kind) == (other.branch, other.kind)
 

@@ -10,7 +10,7 @@ from orderparam.plotting import canvas, finish
 from orderparam.plotting.style import COLOURS, GREY, ink, paper
 from orderparam.plotting.ticks import readable_ticks
 
-_BEYOND = 100.0  # times the largest compute
+_BEYOND = 100.0  # factor above the largest compute up to which the frontier is drawn
 _POINTS = 40
 _SYMBOLS = {"alpha": r"$\alpha$", "beta": r"$\beta$", "Nc": "$N_c$", "Dc": "$D_c$", "x0": "$x_0$"}
 

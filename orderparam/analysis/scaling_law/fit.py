@@ -2,9 +2,9 @@
 starts, bootstrap.
 
 Huber's function is quadratic up to `delta` and linear beyond (Hoffmann et al. 2022 use delta = 1e-3
-on logarithms of the loss): for scatter well above delta the sum of absolute deviations, of which a
-few failed runs move nothing. The sum is minimised, never the mean: at gradients of 1e-6 minimisers
-stop early (Besiroglu et al. 2024, arXiv:2404.10102).
+on logarithms of the loss): for scatter well above delta it gives the sum of absolute deviations,
+which a few failed runs hardly affect. The sum is minimised, never the mean: at gradients of 1e-6
+minimisers stop early (Besiroglu et al. 2024, arXiv:2404.10102).
 """
 
 from functools import partial
@@ -19,7 +19,7 @@ from orderparam.analysis.scaling_law.forms import Form, Inputs, inputs_of, start
 from orderparam.analysis.scaling_law.runs import Runs
 
 DELTA = 1e-3
-_BEST = 12  # starts that are followed to the end
+_BEST = 12  # number of starts that are minimised completely
 _STEPS = 300
 
 
@@ -43,7 +43,7 @@ def objective(
 def _descend(
     form: Form, start: Array, inputs: Inputs, log_loss: Array, weights: Array, delta: Array
 ) -> tuple[Array, Array]:
-    """Levenberg-Marquardt steps, a residual beyond delta weighted by delta / |residual|."""
+    """Levenberg-Marquardt steps; a residual above delta has the weight delta / |residual|."""
 
     def step(_: Array, state: tuple) -> tuple:
         unknowns, value, damping = state
@@ -81,8 +81,8 @@ _slope = jax.jit(jax.value_and_grad(objective, 1), static_argnums=0)
 def minimise(
     form: Form, runs: Runs, delta: float = DELTA, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """The unknowns: the best of many starts, then quasi-Newton steps down to rounding. weights: of
-    the runs, by default one."""
+    """The unknowns of the best fit: the best of many starts, followed by quasi-Newton steps down to
+    rounding. weights: those of the runs, by default one."""
     from scipy.optimize import minimize
 
     weights = np.ones(len(runs)) if weights is None else weights
@@ -106,7 +106,8 @@ def minimise(
 def bootstrapped(
     form: Form, runs: Runs, best: np.ndarray, draws: int, seed: int, delta: float = DELTA
 ) -> np.ndarray:
-    """(draw, unknown): fits to runs drawn with replacement, each from the best fit."""
+    """The bootstrap (draw, unknown): fits to runs drawn with replacement, each started from the
+    best fit."""
     rng = np.random.default_rng(seed)
     weights = rng.multinomial(len(runs), np.full(len(runs), 1 / len(runs)), size=draws).astype(
         float

@@ -20,13 +20,14 @@ from jaxtyping import Array, Float
 
 from orderparam.analysis.scaling_law.runs import Runs
 
-# log N, log D, log U of every run (zeros where a form has no use for them)
+# log N, log D, log U of every run (zeros where a form does not use them)
 Inputs = tuple[Array, Array, Array]
 
 
 @dataclass(frozen=True)
 class Form:
-    """log_loss(unknowns, inputs) -> (run,); names: of what `values` makes of the unknowns."""
+    """One law. log_loss(unknowns, inputs) -> (run,); names: those of the numbers that `values`
+    makes from the unknowns."""
 
     name: str
     names: tuple[str, ...]
@@ -79,7 +80,7 @@ def _broken(u: Array, inputs: Inputs) -> Array:
 
 
 def _e(log: Any) -> Any:
-    """exp, finite where runs leave a coefficient open without end."""
+    """The exponential, kept finite where the runs do not bound a coefficient."""
     return np.exp(np.minimum(log, 700.0))
 
 
@@ -121,7 +122,7 @@ FORMS = {
 
 
 def inputs_of(runs: Runs) -> Inputs:
-    """Their logarithms."""
+    """The logarithms of N, D and U of every run."""
     n, d, unique = (
         np.zeros(len(runs)) if column is None else np.log(column) for column in runs.columns[1:]
     )
@@ -129,7 +130,7 @@ def inputs_of(runs: Runs) -> Inputs:
 
 
 def fitting(runs: Runs) -> list[Form]:
-    """The forms for what was varied."""
+    """The forms that suit the sizes that were varied."""
     both = runs.parameters is not None and runs.samples is not None
     kind = "N, D and U" if runs.unique is not None else "N and D" if both else "N or D"
     return [
@@ -140,8 +141,8 @@ def fitting(runs: Runs) -> list[Form]:
 
 
 def starts(form: Form, runs: Runs) -> np.ndarray:
-    """(start, unknown): exponents on a grid, and what is linear beside them by least squares with
-    positive coefficients."""
+    """Starts of the fit (start, unknown): exponents on a grid, and the linear coefficients by least
+    squares with positive coefficients."""
     from scipy.optimize import nnls
 
     n, d, _ = (np.asarray(column) for column in inputs_of(runs))

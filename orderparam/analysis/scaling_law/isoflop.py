@@ -8,7 +8,7 @@ import numpy as np
 from orderparam.analysis.scaling_law.law import ScalingLaw
 from orderparam.analysis.scaling_law.runs import Runs
 
-_SAME = 0.05  # runs whose compute differs by less, in the logarithm, are of one budget
+_SAME = 0.05  # runs whose logarithm of the compute differs by less belong to one budget
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,9 @@ class IsoFlop:
     """compute, parameters: (budget,) where the parabola of L over log N has its minimum; exponent:
     N* ~ C^exponent.
 
-    bias: N* of the same parabolas through the fitted law, over the law's own optimum: they are
-    exact only for alpha = beta, and a window that is wide or off the optimum moves the prefactor.
+    bias: N* of the same parabolas through the fitted law, divided by the optimum of the law.
+    Parabolas are exact only for alpha = beta, and a window that is wide or not centred on the
+    optimum changes the prefactor.
     """
 
     compute: np.ndarray
@@ -27,8 +28,8 @@ class IsoFlop:
 
 
 def iso_flop(law: ScalingLaw) -> IsoFlop:
-    """Budgets of at least four runs with a minimum inside. Raises `ValueError` where fewer than two
-    budgets have one."""
+    """Parabolas through the budgets of at least four runs with a minimum inside. Raises
+    `ValueError` where fewer than two budgets have one."""
     runs = law.runs
     if runs.parameters is None or runs.samples is None:
         raise ValueError("parabolas of equal compute need the numbers of parameters and of samples")
@@ -61,7 +62,7 @@ def _budgets(compute: np.ndarray) -> list[np.ndarray]:
 
 
 def _vertex(runs: Runs, group: np.ndarray) -> float | None:
-    """N at the minimum of the parabola through L over log N, where it is one and inside."""
+    """N at the minimum of the parabola through L over log N, if there is a minimum inside."""
     x = np.log(runs.parameters[group])  # type: ignore[index]
     curvature, slope, _ = np.polyfit(x - x.mean(), runs.loss[group], 2)
     vertex = -slope / (2 * curvature) if curvature > 0 else np.inf

@@ -1,5 +1,5 @@
 """The scaling law of given runs: its form, its parameters with intervals, its predictions for
-larger budgets, and warnings about what the runs do not determine.
+larger budgets, and warnings about numbers that the runs do not determine.
 
 law = scaling_law(loss, parameters, samples)
 law.values["alpha"], law.intervals["alpha"], law.form
@@ -23,9 +23,9 @@ from orderparam.solve.root import decreasing_root
 
 BOOTSTRAP = 200
 _COVERED = (2.5, 97.5)
-_HELD_OUT = 0.25  # of the runs, those with most compute, by which nested forms are chosen
+_HELD_OUT = 0.25  # share of the runs, those with most compute, on which nested forms are compared
 _SIMPLER = 1.1  # a form with more unknowns must extrapolate better by this factor
-_SPARE = 2  # runs beyond the number of unknowns
+_SPARE = 2  # number of runs needed in addition to the number of unknowns
 
 
 class Interval(NamedTuple):
@@ -50,10 +50,10 @@ class ScalingLaw:
     """The law that was fitted.
 
     form: its name (see `forms`). values, intervals: of its numbers; `a` and `b`: N* ~ C^a, D* ~ C^b
-    (form "additive"). scatter: root mean square of log(L / fit), without the runs beyond three
-    times the median deviation; outliers: those runs (row from 1). held_out: form -> the same on the
-    quarter of the runs with most compute, of a fit to the others, all runs counted. warnings: what
-    these runs cannot tell, in words.
+    (form "additive"). scatter: root mean square of log(L / fit), without the runs that deviate by
+    more than three times the median deviation; outliers: the rows of those runs, counted from 1.
+    held_out: form -> root mean square of log(L / fit) on the quarter of the runs with most compute,
+    for a fit to the other runs. warnings: sentences on what these runs do not determine.
     """
 
     form: str
@@ -77,7 +77,7 @@ class ScalingLaw:
         samples: ArrayLike | None = None,
         unique: ArrayLike | None = None,
     ) -> Any:
-        """(value, low, high), each of the shape of the sizes."""
+        """The predicted loss as (value, low, high), each of the shape of the sizes."""
         given = [
             np.atleast_1d(np.asarray(column, float))
             for column in (parameters, samples, unique)
@@ -94,8 +94,8 @@ class ScalingLaw:
         return (value, *np.percentile(draws, _COVERED, axis=0))
 
     def allocate(self, compute: float) -> Allocation:
-        """min over N of L(N, C / (flops N)). Raises `ValueError` for a form of one size, for which
-        there is no compute to split."""
+        """The best split of a compute C, min over N of L(N, C / (flops N)). Raises `ValueError` for
+        a form with one size, for which there is nothing to split."""
         if self.runs.parameters is None or self.runs.samples is None:
             raise ValueError(
                 f"form {self.form!r} knows one size only: there is nothing to share out"
@@ -137,7 +137,7 @@ def _optimum(form: Form, unknowns: jax.Array, log_product: float) -> tuple[jax.A
 
 @partial(jax.jit, static_argnames="form")
 def _losses(form: Form, unknowns: jax.Array, inputs: Inputs) -> jax.Array:
-    """(fit, run)."""
+    """Losses of the fits, (fit, run)."""
     return jnp.exp(jax.vmap(lambda u: form.log_loss(u, inputs))(unknowns))
 
 
@@ -160,8 +160,8 @@ def scaling_law(
     delta: where the robust likelihood turns from squares to absolute deviations of log L.
     bootstrap: number of bootstrap fits for the intervals.
 
-    Raises `ValueError` for runs that are no positive numbers, are there twice, or are fewer than
-    the unknowns and two; for an unknown form; for no bootstrap.
+    Raises `ValueError` for runs that are not positive numbers, that occur twice, or that are fewer
+    than the number of unknowns plus two; for an unknown form; and for a bootstrap below 1.
     """
     if bootstrap < 1:
         raise ValueError(f"bootstrap = {bootstrap}: must be at least 1")
@@ -217,7 +217,8 @@ def scaling_law(
 
 
 def _extrapolation(form: Form, runs: Runs, delta: float) -> float | None:
-    """Error on the runs with most compute of a fit to the others; None where too few are left."""
+    """The error, on the runs with most compute, of a fit to the other runs; None where too few runs
+    are left."""
     order = np.argsort(runs.compute, kind="stable")
     kept = len(runs) - max(1, round(_HELD_OUT * len(runs)))
     if kept < form.unknowns + _SPARE:
@@ -230,11 +231,11 @@ def _extrapolation(form: Form, runs: Runs, delta: float) -> float | None:
 
 
 def _chosen(candidates: list[Form], held_out: dict[str, float], runs: Runs, delta: float) -> Form:
-    """The simplest of those that extrapolate about as well as the best; without held-out errors the
-    simplest.
+    """The simplest of the forms that extrapolate about as well as the best; without held-out errors
+    the simplest form.
 
-    Kaplan's form and the additive one, of which neither contains the other, are told apart by all
-    runs: the quarter that is held out is so small that the wrong form often extrapolates better by
+    Kaplan's form and the additive one, neither of which contains the other, are compared on all
+    runs, because the held-out quarter is so small that the wrong form often extrapolates better by
     chance.
     """
     if {form.name for form in candidates} == {"additive", "kaplan"}:
@@ -247,8 +248,8 @@ def _chosen(candidates: list[Form], held_out: dict[str, float], runs: Runs, delt
 
 
 def _criterion(form: Form, runs: Runs, delta: float) -> float:
-    """Half the Bayesian information criterion, for residuals of log L with a Laplace law, to which
-    few outliers matter."""
+    """Half the Bayesian information criterion, for residuals of log L with a Laplace distribution,
+    for which a few outliers hardly matter."""
     residual = np.asarray(
         form.log_loss(jnp.asarray(minimise(form, runs, delta)), inputs_of(runs))
     ) - np.log(runs.loss)
@@ -259,7 +260,7 @@ def _criterion(form: Form, runs: Runs, delta: float) -> float:
 
 
 def _unknown(runs: Runs, intervals: dict[str, Interval]) -> list[str]:
-    """What the data cannot identify."""
+    """Warnings about numbers that the data do not determine."""
     told = []
     for name, column in (("parameters", runs.parameters), ("samples", runs.samples)):
         if column is not None and column.max() < 10 * column.min():

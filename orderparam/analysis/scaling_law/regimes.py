@@ -19,16 +19,16 @@ from orderparam.analysis.scaling_law.law import Interval
 
 _DRAWS = 200
 _BLOCKS = 5
-_LEAST = 3  # points on either side of a crossover
-_PLACES = 400  # candidates for it
-_WORTH = 10.0  # by how much a crossover must lower the Bayesian information criterion
-_SMOOTH = 1e-6  # errors of ln y where there is no scatter at all
+_LEAST = 3  # fewest points on either side of a crossover
+_PLACES = 400  # number of candidates for the crossover
+_WORTH = 10.0  # decrease of the Bayesian information criterion that a crossover needs
+_SMOOTH = 1e-6  # errors of ln y where there is no scatter
 
 
 @dataclass(frozen=True)
 class Regimes:
-    """y ~ x^-exponent, one or two after one another; crossover: x between them, None for one.
-    Intervals of 95 %.
+    """One or two consecutive power laws y ~ x^-exponent. crossover: the x between them, None for
+    one law. Intervals are 95 %.
 
     deviation: root mean square of ln y from the law.
     """
@@ -42,7 +42,7 @@ def regimes(
     x: ArrayLike, y: ArrayLike, error: ArrayLike | None = None, *, number: int | None = None
 ) -> Regimes:
     """One power law, or two where the Bayesian information criterion prefers them; number: 1 or 2
-    for that many.
+    fixes their number.
 
     error: standard errors of y, for a parametric bootstrap; None: the jackknife over five stretches
     of the curve.
@@ -99,8 +99,8 @@ def regimes(
 def _fit(
     place: np.ndarray, height: Float[np.ndarray, "points draws"], weight: np.ndarray, *, number: int
 ) -> tuple[Float[np.ndarray, "draws unknown"], Float[np.ndarray, "points draws"]]:
-    """Of every draw: (exponent) or (first, second exponent, ln crossover), and the deviations of ln
-    y."""
+    """The fits to all draws: (exponent) or (first, second exponent, ln crossover), and the
+    deviations of ln y."""
     draws = np.arange(height.shape[1])
     straight = np.stack([np.ones(len(place)), place], axis=1)
     if number == 1:
@@ -125,7 +125,8 @@ def _line(
 
 
 def _better_alone(place: np.ndarray, height: np.ndarray, weight: np.ndarray) -> bool:
-    """Whether two more numbers are not worth what they gain."""
+    """True if the crossover does not lower the Bayesian information criterion enough for its two
+    further parameters."""
     if len(np.unique(place)) < 2 * _LEAST:
         return True
     rests = [_fit(place, height[:, None], weight, number=k)[1][:, 0] for k in (1, 2)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import ArrayLike
 
-FLOPS = 6.0  # a parameter and a sample: forward and backward pass (Kaplan et al. 2020)
+FLOPS = 6.0  # operations per parameter and sample: forward and backward pass (Kaplan et al. 2020)
 
 
 @dataclass(frozen=True)
@@ -15,11 +15,11 @@ class Runs:
     """parameters N, samples D and loss L of every run, all (run,); N or D is None where it was not
     varied.
 
-    unique: samples that are different, where data were repeated. flops: operations of a parameter
-    and a sample.
+    unique: number of different samples, where data were repeated. flops: operations per parameter
+    and sample.
 
     Raises `ValueError`, with the row (counted from 1), for numbers that are not finite and
-    positive, and for a run that is there twice.
+    positive, and for a run that occurs twice.
     """
 
     loss: np.ndarray
@@ -78,13 +78,14 @@ class Runs:
 
     @property
     def compute(self) -> np.ndarray:
-        """C = flops N D where both are known, else what is varied."""
+        """The compute C = flops N D where both sizes are given, and otherwise the size that is
+        varied."""
         if self.parameters is None or self.samples is None:
             return self.parameters if self.samples is None else self.samples  # type: ignore[return-value]
         return self.flops * self.parameters * self.samples
 
     def rows(self, chosen: np.ndarray) -> "Runs":
-        """Some of the runs."""
+        """The runs in some of the rows."""
         n, d, unique = (None if column is None else column[chosen] for column in self.columns[1:])
         return Runs(self.loss[chosen], n, d, unique, self.flops)
 
@@ -112,7 +113,8 @@ _SUFFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 
 
 def number(text: Any) -> float:
-    """A number as tables of runs have it: 1.3e9, "1.3B", "70M", "1,000". Raises `ValueError`."""
+    """A number as it is written in tables of runs: 1.3e9, "1.3B", "70M", "1,000". Raises
+    `ValueError`."""
     if not isinstance(text, str):
         return float(text)
     plain = text.strip().replace(",", "").replace("_", "").lower()

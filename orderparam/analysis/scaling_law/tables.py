@@ -1,5 +1,5 @@
-"""Runs from a file: one row a run, one row a logged step or number, or one column a run, as
-experiment trackers export them."""
+"""Reads runs from a file in the forms that experiment trackers export: one row for each run, one
+row for each logged step or number, or one column for each run."""
 
 import re
 from pathlib import Path
@@ -29,15 +29,16 @@ def read_runs(
 ) -> Runs:
     """The runs in a table.
 
-    One row a run; or, with `run`, one row a logged step, of which the last with a loss counts; or,
-    with columns "RUN - LOSS" as of a tracker's chart, one column a run, whose last number counts;
-    or, with columns "run", "tag" and "value" as of a log of scalars, one row a number, of which the
-    last of each run and tag counts (by "step", where that is a column). configuration: a second
-    table with one row for each run, in which sizes stand that the first has not; they are matched
-    by `run` (default there: "run" or "name").
+    The table has one of four forms. It has one row for each run; or, with `run`, one row for each
+    logged step, of which the last one with a loss counts; or, with columns "RUN - LOSS" as a
+    tracker exports a chart, one column for each run, whose last number counts; or, with columns
+    "run", "tag" and "value" as a log of scalars has, one row for each number, of which the last of
+    each run and tag counts (by "step", where that is a column). configuration: a second table with
+    one row for each run, which contains sizes that the first table lacks; rows are matched by `run`
+    (default there: "run" or "name").
 
-    Raises `ValueError` for files that cannot be read, columns that are not there (with the nearest
-    name), and for what `Runs` refuses.
+    Raises `ValueError` for files that cannot be read, for columns that do not exist (with the
+    nearest name), and for runs that `Runs` refuses.
     """
     table = _untagged(run_table(path), loss)
     sizes = {"parameters": parameters, "samples": samples, "unique": unique}
@@ -90,7 +91,7 @@ def run_table(path: Path) -> Any:
 
 
 def run_column(table: Any, name: str, path: Path | str) -> Any:
-    """A column of it. Raises `ValueError` with the nearest name."""
+    """A column of a table. Raises `ValueError` with the nearest name."""
     if name not in table:
         known = [str(column) for column in table.columns]
         raise ValueError(f"{path} has no column {name!r}{nearest(name, known)}")
@@ -98,7 +99,8 @@ def run_column(table: Any, name: str, path: Path | str) -> Any:
 
 
 def _untagged(table: Any, loss: str) -> Any:
-    """One row a run and one column a tag from a log of scalars; any other table as it is."""
+    """A table with one row for each run and one column for each tag from a log of scalars; any
+    other table is returned as it is."""
     if loss in table or not {"run", "tag", "value"} <= set(table.columns):
         return table
     ordered = table.sort_values("step", kind="stable") if "step" in table else table
@@ -108,7 +110,8 @@ def _untagged(table: Any, loss: str) -> Any:
 
 
 def _melted(table: Any, loss: str) -> Any:
-    """One row a run from columns "RUN - LOSS", None where there are none."""
+    """A table with one row for each run from columns "RUN - LOSS"; None where there are no such
+    columns."""
     import pandas
 
     found = {}

@@ -1,5 +1,5 @@
-"""How labels follow from a teacher's field: laws P(y | nu), what they say of the field, and
-averages over labelled fields."""
+"""Laws of labels P(y | nu) given a teacher's field nu, the posterior of the field given its label,
+and averages over labelled fields."""
 
 from orderparam.channels.average import Fields, labelled_nodes
 from orderparam.channels.base import LabelAverages, Labels, Likelihood, LikelihoodAverages

@@ -38,7 +38,7 @@ def labelled_nodes(
 ) -> tuple[Average, Average, Average, Average]:
     """Nodes w with weights, and Z(y, M, S) and dZ/dM there, on a last axis.
 
-    cuts: margins y w at which what is averaged is not smooth.
+    cuts: margins y w at which the integrand is not smooth.
     """
     mean, power, covariance = (
         jnp.asarray(part, jnp.float64)

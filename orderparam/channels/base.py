@@ -1,4 +1,4 @@
-"""Laws of labels, and what a label says of the Gaussian field it came from.
+"""Laws of labels, and the posterior of the Gaussian field of an example given its label.
 
 The field nu of an example is known up to a Gaussian: nu ~ N(w, V). Its label then has the evidence
 Z(y, w, V) = E P(y | nu), and moves the field by the denoiser g = d ln Z / dw = (E[nu | y] - w) / V,
@@ -19,14 +19,14 @@ from orderparam.gaussian.quadrature import LEAN, centred_rule, standard_normal_r
 Entry = Float[Array, "*#batch"] | float
 Average = Float[Array, "*batch"]
 
-# What is left of a field that is nearly known has a deviation of sqrt(V/q): resolved down to 4e-9
+# smallest ratio sqrt(V/q) of the remaining deviation of a field to its own that is resolved
 SHARP = LEAN._replace(gradings=14)
-_AT_ONCE = 2**22  # numbers held at a time in averages over fields and labels
+_AT_ONCE = 2**22  # numbers in memory at a time in averages over fields and labels
 
 
 class LabelAverages(eqx.Module):
-    """Of labels y of a Gaussian field nu: mean E y, power E y^2, and slope E[y (nu - E nu)] / Var
-    nu."""
+    """Averages of labels y of a Gaussian field nu: mean E y, power E y^2, and slope E[y (nu - E
+    nu)] / Var nu."""
 
     mean: Average
     power: Average
@@ -34,21 +34,23 @@ class LabelAverages(eqx.Module):
 
 
 class LikelihoodAverages(eqx.Module):
-    """Over fields w ~ N(0, q) and labels of nu ~ N(w, V): information E g^2 = -E dg/dw, and free
-    entropy E ln Z."""
+    """Averages over fields w ~ N(0, q) and labels of nu ~ N(w, V): information E g^2 = -E dg/dw,
+    and free entropy E ln Z."""
 
     information: Average
     free_entropy: Average
 
 
 class Labels(Record):
-    """The law P(y | nu) of labels given the teacher's field. binary: whether they are -1 and +1."""
+    """The law P(y | nu) of labels given the teacher's field. binary: True if labels are -1 and
+    +1."""
 
     binary: ClassVar[bool] = False
 
     @abc.abstractmethod
     def moments(self, mean: Entry, variance: Entry) -> LabelAverages:
-        """Over nu ~ N(mean, variance), elementwise. All that least squares know of the labels."""
+        """Moments of the labels over nu ~ N(mean, variance), elementwise. Least squares depend on
+        the labels only through these."""
 
     @abc.abstractmethod
     def draw(self, field: Float[Array, "*batch"], key: PRNGKeyArray) -> Float[Array, "*batch"]:
@@ -56,11 +58,11 @@ class Labels(Record):
 
 
 class Likelihood(Labels):
-    """Labels whose evidence is known. All functions are elementwise and broadcast; V > 0
+    """Labels with a known evidence Z. All functions are elementwise and broadcast; V > 0
     throughout.
 
-    field_nodes: number of quadrature nodes in averages over the field, where the law of the labels
-    changes at zero alone.
+    field_nodes: number of quadrature nodes in averages over the field, if the law of the labels
+    changes only at zero.
     """
 
     field_nodes: ClassVar[int] = 192
@@ -72,18 +74,19 @@ class Likelihood(Labels):
 
     @property
     def nodes(self) -> int:
-        """Numbers that are held to find the evidence of one label."""
+        """Quadrature nodes needed for the evidence of one label."""
         return 8
 
     @property
     def determined(self) -> Float[Array, ""]:
-        """Probability that the label of a centred field fixes it up to finitely many values: lim V
-        E g^2 as V -> 0."""
+        """Probability that the label of a centred field determines the field up to finitely many
+        values: lim V E g^2 as V -> 0."""
         return jnp.zeros(())
 
     @abc.abstractmethod
     def log_evidence(self, label: Entry, mean: Entry, variance: Entry) -> Average:
-        """ln Z(y, w, V): of a probability for labels that are few, of a density for real ones."""
+        """ln Z(y, w, V), where Z is a probability for discrete labels and a density for real
+        ones."""
 
     @abc.abstractmethod
     def denoiser(self, label: Entry, field: Entry, variance: Entry) -> Average:
@@ -112,8 +115,8 @@ class Likelihood(Labels):
     def averages(
         self, known: Float[Array, "*batch"], variance: Float[Array, "*batch"]
     ) -> LikelihoodAverages:
-        """For q = known >= 0 and V = variance > 0, elementwise: what the labels tell someone who
-        knows the field up to V."""
+        """`LikelihoodAverages` for q = known >= 0 and V = variance > 0, elementwise: the
+        information in labels about fields known up to the variance V."""
         known, variance = jnp.broadcast_arrays(
             jnp.asarray(known, jnp.float64), jnp.asarray(variance, jnp.float64)
         )
@@ -141,8 +144,8 @@ def _fields(
 ) -> tuple[Array, Array]:
     """Nodes and weights of w ~ N(0, known) for what changes around the kinks within sqrt(variance).
 
-    Around zero alone: equal steps of t in w = sqrt(variance) sinh(t), which lose nothing where all
-    is analytic.
+    If zero is the only kink: equal steps of t in w = sqrt(variance) sinh(t), which are exact to
+    rounding for analytic integrands.
     """
     deviation = jnp.sqrt(jnp.maximum(known, 1e-30))[..., None]
     if kinks != (0.0,):

@@ -1,4 +1,4 @@
-"""Labels by a person's own law."""
+"""Labels with a person's own law P(y | nu)."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -15,11 +15,11 @@ from orderparam.gaussian.quadrature import FINE, standard_normal_rule
 
 
 class DensityLabels(NumericalLikelihood):
-    """ln P(y | nu) = function(y, nu), any function that JAX can trace; labels are few, or on an
-    interval (`on_interval`).
+    """ln P(y | nu) = function(y, nu), any function that JAX can trace; labels are a finite set, or
+    an interval (`on_interval`).
 
-    places: fields at which P changes abruptly. The function need not be normalised: it is, over the
-    labels.
+    places: fields at which P changes abruptly. The function need not be normalised: P is normalised
+    over the labels.
     """
 
     function: Callable[[Any, Any], Any] = structure("ln P(y | nu), elementwise in both")

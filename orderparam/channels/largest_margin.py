@@ -1,4 +1,4 @@
-"""The perceptron of largest margin, taught by a perceptron."""
+"""The perceptron of largest margin on examples of a teacher perceptron."""
 
 from typing import NamedTuple
 
@@ -14,8 +14,8 @@ Number = Float[Array, ""]
 
 
 class LargestMargin(NamedTuple):
-    """Angle between student and teacher, smallest margin kappa = min sqrt(N) y w.x / |w| for |x| =
-    1, and the root it is."""
+    """The student of largest margin: its angle to the teacher, its smallest margin kappa = min
+    sqrt(N) y w.x / |w| for |x| = 1, and the solved root."""
 
     angle: Number
     stability: Number
@@ -24,8 +24,8 @@ class LargestMargin(NamedTuple):
 
 
 def largest_margin(ratio: Number | float) -> LargestMargin:
-    """As N grows at alpha = ratio examples per dimension, labels y = sign(w0.x): Opper, Kinzel,
-    Kleinz, Nehl 1990,
+    """The student of largest margin for N -> infinity at alpha = ratio examples per dimension with
+    labels y = sign(w0.x): Opper, Kinzel, Kleinz, Nehl 1990,
 
         s^2 = 1 - R^2 = 2 alpha E_{t<kappa} Phi(R t/s) (kappa - t)^2,    R = 2 alpha E_{t<kappa} phi(R t/s)/s (kappa - t).
 

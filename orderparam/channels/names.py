@@ -19,7 +19,7 @@ _CHANNELS: dict[str, Likelihood] = {
 
 
 def channel_names() -> list[str]:
-    """What `channel` understands."""
+    """The names that `channel` accepts."""
     return list(_CHANNELS)
 
 

@@ -22,20 +22,20 @@ from orderparam.solve.root import decreasing_root
 
 Scalar = Float[Array, ""]
 
-_NEAR = -12.0  # ln(l / tau - 1) at the least: nearer, single nodes of the quadrature would count
-# T is cut below: its lower end is minus infinity for labels that rule out almost all fields
-_ROUNDING = 1e-14  # of a squared cosine
+_NEAR = -12.0  # smallest ln(l / tau - 1): below it single nodes of the quadrature would dominate
+# lower cut of T, which tends to minus infinity for labels that exclude almost all fields
+_ROUNDING = 1e-14  # smallest squared cosine that counts
 LEAST = -1e8
-# where an eigenvector is found by Lanczos steps, whose number grows with the range of T
+# lower cut of T for eigenvectors found by Lanczos steps, whose number grows with the range of T
 LEAST_MEASURED = -30.0
 
 
 class SpectralEstimate(Result):
-    """overlap: E w <w> of the best estimate along the eigenvector, which is cosine^2 E w^2. cosine: of
-    the angle between the eigenvector and the weights, up to its sign; both are 0 where nothing
-    stands out.
+    """overlap: E w <w> of the best estimate along the eigenvector, which is cosine^2 E w^2. cosine:
+    that of the angle between the eigenvector and the weights, up to its sign; both are 0 where no
+    eigenvalue leaves the bulk.
 
-    eigenvalue: the largest. edge: of the bulk, NaN in a measurement.
+    eigenvalue: the largest one. edge: that of the bulk, NaN in a measurement.
     """
 
     overlap: Scalar
@@ -88,8 +88,8 @@ def outlier(
     out = phi(start) > psi(start)
     rise, fall = (jax.grad(part)(at(level.value)) for part in (psi, phi))
     square = jnp.where(out, rise / jnp.where(out, rise - fall, 1.0), 0.0)
-    # Where the two curves meet at the edge itself the square is zero but for rounding, of which
-    # the root would make 1e-8.
+    # Where the two curves meet at the edge itself the squared cosine is zero up to rounding, whose
+    # square root would be 1e-8.
     square = jnp.where(square < _ROUNDING, 0.0, square)
     return SpectralEstimate(
         overlap=weight_power * jnp.clip(square, 0.0, 1.0),
@@ -104,7 +104,8 @@ def leading_vector(
     matrix: Float[Array, "sample input"], weight: Float[Array, "sample"], tolerance: float = 1e-8
 ) -> tuple[float, Float[np.ndarray, "input"]]:
     """The largest eigenvalue of (1/n) sum weight x x^T and its unit vector, for rows x / sqrt(d);
-    NaN and zeros where the Lanczos iteration does not end. tolerance: relative, of the eigenvalue.
+    NaN and zeros where the Lanczos iteration does not converge. tolerance: relative error of the
+    eigenvalue.
     """
     x, t = np.asarray(matrix, float), np.asarray(weight, float)
     n, d = x.shape

@@ -5,10 +5,11 @@ every example.
     a <- (A a + X^T g) / (1 + A),  v = 1 / (1 + A)
 
 with rows of X of variance 1/d and g' the g of the step before (Aubin et al. 2018), for estimates
-that have no overlaps with one another. The precision A_k is -sum dg_k/domega_k / d, but at least
-the smaller of 1 and sum g_k^2 / d. Both expressions have the same mean. The first may be negative
-while overlaps are small; the second is far too large if a few examples are misjudged. Damping mixes
-all of (a, v, g) with their values before the step, which does not change the fixed points.
+without overlaps between different directions. The precision A_k is -sum dg_k/domega_k / d, but at
+least the smaller of 1 and sum g_k^2 / d. Both expressions have the same mean. The first may be
+negative while overlaps are small; the second is far too large if a few examples are misjudged.
+Damping mixes all of (a, v, g) with their values before the step, which does not change the fixed
+points.
 
 The equations hold for many dimensions: where 1 - q falls to a few times 1/d, the variances are too
 small and the estimates become too long.
@@ -25,8 +26,9 @@ from jaxtyping import Array, Bool, Float, PyTree
 
 Fields = Float[Array, "sample direction"]
 
-FIRST = 0.1  # root mean square of first estimates of weights of variance 1
-# tolerance, in units of 1/sqrt(d), of mean square plus variance of an estimate against 1
+FIRST = 0.1  # root mean square of the first estimates of weights with variance 1
+# tolerance, in units of 1/sqrt(d), for the deviation of mean square plus variance of an estimate
+# from 1
 _LENGTHS = 3.0
 
 
@@ -36,7 +38,7 @@ class Messages(NamedTuple):
     Fields:
         estimate: a, of weights of variance 1.
         variance: v.
-        gradient: g of every example.
+        gradient: g, for every example.
     """
 
     estimate: Float[Array, "input direction"]
@@ -57,7 +59,7 @@ class Passed(NamedTuple):
         messages: the last messages.
         fields: omega of every example.
         residual: root mean square change of the estimate in the last step, before damping.
-        converged: whether that is below the tolerance, and mean squares and variances of the
+        converged: True if that is below the tolerance, and mean squares and variances of the
             estimates add up to one.
     """
 
@@ -77,10 +79,10 @@ def passing(
     tolerance: Float[Array, ""],
     max_steps: int,
 ) -> Passed:
-    """Message passing until the estimate changes by less than `tolerance`.
+    """Runs message passing until the estimate changes by less than `tolerance`.
 
     `gradient` gives g_k and dg_k / domega_k of omega, v and `data`. It must be a function at module
-    level: it is a part of the compiled program.
+    level, because the compiled program is stored under it.
     """
     d = matrix.shape[1]
 

@@ -16,7 +16,7 @@ from orderparam.gaussian.polynomials import Linear
 from orderparam.gaussian.quadrature import LEAN, safe_sqrt, standard_normal_rule
 from orderparam.gaussian.tail import hazard, hazard_excess, log_cdf
 
-_FLOOR = 1e-20  # the noise that stands for none
+_FLOOR = 1e-20  # noise that replaces zero noise
 _NODES, _REACH = 400, 8.0
 _PANELS = LEAN._replace(gradings=6, nodes=10)
 
@@ -24,9 +24,9 @@ _PANELS = LEAN._replace(gradings=6, nodes=10)
 class RealLabels(NumericalLikelihood):
     """y = link(nu) + sqrt(noise) * standard normal.
 
-    link: an `Activation`, its name, or a function (static). Evidence is closed where the link is
-    linear on either side of zero (linear, abs, relu, leaky_relu), also without noise; for other
-    links it is found by quadrature and needs noise.
+    link: an `Activation`, its name, or a function (static). The evidence has a closed form where
+    the link is linear on either side of zero (linear, abs, relu, leaky_relu), also without noise;
+    for other links it is found by quadrature and needs noise.
 
     On either side, where the link is a nu, the field given the label is the half of a Gaussian of
     mean (noise w + a V y) / s and variance noise V / s, s = noise + a^2 V, and the label has the
@@ -47,7 +47,7 @@ class RealLabels(NumericalLikelihood):
 
     @property
     def slopes(self) -> tuple[Any, Any] | None:
-        """Of the link, above and below zero; None where it is not linear there."""
+        """The slopes of the link above and below zero; None where it is not linear there."""
         if isinstance(self.link, Linear):
             return 1.0, 1.0
         return self.link.slopes[::-1] if isinstance(self.link, Abs | Relu | LeakyRelu) else None
@@ -107,11 +107,12 @@ class RealLabels(NumericalLikelihood):
     def label_rule(
         self, field: Entry, variance: Entry
     ) -> tuple[Float[Array, "*batch label"], Float[Array, "*batch label"]]:
-        """Real labels: nodes of either side, weighted by the probability that the field lies on it."""
+        """Nodes and weights of real labels on either side, with the probability that the field lies
+        there."""
         field, variance = jnp.broadcast_arrays(
             jnp.asarray(field, jnp.float64), jnp.asarray(variance, jnp.float64)
         )
-        # equal steps over all labels that can be: exact as long as they are below half the noise
+        # equal steps over all possible labels: exact as long as the step is below half the noise
         if self.slopes is None:
             reach = self.link(
                 field[..., None]
@@ -126,7 +127,7 @@ class RealLabels(NumericalLikelihood):
         for sign, a in zip((1, -1), self.slopes):
             total = self._noise + a**2 * variance
             slope = jnp.where(jnp.asarray(a) == 0, 1.0, a)
-            # the label that says that the field is zero
+            # the label of a field that is zero
             turn = -self._noise * field / (slope * variance)
             cuts = [
                 (label - a * field) / jnp.sqrt(total)
@@ -157,7 +158,8 @@ class RealLabels(NumericalLikelihood):
         return jnp.maximum(jnp.asarray(self.noise), _FLOOR)
 
     def _place(self, a: Array | float, label: Entry, mean: Entry, variance: Entry) -> Array:
-        """Mean over deviation of the field given the label, were the link a nu everywhere."""
+        """Mean over standard deviation of the field given the label, if the link were a nu
+        everywhere."""
         noise = self._noise
         return (noise * mean + a * variance * label) / jnp.sqrt(
             noise * variance * (noise + a**2 * variance)
@@ -166,7 +168,7 @@ class RealLabels(NumericalLikelihood):
     def _sides(
         self, label: Entry, mean: Entry, variance: Entry
     ) -> list[tuple[Array, Array, Array]]:
-        """Of fields above and below zero: ln Z, g and dg/dw, were the field known to lie there."""
+        """ln Z, g and dg/dw for fields above and below zero, given that the field lies there."""
         label, mean, variance = (jnp.asarray(x) for x in (label, mean, variance))
         found = []
         for sign, a in zip((1, -1), self.slopes or ()):

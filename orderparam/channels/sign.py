@@ -1,4 +1,4 @@
-"""Labels that are signs: of the field itself, or of the field with Gaussian noise."""
+"""Labels that are the sign of the field, or of the field with Gaussian noise."""
 
 from typing import Any, ClassVar
 
@@ -20,14 +20,14 @@ from orderparam.core.system import parameter
 from orderparam.gaussian.quadrature import safe_sqrt
 from orderparam.gaussian.tail import hazard, hazard_excess, log_cdf
 
-# Z has zeros near the real axis, at Phi(u) = -flip; what is averaged is small there, so that equal
-# steps of 0.2 leave 1e-15 of them.
+# Z has zeros near the real axis, at Phi(u) = -flip; the integrand is small there, so that equal
+# steps of 0.2 have an error of 1e-15.
 _STEP = 0.2
 _NODES = np.arange(-45, 46) * _STEP
 
 
 class SignLabels(Likelihood):
-    """y = sign(nu), turned over with probability `flip`: Z = flip + (1 - 2 flip) Phi(u), u = y w /
+    """y = sign(nu), reversed with probability `flip`: Z = flip + (1 - 2 flip) Phi(u), u = y w /
     sqrt(V)."""
 
     binary: ClassVar[bool] = True
@@ -37,7 +37,7 @@ class SignLabels(Likelihood):
 
     @property
     def blur(self) -> Any:
-        """Variance of the noise inside the sign."""
+        """Variance of the noise added to the field inside the sign."""
         return 0.0
 
     def moments(self, mean: Entry, variance: Entry) -> LabelAverages:
@@ -51,15 +51,14 @@ class SignLabels(Likelihood):
     def averages(
         self, known: Float[Array, "*batch"], variance: Float[Array, "*batch"]
     ) -> LikelihoodAverages:
-        """For q = known >= 0 and V = variance > 0, elementwise: what the labels tell someone who
-        knows the field up to V.
+        """`LikelihoodAverages` for q = known >= 0 and V = variance > 0, elementwise.
 
-        Both labels tell the same: with u = w / sqrt(V + blur) of variance r^2,
+        Both labels contain the same information: with u = w / sqrt(V + blur) of variance r^2,
 
             information = 2 E Z'(u)^2 / (Z (V + blur)),    free entropy = E [Z ln Z + (1-Z) ln(1-Z)].
 
-        What is averaged falls as the normal density, after its limit at large u is taken out: nodes
-        are equally spaced within nine deviations of the product of both.
+        After its limit at large u is subtracted, the integrand decays like the normal density:
+        nodes are equally spaced within nine deviations of the product of both densities.
         """
         known, variance = jnp.broadcast_arrays(
             jnp.asarray(known, jnp.float64), jnp.asarray(variance, jnp.float64)
@@ -126,13 +125,13 @@ class SignLabels(Likelihood):
 
 
 def _less_than_certain(one: Array, other: Array) -> Array:
-    """p ln p + (1-p) ln(1-p) of the probabilities p and 1-p."""
+    """The negative entropy p ln p + (1-p) ln(1-p) of the probabilities p and 1-p."""
     return xlogy(one, one) + xlogy(other, other)
 
 
 class ProbitLabels(SignLabels):
-    """y = sign(nu + sqrt(noise) * standard normal), turned over with probability `flip`: P(y | nu)
-    = Phi(y nu / sqrt(noise))."""
+    """y = sign(nu + sqrt(noise) * standard normal), reversed with probability `flip`; without flips
+    P(y | nu) = Phi(y nu / sqrt(noise))."""
 
     noise: float = parameter("variance of the noise inside the sign", minimum=0, default=1.0)
 

@@ -75,9 +75,9 @@ class _PiecewiseLinear(Activation):
 class Relu(_PiecewiseLinear):
     """phi(z) = max(z, 0):  F = [S + (pi - theta) c] / (2 pi),  dF/dc = (pi - theta) / (2 pi).
 
-    The gradient of F with respect to a variance that vanishes is taken as 0. At c = ±sqrt(ab) the
-    derivatives of dF/dc are infinite one by one and are taken as 0: exact along a = b = c, and for
-    d^2 F(|x|^2, x.y, |y|^2) / dx dy at x = y.
+    The gradient of F with respect to a variance that vanishes is set to 0. At c = ±sqrt(ab) each
+    derivative of dF/dc is infinite and is set to 0: exact along a = b = c, and for d^2 F(|x|^2,
+    x.y, |y|^2) / dx dy at x = y.
     """
 
     family: ClassVar[str] = "relu"

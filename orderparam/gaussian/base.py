@@ -1,8 +1,8 @@
-"""What every activation function phi can do: its value, and its averages over Gaussian
+"""The interface of every activation function phi: its value, and its averages over Gaussian
 pre-activations.
 
-An infinitely wide layer sees phi only through such averages: the two-point function F(a, c, b) = E
-phi(u) phi(v), the Hermite coefficients, the moments.
+An infinitely wide layer depends on phi only through such averages: the two-point function F(a, c,
+b) = E phi(u) phi(v), the Hermite coefficients, the moments.
 """
 
 import abc
@@ -21,9 +21,9 @@ from orderparam.gaussian.hermite import hermite_coefficients
 from orderparam.gaussian.quadrature import expectation
 
 Parity = Literal["even", "odd"] | None
-Points = Float[ArrayLike, "*shape"]  # what phi is applied to
+Points = Float[ArrayLike, "*shape"]  # the argument of phi
 Values = Float[Array, "*shape"]
-Entry = Float[ArrayLike, "*#batch"]  # one of a, c, b
+Entry = Float[ArrayLike, "*#batch"]  # one entry of the covariance: a, c or b
 Average = Float[Array, "*batch"]
 Variance = Float[ArrayLike, "*batch"]
 Coefficients = Float[Array, "*batch count"]
@@ -32,14 +32,14 @@ Coefficients = Float[Array, "*batch count"]
 class Activation(Record):
     """A nonlinearity phi with its Gaussian averages.
 
-    Subclasses give `__call__`, `two_point`, and whatever else they know in closed form.
+    Subclasses define `__call__`, `two_point`, and every other average that has a closed form.
 
     Real parameters (slopes, coefficients) are leaves, so that one can differentiate with respect to
     them; degrees, kinks, names and Python functions are static. Built from Python numbers an
     activation is hashable and compares by value, so that a system may also hold it as static
     structure.
 
-    All inputs are taken to float64; all functions are elementwise and broadcast.
+    All inputs are converted to float64; all functions are elementwise and broadcast.
     """
 
     family: ClassVar[str]
@@ -59,7 +59,7 @@ class Activation(Record):
 
     @property
     def parity(self) -> Parity:
-        """`"even"`, `"odd"`, or None where it is neither or not known."""
+        """`"even"`, `"odd"`, or None where it is neither or unknown."""
         return None
 
     @abc.abstractmethod
@@ -82,8 +82,8 @@ class Activation(Record):
         """
 
     def two_point_derivative(self, a: Entry, c: Entry, b: Entry) -> Average:
-        """dF/dc = E phi'(u) phi'(v) (Price 1958): what the neural tangent kernel multiplies at
-        every layer."""
+        """dF/dc = E phi'(u) phi'(v) (Price 1958): the factor of the neural tangent kernel at every
+        layer."""
         a, c, b = as_covariance(a, c, b)
         return jax.jvp(lambda c: self.two_point(a, c, b), (c,), (jnp.ones_like(c),))[1]
 

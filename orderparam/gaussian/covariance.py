@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-# ab - c^2 below this fraction of ab is rounding: c is not known well enough to tell rho from ±1.
+# fraction of ab below which ab - c^2 is rounding: c is then not accurate enough to distinguish rho
+# from ±1
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
@@ -45,10 +46,10 @@ def _inverse_sine(a: Array, c: Array, b: Array) -> Array:
 
 @jax.custom_jvp
 def sine(a: Array, c: Array, b: Array) -> Array:
-    """S = sqrt(ab - c^2) = sqrt(ab) sin(theta). On S = 0 its derivatives, infinite one by one, are
-    taken as 0.
+    """S = sqrt(ab - c^2) = sqrt(ab) sin(theta). On S = 0 its derivatives, each of which is
+    infinite, are set to 0.
 
-    Along the diagonal a = b = c, where S = 0 all the way, that is the true directional derivative.
+    Along the diagonal a = b = c, where S = 0 everywhere, this is the true directional derivative.
     """
     squared = a * b - c * c
     real = squared > _ROUNDING * a * b
@@ -64,7 +65,7 @@ def _(primals, tangents):
 @jax.custom_jvp
 def angle(a: Array, c: Array, b: Array) -> Array:
     """theta = arccos(c / sqrt(ab)) in [0, pi]; pi/2 (uncorrelated) if a or b is zero. On S = 0 its
-    derivatives are taken as 0."""
+    derivatives are set to 0."""
     s = sine(a, c, b)
     return jnp.where(a * b > 0, jnp.arctan2(s, c), np.pi / 2)
 

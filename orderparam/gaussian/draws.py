@@ -1,4 +1,4 @@
-"""Standard normal numbers for experiments that are swept over sizes, and directions made of them."""
+"""Standard normal numbers for experiments that are swept over sizes, and random directions."""
 
 import math
 from functools import partial
@@ -14,13 +14,14 @@ def _stream(key: PRNGKeyArray, size: int) -> Float[Array, "size"]:
 
 
 def normal(key: PRNGKeyArray, *shape: int) -> Float[Array, "..."]:
-    """Of any shape, cut from a stream of the next power of two: most of the compilation of a sweep
-    over sizes is that of random generators, and few are needed so."""
+    """Standard normal numbers of any shape, cut from a stream whose length is the next power of
+    two. In a sweep over sizes most of the compilation is that of random generators, and this keeps
+    their number small."""
     size = math.prod(shape)
     return _stream(key, 1 << (size - 1).bit_length())[:size].reshape(shape)
 
 
 @jax.jit
 def unit(rows: Float[Array, "row input"]) -> Float[Array, "row input"]:
-    """Rows scaled to length one: standard normal ones become uniform on the sphere."""
+    """Rows scaled to length one; standard normal rows become uniform on the sphere."""
     return rows / jnp.linalg.norm(rows, axis=1, keepdims=True)

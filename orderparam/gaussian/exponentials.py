@@ -1,4 +1,4 @@
-"""Activations made of exponentials of z or z^2: Gaussian integrals."""
+"""Activations made of exponentials of z or z^2, whose averages are Gaussian integrals."""
 
 from typing import ClassVar
 

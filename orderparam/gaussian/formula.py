@@ -1,4 +1,5 @@
-"""Formulas in standard normal variables as array operations; they are never evaluated as Python."""
+"""Evaluates formulas in standard normal variables as array operations; they are never run as
+Python."""
 
 import ast
 from collections.abc import Callable, Iterator
@@ -11,7 +12,8 @@ from scipy import special
 
 from orderparam.core.formula import BINARY, CONSTANTS, LARGEST_DIMENSION, index
 
-_KINKED = ("sign", "abs", "relu", "step")  # not smooth where their argument vanishes
+# functions that are not smooth where their argument vanishes
+_KINKED = ("sign", "abs", "relu", "step")
 
 
 def value(node: ast.expr, z: Any, xp: Any) -> Any:
@@ -84,7 +86,7 @@ def degree(node: ast.expr) -> int | None:
 
 
 def switches(tree: ast.expr) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
-    """Everything in the formula whose sign matters, as functions of z."""
+    """All expressions in the formula whose sign matters, as functions of z."""
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name(id=name), args=[argument]) if name in _KINKED:
@@ -94,9 +96,9 @@ def switches(tree: ast.expr) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
 
 
 def poles(tree: ast.expr) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
-    """Everything in the formula at whose zeros it may be infinite, as functions of z: denominators,
-    bases of powers that are no whole positive numbers, arguments of logarithms, cosines below
-    tangents."""
+    """All expressions in the formula at whose zeros it may be infinite, as functions of z:
+    denominators, bases of powers with exponents that are not positive whole numbers, arguments of
+    logarithms, cosines below tangents."""
     for node in ast.walk(tree):
         match node:
             case ast.BinOp(op=ast.Div(), right=below) if degree(below) != 0:

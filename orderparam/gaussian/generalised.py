@@ -21,7 +21,7 @@ class _Slope:
 
 @dataclasses.dataclass(frozen=True)
 class _TimesArgument:
-    """u f(u)."""
+    """The function u f(u)."""
 
     function: Callable[[Array], Array]
 
@@ -42,8 +42,8 @@ class Generalised:
     deltas: tuple[tuple[float, float], ...] = ()
 
     def derivative(self) -> "Generalised":
-        """The derivative, with a delta function at every jump. Raises `ValueError` for that of a
-        delta function."""
+        """The derivative, with a delta function at every jump. Raises `ValueError` where it would
+        contain the derivative of a delta function."""
         if self.deltas:
             raise ValueError(
                 f"a derivative of this order does not exist for an activation with kinks at {self.kinks}: use one without kinks"
@@ -51,7 +51,7 @@ class Generalised:
         return Generalised(_Slope(self.regular), self.kinks, self._jumps())
 
     def times_argument(self) -> "Generalised":
-        """u f(u)."""
+        """The function u f(u)."""
         deltas = tuple((place, place * weight) for place, weight in self.deltas if place != 0)
         return Generalised(_TimesArgument(self.regular), self.kinks, deltas)
 

@@ -1,5 +1,5 @@
-"""E f(u) g(v) for kernel matrices: one table over the angle and the two variances, interpolated by
-Chebyshev polynomials.
+"""The average E f(u) g(v) for kernel matrices: one table over the angle and the two variances,
+interpolated by Chebyshev polynomials.
 
 The average is a smooth function of the angle theta between u and v and of the two variances. The
 polynomials are in
@@ -64,8 +64,8 @@ def _variance_grid(variance: Array) -> tuple[Array, Array]:
 
 
 def _table(f: Generalised, g: Generalised, a: Array, b: Array, rho: np.ndarray) -> Array:
-    """E f(u) g(v) at all combinations, shape (angle, a, b). Kinks away from the origin: only for a
-    single a and b."""
+    """E f(u) g(v) at all combinations, shape (angle, a, b). Kinks away from the origin are allowed
+    only for a single a and b."""
     outer = [k / jnp.sqrt(a[0]) for k in f.kinks if k != 0]
     cuts = [k / jnp.sqrt(b[0]) for k in (0.0, *g.kinks)]
     deviation_a, deviation_b = jnp.sqrt(a), jnp.sqrt(b)

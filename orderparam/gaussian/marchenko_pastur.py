@@ -12,8 +12,8 @@ Average = Float[Array, "*batch"]
 
 
 class InverseMoments(NamedTuple):
-    """With D = flat + slope x: inverse <1/D>, linear <x/D>, inverse_2 <1/D^2>, linear_2 <x/D^2>,
-    square_2 <x^2/D^2>."""
+    """The averages with D = flat + slope x: inverse <1/D>, linear <x/D>, inverse_2 <1/D^2>,
+    linear_2 <x/D^2>, square_2 <x^2/D^2>."""
 
     inverse: Average
     linear: Average
@@ -23,12 +23,12 @@ class InverseMoments(NamedTuple):
 
 
 def inverse_moments(aspect: Entry, flat: Entry, slope: Entry) -> InverseMoments:
-    """Elementwise, for flat > 0, slope >= 0 and aspect beta = p/d; rows on the unit sphere or N(0,
-    I/d), p and d large.
+    """The averages, elementwise, for flat > 0, slope >= 0 and aspect beta = p/d; rows are uniform
+    on the unit sphere or N(0, I/d), and p and d are large.
 
-    For p > d the p - d zeros are counted. Gamma = <1/D> is the positive root of beta flat slope
-    Gamma^2 + (flat + slope (1 - beta)) Gamma = 1; the other averages are algebraic in it, here
-    without differences of large numbers.
+    For p > d the p - d eigenvalues that are zero are included. Gamma = <1/D> is the positive root
+    of beta flat slope Gamma^2 + (flat + slope (1 - beta)) Gamma = 1; the other averages are
+    algebraic in it, written without differences of large numbers.
     """
     b = flat + slope * (1 - aspect)
     root = jnp.sqrt(b**2 + 4 * aspect * flat * slope)

@@ -23,7 +23,7 @@ class Numerical(Activation):
     Everything in it is static; two objects are equal when they hold the same function object.
     Accuracy, time and memory of `two_point`: see `two_point.pair_expectation`. Where phi jumps,
     dF/dc is infinite on c = ±sqrt(ab): `two_point_derivative` returns inf there, and the gradient
-    of `two_point` takes it as 0. Derivatives of a higher order than the kinks allow raise
+    of `two_point` sets it to 0. Derivatives of a higher order than the kinks allow raise
     `ValueError`.
 
     function: applied to float64 arrays. name: defaults to that of the function. kinks: kinks,

@@ -30,8 +30,8 @@ def orthant_probabilities(
     """P(sign of every component is that of the pattern) and its standard error over the runs.
 
     One component after another is integrated along the Cholesky factor (Genz 1992) at scrambled
-    Sobol points, a power of 2 of them in each of the runs. A covariance that is singular is taken
-    with 1e-12 of its mean variance added.
+    Sobol points, a power of 2 of them in each of the runs. To a singular covariance 1e-12 of its
+    mean variance is added.
 
     >>> import numpy as np
     >>> found, _ = orthant_probabilities(np.zeros(2), np.array([[1, 0.5], [0.5, 1]]), patterns(2))

@@ -1,5 +1,5 @@
-"""Fixed points that stand for Gaussian variables, for averages over more of them than a product rule
-can take."""
+"""Fixed points that represent Gaussian variables, for averages over more variables than a product
+rule allows."""
 
 from functools import cache
 
@@ -17,7 +17,7 @@ def normal_points(count: int, log2_points: int) -> Float[np.ndarray, "point {cou
     of smooth functions of a few variables are good to a few parts in a thousand; those of
     polynomials up to degree 3 are exact.
     """
-    from scipy.stats import qmc  # slow to import, and here alone
+    from scipy.stats import qmc  # slow to import, and used only here
 
     uniform = qmc.Sobol(count, scramble=True, seed=0).random_base2(log2_points)
     points = ndtri(np.clip(uniform, 1e-12, 1 - 1e-12))

@@ -1,4 +1,4 @@
-"""Averages over Gaussian variables by quadrature that stays accurate at kinks, jumps and sharp
+"""Averages over Gaussian variables by quadrature that is accurate also at kinks, jumps and sharp
 transitions.
 
 Gauss-Hermite quadrature assumes a polynomial: a kink spoils it at the third digit, and tanh(10 z)
@@ -22,7 +22,7 @@ class Panels(NamedTuple):
     """Panels on a half line that starts at a cut, in standard deviations.
 
     edges: upper edges of the panels; the first panel is subdivided `gradings` times towards the
-    cut. nodes: a panel has so many.
+    cut. nodes: number of nodes in a panel.
     """
 
     edges: tuple[float, ...]
@@ -34,12 +34,12 @@ class Panels(NamedTuple):
         return self.edges[-1]
 
 
-_GRADING = 4.0  # each panel next to a cut is so many times narrower than its neighbour
-# The normal density at 12 is 2e-32, at 9 it is 1e-18: what is averaged may grow like |z|^30 and
-# |z|^8 before 1e-12 is lost.
+_GRADING = 4.0  # ratio of the widths of neighbouring panels next to a cut
+# The normal density at 12 is 2e-32, at 9 it is 1e-18: the integrand may grow like |z|^30 and |z|^8
+# before the error exceeds 1e-12.
 FINE = Panels(tuple(range(1, 13)), gradings=7, nodes=16)
 LEAN = Panels((1.0, 2.2, 3.8, 6.0, 9.0), gradings=4, nodes=14)
-# The mean of a step over what is left of v, given u, is a transition of width sqrt(1 - rho^2) in u.
+# The mean of a step over v given u is a transition of width sqrt(1 - rho^2) in u.
 DEEP = LEAN._replace(gradings=10)
 
 
@@ -68,8 +68,8 @@ def standard_normal_rule(
 
     cuts: where f is not smooth or varies quickly: at least one, in any order, broadcast against one
     another. They may be traced: the rule moves with them, so that differentiating through it gives
-    the derivative of the integral. refine: every panel is split into so many, for f that oscillates
-    with a wave number above 15.
+    the derivative of the integral. refine: number of parts into which every panel is split, for f
+    that oscillates with a wave number above 15.
     """
     inner = jnp.stack(
         jnp.broadcast_arrays(*(jnp.asarray(cut, jnp.float64) for cut in cuts)), axis=-1
@@ -95,11 +95,12 @@ _CENTRED_REACH = 9.0
 def centred_rule(
     scale: Float[Array, "*batch"], nodes: int
 ) -> tuple[Float[Array, "*batch node"], Float[Array, "*batch node"]]:
-    """Nodes z and weights w with sum_n w_n f(z_n) = E f(z), z ~ N(0, 1), for analytic f that changes
-    around the origin alone, within `scale` or more slowly.
+    """Nodes z and weights w with sum_n w_n f(z_n) = E f(z), z ~ N(0, 1), for analytic f that varies
+    rapidly only around the origin, on the length `scale` or more slowly.
 
     Equal steps h of t in z = scale sinh(t), up to z = 9. A pole of f at the complex place p, or a
-    growth that begins there, costs exp(-2 pi |Im arcsinh(p / scale)| / h): see `centred_loss`.
+    growth that begins there, gives the error exp(-2 pi |Im arcsinh(p / scale)| / h): see
+    `centred_loss`.
     """
     end = jnp.arcsinh(_CENTRED_REACH / scale)[..., None]
     t = end * np.linspace(-1.0, 1.0, nodes)
@@ -111,7 +112,7 @@ def centred_rule(
 def centred_loss(
     scale: Float[Array, ""], nodes: int, places: Float[Array, "place"]
 ) -> Float[Array, ""]:
-    """-ln of the error of `centred_rule` that poles at these complex places cause, the smallest."""
+    """The smallest -ln of the error of `centred_rule` due to poles at these complex places."""
     step = 2 * jnp.arcsinh(_CENTRED_REACH / scale) / (nodes - 1)
     damped = jnp.maximum(jnp.real(places**2), 0.0) / 2
     return jnp.min(2 * np.pi / step * jnp.abs(jnp.imag(jnp.arcsinh(places / scale))) + damped)
@@ -121,7 +122,7 @@ def panelled_rule(
     scale: Float[Array, ""], cuts: Sequence[Float[ArrayLike, ""]], top: Float[Array, ""]
 ) -> tuple[Float[Array, "node"], Float[Array, "node"]]:
     """Nodes and weights on (-9, top) for f that changes around the origin within `scale`, between
-    0.07 and 1.6, and is smooth between the cuts: one panel after the other, cut where f is."""
+    0.07 and 1.6, and is smooth between the cuts: in consecutive panels, divided at the cuts."""
     edges = scale * (_CENTRED_REACH / scale) ** np.linspace(0.0, 1.0, _SIDE)
     edge = jnp.concatenate([-edges, jnp.zeros(1), edges, jnp.stack([jnp.asarray(c) for c in cuts])])
     edge = jnp.sort(jnp.clip(edge, -_CENTRED_REACH, jnp.minimum(top, _CENTRED_REACH)))
@@ -160,11 +161,11 @@ def expectation(
 ) -> Float[Array, "*own_and_batch"]:
     """E f(u), u ~ N(0, variance), elementwise in the variance.
 
-    f: acts on every element of an array of shape (*batch, node); it may put axes of its own in
-    front. kinks: places in u where f or one of its first derivatives jumps, or where it varies
-    quickly away from the origin. Accurate to 1e-13 of E |f| for f that is analytic between the
-    kinks and grows more slowly than |z|^30, z = u / deviation. Differentiable in the variance and
-    in whatever f closes over; the derivative at variance 0 is returned as 0.
+    f: acts on every element of an array of shape (*batch, node); it may add axes in front. kinks:
+    places in u where f or one of its first derivatives jumps, or where it varies quickly away from
+    the origin. Accurate to 1e-13 of E |f| for f that is analytic between the kinks and grows more
+    slowly than |z|^30, z = u / deviation. Differentiable in the variance and in all arrays that f
+    closes over; the derivative at variance 0 is returned as 0.
     """
     deviation = safe_sqrt(jnp.asarray(variance, jnp.float64))
     z, w = standard_normal_rule(scaled_cuts(kinks, deviation))
@@ -178,13 +179,13 @@ def expectation_2d(
     b: Float[ArrayLike, "*#batch"],
     kinks: tuple[Sequence[float], Sequence[float]] = ((), ()),
 ) -> Float[Array, "*own_and_batch"]:
-    """E f(u, v), (u, v) ~ N(0, [[a, c], [c, b]]), elementwise in (a, c, b), in memory for one line
-    of nodes an element.
+    """E f(u, v), (u, v) ~ N(0, [[a, c], [c, b]]), elementwise in (a, c, b), with the memory of one
+    line of nodes for each element.
 
-    f: called with u of shape (*batch, 1) and v of shape (*batch, node); it may put axes of its own
-    in front. kinks: of f in u and in v, see `expectation`. Accurate to 1e-12 of E |f| for variances
-    up to 1e3 and f that grows more slowly than |z|^8. Differentiable in (a, c, b): at c = ±sqrt(ab)
-    to six digits if f has no kinks; the derivative with respect to a variance that vanishes is
+    f: called with u of shape (*batch, 1) and v of shape (*batch, node); it may add axes in front.
+    kinks: those of f in u and in v, see `expectation`. Accurate to 1e-12 of E |f| for variances up
+    to 1e3 and f that grows more slowly than |z|^8. Differentiable in (a, c, b): at c = ±sqrt(ab) to
+    six digits if f has no kinks; the derivative with respect to a variance that vanishes is
     returned as 0.
     """
     a, c, b = jnp.broadcast_arrays(*(jnp.asarray(x, jnp.float64) for x in (a, c, b)))
@@ -192,7 +193,7 @@ def expectation_2d(
     product = safe_sqrt(a * b)  # for a = b exactly a: rho is then exactly 1 on the diagonal
     rho = _within_one(jnp.where(product == 0, 0.0, c / jnp.where(product == 0, 1.0, product)))
     # Smooth f: at rho = ±1 the derivatives are taken just inside. With kinks they may be infinite,
-    # and the value comes first.
+    # and only the value is kept accurate.
     kinked = any(map(len, kinks))
     residual = jnp.sqrt(_floored(1 - rho**2, 1e-24 if kinked else 1e-12))
     # u = deviation_u z,  v = deviation_v (rho z + residual x);  at rho = ±1 the kinks in v are
@@ -215,13 +216,13 @@ def expectation_2d(
 
 @jax.custom_jvp
 def _within_one(rho: Array) -> Array:
-    """rho, with rounding beyond ±1 removed; the derivative is 1 throughout."""
+    """rho, clipped to [-1, 1] against rounding; its derivative is 1 everywhere."""
     return jnp.clip(rho, -1.0, 1.0)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def _floored(x: Array, floor: float) -> Array:
-    """max(x, floor); the derivative is 1 throughout."""
+    """max(x, floor), with derivative 1 everywhere."""
     return jnp.maximum(x, floor)
 
 

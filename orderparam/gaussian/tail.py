@@ -9,7 +9,7 @@ import numpy as np
 from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
-_FAR = -6.0  # below it the continued fraction converges in _TERMS steps to rounding
+_FAR = -6.0  # argument below which the continued fraction converges to rounding in _TERMS steps
 _TERMS = 16
 _LOG_ROOT = 0.5 * np.log(2 * np.pi)
 

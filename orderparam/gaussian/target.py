@@ -13,7 +13,7 @@ from jaxtyping import Array, ArrayLike, Float
 from orderparam.core.formula import index, parse
 from orderparam.gaussian import formula
 
-_LINE = np.linspace(-12.0, 12.0, 12011)  # where kinks along a line are looked for
+_LINE = np.linspace(-12.0, 12.0, 12011)  # range along a line in which kinks are searched
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Target:
     """A function g of r standard normal variables: `target(z)` with z of shape (..., r) gives y of
     shape (...).
 
-    degree: of a polynomial; None for every other function (and for Python functions, which cannot
-    be looked into). kinks: places on the line where g is not smooth (r = 1), all of them if
-    kinks_known. switches: functions of z at whose zeros g is not smooth; poles: those at whose
-    zeros it may be infinite (formulas only).
+    degree: of a polynomial; None for every other function, Python functions included. kinks: places
+    on the line where g is not smooth (r = 1); the list is complete if kinks_known. switches:
+    functions of z at whose zeros g is not smooth; poles: those at whose zeros it may be infinite
+    (formulas only).
     """
 
     name: str
@@ -45,7 +45,8 @@ class Target:
     def slice(
         self, origin: Float[np.ndarray, "index"], axes: Float[np.ndarray, "axis index"]
     ) -> "Target":
-        """x -> g(origin + x axes): the target with everything orthogonal to the axes held."""
+        """x -> g(origin + x axes): the target on this subspace, with the orthogonal coordinates
+        fixed."""
 
         def along(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
             return lambda x: function(x @ axes + origin)
@@ -70,10 +71,10 @@ def target(
     Text: variables z1 .. z4 (or z alone), numbers, pi and e, + - * / **, and the functions sign,
     abs, exp, log, sqrt, sin, cos, tan, tanh, erf, relu, step, maximum, minimum, He1 .. He9 (Hermite
     polynomials with leading coefficient 1). A Python function: takes an array of shape (...,
-    dimension), JAX or NumPy, and gives one of shape (...); for dimension 1 tell in `kinks` where it
-    is not smooth.
+    dimension), JAX or NumPy, and gives one of shape (...); for dimension 1 give the places where it
+    is not smooth in `kinks`.
 
-    Raises `ValueError` that says what is not understood or not allowed.
+    Raises `ValueError` naming the part that is not understood or not allowed.
     """
     if isinstance(what, Target):
         return what
@@ -131,7 +132,7 @@ def target(
 
 
 def _kinks(switches: tuple[Callable[[Any], Any], ...]) -> tuple[float, ...]:
-    """Where the switches of a target of one variable change sign."""
+    """The places where the switches of a target of one variable change sign."""
     lines = (lambda x, switch=switch: switch(x[..., None]) for switch in switches)
     return tuple(place for line in lines for place in sign_changes(line, _LINE))
 
@@ -139,8 +140,8 @@ def _kinks(switches: tuple[Callable[[Any], Any], ...]) -> tuple[float, ...]:
 def sign_changes(
     function: Callable[[np.ndarray], np.ndarray], grid: Float[np.ndarray, "point"]
 ) -> list[float]:
-    """Where a function of the line changes sign: bracketed on the grid, then halved down to
-    rounding."""
+    """The places where a function on the line changes sign: bracketed on the grid, then found by
+    bisection down to rounding."""
     values = np.asarray(function(grid))
     kept = values != 0
     points, signs = grid[kept], np.sign(values[kept])

@@ -1,9 +1,9 @@
-"""E f(u) g(v) over two correlated Gaussian variables for any f and g, with every derivative by
-Price's theorem.
+"""The average E f(u) g(v) over two correlated Gaussian variables for any f and g, with all
+derivatives by Price's theorem.
 
 Price (1958): d/dc E f(u) g(v) = E f'(u) g'(v) and d/da E f(u) g(v) = E f''(u) g(v) / 2, so that a
-derivative is one more average of the same kind. Where f has a jump, f' has a delta function, which
-is kept exactly.
+derivative is another average of the same kind. Where f has a jump, f' has a delta function, which
+is treated exactly.
 
 A few entries are integrated one by one; many entries (kernel matrices) are interpolated in one
 table.
@@ -23,7 +23,7 @@ from orderparam.gaussian.generalised import Generalised
 from orderparam.gaussian.interpolation import ANGLES, VARIANCES, interpolated
 from orderparam.gaussian.quadrature import expectation_2d, safe_sqrt, standard_normal_rule
 
-_CHUNK = 4096  # entries integrated at a time
+_CHUNK = 4096  # number of entries integrated at a time
 
 
 def pair_expectation(
@@ -36,9 +36,9 @@ def pair_expectation(
     """E f(u) g(v), (u, v) ~ N(0, [[a, c], [c, b]]), elementwise with broadcasting.
 
     Accurate to 1e-10 (of the root mean squares of f and g) for variances up to 100 and functions
-    with a scale of order one, such as tanh; sharper functions count as larger variances. To 1e-7
-    only in kernel matrices of functions that jump away from the origin, at small theta. Memory is
-    that of a few arrays of the shape of the answer: give the variances of a kernel matrix as a
+    with a scale of order one, such as tanh; sharper functions count as larger variances. For kernel
+    matrices of functions that jump away from the origin the accuracy is 1e-7 at small theta. Memory
+    is that of a few arrays of the shape of the answer: give the variances of a kernel matrix as a
     column and a row. Time is that of a few thousand entries for any kernel matrix, unless f or g
     has kinks away from the origin and the variances differ: then every entry is integrated, in tens
     of milliseconds.
@@ -139,8 +139,8 @@ def _density(place: float, other: float, a: Array, c: Array, b: Array) -> Array:
 
 
 def coincidences(f: Generalised, g: Generalised, a: Array, c: Array, b: Array) -> Array:
-    """What `pair_expectation` leaves out: ±inf where c = ±sqrt(ab) puts two delta functions at the
-    same point, 0 elsewhere."""
+    """The terms that `pair_expectation` leaves out: ±inf where c = ±sqrt(ab) puts two delta
+    functions at the same point, 0 elsewhere."""
     singular = (sine(a, c, b) == 0) & (a * b > 0)
     u, v = jnp.sqrt(a), jnp.sign(c) * jnp.sqrt(b)  # u / sqrt(a) = v / (sign(c) sqrt(b))
     total = jnp.zeros_like(c)

@@ -14,7 +14,7 @@ the depth. With K = U diag(k) U^T, z = U^T y,
 
 Without the log det, which is the part of the fluctuations of the output ("tree" in the literature;
 their relative weight vanishes in the mean-field scaling), the sum over shares p k / (T + p k) is
-left out.
+omitted.
 
 One eigendecomposition serves every width, temperature and read-out variance: each further point
 costs O(P).
@@ -27,9 +27,9 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.solve.root import decreasing_root
 
-# The stationary points are looked for between neighbours of this many values of log Q; two minima
-# closer than one cell of the grid (some 0.1 in log Q) are one for all purposes: the posterior is
-# wider than that.
+# Number of values of log Q between whose neighbours stationary points are searched. Two minima
+# closer than one cell of the grid (about 0.1 in log Q) count as one, because the posterior is wider
+# than that.
 _GRID = 193
 BRANCHES = 3
 
@@ -65,7 +65,8 @@ class Eigenbasis(eqx.Module):
 
 
 class Minima(eqx.Module):
-    """Minima of the action, by increasing action; places that are not taken have action infinity.
+    """Minima of the action in increasing order of the action; unused entries have an infinite
+    action.
 
     log_scale: log Q of the narrowest layer. order_parameters: Q_1 .. Q_L. residual: |dF / d log p|
     / N, N the smallest width.
@@ -81,8 +82,8 @@ class Minima(eqx.Module):
 def order_parameters(
     log_scale: Float[Array, ""], widths: Float[Array, "layer"]
 ) -> Float[Array, "layer"]:
-    """Q_l = 1 + c / N_l with c = N (Q - 1), Q the order parameter of the narrowest layer, of width
-    N."""
+    """The order parameters Q_l = 1 + c / N_l with c = N (Q - 1), where Q is the order parameter of
+    the narrowest layer, of width N."""
     return 1 + jnp.expm1(log_scale) * jnp.min(widths) / widths
 
 
@@ -94,7 +95,7 @@ def action(
     temperature: Float[Array, ""],
     fluctuations: bool = True,
 ) -> Float[Array, ""]:
-    """F(Q)."""
+    """The effective action F(Q)."""
     spectrum = temperature + jnp.prod(parameters) * eigenvalues
     fit = jnp.sum(power / spectrum) + (jnp.sum(jnp.log(spectrum)) if fluctuations else 0.0)
     return jnp.sum(widths * (parameters - jnp.log(parameters))) + fit
@@ -103,7 +104,7 @@ def action(
 def slope(
     log_scale: Float[Array, ""], args: tuple[Array, Array, Array, Array], fluctuations: bool = True
 ) -> Float[Array, ""]:
-    """(dF / d log p) / N along the line of stationary Q at given p."""
+    """The slope (dF / d log p) / N along the line of stationary Q at given p."""
     eigenvalues, power, temperature, widths = args
     scaled = jnp.prod(order_parameters(log_scale, widths)) * eigenvalues
     share = scaled / (temperature + scaled)
@@ -119,10 +120,10 @@ def minima(
     widths: Float[Array, "layer"],
     fluctuations: bool = True,
 ) -> Minima:
-    """All minima of F, by a scan of log Q over the whole range where they can lie, and Newton's
-    method inside a bracket.
+    """All minima of F, by a scan of log Q over the range where they can lie, and Newton's method
+    inside each bracket.
 
-    fluctuations: whether F has its log det.
+    fluctuations: True if F includes the log det.
 
     At a minimum c <= sum_i z_i^2 min(1/(4T), 1/k_i) from above (p > 1) and p sum_i k_i / T > N/2
     from below.

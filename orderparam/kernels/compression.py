@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool
 
 from orderparam.kernels.spectrum import Spectrum
 
-_NODES = 7  # for each factor e of eigenvalue; see `compress` for the accuracy
+_NODES = 7  # number of nodes per factor e of the eigenvalue; see `compress` for the accuracy
 
 
 def compress(spectrum: Spectrum) -> Spectrum:
@@ -19,8 +19,8 @@ def compress(spectrum: Spectrum) -> Spectrum:
     lambda = log kappa ± i pi. In each interval of length 1 of log lambda, 7 nodes of the Gauss rule
     of the measure sum_k m_k delta(log lambda_k) reproduce such a sum with a relative error of about
     12.6^-14 = 4e-16; 7 more, of multiplicity 0, do so for the target power. Weights are positive,
-    and trace and total power are kept to the same accuracy. Levels are in decreasing order; single
-    modes are no longer to be told apart.
+    and trace and total power are kept to the same accuracy. Levels are in decreasing order and no
+    longer correspond to single modes.
 
     Concrete arrays only (not under `jit`); O(levels) work.
     """
@@ -60,7 +60,7 @@ def _gauss_rule(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np
     * nodes - 1.
 
     Lanczos with full reorthogonalisation gives the Jacobi matrix (Golub and Welsch 1969). A measure
-    of as few points is kept.
+    with no more points than nodes is kept.
     """
     points, weights = points[weights > 0], weights[weights > 0]
     if points.size <= _NODES:
@@ -87,10 +87,10 @@ def _gauss_rule(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np
     return nodes + centre, weights.sum() * matrix[0] ** 2
 
 
-_MANY = 4096  # levels from which on gathering pays
+_MANY = 4096  # number of levels above which gathering saves time
 _SPAN = 64  # intervals of length 1 of log lambda, down to e^-64 of the largest eigenvalue
 _BLOCK = 1024
-_POINTS = 14  # of Chebyshev in each: 12.6^-14 = 4e-16
+_POINTS = 14  # Chebyshev points in each interval: error 12.6^-14 = 4e-16
 
 _ANGLES = np.pi * (np.arange(_POINTS) + 0.5) / _POINTS
 # values at the points -> coefficients of T_0 .. T_13
@@ -99,8 +99,8 @@ _COEFFICIENTS[0] /= 2
 
 
 def gathers(spectrum: Spectrum) -> Bool[Array, ""] | None:
-    """Whether `gathered` keeps the learning curves, and None where there are too few levels for it
-    to pay."""
+    """True if `gathered` keeps the learning curves, and None where there are too few levels for it
+    to save time."""
     eigenvalues = spectrum.eigenvalues
     if eigenvalues.shape[0] < _MANY:
         return None
@@ -109,12 +109,14 @@ def gathers(spectrum: Spectrum) -> Bool[Array, ""] | None:
 
 
 def gathered(spectrum: Spectrum) -> Spectrum:
-    """A spectrum of 897 levels with the learning curves of a given one of many, under `jit` as well.
+    """A spectrum of 897 levels with the same learning curves as a given one with more levels, also
+    under `jit`.
 
-    As in `compress`, in an interval of length 1 of log lambda every summand is a polynomial to
-    rounding: that through its values at 14 Chebyshev points. Each level is replaced by these
+    As in `compress`, in an interval of length 1 of log lambda every summand equals, to rounding,
+    the polynomial through its values at 14 Chebyshev points. Each level is replaced by these
     points, with the values there of the polynomials that are one at one point and zero at the
-    others as weights. Differentiable. Eigenvalues reach down to e^-64 of the largest: see `gathers`.
+    others as weights. Differentiable. Eigenvalues reach down to e^-64 of the largest: see
+    `gathers`.
     """
     eigenvalues = spectrum.eigenvalues
     size = eigenvalues.shape[0]
@@ -136,7 +138,8 @@ def gathered(spectrum: Spectrum) -> Spectrum:
         new = [jax.ops.segment_sum(part[:, None] * table, cell, _SPAN) for part in parts.T]
         return total + jnp.stack(new), None
 
-    # A block at a time: fused into one sum over all levels, every entry would be computed anew.
+    # One block at a time: if the compiler fused them into one sum over all levels, every entry
+    # would be computed again.
     found = (x, cell, jnp.where(positive[:, None], parts, 0.0))
     blocks = jax.tree.map(lambda part: _blocks(part, -(-size // _BLOCK)), found)
     moments, _ = jax.lax.scan(block, jnp.zeros((2, _SPAN, _POINTS)), blocks)

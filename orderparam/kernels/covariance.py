@@ -1,5 +1,5 @@
-"""The second moments of one layer over pairs of inputs: what an infinitely wide network propagates
-instead of activations.
+"""The second moments of one layer over pairs of inputs: the quantities that an infinitely wide
+network propagates instead of activations.
 
 In the infinite-width limit the channels of every layer are independent draws of one Gaussian
 process over inputs and pixels (Neal 1996; Lee et al. 2018; Novak et al. 2019; Garriga-Alonso et al.
@@ -8,8 +8,8 @@ process over inputs and pixels (Neal 1996; Lee et al. 2018; Novak et al. 2019; G
     K_ab(x, x') = E[z_a(x) z_a'(x')]           the covariance of one channel at pixel a of x and pixel b of x'   (NNGP)
     Theta_ab(x, x') = sum_theta dz_a(x)/dtheta dz_b(x')/dtheta                   (tangent kernel; Jacot et al. 2018)
 
-Vector inputs have no pixels. Where only equal pixels a = b are ever needed (a flattened read-out)
-only those are kept.
+Vector inputs have no pixels. Where only equal pixels a = b are needed (a flattened read-out) only
+those are stored.
 """
 
 import math
@@ -50,14 +50,14 @@ class Moments(eqx.Module):
 
 
 class Covariance(eqx.Module):
-    """K and Theta of one layer, for pairs (x1, x2) and, carried along, for every input with itself.
+    """K and Theta of one layer, for pairs (x1, x2) and for every input with itself.
 
     cross: pairs (x1, x2), axes (n1, n2, ...). first, second: x1 with itself and x2 with itself,
-    axes (n, ...). The self-moments are never read off the matrix: they follow their own recursion,
-    so that K(x, x) is exact. channels: number of channels of the layer (the fan-in of the next
-    one), None where it is open. grid: shape of the pixel grid, () for vectors. pixel_pairs: whether
-    all pairs of pixels are kept. gaussian: whether the channels are Gaussian, as a nonlinearity
-    requires.
+    axes (n, ...). The self-moments are never read from the matrix: they follow a separate
+    recursion, so that K(x, x) is exact. channels: number of channels of the layer (the fan-in of
+    the next one), None where it is not fixed. grid: shape of the pixel grid, () for vectors.
+    pixel_pairs: True if all pairs of pixels are stored. gaussian: True if the channels are
+    Gaussian, as a nonlinearity requires.
     """
 
     cross: Moments
@@ -70,8 +70,8 @@ class Covariance(eqx.Module):
     parametrization: Parametrization = eqx.field(static=True)
 
     def map(self, rule: Callable[[Moments], Moments], **changes: Any) -> "Covariance":
-        """The same linear rule applied to the cross and to the self-moments; `changes` are other
-        fields that it changes."""
+        """The covariance after a linear rule acts on the cross-moments and the self-moments;
+        `changes` are new values of other fields."""
         return Covariance(
             rule(self.cross), rule(self.first), rule(self.second), **{**self._fields(), **changes}
         )
@@ -79,8 +79,8 @@ class Covariance(eqx.Module):
     def pairwise(
         self, rule: Callable[[Array, Moments, Array], Moments], **changes: Any
     ) -> "Covariance":
-        """A rule that acts entry by entry, given also the two variances K_aa(x, x) and K_bb(x', x')
-        of each entry's pixels."""
+        """The covariance after a rule acts on each entry, given also the two variances K_aa(x, x)
+        and K_bb(x', x') of the entry's pixels."""
         ones = (1,) * len(self.grid) if self.pixel_pairs else ()
         variance_1, variance_2 = self._variances(self.first), self._variances(self.second)
 
@@ -125,7 +125,7 @@ class Covariance(eqx.Module):
         )
 
     def equal_pixels(self) -> "Covariance":
-        """The same covariance with only equal pixels kept."""
+        """The covariance restricted to equal pixels."""
         if not self.pixel_pairs:
             return self
         return self.map(

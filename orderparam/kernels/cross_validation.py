@@ -1,4 +1,4 @@
-"""The generalisation error estimated from the training set alone."""
+"""Estimates of the generalisation error from the training set only."""
 
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
@@ -31,8 +31,8 @@ def generalized_cross_validation(
 
         E_noisy = [(1/P) |(K + T)^-1 y|^2] / [(1/P) tr (K + T)^-1]^2
 
-    (Craven and Wahba 1979; Jacot et al. 2020): the self-consistent E_train = (T / (P kappa))^2
-    E_noisy, read backwards.
+    (Craven and Wahba 1979; Jacot et al. 2020): the self-consistent equation E_train = (T / (P
+    kappa))^2 E_noisy, solved for E_noisy.
 
     Warning: on images it is too low, by 30-40 per cent near T = 0 (8 x 8 digits, P = 100) and still
     by 15 per cent at T a fifth of the kernel's diagonal: near-duplicates of one another dominate

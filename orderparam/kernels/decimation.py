@@ -1,8 +1,8 @@
-"""Modes integrated out of kernel regression, smallest eigenvalue first, and what they leave to the
-others.
+"""Modes integrated out of kernel regression, smallest eigenvalue first, and their effect on the
+remaining modes.
 
-A decimated mode leaves two traces: its variance is a ridge for the remaining modes, and its share
-of the target is label noise (Howard, Jefferson, Maiti and Ringel 2024).
+A decimated mode has two effects: its variance becomes a ridge for the remaining modes, and its
+share of the target becomes label noise (Howard, Jefferson, Maiti and Ringel 2024).
 """
 
 import equinox as eqx
@@ -16,7 +16,7 @@ Number = float | Float[Array, ""]
 
 
 class SpectralTraces(eqx.Module):
-    """What every level leaves to the others when it is integrated out exactly, in the order of the
+    """The exact effect of every level on the others when it is integrated out, in the order of the
     spectrum.
 
     ridge: kappa m L, its posterior variance. noise: (1 - L)^2 Y + m (L^2/P) E_noisy, its share of
@@ -34,12 +34,12 @@ class Couplings(eqx.Module):
     """Along the flow, levels in decreasing order of eigenvalue: entry n is after integrating out
     all levels after n.
 
-    mode_count:   modes still present. eigenvalue: of level n.
+    mode_count: number of remaining modes. eigenvalue: that of level n.
     ridge, noise: T'(n) = T + sum_{k>n} m lambda and s2'(n) = s2 + sum_{k>n} Y (leading order in
     lambda P / T'). exact_ridge:  T*(n) = T + kappa sum_{k>n} m L, which leaves kappa unchanged.
     exact_noise:  s2*(n) = s2 + sum_{k>n} [(1 - L)^2 Y + m (L^2/P) E_noisy], which leaves E_noisy
     unchanged.
-    variance:     kappa sum_{k<=n} m L, the posterior variance of the modes that are left.
+    variance:     kappa sum_{k<=n} m L, the posterior variance of the remaining modes.
     """
 
     mode_count: Float[Array, "level"]
@@ -54,8 +54,8 @@ class Couplings(eqx.Module):
 def traces(
     spectrum: Spectrum, n_train: Number, temperature: Number, noise: Number
 ) -> SpectralTraces:
-    """T <- T + lambda kappa / (lambda + kappa) per mode, with kappa that of all modes: exact within
-    the self-consistent theory.
+    """The exact effects of the self-consistent theory, T <- T + lambda kappa / (lambda + kappa) for
+    each mode, with kappa of all modes.
 
     Derived for this package and not in the cited papers.
     """
@@ -91,12 +91,12 @@ def couplings(
 def learnable(
     spectrum: Spectrum, n_train: Number, temperature: Number, threshold: Number
 ) -> Bool[Array, "level"]:
-    """Which levels are kept when those of learnability below `threshold` are integrated out.
+    """The levels that remain when those with a learnability below `threshold` are integrated out.
 
     The first level n that is integrated out has P lambda_n / (P lambda_n + T + sum_{k>=n} m lambda)
-    < threshold, and no larger one has. It is looked for from the large eigenvalues: from the small
-    end, where a finite spectrum has little left above it, the smallest of all modes looks learnable
-    at small T. All are kept where no level qualifies.
+    < threshold, and no larger eigenvalue does. The search begins at the large eigenvalues: at the
+    small end, where the sum over smaller modes of a finite spectrum is nearly empty, even the
+    smallest mode seems learnable at small T. All levels are kept where none qualifies.
     """
     order = jnp.argsort(-spectrum.eigenvalues)
     eigenvalues, weights = (
@@ -110,14 +110,14 @@ def learnable(
 
 
 def largest(spectrum: Spectrum, count: Number) -> Bool[Array, "level"]:
-    """Which levels are kept when at most `count` modes are, those of the largest eigenvalues;
-    levels are never cut in two."""
+    """The levels of the largest eigenvalues with at most `count` modes together; a level is never
+    divided."""
     order = jnp.argsort(-spectrum.eigenvalues)
     return (jnp.cumsum(spectrum.multiplicities[order]) <= count)[jnp.argsort(order)]
 
 
 def decimate(spectrum: Spectrum, kept: Bool[Array, "level"]) -> Spectrum:
-    """The spectrum with all levels not in `kept` moved into its tail."""
+    """The spectrum with all levels that are not in `kept` moved into its tail."""
     gone = jnp.where(kept, 0.0, 1.0)
     return eqx.tree_at(
         lambda s: (s.eigenvalues, s.target_power, s.tail, s.tail_power),
@@ -132,5 +132,5 @@ def decimate(spectrum: Spectrum, kept: Bool[Array, "level"]) -> Spectrum:
 
 
 def after(values: Float[Array, "level"]) -> Float[Array, "level"]:
-    """Entry n is the sum of all entries after n, added from the small end."""
+    """Cumulative sums from the end: entry n is the sum of all entries after n."""
     return jnp.cumsum(jnp.roll(values, -1).at[-1].set(0.0)[::-1])[::-1]

@@ -1,4 +1,4 @@
-"""The effective ridge of kernel regression: what the temperature becomes when data are finite and
+"""The effective ridge of kernel regression, which replaces the temperature when data are finite and
 random.
 
 A kernel mode is learned when its eigenvalue exceeds a threshold kappa, fixed by sharing the P
@@ -25,12 +25,13 @@ from orderparam.solve.root import decreasing_root
 class EffectiveRidge(eqx.Module):
     """Solution of P = T/kappa + sum_k m_k lambda_k/(lambda_k + kappa).
 
-    threshold:   kappa, the eigenvalue that is learned by half. The effective ridge is n_train * threshold.
+    threshold:   kappa, the eigenvalue at which L = 1/2. The effective ridge is n_train * threshold.
     learnability: (level,) L = lambda / (lambda + kappa).
-    unused:      T/kappa = P - sum m L, the samples that the ridge takes; its limit P - rank when T = 0 and P > rank.
-    spread:      gamma = (1/P) sum m L^2; errors are enlarged by 1/(1 - gamma).
-    complement:  1 - gamma = [T/kappa + sum m L (1 - L)] / P, which does not lose digits near interpolation.
-    residual:    |log(right-hand side / P)|; converged: whether kappa solves the equation.
+    unused:      T/kappa = P - sum m L, the samples that the ridge takes; for T = 0 and P > rank it
+    is P - rank. spread:      gamma = (1/P) sum m L^2; errors are enlarged by 1/(1 - gamma).
+    complement:  1 - gamma = [T/kappa + sum m L (1 - L)] / P, computed without cancellation near
+    interpolation. residual:    |log(right-hand side / P)|; converged: True if kappa solves the
+    equation.
     """
 
     threshold: Float[Array, ""]
@@ -77,9 +78,9 @@ def effective_ridge(
     """Threshold kappa for P = n_train samples (any positive number) and ridge T = temperature added
     to the Gram matrix.
 
-    The unresolved tail of the spectrum is a ridge of its own: T stands for temperature +
-    spectrum.tail. With T = 0 and P >= rank the data fix every mode: kappa = 0, L = 1 and gamma =
-    rank / P.
+    The unresolved tail of the spectrum acts as a further ridge: T stands for temperature +
+    spectrum.tail. With T = 0 and P >= rank the data determine every mode: kappa = 0, L = 1 and
+    gamma = rank / P.
 
     Accurate to rounding for any spectrum: the unknown is log kappa, so that no absolute tolerance
     enters. Derivatives follow from the implicit function theorem, for example d kappa/d T = 1/(P (1
@@ -88,13 +89,13 @@ def effective_ridge(
     ridge = temperature + spectrum.tail
     rank = spectrum.rank
     interpolates = (ridge <= 0) & (n_train >= rank)
-    # Where there is nothing to solve, a harmless problem is solved instead, so that derivatives
-    # stay finite.
+    # Where no equation has to be solved, a harmless one is solved instead, so that derivatives stay
+    # finite.
     solved_ridge = jnp.where(interpolates, 1.0, ridge)
 
     eigenvalues, multiplicities = spectrum.eigenvalues, spectrum.multiplicities
-    # Above the root: lambda/(lambda + kappa) < lambda/kappa. Below it: dropping either sum, or all
-    # eigenvalues but the smallest.
+    # Upper bound of the root: lambda/(lambda + kappa) < lambda/kappa. Lower bound: one of the two
+    # sums is omitted, or all eigenvalues but the smallest.
     upper = jnp.log(eigenvalues @ multiplicities + solved_ridge) - jnp.log(n_train)
     smallest = jnp.min(jnp.where(eigenvalues > 0, eigenvalues, jnp.inf))
     spread = jnp.where(jnp.isfinite(smallest), smallest, 0.0) * (rank - n_train)
@@ -124,8 +125,8 @@ def effective_ridge(
 def at_threshold(
     spectrum: Spectrum, n_train: float | Float[Array, ""], threshold: Float[Array, ""]
 ) -> EffectiveRidge:
-    """The same for a given kappa > 0. The ridge that belongs to it is kappa * `unused`, negative
-    when no ridge leads to kappa."""
+    """The effective ridge for a given threshold kappa > 0. The corresponding ridge T is kappa *
+    `unused`, which is negative when no ridge leads to kappa."""
     unused = n_train - spectrum.multiplicities @ learnability(spectrum.eigenvalues, threshold)
     return _solution(
         spectrum, n_train, threshold, unused, jnp.zeros_like(unused), jnp.ones_like(unused, bool)
@@ -155,7 +156,7 @@ def _solution(
 def ratio(
     numerator: float | Float[Array, "..."], denominator: float | Float[Array, "..."]
 ) -> Float[Array, "..."]:
-    """numerator / denominator, both >= 0, with 0 / 0 = 0 (no error, however much it is enlarged)
+    """numerator / denominator, both >= 0, with 0 / 0 = 0 (an error of zero stays zero)
     and finite derivatives."""
     numerator, denominator = jnp.asarray(numerator), jnp.asarray(denominator)
     positive = denominator > 0

@@ -1,17 +1,18 @@
-"""The learning curve beyond the data: the self-consistent theory with the target's power law and
-floor, as far as they are known.
+"""Extrapolation of a learning curve: the self-consistent theory with a power law and a floor of the
+target that are inferred from the measured points.
 
 The largest modes of a kernel on M data points are those of the population; the small ones are not,
 because M points cannot tell small modes apart. Kernels on real data have spectra and targets that
 decay as powers of the mode number (Spigler, Geiger and Wyart 2020; Bahri et al. 2024). The
 eigenvalues are continued by the power law that keeps the trace. Of the target, the power beyond the
-first modes is A k^-b, above a floor s2 that no mode explains; how b and s2 share the measured error
-is what a short curve hardly tells: all of them are kept, weighted by how well each explains the
-measured decline. What the theory itself gets wrong is a random walk in log n, whose size the
-measured part of the curve shows. Derived for this package, not in the cited papers.
+first modes is A k^-b, above a floor s2 that no mode explains; a short curve hardly determines how b
+and s2 share the measured error, so all values are kept, each weighted by how well it explains the
+measured decline. The error of the theory itself is modelled as a random walk in log n, whose size
+follows from the measured part of the curve. This is derived for this package and not in the cited
+papers.
 
 The numbers below were chosen on the tuning tables of `benchmarks/forecast_calibration.py`, which
-are none of those it reports.
+are different from the tables that it reports.
 """
 
 from dataclasses import dataclass, replace
@@ -21,22 +22,21 @@ from jaxtyping import Float
 from scipy.special import logsumexp
 
 RESOLVED = 1 / 2  # share of the pool's modes whose eigenvalues are kept
-HEAD = 1 / 40  # share of the modes whose power is taken from the pool one by one
-# modes of the continuation, levels and values of kappa that it is tabulated on
+HEAD = 1 / 40  # share of the modes whose individual powers are taken from the pool
+# number of modes of the continuation, and of levels and values of kappa in its table
 MODES, PER_DECADE, THRESHOLDS = 1e9, 24, 400
 EARLIEST = 1 / 12  # share of the examples below which measured sizes are left out
-# a priori size of the theory's error for each factor e in n, and of the noise of a measured point a
-# third of it
+# prior size of the theory's error per factor e in n; the noise of a measured point is a third of it
 WALK = 0.05
 FREEDOM = 4.0  # degrees of freedom of that prior
 SLOPE = 0.25  # further error of the forecast, as a share of the predicted change of the log error
-# further error of the theory for each factor e in n, of a learner that is no kernel
+# further error of the theory per factor e in n for a learner that is not a kernel
 OTHER_WALK = 0.1
 POWERS = np.geomspace(0.05, 4, 24)  # exponents of the plain power laws of such a learner
 EXPONENTS = np.geomspace(0.05, 12, 26)
-# shares of the last measured error
+# values of the floor, as shares of the last measured error
 FLOORS = np.array([0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.96])
-NO_FLOOR = 4.0  # prior weight of no floor at all, relative to each other share
+NO_FLOOR = 4.0  # prior weight of a floor of zero, relative to each other value
 
 Modes = Float[np.ndarray, "mode"]
 Sizes = Float[np.ndarray, "size"]
@@ -52,7 +52,7 @@ class Tabulated:
     kappa). Between grid points logarithms are interpolated.
 
     eigenvalues: of K/M on a pool of M examples, in decreasing order. capacity: alpha of lambda_k ~
-    k^-alpha beyond the resolved modes; inf when they are all there are.
+    k^-alpha beyond the resolved modes; inf when there are no others.
     """
 
     def __init__(self, eigenvalues: Modes, examples: int, temperature: float):
@@ -87,7 +87,7 @@ class Tabulated:
     def at(
         self, n_train: Sizes, values: Float[np.ndarray, "*row threshold"]
     ) -> Float[np.ndarray, "*row size"]:
-        """Tabulated values (positive) at training-set sizes."""
+        """Interpolates tabulated positive values at training-set sizes."""
         logs = np.log(np.maximum(values, 1e-300))
         flat = logs.reshape(-1, logs.shape[-1])
         rows = [np.interp(np.log(n_train), self._log_sizes, row) for row in flat]
@@ -96,13 +96,13 @@ class Tabulated:
 
 @dataclass(frozen=True)
 class Extrapolated:
-    """What `extrapolate` found.
+    """The result of `extrapolate`.
 
     log_change: (size,) posterior mean of log E(n) - log E(last measured size), and spread: its
-    standard deviation, of the forecast's shape alone (how the pool itself scatters is not in it).
+    standard deviation, that of the shape of the forecast only, without the scatter of the pool.
     floor: posterior mean of s2 as a share of the last measured error, its 2.5 and 97.5 % points,
-    and the posterior probability that there is none. source: posterior mean of log b, as a number
-    b. dimension: (size,) modes learned.
+    and the posterior probability that there is none. source: exponential of the posterior mean of
+    log b. dimension: (size,) number of learned modes.
     """
 
     log_change: Float[np.ndarray, "size"]
@@ -130,16 +130,17 @@ def extrapolate(
         E(P) = [sum_{k <= head} (1 - L_k)^2 Y_k + A sum_{k > head} (1 - L_k)^2 (k^-b)' + s2] / (1 -
         gamma)
 
-    with Y_k the target's power on the first modes less its share of the noise, and A such that the
+    with Y_k the target's power on the first modes minus its share of the noise, and A such that the
     curve passes through the last measured point. Every b of EXPONENTS and every share of the floor
     of FLOORS is weighted by Student's likelihood of its deviations from the other measured points
     (a random walk in log n of unknown size).
 
     eigenvalues, power: of K/M and of the target on its eigenvectors (summing to the mean square of
-    the target), in decreasing order of the eigenvalues. n_train, error: measured held-out errors
-    against labels as they are, in increasing order, the last one the anchor. examples: M, where it
-    is not the number of modes; measured sizes may be larger. A kernel of fewer modes, all of them
-    known, leaves nothing to weigh: their power is taken as it is, and the rest is floor.
+    the target), in decreasing order of the eigenvalues. n_train, error: held-out errors against
+    noisy labels in increasing order of n_train; the curve passes through the last one. examples: M,
+    where it is not the number of modes; measured sizes may be larger. For a kernel with fewer
+    modes, all of which are resolved, there is nothing to weigh: the power of each mode is taken
+    from the pool, and the rest is floor.
     """
     examples = examples or len(eigenvalues)
     theory = Tabulated(eigenvalues, examples, temperature)
@@ -185,13 +186,13 @@ def extrapolate_other(
     error: Float[np.ndarray, "measured"],
     sizes: Sizes,
 ) -> Extrapolated:
-    """The learning curve of a learner that is no kernel, from its own measured errors.
+    """The learning curve of a learner that is not a kernel, from its measured errors.
 
-    Two families stand side by side, each weighted by how it explains the measured points: the
-    theory of `extrapolate` with a kernel of the same data (how hard the target's tail is), and
-    plain power laws above a floor, E = floor + (1 - floor) n^-b. The forecast is their mean, its
-    spread holds their difference and a random walk that is larger than a kernel's. Arguments as of
-    `extrapolate`; the dimension returned is the kernel's.
+    Two families are combined, each weighted by how well it explains the measured points: the theory
+    of `extrapolate` with a kernel of the same data (which measures how hard the target's tail is),
+    and plain power laws above a floor, E = floor + (1 - floor) n^-b. The forecast is their mean;
+    its spread includes their difference and a random walk that is larger than for a kernel. The
+    arguments are those of `extrapolate`; the returned dimension is that of the kernel.
     """
     kernel = extrapolate(eigenvalues, power, temperature, n_train, error, sizes)
     used = n_train >= EARLIEST * n_train[-1]
@@ -227,7 +228,7 @@ def _weights(
     n_train: Float[np.ndarray, "measured"],
     error: Float[np.ndarray, "measured"],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior weight (floor, exponent) of every curve, and how badly it explains the measured
+    """The posterior weight (floor, exponent) of every curve, and its misfit to the measured
     points."""
     last = len(n_train) - 1
     deviations = curves[..., :last] - np.log(error[:last])
@@ -257,8 +258,8 @@ def _ahead(
 def _resolved(
     theory: Tabulated, power: Modes, examples: int, anchor: float, sizes: Sizes, last: int
 ) -> np.ndarray:
-    """Log errors (1, 1, size) with finitely many modes, all resolved: their power is known, and
-    what they leave of the anchor is floor."""
+    """Log errors (1, 1, size) for finitely many modes, all resolved: their powers are known, and
+    the rest of the last measured error is floor."""
     enlarged = theory.at(sizes, theory.enlarged)
     known = np.maximum(power[: len(theory.upper)] - anchor / enlarged[last] / examples, 0.0)
     bias = theory.at(sizes, theory.unlearned @ known)
@@ -269,8 +270,8 @@ def _resolved(
 def _curves(
     theory: Tabulated, power: Modes, examples: int, anchor: float, sizes: Sizes, last: int
 ) -> np.ndarray:
-    """Log errors (floor, exponent, size) of every hypothesis. One whose floor and head alone exceed
-    the anchor is scaled down to it, and fits badly."""
+    """Log errors (floor, exponent, size) of every hypothesis. Where floor and first modes together
+    exceed the last measured error, the curve is scaled down to it and fits badly."""
     head = min(max(4, int(HEAD * examples)), len(theory.upper) - 1)
     powers = (
         np.maximum(theory.lower, head) ** -EXPONENTS[:, None]

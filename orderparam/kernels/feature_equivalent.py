@@ -16,7 +16,7 @@ from orderparam.core.result import Result
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.solve.root import decreasing_root
 
-LARGEST_DESIGN = 4 * 10**8  # entries of a Gaussian matrix: 3.2 GB
+LARGEST_DESIGN = 4 * 10**8  # largest number of entries of a Gaussian matrix: 3.2 GB
 
 Scalar = Float[Array, ""] | float
 
@@ -29,10 +29,11 @@ class FeatureEquivalent(Result):
         bias: part of it that does not come from label noise.
         variance: part of it that comes from label noise.
         effective_dimension: T = sum_k s_k/(s_k + nu_2), which is also that of the hat matrix.
-        sample_threshold: nu_1, the ridge that the examples see.
-        feature_threshold: nu_2 >= nu_1, with the finite number of features.
+        sample_threshold: nu_1, the effective ridge of the examples.
+        feature_threshold: nu_2 >= nu_1, the effective ridge that includes the finite number of
+            features.
         residual: residual of the equation for nu_2.
-        converged: whether it was solved.
+        converged: True if it was solved.
     """
 
     excess_risk: Float[Array, ""]

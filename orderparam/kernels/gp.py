@@ -26,12 +26,13 @@ from orderparam.kernels.gram import checked_gram
 
 
 class KernelPosterior(Result):
-    """Posterior of the network's output at test points, and what it says about the training set.
+    """Posterior of the network's output at test points, with its fit and evidence on the training
+    set.
 
     mean, variance: of f at the test points (without observation noise). fitted: posterior mean at
     the training points. discrepancy: (K + T)^{-1} y = (y - fitted) / T. log_evidence: log p(y),
-    with the Gaussian constants. jitter: what was added to the diagonal of K besides T, because the
-    caller asked for it.
+    with the Gaussian constants. jitter: the number added to the diagonal of K besides T at the
+    caller's request.
     """
 
     mean: Float[Array, "test"]
@@ -94,8 +95,8 @@ def condition(
     """Conditions the Gaussian process with kernel K on `targets` observed with noise variance
     `temperature`.
 
-    jitter: added to the diagonal on top of the temperature; it changes the posterior, and is never
-    added unasked.
+    jitter: added to the diagonal on top of the temperature; it changes the posterior, and is added
+    only on request.
 
     Raises `ValueError` for shapes that do not fit, a kernel that is not symmetric, a negative or
     NaN temperature or jitter, and when K + T is not positive definite to working precision (two
@@ -121,7 +122,7 @@ def _condition(kernel: Array, targets: Array, temperature: Array, jitter: Array)
     ridge = temperature + jitter
     cholesky = jnp.linalg.cholesky(kernel + ridge * jnp.eye(n), symmetrize_input=False)
     pivots = jnp.diag(cholesky) ** 2
-    # A pivot at rounding level is noise: the factorisation went through by luck, and its solution
+    # A pivot at rounding level is noise: the factorisation succeeded by chance, and its solution
     # has no correct digit.
     singular = jnp.min(pivots) <= n * jnp.finfo(float).eps * jnp.max(pivots)
     cholesky = jnp.where(singular, jnp.nan, cholesky)
@@ -146,7 +147,7 @@ def gp_posterior(
     kernel_cross: K(x_test, x_train). kernel_test: the diagonal K(x, x) of the test points, or their
     full matrix. For the covariance between test points, or several predictions from one
     factorisation, use `condition`; for several outputs, `jax.vmap` over the targets shares the
-    factorisation. Raises `ValueError` as `condition` does.
+    factorisation. Raises the errors of `condition`.
     """
     kernel_train, targets = checked_gram(kernel_train, targets, "kernel_train", outputs=False)
     kernel_cross, kernel_test = jnp.asarray(kernel_cross, float), jnp.asarray(kernel_test, float)
@@ -209,13 +210,13 @@ class Spectral(eqx.Module):
 
     @jax.jit
     def most_likely_noise(self) -> Float[Array, ""]:
-        """The variance of label noise that best explains the targets; the amplitude a of the prior
+        """The variance of label noise with the largest evidence, when the amplitude a of the prior
         covariance a K is free.
 
         At fixed ratio g = s2/a of noise to amplitude the evidence is largest at a = y^T (K +
         g)^{-1} y / n; g is scanned from 1e-10 to 10 times the largest eigenvalue, 50 values a
-        decade (type-II maximum likelihood: Rasmussen and Williams 2006, section 5.4.1). Whatever
-        this kernel could never explain counts as noise.
+        decade (type-II maximum likelihood: Rasmussen and Williams 2006, section 5.4.1). The part of
+        the targets that this kernel cannot explain counts as noise.
         """
         squares = (self.eigenvectors.T @ self.targets) ** 2
         ratios = self.eigenvalues[-1] * jnp.geomspace(1e-10, 10.0, 551)
@@ -230,8 +231,8 @@ class Spectral(eqx.Module):
 
     @jax.jit
     def leave_one_out(self, temperature: Num[Array, ""] | float) -> Float[Array, "train"]:
-        """y_mu minus the posterior mean at x_mu trained without it: discrepancy_mu / [(K +
-        T)^{-1}]_mumu."""
+        """Leave-one-out residuals, y_mu minus the posterior mean at x_mu trained without x_mu:
+        discrepancy_mu / [(K + T)^{-1}]_mumu."""
         inverse_diagonal = (self.eigenvectors**2) @ self._weights(temperature)
         return self.discrepancy(temperature) / inverse_diagonal
 
@@ -242,7 +243,7 @@ class Spectral(eqx.Module):
         kernel_diagonal: Float[Array, "test"],
         temperature: Num[Array, ""] | float,
     ) -> KernelPosterior:
-        """The same posterior as `gp_posterior`."""
+        """The posterior of `gp_posterior`, from the eigenbasis."""
         rotated = kernel_cross @ self.eigenvectors
         weights = self._weights(temperature)
         coefficients = self.eigenvectors.T @ self.targets

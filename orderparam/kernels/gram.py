@@ -1,5 +1,5 @@
-"""Gram matrices and targets as people bring them: read as float64, refused by name when they are no
-kernel of these targets."""
+"""Checks Gram matrices and targets of a person: they are converted to float64, and refused by name
+when they do not fit."""
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +15,9 @@ def checked_gram(
 ) -> tuple[Float[Array, "example example"], Float[Array, "example *output"]]:
     """Kernel matrix and targets, (example,) or with `outputs` also (example, outputs), in float64.
 
-    name: what messages call the matrix. Raises `ValueError` for shapes, for what holds no real
-    numbers, for NaN or infinity, and for a matrix that is not symmetric. Traced values pass.
+    name: that of the matrix in messages. Raises `ValueError` for shapes that do not fit, for
+    entries that are not real numbers, for NaN or infinity, and for a matrix that is not symmetric.
+    Traced values are not checked.
     """
     gram, labels = _real(name, kernel), _real("targets", targets)
     if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or gram.shape[0] == 0:

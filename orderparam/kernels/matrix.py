@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from orderparam.kernels.covariance import Covariance
 
 _TILE = 256  # rows of a tile of vectors: a few temporaries of this size stay in cache
-_BYTES = 2**20  # of one temporary, for a tile of images: small enough to stay in cache
+_BYTES = 2**20  # bytes of one temporary for a tile of images: small enough to stay in cache
 
 Matrices = dict[str, tuple[Array, Array]]
 
@@ -32,8 +32,8 @@ def kernel_matrices(
     tile: int,
     names: tuple[str, ...],
 ) -> Matrices:
-    """name ("nngp", "ntk") -> its matrix and its diagonal for x1; what is not named is never
-    computed.
+    """The requested kernel matrices: name ("nngp", "ntk") -> matrix and diagonal for x1; others are
+    not computed.
 
     covariance: inputs -> output covariance of an architecture. x2=None means x1 against itself:
     tiles above the diagonal are computed and those below mirrored, so that the matrix is exactly

@@ -31,7 +31,7 @@ def affine(
     patch: int = 1,
     grid: tuple[int, ...] | None = None,
 ) -> Covariance:
-    """A layer of random weights: K <- bias_variance + weight_variance <K>, and its own share of
+    """A layer of random weights: K <- bias_variance + weight_variance <K>, and its contribution to
     Theta.
 
     average: the mean <.> over the `patch` pixels that one output pixel sees; `grid`: shape of the

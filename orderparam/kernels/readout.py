@@ -3,8 +3,8 @@ and known exactly.
 
 f(x) = Phi(x) u with whitened read-out u ~ N(0, 1) and labels y = f + N(0, T), that is a loss |y -
 f|^2 / 2 at temperature T. With A = Phi Phi^T + T the posterior of u is N(Phi^T A^-1 y, 1 - Phi^T
-A^-1 Phi) (Rasmussen and Williams 2006, section 2.1). Averaging it away leaves the posterior of the
-hidden weights of a network, p(W | data) ∝ p(W) p(y | Phi_W): what samplers of networks need.
+A^-1 Phi) (Rasmussen and Williams 2006, section 2.1). Averaging over u gives the posterior of the
+hidden weights of a network, p(W | data) ∝ p(W) p(y | Phi_W), which samplers of networks need.
 """
 
 import equinox as eqx
@@ -60,8 +60,8 @@ def log_evidence(
     labels: Float[Array, "train output"],
     temperature: float | Float[Array, ""],
 ) -> Float[Array, ""]:
-    """`condition_readout(..).log_evidence` alone, from the smaller of Phi Phi^T + T and Phi^T Phi +
-    T (T > 0).
+    """Only the `log_evidence` of `condition_readout`, from the smaller of Phi Phi^T + T and Phi^T
+    Phi + T (T > 0).
 
     With B = Phi^T Phi + T: log det(Phi Phi^T + T) = log det B + (n - N) log T and (Phi Phi^T +
     T)^-1 = (1 - Phi B^-1 Phi^T) / T. With n > N the quadratic form is a difference that loses

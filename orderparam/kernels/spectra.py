@@ -17,7 +17,8 @@ from orderparam.kernels.spectrum import Spectrum
 
 Values = TypeVar("Values", np.ndarray, Array)
 
-# A power law is resolved mode by mode up to here, and by _NODES levels per factor of two beyond.
+# A power law is resolved mode by mode up to this number, and by _NODES levels per factor of two
+# above.
 _RESOLVED = 128
 _NODES = 12
 _MOST_OCTAVES = 32
@@ -29,8 +30,8 @@ def finite_rank(
     """`rank` modes with the same eigenvalue, which share the target power; all other modes have
     eigenvalue 0.
 
-    `tail` is the sum of the eigenvalues of many more modes, too small to be learned. The inputs x ~
-    N(0, I_d) of a linear kernel x.x'/d have rank d and eigenvalue 1/d.
+    `tail` is the sum of the eigenvalues of many more modes, which are too small to be learned. The
+    inputs x ~ N(0, I_d) of a linear kernel x.x'/d have rank d and eigenvalue 1/d.
     """
     check_above("rank", rank, 0)
     return Spectrum(np.array([eigenvalue]), np.array([target_power]), np.array([rank]), tail)
@@ -42,14 +43,14 @@ def power_law(
     """lambda_k = k^-alpha and y_k^2 = k^(-1 - 2 r alpha): capacity exponent alpha > 1 and source
     exponent r > 0.
 
-    (Caponnetto and De Vito 2007; Spigler, Geiger and Wyart 2020; Cui et al. 2021.) The first 128
-    modes are levels of their own. Beyond, each octave of k is a dozen levels with weights: the
-    Gauss quadrature of a sum over integers, whose nodes and weights follow from the discrete
+    (Caponnetto and De Vito 2007; Spigler, Geiger and Wyart 2020; Cui et al. 2021.) Each of the
+    first 128 modes is a level. Above, each octave of k is represented by a dozen weighted levels:
+    the Gauss quadrature of a sum over integers, whose nodes and weights follow from the discrete
     Chebyshev polynomials, so that sums of smooth functions of k are exact to about 1e-14 at a cost
     that grows as log(modes).
 
     modes:    number of resolved modes.
-    infinite: whether the modes beyond are kept as the tail, sum_{k > modes} k^-alpha (Hurwitz
+    infinite: True if the modes beyond are kept as the tail, sum_{k > modes} k^-alpha (Hurwitz
     zeta), or left out.
     """
     check_above("capacity", capacity, 1)
@@ -69,13 +70,13 @@ def power_law(
 
 
 def power_law_levels(decay: Any, power_decay: Any, modes: Any) -> Spectrum:
-    """lambda_k = k^-decay and y_k^2 = k^-power_decay, k = 1 ... modes, with numbers that may be
-    traced; modes may be infinite, or between whole numbers, where sums over the modes go on
-    continuously.
+    """lambda_k = k^-decay and y_k^2 = k^-power_decay, k = 1 ... modes, where the numbers may be
+    traced. modes may be infinite, or not a whole number, in which case sums over the modes are
+    interpolated.
 
-    The levels of `power_law`, 512 of them whatever `modes` is (up to 5e11). The sums over the modes
-    beyond, where they are infinitely many, are integrals from k - 1/2 on, exact to 1e-24. decay > 1
-    where modes is infinite.
+    It has the levels of `power_law`, 512 for any `modes` up to 5e11. With infinitely many modes the
+    sums over the rest are integrals from k - 1/2 to infinity, exact to 1e-24. decay > 1 where modes
+    is infinite.
     """
     last = 2.0**_MOST_OCTAVES * _RESOLVED
     resolved = jnp.minimum(modes, last)
@@ -98,7 +99,7 @@ def _octaves(modes: Any, octaves: int, xp: ModuleType = np) -> tuple[Any, Any]:
     first = _RESOLVED * 2.0 ** np.arange(octaves) + 1
     count = xp.clip(modes - first + 1, 0.0, first - 1)
     # Recurrence of the polynomials orthogonal on 0 ... N-1: b_n = n^2 (N^2 - n^2) / (4 (4 n^2 - 1))
-    # (Szego 1975, 2.8). It ends at n = N, beyond which nothing has weight.
+    # (Szego 1975, 2.8). It ends at n = N; higher nodes have no weight.
     n = np.arange(1.0, _NODES)
     off = xp.sqrt(xp.maximum(n**2 * (count[:, None] ** 2 - n**2) / (4 * (4 * n**2 - 1)), 0.0))
     above = off[:, :, None] * np.eye(_NODES, k=1)[:-1]
@@ -124,9 +125,9 @@ def sphere(
 
     with multiplicity (2l + d - 2)/l binom(l + d - 3, l - 1): the Funk-Hecke formula. The integral
     is taken over the angle, in which arc-cosine and arcsine kernels are smooth. Degrees above
-    max_degree, and eigenvalues too small to be told from rounding (about 1e-15 of the kernel, a
-    limit that few degrees pass when d is large), go into the tail, kernel_function(1) - sum of the
-    resolved eigenvalues.
+    max_degree, and eigenvalues too small to be distinguished from rounding (about 1e-15 of the
+    kernel; for large d only a few degrees are larger), go into the tail, kernel_function(1) - sum
+    of the resolved eigenvalues.
 
     kernel_function: of an array of cosines. target_power: power of the target on each degree 0, 1,
     ..., at most max_degree.
@@ -188,7 +189,7 @@ def hypercube(
         lambda_k = 2^-d sum_j K_j(k; d) kernel_function(1 - 2j/d),   multiplicity binom(d, k)
 
     with K_j(k; d) the Krawtchouk polynomials. Degrees above max_degree (default: none), and
-    eigenvalues too small to be told from rounding, go into the tail.
+    eigenvalues too small to be distinguished from rounding, go into the tail.
 
     kernel_function: of an array of overlaps. target_power: power of the target on each degree 0, 1,
     ..., at most max_degree.

@@ -1,5 +1,5 @@
-"""The spectrum of a kernel over the input measure, and how the target is spread over it: all that a
-learning curve depends on.
+"""The spectrum of a kernel over the input measure, and the power of the target on its modes: a
+learning curve depends on nothing else.
 
 Mercer's expansion K(x, x') = sum_k lambda_k phi_k(x) phi_k(x') with E[phi_k phi_l] = delta_kl, and
 y(x) = sum_k y_k phi_k(x).
@@ -15,8 +15,8 @@ from orderparam.core.fields import declarations, parameter
 from orderparam.core.system import Record
 from orderparam.kernels.gram import checked_gram
 
-# Eigenvalues of a Gram matrix may come out this far below zero (relative to the largest) by
-# rounding; further is an error.
+# Rounding may make eigenvalues of a Gram matrix negative by this much (relative to the largest);
+# more negative ones are an error.
 _NEGATIVE = 1e-8
 
 
@@ -25,10 +25,10 @@ class Spectrum(Record):
     in each.
 
     A multiplicity need not be an integer (a quadrature weight, for example). A part of the target
-    outside the kernel's range goes into a level with eigenvalue 0. The tail is too small to be
-    learned mode by mode: its eigenvalues act together as a further ridge, and the target power on
-    it, which is never learned, as label noise. Target powers are summed over the outputs of a
-    target that has several.
+    outside the kernel's range goes into a level with eigenvalue 0. The modes of the tail are too
+    small to be learned: their eigenvalues act together as a further ridge, and the target power on
+    them acts as label noise. Target powers are summed over the outputs of a target that has
+    several.
     """
 
     eigenvalues: Float[Array, "level"] = parameter("eigenvalue lambda of every level", minimum=0)
@@ -71,7 +71,7 @@ class Spectrum(Record):
 
     @property
     def total_power(self) -> Float[Array, ""]:
-        """E_x y(x)^2 = all power of the target: the error of the predictor that is zero everywhere."""
+        """E_x y(x)^2 = the total power of the target, which is the error of the zero predictor."""
         return jnp.sum(self.target_power) + self.tail_power
 
     @classmethod
@@ -85,7 +85,7 @@ class Spectrum(Record):
         O(M^3); levels come in decreasing order.
 
         kernel: (M, M) symmetric positive semi-definite; targets: (M,) or (M, outputs).
-        Raises `ValueError` when the kernel is not that, or when the targets do not fit.
+        Raises `ValueError` when the kernel is not of this form, or when the targets do not fit.
         """
         gram, labels = checked_gram(kernel, targets)
         size = gram.shape[0]

@@ -1,5 +1,5 @@
 """The window through which one output pixel sees a grid of input pixels: its size, its strides and
-what lies beyond the edge."""
+its padding at the edges."""
 
 import itertools
 import math

@@ -1,8 +1,8 @@
-"""What every convex loss l(y, f) can do: its value, its slope, and its proximal map.
+"""The interface of every convex loss l(y, f): its value, its slope, and its proximal map.
 
-A training example of a large convex problem answers to the rest of the sample through one number:
-its field w, which the predictor would take there without it, and the variance V by which it may be
-moved. It then takes the proximal value
+In a large convex problem the effect of the other examples on one training example is summarised by
+two numbers: its field w, the value of the predictor when it is trained without the example, and the
+response variance V. The predictor at the example then has the proximal value
 
     prox(y, w) = argmin_x l(y, x) + (x - w)^2 / (2 V),       g(y, w) = (prox(y, w) - w) / V = -l'(y, prox(y, w)).
 """
@@ -22,7 +22,7 @@ Values = Float[Array, "*batch"]
 class Loss(eqx.Module):
     """A loss l(y, f), convex in f. All functions are elementwise and broadcast; V > 0 throughout.
 
-    binary: whether labels must be -1 or +1. smooth: whether l'' exists everywhere.
+    binary: True if labels must be -1 or +1. smooth: True if l'' exists everywhere.
     """
 
     name: ClassVar[str]
@@ -35,7 +35,8 @@ class Loss(eqx.Module):
 
     @abc.abstractmethod
     def slope(self, label: Label, field: Field) -> Values:
-        """l'(y, f), the derivative with respect to f; at a kink that of the right-hand side of y f."""
+        """l'(y, f), the derivative with respect to f; at a kink the right-hand derivative in y
+        f."""
 
     @abc.abstractmethod
     def curvature(self, label: Label, field: Field) -> Values:
@@ -43,8 +44,7 @@ class Loss(eqx.Module):
 
     @abc.abstractmethod
     def denoiser(self, label: Label, field: Field, variance: Field) -> Values:
-        """g(y, w) = (prox - w) / V, to full relative accuracy also where prox and w agree in many
-        digits."""
+        """g(y, w) = (prox - w) / V, accurate also where prox and w agree in many digits."""
 
     @abc.abstractmethod
     def denoiser_slope(self, label: Label, field: Field, variance: Field) -> Values:
@@ -60,10 +60,10 @@ class Loss(eqx.Module):
         return ()
 
     def poles(self, variance: Field) -> Array | None:
-        """Complex margins y w next to which g, smooth otherwise, is not analytic; None where that is
-        not known."""
+        """The complex margins y w nearest to the real axis at which g is not analytic; None where
+        they are unknown."""
         return None
 
     def ends(self, variance: Field) -> Field:
-        """Margin y w from which on g is zero."""
+        """The margin y w above which g is zero."""
         return jnp.inf

@@ -12,7 +12,7 @@ _LOSSES: dict[str, Loss] = {kind.name: kind() for kind in (Square, Logistic, Hin
 
 
 def loss_names() -> list[str]:
-    """What `loss` understands."""
+    """The names that `loss` accepts."""
     return sorted(_LOSSES)
 
 

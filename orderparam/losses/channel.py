@@ -1,5 +1,5 @@
-"""Averages of a loss over Gaussian fields: what a training set of given labels does to a convex
-learner, and the errors.
+"""Averages of a loss over Gaussian fields: the terms of the self-consistent equations of a convex
+learner, and its errors.
 
 The student's field without an example, w, and the teacher's field nu there are jointly Gaussian.
 Given w, nu has mean M(w) = E nu + m (w - E w) / q and variance S = rho - m^2 / q, and the label y
@@ -28,14 +28,14 @@ from orderparam.losses.base import Loss
 from orderparam.losses.residual import Residual
 from orderparam.losses.square import Square
 
-_NODES = 160  # of smooth losses
-_DIGITS = 30.0  # -ln of the error that is allowed
-_WIDEST, _SHARPEST = 1.6, 0.07  # scales for which panels of 14 nodes are enough
+_NODES = 160  # number of nodes for smooth losses
+_DIGITS = 30.0  # -ln of the allowed error
+_WIDEST, _SHARPEST = 1.6, 0.07  # range of scales for which panels of 14 nodes are enough
 
 
 class ChannelAverages(eqx.Module):
-    """Of g(y, w) = -l'(y, prox): mean E g, power E g^2, stiffness -E dg/dw, alignment E sum_y
-    (dZ/dM) g."""
+    """Averages of g(y, w) = -l'(y, prox): mean E g, power E g^2, stiffness -E dg/dw, alignment E
+    sum_y (dZ/dM) g."""
 
     mean: Average
     power: Average
@@ -47,7 +47,7 @@ class ChannelErrors(eqx.Module):
     """Errors of a new example (field w) and of a training example (field prox(y, w)).
 
     test_error, train_error: mean of (y - f)^2, without 1/2; test_loss, train_loss: mean of l(y, f).
-    classification_error: P(sign f != y) of a new example; NaN for labels that are no signs.
+    classification_error: P(sign f != y) of a new example; NaN for labels that are not signs.
     """
 
     test_error: Average
@@ -58,8 +58,8 @@ class ChannelErrors(eqx.Module):
 
 
 class Channel(eqx.Module):
-    """A loss and the law of the labels. Square losses take any labels, in closed form; binary
-    losses need labels -1 and +1, those of residuals (Huber, quantile) linear ones.
+    """A loss and the law of the labels. The square loss allows any labels, in closed form; binary
+    losses need labels -1 and +1, and losses of residuals (Huber, quantile) linear labels.
 
     Averages by quadrature are accurate to 1e-11 of the mean of the absolute value. Raises
     `ValueError` when the two do not fit.
@@ -80,7 +80,7 @@ class Channel(eqx.Module):
             )
 
     def averages(self, variance: Entry, fields: Fields) -> ChannelAverages:
-        """Over training examples with response variance V."""
+        """The averages over training examples with response variance V."""
         if isinstance(self.loss, Square):
             labels = self.labels.moments(fields.teacher_mean, fields.teacher_variance)
             shrink = 1 / (1 + jnp.asarray(variance))
@@ -106,7 +106,7 @@ class Channel(eqx.Module):
         return self._of_labels(variance, fields)
 
     def _of_labels(self, variance: Entry, fields: Fields) -> ChannelAverages:
-        """By nodes for each label, whatever the law of the labels and the numbers."""
+        """The averages by quadrature nodes for each label, for any law of the labels."""
         sums = []
         for label in (-1.0, 1.0):
             w, weight, evidence, change = self._nodes(label, variance, fields)
@@ -125,8 +125,8 @@ class Channel(eqx.Module):
     def _quick(
         self, variance: Entry, fields: Fields
     ) -> tuple[Array, Callable[[], ChannelAverages]] | None:
-        """For one centred pair of fields and labels that are signs, which tell the same: whether few
-        nodes are enough, and the averages from them.
+        """For one centred pair of fields and labels that are signs: True if a few nodes are enough,
+        and the averages from these. Both labels contribute equally.
 
         In units of its deviation the student's field z has the evidence flip + (1 - 2 flip)
         Phi(steepness z).
@@ -150,7 +150,7 @@ class Channel(eqx.Module):
             enough = scale > _SHARPEST
         else:
             scale = jnp.minimum(jnp.minimum(sharp, 1.0), np.pi / 2 / deviation)
-            # Phi grows from an eighth of a turn on.
+            # Phi grows beyond an angle of pi/4.
             turned = scale * jnp.sinh(0.25j * np.pi)
             places = jnp.concatenate([poles / deviation, turned[None]])
             enough = centred_loss(scale, _NODES, places) > _DIGITS
@@ -171,7 +171,7 @@ class Channel(eqx.Module):
         return enough, averages
 
     def errors(self, variance: Entry, fields: Fields) -> ChannelErrors:
-        """Of new examples and of training examples with response variance V."""
+        """The errors of new examples and of training examples with response variance V."""
         classification = self._classification_error(fields)
         if isinstance(self.loss, Square):
             test = self._squared(fields)
@@ -199,7 +199,7 @@ class Channel(eqx.Module):
         return ChannelErrors(test, train, test_loss, train_loss, classification)
 
     def _squared(self, fields: Fields) -> Average:
-        """E (y - w)^2."""
+        """The average E (y - w)^2."""
         labels = self.labels.moments(fields.teacher_mean, fields.teacher_variance)
         mean, variance = fields.student_mean, fields.student_variance
         return (
@@ -245,7 +245,7 @@ class Channel(eqx.Module):
 
 
 def _is_centred(fields: Fields) -> bool:
-    """Whether both means are known to be zero before anything is computed."""
+    """True if both means are known to be zero before anything is computed."""
     return all(
         isinstance(mean, float) and mean == 0 for mean in (fields.student_mean, fields.teacher_mean)
     )

@@ -33,7 +33,7 @@ class ClassLabels(Labels):
         return jnp.sqrt(1 - jnp.asarray(self.mean) ** 2)
 
     def moments(self, mean: Entry, variance: Entry) -> LabelAverages:
-        """Of y and t, whatever the arguments."""
+        """The moments of y and t, which do not depend on the arguments."""
         return LabelAverages(jnp.asarray(self.mean, jnp.float64), jnp.ones(()), self.scale)
 
     def draw(self, field: Float[Array, "*batch"], key: PRNGKeyArray) -> Float[Array, "*batch"]:
@@ -41,7 +41,7 @@ class ClassLabels(Labels):
 
 
 class _Known(SignLabels):
-    """A label that is known."""
+    """The law of a known label."""
 
     value: float = parameter("the label", default=1.0)
 
@@ -76,7 +76,7 @@ class ClassChannel(eqx.Module):
         return jax.tree.map(lambda first, second: shares[0] * first + shares[1] * second, *parts)
 
     def _classes(self, what: str, variance: Entry, fields: Fields) -> tuple[list, list, list]:
-        """Of both classes: the averages, the share of the examples, and t."""
+        """The averages, the share of the examples, and t, for both classes."""
         shares = [(1 + y * self.labels.mean) / 2 for y in (-1.0, 1.0)]
         places = [(y - self.labels.mean) / self.labels.scale for y in (-1.0, 1.0)]
         parts = []

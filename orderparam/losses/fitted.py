@@ -1,4 +1,5 @@
-"""What is said of the minimiser of a penalised loss, by every theory and experiment of one."""
+"""The errors and order parameters that every theory and experiment reports of the minimiser of a
+penalised loss."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float

@@ -1,4 +1,4 @@
-"""What linear predictors do on examples that they were not trained on."""
+"""The errors of linear predictors on examples outside the training set."""
 
 from collections.abc import Callable
 
@@ -10,9 +10,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.channels import Labels, SignLabels
 from orderparam.losses.base import Loss
 
-BATCH = 1000  # examples held at a time
+BATCH = 1000  # number of examples in memory at a time
 
-# features (with their 1/sqrt(p)), teacher's field
+# features (including the factor 1/sqrt(p)), teacher's field
 Batch = tuple[Float[Array, "example feature"], Float[Array, "example"]]
 Means = dict[str, Float[Array, ""]]
 

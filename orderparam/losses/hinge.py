@@ -49,8 +49,8 @@ class SmoothHinge(Record, Loss):
     and 1.
 
     It is the envelope of the hinge, $\min_x \max(0, 1 - y x) + (x - f)^2 / (2\,\mathrm{width})$, so
-    that its slope is minus the denoiser of the hinge at V = width, and its denoiser that at V +
-    width.
+    that its slope is minus the denoiser of the hinge at V = width, and its denoiser is that of the
+    hinge at V + width.
     """
 
     name: ClassVar[str] = "smooth hinge"

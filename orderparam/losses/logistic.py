@@ -9,7 +9,8 @@ from jaxtyping import Array, Float
 
 from orderparam.losses.base import Field, Label, Loss, Values
 
-# from the starts below two leave 1e-5 at the most, for V from 1e-8 to 1e12, and a third nothing
+# number of steps: from the starts below two leave an error of at most 1e-5 for V from 1e-8 to 1e12,
+# and a third only rounding
 _HALLEY_STEPS = 3
 
 
@@ -44,7 +45,8 @@ class Logistic(Loss):
         return (-jnp.asarray(variance),)
 
     def poles(self, variance: Field) -> Array:
-        """Where du/dt = 1 + V sigmoid(t) sigmoid(-t) = 0: t = x + i pi with sinh(x/2) = sqrt(V)/2."""
+        """The margins where du/dt = 1 + V sigmoid(t) sigmoid(-t) = 0: t = x + i pi with sinh(x/2) =
+        sqrt(V)/2."""
         root = jnp.sqrt(jnp.asarray(variance, jnp.float64))
         x = 2 * jnp.arcsinh(root / 2)
         # x + V / (exp(x) - 1), where exp(x) - 1 = 2 exp(x/2) sinh(x/2)
@@ -65,8 +67,8 @@ def _bend(margin: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
 
 @jax.custom_jvp
 def _margin(u: Float[Array, "*batch"], variance: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-    """t with t - u = V sigmoid(-t), by Halley's method, Newton's with the curvature, from a side from
-    which it converges monotonically.
+    """The t with t - u = V sigmoid(-t), by Halley's method from a side from which it converges
+    monotonically.
 
     F(t) = t - u - V sigmoid(-t) increases, is convex for t < 0 and concave for t > 0. A root t > 0
     is approached from below: sigmoid(-t) >= exp(-t)/2 gives t >= u + W(z), z = (V/2) exp(-u); a

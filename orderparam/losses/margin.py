@@ -1,22 +1,22 @@
-"""The shortest vector that keeps every pattern on its side by a margin."""
+"""The shortest vector with a given margin for every pattern."""
 
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.optimize import nnls
 
-TOLERANCE = 1e-9  # of the conditions, relative to the largest demand
+TOLERANCE = 1e-9  # tolerance of the conditions, relative to the largest demand
 
 
 def shortest_vector(
     patterns: Float[np.ndarray, "pattern d"], demand: Float[np.ndarray, "pattern"]
 ) -> tuple[Float[np.ndarray, "d"], Bool[np.ndarray, ""]]:
-    """The shortest w with w . z_mu >= demand_mu for all patterns z_mu, and whether it meets the
+    """The shortest w with w . z_mu >= demand_mu for all patterns z_mu, and True if it meets the
     demands to 1e-9.
 
     With z_mu = y_mu x_mu and demand 1 it is the student of largest margin, which is 1/|w|; w_0 + w
     with demand -w_0 . z_mu is the point nearest to w_0 of the cone of consistent students. Solved
     exactly, by an active set, as non-negative least squares (Lawson, Hanson 1974, chapter 23).
-    Where no vector meets the demands the second result is False.
+    The second result is False where no vector meets the demands.
     """
     scale = np.max(np.abs(demand))
     system = np.vstack([patterns.T, demand / scale])

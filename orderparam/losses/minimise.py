@@ -19,7 +19,7 @@ _HALVINGS = 12
 
 class FittedWeights(eqx.Module):
     """The minimiser a (feature,), its predictions F a (train,), the effective number of parameters,
-    and how good it is.
+    and the quality of the solution.
 
     residual: for Newton's method |gradient| / |ridge a|, for the interior point the mean violation
     of complementarity.
@@ -38,8 +38,8 @@ def minimise(
     labels: Float[Array, "train"],
     ridge: Float[Array, ""],
 ) -> FittedWeights:
-    """The minimiser of any of the losses. With more features than examples in the space that the
-    examples span.
+    """The minimiser for any of the losses. With more features than examples the problem is solved
+    in the space that the examples span.
 
     effective_dimension: tr F (F^T H F + ridge)^-1 F^T H, H = diag l''; for the hinge the number of
     examples with y f = 1.
@@ -90,7 +90,7 @@ def _newton(
         )
         length = lengths[jnp.argmin(tried)]
         decrement = -slope @ direction  # twice the height above the minimum, close to it
-        # below what rounding lets one compare
+        # below the resolution of rounding
         length = jnp.where(decrement < 1e-10 * (1 + tried[0]), 1.0, length)
         return (
             weights + length * direction,
@@ -123,9 +123,9 @@ def _interior_point(
     = F^T (alpha y) / ridge.
 
     Predictor and corrector after Mehrotra (1992), and not a general solver of quadratic programs
-    (qpax): that takes the box as 2n dense constraints, does not tell which examples sit on the
+    (qpax): that takes the box as 2n dense constraints, does not report which examples lie on the
     margin, and reports no convergence to 1e-9 for 200 examples. z and v belong to alpha >= 0 and
-    alpha <= 1: where both alpha < 1 and z < alpha at the end, the example sits on the margin.
+    alpha <= 1: where both alpha < 1 and z < alpha at the end, the example lies on the margin.
     """
     signed = matrix * labels[:, None]
     quadratic = signed @ signed.T / ridge

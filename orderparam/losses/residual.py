@@ -1,5 +1,5 @@
-"""Losses of the residual r = y - f alone that are linear far from zero: the Huber loss and that of
-a quantile."""
+"""Losses that depend only on the residual r = y - f and are linear far from zero: the Huber loss
+and the quantile loss."""
 
 import abc
 from typing import ClassVar

@@ -1,5 +1,5 @@
-"""What is minimised: losses of the examples plus a penalty on the weights, and in which convention
-the penalty is counted.
+"""Penalised risks: the losses of the examples plus a penalty on the weights, with the convention of
+the penalty.
 
 sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2          penalty = "sum"
 (1/n) sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2    penalty = "mean"
@@ -19,8 +19,8 @@ Penalty = Literal["sum", "mean"]
 
 
 class PenalisedRisk(System):
-    """A convex problem in the weights a: the penalty, the labels and the loss. Subclasses know the
-    number of examples."""
+    """A convex problem in the weights a: the penalty, the labels and the loss. Subclasses define
+    the number of examples."""
 
     takes_classes: ClassVar[bool] = False
 
@@ -56,12 +56,12 @@ class PenalisedRisk(System):
 
     @property
     def summed_ridge(self) -> Any:
-        """The ridge beside the summed loss, whatever the convention."""
+        """The ridge in the convention of the summed loss."""
         return self.ridge * self.examples if self.penalty == "mean" else self.ridge
 
     def with_summed_ridge(self, ridge: Any) -> Self:
-        """The same problem with the ridge that stands beside the summed loss, converted into its
-        own convention."""
+        """The problem with a ridge given in the convention of the summed loss, converted into the
+        convention of the problem."""
         return self.with_(ridge=ridge / self.examples if self.penalty == "mean" else ridge)
 
     @property

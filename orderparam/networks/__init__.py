@@ -1,4 +1,4 @@
-"""Real finite networks in every scaling; the same architecture object has the kernel of its
+"""Real finite networks in every scaling; the same architecture object gives the kernel of the
 infinite-width limit."""
 
 from orderparam.networks.architecture import Architecture, Network

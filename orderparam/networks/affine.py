@@ -1,5 +1,5 @@
-"""What all layers with weights share: Gaussian weights with variance weight_variance / fan_in, and
-biases."""
+"""The common base of all layers with weights: Gaussian weights with variance weight_variance /
+fan_in, and biases."""
 
 import math
 

@@ -31,7 +31,7 @@ class Architecture(Record):
     """Layers together with the scaling of their weights.
 
     In every scaling the prior over functions is that of weights N(0, weight_variance / fan_in) and
-    biases N(0, bias_variance). What the scaling decides is which numbers are trained, hence the
+    biases N(0, bias_variance). The scaling determines which numbers are trained, and with them the
     tangent kernel, and the size of the output:
 
       ntk         trained: u ~ N(0, 1), weight = sqrt(weight_variance / fan_in) u           (Jacot et al. 2018)
@@ -69,8 +69,8 @@ class Architecture(Record):
         normals.
 
         input_shape: shape of one input, (input_dim,) or (*grid, channels); an integer means
-        (input_dim,). Raises `ValueError` when a width is open or when the layers do not fit the
-        shape.
+        (input_dim,). Raises `ValueError` when a width is not fixed or when the layers do not fit
+        the shape.
         """
         shape = _shape(input_shape)
         output = self.layers.output_shape(shape)
@@ -143,9 +143,9 @@ class Architecture(Record):
         pairs of pixels included.
 
         In "standard" scaling Theta depends on the widths, which must then be given (see
-        `orderparam.kernels.nngp.affine`). Where the derivative of an activation is no function
-        (sign, step), Theta is infinite; `nngp` alone is finite. Raises `ValueError` for inputs that
-        are not finite, or whose shape does not fit the layers or each other.
+        `orderparam.kernels.nngp.affine`). Where the derivative of an activation is not a function
+        (sign, step), Theta is infinite and only `nngp` is finite. Raises `ValueError` for inputs
+        that are not finite, or whose shape does not fit the layers or each other.
         """
         if self.scaling == "standard" and not _widths_known(self.layers):
             raise ValueError(
@@ -162,7 +162,7 @@ class Architecture(Record):
         *,
         row_batch: int | None = None,
     ) -> Float[Array, "first second"]:
-        """K(x, x') alone, at half the cost of `kernel`; the arguments are the same."""
+        """Only K(x, x'), at half the cost of `kernel`; the arguments are the same."""
         return self._matrices(x1, x2, row_batch, ("nngp",))["nngp"][0]
 
     def _matrices(
@@ -185,7 +185,8 @@ class Architecture(Record):
         nngp = readout_variance (1/pixels) sum_i K_ii, the pooled one readout_variance (1/pixels^2)
         sum_ij K_ij; at finite width the convolutional network weighs all of them (Aiudi et al.
         2025). Memory: pixels^2 entries for every pair of inputs. Raises `ValueError` for an
-        architecture without Flatten or GlobalAveragePool, and for bad inputs as `kernel` does.
+        architecture without Flatten or GlobalAveragePool, and for the bad inputs that `kernel`
+        refuses.
         """
         first, second = _inputs(x1, x2)
         return _local_kernels(_traceable(self), first, first if second is None else second)
@@ -209,7 +210,7 @@ class Architecture(Record):
 
 
 def of_width(architecture: Architecture, width: int) -> Architecture:
-    """The architecture with all the widths filled in that it leaves open."""
+    """The architecture with this width in all layers whose width is not fixed."""
 
     def fill(layer: Any) -> Any:
         return (
@@ -236,7 +237,7 @@ class Network(eqx.Module):
         return self.architecture.apply(self.weights, x)
 
     def with_weights(self, weights: Any) -> "Network":
-        """The same network with other weights."""
+        """The network with other weights."""
         return Network(self.architecture, weights)
 
 
@@ -250,7 +251,7 @@ def _shape(input_shape: int | Shape) -> Shape:
 
 
 def _inputs(x1: Any, x2: Any) -> tuple[Array, Array | None]:
-    """float64 inputs of one and the same shape, checked for NaN and infinity when they are
+    """Inputs in float64 of equal shape, checked for NaN and infinity when they are
     concrete."""
     first = _input("x1", x1)
     if x2 is None:
@@ -281,7 +282,8 @@ def _widths_known(layer: Layer) -> bool:
 
 
 def _traceable(architecture: Architecture) -> Architecture:
-    """All numbers as arrays, so that another variance or width does not compile the kernel again."""
+    """The layers with all numbers as arrays, so that another variance or width does not compile the
+    kernel again."""
     return jax.tree.map(lambda leaf: jnp.asarray(leaf) if is_number(leaf) else leaf, architecture)
 
 

@@ -1,4 +1,4 @@
-"""Layers in a row, and branches added up."""
+"""Layers in sequence, and sums of branches."""
 
 from typing import Any
 
@@ -107,7 +107,7 @@ class Sum(Layer):
 
     def covariance(self, covariance: Covariance, pixel_pairs: bool) -> Covariance:
         total, *others = (branch.covariance(covariance, pixel_pairs) for branch in self.branches)
-        # one branch may have needed pairs of pixels that the others only carried along
+        # one branch may have needed pairs of pixels, which the others then contain too
         if not pixel_pairs:
             total, others = total.equal_pixels(), [other.equal_pixels() for other in others]
         for other in others:

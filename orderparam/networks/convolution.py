@@ -23,13 +23,12 @@ from orderparam.networks.layer import Shape, grid_of, open_width
 
 
 class _OverPatches(Affine):
-    """A layer whose output pixels each see one window of the input, whatever they share of their
-    weights.
+    """A layer whose output pixels each see one window of the input, with or without shared weights.
 
-    channels: number of output channels; None leaves it open, so that only the infinitely wide
-    network exists. window, strides, padding: see `orderparam.kernels.window.Window`. Variances: see
-    `Affine`. Raises `ValueError` for values out of range, and for inputs without a grid or smaller
-    than the window.
+    channels: number of output channels; None leaves the number open, so that only the infinitely
+    wide network exists. window, strides, padding: see `orderparam.kernels.window.Window`.
+    Variances: see `Affine`. Raises `ValueError` for values out of range, and for inputs without a
+    grid or smaller than the window.
     """
 
     channels: int | None = parameter("number of output channels; None: open", above=0, integer=True)
@@ -81,8 +80,8 @@ class Convolution(_OverPatches):
 
 
 class UnsharedConvolution(_OverPatches):
-    """z_{c a} = sum_{delta, c'} W_{c a delta c'} x_{c', a + delta} + b_{c a}: its own filter and
-    bias at every output pixel.
+    """z_{c a} = sum_{delta, c'} W_{c a delta c'} x_{c', a + delta} + b_{c a}: with a separate
+    filter and bias at every output pixel.
 
     Fields and errors as for `Convolution`; weights have shape (channels, *output grid, window
     pixels, input channels).

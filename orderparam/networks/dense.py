@@ -15,7 +15,7 @@ class Dense(Affine):
     bias_variance).
 
     width: number of outputs; None leaves it open, so that only the infinitely wide network exists.
-    Raises `ValueError` for a variance below zero (see `Affine`) or a width that is no positive
+    Raises `ValueError` for a variance below zero (see `Affine`) or a width that is not a positive
     integer.
     """
 

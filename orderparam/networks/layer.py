@@ -13,8 +13,8 @@ Shape = tuple[int, ...]
 
 class Layer(Record):
     """One step of an architecture. Its random parameters are always drawn with unit variance
-    (whitened, u ~ N(0, 1)) and multiplied by `multipliers`, so that the prior of every scaling is
-    one and the same standard normal.
+    (whitened, u ~ N(0, 1)) and multiplied by `multipliers`, so that the prior is standard normal in
+    every scaling.
 
     Shapes leave out the examples: (channels,) for vectors, (*grid, channels) for signals and
     images.
@@ -41,18 +41,18 @@ class Layer(Record):
         raise NotImplementedError
 
     def covariance(self, covariance: Covariance, pixel_pairs: bool) -> Covariance:
-        """The infinite-width limit of the layer. `pixel_pairs`: whether what follows needs the
-        covariance between pixels."""
+        """The infinite-width limit of the layer. `pixel_pairs`: True if the following layers need
+        the covariance between pixels."""
         raise NotImplementedError
 
     def needs_pixel_pairs(self, after: bool) -> bool:
-        """Whether the layer's input must carry the covariance between pixels, if its output must
-        (`after`)."""
+        """True if the layer's input must contain the covariance between pixels, given in `after` if
+        its output must."""
         return after
 
     def centred(self, before: bool) -> bool:
-        """Whether the output averages to zero over weights that no other branch shares; `before`:
-        whether the input does."""
+        """True if the output averages to zero over weights that no other branch shares; `before`:
+        True if the input does."""
         return before
 
 
@@ -67,7 +67,7 @@ def grid_of(layer: Layer, shape: Shape) -> Shape:
 
 
 def open_width(layer: Layer, name: str) -> int:
-    """A width as an integer. Raises `ValueError` when it was left open."""
+    """A width as an integer. Raises `ValueError` when it is not fixed."""
     width = getattr(layer, name)
     if width is None:
         raise ValueError(

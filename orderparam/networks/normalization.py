@@ -10,7 +10,7 @@ from orderparam.networks.layer import Layer, Shape
 
 
 class LayerNorm(Layer):
-    """x -> (x - mean) / sqrt(variance + epsilon), mean and variance over the channels of each
+    """x -> (x - mean) / sqrt(variance + epsilon), with mean and variance over the channels of each
     example and pixel (Ba et al. 2016).
 
     At infinite width the channels of a layer with weights have mean zero and variance K_aa(x, x),

@@ -1,4 +1,4 @@
-"""How the builders of architectures read their arguments: one value for all layers, or one for
+"""Reads the arguments of the builders of architectures: one value for all layers, or one for
 each."""
 
 from collections.abc import Sequence

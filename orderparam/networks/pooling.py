@@ -18,7 +18,7 @@ from orderparam.networks.layer import Layer, Shape, grid_of
 class AveragePool(Layer):
     """The mean over a window of pixels, channel by channel.
 
-    strides: None means the window's own size, so that the windows tile the grid. padding: see
+    strides: None means the size of the window, so that the windows tile the grid. padding: see
     `Window`. Raises `ValueError` for values out of range, and for inputs without a grid or smaller
     than the window.
     """

@@ -21,7 +21,7 @@ def empirical_ntk(
     row_batch: int = 16,
 ) -> Float[Array, "first second"]:
     """Theta(x, x') = (1/outputs) sum_i df_i(x)/dtheta . df_i(x')/dtheta of one finite network,
-    theta its trained weights.
+    with theta its trained weights.
 
     Each row is the directional derivative of f(x2) along the gradient of f(x) (Novak et al. 2022,
     NTK-vector products), so that no Jacobian is ever stored: memory for `row_batch` gradients and

@@ -1,5 +1,5 @@
-"""What is assumed of the weights: priors with their posterior means, variances and free entropies
-under Gaussian observations."""
+"""Priors of the weights, with their posterior means, variances and free entropies under Gaussian
+observations."""
 
 from orderparam.priors.base import Posterior, Prior, PriorAverages
 from orderparam.priors.catalogue import (

@@ -1,13 +1,13 @@
 """A prior of independent weights, seen through a Gaussian observation.
 
 An observation b = a w + sqrt(a) z of precision a, z standard normal, turns P(w) into P(w) exp(b w -
-a w^2/2) / Z(b, a). Every prior here is a finite mixture of Gaussians, atoms included, for which all
-of it is known in closed form:
+a w^2/2) / Z(b, a). Every prior here is a finite mixture of Gaussians, atoms included, for which
+everything has a closed form:
 
     ln Z = ln sum_k p_k (1 + a s_k)^(-1/2) exp[ (b m_k + (b^2 s_k - a m_k^2)/2) / (1 + a s_k) ]
 
-and averages over observations are Gaussian integrals, cut where one component takes over from
-another.
+and averages over observations are Gaussian integrals, divided where another component becomes
+dominant.
 """
 
 import abc
@@ -26,17 +26,19 @@ from orderparam.gaussian.quadrature import Panels, standard_normal_rule
 Values = Float[Array, "*batch"]
 Entry = Float[ArrayLike, "*#batch"]
 
-# Components exchange within a distance 1/sqrt(1 + a s) of a standard deviation: resolved down to
-# 6e-8
+# smallest distance, in standard deviations, within which the dominant component changes that is
+# resolved; it is 1/sqrt(1 + a s)
 _PANELS = Panels((1.0, 2.2, 3.8, 6.0, 9.0), gradings=12, nodes=14)
-_SEPARATE = 4  # up to so many components each is integrated by itself, cut where any two exchange
-# nodes for more; half a width of the noise apart at the most, a sum over equal steps has no error
+# largest number of components that are integrated one by one, with cuts where any two exchange
+# dominance
+_SEPARATE = 4
+# number of nodes for more components: equal steps of at most half the width of the noise are exact
+# to rounding
 _GRID = 8192
 
 
 class Components(NamedTuple):
-    """Shares p (not their logarithms), means m and variances s >= 0 of the Gaussians that make up a
-    prior."""
+    """The Gaussians of a prior: shares p (not their logarithms), means m and variances s >= 0."""
 
     shares: Float[Array, "component"]
     means: Float[Array, "component"]
@@ -52,12 +54,12 @@ class Posterior(eqx.Module):
 
 
 class PriorAverages(eqx.Module):
-    """Over weights and their observations of precision a.
+    """Averages over weights and their observations of precision a.
 
     overlap: E <w>^2 = E w <w>. error: E (w - <w>)^2, with E w^2 - overlap = error. free_entropy: E
-    ln Z, whose slope in a is overlap / 2. information: that an observation has about its weight, a
-    E w^2 / 2 - E ln Z, whose slope in a is error / 2; it keeps its digits where both terms are
-    large. Overlap and error are each known to full relative accuracy.
+    ln Z, whose slope in a is overlap / 2. information: mutual information of an observation and its
+    weight, a E w^2 / 2 - E ln Z, whose slope in a is error / 2; it is accurate also where both
+    terms are large. Overlap and error are each accurate to full relative precision.
     """
 
     overlap: Values
@@ -67,7 +69,7 @@ class PriorAverages(eqx.Module):
 
 
 class Prior(Record):
-    """A law of a single weight; subclasses name their components."""
+    """The law of a single weight; subclasses give their components."""
 
     @property
     @abc.abstractmethod
@@ -75,13 +77,13 @@ class Prior(Record):
 
     @property
     def power(self) -> Float[Array, ""]:
-        """E w^2."""
+        """The second moment E w^2."""
         shares, means, variances = self.components
         return jnp.sum(shares * (means**2 + variances))
 
     @property
     def mean(self) -> Float[Array, ""]:
-        """E w."""
+        """The mean E w."""
         return jnp.sum(self.components.shares * self.components.means)
 
     @property
@@ -99,14 +101,15 @@ class Prior(Record):
         return means[chosen] + jnp.sqrt(variances[chosen]) * jax.random.normal(normal_key, shape)
 
     def posterior(self, field: Entry, precision: Entry) -> Posterior:
-        """For b = field and a = precision >= 0, elementwise; in the precision of its arguments."""
+        """The posterior for b = field and a = precision >= 0, elementwise, in the floating-point
+        precision of its arguments."""
         b, a = (
             jnp.asarray(x)[..., None]
             for x in jnp.broadcast_arrays(jnp.asarray(field), jnp.asarray(precision))
         )
         shares, means, variances = (part.astype(b.dtype) for part in self.components)
         width = 1 + a * variances
-        sharp = a > 1  # then distances b/a - m are known better than their squares b m and a m^2
+        sharp = a > 1  # then distances b/a - m are more accurate than the products b m and a m^2
         sure = jnp.where(sharp, a, 1.0)
         direct = (b * means + (b**2 * variances - a * means**2) / 2) / width
         common = jnp.where(sharp, b**2 / (2 * sure), 0.0)
@@ -117,7 +120,7 @@ class Prior(Record):
         return Posterior(log_share + common[..., 0], mean, variance)
 
     def averages(self, precision: Float[ArrayLike, "*batch"]) -> PriorAverages:
-        """Over observations of precision a >= 0, elementwise.
+        """The averages over observations of precision a >= 0, elementwise.
 
         Accurate to 1e-12; a prior of more than four components as long as sqrt(a) times the width
         of the prior is below 400.
@@ -125,7 +128,7 @@ class Prior(Record):
         a = jnp.asarray(precision, jnp.float64)
         shares, means, variances = self.components
         root, width = jnp.sqrt(a)[..., None], 1 + a[..., None] * variances
-        if len(shares) == 1:  # a Gaussian: its error is the same for every observation
+        if len(shares) == 1:  # a Gaussian has the same error for every observation
             error = shares * variances / width
             overlap = (means**2 + a[..., None] * variances**2 / width)[..., 0]
             information = jnp.log(width)[..., 0] / 2
@@ -182,7 +185,7 @@ def _mix(
 
 
 def _exchanges(log_shares: Array, centre: Array, width: Array) -> list[Array]:
-    """Where two components have the same weight: up to two places x for each pair."""
+    """The places x where two components have the same weight: up to two for each pair."""
     found = []
     for j in range(len(log_shares)):
         for k in range(j):
@@ -196,7 +199,7 @@ def _exchanges(log_shares: Array, centre: Array, width: Array) -> list[Array]:
             height -= (
                 centre[..., j] ** 2 / width[..., j] - centre[..., k] ** 2 / width[..., k]
             ) / 2
-            height = jnp.clip(height, -1e12, 1e12)  # a component without a share never takes over
+            height = jnp.clip(height, -1e12, 1e12)  # a component with share zero is never dominant
             root = jnp.sqrt(jnp.maximum(linear**2 - 4 * square * height, 0.0))
             half = -(linear + jnp.where(linear < 0, -root, root)) / 2
             found += [_ratio(half, square), _ratio(height, half)]
@@ -204,6 +207,6 @@ def _exchanges(log_shares: Array, centre: Array, width: Array) -> list[Array]:
 
 
 def _ratio(top: Array, bottom: Array) -> Array:
-    """top / bottom, zero where that is not finite."""
+    """The ratio top / bottom, or zero where it is not finite."""
     value = top / jnp.where(bottom == 0, 1.0, bottom)
     return jnp.where((bottom == 0) | ~jnp.isfinite(value), 0.0, value)

@@ -1,4 +1,4 @@
-"""The priors there are, and their names."""
+"""The available priors, and their names."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +12,9 @@ from orderparam.core.system import nearest, parameter
 from orderparam.priors.base import Components, Prior, PriorAverages
 from orderparam.priors.names import law
 
-_NODES = 128  # of a half line, up to 9 deviations or to where 1/cosh x is 1e-16
+_NODES = 128  # nodes on a half line, up to 9 deviations or to where 1/cosh x is 1e-16
 _REACH, _FALLEN = 9.0, 37.0
-# of the normal density on the whole line, by its half
+# nodes for the normal density, of which one half is used by symmetry
 _STEPS = np.full(_NODES, np.sqrt(2 / np.pi) / (_NODES - 1))
 _STEPS[0] /= 2
 
@@ -37,15 +37,15 @@ class Rademacher(Prior):
         return _components([0.5, 0.5], [-1.0, 1.0], [0.0, 0.0])
 
     def averages(self, precision: Float[ArrayLike, "*batch"]) -> PriorAverages:
-        r"""Over observations of precision a >= 0, elementwise, to 1e-13.
+        r"""The averages over observations of precision a >= 0, elementwise, to 1e-13.
 
         For w = 1 the field b has mean and variance a. Then E f(b) = exp(-a/2) E exp(x) f(x) with x
-        centred, of which the even part stays:
+        centred, and only the even part remains:
 
             error = exp(-a/2) E 1/cosh x,    overlap = exp(-a/2) E sinh^2 x / cosh x,
             ln 2 - information = E ln(1 + exp(-2b)).
 
-        Their nearest poles are at x = +-i pi/2: equal steps in x lose nothing.
+        Their nearest poles are at x = +-i pi/2: equal steps in x are exact to rounding.
         """
         a = jnp.asarray(precision, jnp.float64)
         root = jnp.sqrt(a)[..., None]
@@ -60,7 +60,8 @@ class Rademacher(Prior):
         bend = jnp.sum(weight * ((1 - square) ** 2 / (2 * fall * (1 + square))), axis=-1)
         missing = jnp.sum(weight * ((fall + 1 / fall) / 2 * jnp.log1p(square) + x * fall), axis=-1)
         information = np.log(2) - missing
-        # 1 - error loses the digits of a small overlap; its own integral is cut for a large one.
+        # 1 - error loses digits where the overlap is small; its integral loses digits where it is
+        # large.
         overlap = jnp.where(a < 1, bend, 1 - error)
         return PriorAverages(overlap, error, a / 2 - information, information)
 
@@ -106,7 +107,7 @@ class MixturePrior(Prior):
 
 
 class SamplePrior(Prior):
-    """Weights drawn from a person's own sample, each of its values with the same probability."""
+    """Weights with the values of a given sample, each with the same probability."""
 
     values: Float[Array, "value"] = parameter("the sample")
 
@@ -132,7 +133,7 @@ _PRIORS: dict[str, Callable[[], Prior]] = {
 
 
 def prior_names() -> list[str]:
-    """What `prior` understands."""
+    """The names that `prior` accepts."""
     return list(_PRIORS)
 
 

@@ -1,4 +1,4 @@
-"""One vocabulary for the laws of weights: two words that mean one law are read alike everywhere."""
+"""One vocabulary for the laws of weights: synonyms of a law are accepted everywhere."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,5 +1,5 @@
-"""The compiled programs of which a run consists, each over all chains: begin, burn in, adapt the
-step size, record."""
+"""The compiled programs of a run, each over all chains: begin, burn in, adapt the step size,
+record."""
 
 from collections.abc import Callable
 from functools import partial
@@ -30,7 +30,7 @@ def burn_in(
     step_sizes: Float[Array, "chain"],
     transitions: int,
 ) -> Any:
-    """`transitions` of every chain at fixed step size; states."""
+    """Runs `transitions` of every chain at fixed step size, and returns the states."""
 
     def one(key, state, step_size):
         def body(state, key):
@@ -50,12 +50,12 @@ def adapt(
     states: Any,
     transitions: int,
 ) -> tuple[Any, Float[Array, "chain"]]:
-    """`transitions` of every chain, each tuning its own step size to the target acceptance; states
-    and step sizes.
+    """Runs `transitions` of every chain while each tunes its step size to the target acceptance,
+    and returns states and step sizes.
 
     Dual averaging of log eps (Nesterov 2009; Hoffman & Gelman 2014, section 3.2), drawn towards eps
-    = 1 at first. Half way it is restarted, drawn towards the step size found: the fall from the
-    initial state into the bulk leaves no trace.
+    = 1 at first. Half way it is restarted, drawn towards the step size found, so that the initial
+    relaxation into the bulk has no effect.
     """
     # Stan's gamma = 0.05 and its pull towards ten times the first step make log eps swing widely:
     # chains are thrown over barriers, and the average falls short (acceptance 0.90 for 0.80 in 1000
@@ -83,7 +83,7 @@ def adapt(
 
 
 class Traces(eqx.Module):
-    """What is kept of every chain."""
+    """The recorded numbers of every chain."""
 
     observables: PyTree
     log_density: Float[Array, "chain draw"]
@@ -103,8 +103,8 @@ def record(
     draws: int,
     thin: int,
 ) -> tuple[Any, Traces]:
-    """`draws` records of every chain, one after each `thin` transitions at fixed step size; last
-    states and record."""
+    """Records every chain `draws` times, once after each `thin` transitions at fixed step size, and
+    returns the last states and the records."""
 
     def one(key, state, step_size):
         def transition(state, key):

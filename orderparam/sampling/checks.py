@@ -1,7 +1,7 @@
-"""What sampling refuses: each check names the argument, its value and what is allowed.
+"""The checks of the arguments of sampling: each message names the argument, its value and what is
+allowed.
 
-Values that are traced (a run inside `jax.vmap` or `jax.jit`) cannot be looked at and pass; shapes
-are checked always.
+Traced values (a run inside `jax.vmap` or `jax.jit`) cannot be checked; shapes are always checked.
 """
 
 from collections.abc import Callable
@@ -88,8 +88,8 @@ def _all_positive(values: Any) -> bool:
 def check_functions(
     log_density: LogDensity, observe: Callable[[PyTree], PyTree], position: PyTree
 ) -> None:
-    """A log density that is one real number, and observables that are real, integer or boolean
-    arrays."""
+    """Checks that the log density is one real number, and that observables are real, integer or
+    boolean arrays."""
     density = eqx.filter_eval_shape(log_density, position)
     if getattr(density, "shape", None) != () or not jnp.issubdtype(density.dtype, jnp.floating):
         raise ValueError(f"log_density returns {density}: must be one real number")
@@ -103,7 +103,7 @@ def check_functions(
 
 
 def check_finite(log_densities: Float[Array, "chain"], gradients: PyTree) -> None:
-    """Chains that can move from where they start."""
+    """Checks that log density and gradient are finite where the chains start."""
     finite = jnp.isfinite(log_densities)
     for gradient in jax.tree.leaves(gradients):
         finite &= jnp.all(jnp.isfinite(gradient), axis=tuple(range(1, gradient.ndim)))
@@ -116,7 +116,8 @@ def check_finite(log_densities: Float[Array, "chain"], gradients: PyTree) -> Non
 
 
 def check_stability(step_sizes: Float[Array, "chain"], curvatures: Float[Array, "chain"]) -> None:
-    """Langevin steps dt < 2/A, beyond which the stiffest mode grows without bound."""
+    """Checks that Langevin steps satisfy dt < 2/A; above it the stiffest mode grows without
+    bound."""
     unstable = (curvatures > 0) & (step_sizes * curvatures >= 2)
     if not isinstance(unstable, jax.core.Tracer) and bool(jnp.any(unstable)):
         worst = int(jnp.argmax(step_sizes * curvatures))

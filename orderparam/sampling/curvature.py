@@ -1,5 +1,5 @@
-"""The largest curvature of a potential, and what a Langevin step of given size does to the mode
-that has it."""
+"""The largest curvature of a potential, and the bias of a Langevin step of given size in the mode
+with that curvature."""
 
 from collections.abc import Callable
 
@@ -19,11 +19,11 @@ def largest_curvature(
     """Largest eigenvalue of the Hessian of U = -log_density at `position`, by Lanczos on
     Hessian-vector products.
 
-    Three vectors of the size of the position are held, no matrix: matfree, which has Lanczos too,
-    keeps all 32, and the positions are networks, vmapped over chains. Without reorthogonalisation the
-    extreme Ritz values stay correct (Paige 1972, J. Inst. Math. Appl. 10, 373). After min(32,
-    number of parameters) steps an isolated top eigenvalue is exact to rounding; a dense upper edge
-    is approached from below, to about a percent.
+    Only three vectors of the size of the position are in memory. The Lanczos method of matfree
+    keeps all 32, which is too much because positions are networks, vmapped over chains. Without
+    reorthogonalisation the extreme Ritz values stay correct (Paige 1972, J. Inst. Math. Appl. 10,
+    373). After min(32, number of parameters) steps an isolated top eigenvalue is exact to rounding;
+    a dense upper edge is approached from below, to about a percent.
 
     `log_density` must allow forward-over-reverse derivatives. Pure; vmappable over `position` and
     `key`.
@@ -46,7 +46,7 @@ def largest_curvature(
     _, (diagonal, couplings, alive) = jax.lax.scan(
         lanczos, initial, length=min(LANCZOS_STEPS, flat.size)
     )
-    # a zero vector must not add an eigenvalue 0 of its own
+    # a zero vector must not add an eigenvalue 0
     diagonal = jnp.where(alive, diagonal, diagonal[0])
     above = jnp.diag(couplings[:-1], 1)
     return jnp.linalg.eigvalsh(jnp.diag(diagonal) + above + above.T)[-1]
@@ -63,5 +63,5 @@ def variance_inflation(
     where dt A >= 2: the step is unstable.
     """
     margin = 1 - jnp.asarray(step_size) * curvature / 2
-    # A margin that is not a number (a chain that blew up) must stay one.
+    # A margin that is NaN (a chain that diverged) must stay NaN.
     return jnp.where(margin <= 0, jnp.inf, 1 / jnp.where(margin <= 0, 1.0, margin))

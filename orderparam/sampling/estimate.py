@@ -14,8 +14,8 @@ from jaxtyping import Array, Bool, Float, Num
 
 from orderparam.core.text import with_error
 
-# R-hat of chains in equilibrium lies above 1 by about 1/(effective samples per chain): the two
-# limits fit together for four chains. Vehtari et al. 2021 advise 1.01 and 400; compare `r_hat` and
+# In equilibrium R-hat exceeds 1 by about 1/(effective samples per chain), so that the two limits
+# agree for four chains. Vehtari et al. 2021 advise 1.01 and 400; compare `r_hat` and
 # `effective_samples` with those when runs are long.
 R_HAT_LIMIT = 1.05
 EFFECTIVE_SAMPLES = 100.0
@@ -75,8 +75,8 @@ def estimate(
     """Average, error bar, R-hat and effective sample size of recorded values of shape (chain, draw,
     ...).
 
-    Chains that started from different states may be judged together (do they agree?) or apart,
-    `estimate(values[:4])`. A single chain is judged by its two halves, and cannot know of a mode
+    Chains that started from different states may be judged together (do they agree?) or separately,
+    `estimate(values[:4])`. A single chain is judged by its two halves, which cannot detect a mode
     that it never visited. Pure; vmappable.
 
     Raises `ValueError` for fewer than 4 draws per chain.

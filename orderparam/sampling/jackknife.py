@@ -10,14 +10,15 @@ from jaxtyping import Array, Float
 
 from orderparam.sampling.estimate import estimate
 
-BLOCKS = 8  # of a replica
+BLOCKS = 8  # number of blocks of a replica
 
 
 def jackknife(
     function: Callable[[Float[Array, "moment"]], Float[Array, "observable"]],
     blocks: Float[Array, "block moment"],
 ) -> tuple[Float[Array, "observable"], Float[Array, "observable"]]:
-    """function(mean over blocks) without its bias of order 1/blocks, and its standard error."""
+    """The value of function(mean over blocks) without its bias of order 1/blocks, and its standard
+    error."""
     count = blocks.shape[0]
     without = jax.vmap(function)((jnp.sum(blocks, axis=0) - blocks) / (count - 1))
     mean = jnp.mean(without, axis=0)
@@ -33,8 +34,8 @@ def blocked_jackknife(
 
     To first order a derived quantity is the mean of its own series, gradient . moments. Its error
     follows from the effective sample size of that series (`estimate`). The scatter of 8 blocks of
-    one replica would be known to a quarter only, and too small where the series is correlated over
-    more than a block.
+    one replica would determine the error only to 25 %, and would be too small where the series is
+    correlated over more than a block.
     """
     replicas, sweeps, kinds = moments.shape
     length = sweeps // BLOCKS

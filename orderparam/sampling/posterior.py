@@ -46,8 +46,8 @@ def sample(
     trajectory: float | None = None,
     scale: PyTree | None = None,
 ) -> Samples:
-    """Draw from p(u) ∝ exp(log_density(u)) with independent Markov chains, and say how far to trust
-    the averages.
+    """Draw from p(u) ∝ exp(log_density(u)) with independent Markov chains, and estimate the errors
+    of the averages.
 
     log_density:    position -> scalar, -U(u). The equilibrium of noisy training with loss L at temperature T and Gaussian
                     prior: write each weight as theta = (prior standard deviation) * u and give
@@ -93,10 +93,10 @@ def sample(
     warmup=0, ...)`.
 
     Compiled once for given functions, shapes and lengths; arrays held by a function that is itself
-    a pytree, such as `jax.tree_util.Partial(log_density, data)`, may change without compiling anew.
-    Pure: vmappable over `key` (seeds), positions, `step_size` and such data; under vmap the checks
-    that need values are left out, and an unstable Langevin run shows in `variance_inflation` and
-    `converged`.
+    a pytree, such as `jax.tree_util.Partial(log_density, data)`, may change without another
+    compilation. Pure: vmappable over `key` (seeds), positions, `step_size` and such data; under
+    vmap the checks that need values are left out, and an unstable Langevin run shows in
+    `variance_inflation` and `converged`.
 
     Raises `ValueError` for an unknown method; lengths that are not integers or too small (samples <
     4, thin < 1, warmup < 20 where the step size is tuned); a trajectory that is not positive; a
@@ -184,8 +184,8 @@ def sample(
 
 
 class _Rescaled(eqx.Module):
-    """A function of the parameters u, taken as one of u/scale. A pytree, so that a new scale
-    compiles nothing anew."""
+    """A function of the parameters u, evaluated at u/scale. It is a pytree, so that another scale
+    compiles nothing."""
 
     function: Callable[[PyTree], PyTree]
     scale: PyTree
@@ -216,10 +216,11 @@ def _langevin_step(curvatures: Float[Array, "chain"]) -> Float[Array, "chain"]:
 def _estimates(
     observables: PyTree, log_density: Float[Array, "chain draw"]
 ) -> tuple[PyTree, Bool[Array, ""]]:
-    """An `Estimate` for each observable, and whether all of them and the log density are reliable."""
+    """An `Estimate` for each observable, and True if all of them and the log density are
+    reliable."""
     leaves, structure = jax.tree_util.tree_flatten(observables)
     columns = [leaf.reshape(*log_density.shape, -1) for leaf in (log_density, *leaves)]
-    joint = estimate(jnp.concatenate(columns, axis=-1))  # one compiled program, whatever the pytree
+    joint = estimate(jnp.concatenate(columns, axis=-1))  # one compiled program for any pytree
     edges = np.cumsum([column.shape[-1] for column in columns])
     found = [
         jax.tree.map(
@@ -227,7 +228,7 @@ def _estimates(
         )
         for leaf, start, stop in zip(leaves, edges[:-1], edges[1:])
     ]
-    # A constant observable has nothing to compare; but a constant log density is a chain that never
+    # A constant observable cannot be judged; a constant log density belongs to a chain that never
     # moved.
     ignored = joint.constant.at[0].set(False)
     return jax.tree_util.tree_unflatten(structure, found), jnp.all(joint.reliable | ignored)

@@ -1,4 +1,4 @@
-"""Running a stochastic process over a long logarithmic grid of times without ever keeping its
+"""Runs a stochastic process over a long logarithmic grid of times without storing its
 trajectory."""
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ def record(
     steps: Int[Array, "record"],
     block: int,
 ) -> PyTree[Array]:
-    """observe(state) after each of the increasing numbers of `steps`, stacked.
+    """Stacked values of observe(state) after each of the increasing numbers of `steps`.
 
     advance(state, key, count) takes the first `count` of at most `block` steps. Keys are folded in
     with the block's number, so that memory is that of one block whatever the length of the run.
@@ -41,8 +41,8 @@ def geometric_steps(
     records: int,
     per_time: Float[Array, ""] | float,
 ) -> Float[Array, "record"]:
-    """Whole numbers of steps, `per_time` of them a unit of time, at times evenly spaced in their
-    logarithm from `first` to `last`."""
+    """Whole numbers of steps, with `per_time` steps in a unit of time, at times evenly spaced in
+    their logarithm from `first` to `last`."""
     logs = jnp.linspace(
         jnp.log(jnp.asarray(first, jnp.float64)), jnp.log(jnp.asarray(last, jnp.float64)), records
     )

@@ -1,4 +1,4 @@
-"""What every result of a sampler says of its Markov chains."""
+"""The health of the Markov chains in every result of a sampler."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -9,9 +9,9 @@ from orderparam.sampling.samples import Samples
 
 
 class FromChains(Result):
-    """acceptance_rate: mean over the chains. r_hat, effective_samples: the worst over the
-    observables that a result names. converged: R-hat < 1.05 and at least 100 effective samples of
-    all of them."""
+    """Health of the chains. acceptance_rate: mean over the chains. r_hat, effective_samples: the
+    worst over the observables that a result names. converged: R-hat < 1.05 and at least 100
+    effective samples of all of them."""
 
     acceptance_rate: Float[Array, ""]
     r_hat: Float[Array, ""]

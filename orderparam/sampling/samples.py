@@ -1,5 +1,5 @@
-"""What comes back from sampling a posterior: recorded observables, their averages, and every sign
-of ill health."""
+"""The result of sampling a posterior: recorded observables, their averages, and all diagnostics of
+the chains."""
 
 import equinox as eqx
 import jax

@@ -1,6 +1,6 @@
 """One transition of a Markov chain whose equilibrium is p(u): Langevin, MALA, HMC or NUTS.
 
-The step size means, with U = -log p (the temperature is inside U),
+With U = -log p (which includes the temperature), the step size is
 
     langevin, mala   dt  of  u' = u - dt grad U(u) + sqrt(2 dt) xi
     hmc, nuts        eps of the leapfrog steps of  du/ds = v, dv/ds = -grad U(u), unit mass
@@ -26,7 +26,7 @@ METHODS = ("hmc", "mala", "nuts", "langevin")
 TARGET_ACCEPTANCE = {"hmc": 0.8, "mala": 0.574, "nuts": 0.8}
 
 LEAPFROG_JITTER = 0.2
-# where the length of a trajectory is given and the step size happens to be small
+# largest number of steps where the length of a trajectory is given and the step size is small
 MOST_LEAPFROG_STEPS = 100
 
 # a number of steps (int), or the length of a trajectory, their number times eps (float)
@@ -70,8 +70,8 @@ def move(
         steps: int | Array = leapfrog
     else:
         steps = jnp.clip(jnp.ceil(leapfrog / step_size), 1, MOST_LEAPFROG_STEPS).astype(int)
-    # Trajectories of one length return a harmonic mode of that period to where it was; so the
-    # length is drawn anew.
+    # Trajectories of a fixed length return a harmonic mode of that period to its start, so the
+    # length is random.
     jitter_key, key = jax.random.split(key)
     step_size = step_size * jax.random.uniform(
         jitter_key, minval=1 - LEAPFROG_JITTER, maxval=1 + LEAPFROG_JITTER

@@ -17,8 +17,8 @@ from orderparam.solve.solved import Solved
 
 
 def _gmres(linear: Callable[[PyTree], PyTree], rhs: PyTree) -> PyTree:
-    """The y with linear(y) = rhs, NaN where it is not found: an error raised here would take a
-    whole batch along."""
+    """The y with linear(y) = rhs, or NaN where it is not found: an error raised here would spoil a
+    complete batch."""
     operator = lineax.FunctionLinearOperator(linear, jax.eval_shape(lambda: rhs))
     found = lineax.linear_solve(operator, rhs, lineax.GMRES(rtol=1e-12, atol=1e-12), throw=False)
     return jax.tree.map(
@@ -37,15 +37,16 @@ def fixed_point(
     max_steps: int = 1000,
     apart: bool = False,
 ) -> Solved:
-    """y = function(y, args), by y <- damping * y + (1 - damping) * function(y, args).
+    """The fixed point y = function(y, args), by the iteration y <- damping * y + (1 - damping) *
+    function(y, args).
 
     residual: the largest entry of |function(y) - y|. Stops when every entry moves by less than
     tolerance * (1 + |y|). Take logarithms of positive unknowns. Derivatives with respect to `args`
     follow from the implicit function theorem, by GMRES on products with the Jacobian; NaN where
     that fails. Never raises: look at `converged`.
 
-    apart: under `vmap`, iterate one point after the other, so that a point which has ended costs
-    nothing: for functions of hundreds of nodes and numbers of steps that differ.
+    apart: under `vmap`, iterate one point after the other, so that a converged point costs nothing;
+    useful for functions with hundreds of nodes whose numbers of steps differ.
     """
 
     def damped(y: PyTree, args: PyTree) -> PyTree:
@@ -71,7 +72,7 @@ def fixed_point(
             success, steps = found.result == optimistix.RESULTS.successful, found.stats["num_steps"]
             return found.value, (success.astype(float), steps.astype(float))
 
-        # what the function closes over must be an argument, to be taken apart as well
+        # arrays that the function closes over must become arguments, so that they are split as well
         pure, closed = jax.closure_convert(damped, first, args) if apart else (damped, [])
         return (sequential_vmap(iterated) if apart else iterated)(first, args, *closed)
 

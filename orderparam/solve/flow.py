@@ -1,5 +1,5 @@
 """The flow of a few order parameters in time: adaptive steps with a controlled error, and the times
-at which something happens."""
+at which a condition is met."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,12 +13,13 @@ import optimistix
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 VectorField = Callable[[PyTree, PyTree], PyTree]
-_SHARE = 0.1  # of the tolerance: how well the stages of an implicit step are solved
+_SHARE = 0.1  # fraction of the tolerance to which the stages of an implicit step are solved
 
 
 class Flow(eqx.Module):
-    """The state at the asked times (leading axis `time`), whether the solver got there, and the
-    steps it took. Errors are held to the tolerance step by step: there is no residual to show."""
+    """The state at the requested times (leading axis `time`), `converged` if the solver reached the
+    last one, and the number of steps. Errors are controlled step by step, so that there is no
+    residual."""
 
     value: PyTree[Float[Array, "time ..."]]
     converged: Bool[Array, ""]
@@ -26,8 +27,8 @@ class Flow(eqx.Module):
 
 
 class Crossing(eqx.Module):
-    """When a condition was met, the state then, |condition| there, whether it was met at all (if
-    not, time is `until`), and the steps taken."""
+    """The time at which a condition was met, the state and |condition| there, `converged` if it was
+    met (otherwise the time is `until`), and the number of steps."""
 
     time: Float[Array, ""]
     value: PyTree[Float[Array, "..."]]
@@ -37,8 +38,8 @@ class Crossing(eqx.Module):
 
 
 class _Steps(diffrax.PIDController):
-    """Gives up where the next step is too short for the clock: at a singularity, and where the
-    field is no number."""
+    """A step-size controller that gives up where the next step is below the resolution of the time:
+    at a singularity, and where the field is not a number."""
 
     def adapt_step_size(self, *arguments: Any) -> Any:
         kept, begin, end, jumped, state, result = super().adapt_step_size(*arguments)
@@ -81,12 +82,12 @@ def _solve(
 def _implicit(start: PyTree, rtol: float, atol: float) -> diffrax.AbstractSolver:
     """Kvaerno's method of order 5, whose stages are solved to the tolerance of the state.
 
-    Diffrax by itself holds a stage's increment to `rtol` of the increment. Near rest that is below
-    the rounding of the field times the step, Newton's method finds no change for the better, and
-    every long step is refused. Here the measure is the size of the start, and changes that the
-    tolerance does not see are none: what only rounding moves has converged. LU, because for one
-    unknown lineax's own choice takes a slope that is no number for zero, and a stage without one
-    would pass.
+    Diffrax by itself holds a stage's increment to `rtol` of the increment. Near a rest point this
+    is below the rounding of the field times the step, Newton's method finds no improvement, and
+    every long step is refused. Here the scale is the size of the start, and changes below the
+    tolerance count as zero, so that an increment dominated by rounding has converged. LU is used
+    because for one unknown lineax's default treats a slope that is NaN as zero, and would accept
+    the stage.
     """
 
     def size(change: PyTree) -> Float[Array, ""]:
@@ -111,12 +112,12 @@ def flow(
     atol: float = 1e-12,
     max_steps: int = 1_000_000,
 ) -> Flow:
-    """dy/dt = field(y, args) from `start` at t = 0, at increasing `times`.
+    """The solution of dy/dt = field(y, args) from `start` at t = 0, at increasing `times`.
 
     Explicit 5th-order steps (Tsitouras 2011); `stiff=True` takes implicit ones (Kvaerno 2004),
-    worth their price when the steps are limited by stability: the long tails of relaxation. Works
-    under `vmap` (every lane waits for the slowest) and reverse-mode `grad`. Never raises: look at
-    `converged`.
+    which are faster where stability limits the steps, as in the long tails of relaxation. Works
+    under `vmap` (the batch takes as long as its slowest member) and reverse-mode `grad`. Never
+    raises: look at `converged`.
     """
     solution = _solve(
         field,
@@ -128,7 +129,8 @@ def flow(
         atol=atol,
         solver=_implicit(start, rtol, atol) if stiff else diffrax.Tsit5(),
         saveat=diffrax.SaveAt(ts=times),
-        # between steps that only stability limits the interpolation is far worse than the steps
+        # where only stability limits the steps, the interpolation between them is far less accurate
+        # than the steps
         step_ts=times,
         max_steps=max_steps,
     )
@@ -150,10 +152,10 @@ def crossing(
     atol: float = 1e-12,
     max_steps: int = 1_000_000,
 ) -> Crossing:
-    """The first time after `begin` at which condition(t, y, args) passes through zero: upwards for
+    """The first time after `begin` at which condition(t, y, args) crosses zero: upwards for
     direction 1, downwards for -1.
 
-    `direction` may be traced, so that successive events can be looked for in one `lax.scan`. Works
+    `direction` may be traced, so that successive events can be found in one `lax.scan`. Works
     under `vmap`.
     """
     solution = _solve(

@@ -1,4 +1,5 @@
-"""Derivatives of the root of an equation from the equation itself, whatever steps found the root."""
+"""Derivatives of the root of an equation from the implicit function theorem, independent of the
+method that found the root."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,13 +20,13 @@ def implicit_root(
     solve: Callable[[Callable[[PyTree], PyTree], PyTree], tuple[PyTree, Any]],
     tangent: Callable[[Callable[[PyTree], PyTree], PyTree], PyTree],
 ) -> tuple[PyTree, Any]:
-    """The u with function(u) = 0 and what else `solve(function, start) -> (u, numbers)` tells of
-    it, which has no derivative.
+    """The root u of function(u) = 0 found by `solve(function, start) -> (u, numbers)`, and those
+    numbers, which have no derivative.
 
-    Derivatives of u, of every order, with respect to whatever `function` closes over follow from
-    the implicit function theorem; `tangent(linear, rhs)` solves linear(x) = rhs with the linearised
-    function: for vectors `dense` or `symmetric`. Works under `vmap`. `numbers` must be floats (a
-    root cannot be differentiated past an integer).
+    Derivatives of u, of every order, with respect to all arrays that `function` closes over follow
+    from the implicit function theorem; `tangent(linear, rhs)` solves linear(x) = rhs with the
+    linearised function: for vectors `dense` or `symmetric`. Works under `vmap`. `numbers` must be
+    floats (a root cannot be differentiated past an integer).
     """
     found, numbers = lax.custom_root(
         function, lax.stop_gradient(start), solve, tangent, has_aux=True
@@ -34,13 +35,13 @@ def implicit_root(
 
 
 def dense(linear: Linear, rhs: Vector) -> Vector:
-    """By the Jacobian itself: for tens of unknowns."""
+    """Solves with the full Jacobian: for tens of unknowns."""
     return jnp.linalg.solve(jax.jacfwd(linear)(jnp.zeros_like(rhs)), rhs)
 
 
 def symmetric(linear: Linear, rhs: Vector) -> Vector:
-    """By conjugate gradients on products with a positive definite Jacobian, the Hessian at a
-    minimum. NaN where that fails."""
+    """Solves by conjugate gradients on products with a positive definite Jacobian, such as the
+    Hessian at a minimum; NaN where that fails."""
 
     def conjugate_gradients(linear: Linear, rhs: Vector) -> Vector:
         operator = lineax.FunctionLinearOperator(

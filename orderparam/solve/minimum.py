@@ -1,5 +1,5 @@
 """Minima of a function: of a few unknowns by Newton steps that always go downhill, of many by
-L-BFGS. Implicit derivatives.
+L-BFGS, with implicit derivatives.
 
 residual: the largest entry of the gradient.
 """
@@ -16,9 +16,9 @@ from orderparam.solve.implicit import Vector, dense, implicit_root, symmetric
 from orderparam.solve.solved import Solved
 
 _TOLERANCE = 1e-11
-_ACCURACY = 1e-8  # what a gradient of order one may be left at by rounding
+_ACCURACY = 1e-8  # error of a gradient of order one by rounding
 _LONGEST = 1.0  # the unknowns are of order one: logarithms of positive quantities, for example
-# relative rounding error of the value, by which it may seem to rise next to its minimum
+# relative rounding error of the value, by which it may seem to rise near its minimum
 _ROUNDING = 1e-12
 
 Local = tuple[Float[Array, ""], Vector, Float[Array, "unknown unknown"]]
@@ -33,8 +33,8 @@ def newton_minimum(local: Callable[[Vector], Local], start: Vector, max_steps: i
     Newton steps with the absolute values of the Hessian's eigenvalues, at most one long in each
     unknown, shortened until the value does not rise. Where the value is not a number nothing is
     accepted, so that barriers of a domain are respected: only the start must lie inside.
-    Derivatives with respect to whatever `local` closes over follow from the implicit function
-    theorem. Works under `vmap`. Never raises: look at `converged`.
+    Derivatives with respect to all arrays that `local` closes over follow from the implicit
+    function theorem. Works under `vmap`. Never raises: look at `converged`.
     """
 
     def solve(_gradient: Callable, start: Vector) -> tuple[Vector, Array]:
@@ -47,7 +47,7 @@ def newton_minimum(local: Callable[[Vector], Local], start: Vector, max_steps: i
             newton = newton * jnp.minimum(1.0, _LONGEST / jnp.max(jnp.abs(newton)))
             best = jnp.where(accepted, trial, best)
             direction = jnp.where(accepted, newton, direction)
-            # lengths that worked are remembered
+            # the last accepted length is the next first trial
             scale = jnp.where(accepted, jnp.minimum(1.0, 4 * scale), scale / 4)
             residual = jnp.where(accepted, jnp.max(jnp.abs(slope)), residual)
             return (
@@ -104,11 +104,11 @@ def lbfgs_minimum(
     """The minimum next to `start` of a function of order one whose unknowns and curvature are of
     order one.
 
-    converged: no entry of the gradient exceeds `tolerance`; a tenth of that is aimed at. Optax's
-    line search accepts a step by the gradient where values are equal to rounding; searches by the
-    value alone stop at gradients of 1e-8. Derivatives with respect to whatever `function` closes
-    over follow from the implicit function theorem, by conjugate gradients on products with the
-    Hessian. Works under `vmap`. Never raises.
+    converged: no entry of the gradient exceeds `tolerance`; the iteration aims at a tenth of it.
+    Optax's line search accepts a step by the gradient where values are equal to rounding; searches
+    by the value alone stop at gradients of 1e-8. Derivatives with respect to all arrays that
+    `function` closes over follow from the implicit function theorem, by conjugate gradients on
+    products with the Hessian. Works under `vmap`. Never raises.
     """
     gradient = jax.grad(function)
 

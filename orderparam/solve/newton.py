@@ -1,5 +1,5 @@
-"""Fixed points of a map of a few unknowns that one can afford to differentiate: Newton's method
-with a safe way out."""
+"""Fixed points of a map of a few unknowns by Newton's method, with damped iterations where a Newton
+step fails."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,8 +13,8 @@ from jaxtyping import Array, Bool, Float, PyTree
 from orderparam.solve.implicit import Vector, dense, implicit_root
 from orderparam.solve.solved import Solved
 
-_PLAIN_STEPS = 4  # before the first Newton step
-_ENOUGH = 0.7  # a Newton step must shorten the residual to this, or it is undone
+_PLAIN_STEPS = 4  # number of damped iterations before the first Newton step
+_ENOUGH = 0.7  # a Newton step must reduce the residual to this fraction, or it is undone
 
 
 def newton_fixed_point(
@@ -26,8 +26,8 @@ def newton_fixed_point(
     tolerance: float = 1e-12,
     max_steps: int = 200,
 ) -> Solved:
-    """y = function(y, args). A few damped iterations, y <- damping * y + (1 - damping) *
-    function(y, args), then Newton steps.
+    """The fixed point y = function(y, args): a few damped iterations, y <- damping * y + (1 -
+    damping) * function(y, args), then Newton steps.
 
     A Newton step that does not shorten the residual, or leads where the function is not a number,
     is undone and replaced by a damped iteration. Stops when every entry of |function(y, args) - y|,
@@ -48,7 +48,7 @@ def newton_fixed_point(
     def solve(residual: Callable[[Vector], Vector], first: Vector) -> tuple[Vector, Array]:
         def value_and_slopes(y: Vector) -> tuple[Vector, Float[Array, "unknown unknown"]]:
             value, push = jax.linearize(residual, y)
-            # one after another: a function may be large, the unknowns are few
+            # columns one after another: the function may be large, the unknowns are few
             return value, lax.map(push, jnp.eye(y.size)).T
 
         def step(state: tuple) -> tuple:
@@ -91,12 +91,12 @@ def largest_fixed_point(
     concave at and above it, with 0 = function(0, args) and function(start, args) <= start: order
     parameters of ferromagnets.
 
-    Newton steps come down to it monotonically and end where rounding leaves nothing to be gained,
-    also where slope and curvature vanish with the change, at a critical point: y is as exact there
-    as `function` is, which should be so in relative terms at small y. Where the slope of the change
-    is not negative, as it may be where there is no such point above 0, a plain iteration takes the
-    place of Newton's. residual: |function(y) - y|. Derivatives with respect to `args` follow from
-    the implicit function theorem. Never raises: look at `converged`.
+    Newton steps converge to it monotonically from above, and end where they only change y by
+    rounding, also at a critical point, where slope and curvature of function(y) - y vanish. There y
+    is as accurate as `function`, which should have a small relative error at small y. Where the
+    slope of function(y) - y is not negative, which happens where there is no fixed point above 0, a
+    plain iteration replaces the Newton step. residual: |function(y) - y|. Derivatives with respect
+    to `args` follow from the implicit function theorem. Never raises: look at `converged`.
     """
     eps = jnp.finfo(jnp.float64).eps
 

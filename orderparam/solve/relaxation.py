@@ -1,4 +1,4 @@
-"""Where a flow comes to rest: implicit Euler steps that grow into Newton's."""
+"""The rest point of a flow, by implicit Euler steps that grow into Newton steps."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,9 +13,10 @@ from orderparam.solve.implicit import dense, implicit_root
 from orderparam.solve.solved import Solved
 
 _LONGER = 2.0  # factor by which the time step grows or shrinks
-# the step grows when the field's curvature moves its end by less than this share of its length
+# the step grows when the curvature of the field moves its end by less than this share of its length
 _STRAIGHT = 0.5
-_BENT = 1.0  # and is taken back and shortened when it moves the end by more than this
+# and it is undone and shortened when the curvature moves its end by more than this share
+_BENT = 1.0
 
 
 def rest_point(
@@ -32,10 +33,10 @@ def rest_point(
 
     Pseudo-transient continuation (Kelley and Keyes 1998): y <- y + (1/dt - J)^-1 field(y), J the
     Jacobian, dt from `first_step` on as long as the field is straight over a step. It follows the
-    flow, so that it does not lose its way where Newton's method does, along directions with next to
-    no slope, and ends as Newton's method. Where the flow is at time t start with first_step = t:
-    what relaxes algebraically changes at the rate 1/t. From close to a saddle it goes to the
-    saddle, which the flow would leave: look at the eigenvalues of J.
+    flow, so that it stays on course along nearly flat directions, where Newton's method fails, and
+    ends as Newton's method. If the start is the state of a flow at time t, use first_step = t,
+    because algebraic relaxation has the rate 1/t. From a start close to a saddle it converges to
+    the saddle, which the flow would leave: check the eigenvalues of J.
 
     Stops when no entry of |field| exceeds `tolerance`. One Jacobian a step: for tens of unknowns.
     Derivatives with respect to `args` follow from the implicit function theorem, at a rest point
@@ -53,7 +54,7 @@ def rest_point(
             trial = y + change
             trial_speed = velocity(trial)
             bend = jnp.max(jnp.abs(change - dt * trial_speed)) / jnp.max(jnp.abs(change))
-            accepted = bend <= _BENT  # not where anything is not a number
+            accepted = bend <= _BENT  # not where any entry is NaN
             dt = jnp.where(bend <= _STRAIGHT, _LONGER * dt, jnp.where(accepted, dt, dt / _LONGER))
             return (
                 jnp.where(accepted, trial, y),

@@ -16,9 +16,8 @@ from orderparam.solve.solved import Solved
 # to rounding.
 _MAX_STEPS = 128
 
-_ROUNDING = 4  # of the tolerance: steps of this length may be noise
-# A root further than this from zero of the function (in units of max(1, |u|), by the last Newton
-# step) is not one.
+_ROUNDING = 4  # fraction of the tolerance: steps of this length may be noise
+# largest last Newton step of a root, in units of max(1, |u|)
 _ACCURACY = 1e-9
 
 
@@ -33,8 +32,8 @@ def decreasing_root(
 
     Newton's method; a step that leaves the bracket, or that is not at least twice as short as the
     one before, is replaced by halving the bracket ("rtsafe": Press, Teukolsky, Vetterling and
-    Flannery, Numerical Recipes, section 9.4). Take u to be the logarithm of a positive unknown of
-    unknown magnitude: the accuracy is then relative.
+    Flannery, Numerical Recipes, section 9.4). For a positive unknown of unknown magnitude let u be
+    its logarithm: the accuracy is then relative.
 
     Works under `vmap` and `jit`. Derivatives of every order with respect to `args` follow from the
     implicit function theorem, du = -(df/dargs) / (df/du), whatever the number of steps; those with
@@ -60,9 +59,9 @@ def decreasing_root(
             newton = -value / slope
             target = u + newton
             trusted = (target > low) & (target < high) & (2 * jnp.abs(newton) <= last)
-            # A finished Newton iteration sits on one end of its bracket: its last step is below
-            # rounding and must still count. So must one that is short and no longer shrinks: what
-            # is left of it is the rounding of the function.
+            # A finished Newton iteration lies on one end of its bracket: its last step is below
+            # rounding and must be accepted. So must a short step that no longer shrinks, because it
+            # is the rounding error of the function.
             short = jnp.abs(newton) / tolerance(u)
             done = (short <= 1) | (short <= _ROUNDING) & (2 * jnp.abs(newton) > last)
             new = jnp.where(trusted | done, jnp.clip(target, low, high), 0.5 * (low + high))

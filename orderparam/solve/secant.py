@@ -1,5 +1,5 @@
-"""Fixed points of a map of a few unknowns by Broyden's method: no Jacobian, and a handful of steps
-where plain iteration takes tens."""
+"""Fixed points of a map of a few unknowns by Broyden's method: no Jacobian is needed, and a few
+steps replace tens of plain iterations."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,8 +14,8 @@ from jaxtyping import Array, Bool, Float, PyTree
 from orderparam.solve.implicit import Vector, dense, implicit_root
 from orderparam.solve.solved import Solved
 
-_PLAIN_STEPS = 3  # before the first step by secants
-_WORSE = 10.0  # a step that lengthens the residual to more than this is undone
+_PLAIN_STEPS = 3  # number of damped iterations before the first secant step
+_WORSE = 10.0  # a step that increases the residual above this factor is undone
 
 
 def secant_fixed_point(
@@ -29,15 +29,15 @@ def secant_fixed_point(
     apart: bool = False,
 ) -> Solved:
     """y = function(y, args). A few damped iterations, y <- damping * y + (1 - damping) *
-    function(y, args), then steps with a Jacobian that is corrected by what each step has shown
-    (Broyden 1965).
+    function(y, args), then steps with an approximate Jacobian that every step updates (Broyden
+    1965).
 
-    A step that lengthens the residual |function(y, args) - y| much, or leads where the function is
-    not a number, is undone, and damped iterations begin anew from the best y. Stops when every entry
-    of the residual is below tolerance * (1 + |y|); `residual` is the largest. Derivatives with
-    respect to `args` follow from the implicit function theorem. apart: under `vmap`, one point
-    after the other, so that a point which has ended costs nothing. Never raises: look at
-    `converged`.
+    A step that increases the residual |function(y, args) - y| strongly, or leads to a y where the
+    function is not a number, is undone, and damped iterations begin again from the best y. Stops
+    when every entry of the residual is below tolerance * (1 + |y|); `residual` is the largest.
+    Derivatives with respect to `args` follow from the implicit function theorem. apart: under
+    `vmap`, iterate one point after the other, so that a converged point costs nothing. Never
+    raises: look at `converged`.
     """
     flat_start, restore = ravel_pytree(start)
 
@@ -72,7 +72,7 @@ def secant_fixed_point(
                 corrected = inverse + jnp.where(
                     usable, jnp.outer(move - image, along) / jnp.where(usable, scale, 1.0), 0.0
                 )
-                # undone: half a damped step from where one was
+                # undone: half a damped step from the previous y
                 restarted = jnp.where(since < _PLAIN_STEPS, inverse / 2, plain)
                 return (
                     jnp.where(accepted, trial, y),
@@ -92,7 +92,7 @@ def secant_fixed_point(
             y, left, reached, _, count, _ = lax.while_loop(unfinished, step, initial)
             return y, jnp.stack([jnp.max(jnp.abs(left)), reached, count.astype(float)])
 
-        # what the function closes over must be an argument, to be taken apart as well
+        # arrays that the function closes over must become arguments, so that they are split as well
         pure, closed = jax.closure_convert(change, first, args) if apart else (change, [])
         return (sequential_vmap(iterated) if apart else iterated)(first, plain, args, *closed)
 

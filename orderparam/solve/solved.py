@@ -1,12 +1,12 @@
-"""What every solver returns."""
+"""The result of every solver."""
 
 import equinox as eqx
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 
 class Solved(eqx.Module):
-    """What was found, what is left of the equation there (each solver says how that is measured),
-    whether it is small enough, and the number of steps taken."""
+    """The result of a solver: the value, its residual (defined by each solver), `converged` if the
+    residual is small enough, and the number of steps."""
 
     value: PyTree[Float[Array, "..."]]
     residual: Float[Array, ""]

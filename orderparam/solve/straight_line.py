@@ -6,7 +6,8 @@ import numpy as np
 
 
 class Line(NamedTuple):
-    """slope x + constant; error: standard error of the slope. freedom: points less two."""
+    """The line slope x + constant. error: standard error of the slope. freedom: number of points
+    minus two."""
 
     slope: float
     error: float

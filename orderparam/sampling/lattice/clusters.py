@@ -1,5 +1,4 @@
-"""Swendsen-Wang and Wolff: clusters of equal spins joined by random bonds are found and turned as a
-whole."""
+"""Swendsen-Wang and Wolff: clusters of equal spins joined by random bonds are flipped together."""
 
 import jax
 import jax.numpy as jnp
@@ -15,16 +14,16 @@ Spins = Int8[Array, "replica *shape"]
 def random_bonds(
     words: Counter, spins: Spins, temperature: Float[Array, ""]
 ) -> tuple[Counter, Bool[Array, "direction replica *shape"]]:
-    """Whether each site is bonded to the next in each direction: with probability 1 - exp(-2/T)
-    where their spins are equal."""
+    """Bonds between each site and the next in each direction: present with probability 1 -
+    exp(-2/T) where the spins are equal."""
     equal = jnp.stack([spins == jnp.roll(spins, -1, axis) for axis in range(1, spins.ndim)])
     words, drawn = random_words(words, equal.size)
     return words, equal & below(drawn, -jnp.expm1(-2 / temperature)).reshape(equal.shape)
 
 
 def cluster_labels(bonds: Bool[Array, "direction replica *shape"]) -> Int[Array, "replica *shape"]:
-    """The number of one of its sites, the same for all sites of a cluster; sites are numbered
-    through all replicas."""
+    """The label of every site: the number of one site of its cluster, with sites numbered through
+    all replicas."""
     shape = bonds.shape[1:]
 
     def seen(flat: Labels) -> Labels:
@@ -46,8 +45,8 @@ def swendsen_wang_flip(
     sizes: Int[Array, "site"],
     pull: Float[Array, ""],
 ) -> tuple[Counter, Spins]:
-    """Every cluster is up with probability 1/(1 + exp(-2 h n_c/T)), pull = h/T (Swendsen, Wang
-    1987; a coin without a field)."""
+    """One Swendsen-Wang update: every cluster of n_c spins is up with probability 1/(1 + exp(-2 h
+    n_c/T)), pull = h/T (Swendsen, Wang 1987), which is 1/2 without a field."""
     words, drawn = random_words(words, sizes.size)
     spins = jnp.where(below(drawn, jax.nn.sigmoid(2 * pull * sizes)), 1, -1).astype(jnp.int8)
     return words, spins[labels]
@@ -56,7 +55,8 @@ def swendsen_wang_flip(
 def wolff_flip(
     words: Counter, spins: Spins, labels: Int[Array, "replica *shape"]
 ) -> tuple[Counter, Spins]:
-    """The cluster of one random site of each replica is turned (Wolff 1989); only without a field."""
+    """One Wolff update: the cluster of one random site of each replica is flipped (Wolff 1989);
+    only without a field."""
     rows = labels.reshape(len(labels), -1)
     words, drawn = random_words(words, len(rows))
     chosen = (drawn % np.uint64(rows.shape[1])).astype(jnp.int32)

@@ -1,6 +1,6 @@
-"""Clusters of all replicas labelled together: every site points to a site of its cluster, takes the
-smallest label that it sees across a bond, hands it to the site it points to, and follows pointers
-(pointer jumping): a few passes at any temperature."""
+"""Labels the clusters of all replicas together. Every site points to a site of its cluster, takes
+the smallest label across its bonds, passes it to the site to which it points, and follows pointers
+(pointer jumping). A few passes are enough at any temperature."""
 
 from collections.abc import Callable
 
@@ -12,8 +12,8 @@ Labels = Int[Array, "site"]
 
 
 def smallest_labels(seen: Callable[[Labels], Labels], count: int) -> Labels:
-    """The smallest number of a site of the cluster, for each of `count` sites; seen(labels) is the
-    smallest label of a site and of its bonded neighbours."""
+    """The label of each of `count` sites: the smallest number of a site in its cluster.
+    seen(labels) is the smallest label of a site and of its bonded neighbours."""
 
     def spread(state: tuple[Labels, Labels]) -> tuple[Labels, Labels]:
         labels, near = state
@@ -29,5 +29,5 @@ def smallest_labels(seen: Callable[[Labels], Labels], count: int) -> Labels:
 
 
 def cluster_sizes(labels: Int[Array, "*shape"]) -> Int[Array, "site"]:
-    """The number of sites that carry each label; zero for most."""
+    """The number of sites with each label, which is zero for most labels."""
     return jnp.zeros(labels.size, jnp.int32).at[labels.ravel()].add(1)

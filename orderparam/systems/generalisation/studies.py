@@ -45,6 +45,7 @@ _RUNS = {
     source="Vapnik 1998; Blumer et al. 1989; Cover 1965; Györgyi 1990; Opper, Kinzel, Kleinz, Nehl 1990; Opper, Haussler 1991",
     seconds=(60, 3600),
     observables=("error",),
+    gallery={"seeds": 16},
     full={
         "data_sets": 16,
         "steps": 40_000,
@@ -157,6 +158,7 @@ def draw_arms(observable: str, label: str) -> Callable[[Any, Comparison], None]:
     source="Liu, Papailiopoulos, Achlioptas 2019",
     seconds=(60, 3600),
     observables=("error", "weight_norm"),
+    gallery={"seeds": 20},
     full={"data": "mnist", "examples": 12_000, "n_train": 2000, "width": 512, "seeds": 5},
     columns=3,
     panels=[

@@ -83,6 +83,7 @@ def _beside(x: str, name: str, facet: str) -> Panel:
         "batches smaller than 2 d. The effective number of parameters per example fluctuates so "
         "little that corrections of order 1/d are visible too."
     ),
+    gallery={"seeds": 16},
     full={
         "input_dim": 1000,
         "batch_ratios": (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0),
@@ -148,6 +149,7 @@ def one_step_batch_size(
         "The largest of finitely many eigenvalues lies below the edge of the bulk in infinite "
         "dimension."
     ),
+    gallery={"seeds": 16},
     full={"input_dim": 2000, "seeds": 10, "bins": 60},
 )
 def one_step_spectrum(
@@ -257,6 +259,7 @@ def one_step_learning_curve(
     ),
     seconds=(20, 2500),
     observables=("test_error", "train_error", "effective_share"),
+    gallery={"seeds": 16, "sample_ratios": (0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)},
     full={"input_dim": 1000, "sample_ratios": (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0), "seeds": 16},
 )
 def one_step_groups(

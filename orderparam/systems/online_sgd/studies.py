@@ -42,6 +42,7 @@ from orderparam.systems.online_sgd.theory import (
     "sgd-saad-solla",
     title="Plateau, specialisation, and the error floor set by label noise",
     source="Saad, Solla 1995; Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022, Fig. 2",
+    gallery={"seeds": 16},
     full={
         "dim": 10_000,
         "width": 8,
@@ -242,6 +243,7 @@ def _scaled_time(words: str, horizon: float) -> tuple:
     "sgd-phase-diagram",
     title="Phase diagram of one-pass SGD: width and learning rate against dimension",
     source=f"{VEIGA}, Fig. 1",
+    gallery={"seeds": 32},
     full={
         "dims": (1_000, 10_000, 100_000),
         "wide_dims": (256, 1296, 4096),
@@ -295,6 +297,7 @@ def sgd_phase_diagram(
         "Small learning rates learn perfectly: the residual risk falls as a power of the dimension"
     ),
     source=f"{VEIGA}, Fig. 3",
+    gallery={"seeds": 64},
     full={"dims": (64, 256, 1024, 4096), "seeds": 64, "width": 2, "horizon": 400.0},
     seconds=(45, 10_000),
     observables=("test_error",),
@@ -340,6 +343,7 @@ def sgd_perfect_learning(
     "sgd-noise-dominated",
     title="Large learning rates: noise dominates, with strong finite-size effects",
     source=f"{VEIGA}, Fig. 4",
+    gallery={"dims": (1e3, 1e5, 1e7, 1e9), "seeds": 128},
     full={"dims": (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9), "seeds": 512},
     seconds=(40, 300),
     observables=("test_error",),
@@ -384,6 +388,7 @@ def sgd_noise_dominated(
     "sgd-trade-off",
     title="A smaller learning rate lowers the error floor and needs more samples",
     source=f"{VEIGA}, Fig. 5",
+    gallery={"seeds": 16},
     full={"horizon": 10_000.0, "seeds": 32},
     seconds=(80, 6000),
     observables=("test_error",),
@@ -442,6 +447,7 @@ def risk(data: xr.Dataset) -> xr.DataArray:
     ),
     source="Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022",
     seconds=(60, 900),
+    gallery={"resolution": 40},
     full={"resolution": 32, "input_dim": 1e5},
     panels=[phases_panel("width_exponent", "rate_exponent", order="log10 of the risk")],
     caption=(

@@ -154,6 +154,7 @@ WIDTH = "features $p$"
         "The theory is the limit of large sizes; the effective parameters fluctuate so little "
         "that terms of order 1/d are visible."
     ),
+    gallery={"seeds": 24},
     full={
         "input_dim": 1000,
         "n_train": 1500,
@@ -224,6 +225,7 @@ def random_features_double_descent(
         "The theory is the limit of large sizes; the effective parameters fluctuate so little "
         "that terms of order 1/d are visible."
     ),
+    gallery={"seeds": 20},
     full={
         "input_dim": 600,
         "width": 900,
@@ -431,6 +433,7 @@ def random_features_many_classes(
         "The effective parameters, which hardly fluctuate, lie 0.1 % below the deterministic "
         "equivalent of large sizes."
     ),
+    gallery={"seeds": 24},
     full={
         "modes": 20_000,
         "n_train": (100, 300, 1000, 3000),

@@ -95,6 +95,7 @@ _PLANE = ("2*z1 + z1**2/2 + z2/2", "(z1 + z1**2 + z2 - z2**2)/2")
     """,
     seconds=(60, 1800),
     observables=("overlap",),
+    gallery={"seeds": 24},
     full={"input_dim": 1024, "repeats": 16, "seeds": 32},
 )
 def giant_steps_staircase(
@@ -145,6 +146,7 @@ def giant_steps_staircase(
     seconds=(70, 1500),
     observables=("overlap",),
     explained="The theory is that of infinite d; the deviation falls with d and grows with the step, as the right panel shows.",
+    gallery={"dimensions": (50, 100, 200, 400), "seeds": 16},
     full={"dimensions": (50, 100, 200, 400, 800), "repeats": 400, "seeds": 24},
 )
 def giant_steps_batch_reuse(

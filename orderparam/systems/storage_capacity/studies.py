@@ -113,6 +113,7 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
     source="Cover 1965; Gardner 1988; Rosenblatt 1962",
     seconds=(50, 1800),
     observables=("success_fraction",),
+    gallery={"samples": 100, "seeds": 16},
     full={"dims": (20, 50, 100, 200), "samples": 200, "seeds": 8},
     columns=2,
     panels=[
@@ -490,6 +491,7 @@ def binary_perceptron_errors(
     source="Horner 1992; Krauth, Mezard 1989",
     seconds=(60, 3600),
     observables=("success_fraction",),
+    gallery={"dims": (51, 101, 201), "seeds": 16},
     full={"dims": (51, 101, 201, 401), "sweeps": (1000, 10_000), "samples": 32, "seeds": 8},
     panels=[
         Panel(

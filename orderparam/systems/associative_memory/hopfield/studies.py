@@ -255,6 +255,7 @@ _BRANCHES = ("retrieval", "spin glass")
     title="Phases of the Hopfield model in the plane of load and temperature",
     source="Amit, Gutfreund, Sompolinsky 1985, 1987",
     seconds=(40, 300),
+    gallery={"resolution": 64},
     full={"resolution": 128},
     panels=[phases_panel("load", "temperature", order="overlap", branches=("stable", *_BRANCHES))],
     caption="Colour: overlap of the state of lowest free energy; {resolution} squares along each axis.",

@@ -18,6 +18,7 @@ from orderparam.systems.generalised_linear.penalised.theory import elastic_net
     source="Bayati, Montanari 2012; Donoho, Maleki, Montanari 2011",
     seconds=(30, 600),
     observables=("error", "support", "train_error"),
+    gallery={"seeds": 32},
     full={"input_dim": 2000, "seeds": 16, "penalties": tuple(np.geomspace(0.01, 2.0, 12).tolist())},
     columns=2,
     panels=[

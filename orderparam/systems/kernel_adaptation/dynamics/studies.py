@@ -235,6 +235,7 @@ def _pruning_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     "one split. Dotted: number of classes minus one.",
     seconds=(40, 400),
     observables=("accuracy",),
+    gallery={"seeds": 16},
     full={"width": 512, "n_train": 1000, "n_test": 797, "seeds": 16, "steps": 4000},
 )
 def latent_pruning(

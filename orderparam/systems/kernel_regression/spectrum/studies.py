@@ -55,6 +55,7 @@ from orderparam.systems.kernel_regression.spectrum.theory import (
     "$T$ = {noise} is the best one at every $n$.",
     seconds=(25, 300),
     observables=("test_error", "train_error"),
+    gallery={"seeds": 100},
     full={"seeds": 1000},
 )
 def double_descent_finite_rank(
@@ -126,6 +127,7 @@ def _tail_panels(p: Mapping[str, Any]) -> list[Panel]:
     ),
     seconds=(60, 1200),
     observables=("test_error", "train_error"),
+    gallery={"seeds": 100},
     full={"tail_modes": 20_000, "seeds": 400},
 )
 def benign_tail(
@@ -330,6 +332,7 @@ def _panels(p: Mapping[str, Any]) -> list[Panel]:
     "harmonics of a degree. Vertical: the numbers of linear and of cubic harmonics, $d$ and $N_3 = d(d-1)(d+4)/6$.",
     seconds=(60, 1800),
     explained="Each point averages few training sets; the error scatters most where it is a small part of the target's power.",
+    gallery={"seeds": 32},
     full={
         "input_dims": (10, 20),
         "n_train": (5, 10, 20, 40, 100, 200, 500, 1000, 2000, 5000, 10_000),

@@ -63,6 +63,7 @@ _WORDS = {
     source="Howard, Maiti, Jefferson, Ringel 2024; Ringel et al. 2025 (decimation-only RG)",
     seconds=(30, 300),
     observables=("test_error",),
+    gallery={"seeds": 100, "cuts": (20, 50, 100, 200, 500, 1000, 2000)},
     full={"seeds": 100, "cuts": (20, 50, 100, 200, 500, 1000, 2000, 4000)},
     columns=3,
     panels=lambda p: [

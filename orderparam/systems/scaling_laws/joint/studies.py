@@ -77,6 +77,7 @@ from orderparam.systems.scaling_laws.joint.theory import (
     ),
     observables=("test_error",),
     seconds=(40, 900),
+    gallery={"seeds": 16},
     full={
         "modes": 20_000,
         "sizes": (30, 300, 3000),
@@ -163,6 +164,7 @@ def joint_scaling_regimes(
     ),
     observables=("test_error",),
     seconds=(40, 900),
+    gallery={"seeds": 32},
     full={"modes": 20_000, "sizes": (30, 100, 300, 1000, 3000), "total": 2000, "seeds": 16},
     columns=3,
 )

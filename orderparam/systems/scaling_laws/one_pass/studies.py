@@ -146,6 +146,7 @@ def _draw_difference(name: str, axes: Any, comparison: Comparison) -> None:
     ),
     observables=("risk",),
     seconds=(60, 1800),
+    gallery={"seeds": 32},
     full={"widths": (10, 32, 100, 320, 1000), "horizon": 1e6, "seeds": 40},
     columns=3,
 )

@@ -278,6 +278,7 @@ UNIVERSAL_RATIO = 0.61069  # Binder's ratio of large square tori at T_c (Kamieni
     source="Onsager 1944; Kaufman 1949; Yang 1952; Swendsen, Wang 1987",
     seconds=(45, 3600),
     observables=("energy", "heat_capacity", "absolute_magnetisation"),
+    gallery={"seeds": 16},
     full={"lengths": (8, 16, 32, 64, 128), "sweeps": 4000, "replicas": 8, "seeds": 8},
     columns=3,
     panels=[
@@ -319,6 +320,7 @@ def ising_square(
     source="Binder 1981; Kamieniarz, Blöte 1993; Swendsen, Wang 1987",
     seconds=(45, 3600),
     observables=("binder",),
+    gallery={"lengths": (4, 8, 16, 32, 64), "seeds": 16},
     full={"lengths": (4, 8, 16, 32, 64, 128), "sweeps": 10_000, "replicas": 8, "seeds": 16},
     columns=2,
     panels=[
@@ -370,6 +372,7 @@ def ising_binder(
     source="Fisher, Barber 1972; Binder 1981; Onsager 1944",
     seconds=(60, 3600),
     observables=("energy",),
+    gallery={"seeds": 16},
     full={"lengths": (16, 32, 64, 128), "sweeps": 10_000, "seeds": 8},
     draw=draw_scaling,
 )
@@ -394,6 +397,7 @@ def ising_scaling(
     source="McCoy, Wu 1973; Di Francesco, Saleur, Zuber 1987; Wolff 1988",
     seconds=(45, 3600),
     observables=("correlation",),
+    gallery={"seeds": 16},
     full={"lengths": (8, 16, 32, 64, 128, 256), "sweeps": 10_000, "seeds": 8},
     columns=2,
     panels=[Panel("steps", "correlation", by="length", log="xy"), Freehand(draw_opposite)],
@@ -470,6 +474,7 @@ def _shown(times: tuple[int, ...]) -> list[int]:
     source="Onsager 1944; Swendsen, Wang 1987",
     seconds=(10, 300),
     observables=("energy",),
+    gallery={"seeds": 16},
     full={"length": 512, "sweeps": 500, "seeds": 8},
     columns=3,
     panels=lambda p: [

@@ -145,8 +145,10 @@ def _magnets(comparison: Any) -> xr.Dataset:
     source="Fisher, Barber 1972; Ringel et al. 2025 (finite-size effects)",
     seconds=(60, 900),
     observables=("test_error",),
+    gallery={"n_train": (50, 100, 200, 400), "magnets": 16, "seeds": 24},
     full={
         "seeds": 40,
+        "magnets": 16,
         "n_train": (50, 100, 200, 400, 800),
         "lengths": (16, 32, 64, 128),
         "sweeps": 4000,
@@ -208,6 +210,7 @@ def finite_size(
     temperatures: tuple[float, ...] = (2.22, 2.25, 2.27, 2.29, 2.32),
     sweeps: int = 400,
     replicas: int = 8,
+    magnets: int = 4,
     seeds: int = 16,
 ) -> Iterator[Curve]:
     k = np.arange(1.0, modes + 1)
@@ -234,7 +237,7 @@ def finite_size(
             partial(block_spins, sweeps=sweeps, replicas=replicas),
             one,
             {"temperature": temperatures},
-            4,
+            magnets,
             facets={"part": "magnet", "length": length},
         )
         for length, one in sites.items()

@@ -182,7 +182,7 @@ def draw_opposite(axes: Any, comparison: Comparison) -> None:
     axes.errorbar(
         far["length"],
         far["correlation"].mean("seed"),
-        far["correlation_error"].mean("seed") / 2,
+        far["correlation_error"].mean("seed") / np.sqrt(far.sizes["seed"]),
         fmt="o",
         color=ink(),
     )

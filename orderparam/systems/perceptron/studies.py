@@ -152,6 +152,7 @@ ONLINE = ("hebb", "rosenblatt", "adaline", "optimal")
     source="Opper, Kinzel, Kleinz, Nehl 1990; Kinouchi, Caticha 1992; Watkin, Rau, Biehl 1993",
     seconds=(50, 900),
     observables=("teacher_overlap", "classification_error"),
+    gallery={"batch_ratios": (0.5, 0.8, 1.0, 1.25, 2.0, 3.0, 4.0), "seeds": 16},
     full={
         "input_dim": 400,
         "stream_dim": 10_000,

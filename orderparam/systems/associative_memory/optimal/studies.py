@@ -2,22 +2,53 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
-from orderparam.comparison import Curve, study
-from orderparam.plotting import Panel, horizontal
+from orderparam.comparison import Comparison, Curve, study
+from orderparam.plotting import Freehand, Panel
+from orderparam.plotting.measured import dots
+from orderparam.plotting.style import ink
 from orderparam.systems.associative_memory.optimal.experiment import trained_network
 from orderparam.systems.associative_memory.optimal.model import OptimalStability
 from orderparam.systems.associative_memory.optimal.theory import basin, overlaps
 
 
+def draw_edge(axes: Any, comparison: Comparison) -> None:
+    """Draw the start that one step leaves as it is, where overlaps above it grow and those below
+    fall."""
+    (line,) = comparison.theories(part="edge").values()
+    axes.plot(line["load"], line["basin_edge"], color=ink())
+    for number, data in enumerate(comparison.experiments(part="steps").values()):
+        start = data["start"].values
+        gain = (data["overlap"].isel(time=1).squeeze(drop=True) - data["start"]).transpose(
+            "seed", "start"
+        )
+        edges = [
+            float(start[k] - own[k] * (start[k + 1] - start[k]) / (own[k + 1] - own[k]))
+            for own in gain.values
+            for k in np.flatnonzero((own[:-1] < 0) & (own[1:] >= 0))[-1:]
+        ]
+        if edges:
+            load = data.attrs["facets"]["load"]
+            dots(axes, [load], xr.DataArray(edges, dims="seed"), number)
+    axes.set(xlabel=r"load $\alpha$", ylabel="edge of the basin $m_b$", ylim=(-0.04, 1.04))
+
+
 @study(
     "optimal-stability-basins",
-    title="Basins of attraction of networks with the largest stability",
+    title="Overlaps and basins of networks with the largest stability follow the map of strong dilution",
     source="Krauth, Mézard, Nadal 1988; Gardner 1988",
     seconds=(55, 2400),
     observables=("overlap",),
+    gallery={
+        "loads": (0.3, 0.5, 0.7, 1.0),
+        "starts_at": (0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98),
+        "inputs": 80,
+        "seeds": 16,
+    },
     full={"inputs": 100, "neurons": 20_000, "seeds": 16, "starts": 50},
     columns=3,
     panels=lambda p: [
@@ -37,12 +68,13 @@ from orderparam.systems.associative_memory.optimal.theory import basin, overlaps
             title="after 3 steps",
             ylabel="overlap",
         ),
-        Panel("load", "basin_edge", where={"part": "edge"}, reference=[horizontal(1.0)]),
+        Freehand(draw_edge),
     ],
     caption=r"""
-        {neurons} neurons with {inputs} inputs each, trained to optimality, {starts} starts in a run.
-        Lines: the map of the overlap for strong dilution, exact for one step of any network. Right: the
-        unstable fixed point, from which on a pattern attracts; it is zero up to $\alpha$ = 0.4194.
+        {neurons} neurons with {inputs} inputs each, trained to optimality, $\alpha$ patterns for each input,
+        {starts} starts in a run. Lines: the map of the overlap for strong dilution, exact for one step of any
+        network. Right: the overlap that one step leaves as it is, from which on a pattern attracts; it is zero up
+        to $\alpha$ = 0.4194.
     """,
     explained=(
         "The map holds for many inputs. With 40 inputs overlaps differ from it by up to 0.05, and near "

@@ -9,8 +9,9 @@ import numpy as np
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.channels import RealLabels, SignLabels
 from orderparam.channels.outlier import LEAST_MEASURED
-from orderparam.comparison import Curve, study
-from orderparam.plotting import Panel, vertical
+from orderparam.comparison import Comparison, Curve, study
+from orderparam.plotting import Freehand, Panel, vertical
+from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
 from orderparam.priors import GaussianPrior, Rademacher, SparsePrior
 from orderparam.systems.generalised_linear.bayes.eigenvectors import spectral
 from orderparam.systems.generalised_linear.bayes.experiment import (
@@ -183,11 +184,31 @@ def phase_retrieval(
     yield Curve("leading eigenvector", leading_eigenvector, system, over, seeds, facets=eigenvector)
 
 
+_FLOOR = 1e-8  # errors below it are drawn there
+_FOUND = 1e-6  # error below which weights count as found
+
+
+def draw_thresholds(axes: Any, comparison: Comparison) -> None:
+    """Draw the thresholds against density, and whether drawn problems were solved."""
+    for number, (way, data) in enumerate(
+        zip(WAYS, comparison.theories(part="thresholds").values())
+    ):
+        x, y = data["prior.density"], data["sample_ratio_needed"]
+        axes.plot(x, y, color=COLOURS[number], linestyle=DASHES[number], label=way)
+    for data in comparison.experiments(part="plane").values():
+        found = (data["error"] < _FOUND).mean("seed")
+        for density in data["prior.density"].values:
+            for ratio in data["sample_ratio"].values:
+                share = float(found.sel({"prior.density": density, "sample_ratio": ratio}))
+                face = ink() if share == 1 else "white" if share == 0 else GREY
+                axes.plot(density, ratio, "o", color=ink(), markerfacecolor=face, zorder=3)
+    axes.set(xlabel="density", ylabel=r"sample ratio $\alpha$", xlim=(0, 1), ylim=(0, 1))
+
+
 @study(
     "compressed-sensing",
     title=(
-        "Sparse weights from few projections: thresholds of identifiability, of message passing "
-        "and of the l1 norm"
+        "Message passing finds sparse weights from its threshold on, with far fewer projections than the l1 norm needs"
     ),
     source="Donoho, Maleki, Montanari 2009; Krzakala, Mézard, Sausset, Sun, Zdeborová 2012",
     seconds=(40, 900),
@@ -195,17 +216,33 @@ def phase_retrieval(
     full={"input_dim": 4000, "seeds": 16, "densities": tuple(np.linspace(0.05, 0.95, 19).tolist())},
     columns=2,
     panels=[
-        Panel("prior.density", "sample_ratio_needed", where={"part": "thresholds"}, by="way"),
-        Panel("sample_ratio", "error", where={"part": "error"}, log="y", ylim=(1e-7, 1)),
+        Freehand(draw_thresholds),
+        Panel(
+            "sample_ratio",
+            ("error", lambda data: np.maximum(data["error"], _FLOOR)),
+            where={"part": "error"},
+            log="y",
+            ylim=(_FLOOR / 3, 1),
+        ),
     ],
     caption=r"""
-        $y = w\cdot x$ without noise. Right: message passing on drawn problems, density {density}, $d$ = {input_dim}.
+        $y = w\cdot x$ without noise. Lines: sample ratios from which on the weights are determined, and found by
+        message passing or by the smallest l1 norm. Circles: message passing on drawn problems, $d$ = {plane_dim}, found
+        in all runs (filled), in some (grey) or in none (open); the l1 norm is not measured. Right: density {density},
+        $d$ = {input_dim}; errors below $10^{{-8}}$ are drawn there.
     """,
+    gallery={
+        "sample_ratios": (0.1, 0.15, 0.2, 0.25, 0.28, 0.3, 0.32, 0.34, 0.36, 0.4, 0.5),
+        "seeds": 16,
+    },
 )
 def compressed_sensing(
     densities: tuple[float, ...] = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
     density: float = 0.2,
     sample_ratios: tuple[float, ...] = (0.1, 0.2, 0.25, 0.3, 0.33, 0.4, 0.5),
+    plane: tuple[float, ...] = (0.1, 0.2, 0.4),
+    plane_ratios: tuple[float, ...] = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65),
+    plane_dim: int = 500,
     input_dim: int = 1000,
     seeds: int = 4,
 ) -> Iterator[Curve]:
@@ -234,6 +271,14 @@ def compressed_sensing(
         {"sample_ratio": sample_ratios},
         seeds,
         facets=facets,
+    )
+    yield Curve(
+        "drawn problem",
+        message_passing,
+        system.with_(input_dim=plane_dim),
+        {"prior.density": plane, "sample_ratio": plane_ratios},
+        seeds,
+        facets={"part": "plane"},
     )
 
 
@@ -271,6 +316,7 @@ def compressed_sensing_plane(resolution: int = 16) -> list[Curve]:
     source="Rangan, Schniter, Fletcher 2019",
     seconds=(30, 600),
     observables=("error",),
+    gallery={"conditions": (1.0, 2.0, 4.0, 8.0, 15.0, 30.0), "seeds": 16},
     full={"input_dim": 4000, "seeds": 16, "conditions": tuple(np.geomspace(1, 300, 9).tolist())},
     panels=[Panel("condition", "error", by="sample_ratio", log="xy")],
     caption=(

@@ -31,7 +31,7 @@ def draw_edge(axes: Any, comparison: Comparison) -> None:
             for own in gain.values
             for k in np.flatnonzero((own[:-1] < 0) & (own[1:] >= 0))[-1:]
         ]
-        if edges:
+        if len(edges) == data.sizes["seed"]:
             load = data.attrs["facets"]["load"]
             dots(axes, [load], xr.DataArray(edges, dims="seed"), number)
     axes.set(xlabel=r"load $\alpha$", ylabel="edge of the basin $m_b$", ylim=(-0.04, 1.04))

@@ -194,7 +194,7 @@ def draw_thresholds(axes: Any, comparison: Comparison) -> None:
         zip(WAYS, comparison.theories(part="thresholds").values())
     ):
         x, y = data["prior.density"], data["sample_ratio_needed"]
-        axes.plot(x, y, color=COLOURS[number], linestyle=DASHES[number], label=way)
+        axes.plot(x, y, color=COLOURS[number + 1], linestyle=DASHES[number], label=way)
     for data in comparison.experiments(part="plane").values():
         found = (data["error"] < _FOUND).mean("seed")
         for density in data["prior.density"].values:
@@ -232,7 +232,7 @@ def draw_thresholds(axes: Any, comparison: Comparison) -> None:
         $d$ = {input_dim}; errors below $10^{{-8}}$ are drawn there.
     """,
     gallery={
-        "sample_ratios": (0.1, 0.15, 0.2, 0.25, 0.28, 0.3, 0.32, 0.34, 0.36, 0.4, 0.5),
+        "sample_ratios": (0.1, 0.2, 0.28, 0.32, 0.34, 0.37, 0.38, 0.4, 0.5),
         "seeds": 16,
     },
 )

@@ -14,7 +14,7 @@ from orderparam.systems.generalised_linear.penalised.theory import elastic_net
 
 @study(
     "lasso",
-    title="The Lasso at every penalty: scikit-learn against state evolution",
+    title="The Lasso follows state evolution at every penalty",
     source="Bayati, Montanari 2012; Donoho, Maleki, Montanari 2011",
     seconds=(30, 600),
     observables=("error", "support", "train_error"),
@@ -26,8 +26,8 @@ from orderparam.systems.generalised_linear.penalised.theory import elastic_net
         Panel("l1", "support", by="sample_ratio", log="x"),
     ],
     caption=(
-        "Weights of density {density}, label noise {noise}, $d$ = {input_dim}. The penalty is "
-        "added to half the sum of squares."
+        "Weights of density {density}, $\\alpha$ samples for each of them, label noise {noise}, "
+        "$d$ = {input_dim}. The penalty is added to half the sum of squares."
     ),
 )
 def lasso(

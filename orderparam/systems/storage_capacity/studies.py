@@ -14,7 +14,9 @@ from scipy.stats import norm
 from orderparam.analysis import collapse
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal, vertical
+from orderparam.plotting.measured import mean_and_error
 from orderparam.plotting.style import COLOURS, GREY, MARKERS, ink
+from orderparam.solve.straight_line import straight_line
 from orderparam.systems.storage_capacity.beyond_capacity import (
     binary_minimal_error,
     broken_capacity,
@@ -343,12 +345,36 @@ def capacity_negative_margin(
 CAPACITY = 0.8330785997  # of binary couplings without margin: `binary_capacity`
 
 
+def draw_entropy_limits(axes: Any, comparison: Comparison) -> None:
+    """Draw the entropy per coupling against 1/N at loads below the capacity, with the straight line
+    through the sizes, and the theory of many couplings at 0."""
+    (theory,) = comparison.theories(part="entropy").values()
+    runs = {
+        d.attrs["facets"]["input_dim"]: d for d in comparison.experiments(part="entropy").values()
+    }
+    size = np.array(sorted(runs), float)
+    for number, load in enumerate(comparison.parameters["limits"]):
+        at = [mean_and_error(runs[int(n)]["entropy"].sel(load=load)) for n in size]
+        mean, error = (np.array([float(one[part]) for one in at]) for part in (0, 1))
+        look = {"color": COLOURS[number], "markerfacecolor": "white"}
+        axes.errorbar(
+            1 / size, mean, error, fmt=MARKERS[number], label=rf"$\alpha$ = {load:g}", **look
+        )
+        axes.plot(0.0, float(theory["entropy"].interp(load=load)), "D", color=COLOURS[number])
+        if len(size) > 2 and np.all(error > 0):
+            line = straight_line(1 / size, mean, error)
+            x = np.array([0.0, 1 / size.min()])
+            axes.plot(x, line.constant + line.slope * x, color=COLOURS[number], linewidth=0.8)
+    axes.set(xlabel="$1/N$", ylabel="entropy per coupling")
+
+
 @study(
     "binary-capacity",
-    title="The binary perceptron: entropy of solutions and capacity, against enumeration",
+    title="Extrapolated in 1/N, the entropy of binary couplings is that of the replica theory",
     source="Krauth, Mezard 1989; Gardner, Derrida 1989",
     seconds=(50, 3600),
     observables=("entropy", "capacity"),
+    gallery={"samples": 60, "seeds": 16},
     full={"dims": (11, 15, 19, 23, 25), "samples": 100, "seeds": 16},
     columns=2,
     panels=[
@@ -357,8 +383,9 @@ CAPACITY = 0.8330785997  # of binary couplings without margin: `binary_capacity`
             "entropy",
             by="input_dim",
             where={"part": "entropy"},
-            reference=[horizontal(0.0)],
+            reference=[horizontal(0.0), vertical(CAPACITY, r"$\alpha_c$")],
         ),
+        Freehand(draw_entropy_limits),
         Panel(
             "load",
             "success_fraction",
@@ -369,9 +396,10 @@ CAPACITY = 0.8330785997  # of binary couplings without margin: `binary_capacity`
         Panel("margin", "capacity", by="input_dim", where={"part": "capacity"}),
     ],
     caption=r"""
-        All $2^N$ couplings are enumerated for {samples} samples in a run. Entropies are averages over
-        the samples with solutions, which near $\alpha_c$ are above the typical value. Below: patterns
-        are added until no couplings are left.
+        All $2^N$ couplings of $N$ = $d$ inputs are enumerated for {samples} samples in a run. Entropies
+        are averages over the samples with solutions, which near and beyond $\alpha_c$ = 0.833 are above
+        the typical value. Above right: lines through the sizes; diamonds: theory of many couplings.
+        Below right: patterns are added until no couplings are left.
     """,
     explained=(
         "The lines are limits of many couplings. Entropies of 11 to 19 couplings are averages over the "
@@ -382,11 +410,12 @@ def binary_perceptron(
     dims: tuple[int, ...] = (11, 15, 19),
     loads: tuple[float, ...] = (0.2, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0, 1.2),
     margins: tuple[float, ...] = (0.0, 0.5, 1.0),
+    limits: tuple[float, ...] = (0.2, 0.4, 0.55),
     samples: int = 30,
     seeds: int = 4,
 ) -> Iterator[Curve]:
     system = BinaryPatterns()
-    over = {"load": tuple(np.linspace(0.05, 1.0, 96).tolist())}
+    over = {"load": _with(np.linspace(0.05, CAPACITY, 80), tuple(x for x in loads if x < CAPACITY))}
     fine = {"margin": tuple(np.linspace(0.0, 1.2, 61).tolist())}
     yield Curve("replica symmetric", solutions, system, over, facets={"part": "entropy"})
     yield Curve("replica symmetric", binary_capacity, system, fine, facets={"part": "capacity"})

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from orderparam.comparison import Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal
-from orderparam.plotting.style import COLOURS, GREY, ink
+from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
 from orderparam.systems.renormalization.magnet.experiment import block_spins
 from orderparam.systems.renormalization.magnet.model import (
     EXACT_COUPLING,
@@ -26,63 +26,78 @@ from orderparam.systems.renormalization.magnet.theory import (
     one_loop_point,
 )
 
-ISING_NU = 0.629971  # in three dimensions (Kos, Poland, Simmons-Duffin, Vichi 2016)
+# number of components -> (nu, omega) in three dimensions: Kos, Poland, Simmons-Duffin, Vichi 2016
+# and Simmons-Duffin 2017; Hasenbusch 2019; Hasenbusch 2020
+KNOWN = {1: (0.629971, 0.82968), 2: (0.67169, 0.789), 3: (0.71164, 0.759)}
+THEORIES = {
+    r"$\epsilon$ expansion": epsilon_expansion,
+    "one-loop flow": one_loop_point,
+    "flow of the potential": local_potential,
+}
+
+
+def _draw_exponents(name: str, axes: Any, comparison: Comparison) -> None:
+    """Draw an exponent against the number of components, and the known values."""
+    for data in comparison.theories(part="components").values():
+        number = list(THEORIES).index(data.attrs["label"])
+        look = {"color": COLOURS[number], "linestyle": DASHES[number]}
+        axes.plot(data["components"], data[name], label=data.attrs["label"], **look)
+    known = [value[["nu", "omega"].index(name)] for value in KNOWN.values()]
+    axes.plot(list(KNOWN), known, "o", color=ink(), label="known", zorder=3)
+    if name == "nu":
+        n = np.geomspace(4, 100, 50)
+        look = {"color": GREY, "linewidth": 0.8, "linestyle": ":", "label": "order $1/n$"}
+        axes.plot(n, 1 - 32 / (3 * np.pi**2 * n), **look)
+    symbol = {"nu": r"$\nu$", "omega": r"$\omega$"}[name]
+    axes.set(xscale="log", xlabel="components $n$", ylabel=symbol, title="$d$ = 3")
+    axes.set_ylim((0.48, 1.05) if name == "nu" else (0, 1.4))
 
 
 @study(
     "magnet-exponents",
     title=(
-        "Exponents of the magnet by the epsilon expansion, the one-loop flow and the flow of the "
-        "potential"
+        "The known exponent of the magnet: of few components the epsilon expansion is nearest, of "
+        "many the flow of the potential"
     ),
     source="Wilson, Fisher 1972; Litim 2001, 2002",
     seconds=(30, 60),
     observables=(),
     columns=2,
     panels=[
-        Panel(
-            "components",
-            "nu",
-            where={"part": "components"},
-            log="x",
-            ylim=(0.48, 1.05),
-            title="$d$ = 3",
-        ),
+        Freehand(partial(_draw_exponents, "nu")),
         Panel(
             "dim",
             "nu",
             where={"part": "dim"},
             ylim=(0.48, 0.75),
+            ylabel=r"$\nu$",
             title="$n$ = 1",
-            reference=[horizontal(ISING_NU, "exact, $d$ = 3")],
+            reference=[horizontal(KNOWN[1][0], "known, $d$ = 3")],
         ),
+        Freehand(partial(_draw_exponents, "omega")),
         Panel(
-            "components",
+            "dim",
             "omega",
-            where={"part": "components"},
-            log="x",
+            where={"part": "dim"},
             ylim=(0, 1.4),
-            title="$d$ = 3",
+            ylabel=r"$\omega$",
+            title="$n$ = 1",
         ),
-        Panel("dim", "omega", where={"part": "dim"}, ylim=(0, 1.4), title="$n$ = 1"),
     ],
     caption=(
         r"$\epsilon$ expansion: $\nu$ to second and $\omega$ to first order. The one-loop flow "
         r"with its denominators is worse than the series that it contains. Flow of the potential: "
-        r"$\eta$ = 0, optimised regulator; $\nu=\omega=1$ for $d$ = 3, $n\to\infty$."
+        r"$\eta$ = 0, optimised regulator; $\nu=\omega=1$ for $d$ = 3, $n\to\infty$. Known: "
+        r"bootstrap ($n$ = 1) and Monte Carlo ($n$ = 2, 3), with errors below the marks; dotted: "
+        r"$\nu$ to order $1/n$. $\omega$: exponent of the leading correction to scaling."
     ),
 )
 def magnet_exponents(
     components: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 40.0, 100.0),
     dims: tuple[float, ...] = (2.9, 3.0, 3.1, 3.2, 3.3, 3.4, 3.5, 3.6, 3.7, 3.8, 3.9),
 ) -> Iterator[Curve]:
-    theories = {
-        r"$\epsilon$ expansion": epsilon_expansion,
-        "one-loop flow": one_loop_point,
-        "flow of the potential": local_potential,
-    }
     for name, values in {"components": components, "dim": dims}.items():
-        for label, theory in theories.items():
+        for label, theory in THEORIES.items():
             if not (theory is one_loop_point and name == "components"):
                 yield Curve(label, theory, VectorMagnet(), {name: values}, facets={"part": name})
 

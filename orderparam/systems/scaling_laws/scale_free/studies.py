@@ -83,6 +83,7 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
     ),
     observables=("test_error", "population_error"),
     seconds=(60, 900),
+    gallery={"data": ("digits", "mnist"), "sizes": (15, 30, 60, 120, 240, 480), "seeds": 24},
     full={"pool": 4000, "sizes": (20, 40, 80, 160, 320, 640), "seeds": 16},
     columns=2,
     explained=(

@@ -42,8 +42,8 @@ CLOSE = ("effective ridge", "cavity", "Gaussian process", "network")
     gallery={
         "images": 900,
         "n_train": (8, 16, 32, 64, 128, 256, 512),
-        "seeds": 200,
-        "network_n_train": (8, 16, 32, 64, 128),
+        "seeds": 100,
+        "network_n_train": (8, 32, 128),
         "network_seeds": 16,
     },
     full={

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from scipy.integrate import solve_ivp
 
 from orderparam.comparison import Curve, study
 from orderparam.kernels.spectrum import Spectrum
@@ -233,105 +234,90 @@ def interaction_vanishes(
         )
 
 
-def _portrait(
-    loop: OneLoop,
-    background: float,
-    scale: float,
-    mass: tuple[float, float],
-    axes: Any,
-    points: list,
-    trajectories: list,
-) -> None:
-    """Draw arrows towards large scales (magnet) or large modes (learning), with quartic couplings
-    in units of `scale`.
-    """
-    r, g = np.meshgrid(np.linspace(*mass, 80), np.linspace(0, 2, 80))
-    dr, dg = beta(jnp.asarray(r), jnp.asarray(g * scale), loop, background)
-    axes.streamplot(
-        r,
-        g,
-        np.asarray(dr),
-        np.asarray(dg) / scale,
-        color=GREY,
-        density=0.8,
-        linewidth=0.6,
-        arrowsize=0.7,
-    )
-    for one in trajectories:
-        axes.plot(*one, color=COLOURS[1])
-    axes.plot([0], [0], "o", color=ink())
-    for point in points:
-        axes.plot(*point, "s", color=COLOURS[0])
-    axes.set(xlim=mass, ylim=(0, 2), xlabel="mass $r$", ylabel="quartic coupling / fixed point")
+FIELDS = ("magnet, n = 1", "magnet, many components", "learning")
+_MANY = 1e4  # components
+_TITLES = (
+    r"magnet, $\sigma=1+\alpha$, $n$ = 1",
+    r"magnet, $\sigma=1+\alpha$, $n=10^4$",
+    "learning without a target",
+)
+
+
+def _magnets(alpha: float) -> dict[str, VectorMagnet]:
+    return {
+        name: VectorMagnet(1.0, components, min(1 + alpha, 2.0))
+        for name, components in zip(FIELDS, (1.0, _MANY))
+    }
+
+
+def _separatrix(loop: OneLoop, mass: float, quartic: float) -> list[np.ndarray]:
+    """Both branches, as (r, g), of the line of couplings that flow to the fixed point."""
+
+    def back(_: float, point: np.ndarray) -> np.ndarray:
+        return -np.asarray(beta(*jnp.asarray(point), loop), float)
+
+    fixed = np.array([mass, quartic])
+    step = 1e-4 * np.eye(2)
+    slopes = [(back(0, fixed + one) - back(0, fixed - one)) / 2e-4 for one in step]
+    growths, ways = np.linalg.eig(np.array(slopes).T)  # of the reversed flow
+    way = np.real(ways[:, np.argmax(np.real(growths))])
+    start = [fixed + 1e-4 * sign * way for sign in (-1, 1)]
+    return [solve_ivp(back, (0, 6), one, max_step=0.05).y for one in start]
 
 
 def _draw_portrait(name: str, axes: Any, comparison: Any) -> None:
+    """Draw the flow towards large scales (magnet) or large modes (learning), with quartic couplings
+    in units of the fixed point's."""
     p = comparison.parameters
     found = {
         data.attrs["facets"]["field"]: data
         for data in comparison.theories().values()
         if "field" in data.attrs["facets"]
     }
-    learning = ScaleFreeRegression(p["kernel_decay"], p["target_decay"], 1.0, 1.0)
-    one = found[name if name in found else "learning"].squeeze()
-    mass_name, quartic_name = (
-        ("mass", "quartic")
-        if name in found and name != "learning"
-        else ("mass_coupling", "quartic_coupling")
+    one = found[name].squeeze()
+    learns = name == "learning"
+    mass, quartic = (
+        float(one[f"{which}_coupling" if learns else which]) for which in ("mass", "quartic")
     )
-    r, g = float(one[mass_name]), float(one[quartic_name])
-    background = p["background"] if name == "learning with a target" else 0.0
-    loop = (
-        learning_loop(learning)
-        if name.startswith("learning")
-        else magnet_loop(_magnets(p["kernel_decay"])[name])
+    if learns:
+        loop = learning_loop(ScaleFreeRegression(p["kernel_decay"], p["target_decay"], 1.0, 1.0))
+    else:
+        loop = magnet_loop(_magnets(p["kernel_decay"])[name])
+    r, g = np.meshgrid(np.linspace(-0.9, 0.6, 80), np.linspace(0, 2, 80))
+    dr, dg = (np.asarray(part) for part in beta(jnp.asarray(r), jnp.asarray(g * quartic), loop))
+    look = {"color": GREY, "density": 0.5, "linewidth": 0.6, "arrowsize": 0.7}
+    axes.streamplot(r, g, dr, dg / quartic, broken_streamlines=False, **look)
+    for branch in _separatrix(loop, mass, quartic):
+        axes.plot(branch[0], branch[1] / quartic, color=ink(), linestyle="--")
+    if learns:
+        for data in comparison.theories().values():
+            if data.attrs["label"] == "flow of learning":
+                for start in data["quartic"].values:
+                    run = data.sel(quartic=start).squeeze()
+                    line = run["mass_coupling"], run["quartic_coupling"] / quartic
+                    axes.plot(*line, color=COLOURS[1])
+    axes.plot(0, 0, "o", color=ink(), clip_on=False)
+    axes.plot(mass, 1, "s", color=COLOURS[0], zorder=4)
+    axes.set(
+        xlim=(-0.9, 0.6), ylim=(0, 2), xlabel="mass $r$", ylabel="quartic coupling / fixed point"
     )
-    trajectories = []
-    if name.startswith("learning"):
-        runs = [
-            data
-            for data in comparison.theories().values()
-            if data.attrs["label"] == "flow of learning"
-        ]
-        for data in runs:
-            for quartic in data["quartic"].values if name == "learning" else ():
-                run = data.sel(quartic=quartic).squeeze()
-                trajectories.append((run["mass_coupling"], run["quartic_coupling"] / g))
-    points = [] if background else [(r, 1.0)]
-    _portrait(loop, background, g, (-0.8, 0.6), axes, points, trajectories)
-
-
-def _magnets(alpha: float) -> dict[str, VectorMagnet]:
-    return {
-        "magnet, d = 3": VectorMagnet(3.0, 1.0),
-        "long-range magnet": VectorMagnet(1.0, 1.0, min(1 + alpha, 2.0)),
-    }
 
 
 @study(
     "two-portraits",
-    title="One-loop flow of a magnet, and of learning as a long-range magnet in one dimension",
+    title="Without a target, couplings of learning flow as those of a long-range magnet of many components",
     source="Wilson, Fisher 1972; Ringel et al. 2025 (S_GPR against S_Ising); learning derived here",
     seconds=(20, 40),
     observables=(),
-    columns=2,
-    panels=[
-        Freehand(partial(_draw_portrait, "magnet, d = 3"), "magnet, $d$ = 3, $n$ = 1"),
-        Freehand(
-            partial(_draw_portrait, "long-range magnet"),
-            r"long-range magnet, $d$ = 1, $\sigma=1+\alpha$, $n$ = 1",
-        ),
-        Freehand(
-            partial(_draw_portrait, "learning"), r"learning, $d$ = 1, $\sigma=1+\alpha$, no target"
-        ),
-        Freehand(partial(_draw_portrait, "learning with a target"), "learning with a target"),
-    ],
+    columns=3,
+    panels=[Freehand(partial(_draw_portrait, name), title) for name, title in zip(FIELDS, _TITLES)],
     caption=(
-        r"Circle: Gaussian fixed point; square: the other fixed point. Orange: learning with "
-        r"$\rho$ = {density}, $\alpha$ = {kernel_decay}, $u$ = {quartics}; it starts at $r>0$ and "
-        r"leaves to the right, where all modes are learned. With a target, $w$ = {background} "
-        r"throughout. The analogy ends with the equations: modes are discrete, $y(x)$ breaks the "
-        r"symmetry, and there is no translation invariance."
+        r"One loop, one dimension, interactions of range $\sigma=1+\alpha$, $\alpha$ = "
+        r"{kernel_decay}, $n$ components. Circle: Gaussian fixed point; square: the other one; "
+        r"dashed: the couplings that flow to it. Orange: learning with $\rho$ = {density}, $u$ = "
+        r"{quartics}; it starts at $r>0$ and leaves to the right, where all modes are learned. "
+        r"The analogy ends with the equations: modes are discrete, and a target $y(x)$ breaks the "
+        r"symmetry. Nothing is measured."
     ),
 )
 def two_portraits(
@@ -339,7 +325,6 @@ def two_portraits(
     target_decay: float = 0.5,
     density: float = 1000.0,
     quartics: tuple[float, ...] = (0.1, 1.0, 10.0),
-    background: float = 1.0,
 ) -> Iterator[Curve]:
     learning = ScaleFreeRegression(kernel_decay, target_decay, density, 1.0, modes=1e5)
     yield from (

@@ -9,7 +9,7 @@ import numpy as np
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal, slope
 from orderparam.plotting.measured import dots
-from orderparam.plotting.style import GREY, ink
+from orderparam.plotting.style import COLOURS, GREY, ink
 from orderparam.systems.scaling_laws.one_pass.compute_optimal import (
     ComputeBudget,
     ComputeFrontier,
@@ -288,7 +288,10 @@ def _draw_ratio(phase: str, axes: Any, comparison: Comparison) -> None:
     for number, (arm, data) in enumerate(runs.items()):
         if arm != "constant rate":
             ratio = data["risk"].squeeze(drop=True) / constant
-            dots(axes, steps, ratio, number, _ARMS.get(arm, arm), linestyle="-", linewidth=0.6)
+            dots(axes, steps, ratio, number, linestyle="-", linewidth=0.6)
+            place = (0.97, 1.0 - 0.09 * number)
+            look = {"color": COLOURS[number], "ha": "right", "va": "top"}
+            axes.annotate(_ARMS.get(arm, arm), place, xycoords="axes fraction", **look)
     axes.axhline(1.0, color=GREY, linewidth=0.8, linestyle=":")
     axes.set(xscale="log", xlabel="steps $t$", ylabel="$R$ over that of a constant rate")
     axes.set_title(_AXES[phase])
@@ -297,7 +300,8 @@ def _draw_ratio(phase: str, axes: Any, comparison: Comparison) -> None:
 @study(
     "sgd-schedules",
     title=(
-        "After a hundred steps momentum 0.9 is a tenfold rate; rates that fall end with less risk"
+        "After a hundred steps momentum 0.9 is a tenfold rate within 8 %; rates that fall end with "
+        "a quarter less risk"
     ),
     source=SOURCE,
     panels=[

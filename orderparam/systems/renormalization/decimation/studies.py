@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from matplotlib.lines import Line2D
 
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.kernels.spectrum import Spectrum
@@ -27,6 +28,7 @@ from orderparam.systems.renormalization.decimation.theory import (
 
 def _draw_ridges(axes: Any, comparison: Any) -> None:
     """Draw the ridge of the modes that are left: leading order, exact, and by one sweep."""
+    handles: list[Line2D] = []
     looks = (
         ("flow", "ridge", "leading order", 1),
         ("flow", "exact_ridge", "exact", 0),
@@ -37,7 +39,8 @@ def _draw_ridges(axes: Any, comparison: Any) -> None:
         for number, temperature in enumerate(data["temperature"].values):
             one = data.sel(temperature=temperature)
             axes.plot(one["mode_count"], one[name], color=COLOURS[number], linestyle=DASHES[dash])
-        axes.plot([], [], color=GREY, linestyle=DASHES[dash], label=text)
+        handles.append(Line2D([], [], color=GREY, linestyle=DASHES[dash], label=text))
+    axes.legend(handles=handles, loc="lower left", fontsize=7, frameon=False)
     axes.set(
         xscale="log",
         yscale="log",
@@ -47,18 +50,35 @@ def _draw_ridges(axes: Any, comparison: Any) -> None:
     )
 
 
-_WORDS = {
-    "exact": "all modes, or exact couplings",
-    "effective ridge": "leading ridge, effective ridge of what is left",
-    "equivalent kernel": "leading ridge, equivalent kernel",
+# closure -> its words, the measurement beside it
+_CLOSURES = {
+    "exact": ("all modes", "all modes, measured"),
+    "effective ridge": ("leading ridge, effective ridge", "modes within the cut, measured"),
+    "equivalent kernel": ("leading ridge, equivalent kernel", ""),
 }
+
+
+def _draw_closures(axes: Any, comparison: Comparison) -> None:
+    """Draw the test error by every closure, and the two measurements."""
+    for number, (closure, (text, measured)) in enumerate(_CLOSURES.items(), start=3):
+        (line,) = comparison.theories(closure=closure).values()
+        line = line["test_error"].squeeze(drop=True)
+        axes.plot(line["cut"], line, color=COLOURS[number])
+        for data in comparison.experiments(closure=closure).values():
+            error = data["test_error"].squeeze("temperature", drop=True)
+            filled = closure == "exact"
+            dots(axes, error["cut"], error, 0, measured, colour=COLOURS[number], filled=filled)
+        axes.plot([], [], color=COLOURS[number], label=text)
+    axes.legend(loc="lower left", fontsize=6.5, frameon=False)
+    axes.set(xscale="log", yscale="log", ylim=(0.03, None))
+    axes.set(xlabel=r"modes kept $\Lambda$", ylabel="test error")
 
 
 @study(
     "decimation-flow",
     title=(
-        "Modes integrated out of kernel regression: ridge, non-Gaussianity, and test error by "
-        "closure"
+        "Modes that are integrated out act as a ridge: to leading order while more of them are "
+        "left than examples"
     ),
     source="Howard, Maiti, Jefferson, Ringel 2024; Ringel et al. 2025 (decimation-only RG)",
     seconds=(30, 300),
@@ -71,20 +91,13 @@ _WORDS = {
         Panel(
             "mode_count", "non_gaussianity", by="temperature", log="xy", where={"closure": "flow"}
         ),
-        Panel(
-            "cut",
-            "test_error",
-            by="closure",
-            log="xy",
-            where={"temperature": p["measured_at"]},
-            text=_WORDS,
-        ),
+        Freehand(_draw_closures),
     ],
     caption=(
         r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $P$ = {n_train}, Gaussian features. "
         r"Right: $T$ = {measured_at}, measured with all modes, and with the modes within the cut "
-        r"and a uniform ridge. The exact flow, the non-Gaussianity and the single sweep are "
-        r"derived here."
+        r"and a uniform ridge. $g$: posterior variance of the modes left "
+        r"over $T(\Lambda)$. The exact flow, $g$ and the single sweep are derived here."
     ),
 )
 def decimation_flow_figure(
@@ -100,6 +113,7 @@ def decimation_flow_figure(
     system = DecimatedRegression(Spectrum(k**-decay, k**-decay), n_train, measured_at)
     fine = {"temperature": (measured_at,), "cut": np.unique(np.geomspace(5, modes, 40).round())}
     measured = {"temperature": (measured_at,), "cut": tuple(float(cut) for cut in cuts)}
+    whole = {"temperature": (measured_at,), "cut": (float(modes),)}
     yield Curve(
         "theory", decimation_flow, system, {"temperature": temperatures}, facets={"closure": "flow"}
     )
@@ -120,7 +134,7 @@ def decimation_flow_figure(
         "all modes",
         regression,
         system,
-        measured,
+        whole,
         seeds,
         paired=("cut",),
         facets={"closure": "exact"},

@@ -43,9 +43,9 @@ def draw_outliers(axes: Any, comparison: Comparison) -> None:
         top, spread = (np.ravel(part)[0] for part in mean_and_error(runs["mean_eigenvalue"]))
         # an odd activation has no mean before the step
         if float(theory["mean_eigenvalue"]) > float(theory["edge"]):
-            axes.plot(
-                [float(theory["mean_eigenvalue"])] * 2, [0.6 * weight, 1.8 * weight], color=colour
-            )
+            outside = float(theory["mean_eigenvalue"])
+            axes.vlines(outside, 0.3 * weight, 2.5, color=colour, linestyle="--", linewidth=0.9)
+            axes.annotate("theory", (outside, 2.5), ha="center", va="bottom", color=colour)
             axes.errorbar(
                 [top], [weight], xerr=[np.nan_to_num(spread)], fmt="o", color=colour, markersize=4
             )
@@ -124,7 +124,7 @@ def one_step_batch_size(
 
 @study(
     "one-step-spectrum",
-    title="The spectrum of the features before and after one gradient step",
+    title="One gradient step changes the bulk of the features' spectrum and adds one eigenvalue far outside",
     source="Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024 (arXiv:2410.18938); Moniri et al. 2023 (arXiv:2310.07891)",
     panels=[
         Panel(
@@ -141,7 +141,8 @@ def one_step_batch_size(
         r"{batch_ratio} $d$ labels $\mathrm{{sign}}\,\theta\cdot x$; measured at $d$ = "
         r"{input_dim}. Theory: isotropic bulk, averaged over bins. Right: dotted, upper edge of "
         r"the bulk; the features' mean after the step adds one eigenvalue far outside, drawn with "
-        r"its weight $1/p$: line theory, mark measured."
+        r"its weight $1/p$: dashed theory, mark measured. Single eigenvalues of finite $d$ lie beyond "
+        r"the edges."
     ),
     seconds=(10, 1200),
     observables=("edge", "mean_eigenvalue"),

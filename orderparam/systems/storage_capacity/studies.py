@@ -111,7 +111,7 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
 
 @study(
     "capacity-separability",
-    title="Number of random patterns that a perceptron stores, against Cover's exact law",
+    title="A perceptron stores two random patterns per input: linear programs follow Cover's exact law",
     source="Cover 1965; Gardner 1988; Rosenblatt 1962",
     seconds=(50, 1800),
     observables=("success_fraction",),
@@ -130,7 +130,8 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
     caption=r"""
         No margin. {samples} samples in a run; perceptron learning has at most {max_sweeps} sweeps.
         Right: the success fractions of linear programming collapsed on $\Phi(F)$, with $F$ a
-        polynomial in $(\alpha-\alpha_c) N^{{1/\nu}}$.
+        polynomial in $(\alpha-\alpha_c) N^{{1/\nu}}$, $N$ = $d$, that is fitted (black); Cover's law has
+        $1/\nu$ = 1/2.
     """,
 )
 def capacity_separability(

@@ -3,6 +3,7 @@ curves.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +18,28 @@ from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 from orderparam.systems.scaling_laws.scale_free.theory import scale_free_fit, spectral_curve
 
 _MARKS = {"full spectrum": "+", "real data": "o", "Gaussian clone": "s"}
+
+
+def draw_law(name: str, axes: Any, comparison: Comparison) -> None:
+    """Draw eigenvalues or target tails, and the fitted power law over the ranks of the fit."""
+    for number, fit in enumerate(comparison.theories(part="spectrum").values()):
+        one = fit.squeeze()
+        rank, values = one["rank"].values, one[name].values
+        axes.plot(rank, values, ".", color=COLOURS[number], label=one.attrs["facets"]["data"])
+        if name == "target_tail":
+            power, inside = (
+                -float(one["target_exponent"]),
+                rank <= comparison.parameters["pool"] / 10,
+            )
+        else:
+            power = -float(one["spectral_exponent"])
+            inside = (rank >= float(one["first"])) & (rank <= float(one["last"]))
+        x, y = rank[inside], values[inside]
+        if len(x) > 1:
+            height = np.exp(np.mean(np.log(y) - power * np.log(x)))
+            axes.plot(x, height * x**power, color=COLOURS[number])
+    words = "target's power from here on" if name == "target_tail" else r"eigenvalue $\lambda_k$"
+    axes.set(xscale="log", yscale="log", xlabel="rank $k$", ylabel=words)
 
 
 def draw_exponents(axes: Any, comparison: Comparison) -> None:
@@ -65,21 +88,22 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
 @study(
     "scale-free-data",
     title=(
-        "Spectra and targets of real images as power laws, and the learning exponents that they "
-        "predict"
+        "The full spectrum predicts learning curves of images; power laws fitted to it give their "
+        "exponent roughly"
     ),
     source="Bahri et al. 2024 (arXiv:2102.06701); Spigler, Geiger, Wyart 2020; Caponnetto, De Vito 2007",
     panels=[
-        Panel("rank", "population_eigenvalue", by="data", where={"part": "spectrum"}, log="xy"),
-        Panel("rank", "target_tail", by="data", where={"part": "spectrum"}, log="xy"),
+        Freehand(partial(draw_law, "population_eigenvalue")),
+        Freehand(partial(draw_law, "target_tail")),
         Panel("n_train", "test_error", by="data", where={"part": "error"}, log="xy"),
         Freehand(draw_exponents),
     ],
     caption=(
         "{pool} images, even against odd classes, kernel of one wide {kernel} layer. Eigenvalues "
-        "are corrected for the size of the pool. Exponents with 95 % intervals: filled, from the "
-        "power laws of spectrum and target; cross, curve of the full spectrum; circle, measured; "
-        "square, Gaussian data with the same spectrum and target."
+        "are corrected for the size of the pool. Above: dots, and power laws over the ranks to "
+        "which they are fitted. Exponents with 95 % intervals: filled, from these laws; cross, "
+        "curve of the full spectrum; circle, measured; square, Gaussian data with the same "
+        "spectrum and target."
     ),
     observables=("test_error", "population_error"),
     seconds=(60, 900),

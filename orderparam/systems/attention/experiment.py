@@ -27,12 +27,12 @@ Scalar = Float[Array, ""]
 
 
 class PassedVector(Result):
-    """What message passing found of a vector of attention.
+    """The result of message passing for a vector of attention.
 
     Fields:
         overlap: |w.a|/d of the estimate a, whose sign is free, with the vector.
         residual: root mean square change of the estimate in the last step.
-        converged: whether that is small, and a is as long as its variance says.
+        converged: whether that is small, and the length of a agrees with its variance.
     """
 
     overlap: Scalar

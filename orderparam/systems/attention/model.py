@@ -36,9 +36,9 @@ class SeenSequence(System):
 class TiedAttention(System):
     r"""A layer of dot-product attention that can learn from where tokens are or from what they are.
 
-    A sequence has two tokens $x_l = \pm 1_d/\sqrt d + s z_l$, $z_l \sim N(0, 1_d)$: their means, the
-    same in all sequences, say where they are. The targets mix the noise $s z$ of the tokens by a
-    matrix that depends on both,
+    A sequence has two tokens $x_l = \pm 1_d/\sqrt d + s z_l$, $z_l \sim N(0, 1_d)$: their means,
+    the same in all sequences, determine the positions. The targets mix the noise $s z$ of the
+    tokens by a matrix that depends on both,
 
     $$ y = \left[ (1 - \omega)\, \mathrm{softmax}(t t^T) + \omega A \right] s z , \qquad
        t_l = \frac{s z_l \cdot w_*}{\sqrt d}, \quad |w_*|^2 = d, \quad

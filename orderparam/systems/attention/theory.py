@@ -27,7 +27,7 @@ Scalar = Float[Array, ""]
 
 
 class RecoveredVector(Result):
-    """What the best algorithm finds of a vector of attention.
+    """The result of the best algorithm for a vector of attention.
 
     Fields:
         overlap: q = w.a/d of the posterior mean a with the vector; also its squared length.
@@ -76,7 +76,7 @@ class AttentionState(Result):
 _STEP, _END = 0.125, 25.0
 _WAVES = np.arange(0.0, _END + _STEP, _STEP)
 _WEIGHTS = _STEP * np.where(_WAVES == 0, 0.5, 1.0) / np.cosh(np.pi * _WAVES / 2)
-# where -ln(1 - q) is looked for: nearer to 1 the overlap is 1 within rounding
+# range of -ln(1 - q) that is searched: above it the overlap is 1 within rounding
 _FIRST, _LAST = 1e-9, 32.0
 
 

@@ -153,11 +153,11 @@ def _temper(
     key: PRNGKeyArray,
     sweeps: int,
 ) -> tuple[Array, Array, Array, Array]:
-    """Of every sample: energies (of the couplings, whole) and moments of the overlap of the coldest
-    copies, and the lowest energy that each set met, per spin."""
+    """For every sample, per spin: energies (of all couplings) and moments of the overlap of the
+    coldest copies, and the lowest energy that each set found."""
     samples, n, _ = couplings.shape
     shape = (samples, 2, beta.size)
-    # single precision for the chains: fields are made anew in every sweep
+    # single precision for the chains: fields are computed again in every sweep
     rows = jnp.moveaxis(couplings, 1, 0).astype(jnp.float32)  # (n, sample, n)
     beta, h = beta.astype(jnp.float32), jnp.asarray(field, jnp.float32)
 

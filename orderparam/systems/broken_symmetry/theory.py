@@ -30,7 +30,7 @@ Number = Float[Array, ""]
 Vector = Float[Array, "unknown"]
 
 _MOST_FREE = 6  # steps; with more of them the overlaps are given, and the heights alone are sought
-_REACH = 11.0  # of the fields, in units of the root of the largest overlap
+_REACH = 11.0  # range of the fields, in units of the root of the largest overlap
 
 
 class GroundState(Result):

@@ -80,7 +80,7 @@ def message_passing(
     Raises:
         ValueError: for a number of examples that rounds to zero.
 
-    Accuracy: `converged` tells whether the iteration converged; close to specialisation some runs
+    Accuracy: `converged` is true if the iteration converged; close to specialisation some runs
     do not.
 
     Source: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová (2018).

@@ -18,7 +18,7 @@ APART = (2.0523828, 1.5893227)  # specialisation of two units with Gaussian and 
 # Sample ratio at which the state followed by message passing ends, for two binary units; beyond it the weights are known exactly.
 BINARY_END = 1.9770624
 WEAK = 2.4674011  # pi^2/4, weak recovery from labels sign(z1 z2)
-ACCURACY = 1e-6  # of the curves that are drawn
+ACCURACY = 1e-6  # accuracy of the drawn curves
 
 
 @study(

@@ -15,7 +15,7 @@ from orderparam.systems.deep_linear.model import DeepModes, LinearModes, LinearN
 from orderparam.systems.deep_linear.theory import ModePath, times
 
 Weights = tuple[Float[Array, "output input"], ...]
-STEP = 0.1  # of Runge and Kutta, times the fastest rate: errors below 1e-6 over a mode's time
+STEP = 0.1  # Runge-Kutta step times the fastest rate: errors below 1e-6 over a mode's time
 
 
 class DeepLayerPath(Result):

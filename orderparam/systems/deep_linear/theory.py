@@ -10,7 +10,7 @@ from orderparam.solve.flow import flow
 from orderparam.systems.deep_linear.model import DeepModes, LinearModes, LinearNetwork
 
 Scalar = Float[Array, ""]
-PARTS = 8  # of the time between records, in which no exponential grows large
+PARTS = 8  # parts of the time between records, in which no exponential grows large
 
 
 class ModePath(Result):
@@ -244,7 +244,7 @@ def _balance(system: LinearNetwork) -> tuple[Scalar, Scalar]:
     balance = jnp.trace(other - gram) / len(gram)
     off = jnp.sum((other - gram - balance * jnp.eye(len(gram))) ** 2)
     size = jnp.sum((other + gram) ** 2)
-    # of a start that is zero, or balanced to rounding, the root has no slope
+    # for a start that is zero, or balanced to rounding, the root has no slope
     share = off / jnp.where(size > 0, size, 1.0)
     return balance, jnp.where(share > 0, jnp.sqrt(jnp.where(share > 0, share, 1.0)), 0.0)
 

@@ -100,7 +100,8 @@ def drawn_weights(system: StoredGaussians | StoredData, key: PRNGKeyArray) -> Re
 def returned_trajectories(
     system: StoredGaussians | StoredData, key: PRNGKeyArray
 ) -> ReturnedWeights:
-    r"""Where backward trajectories under the empirical score end: at their own example, in one class.
+    r"""The ends of backward trajectories under the empirical score: at the original example, and in
+    one class.
 
     As `drawn_weights`, but from every noisy example two trajectories with the score of the n
     stored examples go back in `steps` steps to the time 0, where each is at one of the examples.

@@ -20,7 +20,7 @@ class Speciation(Result):
 
     Fields:
         same_class: probability that two backward trajectories from one point end in one class.
-        class_signal: a^2 mu^T (a^2 C + D)^{-1} mu, what is left of the classes' distance.
+        class_signal: a^2 mu^T (a^2 C + D)^{-1} mu, the remaining distance of the classes.
         speciation_time: (1/2) ln of the largest eigenvalue of the data's covariance.
     """
 

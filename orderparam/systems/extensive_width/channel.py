@@ -1,5 +1,5 @@
-"""The effective channel of one hidden unit: how much its output tells about its weights, and the
-resulting overlap.
+"""The effective channel of one hidden unit: the information of its output about its weights, and
+the resulting overlap.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from orderparam.gaussian import Activation, hermite_coefficients
 
 # ------------------------------------------------------------------------------------------------
-# What one hidden unit can tell about its weights: the signal function g of an activation.
+# The information of one hidden unit about its weights: the signal function g of an activation.
 #
 # g(q) = sum_{l >= 3} c_l^2 q^l is the part of E sigma(z_1) sigma(z_2) at correlation q that is not
 # learned from O(d) samples (c_0, c_1) or collectively from the quadratic component (c_2). It is
@@ -313,7 +313,8 @@ def _free_energy(g: Signal, branch: _Branch, s: float) -> float:
 
 
 def _global_segments(g: Signal, branches: list[_Branch]) -> Segments:
-    """Where each branch has the largest F, among all branches and the unlearned state F = 0."""
+    """The overlaps at which each branch has the largest F, among all branches and the unlearned
+    state F = 0."""
     low, high = min(b.birth for b in branches), branches[-1].end
     grid = np.union1d(np.linspace(low, high, 20000), np.linspace(low, low + 3, 20000))
     heights = np.stack([np.zeros_like(grid), *(branch.free_energy(grid) for branch in branches)])

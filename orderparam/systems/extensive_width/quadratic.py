@@ -131,7 +131,7 @@ def _taylor(spline: BSpline, x: np.ndarray) -> np.ndarray:
 def quadrature(width_ratio: float, values: np.ndarray, signals: np.ndarray) -> np.ndarray:
     """m_S at each signal l > 0 by quadrature over the spectrum, to 1e-13 / l.
 
-    Every mass has a stretch of the curve of its own: up to where the sum of nu / (a - s)^2 is
+    Every mass has its stretch of the curve: up to where the sum of nu / (a - s)^2 is
     smallest, or to the end of the spectrum before. There b is a square root, or nearly one, and the
     nodes are dense.
     """
@@ -228,7 +228,7 @@ def _stretches(s: np.ndarray, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 #
 # so that d(alpha f)/d(alpha) = -(1/2) ln(2 pi e (Delta + error)) along every solution.
 
-_STARTS = 24  # at most so many partially specialised starts
+_STARTS = 24  # largest number of partially specialised starts
 _ITERATIONS = 800
 _NEWTON = 16
 _RESIDUAL = 1e-8

@@ -83,7 +83,7 @@ class SortedReadouts(eqx.Module):
         ).at(FINE)
 
     def at(self, resolution: Resolution) -> "SortedReadouts":
-        """The same features, summed at another resolution."""
+        """The features, summed at another resolution."""
         count, log_power = self.count, self.log_power
         if count <= resolution.direct:
             return self  # so few have no blocks at any resolution
@@ -109,7 +109,7 @@ class SortedReadouts(eqx.Module):
 
     @property
     def present(self) -> Bool[Array, "feature"]:
-        """Whether a feature is strong enough, compared with the strongest, to be learned at all."""
+        """True if a feature is strong enough, compared with the strongest, to be learned at all."""
         return self.log_power > _ABSENT
 
     def as_given(self, values: Float[Array, "feature"]) -> Float[Array, "feature"]:
@@ -213,7 +213,7 @@ class LevelEquation(eqx.Module):
     noise: Float[Array, ""]
 
     @classmethod
-    @eqx.filter_jit  # for theories that are not traced
+    @eqx.filter_jit  # compiled here for theories that are not traced
     def of(cls, teacher: Teacher, informed: bool = False) -> "LevelEquation":
         tables = channel(teacher.activation)
         return cls(

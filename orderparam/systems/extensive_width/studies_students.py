@@ -38,7 +38,7 @@ def _collapsed(noise: float) -> Callable[[xr.Dataset], xr.DataArray]:
 
 
 def _constant(decay: float, noise: float) -> float:
-    """What `_collapsed` tends to while k_c << k, in large dimensions."""
+    """The limit of `_collapsed` for k_c << k in large dimensions."""
     return float(steep_hierarchy(HierarchicalTeacher(200, 100, decay, noise)).collapse) / noise
 
 

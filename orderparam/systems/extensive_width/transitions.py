@@ -25,7 +25,7 @@ from orderparam.systems.extensive_width.state import RESIDUAL, LevelEquation
 _WIDEST = 2048
 _BETWEEN = 12  # levels from kink to kink,
 _SPACING = 0.005  # and nowhere further apart than this between the first and the last
-_FINE = 64  # by which they are divided around the touching points
+_FINE = 64  # factor by which intervals are divided around the touching points
 
 
 class Windows(Result):

@@ -100,7 +100,7 @@ def _output(system: FeatureDescent, layers: FeatureLayers, x: Array) -> Array:
 
 
 def _rates(system: FeatureDescent, rate: Scalar | None) -> FeatureLayers:
-    """What multiplies the gradient of the summed loss, layer by layer."""
+    """The factor of the gradient of the summed loss, layer by layer."""
     gamma, hidden_rate, readout_rate = system.scales(rate)
     scale = gamma * jnp.asarray(system.width, float)
     return FeatureLayers(scale * hidden_rate, scale * readout_rate)

@@ -26,7 +26,7 @@ class FeatureDescent(System):
     $$ h_i \leftarrow h_i + \eta_h a_i \sum_\mu \phi'(h_{i\mu}) \Delta_\mu K_\mu, \qquad
        a_i \leftarrow a_i + \eta_a \sum_\mu \phi(h_{i\mu}) \Delta_\mu $$
 
-    `parametrisation` says what $\gamma$, $\eta_h$ and $\eta_a$ are, with $\eta$ the `learning_rate`
+    `parametrisation` determines $\gamma$, $\eta_h$ and $\eta_a$, with $\eta$ the `learning_rate`
     and N the `width`:
 
     - mean-field: $\gamma$ = `richness`, $\eta_h = \eta_a = \eta\gamma$, at every width;

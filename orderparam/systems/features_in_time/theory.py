@@ -64,7 +64,7 @@ class FeatureParticles(NamedTuple):
 
 
 class LinearMoments(NamedTuple):
-    """Of linear units: <a^2>, <a h> and <h h> on training and test inputs."""
+    """The moments of linear units: <a^2>, <a h> and <h h> on training and test inputs."""
 
     square: Scalar
     mixed: Float[Array, "point"]

@@ -35,7 +35,7 @@ from orderparam.systems.generalised_linear.penalised.theory import best_penalty,
 KINDS = ("linear", "signs")
 _HELD_OUT, _SPLITS, _FEWEST = 0.2, 5, 20
 _LARGEST = 100_000_000  # entries of the design
-_LEAST_NOISE, _MOST_NOISE = 1e-3, 1e4  # in units of the variance of the fields
+_LEAST_NOISE, _MOST_NOISE = 1e-3, 1e4  # noise in units of the variance of the fields
 
 
 @dataclass(frozen=True)

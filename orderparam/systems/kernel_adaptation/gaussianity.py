@@ -16,7 +16,7 @@ from scipy import special
 from orderparam.core.result import Result
 from orderparam.sampling import estimate
 
-# of the distribution function, where the correlation of the samples is measured
+# quantiles of the distribution function at which the correlation of the samples is measured
 _LEVELS = np.linspace(0.05, 0.95, 19)
 _TRIALS, _NODES = 8000, 401
 

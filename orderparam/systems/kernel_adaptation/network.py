@@ -198,7 +198,7 @@ class HiddenLayer(eqx.Module):
 
     @property
     def homogeneous(self) -> bool:
-        """Whether phi(cz) = c phi(z) for c > 0."""
+        """True if phi(cz) = c phi(z) for c > 0."""
         return isinstance(self.phi, HOMOGENEOUS)
 
     @property

@@ -124,12 +124,12 @@ def _erf(gain: float, degrees: Degrees, rho: Array, q: Array) -> list[Array]:
 Norm = Literal["exact", "concentrated", "prior"]
 Tau = Float[Array, "mode"]
 
-RHO_NODES = 641  # on a half line
+RHO_NODES = 641  # nodes on a half line
 _STEP = 0.5
 _GRID = np.arange(-8.0, 7.6, _STEP)
-_NOTHING = -18.0  # log of a share of the weight that may lie beyond the nodes
+_NOTHING = -18.0  # log of the share of the weight that may lie outside the nodes
 _CENTRING = 6  # Newton steps towards the maximum in log q_perp
-# of log q_perp, in standard deviations
+# nodes of log q_perp, in standard deviations
 STANDARD_NODES = _GRID - np.exp(-_GRID - 4.5) + np.exp(_GRID - 5)
 LOG_STEPS = np.log(_STEP * (1 + np.exp(-_GRID - 4.5) + np.exp(_GRID - 5)))  # log of their spacing
 
@@ -173,7 +173,7 @@ def log_mean(log_weight: Array, exponent: Array) -> Float[Array, ""]:
 def resolves(
     log_weight: Float[Array, "node *inner"], axis: int = 0, error: float = 4e-8
 ) -> Bool[Array, ""]:
-    """Whether no peak along an axis is too sharp for its nodes.
+    """True if no peak along an axis is too sharp for its nodes.
 
     The criterion is that exp(-2 pi^2 / b) times the weight of the peak is below `error`, with b the
     bend of the logarithm from one node to the next.
@@ -368,7 +368,7 @@ class PlaneDensity(eqx.Module):
 
     @property
     def resolved(self) -> Bool[Array, ""]:
-        """Whether the nodes are dense enough for these weights and reach far enough."""
+        """True if the nodes are dense enough for these weights and reach far enough."""
         log_weight = self.log_prior + self.exponent
         along = logsumexp(log_weight, axis=1)
         ends = along[-1] if self.plane.even else jnp.maximum(along[0], along[-1])
@@ -532,5 +532,5 @@ class SphereDensity(eqx.Module):
 
     @property
     def resolved(self) -> Bool[Array, ""]:
-        """Whether the nodes are dense enough."""
+        """True if the nodes are dense enough."""
         return resolves(self.sphere.log_measure + self.exponent)

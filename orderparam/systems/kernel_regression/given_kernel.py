@@ -1,5 +1,5 @@
-"""The learning curve of a kernel that a person measured, with the ridge that their training error
-tells."""
+"""The learning curve of a kernel that a person measured, with the ridge that follows from their
+training error."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -40,7 +40,7 @@ def predict_given_kernel(
 
     Args:
         kernel: K of all examples of the pool.
-        targets: Of all examples; errors are summed over the outputs.
+        targets: Targets of all examples; errors are summed over the outputs.
         n_train: Examples of a training set, fewer than the pool has.
         sizes: Further sizes.
         train_error: The ridge is the one with this training error at n_train; None: the ridge of

@@ -211,7 +211,7 @@ def local_renormalization(
     """
     size, temperature = system.pool_size, system.temperature
     eigenvalues, vectors = jnp.linalg.eigh(system.kernel / size)
-    # in the order of the spectrum
+    # largest first, as in the spectrum
     eigenvalues, vectors = jnp.maximum(eigenvalues, 0.0)[::-1], vectors[:, ::-1]
     full = effective_ridge(system.spectrum, system.n_train, temperature)
     kept = (full.learnability >= threshold).at[0].set(True)

@@ -32,7 +32,7 @@ class DrawnLabels(Result):
 
     Fields:
         truth_error: error with the labels of the truth.
-        optimal_error: error with the labels that the theory says are best.
+        optimal_error: error with the labels that are best in theory.
         mask_error: error with the truth's labels on the modes that the theory keeps.
         error_by_kept: error when the 0, 1, ... first levels of the spectrum are kept.
     """
@@ -130,7 +130,8 @@ def _ridge_map(x: Float[Array, "train mode"], ridge: Any, labels: Array, regular
 
 
 def _regular(system: ModelChain, ridge: Any, examples: int) -> bool:
-    """Whether a ridge is no small part of the mean trace of the Gram matrix; a traced one may be."""
+    """True if a ridge is not a small part of the mean trace of the Gram matrix; a traced ridge may
+    be."""
     if isinstance(ridge, jax.core.Tracer) or isinstance(
         system.spectrum.eigenvalues, jax.core.Tracer
     ):

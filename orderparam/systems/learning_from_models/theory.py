@@ -163,7 +163,7 @@ def best_mixing(system: ModelChain) -> BestMixing:
         return bias + variance
 
     teacher, half, truth = (error(share) for share in (0.0, 0.5, 1.0))
-    curvature = 2 * (teacher - 2 * half + truth)  # of E = teacher + slope w + curvature w^2
+    curvature = 2 * (teacher - 2 * half + truth)  # E = teacher + slope w + curvature w^2
     slope = truth - teacher - curvature
     convex = curvature > 0
     share = -slope / (2 * jnp.where(convex, curvature, 1.0))

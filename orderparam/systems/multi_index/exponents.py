@@ -222,7 +222,8 @@ def _of_samples(z: np.ndarray, y: np.ndarray) -> LabelMoments:
 
 
 _HIGHEST = 8
-# accuracy of coefficients, in units of the spread, beyond which none is told from zero
+# accuracy of coefficients, in units of the spread, above which no coefficient is distinguished from
+# zero
 _COARSEST = 0.1
 
 
@@ -381,8 +382,8 @@ def exponents(
         raise ValueError(
             f"highest = {highest!r}: must be an integer from 3 to 12 (last order looked at)"
         )
-    # Numbers, also when called while something else is being traced; what is not finite is said in
-    # words.
+    # Numbers, also when called while something else is being traced; a number that is not finite is
+    # reported by a message.
     with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
         g, spread = normalised(target(what, dimension, kinks))
         c, tolerance = coefficients(g, highest + 1)

@@ -36,7 +36,7 @@ from orderparam.systems.multi_index.model import (
 # on (derived for this package): E[z2 z3 | y, omega]^2 = (2/pi)^2 E[sign z1 | omega]^2 is (2/pi)^2
 # (2/pi) arcsin Q on average.
 
-_HALF_LINE = Panels((1.0, 2.2, 3.8, 6.0), gradings=4, nodes=6)  # for each of three fields
+_HALF_LINE = Panels((1.0, 2.2, 3.8, 6.0), gradings=4, nodes=6)  # rule for each of three fields
 _LEAST = 1e-12  # smallest variance of a field; below it the field counts as known
 _NEVER = 1e-300  # probability below which a label is left out
 _LARGEST = 1e7  # precision up to which the nodes resolve a field's sign

@@ -382,8 +382,8 @@ def _product_moments(
     step = u[1] - u[0]
 
     def transforms(power: int) -> np.ndarray:
-        """Of the density of (power/largest) ln|z| times h_n. The convolution of all of them starts
-        at size * low, so the grid is long enough to hold all of it."""
+        """The Fourier transforms of the density of (power/largest) ln|z| times h_n. The convolution
+        of all of them starts at size * low, so the grid is long enough to contain all of it."""
         z = np.exp(np.minimum(u * largest / power, high))
         density = 2 * z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * largest / power
         return np.fft.rfft(hermite_values(orders, z) * density, size * count)
@@ -440,7 +440,8 @@ def _product_moments(
 
 def powers_of_product(target: Target) -> tuple[int, ...]:
     """The powers p_i of a target that is z1^p1 ... zr^pr up to a factor, all from 1 to 6; none for
-    any other target. Looked for at random points, so that functions are found as formulas are."""
+    any other target. Found from the values at random points, so that functions are recognised as
+    formulas are."""
     z = np.random.default_rng(8).standard_normal((64, target.dimension))
     value = np.asarray(target(z), float)
     if not np.all(np.isfinite(value)) or np.any(value == 0):
@@ -464,7 +465,7 @@ def binned(
 
     Signs that leave y unchanged make the averages that are odd under them vanish exactly.
     """
-    from scipy.stats import qmc  # slow to import, and here alone
+    from scipy.stats import qmc  # slow to import, and used only here
 
     def points(seed: int) -> tuple[np.ndarray, np.ndarray]:
         engine = qmc.Sobol(target.dimension, scramble=True, seed=seed)

@@ -18,7 +18,8 @@ from orderparam.systems.multi_index.targets import NODES, REACH, double_exponent
 
 # squares of values are taken in units of a typical one, which must itself be far from overflow
 _LARGEST = 1e250
-_ROUNDING = 1e-13  # of the size of a target: a spread below is the rounding of its evaluation
+# a spread below this fraction of a target's size is the rounding of its evaluation
+_ROUNDING = 1e-13
 _LINE = np.linspace(-REACH, REACH, 12011)
 _DECADES = 10.0 ** -np.arange(2, 14)  # distances from a pole
 _STEEPEST = 0.45  # |g| ~ distance^-p has a second moment for p < 1/2
@@ -95,7 +96,7 @@ def _refuse_fast_growth(target: Target) -> None:
 
 
 def _refuse_poles(target: Target) -> None:
-    """Poles are looked for along lines, where those of codimension one show, and for several
+    """Poles are searched along lines, where those of codimension one show, and for several
     indices around points."""
     size = target.dimension
     lines = (

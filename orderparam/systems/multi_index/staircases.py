@@ -35,7 +35,7 @@ from orderparam.systems.multi_index.targets import (
 # c_a = E[g(z) h_a1(z1) ... h_ar(zr)], h_n normalised: the squares of all c_a with |a| = k sum to
 # the variance of g in degree k.
 
-_ROUNDING = 1e-13  # of the norm
+_ROUNDING = 1e-13  # fraction of the norm
 
 
 def project(
@@ -262,7 +262,7 @@ def generative_staircase(
 
 
 def _given(target: Target, known: np.ndarray, orders: int) -> LabelMoments:
-    """The moments of what is left of the target, averaged over the known directions."""
+    """The moments of the rest of the target after averaging over the known directions."""
     points, weights = grid(len(known), _KNOWN_NODES[len(known)])
     rest = complement(known)
     slices = [target.slice(point @ known, rest) for point in points.reshape(-1, len(known))]
@@ -272,20 +272,18 @@ def _given(target: Target, known: np.ndarray, orders: int) -> LabelMoments:
 
 
 # ------------------------------------------------------------------------------------------------
-# What the label tells of hidden fields of which an estimate knows a part: the moments of Troiani et
-# al. 2024 (arXiv:2405.15480) between the first stair and perfect knowledge.
-#
-# An estimate of overlap Q (index, index), 0 <= Q <= 1, knows omega ~ N(0, Q) of the fields z =
-# omega + sqrt(1 - Q) t, t ~ N(0, 1). With m = E[t | y, omega] the labels measure the weights with
-# the precision qh = (n/d) (1 - Q)^(-1/2) E[m m^T] (1 - Q)^(-1/2). Of the directions that it does
-# not know, Q = 0, they show those of m at once, and those of G = E[t t^T - 1 | y, omega] from n/d =
-# 1 / lambda_max(X -> E[G X G]) on.
-#
-# By sampling: at each omega of a Sobol sequence random t with equal labels, or with neighbouring
-# ones, are multiplied with one another, never with themselves, so that squares of conditional
-# averages come without bias.
+# The information of the label about hidden fields that an estimate knows in part: the moments of
+# Troiani et al. 2024 (arXiv:2405.15480) between the first stair and perfect knowledge.  An estimate
+# of overlap Q (index, index), 0 <= Q <= 1, knows omega ~ N(0, Q) of the fields z = omega + sqrt(1 -
+# Q) t, t ~ N(0, 1). With m = E[t | y, omega] the labels measure the weights with the precision qh =
+# (n/d) (1 - Q)^(-1/2) E[m m^T] (1 - Q)^(-1/2). Of the directions that it does not know, Q = 0, they
+# show those of m at once, and those of G = E[t t^T - 1 | y, omega] from n/d = 1 / lambda_max(X ->
+# E[G X G]) on.  By sampling: at each omega of a Sobol sequence random t with equal labels, or with
+# neighbouring ones, are multiplied with one another, never with themselves, so that squares of
+# conditional averages come without bias.
 
-# of labels, in units of their spread: what the known fields alone decide is equal, but for rounding
+# digits of labels, in units of their spread: labels that only the known fields determine are equal
+# up to rounding
 _DIGITS = 10
 _LOG2_KNOWN, _POINTS, _NEIGHBOURS, _GROUPS = 8, 4096, 32, 16
 NOTHING = 1e-9  # eigenvalues of an overlap below are directions of which nothing is known
@@ -352,7 +350,7 @@ def _products(
 
     features: of t, (index, sample), as (feature, sample).
     """
-    from scipy.stats import qmc  # slow to import, and here alone
+    from scipy.stats import qmc  # slow to import, and used only here
 
     size = target.dimension
     known, rest = (_root(part) for part in (overlap, np.eye(size) - overlap))

@@ -27,7 +27,7 @@ def formula(what: Any) -> str | Target:
 # Quadrature for targets that need not be smooth: kinks on coordinate planes, square-root
 # singularities at extrema.
 #
-# In NumPy: a target is looked at once, and compiling would take longer than computing.
+# In NumPy: a target is analysed once, and compiling would take longer than computing.
 
 REACH = 12.0  # the standard normal density beyond is 2e-32
 NODES = {1: 40, 2: 40, 3: 20, 4: 12}  # Gauss nodes on each half line, by dimension

@@ -329,7 +329,7 @@ def exit_time(system: SphericalSGD) -> ExitTime:
 
     and is averaged over the first overlaps $m \sim N(0, 1/d)$ (their absolute value for `start`
     "positive"). Escapes by noise, where the drift is too weak or of the wrong sign, are part of it.
-    `converged` says that the time is below the horizon.
+    `converged` is true if the time is below the horizon.
 
     Raises:
         ValueError: for targets of several directions.

@@ -31,9 +31,9 @@ def predict_given_layer(
         n_train: Training examples of the read-out.
         train_error: Mean of (y - f)^2, with targets in units in which the teacher's field has
             variance 1, or of signs.
-        activation: Of the hidden units.
+        activation: Activation of the hidden units.
         noise: Variance of the label noise of targets that are numbers; None: the labels are signs.
-        flip: Share of signs that are turned over.
+        flip: Share of signs that are reversed.
 
     Raises:
         ValueError: as `TrainedLayer.from_weights` does.

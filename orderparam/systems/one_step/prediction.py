@@ -20,7 +20,7 @@ def predict_read_out(system: OneStep, *, layers: int = 4) -> ReadoutCurve:
 
     Where `first_layer` finds the bulk isotropic, the result is that of `one_step_asymptotics`.
     Otherwise it is `given_layer` averaged over first layers of the system's input dimension, drawn
-    with keys 0, 1, ..., and a `UserWarning` says so. Further warnings are issued if the step learns
+    with keys 0, 1, ..., with a `UserWarning`. Further warnings are issued if the step learns
     nothing about the teacher, and if the labels have a mean that an odd activation cannot fit. The
     fields of the system must be concrete numbers: the function cannot be used under `vmap`.
 

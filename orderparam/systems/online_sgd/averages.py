@@ -290,7 +290,8 @@ def four_points(
 
 
 LOG2_POINTS = 15  # Sobol points of the field quadrature; the mirror image of each is used too
-_PAIRS_AT_ONCE = 64  # of units: four times as fast at 50 units as all of them, and as fast at 4
+# pairs of units: four times as fast as all pairs at once for 50 units, and as fast for 4
+_PAIRS_AT_ONCE = 64
 
 
 def covariance(

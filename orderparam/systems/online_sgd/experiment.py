@@ -34,7 +34,7 @@ from orderparam.systems.online_sgd.theory import dynamics, first_move, signal
 
 _BLOCK = 32  # samples in a block; the Gram matrix costs as much as this many passes over the inputs
 _UNROLL = 8
-_FLOAT = jnp.float32  # of inputs and weights; overlaps are summed in float64
+_FLOAT = jnp.float32  # type of inputs and weights; overlaps are summed in float64
 
 
 @eqx.filter_jit

@@ -25,19 +25,14 @@ from orderparam.systems.online_sgd.model import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# The flow of the order parameters as d -> infinity (Saad and Solla 1995), with the learning and the
-# noise term kept apart.
-#
-# With signed readouts c = (-v, v*), rate = learning_rate / batch_size and time t = n / d (samples,
-# not steps),
-#
-#     dM/dt = rate A_M,    dQ/dt = rate (A_Q + A_Q^T) + rate^2 N,
-#     dv_j/dt = readout_rate / batch_size sum_a c_a I2(j, a),
-#
-# A_jb = v_j E[sigma'(j) lambda_b (y - f)] the learning term, N_jl = v_j v_l E[sigma'(j) sigma'(l)
-# (y - f)^2] the noise term. Label noise enters N alone. At finite d the same equations with the
-# actual rate hold up to fluctuations of order d^(-1/2); dropping one term gives the limits d ->
-# infinity off the line where both survive (Veiga et al. 2022, theorem 3.1).
+# The flow of the order parameters as d -> infinity (Saad and Solla 1995), with separate learning
+# and noise terms.  With signed readouts c = (-v, v*), rate = learning_rate / batch_size and time t
+# = n / d (samples, not steps),  dM/dt = rate A_M,    dQ/dt = rate (A_Q + A_Q^T) + rate^2 N, dv_j/dt
+# = readout_rate / batch_size sum_a c_a I2(j, a),  A_jb = v_j E[sigma'(j) lambda_b (y - f)] the
+# learning term, N_jl = v_j v_l E[sigma'(j) sigma'(l) (y - f)^2] the noise term. Label noise enters
+# N alone. At finite d the same equations with the actual rate hold up to fluctuations of order
+# d^(-1/2); dropping one term gives the limits d -> infinity off the line where both survive (Veiga
+# et al. 2022, theorem 3.1).
 
 Terms = Literal["both", "learning", "noise"]
 # the system, and the weights, 0 or 1, of the learning and of the noise term
@@ -273,7 +268,7 @@ class Plateau(Result):
         exit: n/d at which it rises above the slope again.
         entry_risk: R at the entry (with its factor 1/2).
         exit_risk: R at the exit.
-        converged: whether both ends were met before the horizon.
+        converged: True if both ends were reached before the horizon.
     """
 
     entry: Float[Array, ""]

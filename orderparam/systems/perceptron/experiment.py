@@ -146,7 +146,7 @@ def parallel_tempering(
     Raises:
         ValueError: for spherical weights, or no example.
 
-    Accuracy: `converged` tells whether the two ladders agree in R within their scatter and every
+    Accuracy: `converged` is true if the two ladders agree in R within their scatter and every
     pair of temperatures accepts more than 2 % of its exchanges. Beyond the transition both ladders
     may stay in the metastable state.
 

@@ -47,8 +47,8 @@ Closure = Literal["nested", "common", "linear"]
 Scales = Float[Array, "layer"]
 Kernels = tuple[Float[Array, "train train"], Float[Array, "test train"], Float[Array, "test"]]
 
-# The scan for further minima of `branches`: this many equal log Q_l in the range where minima were
-# ever met.
+# The scan for further minima of `branches`: this many equal log Q_l in the range where all minima
+# found so far lie.
 _SCAN = 61
 _RANGE = (-9.0, 9.0)
 _SAME = 1e-6  # minima closer than this in every log Q_l are one
@@ -173,8 +173,9 @@ class Action(eqx.Module):
     """The action of one output, F(Q, kappa) = sum_l N_l [ Q_l - Q_l/kappa_l - log kappa_l ] +
     constant + log det A + y^T A^{-1} y.
 
-    Its unknowns are log Q_1 .. log Q_L, followed by log kappa_1 .. where the means are apart (F is
-    then a saddle). Otherwise kappa_l = Q_l, and F = sum_l N_l (Q_l - log Q_l) + .. has minima.
+    Its unknowns are log Q_1 .. log Q_L, followed by log kappa_1 .. where the means have their own
+    order parameters (F is then a saddle). Otherwise kappa_l = Q_l, and F = sum_l N_l (Q_l - log
+    Q_l) + .. has minima.
     """
 
     system: FullyConnected

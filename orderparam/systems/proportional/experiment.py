@@ -88,7 +88,7 @@ class ReadoutMoments(eqx.Module):
 
     residual: Float[Array, "train output"]  # y - f
     mean: Float[Array, "test output"]
-    variance: Float[Array, "test"]  # of every output
+    variance: Float[Array, "test"]  # the same for every output
     train_error: Float[Array, ""]
     test_error: Float[Array, ""]
     length: Float[Array, ""]  # trace of `order`
@@ -161,7 +161,7 @@ class Collapsed(eqx.Module):
     """
 
     problem: PosteriorProblem
-    readout: Weights  # of the shape of the read-out
+    readout: Weights  # zeros of the shape of the read-out
 
     @classmethod
     def of(cls, system: BayesianNetwork) -> "Collapsed":

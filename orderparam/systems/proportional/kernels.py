@@ -249,7 +249,8 @@ Matrix = Float[Array, "index other"]  # over (place, output)
 
 
 class Response(eqx.Module):
-    """What the data say at Q and kappa, with A = T + KR and a = A^{-1} y.
+    """The data-dependent part of the action and its derivatives at Q and kappa, with A = T + KR and
+    a = A^{-1} y.
 
     data: log det A + y^T a. spread and pull: derivatives with respect to Q of log det A and of -y^T
     a, that is G_IJ = tr A^{-1} (K - m m^T)_IJ and B_IJ = a^T (K - m m^T)_IJ a. mean_spread,
@@ -326,8 +327,8 @@ class OnePlace(eqx.Module):
         test_mean: Float[Array, "test"],
         targets: Float[Array, "train output"],
     ) -> "OnePlace":
-        """From K on the training set, of the test points against it, of every test point with
-        itself, and the means."""
+        """The kernel at one place from K on the training set, of the test points against it, of
+        every test point with itself, and the means."""
         centred = (
             kernel - jnp.outer(mean, mean),
             rows - jnp.outer(test_mean, mean),
@@ -418,7 +419,7 @@ class Places(eqx.Module):
 
     @classmethod
     def of(cls, system: BayesianPatchNetwork, apart: bool) -> "Places":
-        """apart: whether the activation has means. Raises `ValueError` when the kernels do not fit
+        """apart: True if the activation has means. Raises `ValueError` when the kernels do not fit
         into memory."""
         x, y = system.train
         root = jnp.sqrt(system.readout_variance / system.patch_count) if apart else 0.0

@@ -304,7 +304,7 @@ class BayesianPatchNetwork(BayesianNetwork):
     @property
     @abc.abstractmethod
     def pooled(self) -> bool:
-        """Whether the read-out sees only the mean over all patches."""
+        """True if the read-out sees only the mean over all patches."""
 
     @property
     def places(self) -> int:
@@ -373,7 +373,7 @@ class LocallyConnected(BayesianPatchNetwork):
 # ------------------------------------------------------------------------------------------------
 # Learning problems for the systems of this topic: real images, and patches of which the target uses some.
 
-# Name -> data set and learning problem. MNIST and CIFAR-10 are looked for in $ORDERPARAM_DATA
+# Name -> data set and learning problem. MNIST and CIFAR-10 are searched in $ORDERPARAM_DATA
 # (`orderparam.data.load`).
 PROBLEMS = {
     "digits": ("digits", "even-odd"),

@@ -105,7 +105,7 @@ def predict_width(
         system = patches[architecture](
             **as_images(fields, shape), **shared, channels=1.0, mask=mask
         )
-    # at any depth
+    # these closures exist at any depth
     theory = partial(finite_width, closure="nested" if system.outputs == 1 else "common")
     found = sweep(theory, system, {axis: [float(width) for width in widths]}).rename(
         {axis: "width"}

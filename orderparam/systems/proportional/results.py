@@ -254,7 +254,7 @@ def regression(
 
 
 def reached(residual: Float[Array, "*batch"], tolerance: float = 1e-9) -> Bool[Array, "*batch"]:
-    """Whether the dimensionless gradient of the action vanishes."""
+    """True if the dimensionless gradient of the action vanishes."""
     return residual < tolerance
 
 

@@ -125,7 +125,7 @@ class Units(eqx.Module):
         means, covariance = self.means, self._covariance
 
         def average(covariance: Float[Array, "place other train train"]) -> Float[Array, ""]:
-            """E q, but for a constant, at the means as they are."""
+            """E q up to a constant, at the given means."""
             along = 2 * jnp.sum(((kappa - scale) @ means @ weight) * self._means(covariance))
             return jnp.einsum("kl,mn,klmn->", scale, weight, self._kernels(covariance)) + along
 

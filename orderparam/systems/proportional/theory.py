@@ -273,14 +273,12 @@ def minimise(
 #     F(Q, kappa) = N [ -tr Q (kappa^{-1} - 1) - log det kappa ] + log det(T + KR) + y^T (T + KR)^{-1} y
 #
 # is stationary (a saddle point) in both (Pacelli et al. 2023, supplement, for one number; matrices
-# were derived for this package). Where no mean is apart kappa = Q, and F is N [tr Q - log det Q] +
-# .., at its minimum (`majorise`). With G, B of `Response` and W_IJ = m_I^T A^{-1} m_J - (m_I .
-# a)(m_J . a), the conditions are
-#
-#     Q = kappa - kappa W kappa / N,      kappa^{-1} = 1 + (G - B) / N.
-#
-# One order parameter, of one place and output, is found with all other minima of the action in the
-# eigenbasis of the kernel (`kernels.common_scale`): whichever has the lowest action.
+# were derived for this package). Where no mean has its own order parameter kappa = Q, and F is N
+# [tr Q - log det Q] + .., at its minimum (`majorise`). With G, B of `Response` and W_IJ = m_I^T
+# A^{-1} m_J - (m_I . a)(m_J . a), the conditions are  Q = kappa - kappa W kappa / N,
+# kappa^{-1} = 1 + (G - B) / N.  One order parameter, of one place and output, is found with all
+# other minima of the action in the eigenbasis of the kernel (`kernels.common_scale`): whichever has
+# the lowest action.
 
 _SWEEPS = 3000
 
@@ -405,7 +403,7 @@ def one_place(system: BayesianNetwork, apart: bool) -> OnePlace:
 
 
 def mean_apart(system: BayesianNetwork) -> bool:
-    """Whether the mean of the activation has its own order parameters: for a non-odd activation and
+    """True if the mean of the activation has its own order parameters: for a non-odd activation and
     one hidden layer.
     """
     return system.depth == 1 and system.activation.parity != "odd"

@@ -300,7 +300,7 @@ def _measured(system: ClassPool, chosen: Int[Array, "n"], rest: Int[Array, "t"])
     matrix = system.modes / jnp.sqrt(system.feature_count)
     targets = system.fields
     x = matrix[chosen]
-    if x.shape[0] < x.shape[1]:  # with more features than examples in the space of the examples
+    if x.shape[0] < x.shape[1]:  # more features than examples: solve in the space of the examples
         gram = x @ x.T
         loaded = gram + system.summed_ridge * jnp.eye(len(gram))
         solved = jnp.linalg.solve(loaded, jnp.hstack([targets[chosen], gram]))

@@ -61,12 +61,12 @@ class FeatureForecast:
     feature_count: int
     error: str
     deviation: float
-    classes: int = 0  # of targets with more than two
+    classes: int = 0  # number of classes if there are more than two
 
     @property
     def other_penalty(self) -> str:
-        """The penalty in scikit-learn's convention, for centred features as they are: there |w|^2 =
-        |a|^2 / p."""
+        """The penalty in scikit-learn's convention, for features that are only centred: there |w|^2
+        = |a|^2 / p."""
         p = self.feature_count
         if self.loss == "square":
             return f"Ridge(alpha = {p} x ridge, fit_intercept = False) on the centred features"
@@ -80,7 +80,7 @@ def user_features(
 ) -> Problem:
     """Features and targets from files of a user.
 
-    Arrays are read as by `orderparam.data.load_file`, tables with their columns as they are
+    Arrays are read as by `orderparam.data.load_file`, tables with any columns
     (`orderparam.data.columns`); words in `missing` stand for gaps. Real targets are standardised,
     two classes become ±1, and more classes one column each, 0 or 1 less the share of the class.
 

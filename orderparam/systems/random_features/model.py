@@ -187,7 +187,7 @@ class FeatureRegression(PenalisedRisk):
 
     @property
     def fits_mean(self) -> Any:
-        """Whether the features have a common mean, which acts as an intercept without penalty."""
+        """True if the features have a common mean, which acts as an intercept without penalty."""
         return False
 
 
@@ -276,7 +276,7 @@ class GaussianFeatures(FeatureRegression):
             )
         kept = omega > 0
         explained = np.sum(signal[kept] / omega[kept])
-        # classes may lie as far apart as they like
+        # the distance of the classes is not bounded
         bounded = not isinstance(self.labels, ClassLabels)
         if np.any(signal[~kept] > 0) or (
             bounded and explained > self.teacher_variance * (1 + 1e-9)

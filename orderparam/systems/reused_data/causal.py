@@ -26,9 +26,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.systems.reused_data.problem import LearningTask
 
-# A new slope within this share of the span of the earlier ones has no direction of its own.
+# A new slope within this share of the span of the earlier ones counts as a combination of these.
 _NEGLIGIBLE = 1e-10
-# Responses of an example are summed in blocks of so many steps: products of matrices.
+# Number of steps in a block in which the responses of an example are summed, as products of
+# matrices.
 _BLOCK = 16
 
 
@@ -43,7 +44,7 @@ class Path(NamedTuple):
 
 
 class _Drawn(NamedTuple):
-    """What is random in a sweep: none of it depends on a number of the system."""
+    """The random numbers of a sweep, none of which depends on a number of the system."""
 
     basis: Float[Array, "direction sample"]
     noise: Float[Array, "sample"]

@@ -31,9 +31,9 @@ class ReusedData(System):
        w_{-1} = w_0 $$
 
     where every example is in the batch of every step with probability b (`batch_fraction`), drawn
-    anew, and then has $s_{\mu t} = 1/b$. This is the gradient of the loss summed over examples; a
-    learning rate for the mean over examples is $\alpha$ times $\eta$. As $\eta \to 0$ the
-    stationary law of Langevin steps is $\exp(-L/T)$, $L = \sum_\mu \ell + \lambda |w|^2/2$.
+    again in every step, and then has $s_{\mu t} = 1/b$. This is the gradient of the loss summed
+    over examples; a learning rate for the mean over examples is $\alpha$ times $\eta$. As $\eta \to
+    0$ the stationary law of Langevin steps is $\exp(-L/T)$, $L = \sum_\mu \ell + \lambda |w|^2/2$.
 
     Tasks, with the loss $\ell(h, y)$: "regression" $y = h^*$, $(h - y)^2/2$; "logistic" $y =
     \mathrm{sign}\, h^*$, $\log(1 + e^{-y h})$; "hinge" $y = \mathrm{sign}\, h^*$, $\max(0, 1 - y
@@ -41,7 +41,7 @@ class ReusedData(System):
     $(h^2 - y)^2 / (4 (1 + y))$.
 
     Raises:
-        ValueError: where the overlaps at the start belong to no weights: m^2 > q.
+        ValueError: where no weights have the overlaps at the start: m^2 > q.
     """
 
     sample_ratio: float = parameter("examples per dimension alpha = n/d", above=0)
@@ -143,7 +143,7 @@ class ReusedCommittee(System):
     part of the target that no committee without biases can fit.
 
     Raises:
-        ValueError: for overlaps at the start that belong to no weights ($Q - M M^T$ must be
+        ValueError: for overlaps at the start that no weights can have ($Q - M M^T$ must be
             positive definite), and for a product with a single teacher.
     """
 

@@ -1,4 +1,5 @@
-"""What the dynamics needs of a task: its labels, the slope of its loss, and its errors."""
+"""The part of a task that enters the dynamics: its labels, the slope of its loss, and its
+errors."""
 
 from collections.abc import Callable
 from typing import NamedTuple

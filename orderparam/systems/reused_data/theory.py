@@ -345,7 +345,7 @@ def _response(h: Array, rate: Any) -> Array:
 
 
 def _paths(system: ReusedData | ReusedCommittee, samples: int, runs: int, seed: int) -> Path:
-    """Every run's path, from keys of its own."""
+    """The path of every run, each from its own keys."""
     keys = jax.random.split(jax.random.key(seed), runs)
     problem = system.problem
     return jax.vmap(lambda key: causal_sweep(system, problem, key, samples, system.steps))(keys)

@@ -83,7 +83,7 @@ def square_loss_steps(
     r"""Alignment of the neurons of a network that takes giant steps on the square loss.
 
     The network is $f(x) = \frac{1}{p} \sum_j a_j \sigma(w_j \cdot x + b)$ with p = `neurons`
-    read-outs $a_j$ that alternate between +1 and -1 and stay as they are. The loss is $\frac{1}{2n}
+    read-outs $a_j$ that alternate between +1 and -1 and are not trained. The loss is $\frac{1}{2n}
     \sum_\mu (y_\mu - f(x_\mu))^2$ and the learning rate p * `step`, so that a neuron's step is
     `step` times the sign of its read-out.
 

@@ -224,12 +224,13 @@ def _slopes(activation: Activation, centre: Float[Array, "*node"], variance: Sca
 
 
 def _bends(activation: Activation) -> tuple[float, ...]:
-    """Where sigma' has a kink or turns; everything that saturates does so around the origin."""
+    """The places where sigma' has a kink or an extremum; every saturating activation saturates
+    around the origin."""
     return tuple(dict.fromkeys((0.0, *activation.kinks)))
 
 
 def _cleared(overlap: Float[Array, "*entry"]) -> Float[Array, "*entry"]:
-    """Zeros in place of what is left of them by rounding."""
+    """Replaces entries that are zero up to rounding by zeros."""
     return jnp.where(jnp.abs(overlap) < 1e-14, 0.0, overlap)
 
 

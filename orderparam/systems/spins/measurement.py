@@ -3,7 +3,7 @@ account.
 
 Each series is cut into blocks, and every derived quantity is jackknifed over the blocks of all
 replicas, which removes the bias of order 1/blocks of variances and ratios (Quenouille 1956). Its
-standard error follows from the effective sample size of its own series: see `blocked_jackknife`.
+standard error follows from the effective sample size of its series: see `blocked_jackknife`.
 """
 
 from typing import NamedTuple

@@ -357,7 +357,7 @@ def _frozen(
         scale = jnp.sqrt(1 - q)
         z, weight = standard_normal_rule((margin / jnp.sqrt(q),), refine=2)
         minus = (jnp.sqrt(q) * z - margin) / scale
-        log_stored = log_cdf(minus)  # of H(u), u = -minus
+        log_stored = log_cdf(minus)  # log H(u), u = -minus
         return weight, minus, log_stored, jnp.logaddexp(-beta, jnp.log(rest) + log_stored)
 
     def conjugate(q: Number) -> Number:

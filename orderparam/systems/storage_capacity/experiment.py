@@ -474,7 +474,7 @@ def storage_limit(system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 2
 
     def limit() -> float:
         patterns: list[int] = []
-        while True:  # in blocks, because the number of patterns that is needed is unknown
+        while True:  # in blocks, because the number of patterns needed is unknown
             patterns += [int(rng.integers(2**n)) for _ in range(2 * n)]
             counts = _survivors(n, _most_unlike(system), patterns)
             if counts[-1] == 0:
@@ -496,7 +496,7 @@ def annealed_search(
     r"""Share of samples for which simulated annealing finds binary couplings that store all
     patterns.
 
-    Single couplings are turned by Metropolis' rule with the energy
+    Single couplings are flipped by Metropolis' rule with the energy
 
     $$ E = \sum_\mu \max\Big( 0,\, \kappa - y^\mu \frac{J \cdot x^\mu}{\sqrt N} \Big) $$
 

@@ -324,7 +324,7 @@ def at_line_gardner_derrida(system: SphericalPatterns) -> InstabilityLine:
     $$ \alpha \int_{\kappa - x}^\kappa Dt = 1, \qquad
        \alpha \int_{\kappa - x}^\kappa Dt\, (\kappa - t)^2 = 1 $$
 
-    The system's load is not used. `MinimalError` says what is known of this criterion.
+    The system's load is not used. `MinimalError` describes this criterion.
 
     Raises:
         ValueError: for a bias.

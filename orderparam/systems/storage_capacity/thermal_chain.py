@@ -114,7 +114,7 @@ def _chains(
     samples, _, n = patterns.shape
     copies = beta.size
     pairs = n // 2
-    # single precision for the chains: stabilities are made anew in every sweep
+    # single precision for the chains: stabilities are computed again in every sweep
     inputs = jnp.moveaxis(patterns, 2, 0).astype(jnp.float32)  # (n, sample, p)
     beta = beta.astype(jnp.float32)
     # angles at which about one pattern changes sides at T = 1, and fewer at lower temperature

@@ -199,7 +199,7 @@ def _train(system: NetworkDescent, architecture: Architecture, drawn: Any) -> De
         return (following, weights), errors(following)
 
     def tangent_kernel(weights: Any) -> Array:
-        """Of f: the mean over the copies, whose gradients are independent numbers."""
+        """The tangent kernel of f: the mean over the copies, whose gradients are independent."""
         each = [empirical_ntk(architecture.network_from_whitened(one), x) for one in weights]
         return sum(each[1:], each[0]) / len(each)
 

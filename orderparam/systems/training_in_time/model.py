@@ -60,7 +60,7 @@ class FeatureTraining(System):
 
 
 def _any(condition: Any) -> bool:
-    """Whether a condition holds anywhere; of traced values nothing is known."""
+    """True if a condition holds anywhere; False for traced values, whose numbers are unknown."""
     return not isinstance(condition, jax.core.Tracer) and bool(np.any(condition))
 
 

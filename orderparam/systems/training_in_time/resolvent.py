@@ -33,11 +33,11 @@ def _talbot(count: int) -> tuple[np.ndarray, np.ndarray]:
     return node, np.exp(node) * slope / (1j * count)
 
 
-# The contour is symmetric about the real axis: its upper half stands here, with twice the weights,
+# The contour is symmetric about the real axis: only its upper half is used, with twice the weights,
 # and the real part of a sum is that over all 24 nodes.
 NODES, WEIGHTS = (half[12:] for half in _talbot(24))
 WEIGHTS = 2 * WEIGHTS
-# Steps of the path from an infinite ridge, where kappa is known, to the ridge that is asked for.
+# Steps of the path from an infinite ridge, where kappa is known, to the requested ridge.
 _PATH = 32
 _CORRECTIONS = 2
 _POLISH = 6

@@ -118,8 +118,8 @@ def gradient_flow_error(system: FeatureTraining) -> TrainingError:
     Fields of the system as in `FeatureTraining`; errors are relative to nothing (squares of y).
 
     Accuracy: 1e-9 relative for Gaussian features at large n; the deterministic equivalent has
-    corrections of order 1/n. Features of real kernels are not Gaussian: on images the optimum is
-    met within some per cent, the interpolating end is not.
+    corrections of order 1/n. Features of real kernels are not Gaussian: on images the theory agrees
+    at the optimum within some per cent, but not at the interpolating end.
 
     Cost: some hundred sums over the levels for each of 12 nodes, for a time.
 
@@ -324,8 +324,8 @@ def descent_error(system: IsotropicTraining) -> DescentError:
 def frozen_kernel(system: NetworkDescent) -> DescentError:
     r"""Errors of an infinitely wide network along gradient descent, averaged over its start.
 
-    The tangent kernel $\Theta = V \mathrm{diag}(\omega) V^T$ of the training set stays as it is,
-    and with the residual polynomial $r_k$ of the heavy ball,
+    The tangent kernel $\Theta = V \mathrm{diag}(\omega) V^T$ of the training set stays fixed, and
+    with the residual polynomial $r_k$ of the heavy ball,
 
     $$ A_k = \Theta_{*X} V \mathrm{diag}\Big(\frac{1 - r_k(\omega)}{\omega}\Big) V^T, \qquad
        \text{mean} = A_k y, \qquad

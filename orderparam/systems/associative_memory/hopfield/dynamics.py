@@ -151,7 +151,8 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
         memory = jnp.linalg.inv(jnp.eye(steps + 1) - response)
         later = jnp.diag(1 - known)
         across = memory @ (spins @ spins.T / paths + later) @ memory.T
-        scale = jnp.sqrt(jnp.diagonal(across))  # of order 1/sqrt(alpha) where a state is chaotic
+        # it is of order 1/sqrt(alpha) where a state is chaotic
+        scale = jnp.sqrt(jnp.diagonal(across))
         across = across / scale / scale[:, None]
         factor = jnp.linalg.cholesky(across + _SMALLEST * jnp.eye(steps + 1))
         noise = factor[t] @ normal

@@ -516,7 +516,7 @@ class _Shape(NamedTuple):
 
 
 def _shape(x: Number, y: Number) -> _Shape:
-    h = field_averages(x, jnp.ones(()), y)  # in units of sigma
+    h = field_averages(x, jnp.ones(()), y)  # fields in units of sigma
     deviation = h.tanh / x
     log_load = 2 * jnp.log(deviation - h.response) - jnp.log(h.square)
     return _Shape(h.tanh, y * deviation, log_load)

@@ -13,8 +13,8 @@ from orderparam.data import load
 class StoredImages(System):
     """Pictures of +1 (black) and -1 (white), the first `count` of which are stored.
 
-    Before recall a fraction `damage` of the pixels is replaced by random signs; at damage 1 nothing
-    of the picture is left.
+    Before recall a fraction `damage` of the pixels is replaced by random signs; at damage 1 all
+    pixels are random.
 
     Raises:
         ValueError: for a pixel other than +1 and -1, or a `count` above the number of pictures.

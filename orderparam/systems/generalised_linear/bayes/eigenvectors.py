@@ -51,7 +51,7 @@ def sizes_seen(system: GeneralisedLinear, **options: object) -> None:
         )
 
 
-@eqx.filter_jit  # outside of a theory every operation would be a program of its own
+@eqx.filter_jit  # outside a theory every operation would be compiled as a separate program
 def _largest_weight(system: GeneralisedLinear) -> Float[Array, ""]:
     """Largest weight T(y) of a label that can occur."""
     label, share = system.labels.label_rule(jnp.zeros(()), system.prior.power)

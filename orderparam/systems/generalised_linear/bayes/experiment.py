@@ -344,7 +344,7 @@ def leading_eigenvector(
 # ------------------------------------------------------------------------------------------------
 # VAMP and GAMP on a drawn problem with a rotationally invariant matrix.
 
-_LEAST_PRECISION, _MOST_PRECISION = 1e-11, 1e11  # of messages
+_LEAST_PRECISION, _MOST_PRECISION = 1e-11, 1e11  # range of the precision of messages
 _FAR = 1e3  # estimates this many standard deviations of a weight away have diverged
 
 

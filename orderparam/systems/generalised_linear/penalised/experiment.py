@@ -65,7 +65,7 @@ def fitted_estimator(system: PenalisedFit, key: PRNGKeyArray, *, tolerance: floa
     at a given scale, which is minimised here.
 
     Args:
-        tolerance: accuracy that the estimator is asked for; 1e-7 by default.
+        tolerance: requested accuracy of the estimator; 1e-7 by default.
 
     Raises:
         ValueError: where the number of samples rounds to zero, and for penalties that no estimator
@@ -151,7 +151,7 @@ def fitted_elastic_net(
     The test error is the exact average over new examples: the error plus the noise.
 
     Args:
-        tolerance: accuracy that the estimator is asked for; 1e-9 by default.
+        tolerance: requested accuracy of the estimator; 1e-9 by default.
 
     Raises:
         ValueError: where the number of samples rounds to zero.

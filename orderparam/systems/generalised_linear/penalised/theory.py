@@ -64,7 +64,7 @@ def shrunk(
     shares, means, variances = prior.components
     centre, total = alignment * means, alignment**2 * variances + power
     spread, scale = jnp.sqrt(total), 1 / (stiffness + ridge)
-    slope = alignment * variances / total  # of E[w0 | b]
+    slope = alignment * variances / total  # slope of E[w0 | b]
     side = jnp.asarray([[1.0], [-1.0]])
     u = (side * centre - l1) / spread
     beyond, excess = norm.cdf(u), hazard_excess(u)

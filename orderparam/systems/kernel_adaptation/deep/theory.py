@@ -33,7 +33,7 @@ from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
 from orderparam.systems.kernel_adaptation.on_data.model import OnTestSet, on_test_set
 from orderparam.systems.kernel_adaptation.on_data.theory import Covariances, first_layer, next_layer
 
-_JITTER = 1e-10  # of the mean diagonal of Q: kernels of linear units are singular
+_JITTER = 1e-10  # fraction of the mean diagonal of Q: kernels of linear units are singular
 
 
 class DeepPrediction(OnTestSet):

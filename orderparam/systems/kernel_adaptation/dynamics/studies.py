@@ -53,7 +53,8 @@ def _band(
 def _bands(
     axes: Any, comparison: Comparison, of: Callable[[xr.Dataset, str], xr.DataArray]
 ) -> None:
-    """What `of` takes from the runs, of their training set ("train") or fresh inputs ("test")."""
+    """The band of the values that `of` takes from the runs, on their training set ("train") or
+    fresh inputs ("test")."""
     runs = _in_time(comparison)[2]
     run, back = runs["from the prior"], runs["from the target"]
     shown = (
@@ -110,8 +111,8 @@ def draw_specialised(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_selections(axes: Any, comparison: Comparison) -> None:
-    """What is kept of the most adapted network: leading directions, units of the largest read-out,
-    random directions."""
+    """Draws the accuracy of the most adapted network when only some directions are kept: the
+    leading ones, the units of the largest read-out, or random ones."""
     trained = next(
         data for data in comparison.curves().values() if data.attrs["label"] == "trained"
     )

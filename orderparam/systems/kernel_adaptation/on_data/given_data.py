@@ -1,4 +1,4 @@
-"""What a Bayesian two-layer network makes of its first layer on data that a person has."""
+"""The first layer of a Bayesian two-layer network on a person's own data, by theory."""
 
 import numpy as np
 from jaxtyping import Float

@@ -145,7 +145,7 @@ def in_single(phi: Activation) -> Callable[[Array], Array]:
 # The posterior of the network itself by Hamiltonian Monte Carlo, and what its hidden weights look like.
 
 Start = Literal["both", "prior", "informed"]
-EDGES = np.linspace(-2.5, 2.5, 82)  # of the bins of w . w_*
+EDGES = np.linspace(-2.5, 2.5, 82)  # edges of the bins of w . w_*
 FAR = 0.5  # |w . w_*| of a neuron that counts as `outside`
 
 

@@ -82,7 +82,8 @@ def draw_densities(axes: Any, comparison: Comparison, reach: float = 2.2) -> Non
 
 
 def draw_phase_densities(axes: Any, comparison: Comparison, beta: float) -> None:
-    """Of the system of size beta, at the measured temperatures; marks where it was sampled."""
+    """Draws the densities of the system of size beta at the measured temperatures, with marks where
+    it was sampled."""
     p = comparison.parameters
     rho, here = np.linspace(-2, 2, 801), list(comparison.curves(scale=beta).values())
     for number, chosen in enumerate(p["measured"]):
@@ -562,8 +563,8 @@ def sample_complexity(
 
 
 def _other_minimum(data: xr.Dataset) -> xr.DataArray:
-    """Whether Gaussian weights are in the minimum of large variance; the theory without that
-    ansatz has one state only."""
+    """True if Gaussian weights are in the minimum of large variance; the theory without that ansatz
+    has only one state."""
     return (data["spread"] > 6) & (data.attrs["label"] == _GAUSSIAN)
 
 

@@ -452,7 +452,7 @@ def _vertex(x: Array, y: Array, i: Array) -> Array:
 # features".
 
 _MAX_STEPS = 300  # far from the prior the start is poor, and many steps are shortened
-_MAX_ROUNDS = 200  # of weights and what surrounds them
+_MAX_ROUNDS = 200  # of alternating updates of the weights and of ridge and fluctuations
 FEW_NEURONS = 5.0
 TRUNCATED = 0.05
 RIDGE_RATIO = 1.1

@@ -66,7 +66,7 @@ def _draw(
     """
     subset_key, noise_key = jax.random.split(key)
     outputs = system.columns.shape[1]
-    # for the whole pool: one program for training sets of all sizes
+    # computed for the complete pool: one program for training sets of all sizes
     noise = jnp.sqrt(system.noise / outputs) * jax.random.normal(
         noise_key, (system.pool_size, outputs)
     )

@@ -149,7 +149,7 @@ def _design(
     )
     # f = sum of coefficients times features: the error over the population is a sum over modes.
     coefficients = eigenvalues * (features.T @ conditioned.discrepancy)
-    # The prior variance of the features minus what the training set tells about them.
+    # The prior variance of the features minus the part that the training set determines.
     half = jsl.solve_triangular(conditioned.cholesky, features * eigenvalues, lower=True)
     error = jnp.sum((coefficients - target) ** 2) + tail_power
     measured = MeasuredLearningCurve(

@@ -449,7 +449,8 @@ def heteroscedastic(system: HeteroscedasticRegression) -> LearningCurve:
     safe_threshold = jnp.where(determined, 1.0, threshold)
     learned = learnability(spectrum.eigenvalues, threshold)
     dimension = spectrum.multiplicities @ learned
-    # T(x)/kappa. Where kappa = 0 it is infinite for inputs with a ridge, which are treated apart.
+    # T(x)/kappa. Where kappa = 0 it is infinite for inputs with a ridge, which are treated
+    # separately.
     unused = jnp.where(determined, free - rank, ridge / safe_threshold)
     ridged = determined & (ridge > 0)
     share = jnp.where(ridged, 0.0, 1 / (unused + dimension))  # kappa / (T(x) + V)

@@ -85,7 +85,7 @@ def sampled_layers(
        - \tfrac12 y^T (T + \Phi\Phi^T)^{-1} y $$
 
     with W the whitened hidden weights, $\Phi$ the features that the read-out sees and T the
-    `temperature`. The sampler is that of `sampled_network`; nothing of `linear_layers` is used.
+    `temperature`. The sampler is that of `sampled_network`; `linear_layers` is not used.
 
     Args:
         chains: number of chains. Default 4.

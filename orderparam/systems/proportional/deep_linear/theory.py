@@ -6,7 +6,7 @@ square of the length of N_l standard normals. Then
 
     p(p | y) ~ p(p) N(y; 0, T + p K)
 
-is a density in one dimension, whatever the depth: the density of log p is the convolution of those
+is a density in one dimension for any depth: the density of log p is the convolution of those
 of log q_l  (Li and Sompolinsky 2021 at the saddle point; Hanin and Zlokapa 2023 for the exact
 evidence). For other activations this is the closure `common` with the fluctuations of the order
 parameter.
@@ -45,7 +45,7 @@ _REACH = 16.0
 
 
 class LinearLayers(Result):
-    """What a linear network has learned in every layer l = 1..L, and its losses.
+    """The kernels and read-outs of a linear network in every layer l = 1..L, and its losses.
 
     Fields:
         scales: posterior mean of p_l = q_l .. q_L, the squared length of the effective read-out of

@@ -229,7 +229,7 @@ def decimated(
 
     Args:
         threshold: number between 0 and 1. Modes are kept whose bare learnability is above it,
-            looked for from the large modes. None (the default) keeps the `cut` largest modes of the
+            searched from the large modes. None (the default) keeps the `cut` largest modes of the
             system.
         closure: treatment of the remaining modes, see above; "effective ridge" by default.
 

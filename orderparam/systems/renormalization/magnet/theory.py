@@ -400,7 +400,7 @@ def _flow(couplings: Couplings, dim: Float[Array, ""], components: Float[Array, 
     radial, goldstone = (slope + 2 * pulled).at[0].add(1.0), slope.at[0].add(1.0)
     loops = _reciprocal(radial) + (components - 1) * _reciprocal(goldstone)
     change = -2 * slope + (dim - 2) * pulled + _derivative(loops)
-    drift = -change[0] / curvature[0]  # of the minimum
+    drift = -change[0] / curvature[0]  # flow of the place of the minimum
     return (change + curvature * drift)[:-1].at[0].set(drift)
 
 

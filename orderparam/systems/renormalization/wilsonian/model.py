@@ -25,7 +25,7 @@ from orderparam.systems.renormalization.spectra import check_pool, check_positiv
 # Even losses of the deviation d = f - y, as formulas, and their averages over Gaussian deviations.
 
 _SMALLEST = 1e-300  # a squared deviation whose root has a slope: an even law has one at zero
-_PROBES = np.linspace(0.0, 6.0, 121)  # where a loss is looked at, in deviations
+_PROBES = np.linspace(0.0, 6.0, 121)  # points at which a loss is checked, in deviations
 
 
 @dataclass(frozen=True)

@@ -299,7 +299,7 @@ def recursive_flow(
 
     Returns:
         The slope, with the largest relative distance to `characteristic_flow` as `residual`.
-        `converged` tells whether the distance is below 1e-3 and no two points of the grid met (a
+        `converged` is true if the distance is below 1e-3 and no two points of the grid met (a
             shock).
 
     Accuracy: the error falls as the square of 1/`grid`.

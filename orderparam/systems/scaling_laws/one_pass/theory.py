@@ -135,7 +135,7 @@ def above_edge(
     z: Float[Array, ""] | float,
     edge: Float[Array, ""],
 ) -> Float[Array, ""]:
-    """The w > edge that belongs to a real z above the spectrum; the edge where there is none."""
+    """The w > edge that belongs to a real z above the spectrum; the edge where no such w exists."""
 
     def excess(log_gap: Float[Array, ""], args: tuple) -> Float[Array, ""]:
         spectrum, width, z, edge = args

@@ -29,16 +29,11 @@ from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 #
 # Their ratio to k^-a depends on k/n alone and is near one up to k ~ n/5 (derived here). Eigenvalues
 # are divided by it before any exponent is fitted. Errors come from half-samples of the examples:
-# neighbouring eigenvalues are not independent, so that residuals of a fit tell nothing of its
-# error.
-#
-# A target of power j^(-1 - b) on the population's modes has, on those of the sample, the power
-#
-#     (1/pi) |Im sum_j j^(-1-b) / (s + j^-a)| dx = r^(b/a - 1) sin(u t)/sin(u pi) dx / a,
-#     u = 1 - b/a,
-#
-# between the eigenvalues x and x + dx (from the same resolvent, for 0 < b < 2 a; for larger b the
-# first modes leak into all others). What lies beyond rank k is therefore less than sum_(j >= k)
+# neighbouring eigenvalues are not independent, so that the residuals of a fit do not determine its
+# error.  A target of power j^(-1 - b) on the population's modes has, on those of the sample, the
+# power  (1/pi) |Im sum_j j^(-1-b) / (s + j^-a)| dx = r^(b/a - 1) sin(u t)/sin(u pi) dx / a, u = 1 -
+# b/a,  between the eigenvalues x and x + dx (from the same resolvent, for 0 < b < 2 a; for larger b
+# the first modes leak into all others). What lies beyond rank k is therefore less than sum_(j >= k)
 # j^(-1-b), by 6 % at k = n/20 and 12 % at n/10: as much as a straight line would put into b.
 
 Spectral = Float[np.ndarray, "mode"]
@@ -204,7 +199,7 @@ _SHARE = 4  # the last rank is M / 4, so that it is below half of a half-sample
 # The last rank of target powers is M / 10: the small modes of a pool carry another share of the
 # target than those of the population.
 _TARGET_SHARE = 10
-_RESOLVED = 1e-12  # of the largest eigenvalue
+_RESOLVED = 1e-12  # fraction of the largest eigenvalue
 
 
 class ScaleFreeFit(Result):

@@ -29,7 +29,7 @@ from orderparam.systems.spins.lattice.model import IsingLattice
 from orderparam.systems.spins.measurement import MeasuredSpins, Series, measured
 
 # ------------------------------------------------------------------------------------------------
-# Series that are measured while clusters of spins are turned: averages, correlations, and the last
+# Series that are measured during cluster updates: averages, correlations, and the last
 # configuration.
 
 Method = Literal["swendsen-wang", "wolff"]

@@ -24,12 +24,12 @@ from orderparam.sampling.lattice.random_words import (
 )
 from orderparam.systems.spins.measurement import Series
 
-REPLICAS = 64  # in a word
+REPLICAS = 64  # bits of a word
 
 _ONES = np.uint64(2**64 - 1)
 
-# The two colours are stored apart, with half as many columns: site (x, j) of colour c is in column
-# 2 j + (sum x + c) % 2.
+# The two colours are stored separately, with half as many columns: site (x, j) of colour c is in
+# column 2 j + (sum x + c) % 2.
 Half = UInt64[Array, "word *half"]
 
 
@@ -46,10 +46,10 @@ class State(NamedTuple):
 class Updates(NamedTuple):
     """Metropolis updates of one lattice, all of whose lengths must be even.
 
-    All fields but the first two are static: tilted says whether there is a field, coins whether
-    flips that cost no energy are made with probability 1/2. A flip is accepted with probability
-    min(1, exp(-dE/T)) for the bonds and, where there is a field, independently with min(1,
-    exp(-dE/T)) for the field: detailed balance holds for each factor (Michel, Kapfer, Krauth 2014).
+    All fields but the first two are static: tilted is true if there is a field, coins if flips that
+    cost no energy are made with probability 1/2. A flip is accepted with probability min(1,
+    exp(-dE/T)) for the bonds and, where there is a field, independently with min(1, exp(-dE/T)) for
+    the field: detailed balance holds for each factor (Michel, Kapfer, Krauth 2014).
     """
 
     temperature: Float[Array, ""]
@@ -106,7 +106,7 @@ class Updates(NamedTuple):
 
     def neighbours(self, other: Half, shifted: np.ndarray) -> list[Half]:
         """The spins of the neighbours, which all have the other colour; in `shifted` rows this
-        colour stands in the odd columns.
+        colour has the odd columns.
         """
         rows = [
             jnp.roll(other, step, axis) for axis in range(1, len(self.shape)) for step in (1, -1)

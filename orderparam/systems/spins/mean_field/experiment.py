@@ -25,7 +25,7 @@ def glauber(
     r"""Equilibrium or metastable averages of the mean-field magnet, simulated with heat-bath
     dynamics.
 
-    N times a sweep a random spin is drawn anew from its conditional law,
+    N times in a sweep a random spin is drawn from its conditional law,
 
     $$ P(s_i = +1) = \frac{1}{1 + e^{-2 (h + \frac1N \sum_{j \ne i} s_j)/T}} $$
 

@@ -111,7 +111,7 @@ def mean_field(
     $$ m = \tanh \frac{m + h}{T} $$
 
     with T = `temperature` and h = `field`. The metastable and the unstable branch exist for T < 1
-    and |h| up to the spinodal field; `valid` says so.
+    and |h| up to the spinodal field; `valid` is true there.
 
     Args:
         branch: "stable" is the solution of lowest free energy, with m >= 0 if there is no field;

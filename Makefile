@@ -1,16 +1,20 @@
-# make demo   installs into .venv and runs the main job: a measured learning curve of real digits with its theories
-# make test   installs and runs the everyday tests make test-all  all of them, the long ones too; writes tests/passed.txt
-# make test-changed  all but the long tests of physics that has not changed since they passed (tests/passed.txt)
-# make smoke  a few seconds of every topic          make check     lint, types and imports
-# make attack random interrupts, damages, malformed calls, parameters; hours; resumed (tests/drawn.txt)
-# make bench  the benchmarks                       make figures   every study at the size of the gallery into docs/gallery, and docs/agreement.md; a day, resumed
-# make docs   the site, into site/ (no network)    make clean     removes .venv, site and caches (results stay)
+# make demo          installs into .venv and runs the main study: a learning curve of real digits with its theories
+# make test          installs and runs the everyday tests
+# make test-all      runs all tests, including the long ones, and records the long ones in tests/passed.txt
+# make test-changed  runs all tests except long tests of physics that has not changed since they passed
+# make smoke         runs a few seconds of every topic
+# make check         lint, types and layers of imports
+# make attack        random interrupts, damage, malformed calls and parameters: takes hours, resumes (tests/drawn.txt)
+# make bench         runs the benchmarks
+# make figures       runs every study at the size of the gallery and writes docs/agreement.md: takes a day, resumes
+# make docs          builds the site into site/, without a network
+# make clean         removes .venv, site and caches; results stay
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-# a file of pip constraints, for the tests alone
+# a file of pip constraints, used only for the tests
 CONSTRAINTS ?=
-# one file of tests after the other in each of two processes: what a file has compiled serves all its tests
+# Each of two processes runs one test file after another, so that all tests of a file share its compiled programs.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 .PHONY: demo test test-all test-changed attack smoke check bench figures docs clean
@@ -49,15 +53,15 @@ docs: $(VENV)/.installed-dev
 	@echo "site/index.html"
 
 $(VENV)/.made:
-	@command -v $(PYTHON) >/dev/null || { echo "orderparam needs Python 3.11 or newer, and '$(PYTHON)' is not there: install it, or say make PYTHON=/path/to/python3.11"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "orderparam needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1): say make PYTHON=/path/to/python3.11"; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "orderparam needs Python 3.11 or newer, and '$(PYTHON)' was not found: install it, or use make PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "orderparam needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1): use make PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: install its venv package (Debian, Ubuntu: apt install python3-venv)"; exit 1; }
 	@echo "making a virtual environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/.installed: pyproject.toml $(VENV)/.made
-	@echo "installing orderparam and what it needs (about 1 GB on disk, a third of it JAX; a minute or two)"
+	@echo "installing orderparam and its dependencies (about 1 GB on disk, a third of it JAX; a minute or two)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . || { echo "the installation failed: is there a network connection?"; exit 1; }
 	@touch $@
 

@@ -8,6 +8,7 @@ a hash of the theory's code and of the example (`state.py`; the folders that it 
 out here), how many draws were right from the first one on, of how many, the theory, the example.
 """
 
+import os
 from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
@@ -36,12 +37,14 @@ def known() -> dict[str, Draws]:
 def remember(name: str, draws: Draws) -> None:
     """Write the line of an example."""
     drawn = known() | {name: draws}
-    DRAWN.write_text(
+    aside = DRAWN.with_suffix(f".{os.getpid()}")
+    aside.write_text(
         "".join(
             f"{one.state} {one.right}/{one.of} {name}\n" for name, one in sorted(drawn.items())
         ),
         encoding="utf-8",
     )
+    aside.replace(DRAWN)  # a run that is killed meanwhile loses nothing
 
 
 def in_words(theories: int) -> str:

@@ -14,6 +14,7 @@ its file.
 
 import ast
 import functools
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -325,14 +326,16 @@ theories_made: dict[str, "Theory"] = {}
 experiments_made: dict[str, "Experiment"] = {}
 studies_made: dict[str, Any] = {}
 tools_made: dict[str, Callable[..., Any]] = {}
-loaded_files: list[Path] = []  # files of `load_file`, which are sent to workers on other machines
+# a person's own files -> the digest of what was imported; they are sent to workers on other machines
+loaded_files: dict[Path, str] = {}
 
 
 def load_file(path: str | Path) -> ModuleType:
-    """Imports a person's own file once, under its own name, which registers the functions that it
+    """Imports a person's own file under its own name, which registers the functions that it
     decorates.
 
-    Raises `ValueError` for a file that is missing, is not Python, or fails.
+    A file that was edited since it was loaded is imported anew, and what it registered before is
+    forgotten. Raises `ValueError` for a file that is missing, is not Python, or fails.
     """
     path = resolved(path)
     if path.suffix != ".py" or not path.is_file():
@@ -344,13 +347,16 @@ def load_file(path: str | Path) -> ModuleType:
         )
     known = sys.modules.get(name)
     if getattr(known, "__file__", None) and Path(str(known.__file__)).resolve() == path:  # type: ignore[union-attr]
-        return known  # type: ignore[return-value]
-    if known is not None or name in sys.stdlib_module_names:
+        if path not in edited_files():
+            return known  # type: ignore[return-value]
+        _forget_file(path)
+    elif known is not None or name in sys.stdlib_module_names:
         raise ValueError(f"{path}: there is a module {name!r} already; give the file another name")
     # Worker processes search its folder first, before another file of that name.
     if sys.path[:1] != [str(path.parent)]:
         sys.path.insert(0, str(path.parent))
     importlib.invalidate_caches()
+    content = _content(path)
     try:
         module = importlib.import_module(name)
     except KeyboardInterrupt:
@@ -358,8 +364,41 @@ def load_file(path: str | Path) -> ModuleType:
     except BaseException as error:
         sys.modules.pop(name, None)
         raise ValueError(f"{path}: {type(error).__name__}: {message_of(error)}") from error
-    loaded_files.append(path)
+    loaded_files[path] = content
     return module
+
+
+def edited_files() -> list[Path]:
+    """The files of `load_file` that are not any more what was imported."""
+    return [path for path, content in loaded_files.items() if _content(path) != content]
+
+
+def check_unedited(module: str) -> None:
+    """Raises `ValueError` where it is a person's own file that is not any more what was imported:
+    other processes would import what it is now."""
+    for path in edited_files():
+        if path.stem == module:
+            raise ValueError(f"{path}: was edited since it was loaded; load it again")
+
+
+def _content(path: Path) -> str:
+    """A digest of a file; empty where there is none."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def _forget_file(path: Path) -> None:
+    """Undoes `load_file`."""
+    module = sys.modules.pop(path.stem)
+    del loaded_files[path]
+    # what Python kept of it counts as good for a whole second after it was written
+    Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
+    for made in (theories_made, experiments_made, tools_made):
+        for name in [name for name, one in made.items() if one.__module__ == module.__name__]:
+            del made[name]
+    for name in [
+        name for name, one in studies_made.items() if one.build.__module__ == module.__name__
+    ]:
+        del studies_made[name]
 
 
 def tool(function: Callable[..., Any]) -> Callable[..., Any]:

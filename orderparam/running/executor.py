@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any
 
 from orderparam.core.registry import loaded_files
-from orderparam.running.program import Outcome, Program, Task
+from orderparam.running.program import Outcome, Program, Task, pickled
 from orderparam.running.workers import ATTEMPTS, run_in_workers
 
 Executor = Callable[[Program, Iterable[Task]], Iterator[tuple[Task, Outcome]]]
@@ -90,11 +90,10 @@ def dask_cluster(client: Any) -> Executor:
 def _on_dask(
     client: Any, program: Program, tasks: Iterable[Task]
 ) -> Iterator[tuple[Task, Outcome]]:
-    import cloudpickle
     from distributed import as_completed
     from distributed.diagnostics.plugin import UploadFile
 
-    pickled = cloudpickle.dumps(program)
+    sent = pickled(program)
     waiting = iter(tasks)
     running: dict[Any, Task] = {}
 
@@ -113,7 +112,7 @@ def _on_dask(
         # A task's result, not scattered data: the scheduler makes it again when every worker that
         # held it is gone. It is pickled here, so that only workers, which report a failed import,
         # need to import what is in it.
-        shared = client.submit(pickle.loads, pickled, pure=False, retries=ATTEMPTS - 1)
+        shared = client.submit(pickle.loads, sent, pure=False, retries=ATTEMPTS - 1)
         # The loop of this client is given: otherwise Dask asks the default client, which may not
         # exist.
         completed = as_completed(

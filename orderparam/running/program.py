@@ -23,6 +23,7 @@ import numpy as np
 
 from orderparam.core.errors import message_of
 from orderparam.core.grid import Block, Grid, label, numeric, point_key
+from orderparam.core.registry import check_unedited
 from orderparam.core.result import Result
 from orderparam.core.system import System, is_number, replace
 from orderparam.core.verb import Theory, Verb, unwrap
@@ -425,3 +426,12 @@ class ExperimentRun:
 
 
 Program = TheoryRun | ExperimentRun
+
+
+def pickled(program: Program) -> bytes:
+    """What other processes are sent. Raises `ValueError` for a function of a person's own file that
+    was edited since it was loaded: they would import what it is now."""
+    import cloudpickle
+
+    check_unedited(getattr(unwrap(program.fn)[0], "__module__", ""))
+    return cloudpickle.dumps(program)

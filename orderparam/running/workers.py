@@ -23,7 +23,7 @@ from itertools import islice
 from typing import IO
 
 from orderparam.core.errors import message_of
-from orderparam.running.program import Outcome, Program, Task
+from orderparam.running.program import Outcome, Program, Task, pickled
 from orderparam.running.threads import for_workers
 
 ATTEMPTS = 3
@@ -88,9 +88,7 @@ def run_in_workers(
 
     stop: an event; once it is set, running tasks are killed and no more outcomes follow.
     """
-    import cloudpickle
-
-    pickled = cloudpickle.dumps(program)
+    sent = pickled(program)
     idle: list[Worker] = []
     started: list[Worker] = []
     changing, ended = threading.Lock(), False
@@ -100,7 +98,7 @@ def run_in_workers(
             if ended:
                 raise EOFError
             if not idle:
-                idle.append(Worker(pickled))
+                idle.append(Worker(sent))
                 started.append(idle[-1])
             return idle.pop()
 

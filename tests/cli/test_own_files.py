@@ -14,6 +14,7 @@ import orderparam as op
 from orderparam.cli.commands import app
 from orderparam.comparison import find
 from orderparam.core import registry
+from orderparam.running.executor import local_processes
 
 
 def orderparam(*words):
@@ -29,11 +30,12 @@ def own(tmp_path, monkeypatch):
         (known, dict(known))
         for known in (registry.theories_made, registry.experiments_made, registry.studies_made)
     ]
-    files = list(registry.loaded_files)
+    files = dict(registry.loaded_files)
     assert orderparam("new-system", "own_magnet").exit_code == 0
     yield tmp_path
     sys.modules.pop("own_magnet", None)
-    registry.loaded_files[:] = files
+    registry.loaded_files.clear()
+    registry.loaded_files.update(files)
     for known, before in registries:
         known.clear()
         known.update(before)
@@ -167,3 +169,30 @@ def test_the_topics_of_an_installed_package_are_in_every_list(own, monkeypatch):
         assert "own-magnet" in orderparam("list", "magnet").output
     finally:
         registry.index.cache_clear()
+
+
+def edited(own, before, after):
+    text = (own / "own_magnet.py").read_text()
+    assert before in text
+    (own / "own_magnet.py").write_text(text.replace(before, after))
+
+
+def test_a_file_that_was_edited_is_read_again(own):
+    before = find("own_magnet.py:own-magnet")
+    assert find("own_magnet.py:own-magnet") is before
+    edited(own, '"own-magnet"', '"her-magnet"')  # as long, within the same second
+    assert find("own_magnet.py:her-magnet").defaults == before.defaults
+    with pytest.raises(ValueError, match="has no study 'own-magnet'"):
+        find("own_magnet.py:own-magnet")
+    edited(own, "import ", "imprt ")
+    with pytest.raises(ValueError, match="SyntaxError"):
+        find("own_magnet.py")
+    edited(own, "imprt ", "import ")
+    assert find("own_magnet.py").name == "her-magnet"
+
+
+def test_workers_do_not_mix_a_file_with_what_it_was(own):
+    study = find("own_magnet.py:own-magnet")
+    (own / "own_magnet.py").write_text((own / "own_magnet.py").read_text() + "# more\n")
+    with pytest.raises(ValueError, match=r"own_magnet\.py: was edited since it was loaded"):
+        op.compare(study, settings={"spins": "20", "sweeps": "5"}, executor=local_processes(2))

@@ -78,6 +78,10 @@ HOSTS = (
     "255.255.255.255",
     "-",
 )
+ESTIMATORS = (  # of a person's own, as `predict` names them
+    "sklearn.linear_model.Ridge", "sklearn.linear_model", "sklearn.linear_model.Ridge.fit", "json.loads",
+    "nothing.Nothing", "sys.exit", "sklearn.neighbors.KNeighborsClassifier", "sklearn.pipeline.Pipeline", "sklearn..x",
+)  # fmt: skip
 RUNS = ("loss", "n", "d", "name", "lss", "")
 
 
@@ -311,10 +315,17 @@ def calls(
                 ("fc:%s:relu", "fc:1x%s:erf", "fc:1:%s", "%s:1:relu", "%s", "fc:%sx%s:relu")
             ).replace("%s", value())
             choices = option("--target", "--task", "--temperature", "--width", "--seeds", "--out")
+            columns = {
+                "--estimator": ESTIMATORS, "--reach": ("40", "1e3"), "--groups": ("rooms", "price"),
+                "--time": ("area", "price"), "--missing": ("x", "50,51"),
+            }  # fmt: skip
+            rarer = [word for name, right in columns.items() if draw.random() < 0.2
+                     for word in (name, draw.choice((*right, value())))]  # fmt: skip
             yield [
                 "predict",
                 draw.choice((*FILES, value())),
                 *choices,
+                *rarer,
                 *(["--arch", arch] if draw.random() < 0.7 else []),
             ]
         elif command == "inspect":
@@ -328,7 +339,8 @@ def calls(
                 *draw.choice(([], ["--quick"], ["--theory"])),
             ]
         elif command == "features":
-            choices = option("--task", "--loss", "--ridge", "--seeds", "--out")
+            choices = option("--task", "--loss", "--ridge", "--missing", "--seeds", "--out")
+            choices += draw.choice(([], [], ["--stop"]))
             yield [
                 "features",
                 draw.choice((*FILES, value())),

@@ -270,9 +270,18 @@ def draw_options(theory, rng):
         elif bool in kinds:
             chosen[name] = bool(rng.integers(2))
         elif is_number(option.default) and option.default:
-            value = option.default * 10.0 ** rng.uniform(-1, 0.5)
-            chosen[name] = max(1, round(value)) if float not in kinds else value
+            if float in kinds:
+                chosen[name] = option.default * 10.0 ** rng.uniform(-1, 0.5)
+            else:
+                few = whole_numbers(f"{theory.name} {name}", option.default)
+                chosen[name] = few[rng.integers(len(few))]
     return chosen
+
+
+def whole_numbers(key, usual):
+    """Four around the usual one: a theory is compiled for each value of a whole option."""
+    rng = np.random.default_rng(zlib.crc32(key.encode()))
+    return [max(1, round(usual * 10.0**power)) for power in rng.uniform(-1, 0.5, 4)]
 
 
 def names_a_field(error, system, further=()):

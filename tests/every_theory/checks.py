@@ -237,9 +237,9 @@ def hold_with_options(theory, system, book, words, infinite, decades):
     """Asserts that a theory keeps its word at random parameters and with random options. Each draw
     has a key of its own, so that a run that was stopped goes on where it was."""
     name = f"{book.name} options"
-    begin, wrong = time.monotonic(), []
-    missing = range(book.draws.right, book.draws.of)
+    wrong, missing = [], range(book.draws.right, book.draws.of)
     usual = outcome(theory, system, {}, words) if missing else None
+    begin = time.monotonic()
     for number in missing:
         if number != missing[0] and time.monotonic() - begin > SECONDS:
             break  # after one at least

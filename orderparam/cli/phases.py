@@ -1,5 +1,6 @@
 """`orderparam phases`: the phase diagram of one theory, or its transition along one field."""
 
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
 from orderparam.cli.parameters import check_fields, described
 from orderparam.cli.terminal import console, plain
+from orderparam.running.lock import may_stay
 
 
 def phases(
@@ -121,7 +123,9 @@ def phases(
             )
         screen.print(plain(repr(plane)), highlight=False, soft_wrap=True)
         write(plane, folder)
-        save(plane.figure(), folder / "figure")
+        drawn = (folder / "figure.png").is_file()
+        with may_stay(folder, "figure") if drawn else nullcontext():
+            save(plane.figure(), folder / "figure")
         screen.print(
             f"figure: {plain(str(folder / 'figure.png'))} (and .pdf); data: {plain(str(folder))} (.zarr, .csv)",
             highlight=False,

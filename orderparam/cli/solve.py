@@ -1,6 +1,7 @@
 """`orderparam solve`: one theory or experiment, at numbers of one's own."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,7 @@ from orderparam.cli.limits import SEEDS, within_memory
 from orderparam.cli.parameters import check_fields, described
 from orderparam.cli.terminal import console, new_table, plain
 from orderparam.core.paths import whole_file
+from orderparam.running.lock import may_stay
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -183,9 +185,11 @@ def _report(
         out.print(_table(data, names, out.width))
         for line in _without_solution(data):
             out.print(f"[yellow]{plain(line)}[/]", highlight=False, soft_wrap=True)
-    for one, data in found.items():
-        _write_table(data, folder / f"{one}.csv")
-    drawn = _draw(found, names, folder, title) if grid else ""
+    drawn, tables_there = "", all((folder / f"{one}.csv").is_file() for one in found)
+    with may_stay(folder, "tables and figure") if tables_there else nullcontext():
+        for one, data in found.items():
+            _write_table(data, folder / f"{one}.csv")
+        drawn = _draw(found, names, folder, title) if grid else ""
     out.print(f"{drawn}data: {plain(str(folder))} (.zarr, .csv)", highlight=False, soft_wrap=True)
 
 

@@ -1,7 +1,7 @@
 """The folder of a study: its points as they finish, and the figure and summary made from them."""
 
 import json
-import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from orderparam.comparison.summary import opened, sealed
 from orderparam.core.errors import StoreError
 from orderparam.core.facets import key
 from orderparam.core.paths import clear_leftovers, whole_file
-from orderparam.running.lock import READ_ONLY
+from orderparam.running.lock import may_stay
 from orderparam.running.store import fingerprint, make_whole, read
 
 _ATTRIBUTES = (
@@ -83,15 +83,12 @@ def write(comparison: Comparison, out: Path) -> None:
     from orderparam.plotting import save
 
     try:
-        save(comparison.figure(), out / "figure")
-        with whole_file(out / "summary.json") as aside:
-            aside.write_text(sealed(comparison.summary))
+        finished = (out / "summary.json").is_file()
+        with may_stay(out, "figure and summary") if finished else nullcontext():
+            save(comparison.figure(), out / "figure")
+            with whole_file(out / "summary.json") as aside:
+                aside.write_text(sealed(comparison.summary))
     except OSError as error:
-        if error.errno in READ_ONLY and (out / "summary.json").is_file():
-            warnings.warn(
-                f"{out} can only be read: its figure and summary stay as they were", stacklevel=3
-            )
-            return
         raise StoreError(
             f"cannot write {out}: {error.strerror or error}; the points are safe in result.zarr"
         ) from None

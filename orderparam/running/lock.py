@@ -4,6 +4,7 @@ when its process ends, however that happens."""
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,3 +61,15 @@ def alone(out: Path) -> Iterator[None]:
     finally:
         if descriptor is not None:
             os.close(descriptor)
+
+
+@contextmanager
+def may_stay(folder: Path, files: str) -> Iterator[None]:
+    """Inside, a finished result is described anew by these files; where its folder can only be
+    read, one warning says that they stay as they were."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in READ_ONLY:
+            raise
+        warnings.warn(f"{folder} can only be read: its {files} stay as they were", stacklevel=4)

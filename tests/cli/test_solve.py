@@ -2,6 +2,7 @@
 of a mistake."""
 
 import csv
+import errno
 import math
 import os
 from types import SimpleNamespace
@@ -338,6 +339,32 @@ def test_rows_without_a_solution_are_marked(run):
     }
     assert rows["1.2"].split()[1:] == ["nan", "not", "valid"]
     assert "not valid" not in rows["0.2"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("solve", "onsager", "--over", "temperature=1:4:4"),
+        ("phases", "mean_field", "temperature=0.5:1.5", "field=-0.2:0.2", "--resolution", "8"),
+    ],
+)
+def test_a_finished_result_that_can_only_be_read_is_shown_again(run, monkeypatch, arguments):
+    first = run(*arguments, "--out", "r")
+    assert first.exit_code == 0
+
+    def refuse(target):
+        raise OSError(errno.EROFS, "Read-only file system", str(target))
+
+    monkeypatch.setattr("orderparam.core.paths.aside_of", refuse)
+    again = run(*arguments, "--out", "r")
+    assert again.exit_code == 0, again.stderr
+    assert again.stdout.splitlines()[:3] == first.stdout.splitlines()[:3]
+    told = again.stderr.splitlines()
+    assert told
+    assert all("r can only be read: its" in line for line in told)
+    missing = run(*arguments, "--out", "new")
+    assert missing.exit_code == 2
+    assert missing.stderr.count("\n") == 1
 
 
 def test_ranges_that_are_swept():

@@ -1,12 +1,14 @@
 """A phase diagram on disk: all data as Zarr, and the boundaries as a table."""
 
 import csv
+from contextlib import nullcontext
 from pathlib import Path
 
 import xarray as xr
 
 from orderparam.analysis.phases.diagram import PhaseDiagram
 from orderparam.core.paths import clear_leftovers, whole_file
+from orderparam.running.lock import may_stay
 from orderparam.running.store import StoreError, make_whole
 
 
@@ -19,15 +21,19 @@ def write(found: PhaseDiagram, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         clear_leftovers(path)
-        new = make_whole(
+        there = _holds(path, data)
+        if not there and not make_whole(
             path, lambda aside: data.to_zarr(aside, mode="w", zarr_format=3, consolidated=False)
-        )
-        if not new and not _holds(path, data):
+        ):
             raise StoreError(
                 f"{path} is damaged, or another diagram: move it away, and the same command writes it anew"
             )
         place = folder / "boundaries.csv"
-        with whole_file(place) as aside, open(aside, "w", newline="") as opened:
+        with (
+            may_stay(folder, "table of boundaries") if there and place.is_file() else nullcontext(),
+            whole_file(place) as aside,
+            open(aside, "w", newline="") as opened,
+        ):
             writer = csv.writer(opened)
             writer.writerow(
                 [

@@ -2,8 +2,10 @@
 end."""
 
 import pytest
+import typer
 from malformed import COMMANDS, calls, faults
 
+from orderparam.cli.commands import app
 from orderparam.comparison import studies
 from orderparam.core.registry import index, outline, studies_made
 
@@ -22,3 +24,18 @@ def test_malformed_calls_that_need_no_topic_end_in_one_line(tmp_path, monkeypatc
     known = {name: studies_made.get(name) or outline(name) for name in names}
     assert all(known.values())
     assert faults(tmp_path, monkeypatch, calls(1, 60, known, ALONE)) == []
+
+
+def test_every_option_of_every_command_is_tried():
+    tried = {
+        (line[0], word) for line in calls(0, 1500, studies()) for word in line if word[:2] == "--"
+    }
+    there = {
+        (name, option)
+        for name, command in typer.main.get_command(app).commands.items()
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+        if option.startswith("--")
+    }
+    # --full is --size full, and a browser would open
+    assert there - tried == {("run", "--full"), ("explore", "--browser")}

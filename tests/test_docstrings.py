@@ -1,4 +1,4 @@
-"""Every theory and experiment explains itself in one form.
+"""Every theory, experiment and public function explains itself in one form.
 
     One sentence that says what is returned.
 
@@ -19,7 +19,7 @@
 
     >>> an example that runs
 
-`WRITTEN` names the topics that are written in this form so far; the others follow.
+`WRITTEN` names all topics.
 """
 
 import importlib
@@ -127,3 +127,17 @@ def test_a_result_explains_its_fields(result):
     for kind in result.__mro__:
         known |= docstrings.meanings(kind.__doc__, list(result.dims())).keys()
     assert set(result.dims()) <= known
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in op.__all__ if inspect.isfunction(getattr(op, name))]
+)
+def test_a_public_function_explains_its_arguments(name):
+    function = getattr(op, name)
+    sections = _sections(function.__doc__)
+    listed = {
+        one
+        for names in dict(docstrings.entries(sections.get("Args", "")))
+        for one in names.split(", ")
+    }
+    assert set(inspect.signature(function).parameters) <= listed, "Args: lists every argument"

@@ -125,25 +125,31 @@ def collapse(
     bootstrap: int = 200,
     seed: int = 0,
 ) -> Collapse:
-    """Fits y(x, size) of a data set by one scaling function; given values of critical, inverse_nu
-    and power are kept fixed.
+    """Fits y(x, size) of a data set by one scaling function of all sizes.
 
-    x, size: dimensions or coordinates; y: an observable, averaged over `seed`, with the errors
-    `y_error` or those of the scatter. omega: exponent of a correction factor 1 + correction
-    size^-omega, whose strength is fitted; a number keeps it fixed, "search" fits it as well,
-    between 1/4 and 4; None for no correction. order: degree of F. window: points with larger |x -
-    critical| size^inverse_nu are left out; the window is placed by a first fit to all points and
-    then kept. The smallest sizes are left out, one by one, while the fit is improbable (below 0.05)
-    and `least_sizes` remain. With power = 0 the common crossing point of all sizes is the critical
-    point (Binder 1981).
+    The smallest sizes are left out, one by one, while the fit is improbable (below 0.05) and
+    `least_sizes` remain. A fit that stays improbable is returned with a `UserWarning`, and
+    `accepted` is False. The search covers inverse_nu and power from -10 to 10, the critical point
+    up to one range of x outside the data, and corrections of -0.9 to 10 at the smallest size.
 
-    A fit that stays improbable is returned with a `UserWarning`, and `accepted` is False.
+    Args:
+        data: A data set with or without `seed`, or columns with one row for each point.
+        x, size: Dimensions or coordinates.
+        y: An observable, averaged over `seed`, with the errors `y_error` or those of the scatter.
+        critical, inverse_nu, power: Fixed values; None fits them. With power = 0 the common
+            crossing point of all sizes is the critical point (Binder 1981).
+        omega: Exponent of a correction factor 1 + correction size^-omega, whose strength is fitted.
+            A number fixes it, "search" fits it between 1/4 and 4, None means no correction.
+        order: Degree of the polynomial F.
+        window: Points with larger |x - critical| size^inverse_nu are left out; the window is placed by
+            a first fit to all points and then kept.
+        least_sizes: Number of sizes that are never left out.
+        bootstrap: Number of bootstrap fits for the errors.
+        seed: Seed of the bootstrap.
 
-    The search covers inverse_nu and power from -10 to 10, the critical point up to one range of x
-    outside the data, and corrections of -0.9 to 10 at the smallest size.
-
-    Raises `ValueError` for unknown names, an omega that is not positive, fewer than two sizes, non-positive sizes, and fewer
-    points than unknowns.
+    Raises:
+        ValueError: for unknown names, an omega that is not positive, fewer than two sizes, sizes
+            that are not positive, and fewer points than unknowns.
 
     >>> import xarray as xr
     >>> length, temperature = np.array([8, 16, 32]), np.linspace(0.9, 1.1, 9)

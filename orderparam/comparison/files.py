@@ -95,8 +95,14 @@ def write(comparison: Comparison, out: Path) -> None:
 
 
 def load(out: str | Path) -> Comparison:
-    """A finished comparison from its folder. Raises `StoreError` when there is none or it is
-    damaged."""
+    """The finished comparison in a folder, as `compare` wrote it.
+
+    Args:
+        out: The folder, or its `result.zarr` or `summary.json`.
+
+    Raises:
+        StoreError: where there is no finished comparison, or it is damaged.
+    """
     out = Path(out)
     if out.name in ("result.zarr", "summary.json"):
         out = out.parent

@@ -104,12 +104,26 @@ def study(
     draw: Callable[["Comparison"], Any] | None = None,
     explained: str = "",
 ) -> Callable[[Callable[..., Iterable[Curve]]], Study]:
-    """Registers the decorated function (parameters -> curves) as a study; see `Study` for the
-    arguments.
+    """Registers the decorated function (parameters -> curves) as a study: see `Study`.
 
-    Raises `ValueError` for a name that another module's study has, for both or neither of `panels`
-    and `draw`, for a parameter without a default, and for a parameter in `gallery` or `full` that
-    the function does not have.
+    Args:
+        name: Its name on the command line.
+        title: What the figure shows, as one sentence.
+        source: Authors and year of what it reproduces.
+        seconds: Expected time of the quick and of the full size on two cores.
+        observables: Those in the agreement table.
+        gallery, full: The parameters that these sizes change.
+        panels: `Panel` records, or a function from the parameters to them.
+        caption: Text below the figure, formatted with the parameters ("d = {input_dim}").
+        columns: Number of axes in a row.
+        draw: In place of `panels`, a function from a finished `Comparison` to a figure.
+        explained: Why measurement and theory differ by more than three standard errors, where they
+            do.
+
+    Raises:
+        ValueError: for a name that another module's study has, for both or neither of `panels` and
+            `draw`, for a parameter without a default, and for a parameter in `gallery` or `full`
+            that the function does not have.
     """
     if (draw is None) == (panels == ()):
         raise ValueError(f"study {name!r}: give either panels or draw")
@@ -143,7 +157,11 @@ def study(
 
 def studies() -> dict[str, Study]:
     """All studies by name: those of the topics, of installed packages, and of files that were
-    loaded."""
+    loaded.
+
+    >>> "double-descent-finite-rank" in op.studies()
+    True
+    """
     registry.load_all()
     return dict(sorted(_registry.items()))
 

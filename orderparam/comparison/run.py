@@ -37,11 +37,23 @@ def compare(
 ) -> Comparison:
     """Runs a study: sweeps its theories and experiments, and compares them.
 
-    size: "quick" (a minute), "gallery" (what the documentation shows) or "full" (the source's
-    sizes), see `Study.parameters`. settings: parameters to change (texts are read as numbers). out:
-    folder for `result.zarr` (points as they finish; the same command again goes on), `figure.png`,
-    `figure.pdf` and `summary.json`. Raises `ValueError` for wrong names and values and `StoreError`
-    when `out` holds something else or another process fills it.
+    Args:
+        what: A study, or its name.
+        size: "quick" (a minute), "gallery" (the size of the documentation) or "full" (the sizes of
+            the source), see `Study.parameters`.
+        settings: Parameters to change; texts are read as the type of the default.
+        out: Folder for `result.zarr` (each point as it finishes; the same call later resumes),
+            `figure.png`, `figure.pdf` and `summary.json`. None keeps everything in memory.
+        executor: None (this process), a number of local processes, a Dask client, or the address of
+            a Dask scheduler.
+        progress: True for a progress bar on standard error; by default when that is a terminal.
+
+    Returns:
+        A `Comparison`: the data set of every curve, and the agreement of theory and measurement.
+
+    Raises:
+        ValueError: for wrong names and values.
+        StoreError: where `out` contains something else, or another process fills it.
 
     >>> done = op.compare("capacity-separability", settings={"dims": "10", "loads": "1.5,2.5", "learned": "1.2"})
     >>> sorted(done.agreement)

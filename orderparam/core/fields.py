@@ -52,14 +52,29 @@ def parameter(
     convert: Callable[[Any], Any] | None = None,
     kw_only: bool = False,
 ) -> Any:
-    """Declares a field that holds a number or an array of numbers (a leaf), with its meaning and
-    its range.
+    """Declares a field that holds a number or an array of numbers (a leaf).
 
-    Every entry x must satisfy minimum <= x <= maximum and above < x < below, as far as these are
-    given; infinite values are allowed only with `infinite`. Numbers stay as they are; lists and
-    arrays become float64 arrays of the annotation's rank. Traced values are not checked. A field of
-    one number may hold an array of numbers (a batch), which is checked entry by entry. `convert` is
-    applied first.
+    Numbers stay as they are; lists and arrays become float64 arrays of the annotation's rank.
+    Traced values are not checked. A field of one number may hold an array of numbers (a batch),
+    which is checked entry by entry.
+
+    Args:
+        meaning: What the number is, in a few words; messages, lists and forms show it.
+        default: Value of a field that is not given; without it the field is required.
+        minimum, maximum: Every entry x must satisfy minimum <= x <= maximum.
+        above, below: Every entry must satisfy above < x < below.
+        integer: True if every entry must be a whole number.
+        infinite: True if infinite entries are allowed.
+        convert: Function applied first, from what a person gives to the number.
+        kw_only: True if the field can only be given by name.
+
+    >>> class Magnet(op.System):
+    ...     temperature: float = op.parameter("temperature", above=0, default=1.0)
+    >>> Magnet().temperature
+    1.0
+    >>> Magnet(-1)
+    Traceback (most recent call last):
+    ValueError: Magnet.temperature = -1: must be > 0 (temperature)
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "below": below}
     return Declaration("parameter", meaning, limits, integer, infinite, None, convert).field(
@@ -77,13 +92,24 @@ def structure(
     convert: Callable[[Any], Any] | None = None,
     kw_only: bool = False,
 ) -> Any:
-    """Declares a static field: a change of its value changes the computation, so a sweep loops over
-    it and never batches it.
+    """Declares a static field: a change of its value changes the computation.
 
-    An `int` (or `tuple[int, ...]`) annotation asks for whole numbers, from `minimum` to `maximum`;
-    a `Literal` annotation, or `choices`, for one of a few words. `convert` turns what a person may
-    give instead of the object itself (a name, say) into the object, and raises `ValueError` if it
-    cannot; `choices` are then the words that it knows.
+    A sweep loops over such a field and never batches it. An `int` (or `tuple[int, ...]`) annotation
+    asks for whole numbers; a `Literal` annotation, or `choices`, for one of a few words.
+
+    Args:
+        meaning: What the field is, in a few words; messages, lists and forms show it.
+        default: Value of a field that is not given; without it the field is required.
+        minimum, maximum: Range of whole numbers.
+        choices: The allowed words; with `convert` the words that it knows.
+        convert: Function from what a person may give instead of the object itself (a name, say) to
+            the object; it raises `ValueError` if it cannot.
+        kw_only: True if the field can only be given by name.
+
+    >>> class Network(op.System):
+    ...     depth: int = op.structure("number of hidden layers", minimum=1, default=1)
+    >>> Network(2).depth
+    2
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": None, "below": None}
     return Declaration("structure", meaning, limits, choices_given=choices, convert=convert).field(
@@ -98,8 +124,22 @@ def part(
     convert: Callable[[Any], Any] | None = None,
     kw_only: bool = False,
 ) -> Any:
-    """Declares a field that holds a module with numbers of its own, of the class (or one of the
-    classes) in the annotation."""
+    """Declares a field that holds a module with numbers of its own, such as a spectrum.
+
+    The module must be of the class (or one of the classes) in the annotation.
+
+    Args:
+        meaning: What the module is, in a few words; messages, lists and forms show it.
+        default: Module of a field that is not given; without it the field is required.
+        convert: Function from what a person may give to the module.
+        kw_only: True if the field can only be given by name.
+
+    >>> from orderparam.kernels import Spectrum
+    >>> class Regression(op.System):
+    ...     spectrum: Spectrum = op.part("spectrum of the kernel")
+    >>> Regression(Spectrum([1.0, 0.5], [1.0, 0.0])).spectrum.eigenvalues.shape
+    (2,)
+    """
     return Declaration("part", meaning, convert=convert).field(default, kw_only)
 
 

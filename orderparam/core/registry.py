@@ -145,8 +145,8 @@ def _topic_of(module: str) -> str:
 
 @functools.cache
 def index() -> tuple[Entry, ...]:
-    """Every entry of the topics and of the installed packages, in the order of the files; nothing is
-    imported."""
+    """Every entry of the topics and of the installed packages, in the order of the files; nothing
+    is imported."""
     found: list[Entry] = []
     for path in sorted(_SYSTEMS.rglob("*.py")):
         name = ".".join(
@@ -427,13 +427,21 @@ def labels_of(topic: str) -> dict[str, tuple[str, str]]:
 
 
 def theories() -> dict[str, "Theory"]:
-    """All theories by name, `topic.function`."""
+    """All theories by name, `topic.function`.
+
+    >>> "spins.mean_field" in op.theories()
+    True
+    """
     load_all()
     return dict(sorted(theories_made.items()))
 
 
 def experiments() -> dict[str, "Experiment"]:
-    """All experiments by name, `topic.function`."""
+    """All experiments by name, `topic.function`.
+
+    >>> "spins.glauber" in op.experiments()
+    True
+    """
     load_all()
     return dict(sorted(experiments_made.items()))
 

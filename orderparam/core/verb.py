@@ -247,8 +247,15 @@ def theory(
 ) -> Any:
     """Registers the decorated function `(system, *, options) -> Result` as a theory: see `Theory`.
 
-    check: called with the concrete system and the options before anything is compiled; raises
-    `ValueError` for a system to which the theory does not apply.
+    Args:
+        fn: The function, when the decorator is used without brackets.
+        traced: False for a host algorithm, which is neither compiled nor batched.
+        differentiable: False if `jax.grad` does not give the derivative.
+        check: Called with the concrete system and the options before anything is compiled; raises
+            `ValueError` for a system to which the theory does not apply.
+
+    Raises:
+        ValueError: where another theory or experiment has the same name.
 
     A theory is called with a system, and JAX differentiates it:
 
@@ -277,8 +284,24 @@ def experiment(
 def experiment(
     fn: Callable[..., Any] | None = None, *, check: Callable[..., None] | None = None
 ) -> Any:
-    """Registers the decorated function `(system, key, *, options) -> Result` as an experiment: see
-    `Experiment`."""
+    """Registers the decorated function `(system, key, *, options) -> Result` as an experiment.
+
+    An experiment is never traced over its system: see `Experiment`.
+
+    Args:
+        fn: The function, when the decorator is used without brackets.
+        check: Called with the system and the options before anything runs; raises `ValueError` for
+            a system to which the experiment does not apply.
+
+    Raises:
+        ValueError: where another theory or experiment has the same name.
+
+    >>> import jax
+    >>> from orderparam.systems.spins import MeanFieldMagnet, glauber
+    >>> run = glauber(MeanFieldMagnet(temperature=0.5, spins=50), jax.random.key(0))
+    >>> bool(0.9 < run.magnetisation < 1)
+    True
+    """
 
     def register(fn: Callable[..., Any]) -> Experiment:
         return _enter(experiments_made, Experiment(fn, check))

@@ -236,32 +236,38 @@ def forecast(
     reach: float = 100.0,
     compare: bool = True,
 ) -> Forecast:
-    """The learning curve of a learner on the user's data: measured up to the size of the data, and
-    predicted beyond.
-
-    X: (example, input), images (example, height, width[, channel]), or a data frame with any
-    columns (see `orderparam.data.columns`). y: numbers, words, or (example, output) numbers. task:
-    as in `orderparam.data.apply_task`, by default from y. groups: (example,) labels of examples
-    that belong together: held-out examples are then from other groups. time: (example,) times of
-    the examples: held-out examples are then later ones. estimator: the learner, an estimator of
-    scikit-learn or its import path ("sklearn.svm.SVR"). arch: instead of it, one or several
-    networks, whose infinite-width limit is the learner; of several the one with the largest
-    evidence. ridge: added to the Gram matrix of the network, by default the one with the smallest
-    leave-one-out error. Without these three the best of the compared learners is used. compare:
-    boosted trees, a forest, ridge regression and the network are tried on the same folds; where
-    another learner than the requested one is best, its forecast is `.best`. reach: the largest
-    predicted size, as a multiple of the data. orders: number of random orders of the rows in a
-    network's curve.
+    """The learning curve of a learner on your own data, measured up to their size and predicted
+    beyond.
 
     The measured curve is the error, on the remaining examples, of learners trained on random
     subsets; its last point is the leave-one-out error (for an estimator, the error on five folds).
     It is continued by `orderparam.kernels.extrapolation`. The interval includes the uncertainty of
     this extrapolation and the scatter of the last point between samples of this size; its coverage
-    was measured: docs/howto/your-data.md.
+    was measured: docs/howto/your-data.md. The kernel of a network is exact on up to 8000 rows, from
+    which more rows are predicted. An estimator learns all rows, as long as one fit takes less than
+    half a minute.
 
-    The kernel of a network is exact: on up to 8000 rows, from which more rows are predicted. An
-    estimator learns all rows, as long as one fit takes less than half a minute. Raises `ValueError`
-    for fewer than 40 examples, and for any fault of the data or the estimator.
+    Args:
+        X: (example, input), images (example, height, width[, channel]), or a data frame with any
+            columns (see `orderparam.data.columns`).
+        y: Numbers, words, or (example, output) numbers.
+        task: As in `orderparam.data.apply_task`, by default from y.
+        estimator: The learner, an estimator of scikit-learn or its import path ("sklearn.svm.SVR").
+        arch: Instead of it, one or several networks, whose infinite-width limit is the learner; of
+            several the one with the largest evidence. Without `estimator`, `arch` and `ridge` the
+            best of the compared learners is used.
+        ridge: Added to the Gram matrix of the network, by default the one with the smallest
+            leave-one-out error.
+        groups: (example,) labels of examples that belong together: held-out examples are then from
+            other groups.
+        time: (example,) times of the examples: held-out examples are then later ones.
+        orders: Number of random orders of the rows in a network's curve.
+        reach: The largest predicted size, as a multiple of the data.
+        compare: True tries boosted trees, a forest, ridge regression and the network on the same
+            folds; where another learner than the requested one is best, its forecast is `.best`.
+
+    Raises:
+        ValueError: for fewer than 40 examples, and for any fault of the data or the estimator.
 
     >>> random = np.random.default_rng(0)
     >>> X = random.normal(size=(60, 3))

@@ -97,12 +97,28 @@ def labelled(curves: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
 def plot(
     *curves: xr.Dataset, y: str, x: str | None = None, by: str = "", log: str = "", ax: Any = None
 ) -> Any:
-    """Sweeps on one set of axes: those with a `seed` dimension as marks with standard errors, the
-    others as lines.
+    """Draws sweeps on one set of axes.
 
-    x: the grid dimension along the axis (it may be left out when there is only one); by: a
-    dimension shown by colour. Returns the axes. Raises `ValueError` for a missing observable or an
-    ambiguous axis.
+    Sweeps with a `seed` dimension are drawn as marks with standard errors, the others as lines.
+
+    Args:
+        curves: Data sets of `sweep`.
+        y: The observable.
+        x: The grid dimension along the axis; it may be left out when there is only one.
+        by: A dimension shown by colour.
+        log: The logarithmic axes, "", "x", "y" or "xy".
+        ax: Axes of matplotlib to draw on; None makes a figure.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: for a missing observable or an ambiguous axis.
+
+    >>> from orderparam.systems.spins import MeanFieldMagnet, mean_field
+    >>> swept = op.sweep(mean_field, MeanFieldMagnet(1.0), {"temperature": [0.5, 0.9, 1.5]})
+    >>> op.plot(swept, y="magnetisation").get_ylabel() != ""
+    True
     """
     for data in curves:
         if y not in data:

@@ -53,26 +53,35 @@ def sweep(
 ) -> xr.Dataset:
     """Evaluates a theory `fn(system)` or an experiment `fn(system, key)` over a grid.
 
-    over: field of the system (dotted names reach into nested modules) -> values. For a theory,
-        dimensions of numbers are vmapped and compiled, at most `memory` bytes at a time; all others
-        (activations, architectures, static fields) loop.
-    seeds: None for a theory; for an experiment a number n (seeds 0 .. n-1) or the seeds themselves.
-        `batch_seeds=True` runs all seeds of a point in one `jax.vmap` over keys (the experiment
-        must then be traceable in its key).
-    paired: dimensions along which points share their random numbers (see `point_key`). store:
-    folder (`.zarr`) where each finished point is kept at once; the same sweep again goes on where
-    it stopped. executor: None (here), a number of local processes, a Dask client, or a Dask
-    scheduler's address. progress: a progress bar on standard error; by default when that is a
-    terminal.
+    Args:
+        fn: The theory or experiment; `functools.partial` binds its options.
+        system: The system; fields that are not varied keep its values.
+        over: Field of the system (dotted names reach into nested modules) -> values. For a theory,
+            dimensions of numbers are vmapped and compiled, at most `memory` bytes at a time; the
+            sweep loops over all others (activations, architectures, static fields).
+        seeds: None for a theory; for an experiment a number n (seeds 0 .. n-1) or the seeds
+            themselves.
+        batch_seeds: True runs all seeds of a point in one `jax.vmap` over keys; the experiment must
+            then be traceable in its key.
+        paired: Dimensions along which points share their random numbers (see `point_key`).
+        store: Folder (`.zarr`) in which each finished point is stored at once; the same sweep later
+            resumes where it stopped.
+        executor: None (this process), a number of local processes, a Dask client, or the address of
+            a Dask scheduler.
+        memory: Bytes that one batch of a theory may use.
+        progress: True for a progress bar on standard error; by default when that is a terminal.
 
-    Returns a data set with the grid dimensions first, `seed` next, the Result's own last, and the
-    variable `status`: 1 done, 2 unconverged (the value is kept), 3 failed (an error, or unconverged
-    and NaN throughout). One warning counts the marked points. Failed points are tried again when a
-    stored sweep is resumed.
+    Returns:
+        A data set with the grid dimensions first, `seed` next, the Result's own last, and the
+        variable `status`: 1 done, 2 unconverged (the value is kept), 3 failed (an error, or
+        unconverged and NaN throughout). One warning counts the marked points. Failed points are
+        tried again when a stored sweep is resumed.
 
-    Raises `ValueError` for unknown fields, values out of range, empty grids, a store of another
-    sweep or one that another process is filling, and, at the first point, for a result of another
-    shape or type than it declares; `SweepError` when every point failed.
+    Raises:
+        ValueError: for unknown fields, values out of range, empty grids, a store of another sweep
+            or one that another process is filling, and, at the first point, for a result of another
+            shape or type than it declares.
+        SweepError: where every point failed.
 
     >>> from orderparam.systems.spins import MeanFieldMagnet, mean_field
     >>> swept = op.sweep(mean_field, MeanFieldMagnet(temperature=0.5), {"temperature": [0.5, 0.9, 1.5]})

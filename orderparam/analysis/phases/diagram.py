@@ -152,16 +152,24 @@ def phase_diagram(
     store: str | Path | None = None,
     batch: int = 64,
 ) -> PhaseDiagram:
-    """The phases of a theory over two fields, `{"load": (0.01, 0.2), "temperature": (0.01, 1,
-    "log")}`: x first.
+    """The phases of a theory in the plane of two fields.
 
-    order, level, branches, zero, store, batch: as in `transition`. The phase of a point is the
-    number of components of the order parameter above their level; at a boundary it changes, or a
-    component jumps. Lines along which the order parameter diverges are not followed: `transition`
-    finds them one by one. resolution: squares along each axis (8, 16, 32, ...); narrower phases may
-    be missed. accuracy: that of each crossing along its edge, in units of the axes' ranges.
+    The phase of a point is the number of components of the order parameter above their level; at a
+    boundary it changes, or a component jumps. Lines along which the order parameter diverges are
+    not followed: `transition` finds them one by one.
 
-    Raises `ValueError` for unknown names and illegal ranges; `SweepError` when every point failed.
+    Args:
+        theory: The theory.
+        system: Its system; the values of the varied fields are not used.
+        over: The two fields and their ranges, `{"load": (0.01, 0.2), "temperature": (0.01, 1,
+            "log")}`, that of the x axis first.
+        order, level, branches, zero, store, batch: As in `transition`.
+        resolution: Squares along each axis (8, 16, 32, ...); narrower phases may be missed.
+        accuracy: Of each crossing along its edge, in units of the axes' ranges.
+
+    Raises:
+        ValueError: for unknown names and illegal ranges.
+        SweepError: where every point failed.
 
     >>> from orderparam.systems.spins import MeanFieldMagnet, mean_field
     >>> plane = {"temperature": (0.3, 1.7), "field": (-0.3, 0.3)}

@@ -149,28 +149,36 @@ def transition(
     seeds: int | None = None,
     accuracy: float | None = None,
 ) -> Transition:
-    """The transition of a theory or an experiment along one field, `{"temperature": (0.1, 2)}` or
-    `(0.1, 2, "log")`.
+    """The transition of a theory or an experiment along one field.
 
-    order: an observable, several, or a function of the data set (dimension `point`) to an array;
-    entries are components.
-    level: the value that parts the two phases; None: where the order parameter vanishes on a part
-        of the line, the end of that part. Jumps and divergences are found anywhere. "middle" asks
-        for the middle between the least and the largest value.
-    branches: words of the theory's option `branch` (or `start`), None for all. If the theory has a
-    free energy, the transition is the one of the branch of lowest free energy, and the ends of
-    branches are its `spinodals`. points: number of points of the first scan; two transitions
-    between neighbouring points may be missed.
-        zero: what counts as vanished, in units of the largest value. accuracy: of the location, in
-        units of the range (1e-11; an experiment: 0.01).
-    seeds: runs at each point of an experiment. store: folder in which points are kept; the same
-    call continues from them.
+    Args:
+        fn: The theory or experiment.
+        system: Its system; the value of the varied field is not used.
+        over: The field and its range, `{"temperature": (0.1, 2)}` or `(0.1, 2, "log")`.
+        order: The order parameter: an observable, several, or a function of the data set (dimension
+            `point`) to an array; entries are components.
+        level: The value that separates the two phases. None: where the order parameter vanishes on
+            a part of the line, the end of that part. "middle": half way between the smallest and
+            the largest value. Jumps and divergences are found anywhere.
+        branches: Words of the theory's option `branch` (or `start`), None for all. If the theory
+            has a free energy, the transition is that of the branch of lowest free energy, and the
+            ends of branches are its `spinodals`.
+        points: Number of points of the first scan; two transitions between neighbouring points may
+            be missed.
+        zero: Size below which an order parameter counts as zero, in units of its largest value.
+        store: Folder in which points are stored; the same call later resumes.
+        batch: Number of points that are evaluated at a time.
+        seeds: Number of runs at each point of an experiment.
+        accuracy: Of the location, in units of the range (default 1e-11; for an experiment 0.01).
 
-    Returns the most definite transition (a jump before the end of a branch, a divergence, a
-    continuous one, a crossover; of equals that with the largest change), the others in `others`.
-    Points that did not converge are not used. Raises `ValueError` for unknown names and illegal
-    ranges, and where there is no transition on the line; `SweepError` when every point failed or
-    none converged.
+    Returns:
+        The most definite transition (a jump before the end of a branch, a divergence, a continuous
+        transition, a crossover; of equals that with the largest change), with the others in
+        `others`. Points that did not converge are not used.
+
+    Raises:
+        ValueError: for unknown names and illegal ranges, and where there is no transition.
+        SweepError: where every point failed or none converged.
 
     >>> from orderparam.systems.spins import MeanFieldMagnet, mean_field
     >>> onset = op.transition(mean_field, MeanFieldMagnet(1.0), {"temperature": (0.3, 1.7)}, order="magnetisation")

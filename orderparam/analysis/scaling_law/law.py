@@ -3,7 +3,8 @@ larger budgets, and warnings about numbers that the runs do not determine.
 
 law = scaling_law(loss, parameters, samples)
 law.values["alpha"], law.intervals["alpha"], law.form
-law.allocate(1e24).parameters            # the size that is best for 1e24 operations, with its interval
+law.allocate(1e24).parameters            # the size that is best for 1e24 operations, with its
+interval
 """
 
 from dataclasses import dataclass, field
@@ -155,13 +156,28 @@ def scaling_law(
 ) -> ScalingLaw:
     """Fits the loss of runs with N parameters and D samples, or with one of the two.
 
-    form: a name, or "auto": the one that extrapolates best to the quarter of the runs with most
-    compute; of "additive" and "kaplan" the one with the lower Bayesian information criterion.
-    delta: where the robust likelihood turns from squares to absolute deviations of log L.
-    bootstrap: number of bootstrap fits for the intervals.
+    Args:
+        loss: The loss of every run, or `Runs`.
+        parameters, samples: N and D of every run; one of them may be None.
+        unique: Number of different samples of every run, where data were repeated.
+        form: A name, or "auto": the form that extrapolates best to the quarter of the runs with
+            most compute; of "additive" and "kaplan" the one with the lower Bayesian information
+            criterion.
+        flops: Operations per parameter and sample; 6 by default.
+        delta: Deviation of log L at which the robust likelihood turns from squares to absolute
+            values.
+        bootstrap: Number of bootstrap fits for the intervals.
+        seed: Seed of the bootstrap.
 
-    Raises `ValueError` for runs that are not positive numbers, that occur twice, or that are fewer
-    than the number of unknowns plus two; for an unknown form; and for a bootstrap below 1.
+    Raises:
+        ValueError: for runs that are not positive numbers, that occur twice, or that are fewer than
+            the number of unknowns plus two; for an unknown form; and for a bootstrap below 1.
+
+    >>> n, d = (size.ravel() for size in np.meshgrid(10.0 ** np.arange(6, 10), 10.0 ** np.arange(8, 12)))
+    >>> loss = 1.7 + 400 * n**-0.34 + 410 * d**-0.28
+    >>> law = op.scaling_law(loss, n, d, form="additive", bootstrap=10)
+    >>> round(law.values["alpha"], 2), round(law.values["beta"], 2)
+    (0.34, 0.28)
     """
     if bootstrap < 1:
         raise ValueError(f"bootstrap = {bootstrap}: must be at least 1")

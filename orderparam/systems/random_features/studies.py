@@ -308,7 +308,7 @@ def gaussian_clone(pool: FeaturePool, examples: int = 4096, seed: int = 0) -> Fe
         "are 1 to 11 % above it at ridge 0.01, up to 15 % at 0.001. Gaussian features of the same "
         "covariances agree with it."
     ),
-    gallery={"ridges": (0.001, 0.1)},
+    gallery={"ridges": (0.001, 0.1), "seeds": 16},
     full={"dataset": "mnist", "n_train": (60, 180, 300, 450, 900, 1800), "seeds": 20},
 )
 def random_features_real_data(

@@ -114,7 +114,7 @@ def digits_learning_curve(
     seconds=(85, 3600),
     observables=("test_error", "population_error"),
     explained="The features of images are not Gaussian: the theories are 1 to 2.5 % off in the median and 8 % at worst.",
-    gallery={"tasks": ("mnist:3-vs-8", "mnist:4-vs-9"), "temperatures": (1e-8, 0.1), "seeds": 24},
+    gallery={"tasks": ("mnist:3-vs-8", "mnist:4-vs-9"), "temperatures": (1e-8, 0.1), "seeds": 20},
     full={"pool": 10_000, "n_train": (10, 30, 100, 300, 1000, 3000), "seeds": 20},
 )
 def gpr_binary_images(

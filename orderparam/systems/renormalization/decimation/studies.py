@@ -83,7 +83,7 @@ def _draw_closures(axes: Any, comparison: Comparison) -> None:
     source="Howard, Maiti, Jefferson, Ringel 2024; Ringel et al. 2025 (decimation-only RG)",
     seconds=(30, 300),
     observables=("test_error",),
-    gallery={"seeds": 100, "cuts": (20, 50, 100, 200, 500, 1000, 2000)},
+    gallery={"seeds": 48, "cuts": (20, 50, 100, 200, 500, 1000, 2000)},
     full={"seeds": 100, "cuts": (20, 50, 100, 200, 500, 1000, 2000, 4000)},
     columns=3,
     panels=lambda p: [

@@ -155,7 +155,7 @@ def draw_arms(observable: str, label: str) -> Callable[[Any, Comparison], None]:
 
 @study(
     "bad-global-minima",
-    title="From an adversarial start SGD fits all examples and makes three times more test errors",
+    title="From an adversarial start SGD fits all examples and makes 3.6 times as many test errors",
     source="Liu, Papailiopoulos, Achlioptas 2019",
     seconds=(60, 3600),
     observables=("error", "weight_norm"),

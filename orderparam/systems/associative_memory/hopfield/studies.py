@@ -253,19 +253,28 @@ _BRANCHES = ("retrieval", "spin glass")
 _PLANE = phases_panel("load", "temperature", order="overlap", branches=("stable", *_BRANCHES))
 # phase -> load and temperature at which its name stands
 _NAMES = {
-    "retrieval": (0.006, 0.3),
-    "metastable\nretrieval": (0.062, 0.3),
+    "retrieval": (0.006, 0.1),
+    "metastable\nretrieval": (0.062, 0.08),
     "spin glass": (0.09, 0.85),
     "paramagnet": (0.02, 1.3),
+}
+
+
+_LINE_WORDS = {
+    "jump, stable": "retrieval is lowest",
+    "end of a branch, retrieval": "retrieval exists",
+    "end of a branch, stable": "spin glass exists",
 }
 
 
 def draw_plane(axes: Any, comparison: Comparison) -> None:
     """Draw the phases with their names."""
     _PLANE.function(axes, comparison)
+    for line in axes.get_lines():
+        line.set_label(_LINE_WORDS.get(line.get_label(), "_"))
     for name, place in _NAMES.items():
         shade = "black" if name == "retrieval" else "white"
-        axes.annotate(name, place, color=ink() if name == "paramagnet" else shade)
+        axes.annotate(name, place, color=ink() if name == "paramagnet" else shade, fontsize=8)
 
 
 @study(
@@ -278,9 +287,9 @@ def draw_plane(axes: Any, comparison: Comparison) -> None:
     panels=[Freehand(draw_plane)],
     caption="""
         Replica-symmetric theory alone. Colour: overlap of the state of lowest free energy;
-        {resolution} squares along each axis. Solid: retrieval becomes the lowest state; dash-dotted:
-        retrieval ends, and the spin glass ends at the paramagnet. The retreat of the solid line at
-        the lowest temperatures is an artefact of replica symmetry.
+        {resolution} squares along each axis. Each line ends the state that exists, or is lowest,
+        below it. The retreat of the solid line at the lowest temperatures is an artefact of replica
+        symmetry.
     """,
 )
 def hopfield_plane(resolution: int = 32, most_load: float = 0.16) -> list[Curve]:

@@ -60,16 +60,20 @@ _CLOSURES = {
 
 def _draw_closures(axes: Any, comparison: Comparison) -> None:
     """Draw the test error by every closure, and the two measurements."""
+    handles: list[Line2D] = []
     for number, (closure, (text, measured)) in enumerate(_CLOSURES.items(), start=3):
+        colour = COLOURS[number]
         (line,) = comparison.theories(closure=closure).values()
         line = line["test_error"].squeeze(drop=True)
-        axes.plot(line["cut"], line, color=COLOURS[number])
+        axes.plot(line["cut"], line, color=colour)
+        handles.append(Line2D([], [], color=colour, label=text))
         for data in comparison.experiments(closure=closure).values():
             error = data["test_error"].squeeze("temperature", drop=True)
             filled = closure == "exact"
-            dots(axes, error["cut"], error, 0, measured, colour=COLOURS[number], filled=filled)
-        axes.plot([], [], color=COLOURS[number], label=text)
-    axes.legend(loc="lower left", fontsize=6.5, frameon=False)
+            dots(axes, error["cut"], error, 0, colour=colour, filled=filled)
+            look = {"markerfacecolor": colour if filled else "white", "color": colour}
+            handles.append(Line2D([], [], marker="o", linestyle="", label=measured, **look))
+    axes.legend(handles=handles, loc="lower left", fontsize=6.5, frameon=False)
     axes.set(xscale="log", yscale="log", ylim=(0.03, None))
     axes.set(xlabel=r"modes kept $\Lambda$", ylabel="test error")
 
@@ -95,7 +99,7 @@ def _draw_closures(axes: Any, comparison: Comparison) -> None:
     ],
     caption=(
         r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $P$ = {n_train}, Gaussian features. "
-        r"Right: $T$ = {measured_at}, measured with all modes, and with the modes within the cut "
+        r"Right: $T$ = {measured_at}, means of {seeds} runs with all modes, and with the modes within the cut "
         r"and a uniform ridge. $g$: posterior variance of the modes left "
         r"over $T(\Lambda)$. The exact flow, $g$ and the single sweep are derived here."
     ),

@@ -184,7 +184,7 @@ def draw_deviations(axes: Any, comparison: Comparison) -> None:
     axes.plot(dims, spread[-1] * (dims / dims[-1]) ** power, **look)
     axes.plot(dims, np.abs(both - limit["test_error"].isel(record=-1)), color=ink())
     fit, half = fitted_power(dims[1:], spread[1:], (spread * relative)[1:])
-    axes.set_title(f"scatter $\\sim d^x$ from the second point on: $x$ = {fit:.3f} ± {half:.3f}")
+    axes.set_title(f"scatter $\\sim d^x$, $x$ = {fit:.3f} ± {half:.3f}")
     axes.set(
         xscale="log",
         yscale="log",
@@ -349,7 +349,8 @@ def sgd_perfect_learning(
     caption=(
         r"$\kappa = 0$, $\delta$ = {delta}, student of 4 and teacher of 2 units, label noise "
         r"0.001; SGD: exact chain of the overlaps. Right, squares: standard deviation over runs; "
-        r"dashed: its law for large $d$, $d^{{-(1/2 + \delta)}}$, through the last point; line: "
+        r"dashed: its law for large $d$, $d^{{-(1/2 + \delta)}}$, through the last point; $x$: fit without "
+        r"the first point, 95 % interval; line: "
         r"flow minus its limit. Finite-size effects fade slowly, because the learning term is smaller "
         r"than the noise by $d^\delta$ only."
     ),

@@ -22,8 +22,13 @@ class CurieWeiss(op.System):
 
 
 class Magnetisation(op.Result):
-    """magnetisation: modulus of (1/n) sum s. residual, converged: of the equation that was solved;
-    an experiment is exact."""
+    """Magnetisation of the magnet, by theory or by experiment.
+
+    Fields:
+        magnetisation: modulus of (1/n) sum s.
+        residual: error of the solved equation; 0 for an experiment.
+        converged: True if the equation was solved.
+    """
 
     magnetisation: Float[Array, ""]
     residual: Float[Array, ""]
@@ -32,7 +37,10 @@ class Magnetisation(op.Result):
 
 @op.theory
 def mean_field(system: CurieWeiss) -> Magnetisation:
-    """m = tanh(m / T), the branch m >= 0 that starts from m = 1: exact as n grows (Weiss 1907)."""
+    """Magnetisation of an infinite magnet, the branch m >= 0 of m = tanh(m / T) from the start m = 1.
+
+    Source: Weiss (1907).
+    """
     m = jax.lax.fori_loop(0, 500, lambda _, m: jnp.tanh(m / system.temperature), 1.0)
     residual = jnp.abs(m - jnp.tanh(m / system.temperature))
     return Magnetisation(m, residual, residual < 1e-8)
@@ -40,12 +48,16 @@ def mean_field(system: CurieWeiss) -> Magnetisation:
 
 @op.experiment
 def glauber(system: CurieWeiss, key: PRNGKeyArray, *, sweeps: int = 200) -> Magnetisation:
-    """Heat-bath dynamics from all spins up; the second half of the sweeps is averaged."""
+    """Magnetisation of n spins under heat-bath dynamics from all spins up.
+
+    Args:
+        sweeps: updates per spin; the second half is averaged.
+    """
     n = system.size("spins")
 
     def update(total: Array, step_key: PRNGKeyArray) -> tuple[Array, Array]:
         site_key, flip_key = jax.random.split(step_key)
-        # a random one: up with (1 + m)/2
+        # a random spin is up with probability (1 + m)/2
         spin = jnp.where(jax.random.uniform(site_key) < (1 + total / n) / 2, 1.0, -1.0)
         up = jax.nn.sigmoid(2 * (total - spin) / n / system.temperature)
         turned = jnp.where(jax.random.uniform(flip_key) < up, 1.0, -1.0)

@@ -26,13 +26,13 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
         raw = path.read_bytes()
         length = int.from_bytes(raw[:8], "little")
         if len(raw) < 8 or length > min(_LONGEST_HEADER, len(raw) - 8):
-            raise ValueError("is no .safetensors file: its header is longer than the file")
+            raise ValueError("is not a .safetensors file: its header is longer than the file")
         try:
             header = json.loads(raw[8 : 8 + length].decode())
         except ValueError:
-            raise ValueError("is no .safetensors file: its header is not JSON") from None
+            raise ValueError("is not a .safetensors file: its header is not JSON") from None
         if not isinstance(header, dict):
-            raise ValueError("is no .safetensors file: its header holds no names")
+            raise ValueError("is not a .safetensors file: its header contains no names")
         data = memoryview(raw)[8 + length :]
         return {
             name: _array(name, entry, data)

@@ -22,8 +22,9 @@ from orderparam.explore.systems import experiments_of
 
 FAR = 4.0  # number of standard errors above which a deviation is not due to chance
 FINITE = (
-    "<p>z is the deviation in standard errors: beyond 4 it is no chance. Most theories here are of infinite systems, the runs of"
-    " finite ones: make the sizes larger and see whether it goes away. What stays is a limit of the theory.</p>"
+    "<p>z is the deviation in standard errors: above 4 it is not due to chance. Most theories here describe infinite "
+    "systems, while the runs are finite: make the sizes larger and see whether the deviation disappears. If it stays, it "
+    "is an error of the theory.</p>"
 )
 _WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
 

@@ -95,12 +95,12 @@ def from_file(
         return from_frame(frame, chosen, task, groups, time, path.stem)
     if missing:
         raise ValueError(
-            f"--missing {','.join(missing)}: is for the words of a table ({', '.join(FRAMES)}); {file} is none"
+            f"--missing {','.join(missing)}: needs a table ({', '.join(FRAMES)}); {file} is not one"
         )
     for option, column in {"--groups": groups, "--time": time}.items():
         if column is not None:
             raise ValueError(
-                f"{option} {column}: names a column of a table ({', '.join(FRAMES)}); {file} is none"
+                f"{option} {column}: needs a table ({', '.join(FRAMES)}); {file} is not one"
             )
     data = load(file) if file in DATASETS and target is None else load_file(file, target)
     return from_dataset(data, task)

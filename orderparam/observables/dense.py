@@ -54,18 +54,18 @@ def recognise(network: InspectedNetwork, inputs: np.ndarray) -> DenseNetwork:
     passed = [_matrices(layer) for layer in layers]
     scale = _scale(passed[0][0], x)
     if scale is None:
-        raise ValueError(f"{layers[0].name} does not take in the inputs as they are")
+        raise ValueError(f"{layers[0].name} must act on the inputs themselves")
     scales, names = [scale], set(CANDIDATES)
     for k in range(len(layers) - 1):
         (_, given, _), (taken, _, _) = passed[k], passed[k + 1]
         if taken.shape != given.shape:
-            raise ValueError(f"{layers[k + 1].name} does not take in what {layers[k].name} gives")
+            raise ValueError(f"{layers[k + 1].name} must act on the outputs of {layers[k].name}")
         fits = {name: _fitted(name, given, taken) for name in sorted(names)}
         found = {name: fit for name, fit in fits.items() if fit is not None}
         if not found:
             raise ValueError(
-                f"{layers[k + 1].name} does not take in an activation of what {layers[k].name} "
-                f"gives: must be one of {', '.join(CANDIDATES)} everywhere, without biases"
+                f"{layers[k + 1].name} must act on an activation of the outputs of "
+                f"{layers[k].name}: one of {', '.join(CANDIDATES)} everywhere, without biases"
             )
         names = {min(found)}
         scales[-1] *= found[min(found)]

@@ -452,7 +452,7 @@ def _features(network: Any, case: Case) -> Float[np.ndarray, "example feature"]:
     """The inputs of the last layer, on training and held-out examples."""
     last = network.layers[-1] if network.layers else None
     if last is None or last.inputs is None or network.function is None:
-        raise ValueError("the network's layers are not known")
+        raise ValueError("the layers of the network are unknown")
     found = network.function.read(np.concatenate([case.train[0], case.test[0]]))
     return np.asarray(found[-1].inputs, np.float64).reshape(len(found[-1].inputs), -1)
 

@@ -52,7 +52,7 @@ class WidthRuns:
             if key in seen:
                 raise ValueError(
                     f"rows {seen[key]} and {row} have one width, learning rate and seed: "
-                    "name the column that tells them apart as the seed"
+                    "name the column that distinguishes them as the seed"
                 )
             seen[key] = row
 

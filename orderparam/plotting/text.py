@@ -98,7 +98,7 @@ def tex(formula: str) -> str:
     try:
         return _tex(ast.parse(formula, mode="eval").body, 0)
     except SyntaxError:
-        raise ValueError(f"{formula!r} is no formula") from None
+        raise ValueError(f"{formula!r} is not a formula") from None
 
 
 def _tex(node: ast.AST, around: int) -> str:
@@ -150,7 +150,7 @@ def _tex(node: ast.AST, around: int) -> str:
                 if name in _FUNCTIONS
                 else rf"\mathrm{{{name}}}({inside})"
             )
-    raise ValueError(f"{ast.unparse(node)!r} is no formula")
+    raise ValueError(f"{ast.unparse(node)!r} is not a formula")
 
 
 def _bracketed(text: str, needed: bool) -> str:

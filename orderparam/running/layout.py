@@ -141,7 +141,7 @@ class Layout:
             text = (path / METADATA).read_bytes()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             raise StoreError(
-                f"{path} is there, but it is no result of a sweep; {ELSEWHERE}"
+                f"{path} exists, but it is not the result of a sweep; {ELSEWHERE}"
             ) from None
         except OSError as error:
             raise StoreError(f"cannot read {path}: {error.strerror or error}") from None

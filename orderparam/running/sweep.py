@@ -224,7 +224,7 @@ def _check_options(grid: Grid, paired: Sequence[str], memory: int, store: Any) -
     for name in paired:
         if name not in grid.dims:
             raise ValueError(
-                f"paired names {name!r}, which is no dimension of this sweep{nearest(str(name), list(grid.dims))}"
+                f"paired names {name!r}, which is not a dimension of this sweep{nearest(str(name), list(grid.dims))}"
             )
     if not _is_integer(memory) or memory < 1:
         raise ValueError(f"memory = {memory!r}: give a number of bytes, at least 1")

@@ -341,7 +341,7 @@ def test_target_formulas_are_typeset(formula, expected):
 
 @pytest.mark.parametrize("formula", ["z1 +", "z1 if z2 else 0", "[z1]"])
 def test_what_is_no_formula_is_not_typeset(formula):
-    with pytest.raises(ValueError, match="is no formula"):
+    with pytest.raises(ValueError, match="is not a formula"):
         tex(formula)
 
 

@@ -90,7 +90,7 @@ def user_features(
         problem = from_file(features, targets, task, missing=missing)
     elif missing:
         raise ValueError(
-            f"--missing {','.join(missing)}: is for the words of a table ({', '.join(FRAMES)}); {features} is none"
+            f"--missing {','.join(missing)}: needs a table ({', '.join(FRAMES)}); {features} is not one"
         )
     else:
         data = load_file(features, targets)

@@ -96,7 +96,7 @@ def _jax_has_devices() -> bool:
 
 
 def _is_somewhere() -> bool:
-    """Whether the folder that names of files are relative to is there."""
+    """True if the current folder, to which names of files are relative, exists."""
     try:
         os.getcwd()
     except OSError:

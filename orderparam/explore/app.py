@@ -455,7 +455,7 @@ class Page:
             self.command.value = f"# this system holds arrays of the study {study}, which words cannot say: take the Python above"
 
     def _file(self, kind: str) -> Any:
-        """What the page shows, as a file."""
+        """A file of the figure on the page."""
         state = self.state
         assert state is not None
         found = {

@@ -1,4 +1,5 @@
-"""Where the tasks of a sweep run: in this process, in local worker processes, or on a Dask cluster.
+"""Executors, which run the tasks of a sweep: in this process, in local worker processes, or on a
+Dask cluster.
 
 An executor is a function `(program, tasks) -> iterator of (task, outcome)`, in any order. A task
 whose worker dies is tried again on another; a task that kills `ATTEMPTS` workers is reported as

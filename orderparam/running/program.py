@@ -429,8 +429,8 @@ Program = TheoryRun | ExperimentRun
 
 
 def pickled(program: Program) -> bytes:
-    """What other processes are sent. Raises `ValueError` for a function of a person's own file that
-    was edited since it was loaded: they would import what it is now."""
+    """The pickled program that other processes receive. Raises `ValueError` for a function of a
+    person's own file that was edited since it was loaded: they would import what it is now."""
     import cloudpickle
 
     check_unedited(getattr(unwrap(program.fn)[0], "__module__", ""))

@@ -39,7 +39,7 @@ def per_ratio(ratios: Iterable[float], input_dim: float) -> list[float]:
 
 
 def learned(data: xr.Dataset) -> xr.DataArray:
-    """Whether a feature is learned: where that changes, overlaps jump."""
+    """True where a feature is learned; overlaps jump where this changes."""
     return data["overlap"] > 0
 
 
@@ -53,7 +53,8 @@ def per_square(input_dim: float) -> tuple[str, Callable[[xr.Dataset], xr.DataArr
 
 
 def draw_order(axes: Any, comparison: Comparison) -> None:
-    """Where in (decay, noise) a finite fraction of the features is learned at once."""
+    """Draws the region of (decay, noise) in which a finite fraction of the features is learned at
+    once."""
     (diagram,) = comparison.theories(part="diagram").values()
     ratio = diagram["first_order_ratio"].transpose("noise", "decay")
     decay, noise = diagram["decay"], diagram["noise"]

@@ -31,8 +31,8 @@ _INVERSE = ("$1/d$", lambda data: 1 / data.attrs["facets"]["input_dim"])
 
 
 def _mean_overlap(data: xr.Dataset, part: int) -> xr.DataArray:
-    """Of the features in decreasing order of |v|, the mean over the first half (part 0) or the
-    second (1)."""
+    """The mean overlap of the first half (part 0) or the second half (part 1) of the features in
+    decreasing order of |v|."""
     return data["overlap"].coarsen(feature=data.sizes["feature"] // 2).mean().isel(feature=part)
 
 

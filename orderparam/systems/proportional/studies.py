@@ -76,8 +76,8 @@ def patch_matrix(axes: Any, comparison: Comparison, label: str, problem: str) ->
 
 
 def similarity_matrix(axes: Any, comparison: Comparison, label: str, architecture: str) -> None:
-    """What learning adds to a hidden kernel, by the curve of a label, or without one the kernel
-    before; ordered by class."""
+    """The change of a hidden kernel by learning, from the curve with this label, or the kernel
+    before learning without a label; examples are ordered by class."""
     curves = {
         data.attrs["label"]: data for data in comparison.curves(architecture=architecture).values()
     }

@@ -37,8 +37,8 @@ def design(
         ),
     ] = None,
 ) -> None:
-    """Is a linear model identifiable from these rows, and what do the best estimators reach, in
-    theory and on held-out rows?"""
+    """Assess if a linear model is identifiable from these rows, and the errors of the best
+    estimators, in theory and on held-out rows."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         check_file(file)
         from orderparam.core.registry import find_tool

@@ -12,8 +12,8 @@ def exponents(
         str, typer.Argument(help='A function of z1, z2, ..., such as "z1*z2*z3" or "sign(z1*z2)".')
     ],
 ) -> None:
-    """How hard a target is to find: information, leap and generative exponents, and the sample
-    sizes that follow."""
+    """Compute how hard a target is to find: information, leap and generative exponents, and the
+    sample sizes that follow."""
     with clear_errors(), warnings_in_one_line():
         from orderparam.core.formula import parse
         from orderparam.core.registry import find_tool

@@ -17,7 +17,7 @@ def features(
         str,
         typer.Argument(
             metavar="FEATURES",
-            help="Features, one row an example (.npy, .npz, .csv, .tsv, .parquet ...).",
+            help="Features, one row for each example (.npy, .npz, .csv, .tsv, .parquet ...).",
         ),
     ],
     targets: Annotated[
@@ -52,7 +52,7 @@ def features(
         bool,
         typer.Option(
             "--stop",
-            help="Also: the best time to stop gradient descent, and what it gains over the best ridge.",
+            help="Also: the best time to stop gradient descent, and its gain over the best ridge.",
         ),
     ] = False,
     seeds: Annotated[

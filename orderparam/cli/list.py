@@ -24,8 +24,8 @@ def list_all(
         ),
     ] = None,
 ) -> None:
-    """What can be run, topic by topic: name, what it shows, source, time. With a name: the parameters
-    of that study or theory."""
+    """List all studies, topic by topic: name, title, source, time. With a name, print the
+    parameters of that study or theory."""
     with clear_errors():
         first, *rest = words or [""]
         word = " ".join(words or [])

@@ -58,8 +58,8 @@ def phases(
         typer.Option("--out", help="Folder of the result (default: results/phases-...)."),
     ] = None,
 ) -> None:
-    """Phase diagram of a theory in the plane of two fields, or its transition along one. The same
-    command again continues where it stopped."""
+    """Compute the phase diagram of a theory in the plane of two fields, or its transition along
+    one. The same command later resumes where it stopped."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         from orderparam.cli.ranges import is_range, plane_range
         from orderparam.core.given import assignments, read

@@ -58,7 +58,7 @@ def predict(
         typer.Option(
             "--estimator",
             metavar="PATH",
-            help="What learns instead of the best of a network, boosted trees, a forest and ridge regression: the import path of "
+            help="The learner instead of the best of a network, boosted trees, a forest and ridge regression: the import path of "
             "any scikit-learn estimator, such as sklearn.ensemble.HistGradientBoostingRegressor.",
         ),
     ] = None,

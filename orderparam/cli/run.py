@@ -24,7 +24,7 @@ def run(
         str,
         typer.Option(
             "--size",
-            help="quick, gallery (what the documentation shows) or full (the source's sizes).",
+            help="quick, gallery (the size of the documentation) or full (the sizes of the source).",
         ),
     ] = "quick",
     full: Annotated[bool, typer.Option("--full", help="The same as --size full.")] = False,
@@ -49,7 +49,7 @@ def run(
     ] = None,
 ) -> None:
     """Run a study: theories and experiment, agreement table, figure, result. An interrupted run
-    continues where it stopped when the command is given again."""
+    resumes when the command is given again."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         if workers is not None and dask is not None:
             raise ValueError("--workers and --dask exclude one another")

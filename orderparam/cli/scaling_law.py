@@ -21,9 +21,7 @@ def scaling_law(
         Path,
         typer.Argument(metavar="FILE", help="Your runs (.csv, .tsv, .json, .jsonl, .parquet ...)."),
     ],
-    loss: Annotated[
-        str, typer.Option("--loss", help="Column of the loss that was reached.")
-    ] = "loss",
+    loss: Annotated[str, typer.Option("--loss", help="Column of the final loss.")] = "loss",
     params: Annotated[
         str | None, typer.Option("--params", help="Column of the number of parameters N.")
     ] = None,
@@ -67,7 +65,7 @@ def scaling_law(
     ] = None,
 ) -> None:
     """Fit the scaling law of your own training runs: exponents, floor, the best size for a budget,
-    what they cannot tell."""
+    and warnings about numbers that the runs do not determine."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         if params is None and data is None:
             raise ValueError(

@@ -58,8 +58,8 @@ def width(
         typer.Option("--out", help="New folder of the result (default: results/width-NAME)."),
     ] = None,
 ) -> None:
-    """Say which parametrisation a network has, from runs at several widths, and whether its best
-    learning rate moves with the width."""
+    """Find the parametrisation of a network from runs at several widths, and whether its best
+    learning rate depends on the width."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         check_file(str(file))
         from orderparam.observables.width_transfer import width as measure

@@ -13,7 +13,7 @@ from orderparam.cli.terminal import console, new_table, plain
 if TYPE_CHECKING:
     from orderparam.analysis.scaling_law import ScalingLaw
 
-_BEYOND = (10.0, 100.0)  # factor above the largest compute of the runs
+_BEYOND = (10.0, 100.0)  # factors above the largest compute of the runs
 
 
 def scaling_law(

@@ -15,7 +15,7 @@ from orderparam.explore.opening import Opening, curves_of, first_opening, openin
 from orderparam.explore.systems import bounds, is_whole, numbers_of
 
 STEPS = 240  # positions of a slider
-DECADES = 1.5  # factor above and below the value of a field on a logarithmic scale
+DECADES = 1.5  # decades above and below the value of a field on a logarithmic scale
 _WIDE = 20.0  # ratio of a range's ends above which its scale is logarithmic
 
 

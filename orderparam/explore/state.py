@@ -41,7 +41,7 @@ from orderparam.explore.written import Python, Unwritten, call, text, texts
 POINTS = 65  # number of points of a curve
 LONGEST = 4000  # largest number of characters of an address
 SHOWN = 4  # largest numbers of observables and theories on one page
-MEASURED = (2, 40)  # largest number of points of an experiment
+MEASURED = (2, 40)  # smallest and largest number of points of an experiment
 SEEDS = (1, 100)
 # largest factor above the size in a study or a default: a larger size would fill the machine
 MOST = 20

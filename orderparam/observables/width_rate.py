@@ -313,5 +313,6 @@ def _slopes(kept: list[Optimum]) -> tuple[float, float, float | None] | None:
     constant = (
         (np.max(below) + np.min(above)) / 2 if np.max(below) <= np.min(above) + 1e-9 else None
     )
-    clean = [round(end, 6) + 0.0 for end in found]  # above the tolerance of the linear programme
+    # without digits below the tolerance of the linear programme
+    clean = [round(end, 6) + 0.0 for end in found]
     return min(clean), max(clean), None if constant is None else float(constant)

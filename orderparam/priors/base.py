@@ -26,8 +26,8 @@ from orderparam.gaussian.quadrature import Panels, standard_normal_rule
 Values = Float[Array, "*batch"]
 Entry = Float[ArrayLike, "*#batch"]
 
-# smallest distance, in standard deviations, within which the dominant component changes that is
-# resolved; it is 1/sqrt(1 + a s)
+# Components exchange dominance within 1/sqrt(1 + a s) of a standard deviation: these panels resolve
+# widths down to 6e-8.
 _PANELS = Panels((1.0, 2.2, 3.8, 6.0, 9.0), gradings=12, nodes=14)
 # largest number of components that are integrated one by one, with cuts where any two exchange
 # dominance

@@ -3,8 +3,7 @@ larger budgets, and warnings about numbers that the runs do not determine.
 
 law = scaling_law(loss, parameters, samples)
 law.values["alpha"], law.intervals["alpha"], law.form
-law.allocate(1e24).parameters            # the size that is best for 1e24 operations, with its
-interval
+law.allocate(1e24).parameters            # best size for 1e24 operations, with its interval
 """
 
 from dataclasses import dataclass, field

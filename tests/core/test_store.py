@@ -152,7 +152,7 @@ def test_what_is_no_store_or_an_older_one_is_refused_and_left_alone(tmp_path):
     (foreign / "thesis.tex").write_text("years of work")
     (tmp_path / "file").write_text("x")
     for place in (foreign, tmp_path / "file"):
-        with pytest.raises(StoreError, match="no result of a sweep"):
+        with pytest.raises(StoreError, match="not the result of a sweep"):
             op.sweep(sampled, SYSTEM, GRID, seeds=1, store=place)
     assert [path.name for path in foreign.iterdir()] == ["thesis.tex"]
     assert (foreign / "thesis.tex").read_text() == "years of work"

@@ -289,24 +289,37 @@ def gaussian_clone(pool: FeaturePool, examples: int = 4096, seed: int = 0) -> Fe
 
 @study(
     "random-features-real-data",
-    title="Errors on real images follow a theory of covariances within 15 %, on Gaussian clones exactly",
+    title="Test errors on images lie up to 15 % above the theory of covariances, which Gaussian clones obey",
     source="Loureiro, Gerbelot et al. 2021 (arXiv:2102.08127)",
     panels=lambda p: [
-        Panel("n_train", y, facet="ridge", log=log, reference=[vertical(p["width"], "$n = p$")])
-        for y, log in (("test_error", "x"), ("cross_validation", "x"), ("train_error", "xy"))
+        Panel(
+            "n_train",
+            y,
+            facet="ridge",
+            log=log,
+            ylim=limits,
+            reference=[vertical(p["width"], "$n = p$" if y == "test_error" else "")],
+        )
+        for y, log, limits in (
+            ("test_error", "x", None),
+            ("cross_validation", "x", None),
+            ("train_error", "xy", (None, 0.4)),
+        )
     ],
     caption=r"""
         {width} random features {activation}$(Wx)$ of {dataset}, {task} ($y=\pm 1$). Theory: the covariance of the
         features over all images and their correlation with $y$, no fit. Images: random training sets, error on the
         images outside of them. Gaussian clone: Gaussian features and targets with the same covariances. Cross-validated
-        (GCV): from the training set alone. Images come in near-copies, which the theory does not contain.
+        (GCV): from the training set alone. Images come in near-copies, which the theory does not contain: their
+        cross-validated error is up to 27 % too small.
     """,
     seconds=(40, 900),
     observables=("test_error", "train_error", "cross_validation", "effective_dimension"),
     explained=(
         "Images come in near-copies, which a Gaussian theory does not contain: held-out errors "
-        "are 1 to 11 % above it at ridge 0.01, up to 15 % at 0.001. Gaussian features of the same "
-        "covariances agree with it."
+        "are up to 15 % above it at ridge 0.001 and 5 % at 0.1, training and cross-validated errors "
+        "up to 24 and 27 % below it. Gaussian features of the same covariances agree with it: 0 of "
+        "their 40 points lie beyond three standard errors."
     ),
     gallery={"ridges": (0.001, 0.1), "seeds": 16},
     full={"dataset": "mnist", "n_train": (60, 180, 300, 450, 900, 1800), "seeds": 20},

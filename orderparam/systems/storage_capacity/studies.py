@@ -354,8 +354,8 @@ def draw_entropy_limits(axes: Any, comparison: Comparison) -> None:
     """Draw the entropy per coupling over the theory of many couplings at the same load, against
     1/N, at loads below the capacity."""
     (theory,) = comparison.theories(part="entropy").values()
-    runs = comparison.experiments(part="entropy").values()
-    runs = {data.attrs["facets"]["input_dim"]: data for data in runs}
+    measured = comparison.experiments(part="entropy").values()
+    runs = {data.attrs["facets"]["input_dim"]: data for data in measured}
     for number, load in enumerate(comparison.parameters["limits"]):
         for n, data in runs.items():
             real = _real_load(load, n)

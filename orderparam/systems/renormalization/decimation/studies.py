@@ -39,7 +39,8 @@ def _draw_ridges(axes: Any, comparison: Any) -> None:
         for number, temperature in enumerate(data["temperature"].values):
             one = data.sel(temperature=temperature)
             axes.plot(one["mode_count"], one[name], color=COLOURS[number], linestyle=DASHES[dash])
-        handles.append(Line2D([], [], color=GREY, linestyle=DASHES[dash], label=text))
+        style: Any = DASHES[dash]
+        handles.append(Line2D([], [], color=GREY, linestyle=style, label=text))
     axes.legend(handles=handles, loc="lower left", fontsize=7, frameon=False)
     axes.set(
         xscale="log",
@@ -63,15 +64,18 @@ def _draw_closures(axes: Any, comparison: Comparison) -> None:
     handles: list[Line2D] = []
     for number, (closure, (text, measured)) in enumerate(_CLOSURES.items(), start=3):
         colour = COLOURS[number]
-        (line,) = comparison.theories(closure=closure).values()
-        line = line["test_error"].squeeze(drop=True)
+        (theory,) = comparison.theories(closure=closure).values()
+        line = theory["test_error"].squeeze(drop=True)
         axes.plot(line["cut"], line, color=colour)
         handles.append(Line2D([], [], color=colour, label=text))
         for data in comparison.experiments(closure=closure).values():
             error = data["test_error"].squeeze("temperature", drop=True)
             filled = closure == "exact"
             dots(axes, error["cut"], error, 0, colour=colour, filled=filled)
-            look = {"markerfacecolor": colour if filled else "white", "color": colour}
+            look: dict[str, Any] = {
+                "markerfacecolor": colour if filled else "white",
+                "color": colour,
+            }
             handles.append(Line2D([], [], marker="o", linestyle="", label=measured, **look))
     axes.legend(handles=handles, loc="lower left", fontsize=6.5, frameon=False)
     axes.set(xscale="log", yscale="log", ylim=(0.03, None))

@@ -46,8 +46,8 @@ def _draw_exponents(name: str, axes: Any, comparison: Comparison) -> None:
     axes.plot(list(KNOWN), known, "o", color=ink(), label="known", zorder=3)
     if name == "nu":
         n = np.geomspace(4, 100, 50)
-        look = {"color": GREY, "linewidth": 0.8, "linestyle": ":", "label": "order $1/n$"}
-        axes.plot(n, 1 - 32 / (3 * np.pi**2 * n), **look)
+        large = 1 - 32 / (3 * np.pi**2 * n)
+        axes.plot(n, large, color=GREY, linewidth=0.8, linestyle=":", label="order $1/n$")
     symbol = {"nu": r"$\nu$", "omega": r"$\omega$"}[name]
     axes.set(xscale="log", xlabel="components $n$", ylabel=symbol, title="$d$ = 3")
     axes.set_ylim((0.48, 1.05) if name == "nu" else (0, 1.4))

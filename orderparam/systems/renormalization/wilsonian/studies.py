@@ -254,7 +254,8 @@ def _separatrix(loop: OneLoop, mass: float, quartic: float) -> list[np.ndarray]:
     """Both branches, as (r, g), of the line of couplings that flow to the fixed point."""
 
     def back(_: float, point: np.ndarray) -> np.ndarray:
-        return -np.asarray(beta(*jnp.asarray(point), loop), float)
+        r, g = jnp.asarray(point)
+        return np.negative(np.stack(beta(r, g, loop)))
 
     fixed = np.array([mass, quartic])
     step = 1e-4 * np.eye(2)

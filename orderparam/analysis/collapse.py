@@ -80,7 +80,7 @@ class Collapse:
         """F at these arguments."""
         return np.polynomial.polynomial.polyval(scaled_x, self.polynomial)
 
-    def told(self, name: str) -> str:
+    def with_error(self, name: str) -> str:
         """A fitted number with its error, or that it is not determined."""
         value, error = getattr(self, name), getattr(self, f"{name}_error")
         return (
@@ -103,7 +103,7 @@ class Collapse:
         ]
 
     def __repr__(self) -> str:
-        shown = [self.told(name) for name in SEARCHED if getattr(self, name + "_error") > 0]
+        shown = [self.with_error(name) for name in SEARCHED if getattr(self, name + "_error") > 0]
         sizes = ", ".join(f"{size:g}" for size in self.sizes)
         doubt = "" if self.accepted else "; not accepted: the sizes do not collapse"
         return f"Collapse({', '.join(shown)}; sizes {sizes}; chi^2 {self.chi_squared:.3g} / {self.freedom}{doubt})"
@@ -188,13 +188,13 @@ def collapse(
             break
         sizes = sizes[1:]
     if not found.accepted:
-        told = f"chi^2 {found.chi_squared:.3g} for {found.freedom} degrees of freedom"
+        quality = f"chi^2 {found.chi_squared:.3g} for {found.freedom} degrees of freedom"
         advice = (
             "; a smaller window or omega= may help"
             if omega is None
             else "; a smaller window may help"
         )
-        warnings.warn(f"{y!r} does not collapse: {told}{advice}", stacklevel=2)
+        warnings.warn(f"{y!r} does not collapse: {quality}{advice}", stacklevel=2)
         found = _widened(
             found,
             {name: np.sqrt(found.chi_squared / found.freedom) for name in problem.searched},

@@ -135,8 +135,8 @@ def exponent(
     slope = asymptotic_slope(sign * logs[0], value, error, correction)
     accepted = probable(slope.chi_squared, slope.freedom) >= ACCEPTED
     if not accepted:
-        told = f"chi^2 {slope.chi_squared:.3g} for {slope.freedom:.3g} degrees of freedom"
-        warnings.warn(f"{y!r} against {x!r} is not a power law: {told}", stacklevel=2)
+        quality = f"chi^2 {slope.chi_squared:.3g} for {slope.freedom:.3g} degrees of freedom"
+        warnings.warn(f"{y!r} against {x!r} is not a power law: {quality}", stacklevel=2)
     low, high = sorted((sign * slope.low, sign * slope.high))
     narrow = (high - low) / 2 <= DETERMINED * max(abs(slope.middle), 0.5)
     return Exponent(

@@ -34,8 +34,8 @@ def columns(table: Table, observable: str, coordinates: tuple[str, ...]) -> Colu
     data = table if isinstance(table, xr.Dataset) else _data_set(table)
     for name in (observable, *coordinates):
         if name not in data:
-            known = ", ".join(map(str, [*data.data_vars, *data.coords]))
-            raise ValueError(f"{name!r} is not in the data, which hold {known}")
+            names = ", ".join(map(str, [*data.data_vars, *data.coords]))
+            raise ValueError(f"{name!r} is not in the data, which hold {names}")
     values = data[observable]
     places = {axis for name in coordinates for axis in data[name].dims}
     if spare := set(values.dims) - {"seed"} - places:
@@ -61,11 +61,11 @@ def columns(table: Table, observable: str, coordinates: tuple[str, ...]) -> Colu
     flat_table = dict(zip(given, xr.broadcast(*map(xr.DataArray, given.values()))))
     flat = {name: np.asarray(column.values.ravel(), float) for name, column in flat_table.items()}
     value, deviation = flat.pop("value"), flat.pop("error")
-    known = np.isfinite(value) & np.isfinite(deviation) & (deviation > 0)
+    measured = np.isfinite(value) & np.isfinite(deviation) & (deviation > 0)
     return Columns(
-        {name: place[known] for name, place in flat.items()},
-        value[known],
-        deviation[known],
+        {name: place[measured] for name, place in flat.items()},
+        value[measured],
+        deviation[measured],
         0 if claimed in data else values.sizes["seed"],
     )
 

@@ -9,7 +9,7 @@ import zarr
 
 from orderparam.comparison.comparison import Comparison, agreements
 from orderparam.comparison.curve import slug
-from orderparam.comparison.registry import Study, absent, find, known
+from orderparam.comparison.registry import Study, absent, find, is_registered
 from orderparam.comparison.summary import opened, sealed
 from orderparam.core.errors import StoreError
 from orderparam.core.facets import key
@@ -126,7 +126,7 @@ def load(out: str | Path) -> Comparison:
                 )
             data.attrs = {attribute: record[attribute] for attribute in _ATTRIBUTES}
             curves[name] = data
-        chosen = find(summary["study"]) if known(summary["study"]) else absent(summary)
+        chosen = find(summary["study"]) if is_registered(summary["study"]) else absent(summary)
         parameters = chosen.parameters(settings=summary["parameters"])
         tables = agreements(curves, chosen.observables)
     except StoreError:

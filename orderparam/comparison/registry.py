@@ -166,7 +166,7 @@ def studies() -> dict[str, Study]:
     return dict(sorted(_registry.items()))
 
 
-def known(name: str) -> bool:
+def is_registered(name: str) -> bool:
     """True if there is a study of that name, decided without loading a person's file."""
     return name in _registry or any(
         entry.kind == "study" and entry.name == name for entry in registry.index()

@@ -39,13 +39,13 @@ class Kind:
 
     def check(self, given: Mapping[str, str]) -> None:
         """Raises `ValueError` for texts of these fields that are not numbers, or not allowed."""
-        for name, known in self.numbers.items():
+        for name, declared in self.numbers.items():
             if name in given:
                 number = number_in(given[name], name)
-                limits, integer, infinite = (known[k] for k in ("limits", "integer", "infinite"))
+                limits, integer, infinite = (declared[k] for k in ("limits", "integer", "infinite"))
                 if not bounds.holds(number, limits, integer, infinite):
                     must_be = bounds.allowed(limits, integer, infinite)
-                    refusal = bounds.refusal(name, str(number), must_be, known["meaning"])
+                    refusal = bounds.refusal(name, str(number), must_be, declared["meaning"])
                     raise ValueError(f"{self.name}.{refusal}")
 
 
@@ -94,10 +94,10 @@ def fitting(
 def kept(name: str, files: Sequence[Path]) -> Described | None:
     """The stored description of that name, if there is one and its source files have not
     changed."""
-    known = _read(_state(files)).get(name)
-    if known is None:
+    stored = _read(_state(files)).get(name)
+    if stored is None:
         return None
-    return Described(**{**known, "systems": [Kind(**kind) for kind in known["systems"]]})
+    return Described(**{**stored, "systems": [Kind(**kind) for kind in stored["systems"]]})
 
 
 def keep(described: Described, files: Sequence[Path]) -> None:

@@ -341,10 +341,10 @@ class Declaration:
     def _word(self, value: Any, words: Sequence[Any]) -> Any:
         if any(isinstance(value, type(word)) and value == word for word in words):
             return value
-        known = [str(word) for word in words]
+        choices = [str(word) for word in words]
         raise self.refuse(
             value,
-            f"one of {', '.join(known)}{nearest(value, known) if isinstance(value, str) else ''}",
+            f"one of {', '.join(choices)}{nearest(value, choices) if isinstance(value, str) else ''}",
         )
 
     def _part(self, value: Any, kinds: tuple[Any, ...] = ()) -> Any:

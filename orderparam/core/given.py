@@ -109,7 +109,7 @@ def _record(kind: type, given: Mapping[str, str], path: str) -> Any:
     end."""
     from orderparam.core.fields import declarations
 
-    known = declarations(kind)
+    declared = declarations(kind)
     own = _grouped(given)
     for name in own:
         if name not in _fields(kind):
@@ -117,9 +117,11 @@ def _record(kind: type, given: Mapping[str, str], path: str) -> Any:
                 f"{kind.__name__} has no field {path + name!r}{nearest(name, _fields(kind))}"
             )
     if missing := _missing(kind, set(own)):
-        wanted = [f"{path}{name} ({known[name].meaning}{_how(known[name])})" for name in missing]
+        wanted = [
+            f"{path}{name} ({declared[name].meaning}{_how(declared[name])})" for name in missing
+        ]
         raise ValueError(f"{kind.__name__} needs {', '.join(wanted)}")
-    return kind(**{name: _field(known[name], texts, path + name) for name, texts in own.items()})
+    return kind(**{name: _field(declared[name], texts, path + name) for name, texts in own.items()})
 
 
 def _grouped(given: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -162,22 +164,22 @@ def _field(declaration: "Declaration", texts: Mapping[str, str], path: str) -> A
 
 def _part(declaration: "Declaration", text: str, inner: Mapping[str, str], path: str) -> Any:
     """A part of a system, from the name of its class or function and the arguments of that."""
-    known = {maker.__name__: maker for maker in makers(declaration)}
-    parse = known.get("parse")
-    if parse is not None and text and text not in known and not inner:
+    named = {maker.__name__: maker for maker in makers(declaration)}
+    parse = named.get("parse")
+    if parse is not None and text and text not in named and not inner:
         return parse(text)
-    if not known:
+    if not named:
         raise ValueError(
             f"{path} ({declaration.meaning}) cannot be given as text: make the system in Python and call the theory on it"
         )
-    if not text and len(known) > 1:
-        raise ValueError(f"{path}: say what makes it, one of {', '.join(known)}")
-    name = text or next(iter(known))
-    if name not in known:
+    if not text and len(named) > 1:
+        raise ValueError(f"{path}: say what makes it, one of {', '.join(named)}")
+    name = text or next(iter(named))
+    if name not in named:
         raise ValueError(
-            f"{path} = {name}: must be one of {', '.join(known)}{nearest(name, list(known))}"
+            f"{path} = {name}: must be one of {', '.join(named)}{nearest(name, list(named))}"
         )
-    maker = known[name]
+    maker = named[name]
     return (
         _record(maker, inner, f"{path}.") if isinstance(maker, type) else _made(maker, inner, path)
     )
@@ -301,9 +303,9 @@ def _word(text: str, path: str, kinds: Sequence[Any], words: Sequence[Any]) -> A
     if str in kinds:
         return text
     if words:
-        known = [str(word) for word in words]
+        choices = [str(word) for word in words]
         raise ValueError(
-            f"{path} = {text}: must be one of {', '.join(known)}{nearest(text, known)}"
+            f"{path} = {text}: must be one of {', '.join(choices)}{nearest(text, choices)}"
         )
     wanted = {bool: "true or false", int: "an integer", float: "a number"}
     named = " or ".join(wanted[kind] for kind in kinds if kind in wanted)

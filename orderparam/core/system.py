@@ -122,7 +122,7 @@ class System(Record):
 
 def _same_dimensions(record: Any) -> None:
     """Refuses arrays of one record whose dimensions of the same name differ in length."""
-    known: dict[str, tuple[int, str]] = {}
+    extents: dict[str, tuple[int, str]] = {}
     for name, declaration in declarations(record).items():
         array = getattr(record, name)
         if declaration.kind != "parameter" or not hasattr(array, "shape"):
@@ -131,7 +131,7 @@ def _same_dimensions(record: Any) -> None:
             if len(dims) != len(array.shape) or any(dim.startswith(("*", "#")) for dim in dims):
                 continue
             for dim, extent in zip(dims, array.shape):
-                first, where = known.setdefault(dim, (extent, name))
+                first, where = extents.setdefault(dim, (extent, name))
                 if extent != first:
                     raise Refused(
                         f"{name} has shape {tuple(array.shape)}, ({', '.join(dims)}): must have {dim} = {first}, as {where} has"

@@ -310,10 +310,10 @@ def experiment(
 
 
 def _enter(registry: dict[str, Any], verb: Any) -> Any:
-    known: Verb | None = theories_made.get(verb.name) or experiments_made.get(verb.name)
-    if known is not None and (known.__module__ != verb.__module__ or type(known) is not type(verb)):
+    other: Verb | None = theories_made.get(verb.name) or experiments_made.get(verb.name)
+    if other is not None and (other.__module__ != verb.__module__ or type(other) is not type(verb)):
         raise ValueError(
-            f"two are called {verb.name!r}: in {known.__module__} and in {verb.__module__}"
+            f"two are called {verb.name!r}: in {other.__module__} and in {verb.__module__}"
         )
     registry[verb.name] = verb
     return verb

@@ -97,8 +97,8 @@ def fit_encoding(frame: pd.DataFrame) -> Encoding:
             steps.append((f"{len(steps)}", step, [name]))
         notes.append((name, kind, done))
     if not steps:
-        told = "; ".join(f"{name}: {done}" for name, _, done in notes[:5])
-        raise ValueError(f"no column is left to learn from ({told})")
+        treatments = "; ".join(f"{name}: {done}" for name, _, done in notes[:5])
+        raise ValueError(f"no column is left to learn from ({treatments})")
     transformer = ColumnTransformer(steps, sparse_threshold=0.0).fit(frame)
     parts = (
         (name, transformer.output_indices_[step])
@@ -144,30 +144,30 @@ def _plain_column(column: pd.Series) -> pd.Series:
         return column.astype("Float64").to_numpy(np.float64, na_value=np.nan) + pd.Series(
             0.0, index=column.index
         )
-    known = column.dropna()
-    if known.map(lambda value: isinstance(value, bool | np.bool_ | int | float | np.number)).all():
+    cells = column.dropna()
+    if cells.map(lambda value: isinstance(value, bool | np.bool_ | int | float | np.number)).all():
         return column.astype(float)
     return column.map(str, na_action="ignore").astype(object).where(column.notna(), None)
 
 
 def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
     """The kind of a column, its encoding in words, and the transformer (None if it is left out)."""
-    known = column.dropna()
-    gaps = len(column) - len(known)
-    different = known.nunique()
+    cells = column.dropna()
+    gaps = len(column) - len(cells)
+    different = cells.nunique()
     if different == 0:
         warnings.warn(f"column {str(name)!r} is empty: it was left out", stacklevel=2)
         return "empty", "left out: every cell is a gap", None
     if different == 1 and gaps == 0:
         return "constant", "left out: it never changes", None
     if pd.api.types.is_numeric_dtype(column.dtype):
-        if not np.isfinite(known).all():
+        if not np.isfinite(cells).all():
             raise ValueError(
-                f"column {str(name)!r} holds {known[~np.isfinite(known)].iloc[0]}: must be finite"
+                f"column {str(name)!r} holds {cells[~np.isfinite(cells)].iloc[0]}: must be finite"
             )
         if (
-            len(known) == different == len(column)
-            and (known.sort_values().diff().iloc[1:] == 1).all()
+            len(cells) == different == len(column)
+            and (cells.sort_values().diff().iloc[1:] == 1).all()
         ):
             return "identifier", "left out: it counts the rows", None
         if _identifies(str(name), column):
@@ -178,7 +178,7 @@ def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
             )
             return "identifier", f"left out: {different} whole numbers, all different", None
         filled = f"{gaps} gaps filled with the median and marked; " if gaps else ""
-        if set(known.unique()) <= {0.0, 1.0}:
+        if set(cells.unique()) <= {0.0, 1.0}:
             imputer = SimpleImputer(strategy="most_frequent", add_indicator=True)
             return (
                 "yes/no",
@@ -194,13 +194,13 @@ def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
     read = as_written(column)
     if read is not None:
         kind, done, step = _plan(name, read.values)
-        said = f"{read.how.said}; " if read.how.said else ""
+        reading_note = f"{read.how.description}; " if read.how.description else ""
         return (
             kind,
-            f"{said}{done}",
+            f"{reading_note}{done}",
             step and make_pipeline(FunctionTransformer(_read, kw_args={"how": read.how}), step),
         )
-    if 2 * int((known.value_counts() == 1).sum()) > len(column):
+    if 2 * int((cells.value_counts() == 1).sum()) > len(column):
         return "identifier", f"left out: {different} different words in {len(column)} rows", None
     encoder = OneHotEncoder(
         handle_unknown="infrequent_if_exist", max_categories=MOST_LEVELS + 1, sparse_output=False
@@ -258,16 +258,16 @@ def as_written(column: pd.Series) -> Read | None:
     are more than 20 different ones. Raises `ValueError` naming the column, as
     `orderparam.data.written` does.
     """
-    known, how = column.dropna(), _how(column)
+    filled, how = column.dropna(), _how(column)
     if how is None:
         return None
     values = how.read(column)
-    bad = known[values[known.index].isna()]
-    share = 1 - len(bad) / len(known)
+    bad = filled[values[filled.index].isna()]
+    share = 1 - len(bad) / len(filled)
     what = "date" if isinstance(how, Dates) else "number"
-    if share < MOST and (share < 0.5 or known.nunique() <= MOST_LEVELS):
+    if share < MOST and (share < 0.5 or filled.nunique() <= MOST_LEVELS):
         warnings.warn(
-            f"column {str(column.name)!r} mixes {len(known) - len(bad)} {what}s with {len(bad)} words such as "
+            f"column {str(column.name)!r} mixes {len(filled) - len(bad)} {what}s with {len(bad)} words such as "
             f"{_short(bad.iloc[0])}: all were taken as words",
             stacklevel=2,
         )
@@ -309,9 +309,9 @@ def moments(column: pd.Series) -> pd.Series:
 
 
 def _how(column: pd.Series) -> Numbers | Dates | None:
-    known = column.dropna()
+    filled = column.dropna()
     try:
-        return dates_of(known) or numbers_of(known)
+        return dates_of(filled) or numbers_of(filled)
     except ValueError as error:
         raise ValueError(f"column {str(column.name)!r} {error}") from None
 

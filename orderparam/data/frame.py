@@ -155,15 +155,15 @@ def _plainly(column: pd.Series, gaps: frozenset[str]) -> pd.Series:
 
 
 def _typed(cells: tuple[str, ...], gaps: frozenset[str]) -> pd.Series:
-    known = [None if cell.lower() in gaps else cell for cell in cells]
-    words = {cell.lower() for cell in known if cell is not None}
+    filled = [None if cell.lower() in gaps else cell for cell in cells]
+    words = {cell.lower() for cell in filled if cell is not None}
     if words and words <= set(_TRUTH):
         return pd.Series(
-            [None if cell is None else _TRUTH[cell.lower()] for cell in known], dtype="boolean"
+            [None if cell is None else _TRUTH[cell.lower()] for cell in filled], dtype="boolean"
         )
-    numbers = [np.nan if cell is None else number(cell) for cell in known]
+    numbers = [np.nan if cell is None else number(cell) for cell in filled]
     if any(value is None for value in numbers):
-        return pd.Series(known, dtype=object)
+        return pd.Series(filled, dtype=object)
     values = np.array(numbers, np.float64)
     whole = (
         np.isfinite(values).all()

@@ -39,7 +39,7 @@ class Numbers:
     commas: str
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """Description of how the words were read; "" if they are plain numbers."""
         read = f"read without {self.sign}" if self.sign else ""
         with_commas = f"read with {self.commas}" if self.commas else ""
@@ -70,7 +70,7 @@ class Dates:
     form: str
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """How the words were read, "" for ISO 8601."""
         if self.form == _ISO:
             return ""
@@ -115,8 +115,8 @@ def numbers_of(words: pd.Series) -> Numbers | None:
         )
     commas = any("," in digits for digits, _ in parts)
     readings = [Numbers(sign, ""), *([Numbers(sign, kind) for kind in _PATTERNS] if commas else [])]
-    known = [int(reading.read(words).notna().sum()) for reading in readings]
-    return readings[int(np.argmax(known))] if max(known) else None
+    counts = [int(reading.read(words).notna().sum()) for reading in readings]
+    return readings[int(np.argmax(counts))] if max(counts) else None
 
 
 def dates_of(words: pd.Series) -> Dates | None:
@@ -130,9 +130,9 @@ def dates_of(words: pd.Series) -> Dates | None:
         return None
     forms = [_ISO, *(day + clock for day in _DAYS for clock in _CLOCKS)]
     forms = [form for form in forms if Dates(form).read(like.iloc[:_FIRST]).notna().mean() >= MOST]
-    known = {form: int(Dates(form).read(like).notna().sum()) for form in forms}
-    best = max(forms, key=known.__getitem__, default=None)
-    if best is None or known[best] < MOST * len(words):
+    counts = {form: int(Dates(form).read(like).notna().sum()) for form in forms}
+    best = max(forms, key=counts.__getitem__, default=None)
+    if best is None or counts[best] < MOST * len(words):
         if like.str.fullmatch(_SHORT_YEAR).mean() >= MOST:
             raise ValueError(
                 f"holds {like.iloc[0]!r} and the like: write years with four digits, as in 2015-03-25"
@@ -143,7 +143,7 @@ def dates_of(words: pd.Series) -> Dates | None:
             )
         return None
     exchanged = best.translate(str.maketrans("dm", "md"))
-    if known.get(exchanged) == known[best] and not Dates(exchanged).read(like).equals(
+    if counts.get(exchanged) == counts[best] and not Dates(exchanged).read(like).equals(
         Dates(best).read(like)
     ):
         raise ValueError(

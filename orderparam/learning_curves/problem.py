@@ -299,7 +299,9 @@ def _labels(column: "pd.Series", name: str) -> tuple[np.ndarray, tuple[str, ...]
         return (
             values.to_numpy(np.float64),
             None,
-            f"{name}: {how.said}, {words.iloc[0]!r} as {values.iloc[0]:g}" if how.said else "",
+            f"{name}: {how.description}, {words.iloc[0]!r} as {values.iloc[0]:g}"
+            if how.description
+            else "",
         )
     return *_words(words.to_numpy(dtype=str)), ""
 

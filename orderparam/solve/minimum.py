@@ -47,7 +47,7 @@ def newton_minimum(local: Callable[[Vector], Local], start: Vector, max_steps: i
             newton = newton * jnp.minimum(1.0, _LONGEST / jnp.max(jnp.abs(newton)))
             best = jnp.where(accepted, trial, best)
             direction = jnp.where(accepted, newton, direction)
-            # the last accepted length is the next first trial
+            # the next step may be up to four times the last accepted fraction of a Newton step
             scale = jnp.where(accepted, jnp.minimum(1.0, 4 * scale), scale / 4)
             residual = jnp.where(accepted, jnp.max(jnp.abs(slope)), residual)
             return (

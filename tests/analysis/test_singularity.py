@@ -46,7 +46,7 @@ def test_the_place_is_corrected():
 
 
 def test_noisy_or_few_values_determine_nothing():
-    assert not power_law(H[:5], H[:5], np.full(5, 1e-9), 1e-12).known
+    assert not power_law(H[:5], H[:5], np.full(5, 1e-9), 1e-12).determined
     rng = np.random.default_rng(0)
     noisy = H * (1 + 0.02 * rng.standard_normal(len(H)))
     found = power_law(H, noisy, np.full(len(H), 0.02), 1e-12)

@@ -31,7 +31,7 @@ DAYS = pd.Series(pd.date_range("2015-01-03", periods=ROWS, freq="5D"))
 )
 def test_dates_in_any_order_are_those_of_iso(form, said):
     words = DAYS.dt.strftime(form).rename("day")
-    assert dates_of(words).said == said
+    assert dates_of(words).description == said
     assert np.array_equal(moments(words), DAYS)
     encoding = fit_encoding(words.to_frame())
     assert encoding.columns[0].kind == "dates"
@@ -89,7 +89,7 @@ def test_rows_in_time_are_in_the_order_of_days_and_not_of_words():
 def test_money_percent_and_separators_are_numbers(words, values, said):
     column = pd.Series(words)
     how = numbers_of(column)
-    assert how.said == said
+    assert how.description == said
     assert np.allclose(how.read(column), values)
 
 

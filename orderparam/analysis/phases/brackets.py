@@ -153,9 +153,9 @@ def bisected(
         stuck[wide[here == UNKNOWN]] = True
         nearer_a = sides.differ(value, value_a[wide]) <= sides.differ(value, value_b[wide])
         forward = np.where(first != last, here == first, (here == first) & nearer_a)
-        for chosen, end, known in ((forward, a, value_a), (~forward, b, value_b)):
+        for chosen, end, values in ((forward, a, value_a), (~forward, b, value_b)):
             chosen = chosen & (here != UNKNOWN)
-            end[wide[chosen]], known[wide[chosen]] = middle[chosen], value[chosen]
+            end[wide[chosen]], values[wide[chosen]] = middle[chosen], value[chosen]
     return Brackets(a, b, edges.view, value_a, value_b)
 
 
@@ -261,7 +261,7 @@ def classified(
         f = np.take_along_axis(values, component[:, None, None, None], axis=3)[..., 0]
         return h, np.where(swap[:, None, None], f[:, :, ::-1], f)  # the lower side first
 
-    def told() -> list[_Told]:
+    def kinds() -> list[_Told]:
         scale = sides.scale[component]
         return [
             _kind(
@@ -289,10 +289,12 @@ def classified(
         centre = np.where(hidden[:, None], centre + beyond[:, None] * toward, centre)
         error = np.where(hidden, beyond, error)
         h, f = seen()
-        first = told()
+        first = kinds()
         nearer = np.array(
             [
-                one.power.shift_error if one.kind == "continuous" and one.power.known else np.inf
+                one.power.shift_error
+                if one.kind == "continuous" and one.power.determined
+                else np.inf
                 for one in first
             ]
         )
@@ -301,7 +303,7 @@ def classified(
         centre = centre + shift[:, None] * toward
         error = np.where(nearer, [2 * one.power.shift_error for one in first], error)
         h, f = seen()
-    found = told()
+    found = kinds()
     error = np.array([one.error for one in found])
     onset = np.array([one.kind == "continuous" for one in found], bool) & (level > 0)
     shift, spread = (
@@ -386,9 +388,9 @@ def _kind(seen: _Seen, floor: float = 0.0) -> _Told:
     f = seen.f
     if np.isnan([seen.low, seen.high, *f.ravel()]).any():  # a branch may vanish just before it ends
         return _end(seen)
-    known = np.flatnonzero(np.isfinite(f).all(axis=1) & (seen.h > seen.error))
-    known = known[(len(known) - 1) % seen.stride :: seen.stride] if len(known) else known
-    g = np.abs(f[known, 1] - f[known, 0])
+    usable = np.flatnonzero(np.isfinite(f).all(axis=1) & (seen.h > seen.error))
+    usable = usable[(len(usable) - 1) % seen.stride :: seen.stride] if len(usable) else usable
+    g = np.abs(f[usable, 1] - f[usable, 0])
     # at the border of the plane, or almost no point converged
     if not (len(g) >= 4 and seen.h[-1] > 0 and np.all(g > 0)):
         return _Told("crossover", UNDETERMINED, 1.0, seen.error)
@@ -397,7 +399,7 @@ def _kind(seen: _Seen, floor: float = 0.0) -> _Told:
         if jump > SMALLEST * seen.scale:
             return _Told("jump", UNDETERMINED, min(1.0, abs(jump - before) / jump), seen.error)
         # a larger part by which the order parameter changes
-        farther = seen.h[known][g > _FLOORS * jump]
+        farther = seen.h[usable][g > _FLOORS * jump]
         if floor > 0 or len(farther) < 5:
             return _Told("crossover", UNDETERMINED, 1.0, seen.error)
         kept = seen.h >= farther[-1]
@@ -409,10 +411,10 @@ def _kind(seen: _Seen, floor: float = 0.0) -> _Told:
         )
     rest = min(1.0, max(0.0, abs(jump) - 2 * max(seen.level, floor)) / g[-1])
     y, left = np.abs(f[:, 1]), np.abs(f[:, 0])
-    if seen.level > 0 and np.sum(left[known] < _LEFT_OVER * y[known]) >= 4:
+    if seen.level > 0 and np.sum(left[usable] < _LEFT_OVER * y[usable]) >= 4:
         return _Told("continuous", _determined(seen.power(y, left)), rest, seen.error)
-    bent = np.abs(f[known].sum(axis=1) - seen.low - seen.high) / g
-    slopes = np.diff(np.log(g)) / np.diff(np.log(seen.h[known]))
+    bent = np.abs(f[usable].sum(axis=1) - seen.low - seen.high) / g
+    slopes = np.diff(np.log(g)) / np.diff(np.log(seen.h[usable]))
     steep, unsteady = abs(1 - slopes[-1]), abs(slopes[-1] - slopes[-2])
     smooth = bent[-1] <= 1e-3 or bent[-1] <= 0.5 * bent[-2] or floor > 0
     if smooth and not (steep > 0.05 and unsteady < 0.1 * steep):
@@ -432,15 +434,15 @@ def _end(seen: _Seen) -> _Told:
     if len(lives) == 1 and seen.h[-1] > 0:
         y = np.abs(seen.f[:, lives[0]])
         power = seen.power(y)
-        if power.known and power.exponent > 0.02 and y[-1] < 0.05 * y[0]:
+        if power.determined and power.exponent > 0.02 and y[-1] < 0.05 * y[0]:
             return _Told("continuous", power, 0.0, seen.error)
-        if power.known and power.exponent < -0.02 and y[-1] > 100 * y[0]:
+        if power.determined and power.exponent < -0.02 and y[-1] > 100 * y[0]:
             return _Told("divergence", power, 0.0, seen.error)
     return _Told("end", UNDETERMINED, 0.0, seen.error)
 
 
 def _determined(power: Power) -> Power:
-    return power if power.known else UNDETERMINED
+    return power if power.determined else UNDETERMINED
 
 
 def _beyond(h: np.ndarray, f: np.ndarray, level: float) -> float:

@@ -98,9 +98,9 @@ class PhaseDiagram:
     def select(self, kind: str | None = None, branch: str | None = None) -> tuple[Boundary, ...]:
         """The boundaries of that kind and branch. Raises `ValueError` for a branch that does not
         exist."""
-        known = [str(name) for name in self.data["branch"].values]
-        if branch is not None and branch not in known:
-            raise ValueError(f"the diagram has no branch {branch!r}{nearest(branch, known)}")
+        branches = [str(name) for name in self.data["branch"].values]
+        if branch is not None and branch not in branches:
+            raise ValueError(f"the diagram has no branch {branch!r}{nearest(branch, branches)}")
         return tuple(
             one
             for one in self.boundaries
@@ -122,10 +122,10 @@ class PhaseDiagram:
                 sizes = np.abs(one.high - one.low)
                 parts.append(f"{one.component} jumps by {np.min(sizes):.3g} to {np.max(sizes):.3g}")
             if one.kind == "continuous":
-                known = np.isfinite(one.exponent)
-                enough = 2 * known.sum() > len(known)
+                determined = np.isfinite(one.exponent)
+                enough = 2 * determined.sum() > len(determined)
                 exponent, error = (
-                    float(np.median(each[known])) if enough else np.nan
+                    float(np.median(each[determined])) if enough else np.nan
                     for each in (one.exponent, one.exponent_error)
                 )
                 parts.append(told_exponent(exponent, error))
@@ -319,9 +319,9 @@ class _Plane:
         ends = [((i, j), (i + 1, j) if axis == 0 else (i, j + 1)) for i, j, axis in edges]
         first, last = (np.stack([self.values[pair[k]] for pair in ends]) for k in (0, 1))
         labels = sides.label(first), sides.label(last)
-        known = (labels[0] != UNKNOWN) & (labels[1] != UNKNOWN)
+        decided = (labels[0] != UNKNOWN) & (labels[1] != UNKNOWN)
         at, view = np.nonzero(
-            known & ((labels[0] != labels[1]) | (sides.differ(first, last) > _SUDDEN))
+            decided & ((labels[0] != labels[1]) | (sides.differ(first, last) > _SUDDEN))
         )
         lower, upper = (np.array([pair[k] for pair in ends])[at] / self.resolution for k in (0, 1))
         candidates = Brackets(lower, upper, view, first[at, view], last[at, view])

@@ -55,9 +55,9 @@ def measured_transition(
     than four seeds, an observable that does not exist or is not one number, and where the two ends
     are on the same side of the level.
     """
-    known = [name for result in unwrap(fn)[0].results for name in result.dims()]
-    if order not in known:
-        raise ValueError(f"the experiment has no observable {order!r}{nearest(order, known)}")
+    observables = [name for result in unwrap(fn)[0].results for name in result.dims()]
+    if order not in observables:
+        raise ValueError(f"the experiment has no observable {order!r}{nearest(order, observables)}")
     if seeds < 4:
         raise ValueError(
             f"seeds = {seeds}: at least four runs at each point are needed to know how sure an answer is"

@@ -105,15 +105,15 @@ class Points:
             unknown |= lost
             self.unconverged += int(np.sum(lost))
         self.calls += 1
-        known = [name for name, _ in self.branches]
+        names = [name for name, _ in self.branches]
         values = np.stack(orders, axis=1)
         given = [energy for energy in energies if energy is not None]
-        if len(known) > 1 and not set(_OF_LEAST) & set(known) and len(given) == len(known):
+        if len(names) > 1 and not set(_OF_LEAST) & set(names) and len(given) == len(names):
             least = _least(np.stack(given, axis=1), values)
             lowest = np.where(unknown[:, None], np.inf, values[np.arange(len(unit)), least])
             values = np.concatenate([lowest[:, None], values], axis=1)
-            known = [STABLE, *known]
-        self.views = tuple(known)
+            names = [STABLE, *names]
+        self.views = tuple(names)
         return values
 
     def _evaluate(
@@ -140,17 +140,17 @@ class Points:
         with (
             stored()
             if kept is not None and kept.exists()
-            else MemoryStore(coords, (count,)) as known
+            else MemoryStore(coords, (count,)) as points
         ):
-            begun = time.perf_counter()
-            outcomes = [run(waiting) for waiting in known.unfinished([task])]
-            seconds = time.perf_counter() - begun
+            start = time.perf_counter()
+            outcomes = [run(waiting) for waiting in points.unfinished([task])]
+            seconds = time.perf_counter() - start
             for outcome in outcomes:
                 if (outcome.status == FAILED).all() and not self.values:
                     why = outcome.errors[0] if outcome.errors else "it is no number"
                     raise SweepError(f"{fn_name(fn)}: every point failed; the first: {why}")
-                known.write(task, outcome)
-            data = known.dataset({})
+                points.write(task, outcome)
+            data = points.dataset({})
         if kept is not None and not kept.exists() and seconds >= WORTH_KEEPING:
             with stored() as keep:
                 keep.write(task, outcomes[0])
@@ -176,11 +176,11 @@ def points_of(
         )
     verb.accept(system, options)
     if not callable(order):
-        known = [name for result in verb.results for name in result.dims()]
+        observables = [name for result in verb.results for name in result.dims()]
         for name in (order,) if isinstance(order, str) else tuple(order):
-            if name not in known:
+            if name not in observables:
                 raise ValueError(
-                    f"{verb.name} has no observable {name!r}{nearest(str(name), known)}"
+                    f"{verb.name} has no observable {name!r}{nearest(str(name), observables)}"
                 )
     if not 1 <= batch <= 10**6:
         raise ValueError(f"batch = {batch}: must be a number of points, at least 1")
@@ -196,12 +196,14 @@ def _branches(
     option = next(
         (name for name in BRANCH_OPTIONS if verb.choices(name) and name not in options), None
     )
-    known = [str(word) for word in verb.choices(option)] if option else []
+    choices = [str(word) for word in verb.choices(option)] if option else []
     for word in asked or ():
-        if word not in known:
-            reason = nearest(str(word), known) if known else ": it has no option that chooses one"
+        if word not in choices:
+            reason = (
+                nearest(str(word), choices) if choices else ": it has no option that chooses one"
+            )
             raise ValueError(f"{verb.name} has no branch {word!r}{reason}")
-    words = known if asked is None else list(asked)
+    words = choices if asked is None else list(asked)
     if option is None or not words:
         return (("", theory),)
     return tuple((word, functools.partial(theory, **{option: word})) for word in words)

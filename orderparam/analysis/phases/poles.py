@@ -32,12 +32,12 @@ def poles(
     )
     at, view, component = np.nonzero(inside)
     low, top, high = (unit[at + k] for k in (0, 1, 2))
-    begun = highest = size[at + 1, view, component]
+    initial = highest = size[at + 1, view, component]
     for number in range(_ROUNDS):
         if number == _FIRST:
-            kept = highest > _GROWN * begun
-            low, top, high, view, component, begun, highest = (
-                column[kept] for column in (low, top, high, view, component, begun, highest)
+            kept = highest > _GROWN * initial
+            low, top, high, view, component, initial, highest = (
+                column[kept] for column in (low, top, high, view, component, initial, highest)
             )
         if not len(view):
             break
@@ -103,8 +103,8 @@ def _grown(h: np.ndarray, f: np.ndarray, highest: float, error: float) -> Power 
     """The growth law of f (distance, side) for h -> 0 on the side where f is larger; None where f
     stays bounded."""
     y = np.abs(np.take_along_axis(f, np.argmax(_size(f), axis=1)[:, None], axis=1)[:, 0])
-    known = np.isfinite(y) & (y > 0) & (h > 8 * error)
-    h, y = h[known], y[known]
+    usable = np.isfinite(y) & (y > 0) & (h > 8 * error)
+    h, y = h[usable], y[usable]
     if len(y) < 6 or np.any(np.diff(y) < -1e-6 * y[:-1]) or y[-1] < 1.5 * y[0]:
         return None
     steps = np.diff(y)
@@ -113,7 +113,7 @@ def _grown(h: np.ndarray, f: np.ndarray, highest: float, error: float) -> Power 
     if highest < _DIVERGED * y[0]:
         return None
     power = power_law(h, y, (y / highest) ** 2, error)
-    if power.known and power.exponent < 0:
+    if power.determined and power.exponent < 0:
         return power
     slopes = np.diff(np.log(y)) / np.diff(np.log(h))
     return UNKNOWN if slopes.min() < -0.1 else None

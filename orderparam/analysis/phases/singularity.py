@@ -41,7 +41,7 @@ class Power(NamedTuple):
     shift_error: float
 
     @property
-    def known(self) -> bool:
+    def determined(self) -> bool:
         return bool(self.error <= 0.1 * max(abs(self.exponent), 0.5))
 
 

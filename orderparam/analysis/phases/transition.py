@@ -235,8 +235,8 @@ def transition(
     if diverging is not None:
         crossings = crossings.take(crossings.kind != "crossover").joined(diverging)
     if not len(crossings.kind):
-        known = values[np.isfinite(values)]
-        line = f"{axis.name} = {axis.low:g} and {axis.high:g}: {evaluate.components[0]} is {known.min():.6g} to {known.max():.6g}"
+        seen = values[np.isfinite(values)]
+        line = f"{axis.name} = {axis.low:g} and {axis.high:g}: {evaluate.components[0]} is {seen.min():.6g} to {seen.max():.6g}"
         without = (
             "without a jump, a divergence or a part where it vanishes"
             if level is None
@@ -255,8 +255,8 @@ def _edges(unit: np.ndarray, values: np.ndarray, sides: Sides, found: Crossings 
     label = sides.label(values)
     kept = []
     for number in range(values.shape[1]):
-        known = np.flatnonzero(label[:, number] != UNKNOWN)
-        first, last = known[:-1], known[1:]
+        labelled = np.flatnonzero(label[:, number] != UNKNOWN)
+        first, last = labelled[:-1], labelled[1:]
         changes = label[first, number] != label[last, number]
         sudden = sides.differ(values[last, number], values[first, number]) > SUDDEN
         for place in [] if found is None else found.place[found.view == number, 0]:

@@ -238,9 +238,9 @@ def _extrapolation(form: Form, runs: Runs, delta: float) -> float | None:
     kept = len(runs) - max(1, round(_HELD_OUT * len(runs)))
     if kept < form.unknowns + _SPARE:
         return None
-    known = np.zeros(len(runs))
-    known[order[:kept]] = 1.0
-    unknowns = minimise(form, runs, delta, known)
+    fitted = np.zeros(len(runs))
+    fitted[order[:kept]] = 1.0
+    unknowns = minimise(form, runs, delta, fitted)
     predicted = np.asarray(_losses(form, jnp.asarray(unknowns)[None], inputs_of(runs)))[0]
     return float(np.sqrt(np.mean(np.log(predicted / runs.loss)[order[kept:]] ** 2)))
 
@@ -276,20 +276,22 @@ def _criterion(form: Form, runs: Runs, delta: float) -> float:
 
 def _unknown(runs: Runs, intervals: dict[str, Interval]) -> list[str]:
     """Warnings about numbers that the data do not determine."""
-    told = []
+    warnings = []
     for name, column in (("parameters", runs.parameters), ("samples", runs.samples)):
         if column is not None and column.max() < 10 * column.min():
-            told.append(
+            warnings.append(
                 f"{name} vary by a factor {column.max() / column.min():.3g} only: their exponent rests on less than a decade"
             )
     if runs.parameters is not None and runs.samples is not None and len(runs) > 2:
         n, d = np.log(runs.parameters), np.log(runs.samples)
         if np.ptp(n) > 0 and np.ptp(d) > 0 and abs(np.corrcoef(n, d)[0, 1]) > 0.95:
-            told.append(
+            warnings.append(
                 "parameters and samples grow together in these runs: their exponents cannot be told apart"
             )
     if "E" in intervals and intervals["E"].low < 0.02 * runs.loss.min():
-        told.append("the irreducible loss E may be zero: the lowest losses say nothing of a floor")
+        warnings.append(
+            "the irreducible loss E may be zero: the lowest losses say nothing of a floor"
+        )
     wide = [
         name
         for name in ("A", "B", "Nc", "Dc")
@@ -297,8 +299,8 @@ def _unknown(runs: Runs, intervals: dict[str, Interval]) -> list[str]:
     ]
     if wide:
         factor = max(intervals[name].high / intervals[name].low for name in wide)
-        told.append(
+        warnings.append(
             f"{' and '.join(wide)} are uncertain by a factor of {factor:.2g} (correlated with the exponents):"
             " report predicted losses"
         )
-    return told
+    return warnings

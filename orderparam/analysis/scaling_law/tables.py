@@ -93,8 +93,8 @@ def run_table(path: Path) -> Any:
 def run_column(table: Any, name: str, path: Path | str) -> Any:
     """A column of a table. Raises `ValueError` with the nearest name."""
     if name not in table:
-        known = [str(column) for column in table.columns]
-        raise ValueError(f"{path} has no column {name!r}{nearest(name, known)}")
+        columns = [str(column) for column in table.columns]
+        raise ValueError(f"{path} has no column {name!r}{nearest(name, columns)}")
     return table[name]
 
 

@@ -224,9 +224,7 @@ def state_evolution(
 
 def _several(system: Committee, **options: object) -> None:
     if system.hidden < 2:
-        raise ValueError(
-            "Committee.hidden = 1: one unit has nothing to come apart from; must be at least 2"
-        )
+        raise ValueError("Committee.hidden = 1: must be at least 2, as one unit cannot specialise")
 
 
 @theory(traced=False, check=_several)
@@ -290,7 +288,7 @@ def specialisation(system: Committee) -> Specialisation:
 def _binary(system: Committee, **options: object) -> None:
     if system.weights != "binary":
         raise ValueError(
-            "Committee.weights: Gaussian weights are never known exactly; must be binary"
+            "Committee.weights: must be binary, as Gaussian weights are never recovered exactly"
         )
     _several(system)
 
@@ -320,12 +318,12 @@ def information_transition(system: Committee) -> InformationTransition:
     >>> round(float(found.information), 4), round(float(found.algorithmic), 4)
     (1.5461, 1.9771)
     """
-    known = -system.hidden * math.log(2)
+    limit = -system.hidden * math.log(2)
 
     def above(ratio: float) -> float:
         return (
             float(state_evolution(system.with_(sample_ratio=ratio), start="symmetric").free_entropy)
-            - known
+            - limit
         )
 
     apart = float(specialisation(system).sample_ratio)

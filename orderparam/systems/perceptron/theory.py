@@ -230,36 +230,38 @@ def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
     binary = system.weights == "binary"
 
     def update(fields: Float[Array, "2"], system: ThermalPerceptron) -> Float[Array, "2"]:
-        known, overlap = _overlaps(system, *jnp.exp(fields))
-        taught = binary & (known >= 1 - _KNOWN)
-        labels = _labels(system, *(jnp.where(taught, 0.5, part) for part in (known, overlap)))
-        return jnp.where(taught, _TAUGHT, jnp.log(jnp.stack([labels.power, labels.alignment])))
+        self_overlap, overlap = _overlaps(system, *jnp.exp(fields))
+        generalised = binary & (self_overlap >= 1 - _KNOWN)
+        labels = _labels(
+            system, *(jnp.where(generalised, 0.5, part) for part in (self_overlap, overlap))
+        )
+        return jnp.where(generalised, _TAUGHT, jnp.log(jnp.stack([labels.power, labels.alignment])))
 
     start = jnp.full(2, jnp.log(0.01 * jnp.minimum(system.sample_ratio, 1.0)))
     solved = prolonged_fixed_point(update, start, system, tolerance=1e-11, max_steps=max_steps)
     power, alignment = jnp.exp(solved.value)
-    known, overlap = _overlaps(system, power, alignment)
+    self_overlap, overlap = _overlaps(system, power, alignment)
     # Where the student is the teacher all averages are known; a harmless value keeps them finite.
-    taught = binary & (known >= 1 - _KNOWN)
-    power, alignment, known, overlap = (
-        jnp.where(taught, 0.5, part) for part in (power, alignment, known, overlap)
+    generalised = binary & (self_overlap >= 1 - _KNOWN)
+    power, alignment, self_overlap, overlap = (
+        jnp.where(generalised, 0.5, part) for part in (power, alignment, self_overlap, overlap)
     )
-    labels = _labels(system, known, overlap)
-    free, spread = _weights(system, known, overlap, power, alignment)
+    labels = _labels(system, self_overlap, overlap)
+    free, spread = _weights(system, self_overlap, overlap, power, alignment)
     free = free + labels.free_entropy
 
     def unless_taught(value: Scalar, taught_value: float) -> Scalar:
-        return jnp.where(taught, taught_value, value)
+        return jnp.where(generalised, taught_value, value)
 
     return Quenched(
         teacher_overlap=unless_taught(overlap, 1.0),
-        self_overlap=unless_taught(known, 1.0),
+        self_overlap=unless_taught(self_overlap, 1.0),
         classification_error=unless_taught(jnp.arccos(jnp.clip(overlap, -1, 1)) / np.pi, 0.0),
         mistakes=unless_taught(labels.mistakes, 0.0),
         converged=solved.converged,
         free_entropy=unless_taught(free, 0.0),
         entropy=unless_taught(free + _inverse(system) * system.sample_ratio * labels.mistakes, 0.0),
-        bayes_error=unless_taught(jnp.arccos(jnp.sqrt(jnp.clip(known, 0, 1))) / np.pi, 0.0),
+        bayes_error=unless_taught(jnp.arccos(jnp.sqrt(jnp.clip(self_overlap, 0, 1))) / np.pi, 0.0),
         replicon=unless_taught(spread * labels.curvature, 0.0),
         residual=solved.residual,
     )
@@ -296,7 +298,7 @@ def annealed(system: ThermalPerceptron, *, points: int = 20001) -> Annealed:
 def _warm(system: ThermalPerceptron, **options: object) -> None:
     if not float(system.temperature) > 0:
         raise ValueError(
-            "ThermalPerceptron.temperature = 0: the limit of high temperatures needs one; must be > 0"
+            "ThermalPerceptron.temperature = 0: must be > 0 in the limit of high temperatures"
         )
 
 
@@ -411,7 +413,7 @@ def _below_the_limit(system: ThermalPerceptron, **options: object) -> None:
     _binary(system)
     if float(system.temperature) > _HOTTEST:
         raise ValueError(
-            f"ThermalPerceptron.temperature = {float(system.temperature):g}: must be <= {_HOTTEST:g}, where digits are lost; "
+            f"ThermalPerceptron.temperature = {float(system.temperature):g}: must be <= {_HOTTEST:g}, beyond it digits are lost; "
             "high_temperature_transitions has the limit"
         )
 
@@ -478,17 +480,17 @@ def _solution(system: ThermalPerceptron, log_alignment: Scalar) -> _Solution:
 
     def averages(log_share: Scalar) -> tuple[Scalar, Scalar, Scalar, _Labels]:
         power = alignment * jnp.exp(-log_share)
-        known, overlap = _overlaps(one, power, alignment)
-        return power, known, overlap, _labels(one, known, overlap)
+        self_overlap, overlap = _overlaps(one, power, alignment)
+        return power, self_overlap, overlap, _labels(one, self_overlap, overlap)
 
-    def lack(log_share: Scalar, _: None) -> Scalar:
+    def excess(log_share: Scalar, _: None) -> Scalar:
         labels = averages(log_share)[-1]
         return jnp.log(labels.alignment / labels.power) - log_share
 
-    share = decreasing_root(lack, jnp.asarray(-0.5), 1.5 + jnp.log1p(system.temperature))
-    power, known, overlap, labels = averages(share.value)
+    share = decreasing_root(excess, jnp.asarray(-0.5), 1.5 + jnp.log1p(system.temperature))
+    power, self_overlap, overlap, labels = averages(share.value)
     ratio = power / labels.power
-    free = _weights(one, known, overlap, power, alignment)[0] + ratio * labels.free_entropy
+    free = _weights(one, self_overlap, overlap, power, alignment)[0] + ratio * labels.free_entropy
     return _Solution(
         ratio, overlap, free, free + _inverse(system) * ratio * labels.mistakes, share.converged
     )
@@ -527,16 +529,16 @@ class _Labels(NamedTuple):
     mistakes: Scalar
 
 
-def _labels(system: ThermalPerceptron, known: Scalar, overlap: Scalar) -> _Labels:
+def _labels(system: ThermalPerceptron, self_overlap: Scalar, overlap: Scalar) -> _Labels:
     """Averages over the student's field and the labels; both labels contribute the same."""
     e = _penalty(system)
     student = SignLabels(e / (1 + e))
-    rest = jnp.maximum(1 - known, _LEAST)
+    rest = jnp.maximum(1 - self_overlap, _LEAST)
     # The student's likelihood e + (1 - e) Phi(u) changes its slope where both terms are equal. This
     # is at large negative u when T is small, and the quadrature needs a cut there.
     bend = jnp.sqrt(rest) * norm.ppf(jnp.maximum(student.flip, 1e-300))
     w, weight, evidence, change = labelled_nodes(
-        SignLabels(), 1.0, Fields(known, 1.0, overlap), (bend,), panels=SHARP
+        SignLabels(), 1.0, Fields(self_overlap, 1.0, overlap), (bend,), panels=SHARP
     )
     g = student.denoiser(1.0, w, rest)
     slope = student.denoiser_slope(1.0, w, rest)
@@ -564,19 +566,23 @@ def _labels(system: ThermalPerceptron, known: Scalar, overlap: Scalar) -> _Label
 
 
 def _weights(
-    system: ThermalPerceptron, known: Scalar, overlap: Scalar, power: Scalar, alignment: Scalar
+    system: ThermalPerceptron,
+    self_overlap: Scalar,
+    overlap: Scalar,
+    power: Scalar,
+    alignment: Scalar,
 ) -> tuple[Scalar, Scalar]:
     """Contribution of the weights to the free entropy, and the mean square of the variance of a
     weight.
     """
     if system.weights == "spherical":
-        rest = jnp.maximum(1 - known, _LEAST)
-        return jnp.log(rest) / 2 + (known - overlap**2) / (2 * rest), rest**2
+        rest = jnp.maximum(1 - self_overlap, _LEAST)
+        return jnp.log(rest) / 2 + (self_overlap - overlap**2) / (2 * rest), rest**2
     z, weight = standard_normal_rule([-alignment / jnp.sqrt(power)], SHARP)
     field = jnp.abs(jnp.sqrt(power) * z + alignment)
     free = (
         jnp.sum(weight * (field + jnp.log1p(jnp.exp(-2 * field))))
-        - power * (1 - known) / 2
+        - power * (1 - self_overlap) / 2
         - alignment * overlap
     )
     return free, jnp.sum(weight / jnp.cosh(jnp.minimum(field, 300.0)) ** 4)

@@ -43,7 +43,7 @@ class MeasuredCurve(Minimiser):
 
 def _no_pool(system: RandomFeatures | GaussianFeatures, **options: object) -> None:
     if isinstance(system, FeaturePool):
-        raise ValueError("a FeaturePool has no examples beyond its own: use learn_pool")
+        raise ValueError("a FeaturePool has no examples outside the pool: use learn_pool")
 
 
 @experiment(check=_no_pool)

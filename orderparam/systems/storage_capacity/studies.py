@@ -362,7 +362,7 @@ def draw_entropy_limits(axes: Any, comparison: Comparison) -> None:
             exact = float(theory["entropy"].interp(load=real))
             over = data["entropy"].sel(load=real, method="nearest") - exact
             label = rf"$\alpha\approx$ {load:g}" if n == min(runs) else None
-            dots(axes, [(1 + 0.02 * number) / n], over, number + 3, label)
+            dots(axes, [(1 + 0.02 * number) / n], over, number + 4, label)
     axes.axhline(0.0, color=GREY, linewidth=0.8, linestyle=":")
     axes.set(xlabel="$1/N$", ylabel="entropy minus theory")
     axes.set_xlim(0, None)
@@ -370,7 +370,7 @@ def draw_entropy_limits(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "binary-capacity",
-    title="Below capacity the entropy of 11 to 19 binary couplings is that of the replica theory within 0.03",
+    title="Up to a load of 0.55 the entropy of 11 to 19 binary couplings is that of the replica theory within 0.013",
     source="Krauth, Mezard 1989; Gardner, Derrida 1989",
     seconds=(50, 3600),
     observables=("entropy", "capacity"),
@@ -404,7 +404,8 @@ def draw_entropy_limits(axes: Any, comparison: Comparison) -> None:
     """,
     explained=(
         "The lines are limits of many couplings. Entropies of 11 to 19 couplings are averages over the "
-        "samples that have solutions, which are not typical near and beyond the capacity."
+        "samples that have solutions, which are not typical near and beyond the capacity; up to a "
+        "load of 0.55, where nearly all samples have solutions, they agree within 0.013."
     ),
 )
 def binary_perceptron(

@@ -9,6 +9,7 @@ from orderparam.cli.arguments import check_file, check_finite, free_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
 from orderparam.cli.predict import print_columns, words_for_gaps
+from orderparam.cli.stopping import print_stop
 from orderparam.cli.terminal import console, new_table, plain
 
 
@@ -84,9 +85,8 @@ def features(
             print_columns(problem)
             print_features(result, title, folder)
             if stop:
-                print_stop(
-                    find_tool("training_in_time.when_to_stop")(problem.inputs, problem.values)
-                )
+                stop = find_tool("training_in_time.when_to_stop")
+                print_stop(stop(problem.inputs, problem.values), ", features / sqrt(p)")
             save_features(result, folder, title, {"data": problem.name, "task": problem.task})
 
 
@@ -167,32 +167,3 @@ def print_features(result: Any, title: str, folder: Path) -> None:
             "approximate  the theory takes each class as Gaussian, with one covariance for all; real data are not",
         )
     out.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)
-
-
-def print_stop(found: Any) -> None:
-    """When to stop gradient descent, beside the best ridge; found: what `when_to_stop` returned."""
-    from orderparam.core.text import with_error
-
-    out = console()
-    out.print(f"\nGradient descent on {found.n_train} examples, from zero, with an intercept:")
-    table = new_table("stopped", "error on held-out examples", right=True)
-    table.add_row("at the best time", with_error(*found.stopped))
-    table.add_row("never", with_error(*found.ended))
-    table.add_row("never, with the best ridge", with_error(*found.ridged))
-    out.print(table)
-    gain, error = found.gain
-    verdict = "the same within two standard errors"
-    if abs(gain) > 2 * error:
-        verdict = "stopping is better" if gain > 0 else "the ridge is better"
-    span = f"as good: {found.earliest:.3g} to {found.latest:.3g}"
-    lines = [
-        f"best time    {found.time:.3g} ({span}), of a flow on half the mean square, features / sqrt(p)",
-        f"             some {found.steps:.0f} steps at the rate 1 / (largest eigenvalue of the covariance)"
-        if found.steps >= 1
-        else "             less than one step at the rate 1 / (largest eigenvalue of the covariance)",
-        f"gain         {gain:+.1%} ± {error:.1%} of the error with the best ridge: {verdict}",
-    ]
-    if not found.inside:
-        lines.append("             no need to stop: the error still falls at the end of the range")
-    for line in lines:
-        out.print(line)

@@ -9,6 +9,7 @@ import typer
 from orderparam.cli.arguments import architecture, check_file, check_finite, free_folder, widths_of
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import SEEDS, within_memory
+from orderparam.cli.stopping import print_stop
 from orderparam.cli.terminal import console, new_table, plain
 
 if TYPE_CHECKING:
@@ -103,6 +104,13 @@ def predict(
             help="Also predict the gain of Bayesian networks of these widths.",
         ),
     ] = None,
+    stop: Annotated[
+        bool,
+        typer.Option(
+            "--stop",
+            help="Also: the best time to stop gradient descent of the network, and what it gains over the best ridge.",
+        ),
+    ] = False,
     seeds: Annotated[
         int,
         typer.Option("--seeds", min=2, max=SEEDS, help="Random training sets per measured point."),
@@ -125,6 +133,10 @@ def predict(
             raise ValueError(
                 f"--estimator {estimator}: cannot be combined with --arch or --temperature, which belong to a network"
             )
+        if stop and (estimator is not None or groups is not None or time is not None):
+            raise ValueError(
+                "--stop: is for a network and for rows drawn at random; leave --estimator, --groups and --time out"
+            )
         from orderparam.learning_curves.forecast import forecast_problem
         from orderparam.learning_curves.problem import from_file
         from orderparam.learning_curves.report import save_forecast
@@ -141,6 +153,8 @@ def predict(
             print_forecast(result, folder)
             print_answers(result)
             save_forecast(result, folder)
+        if stop:
+            _stop(result)
         if widths:
             _widths(result, widths)
 
@@ -361,6 +375,16 @@ def print_answers(result: "Forecast") -> None:
                 highlight=False,
                 soft_wrap=True,
             )
+
+
+def _stop(result: "Forecast") -> None:
+    """When to stop the wide network of the forecast, on the rows that its kernel is made of."""
+    from orderparam.core.registry import find_tool
+
+    stop = find_tool("training_in_time.when_to_stop_network")
+    found = stop(architecture(result.arch), result.problem.inputs, result.problem.targets)
+    console().print(f"\n[bold]network {result.arch} of infinite width[/]", highlight=False)
+    print_stop(found)
 
 
 def _widths(result: "Forecast", widths: list[float]) -> None:

@@ -175,6 +175,10 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
         (["predict", "table.csv", "--temperature", "-1"], "temperature"),
         (["predict", "table.csv", "--width", "wide"], "write one or more integers"),
         (["predict", "table.csv", "--width", "0"], "at least 1"),
+        (
+            ["predict", "table.csv", "--target", "price", "--stop", "--groups", "area"],
+            "--stop: is for a network",
+        ),
         (["features", "missing.npy"], "there is no file"),
         (["features", "table.csv", "--loss", "hinge", "--stop"], "--stop: is for the square loss"),
         (["features", "table.csv", "price"], "needs at least 60"),
@@ -335,7 +339,10 @@ def test_predict_reads_words_and_gaps_and_refuses_in_one_line(run, tmp_path):
         (("--reach", "r2=1.5"), "must be below 1"),
         (("--reach", "5%"), "of numbers must be one of share, rmse, r2"),
         (("--estimator", "sklearn.svm.SRV"), "cannot be imported"),
-        (("--estimator", "sklearn.svm.SVR", "--arch", "fc:1:relu"), "cannot be combined with --arch"),
+        (
+            ("--estimator", "sklearn.svm.SVR", "--arch", "fc:1:relu"),
+            "cannot be combined with --arch",
+        ),
         (("--arch", "fc:1:rule"), "rule"),
         (("--target", "kind,price"), "several targets must be numbers"),
     ):
@@ -363,6 +370,19 @@ def test_predict_reads_words_and_gaps_and_refuses_in_one_line(run, tmp_path):
 )
 def test_a_number_with_its_error(mean, error, text):
     assert with_error(mean, error) == text
+
+
+def test_a_forecast_says_when_to_stop_if_asked(run, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((60, 3))
+    np.savez(tmp_path / "data.npz", x=x, y=x[:, 0] + rng.standard_normal(60))
+    result = run(
+        "predict", "data.npz", "--target", "y", "--arch", "fc:1:erf", "--seeds", "2", "--stop"
+    )
+    assert result.exit_code == 0, result.output
+    assert "network fc:1:erf of infinite width" in result.stdout
+    assert "Gradient descent on 48 examples" in result.stdout
+    assert "of the error with the best ridge" in result.stdout
 
 
 def test_features_of_a_user_are_predicted_and_measured(run, tmp_path, monkeypatch):

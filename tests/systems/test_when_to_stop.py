@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from orderparam.systems.training_in_time import when_to_stop
-from orderparam.systems.training_in_time.own_data import _errors
+from orderparam.networks.fully_connected import fully_connected
+from orderparam.systems.training_in_time import when_to_stop, when_to_stop_network
+from orderparam.systems.training_in_time.own_data import _errors, _kernel_errors
 
 
 def draw(noise, examples=400, features=60, decay=0.0, seed=0):
@@ -34,6 +35,23 @@ def test_paths_are_those_of_small_steps_and_of_ridge_regression():
         exact = error(np.linalg.solve(covariance + ridge * np.eye(12), pull))
         np.testing.assert_allclose(found[2 + i], exact, rtol=1e-9)
     np.testing.assert_allclose(found[4], error(np.linalg.solve(covariance, pull)), rtol=1e-9)
+
+
+def test_paths_of_a_kernel_are_those_of_its_features():
+    x, y = draw(1.0, 40, 12)
+    rest = (np.random.default_rng(1).permutation(40), 30, np.array([0.7, 50.0]), np.array([0.3]))
+    by_features = _errors(x, y[:, None], *rest)
+    np.testing.assert_allclose(_kernel_errors(x @ x.T, y[:, None], *rest), by_features, rtol=1e-9)
+
+
+def test_a_linear_network_is_told_what_its_features_are_told():
+    """The tangent kernel of one linear hidden layer is twice that of the inputs: half the time."""
+    x, y = draw(5.0)
+    found = when_to_stop_network(fully_connected(1, None, "linear"), x, y, splits=4)
+    features = when_to_stop(x, y, splits=4)
+    np.testing.assert_allclose(found.flow_error, features.flow_error, rtol=1e-8)
+    assert found.time == pytest.approx(features.time / 2)
+    assert found.gain == pytest.approx(features.gain, abs=1e-8)
 
 
 def test_noise_asks_for_stopping_and_its_absence_does_not():
@@ -68,3 +86,8 @@ def test_what_is_refused():
         when_to_stop(x[:9], y[:9])
     with pytest.raises(ValueError, match="the same for all"):
         when_to_stop(np.ones((12, 3)), y)
+    network = fully_connected(1, None, "erf")
+    with pytest.raises(ValueError, match="the same for all"):
+        when_to_stop_network(network, np.ones((12, 3)), y)
+    with pytest.raises(ValueError, match="at least 10"):
+        when_to_stop_network(network, x[:9], y[:9])

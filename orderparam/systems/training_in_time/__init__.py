@@ -13,7 +13,11 @@ from orderparam.systems.training_in_time.model import (
     IsotropicTraining,
     NetworkDescent,
 )
-from orderparam.systems.training_in_time.own_data import BestStop, when_to_stop
+from orderparam.systems.training_in_time.own_data import (
+    BestStop,
+    when_to_stop,
+    when_to_stop_network,
+)
 from orderparam.systems.training_in_time.theory import (
     DescentError,
     StoppingTime,

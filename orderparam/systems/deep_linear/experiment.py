@@ -83,11 +83,7 @@ def trained_modes(system: LinearModes, key: PRNGKeyArray) -> ModePath:
     paths = _train(
         start, target, data_key, system.duration, system.records, _parts(system, fastest)
     )
-    kernel = (
-        jnp.einsum("trn,nk,tro,ok->tk", paths[0], right, paths[0], right)
-        if False
-        else (jnp.sum((paths[0] @ right) ** 2, axis=1) + jnp.sum((left.T @ paths[1]) ** 2, axis=2))
-    )
+    kernel = jnp.sum((paths[0] @ right) ** 2, axis=1) + jnp.sum((left.T @ paths[1]) ** 2, axis=2)
     product = paths[1] @ paths[0]
     return ModePath(times(system), _modes(product, left, right), kernel, _losses(target, product))
 

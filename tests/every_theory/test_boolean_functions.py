@@ -13,7 +13,13 @@ SYSTEMS = [
     BooleanTraining(X[:2], np.array([1.0, -1.0]), X[2:], NETWORK, 8, trained=trained)
     for trained in ("all", "readout")
 ]
-THEORIES = ("tangent_kernel_law", "regression_posterior", "label_posterior", "wide_distances")
+THEORIES = (
+    "tangent_kernel_law",
+    "regression_posterior",
+    "label_posterior",
+    "frozen_kernel_law",
+    "wide_distances",
+)
 globals().update(
     checks(
         "boolean_functions",

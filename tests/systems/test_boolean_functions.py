@@ -6,9 +6,11 @@ import jax
 import numpy as np
 import pytest
 
+from orderparam.gaussian.orthants import orthant_probabilities, patterns
 from orderparam.networks.fully_connected import fully_connected
 from orderparam.systems.boolean_functions import (
     BooleanTraining,
+    frozen_kernel_law,
     label_posterior,
     regression_posterior,
     tangent_kernel_law,
@@ -87,3 +89,48 @@ def test_what_is_refused():
         BooleanTraining(np.ones((2, 3)), np.ones(2), np.ones((1, 3)), standard)
     with pytest.raises(ValueError, match="power of 2"):
         label_posterior(three_bits(8), samples=100)
+
+
+def test_every_batch_leads_to_the_law_of_the_tangent_kernel():
+    """Square loss: all steps lie in the span of the training inputs, whatever the batches."""
+    exact = np.asarray(tangent_kernel_law(three_bits(64)).probability)
+    for fields in ({}, {"batch": 2, "learning_rate": 0.4}, {"trained": "readout"}):
+        system = three_bits(64, steps=150, **fields)
+        if fields.get("trained"):
+            exact = np.asarray(regression_posterior(system).probability)
+        found = frozen_kernel_law(system, samples=4096)
+        np.testing.assert_allclose(found.probability, exact, atol=3e-3)
+
+
+def test_few_steps_leave_the_prior_and_cross_entropy_is_not_the_square_loss():
+    still = three_bits(64, loss="logistic", steps=1, learning_rate=1e-9)
+    prior = three_bits(64)
+    alone = np.asarray(frozen_kernel_law(still).probability)
+    kernel = prior.architecture.kernel(prior.test_inputs).nngp
+    exact, _ = orthant_probabilities(np.zeros(4), kernel, patterns(4))
+    np.testing.assert_allclose(alone, exact, atol=3e-3)
+    trained = frozen_kernel_law(three_bits(64, loss="logistic"))
+    square = tangent_kernel_law(prior)
+    distance = np.abs(np.asarray(trained.likely - square.likely))
+    assert distance.max() > 10 * float(trained.likely_uncertainty.max())
+
+
+def test_likely_functions_and_the_rest_make_one():
+    for law in (label_posterior, regression_posterior, tangent_kernel_law, frozen_kernel_law):
+        found = law(three_bits(64))
+        assert found.likely.shape == (9,)
+        assert float(found.likely.sum()) == pytest.approx(1, abs=1e-4)
+    assert float(tangent_kernel_law(three_bits(64)).likely[-1]) < 0.05
+
+
+def test_the_slope_of_a_batch_is_that_of_all_on_average():
+    system = three_bits(64, loss="logistic", batch=3)
+    outputs = np.array([0.5, -1.0, 2.0, 0.1])
+    keys = jax.random.split(jax.random.key(0), 20_000)
+    mean = jax.vmap(lambda key: system.slope(outputs, key))(keys).mean(axis=0)
+    loss = lambda f: np.sum(np.logaddexp(0, -np.asarray(system.labels) * f))  # noqa: E731
+    unit = 1e-6 * np.eye(4)
+    slope = [(loss(outputs + one) - loss(outputs - one)) / 2e-6 for one in unit]
+    np.testing.assert_allclose(mean, slope, atol=0.01)
+    with pytest.raises(ValueError, match="batch = 5: must be at most 4"):
+        three_bits(64, batch=5)

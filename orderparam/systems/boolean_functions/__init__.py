@@ -6,6 +6,7 @@ from orderparam.systems.boolean_functions.model import BooleanTraining
 from orderparam.systems.boolean_functions.theory import (
     FunctionLaw,
     LawDistances,
+    frozen_kernel_law,
     label_posterior,
     regression_posterior,
     tangent_kernel_law,

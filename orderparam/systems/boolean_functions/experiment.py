@@ -11,7 +11,7 @@ from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.networks.architecture import Architecture, of_width
 from orderparam.systems.boolean_functions.model import BooleanTraining
-from orderparam.systems.boolean_functions.theory import three_laws
+from orderparam.systems.boolean_functions.theory import likely, three_laws, trained_kernel
 
 FITTED = 1e-2  # largest residual of a network that fits its labels
 
@@ -22,13 +22,17 @@ class TrainedFunctions(Result):
     Fields:
         probability: share of the networks with each pattern of signs, the last input changing
             fastest, -1 before 1.
+        likely: share of the networks with each of the half of the functions that the law of the tangent
+            kernel makes likeliest, in the order of patterns, and with any other function.
         squared_distance: sum over the functions of the squared difference from the probabilities of
             three laws (tangent kernel, regression posterior, label posterior), less what chance
             adds: its mean does not depend on the number of networks.
-        fitted: share of the networks with all training outputs within 0.01 of the labels.
+        fitted: share of the networks with all training outputs within 0.01 of the labels; of the
+            logistic loss, with all labels' signs.
     """
 
     probability: Float[Array, "pattern"]
+    likely: Float[Array, "likely"]
     squared_distance: Float[Array, "law"]
     fitted: Float[Array, ""]
 
@@ -40,7 +44,7 @@ def trained_functions(system: BooleanTraining, key: PRNGKeyArray) -> TrainedFunc
     The distance of frequencies $\hat P$ of M networks from a law Q is $\sum_p [(\hat P_p - Q_p)^2 -
     \hat P_p (1 - \hat P_p)/(M - 1)]$, whose mean is the distance of the law of the networks.
 
-    Source: the experiment of Mingard et al. (2021), for the square loss.
+    Source: the experiment of Mingard et al. (2021).
 
     >>> import jax
     >>> import jax.numpy as jnp
@@ -54,37 +58,39 @@ def trained_functions(system: BooleanTraining, key: PRNGKeyArray) -> TrainedFunc
     architecture = of_width(system.architecture, system.size("width"))
     keys = jax.random.split(key, system.networks)
     starts = jax.vmap(lambda key: architecture.draw(key, system.inputs.shape[1]))(keys)
-    return _frequencies(system, architecture, starts)
+    return _frequencies(system, architecture, starts, jax.random.fold_in(key, 1))
 
 
 @eqx.filter_jit
 def _frequencies(
-    system: BooleanTraining, architecture: Architecture, starts: Any
+    system: BooleanTraining, architecture: Architecture, starts: Any, key: PRNGKeyArray
 ) -> TrainedFunctions:
-    kernel = system.architecture.kernel(system.inputs)
-    frozen = kernel.nngp if system.trained == "readout" else kernel.ntk
-    rate = system.learning_rate / jnp.linalg.norm(frozen, 2)
+    rate = system.learning_rate / jnp.linalg.norm(trained_kernel(system, system.inputs), 2)
 
-    def loss(weights: Any) -> Array:
-        residual = architecture.apply(weights, system.inputs)[:, 0] - system.labels
-        return 0.5 * jnp.sum(residual**2)
+    def outputs(weights: Any) -> Array:
+        return architecture.apply(weights, system.inputs)[:, 0]
 
-    def one(start: Any) -> tuple[Array, Array]:
-        def step(weights: Any, _: None) -> tuple[Any, None]:
-            slope = jax.grad(loss)(weights)
+    def one(start: Any, key: PRNGKeyArray) -> tuple[Array, Array]:
+        def step(weights: Any, key: PRNGKeyArray) -> tuple[Any, None]:
+            values, back = jax.vjp(outputs, weights)
+            (slope,) = back(system.slope(values, key))
             if system.trained == "readout":
                 still = jax.tree.map(jnp.zeros_like, slope)
                 slope = (*still[:-1], slope[-1])
             return jax.tree.map(lambda w, g: w - rate * g, weights, slope), None
 
-        end, _ = jax.lax.scan(step, start, length=system.steps)
-        residual = architecture.apply(end, system.inputs)[:, 0] - system.labels
+        end, _ = jax.lax.scan(step, start, jax.random.split(key, system.steps))
+        values = outputs(end)
+        right = jnp.max(jnp.abs(values - system.labels)) < FITTED
+        if system.loss == "logistic":
+            right = jnp.all(values * system.labels > 0)
         signs = architecture.apply(end, system.test_inputs)[:, 0] > 0
         weight = 2 ** jnp.arange(len(system.test_inputs))[::-1]
-        return signs @ weight, jnp.max(jnp.abs(residual)) < FITTED
+        return signs @ weight, right
 
-    found, fitted = jax.vmap(one)(starts)
+    found, fitted = jax.vmap(one)(starts, jax.random.split(key, system.networks))
     share = jnp.bincount(found, length=2 ** len(system.test_inputs)) / system.networks
     chance = jnp.sum(share * (1 - share)) / (system.networks - 1)
-    distance = jnp.sum((share - three_laws(system)) ** 2, axis=1) - chance
-    return TrainedFunctions(share, distance, jnp.mean(fitted))
+    laws = three_laws(system)
+    distance = jnp.sum((share - laws) ** 2, axis=1) - chance
+    return TrainedFunctions(share, likely(share, laws[0]), distance, jnp.mean(fitted))

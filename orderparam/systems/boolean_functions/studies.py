@@ -85,7 +85,7 @@ def three_bits(width: int, **fields: object) -> BooleanTraining:
         infinite width.
     """,
     seconds=(120, 900),
-    observables=("probability",),
+    observables=("likely",),
     explained="Both posteriors are rejected. Finite width differs from the tangent kernel, the less the wider.",
     gallery={"widths": (8, 16, 32, 64), "width": 128, "networks": 250, "seeds": 16},
     full={"widths": (8, 16, 32, 64, 128, 256), "width": 256, "networks": 2000, "seeds": 16},

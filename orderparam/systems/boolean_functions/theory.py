@@ -1,7 +1,10 @@
 """Boolean functions: three laws that training might follow."""
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+from scipy.stats import qmc
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
@@ -16,11 +19,16 @@ class FunctionLaw(Result):
 
     Fields:
         probability: of each pattern of signs, the last input changing fastest, -1 before 1.
-        uncertainty: standard error of the integration.
+        likely: of each of the half of the functions that the law of the tangent kernel makes
+            likeliest, in the order of patterns, and of all the others together.
+        uncertainty: standard error of the integration of every probability.
+        likely_uncertainty: the same of `likely`.
     """
 
     probability: Float[Array, "pattern"]
+    likely: Float[Array, "likely"]
     uncertainty: Float[Array, "pattern"]
+    likely_uncertainty: Float[Array, "likely"]
 
 
 class LawDistances(Result):
@@ -78,8 +86,8 @@ def tangent_kernel_law(
     >>> tangent_kernel_law(system).probability.shape
     (2,)
     """
-    k, theta, train = _kernels(system)
-    return _law(system, k, k if system.trained == "readout" else theta, train, samples, runs, seed)
+    found, error = _tangent_law(system, samples, runs, seed)
+    return _function_law(found, error, found)
 
 
 @theory(check=_enough_points)
@@ -112,7 +120,8 @@ def regression_posterior(
     (2,)
     """
     k, _, train = _kernels(system)
-    return _law(system, k, k, train, samples, runs, seed)
+    found, error = _law(system, k, k, train, samples, runs, seed)
+    return _function_law(found, error, _tangent_law(system, samples, runs, seed)[0])
 
 
 @theory(check=_enough_points)
@@ -148,7 +157,78 @@ def label_posterior(
     fixed = jnp.broadcast_to(jnp.where(system.labels > 0, 1.0, -1.0), (len(tests), train))
     signs = jnp.concatenate([fixed, tests], axis=1)
     found, error = orthant_probabilities(jnp.zeros(len(k)), k, signs, samples, runs, seed)
-    return FunctionLaw(found / jnp.sum(found), error / jnp.sum(found))
+    found, error = found / jnp.sum(found), error / jnp.sum(found)
+    return _function_law(found, error, _tangent_law(system, samples, runs, seed)[0])
+
+
+@theory(check=_enough_points, differentiable=False)
+def frozen_kernel_law(
+    system: BooleanTraining, *, samples: int = 4096, runs: int = 4, seed: int = 0
+) -> FunctionLaw:
+    r"""Probabilities of functions that infinitely wide networks have after the steps of training, for
+    either loss and any batch.
+
+    The outputs at the start are drawn from the prior, $f \sim N(0, K)$, and follow the steps of the
+    networks with the tangent kernel at infinite width,
+
+    $$ f \leftarrow f - \eta\, \Theta_{\cdot S}\, g(f_S), \qquad g = \partial L/\partial f_S $$
+
+    with g of the batch of every step. On the square loss every batch leads to the law of
+    `tangent_kernel_law` once the labels are fitted, since all steps lie in the span of the training
+    inputs. On the logistic loss the number of steps matters.
+
+    Args:
+        samples: drawn starts of one run, a power of 2.
+        runs: independent scramblings of the points, and independent batches.
+        seed: of both.
+
+    Raises:
+        ValueError: for samples that are no power of 2, or a single run.
+
+    Accuracy: given by `uncertainty`, of counts: 1e-3 for the default.
+
+    Source: derived here from Lee et al. (2019).
+
+    >>> import jax.numpy as jnp
+    >>> from orderparam.networks.fully_connected import fully_connected
+    >>> x = jnp.array([[1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+    >>> network = fully_connected(1, None, "erf")
+    >>> system = BooleanTraining(x[:2], jnp.ones(2), x[2:], network, loss="logistic", steps=5)
+    >>> frozen_kernel_law(system, samples=64).probability.shape
+    (2,)
+    """
+    k, theta, train = _kernels(system)
+    kernel = (k if system.trained == "readout" else theta)[:, :train]
+    rate = system.learning_rate / jnp.linalg.norm(trained_kernel(system, system.inputs), 2)
+    # a prior of few directions is singular up to rounding
+    modes = jnp.linalg.eigh(k)
+    root = modes[1] * jnp.sqrt(jnp.maximum(modes[0], 0.0))
+    weight = 2 ** jnp.arange(len(system.test_inputs))[::-1]
+    points = np.stack(
+        [
+            qmc.Sobol(len(k), scramble=True, seed=np.random.default_rng([seed, run])).random_base2(
+                samples.bit_length() - 1
+            )
+            for run in range(runs)
+        ]
+    )
+    starts = jax.scipy.special.ndtri(jnp.clip(points, 1e-16, 1 - 1e-16)) @ root.T
+    keys = jax.random.split(jax.random.key(seed), runs * samples).reshape(runs, samples)
+
+    def one(start: Array, key: PRNGKeyArray) -> Array:
+        def step(f: Array, key: PRNGKeyArray) -> tuple[Array, None]:
+            return f - rate * kernel @ system.slope(f[:train], key), None
+
+        end, _ = jax.lax.scan(step, start, jax.random.split(key, system.steps))
+        return (end[train:] > 0) @ weight
+
+    def counted(starts: Array, keys: Array) -> Array:
+        found = jax.vmap(one)(starts, keys)
+        return jnp.bincount(found, length=2 ** len(weight)) / samples
+
+    share = jax.vmap(counted)(starts, keys)
+    found, error = jnp.mean(share, axis=0), jnp.std(share, axis=0, ddof=1) / runs**0.5
+    return _function_law(found, error, _tangent_law(system, samples, runs, seed)[0])
 
 
 @theory(check=_enough_points)
@@ -192,6 +272,36 @@ def three_laws(
     return jnp.stack([verb.fn(system, **options).probability for verb in verbs])
 
 
+def likely(
+    probability: Float[Array, "pattern"], law: Float[Array, "pattern"]
+) -> Float[Array, "likely"]:
+    """Probabilities of the half of the functions that a law makes likeliest, in the order of
+    patterns, and of all the others together."""
+    shown = jnp.sort(jnp.argsort(-law)[: len(law) // 2])
+    chosen = probability[shown]
+    return jnp.append(chosen, jnp.sum(probability) - jnp.sum(chosen))
+
+
+def _function_law(found: Array, error: Array, law: Array) -> FunctionLaw:
+    return FunctionLaw(found, likely(found, law), error, jnp.sqrt(likely(error**2, law)))
+
+
+def trained_kernel(
+    system: BooleanTraining, inputs: Float[Array, "example input"]
+) -> Float[Array, "example example"]:
+    """The kernel of the layers that are trained."""
+    kernel = system.architecture.kernel(inputs)
+    return kernel.nngp if system.trained == "readout" else kernel.ntk
+
+
+def _tangent_law(
+    system: BooleanTraining, samples: int, runs: int, seed: int
+) -> tuple[Array, Array]:
+    """The law of `tangent_kernel_law`, and its errors."""
+    k, theta, train = _kernels(system)
+    return _law(system, k, k if system.trained == "readout" else theta, train, samples, runs, seed)
+
+
 def _kernels(system: BooleanTraining) -> tuple[Array, Array, int]:
     """K and Theta on training and test inputs, and the number of training inputs."""
     both = system.architecture.kernel(jnp.concatenate([system.inputs, system.test_inputs]))
@@ -206,8 +316,9 @@ def _law(
     samples: int,
     runs: int,
     seed: int,
-) -> FunctionLaw:
-    """Orthants of the outputs after training with the kernel theta from the prior k."""
+) -> tuple[Array, Array]:
+    """Orthants of the outputs after training with the kernel theta from the prior k, and their
+    errors."""
     v = jnp.linalg.solve(theta[:train, :train], theta[:train, train:]).T
     mixed = v @ k[:train, train:]
     covariance = k[train:, train:] + v @ k[:train, :train] @ v.T - mixed - mixed.T
@@ -215,6 +326,4 @@ def _law(
     least = 1e-12 * jnp.trace(k) / len(k)
     covariance = covariance + least * jnp.eye(len(covariance))
     signs = patterns(len(system.test_inputs))
-    return FunctionLaw(
-        *orthant_probabilities(v @ system.labels, covariance, signs, samples, runs, seed)
-    )
+    return orthant_probabilities(v @ system.labels, covariance, signs, samples, runs, seed)

@@ -66,6 +66,7 @@ WRITTEN = (
     "boolean_functions",
     "attention",
     "diffusion",
+    "differential_equations",
 )
 UNPLAIN = (
     "Of ",

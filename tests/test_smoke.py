@@ -19,6 +19,10 @@ SMALL = {
         "loads=0.05 spins=20 exponential_loads=0.3 exponential_spins=10 trials=2 seeds=2",
     ),
     "committee": ("committee-specialisation", "sample_ratios=1.0 runs=1.0 input_dim=60 seeds=2"),
+    "differential_equations": (
+        "equation-learning-curve",
+        "frequencies=8 n_points=4,6 seeds=2",
+    ),
     "diffusion": (
         "diffusion-collapse",
         "input_dim=8 stored=10 fractions=1 starts=8 seeds=2",

@@ -61,6 +61,7 @@ THEORY = {
         "deep_linear",
         "features_in_time",
         "boolean_functions",
+        "differential_equations",
         "reused_data",
         "online_sgd",
         "multi_index",

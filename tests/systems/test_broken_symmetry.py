@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from orderparam.systems.broken_symmetry import SpinGlass, equilibrium, ground_state, tempering
-from orderparam.systems.broken_symmetry.studies import line_at_infinity
 
 
 def test_derivatives_of_the_free_energy_are_entropy_and_magnetisation():
@@ -74,13 +73,3 @@ def test_the_identity_of_equilibrium_fails_for_chains_that_are_too_short():
 def test_bad_input_is_refused(call):
     with pytest.raises(ValueError, match=r"must be|temperature"):
         call()
-
-
-def test_the_line_at_infinity_weighs_values_by_their_errors():
-    x = np.array([0.1, 0.2, 0.4])
-    error = np.array([0.01, 0.02, 0.05])
-    np.testing.assert_allclose(line_at_infinity(x, 2 - 3 * x, error)[::2], [2.0, -3.0])
-    noise = error * np.random.default_rng(0).normal(size=(4000, 3))
-    limits = [line_at_infinity(x, 2 - 3 * x + one, error) for one in noise]
-    scatter = np.std([limit for limit, _, _ in limits])
-    np.testing.assert_allclose(scatter, limits[0][1], rtol=0.05)

@@ -8,6 +8,7 @@ import numpy as np
 
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal
+from orderparam.plotting.extrapolation import line_at_infinity
 from orderparam.plotting.style import COLOURS, DASHES, MARKERS, ink, paper
 from orderparam.running.estimate import estimate
 from orderparam.systems.broken_symmetry.experiment import tempering
@@ -16,16 +17,6 @@ from orderparam.systems.broken_symmetry.theory import equilibrium, ground_state,
 
 _EXPONENT = 2 / 3
 BROKEN = "3 steps"
-
-
-def line_at_infinity(
-    x: np.ndarray, value: np.ndarray, error: np.ndarray
-) -> tuple[float, float, float]:
-    """The line a + b x through values with errors by weighted least squares: a, its error, b."""
-    design = np.stack([np.ones_like(x), x], axis=1) / error[:, None]
-    covariance = np.linalg.inv(design.T @ design)
-    limit, slope = covariance @ design.T @ (value / error)
-    return float(limit), float(np.sqrt(covariance[0, 0])), float(slope)
 
 
 def draw_extrapolation(axes: Any, comparison: Comparison) -> None:

@@ -1,0 +1,174 @@
+"""The named figures of differential equations."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from orderparam.comparison import Comparison, Curve, between, study
+from orderparam.networks.fully_connected import fully_connected
+from orderparam.plotting import Freehand, Panel
+from orderparam.plotting.extrapolation import draw_ratios
+from orderparam.running.estimate import estimate
+from orderparam.systems.differential_equations.experiment import (
+    solved_at_points,
+    trained_equation_network,
+)
+from orderparam.systems.differential_equations.model import (
+    EquationNetwork,
+    EquationRegression,
+    Operator,
+)
+from orderparam.systems.differential_equations.theory import (
+    equation_learning_curve,
+    equation_on_grid,
+    wide_equation_network,
+)
+
+DESIGNS = {"random": "random points", "grid": "equidistant points", "gaussian": "Gaussian modes"}
+ERRORS = (("equation_error", "error of the equation"), ("solution_error", "error of the solution"))
+
+
+@study(
+    "equation-learning-curve",
+    title="The error of the solution falls one power of the number of points faster than that of the equation",
+    source="derived here; Raissi, Perdikaris, Karniadakis 2017 (arXiv:1701.02440) for the method",
+    panels=[
+        *(
+            Panel(
+                "n_points",
+                name,
+                by="points",
+                where={"points": ("random points", "equidistant points")},
+                log="xy",
+                xlabel="number of points $n$",
+                ylabel=label,
+                fit="n",
+            )
+            for name, label in ERRORS
+        ),
+        *(
+            Panel(
+                "n_points",
+                name,
+                by="points",
+                log="x",
+                ratio_to="theory",
+                xlabel="number of points $n$",
+                ylabel=f"{label} / theory",
+            )
+            for name, label in ERRORS
+        ),
+    ],
+    columns=2,
+    caption=r"""
+        $L u = u - u'' = f$ on a circle, f known at n points, a Gaussian prior of u with eigenvalues $\propto (1 + k)^{{-7}}$, the
+        true solution with the same power at frequency k, {frequencies} frequencies, no noise, no ridge. Exponents of the theory
+        at large n: 2 for the equation, 3 for the solution. Lines: the operator kernel, averaged over random points (large n,
+        modes taken for Gaussian), and exact for equidistant ones. Below: the ratio to the theory; Gaussian modes are the
+        control, in which the values of all modes at all points are independent Gaussian numbers.
+    """,
+    seconds=(40, 200),
+    observables=("equation_error", "solution_error"),
+    explained="Waves at random points of a line are no Gaussian numbers: a gap between neighbours is sometimes large, and errors "
+    "without a ridge exceed the theory, which the control with Gaussian modes meets.",
+    gallery={"frequencies": 768, "n_points": (8, 16, 32, 64, 128), "seeds": 96},
+    full={"frequencies": 4096, "n_points": (8, 16, 32, 64, 128, 256, 512), "seeds": 256},
+)
+def equation_learning_curves(
+    frequencies: int = 256,
+    n_points: tuple[int, ...] = (8, 16, 32),
+    seeds: int = 32,
+) -> Iterator[Curve]:
+    spectrum = (1.0 + np.arange(frequencies)) ** -7
+    system = EquationRegression(spectrum, spectrum / spectrum.sum(), n_points[0])
+    line = {"n_points": sorted({round(n) for n in between(n_points, 30)})}
+    for design, name in DESIGNS.items():
+        facets = {"points": name}
+        theory = equation_on_grid if design == "grid" else equation_learning_curve
+        yield Curve("theory", theory, system, line, facets=facets)
+        measured = partial(solved_at_points, points=design)
+        over = {"n_points": n_points}
+        yield Curve("drawn", measured, system, over, seeds, facets=facets, batch_seeds=True)
+
+
+def draw_widths(axes: Any, comparison: Comparison, name: str, label: str) -> None:
+    """Draw an error over that of the kernel against 1/N, for every number of points."""
+    (kernel,) = comparison.theories().values()
+    runs = [data for data in comparison.experiments().values() if data.sizes["width"] > 1]
+    (networks,) = runs
+    mean, error = estimate(networks, name)
+    sizes = networks["width"].values
+    ratios = {}
+    for n in networks["n_points"].values:
+        exact = float(kernel[name].sel(n_points=n))
+        one = mean.sel(n_points=n).values / exact, error.sel(n_points=n).values / exact
+        ratios[f"n = {n:g}"] = (sizes, *one)
+    draw_ratios(axes, ratios, f"{label} / kernel")
+
+
+@study(
+    "physics-informed-network",
+    title="The wider a network that is trained on an equation, the nearer its errors come to those of the operator kernel",
+    source="Raissi, Perdikaris, Karniadakis 2019; Wang, Yu, Perdikaris 2022 (arXiv:2007.14527); errors derived here",
+    panels=[
+        *(
+            Panel(
+                "n_points",
+                name,
+                by="width",
+                log="y",
+                xlabel="number of points $n$",
+                ylabel=label,
+            )
+            for name, label in ERRORS
+        ),
+        *(Freehand(partial(draw_widths, name=name, label=label)) for name, label in ERRORS),
+    ],
+    columns=2,
+    caption=r"""
+        $L u = u + u'/2 - u''/10 = f$ on a circle, a true solution with frequencies 1 to 5, f known at n equidistant points.
+        Networks with one hidden layer of erf units (weight variance 6, bias variance 1) and N units in each of two antisymmetric
+        copies, trained on the residual with all weights to the minimum of the loss, ridge {ridge}. Line: infinite width, the
+        tangent kernel with the operator on both arguments, exact for these points. Below: ratios to it with a line in $1/N$,
+        and its value at infinite width.
+    """,
+    seconds=(90, 400),
+    observables=("equation_error", "solution_error"),
+    explained="Finite width: the narrower a network is, the more its kernel differs from its mean and moves in training. Lines "
+    "in 1/N end 2 to 24 % above the kernel, by one to two and a half standard errors: 64 units are too few for a line.",
+    gallery={"seeds": 32},
+    full={
+        "widths": (64, 128, 256, 512, 1024, 2048),
+        "seeds": 64,
+        "n_points": (4, 6, 8, 10, 12, 16),
+    },
+)
+def physics_informed_network(
+    n_points: tuple[int, ...] = (4, 8, 12),
+    widths: tuple[int, ...] = (64, 128, 256),
+    ridge: float = 0.05,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    size, phase = np.array([0, 0.4, 0.3, 0.25, 0.2, 0.15]), np.array([0, 1.0, 2.5, 4.0, 0.5, 3.0])
+    network = fully_connected(
+        1,
+        None,
+        "erf_scaled",
+        weight_variance=6.0,
+        bias_variance=(1.0, 0.0),
+        readout_variance=1.0,
+    )
+    system = EquationNetwork(
+        size * np.cos(phase),
+        size * np.sin(phase),
+        n_points[0],
+        network,
+        Operator(1.0, 0.5, 0.1),
+        ridge,
+    )
+    whole = {"n_points": range(min(n_points) - 1, max(n_points) + 3)}
+    yield Curve("operator kernel", wide_equation_network, system, whole)
+    over = {"n_points": n_points, "width": widths}
+    yield Curve("network", trained_equation_network, system, over, seeds, batch_seeds=True)

@@ -42,8 +42,8 @@ def _draw_exponents(name: str, axes: Any, comparison: Comparison) -> None:
         number = list(THEORIES).index(data.attrs["label"])
         look = {"color": COLOURS[number], "linestyle": DASHES[number]}
         axes.plot(data["components"], data[name], label=data.attrs["label"], **look)
-    known = [value[["nu", "omega"].index(name)] for value in KNOWN.values()]
-    axes.plot(list(KNOWN), known, "o", color=ink(), label="known", zorder=3)
+    literature = [value[["nu", "omega"].index(name)] for value in KNOWN.values()]
+    axes.plot(list(KNOWN), literature, "o", color=ink(), label="known", zorder=3)
     if name == "nu":
         n = np.geomspace(4, 100, 50)
         large = 1 - 32 / (3 * np.pi**2 * n)

@@ -2,6 +2,7 @@
 infinite-width limit."""
 
 from orderparam.networks.architecture import Architecture, Network
+from orderparam.networks.attention import Attention, transformer
 from orderparam.networks.composition import Serial, Sum
 from orderparam.networks.convolution import Convolution, UnsharedConvolution
 from orderparam.networks.convolutional import convolutional

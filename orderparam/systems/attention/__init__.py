@@ -1,4 +1,6 @@
-"""Attention with tied low-rank weights as an index model: recovery, positions and contents."""
+"""Attention in three lights: tied low-rank weights as an index model (recovery, positions and contents),
+random layers with many heads, and what regression with their kernels learns in each sector under
+permutations of tokens."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.attention.experiment import (
@@ -6,7 +8,33 @@ from orderparam.systems.attention.experiment import (
     sequence_passing,
     trained_state,
 )
+from orderparam.systems.attention.heads.experiment import (
+    drawn_head_kernels,
+    drawn_head_kurtosis,
+    drawn_transformer_kernels,
+)
+from orderparam.systems.attention.heads.model import RandomHeads, RandomTransformer
+from orderparam.systems.attention.heads.theory import (
+    AttentionKernels,
+    HeadKurtosis,
+    head_kernels,
+    head_kurtosis,
+    transformer_kernels,
+)
 from orderparam.systems.attention.model import SeenSequence, TiedAttention
+from orderparam.systems.attention.sectors.experiment import (
+    SectorRegression,
+    SectorTraining,
+    sector_regression,
+    sector_training,
+)
+from orderparam.systems.attention.sectors.model import SequenceRegression
+from orderparam.systems.attention.sectors.theory import (
+    SectorLearning,
+    SectorSpectrum,
+    sector_learning,
+    sector_spectrum,
+)
 from orderparam.systems.attention.theory import (
     AttentionState,
     RecoveredVector,
@@ -21,6 +49,10 @@ LABELS = {
     "cavity_variance": ("variance of the cavity", "V"),
     "weak_threshold": ("samples per dimension of weak recovery", ""),
     "full_threshold": ("samples per dimension of full recovery", ""),
+    "learnability": ("share of the target that is learned", ""),
+    "kurtosis": ("excess kurtosis", ""),
+    "head_kurtosis": ("excess kurtosis", r"\times\ H"),
+    "heads": ("heads", "H"),
     "sample_ratio": ("sequences over dimension", "n/d"),
     "positional_share": ("positional part of the targets", r"\omega"),
     "token_spread": ("spread of the tokens", "s"),

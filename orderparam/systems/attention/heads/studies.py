@@ -1,0 +1,137 @@
+"""The named figures of random attention with many heads."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from orderparam.comparison import Comparison, Curve, study
+from orderparam.plotting import Freehand, Panel
+from orderparam.plotting.style import ink
+from orderparam.systems.attention.heads.experiment import (
+    drawn_head_kurtosis,
+    drawn_transformer_kernels,
+)
+from orderparam.systems.attention.heads.model import RandomHeads, RandomTransformer
+from orderparam.systems.attention.heads.theory import head_kurtosis, transformer_kernels
+
+HRON = "Hron, Bahri, Sohl-Dickstein, Novak 2020 (arXiv:2006.10540)"
+
+
+def drawn_tokens(sequences: int, tokens: int, input_dim: int) -> Any:
+    """Sequences of standard normal tokens, the same in every run."""
+    return jax.random.normal(jax.random.key(tokens), (sequences, tokens, input_dim))
+
+
+@study(
+    "attention-heads",
+    title="The output of a random layer of attention becomes Gaussian as one over the number of heads",
+    source=f"{HRON} for the limit; the kurtosis is derived here",
+    panels=[
+        Panel(
+            "heads",
+            ("kurtosis", lambda data: data["kurtosis"].mean("sequence")),
+            by="attention",
+            log="xy",
+            fit="H",
+            xlabel="heads $H$",
+            ylabel="excess kurtosis",
+        )
+    ],
+    caption=r"""
+        The mean over tokens of one layer with $H$ random heads on two sequences of {tokens} tokens in {input_dim} dimensions,
+        with queries of {key_width} entries. Lines: $\frac3H [E k^2/(E k)^2 - 1]$ with the variance $k$ that a head has given its
+        queries and keys. Marks: drawn layers, {networks} for each of {seeds} runs, with values averaged exactly; both are means
+        over the two sequences.
+    """,
+    seconds=(60, 600),
+    observables=("kurtosis",),
+    full={"key_width": 1024, "networks": 8000, "seeds": 32},
+    gallery={"networks": 3000},
+    explained=(
+        "The softmax line holds for infinitely wide queries: drawn kurtoses of softmax differ by a term of order one over "
+        "the width of the queries. The line of linear attention is exact at every width."
+    ),
+)
+def attention_heads(
+    heads: tuple[int, ...] = (1, 2, 4, 8, 16, 32),
+    tokens: int = 4,
+    input_dim: int = 8,
+    key_width: int = 128,
+    scale: float = 2.0,
+    networks: int = 1000,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    x = drawn_tokens(2, tokens, input_dim)
+    over = {"heads": heads}
+    drawn = partial(drawn_head_kurtosis, networks=networks)
+    for normaliser, name in (("softmax", "softmax"), ("identity", "linear")):
+        system = RandomHeads(x, 1, key_width, scale, normaliser)
+        facets = {"attention": name}
+        yield Curve("infinitely many heads", head_kurtosis, system, over, facets=facets)
+        yield Curve("drawn layers", drawn, system, over, seeds, facets=facets)
+
+
+def draw_limits(axes: Any, comparison: Comparison) -> None:
+    """Kernels of finite transformers over their limits against 1/H, with fits a + b/H + c/H^2."""
+    theories = {data.attrs["facets"]["tokens"]: data for data in comparison.theories().values()}
+    axes.axhline(1.0, color=ink(), linewidth=1.0, label="limit of many heads")
+    number = 0
+    for data in comparison.experiments().values():
+        tokens = data.attrs["facets"]["tokens"]
+        for kernel, word in (("nngp", "kernel"), ("ntk", "tangent kernel")):
+            limit = float(np.trace(theories[tokens][kernel].values.reshape(2, 2)))
+            values = (data[kernel].values[..., 0, 0] + data[kernel].values[..., 1, 1]) / limit
+            values = values.reshape(data.sizes["heads"], -1)
+            mean = values.mean(axis=1)
+            error = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+            inverse = 1 / data["heads"].values.astype(float)
+            look: dict[str, Any] = {"color": f"C{number}"}
+            axes.errorbar(inverse, mean, error, fmt="o", label=f"{word}, {tokens} tokens", **look)
+            number += 1
+            if not np.all(error > 0) or len(inverse) < 3:
+                continue  # a single run has no error for a fit
+            design = np.stack([inverse**power for power in range(3)], axis=1)
+            solve = np.linalg.pinv(design / error[:, None]) / error
+            at = np.linspace(0, inverse.max(), 50)
+            fit = np.stack([at**power for power in range(3)], axis=1) @ (solve @ mean)
+            axes.plot(at, fit, "--", **look)
+            spread = np.sqrt(np.sum((solve[0] * error) ** 2))
+            axes.errorbar(0, solve[0] @ mean, spread, fmt="s", fillstyle="none", **look)
+    axes.set(xlabel="$1/H$", ylabel="mean over networks, divided by the limit")
+
+
+@study(
+    "attention-kernels",
+    title="Kernels of random transformers tend to their limit as one over the number of heads",
+    source=f"{HRON}; the extrapolation is derived here",
+    panels=[Freehand(draw_limits)],
+    caption=r"""
+        Transformers of {depth} block(s) on two sequences of two and of three tokens in {input_dim} dimensions; tokens and queries
+        have 4 entries for each of $H$ heads. Marks: the trace over the two sequences of kernels averaged over {networks} drawn
+        networks in each of {seeds} runs, divided by the trace of the limit. Dashed: least squares of $a + b/H + c/H^2$; open
+        squares: the limits $a$.
+    """,
+    seconds=(120, 1200),
+    observables=("nngp", "ntk"),
+    full={"heads": (2, 4, 8, 16, 32, 64), "networks": 400, "seeds": 64},
+    gallery={"networks": 200},
+    explained="The theory is that of infinitely many heads; a finite number adds terms of order 1/H.",
+)
+def attention_kernels(
+    heads: tuple[int, ...] = (2, 3, 4, 8, 16),
+    lengths: tuple[int, ...] = (2, 3),
+    input_dim: int = 6,
+    depth: int = 1,
+    networks: int = 50,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    for tokens in lengths:
+        system = RandomTransformer(drawn_tokens(2, tokens, input_dim), 2, scale=1.5, depth=depth)
+        facets, over = {"tokens": tokens}, {"heads": heads}
+        limit = {"heads": heads[-1:]}
+        yield Curve("infinitely many heads", transformer_kernels, system, limit, facets=facets)
+        drawn = partial(drawn_transformer_kernels, networks=networks)
+        yield Curve("drawn networks", drawn, system, over, seeds, facets=facets)

@@ -67,6 +67,7 @@ WRITTEN = (
     "attention",
     "diffusion",
     "differential_equations",
+    "word_frequencies",
 )
 UNPLAIN = (
     "Of ",

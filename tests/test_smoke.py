@@ -36,6 +36,7 @@ SMALL = {
         "attention-recovery",
         "tokens=2 marks=0.8 input_dim=60 seeds=2",
     ),
+    "word_frequencies": ("words-refitted", "drawn=3000 types=500 seeds=2"),
     "in_context": (
         "in-context-length",
         "context_ratios=1 test_context_ratios=1,4 input_dim=8 seeds=2",

@@ -66,7 +66,7 @@ THEORY = {
         "online_sgd",
         "multi_index",
     ),
-    "Sequences and generation": ("in_context", "attention", "diffusion"),
+    "Sequences and generation": ("in_context", "attention", "diffusion", "word_frequencies"),
     "Inference and capacity": (
         "generalised_linear",
         "perceptron",

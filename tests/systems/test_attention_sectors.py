@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from orderparam.systems.attention import (
     SequenceRegression,
@@ -50,11 +51,19 @@ def test_without_logits_one_level_holds_the_symmetric_target():
     found = sector_spectrum(SequenceRegression(20.0, scale=0.0), log2_points=6)
     np.testing.assert_allclose(found.eigenvalue, [1 / 8 + 1 / 48, 0, 1 / 48], atol=1e-12)
     np.testing.assert_allclose(found.symmetric_power, [1, 0, 0], atol=1e-12)
-    for n, symmetric, standard in ((20, 0.09812, 0.82474), (60, 0.00109, 0.04213)):
-        for target, wanted in (("symmetric", symmetric), ("standard", standard)):
+    # the self-consistent equations of the two levels, by another solver
+    levels, counts = np.array([1 / 8 + 1 / 48, 1 / 48]), np.array([8, 40])
+    for n in (20, 60):
+
+        def excess(log, n=n):
+            return n - 0.05 / np.exp(log) - counts @ (levels / (levels + np.exp(log)))
+
+        learned = levels / (levels + np.exp(brentq(excess, -20, 5, xtol=1e-14)))
+        wanted = (1 - learned) ** 2 / (1 - counts @ learned**2 / n)
+        for target, error in zip(("symmetric", "standard"), wanted):
             system = SequenceRegression(float(n), scale=0.0, target=target)
-            error = sector_learning(system, log2_points=6).test_error
-            np.testing.assert_allclose(error, wanted, atol=6e-6)
+            found = sector_learning(system, log2_points=6)
+            np.testing.assert_allclose(found.test_error, error, rtol=1e-9)
 
 
 def test_levels_against_many_drawn_sequences():

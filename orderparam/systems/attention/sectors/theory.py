@@ -109,7 +109,7 @@ def sector_learning(system: SequenceRegression, *, log2_points: int = 13) -> Sec
 
     >>> found = sector_learning(SequenceRegression(60.0, scale=0.0), log2_points=6)
     >>> round(float(found.test_error), 5)
-    0.00109
+    0.00108
     """
     spectrum, power = _spectrum(system, log2_points)
     if system.target == "standard":

@@ -1,0 +1,40 @@
+"""Frequencies of words: the law of Zipf and Mandelbrot over ranks, what its fits depend on, and how
+a vocabulary grows.
+
+    import jax
+    from orderparam.data.text import documentation, numbered_words
+    from orderparam.systems.word_frequencies import ReadText, fitted_text
+
+    text = numbered_words(documentation(("pydoc_data",)))
+    fitted_text(ReadText(text.words, text.ends), jax.random.key(0)).exponent
+"""
+
+from orderparam.core.exported import without_modules
+from orderparam.systems.word_frequencies.experiment import (
+    drawn_vocabulary,
+    fitted_text,
+    read_vocabulary,
+    refitted_law,
+)
+from orderparam.systems.word_frequencies.fit import fitted
+from orderparam.systems.word_frequencies.model import RankLaw, ReadText
+from orderparam.systems.word_frequencies.theory import (
+    RankFit,
+    Vocabulary,
+    expected_vocabulary,
+    shuffled_vocabulary,
+    true_law,
+)
+
+LABELS = {
+    "distinct": ("different words", ""),
+    "once": ("words met once", ""),
+    "exponent": ("exponent of the law", "a"),
+    "offset": ("offset of the law", "b"),
+    "divergence": ("divergence of counts from the law", ""),
+    "drawn": ("words drawn", "N"),
+    "share": ("share of the words that is read", ""),
+    "window": ("ranks fitted", ""),
+}
+
+__all__ = without_modules(globals())

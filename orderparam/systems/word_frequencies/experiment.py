@@ -1,0 +1,127 @@
+"""Words that are drawn, and text that is read."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from orderparam.core.verb import experiment
+from orderparam.systems.word_frequencies.fit import fitted
+from orderparam.systems.word_frequencies.model import Method, RankLaw, ReadText
+from orderparam.systems.word_frequencies.theory import RankFit, Vocabulary
+
+
+@experiment
+def drawn_vocabulary(system: RankLaw, key: PRNGKeyArray) -> Vocabulary:
+    """Numbers of types among words drawn from a law of ranks.
+
+    Source: derived here.
+
+    >>> import jax
+    >>> bool(drawn_vocabulary(RankLaw(drawn=1000), jax.random.key(0)).distinct > 400)
+    True
+    """
+    return _vocabulary(_drawn(system, key))
+
+
+@experiment
+def refitted_law(
+    system: RankLaw,
+    key: PRNGKeyArray,
+    *,
+    method: Method = "likelihood",
+    least: int = 10,
+    window: int | None = None,
+) -> RankFit:
+    """A law fitted to drawn words after they were ranked by their counts.
+
+    Ranks are those of the counts and not of the law: a type that was drawn often by chance moves up,
+    which bends the tail.
+
+    Args:
+        method: "likelihood" or "squares", see `fitted`.
+        least: ranks with fewer counts are left out.
+        window: largest rank of the fit; None for all.
+
+    Source: derived here.
+
+    >>> import jax
+    >>> found = refitted_law(RankLaw(types=300, drawn=1e5), jax.random.key(0))
+    >>> bool(abs(found.exponent - 1.05) < 0.1)
+    True
+    """
+    counts = jnp.sort(_drawn(system, key))[::-1].astype(float)
+    counts = jnp.where(counts >= least, counts, 0.0)
+    largest = jnp.asarray(float(system.types if window is None else window))
+    return RankFit(*_fit(counts, largest, method))
+
+
+@experiment
+def read_vocabulary(system: ReadText, key: PRNGKeyArray) -> Vocabulary:
+    """Numbers of types among the first words of a text whose documents are put in a random order.
+
+    Source: derived here.
+
+    >>> import jax
+    >>> float(read_vocabulary(ReadText([0, 1, 0, 2], [2, 4], share=0.5), jax.random.key(0)).distinct)
+    2.0
+    """
+    read = int(system.read)
+    return _vocabulary(_counts(system, _shuffled(system, key)[:read]))
+
+
+@experiment
+def fitted_text(system: ReadText, key: PRNGKeyArray, *, method: Method = "likelihood") -> RankFit:
+    """A law fitted to the `window` most frequent words of a text of which documents were drawn.
+
+    As many documents as there are, drawn with replacement, make each text: the scatter over keys is
+    the standard error of the fit.
+
+    Args:
+        method: "likelihood" or "squares", see `fitted`.
+
+    Source: derived here.
+
+    >>> import jax
+    >>> text = ReadText([0] * 9 + [1] * 5 + [2] * 3 + [3, 3, 4], [20], window=5)
+    >>> bool(fitted_text(text, jax.random.key(0)).exponent > 0)
+    True
+    """
+    ends = np.asarray(system.ends)
+    starts = np.concatenate([[0], ends[:-1]])
+    chosen = np.asarray(jax.random.randint(key, (len(ends),), 0, len(ends)))
+    words = np.asarray(system.words)
+    read = np.concatenate([words[starts[one] : ends[one]] for one in chosen])
+    counts = jnp.sort(_counts(system, read))[::-1].astype(float)
+    return RankFit(*_fit(counts, jnp.asarray(system.window, float), method))
+
+
+@eqx.filter_jit
+def _fit(counts: Array, window: Array, method: Method) -> tuple[Array, ...]:
+    return tuple(fitted(counts, window, method))
+
+
+def _drawn(system: RankLaw, key: PRNGKeyArray) -> Float[Array, "rank"]:
+    """Counts of all types; NumPy draws a multinomial in one pass over the types."""
+    seed = np.asarray(jax.random.bits(key, (2,))).tolist()
+    p = np.asarray(system.probabilities)
+    return jnp.asarray(
+        np.random.default_rng(seed).multinomial(system.size("drawn"), p / p.sum()), dtype=float
+    )
+
+
+def _counts(system: ReadText, words: np.ndarray) -> Float[Array, "type"]:
+    types = int(np.max(np.asarray(system.words))) + 1
+    return jnp.asarray(np.bincount(words, minlength=types), dtype=float)
+
+
+def _shuffled(system: ReadText, key: PRNGKeyArray) -> np.ndarray:
+    """The words with the documents in a random order."""
+    documents = np.split(np.asarray(system.words), np.asarray(system.ends)[:-1])
+    order = np.asarray(jax.random.permutation(key, len(documents)))
+    return np.concatenate([documents[one] for one in order])
+
+
+def _vocabulary(counts: Array) -> Vocabulary:
+    return Vocabulary(jnp.sum(counts > 0).astype(float), jnp.sum(counts == 1).astype(float))

@@ -1,0 +1,57 @@
+"""The law of Zipf and Mandelbrot that is nearest to counted words, within a window of ranks."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from orderparam.solve.minimum import lbfgs_minimum
+from orderparam.systems.word_frequencies.model import Method
+
+Scalar = Float[Array, ""]
+
+
+class Fit(NamedTuple):
+    """A fitted law: exponent a, offset b, and how the fit went."""
+
+    exponent: Scalar
+    offset: Scalar
+    divergence: Scalar
+    residual: Scalar
+    converged: Bool[Array, ""]
+
+
+def fitted(counts: Float[Array, "rank"], window: Scalar, method: Method) -> Fit:
+    r"""The law $(r + b)^{-a}$ of the ranks 1 to `window` that is nearest to `counts`.
+
+    "likelihood" minimises the divergence $\sum_r f_r \ln(f_r/p_r)$ of the shares f of the counts in
+    the window; "squares" the mean square of $\ln f_r - \ln p_r$ with an arbitrary norm, with the
+    weight 1/r, so that every octave of ranks counts the same. Ranks without a count are left out.
+    `divergence` is that of the law found in either case.
+    """
+    ranks = jnp.arange(1, len(counts) + 1, dtype=float)
+    inside = (ranks <= window) & (counts > 0)
+    share = jnp.where(inside, counts, 0.0)
+    share = share / share.sum()
+    logs = jnp.log(jnp.where(inside, share, 1.0))
+    even = jnp.where(inside, 1 / ranks, 0.0)
+    even = even / even.sum()
+
+    def log_law(unknown: Array) -> Array:
+        # b = exp(u) - 1 > -1
+        slopes = -unknown[0] * jnp.log(ranks + jnp.expm1(unknown[1]))
+        norm = jax.scipy.special.logsumexp(jnp.where(inside, slopes, -jnp.inf))
+        return jnp.where(inside, slopes - norm, 0.0)
+
+    def divergence(unknown: Array) -> Scalar:
+        return jnp.sum(share * (logs - log_law(unknown)))
+
+    def squares(unknown: Array) -> Scalar:
+        apart = logs - log_law(unknown)
+        return jnp.sum(even * (apart - jnp.sum(even * apart)) ** 2)
+
+    function = divergence if method == "likelihood" else squares
+    found = lbfgs_minimum(function, jnp.array([1.0, 1.0]), tolerance=1e-8, max_steps=300)
+    exponent, shift = found.value
+    return Fit(exponent, jnp.expm1(shift), divergence(found.value), found.residual, found.converged)

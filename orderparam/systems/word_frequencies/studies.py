@@ -1,0 +1,161 @@
+"""The named figures of the frequencies of words."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from orderparam.comparison import Curve, between, study
+from orderparam.data.text import documentation, numbered_words
+from orderparam.plotting import Panel
+from orderparam.systems.word_frequencies.experiment import (
+    drawn_vocabulary,
+    fitted_text,
+    read_vocabulary,
+    refitted_law,
+)
+from orderparam.systems.word_frequencies.model import RankLaw, ReadText
+from orderparam.systems.word_frequencies.theory import (
+    expected_vocabulary,
+    shuffled_vocabulary,
+    true_law,
+)
+
+TEXT = "documentation strings of installed packages; no text is downloaded"
+METHODS = {"likelihood": "likelihood", "squares": "least squares of logarithms"}
+
+
+def installed_text(packages: tuple[str, ...]) -> ReadText:
+    """The documentation of installed packages as numbered words."""
+    words = numbered_words(documentation(packages))
+    return ReadText(words.words, words.ends)
+
+
+@study(
+    "words-window",
+    title="The exponent and the offset of Zipf and Mandelbrot depend on how many ranks are fitted",
+    source=f"Mandelbrot 1953; measured here on {TEXT}",
+    panels=[
+        Panel("window", "exponent", by="method", log="x", xlabel="ranks fitted", ylabel="$a$"),
+        Panel("window", "offset", by="method", log="x", xlabel="ranks fitted", ylabel="$b$"),
+        Panel(
+            "window",
+            "divergence",
+            by="method",
+            log="xy",
+            xlabel="ranks fitted",
+            ylabel="divergence of text from law",
+        ),
+    ],
+    columns=3,
+    caption=r"""
+        The law $(r + b)^{{-a}}$ fitted to the most frequent words of the documentation of {packages}. Each of {seeds} runs draws
+        as many documents as there are, with replacement; bars are their scatter over the root of their number. If the law held,
+        $a$ and $b$ would be the same in every window.
+    """,
+    seconds=(60, 300),
+    observables=("exponent", "offset"),
+    full={"packages": ("pydoc_data", "numpy", "scipy", "sklearn"), "seeds": 64},
+    gallery={"seeds": 32},
+)
+def words_window(
+    windows: tuple[int, ...] = (30, 100, 300, 1000, 3000),
+    packages: tuple[str, ...] = ("pydoc_data", "numpy"),
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    text = installed_text(packages)
+    for method in METHODS:
+        measured = partial(fitted_text, method=method)
+        over, facets = {"window": windows}, {"method": METHODS[method]}
+        yield Curve("text", measured, text, over, seeds, facets=facets)
+
+
+@study(
+    "words-refitted",
+    title="From few words a fit of the true law is too flat at its head; a million words return it",
+    source="derived here",
+    panels=[
+        Panel("drawn", "exponent", log="x", xlabel="words drawn", ylabel="$a$"),
+        Panel("drawn", "offset", log="x", xlabel="words drawn", ylabel="$b$"),
+    ],
+    columns=2,
+    caption=r"""
+        Words are drawn from $(r + b)^{{-a}}$ with $a$ = {exponent}, $b$ = {offset} over {types} types, ranked by their
+        counts, and the law is fitted by likelihood to the ranks that were counted ten times or more. Lines: the law itself.
+        Marks: {seeds} runs.
+    """,
+    seconds=(30, 120),
+    observables=("exponent", "offset"),
+    full={"seeds": 64},
+    gallery={"seeds": 32},
+    explained=(
+        "Types are ranked by their counts: those that were drawn often by chance move up, and a count of ten cuts the tail where "
+        "chance decides. The bias falls with the number of words."
+    ),
+)
+def words_refitted(
+    drawn: tuple[int, ...] = (30_000, 100_000, 300_000, 1_000_000, 3_000_000),
+    exponent: float = 1.05,
+    offset: float = 2.7,
+    types: int = 20_000,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    system = RankLaw(exponent, offset, types=types)
+    over = {"drawn": drawn}
+    yield Curve("law", true_law, system, over)
+    yield Curve("drawn words", refitted_law, system, over, seeds)
+
+
+@study(
+    "words-vocabulary",
+    title="A text that is read in its order shows fewer different words than the same words shuffled",
+    source=f"Heaps 1978 for the growth; measured here on {TEXT}",
+    panels=[
+        Panel(
+            "share",
+            "distinct",
+            where={"words": "text"},
+            log="xy",
+            title="a text",
+            xlabel="share of the words that is read",
+            ylabel="different words",
+        ),
+        Panel(
+            "drawn",
+            "distinct",
+            where={"words": "law"},
+            log="xy",
+            title="a law of ranks",
+            xlabel="words drawn",
+            ylabel="different words",
+        ),
+    ],
+    columns=2,
+    caption=r"""
+        Left: documentation of {packages}, documents in a random order in each of {seeds} runs (marks), and the exact mean
+        when all of its words are shuffled (line). Right: words drawn from $(r + b)^{{-a}}$, $a$ = 1.05, $b$ = 2.7, over 20 000
+        types (marks) and the exact mean (line).
+    """,
+    seconds=(30, 120),
+    observables=("distinct",),
+    full={"packages": ("pydoc_data", "numpy", "scipy", "sklearn"), "seeds": 64},
+    gallery={"seeds": 32},
+    explained=(
+        "Words of a text come in bursts: a document repeats its own. The drawn words, which are independent, are the "
+        "control: they lie on their line."
+    ),
+)
+def words_vocabulary(
+    shares: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 0.7),
+    drawn: tuple[int, ...] = (1000, 10_000, 100_000, 1_000_000),
+    packages: tuple[str, ...] = ("pydoc_data", "numpy"),
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    text, facets = installed_text(packages), {"words": "text"}
+    over = {"share": between(shares, 30)}
+    yield Curve("independent words", shuffled_vocabulary, text, over, facets=facets)
+    yield Curve("counted", read_vocabulary, text, {"share": shares}, seeds, facets=facets)
+    law, facets = RankLaw(), {"words": "law"}
+    line = np.unique(np.round(between(drawn, 30)))
+    yield Curve("independent words", expected_vocabulary, law, {"drawn": line}, facets=facets)
+    yield Curve("counted", drawn_vocabulary, law, {"drawn": drawn}, seeds, facets=facets)

@@ -33,11 +33,11 @@ def test_the_kurtosis_of_one_token_against_another_program():
         np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
-@pytest.mark.parametrize("key_width", [1, 4, 1000])
+@pytest.mark.parametrize("key_width", [1, 4, 64])
 def test_linear_attention_has_an_exact_kurtosis_at_every_key_width(key_width):
     system = RandomHeads(X, 3, key_width, 0.8, "identity")
     theory = head_kurtosis(system)
-    runs = [drawn_head_kurtosis(system, jax.random.key(seed), networks=4000) for seed in range(16)]
+    runs = [drawn_head_kurtosis(system, jax.random.key(seed), networks=1000) for seed in range(16)]
     for name in ("variance", "kurtosis"):
         found = np.array([getattr(run, name) for run in runs])
         error = found.std(axis=0, ddof=1) / 4
@@ -48,11 +48,11 @@ def test_linear_attention_has_an_exact_kurtosis_at_every_key_width(key_width):
 
 
 def test_the_kurtosis_of_softmax_at_wide_queries():
-    system = RandomHeads(X, 2, 512, 2.0, log2_points=14)
+    system = RandomHeads(X, 2, 256, 2.0, log2_points=12)
     theory = head_kurtosis(system)
-    runs = [drawn_head_kurtosis(system, jax.random.key(seed), networks=500) for seed in range(16)]
+    runs = [drawn_head_kurtosis(system, jax.random.key(seed), networks=250) for seed in range(16)]
     found = np.array([run.kurtosis for run in runs])
-    error = found.std(axis=0, ddof=1) / 4 + 0.02 * theory.kurtosis  # points; 1/512
+    error = found.std(axis=0, ddof=1) / 4 + 0.02 * theory.kurtosis  # points; 1/256
     assert np.all(np.abs(found.mean(axis=0) - theory.kurtosis) < 4 * error)
     np.testing.assert_allclose(theory.kurtosis * 2, theory.head_kurtosis)
 

@@ -49,19 +49,19 @@ def drawn_tokens(sequences: int, tokens: int, input_dim: int) -> Any:
     seconds=(60, 600),
     observables=("kurtosis",),
     full={"key_width": 1024, "networks": 8000, "seeds": 32},
-    gallery={"networks": 3000},
+    gallery={"networks": 600},
     explained=(
         "The softmax line holds for infinitely wide queries: drawn kurtoses of softmax differ by a term of order one over "
         "the width of the queries. The line of linear attention is exact at every width."
     ),
 )
 def attention_heads(
-    heads: tuple[int, ...] = (1, 2, 4, 8, 16, 32),
+    heads: tuple[int, ...] = (1, 2, 4, 8, 16),
     tokens: int = 4,
     input_dim: int = 8,
-    key_width: int = 128,
+    key_width: int = 64,
     scale: float = 2.0,
-    networks: int = 1000,
+    networks: int = 300,
     seeds: int = 16,
 ) -> Iterator[Curve]:
     x = drawn_tokens(2, tokens, input_dim)
@@ -109,20 +109,25 @@ def draw_limits(axes: Any, comparison: Comparison) -> None:
     source=f"{HRON}; the extrapolation is derived here",
     panels=[Freehand(draw_limits)],
     caption=r"""
-        Transformers of {depth} block(s) on two sequences of two and of three tokens in {input_dim} dimensions; tokens and queries
-        have 4 entries for each of $H$ heads. Marks: the trace over the two sequences of kernels averaged over {networks} drawn
+        Transformers with {depth} block on two sequences of {lengths} tokens in {input_dim} dimensions; tokens and queries have
+        4 entries for each of $H$ heads. Marks: the trace over the two sequences of kernels averaged over {networks} drawn
         networks in each of {seeds} runs, divided by the trace of the limit. Dashed: least squares of $a + b/H + c/H^2$; open
         squares: the limits $a$.
     """,
     seconds=(120, 1200),
     observables=("nngp", "ntk"),
-    full={"heads": (2, 4, 8, 16, 32, 64), "networks": 400, "seeds": 64},
-    gallery={"networks": 200},
+    full={
+        "heads": (2, 4, 8, 16, 32, 64),
+        "lengths": (2, 3, 5),
+        "networks": 400,
+        "seeds": 64,
+    },
+    gallery={"networks": 100},
     explained="The theory is that of infinitely many heads; a finite number adds terms of order 1/H.",
 )
 def attention_kernels(
     heads: tuple[int, ...] = (2, 3, 4, 8, 16),
-    lengths: tuple[int, ...] = (2, 3),
+    lengths: tuple[int, ...] = (3,),
     input_dim: int = 6,
     depth: int = 1,
     networks: int = 50,

@@ -129,7 +129,7 @@ def draw_heads(axes: Any, comparison: Comparison) -> None:
     seconds=(120, 1200),
     observables=("test_error",),
     full={"heads": (4, 8, 16, 32), "seeds": 64},
-    gallery={"heads": (4, 8, 16), "seeds": 32},
+    gallery={"heads": (4, 8, 16), "seeds": 24},
     explained=(
         "The theory is that of infinitely many heads and treats features as Gaussian; the figure divides by regression on "
         "the same sequences, which leaves the number of heads as the only difference."

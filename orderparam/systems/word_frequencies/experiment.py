@@ -32,7 +32,7 @@ def refitted_law(
     *,
     method: Method = "likelihood",
     least: int = 10,
-    window: int | None = None,
+    ranked: bool = True,
 ) -> RankFit:
     """A law fitted to drawn words after they were ranked by their counts.
 
@@ -41,8 +41,8 @@ def refitted_law(
 
     Args:
         method: "likelihood" or "squares", see `fitted`.
-        least: ranks with fewer counts are left out.
-        window: largest rank of the fit; None for all.
+        least: ranks from the first one with fewer counts on are left out.
+        ranked: False keeps the ranks of the law and fits all of them, as a control.
 
     Source: derived here.
 
@@ -51,9 +51,10 @@ def refitted_law(
     >>> bool(abs(found.exponent - 1.05) < 0.1)
     True
     """
-    counts = jnp.sort(_drawn(system, key))[::-1].astype(float)
-    counts = jnp.where(counts >= least, counts, 0.0)
-    largest = jnp.asarray(float(system.types if window is None else window))
+    counts, largest = _drawn(system, key), jnp.asarray(float(system.types))
+    if ranked:
+        counts = jnp.sort(counts)[::-1]
+        largest = jnp.sum(counts >= least).astype(float)
     return RankFit(*_fit(counts, largest, method))
 
 

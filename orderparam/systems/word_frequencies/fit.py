@@ -27,14 +27,15 @@ def fitted(counts: Float[Array, "rank"], window: Scalar, method: Method) -> Fit:
 
     "likelihood" minimises the divergence $\sum_r f_r \ln(f_r/p_r)$ of the shares f of the counts in
     the window; "squares" the mean square of $\ln f_r - \ln p_r$ with an arbitrary norm, with the
-    weight 1/r, so that every octave of ranks counts the same. Ranks without a count are left out.
-    `divergence` is that of the law found in either case.
+    weight 1/r, so that every octave of ranks counts the same; there ranks without a count are left
+    out. `divergence` is that of the law found in either case.
     """
     ranks = jnp.arange(1, len(counts) + 1, dtype=float)
-    inside = (ranks <= window) & (counts > 0)
+    counted = counts > 0
+    inside = (ranks <= window) & (counted | (method == "likelihood"))
     share = jnp.where(inside, counts, 0.0)
     share = share / share.sum()
-    logs = jnp.log(jnp.where(inside, share, 1.0))
+    logs = jnp.log(jnp.where(inside & counted, share, 1.0))
     even = jnp.where(inside, 1 / ranks, 0.0)
     even = even / even.sum()
 

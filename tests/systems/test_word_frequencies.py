@@ -51,7 +51,7 @@ def test_drawn_vocabularies_meet_their_mean():
 
 @pytest.mark.parametrize("read", [1, 3, 5, 7])
 def test_shuffled_words_are_all_subsets(read):
-    words = np.asarray(TEXT.words)
+    words = np.asarray(TEXT.words).astype(int)
     subsets = [words[list(chosen)] for chosen in combinations(range(7), read)]
     counts = [np.bincount(one, minlength=4) for one in subsets]
     found = shuffled_vocabulary(TEXT.with_(share=read / 7))

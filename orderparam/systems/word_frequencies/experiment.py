@@ -89,11 +89,9 @@ def fitted_text(system: ReadText, key: PRNGKeyArray, *, method: Method = "likeli
     >>> bool(fitted_text(text, jax.random.key(0)).exponent > 0)
     True
     """
-    ends = np.asarray(system.ends)
-    starts = np.concatenate([[0], ends[:-1]])
-    chosen = np.asarray(jax.random.randint(key, (len(ends),), 0, len(ends)))
-    words = np.asarray(system.words)
-    read = np.concatenate([words[starts[one] : ends[one]] for one in chosen])
+    documents = _documents(system)
+    chosen = np.asarray(jax.random.randint(key, (len(documents),), 0, len(documents)))
+    read = np.concatenate([documents[one] for one in chosen])
     counts = jnp.sort(_counts(system, read))[::-1].astype(float)
     return RankFit(*_fit(counts, jnp.asarray(system.window, float), method))
 
@@ -113,13 +111,18 @@ def _drawn(system: RankLaw, key: PRNGKeyArray) -> Float[Array, "rank"]:
 
 
 def _counts(system: ReadText, words: np.ndarray) -> Float[Array, "type"]:
-    types = int(np.max(np.asarray(system.words))) + 1
+    types = int(np.max(system.words)) + 1
     return jnp.asarray(np.bincount(words, minlength=types), dtype=float)
+
+
+def _documents(system: ReadText) -> list[np.ndarray]:
+    words, ends = (np.asarray(one).astype(int) for one in (system.words, system.ends))
+    return np.split(words, ends[:-1])
 
 
 def _shuffled(system: ReadText, key: PRNGKeyArray) -> np.ndarray:
     """The words with the documents in a random order."""
-    documents = np.split(np.asarray(system.words), np.asarray(system.ends)[:-1])
+    documents = _documents(system)
     order = np.asarray(jax.random.permutation(key, len(documents)))
     return np.concatenate([documents[one] for one in order])
 

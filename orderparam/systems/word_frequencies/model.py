@@ -2,8 +2,9 @@
 
 from typing import Literal
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Num
 
 from orderparam.core.system import System, parameter, structure
 
@@ -45,13 +46,14 @@ class ReadText(System):
     2.0
     """
 
-    words: Int[Array, "word"] = parameter("numbers of the words in reading order", minimum=0)
-    ends: Int[Array, "document"] = parameter("where each document ends", above=0)
+    words: Num[Array, "word"] = parameter("numbers of the words in reading order", minimum=0)
+    ends: Num[Array, "document"] = parameter("where each document ends", above=0)
     share: float = parameter("part of the words that is read", above=0, maximum=1, default=0.1)
     window: float = parameter("ranks to which a law is fitted", minimum=3, default=1000)
 
     def __check_init__(self) -> None:
-        if self.ends[-1] != len(self.words):
+        traced = isinstance(self.ends, jax.core.Tracer)
+        if not traced and self.ends[-1] != len(self.words):
             raise ValueError(
                 f"{type(self).__name__}.ends ends at {self.ends[-1]}: must end at the number of words, {len(self.words)}"
             )

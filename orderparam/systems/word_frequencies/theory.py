@@ -100,7 +100,7 @@ def shuffled_vocabulary(system: ReadText) -> Vocabulary:
     >>> round(float(found.distinct), 6)  # of six pairs one has one type
     1.833333
     """
-    counts = jnp.bincount(system.words, length=len(system.words))
+    counts = jnp.bincount(system.words.astype(int), length=len(system.words))
     total, read = float(len(system.words)), system.read
     present = counts > 0
 

@@ -38,5 +38,6 @@ globals().update(
         },
         decades=0.3,
         still=("tokens",),
+        infinite=("half_learned",),  # a level of eigenvalue 0
     )
 )

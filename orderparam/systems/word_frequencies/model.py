@@ -4,6 +4,7 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Num
 
 from orderparam.core.system import System, parameter, structure
@@ -53,7 +54,7 @@ class ReadText(System):
 
     def __check_init__(self) -> None:
         traced = isinstance(self.ends, jax.core.Tracer)
-        if not traced and self.ends[-1] != len(self.words):
+        if not traced and np.asarray(self.ends)[-1] != len(self.words):
             raise ValueError(
                 f"{type(self).__name__}.ends ends at {self.ends[-1]}: must end at the number of words, {len(self.words)}"
             )

@@ -19,7 +19,7 @@ class RankLaw(System):
 
     Source: Mandelbrot (1953).
 
-    >>> RankLaw(types=3, exponent=1.0, offset=0.0).probabilities.round(4).tolist()
+    >>> [round(float(p), 4) for p in RankLaw(types=3, exponent=1.0, offset=0.0).probabilities]
     [0.5455, 0.2727, 0.1818]
     """
 

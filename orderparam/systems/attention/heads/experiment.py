@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.core.fields import check_integer
 from orderparam.core.verb import experiment
 from orderparam.networks import Architecture, Dense, empirical_ntk
-from orderparam.networks.attention import HeadWeights
+from orderparam.networks.attention import Attention, HeadWeights
 from orderparam.systems.attention.heads.model import RandomHeads, RandomTransformer
 from orderparam.systems.attention.heads.theory import AttentionKernels, HeadKurtosis
 
@@ -134,6 +134,7 @@ def _variances(
 def _read_tokens(architecture: Architecture, whitened: tuple, x: Array) -> Array:
     """What each head makes of the mean over tokens, before its values: (sequence, head, channel)."""
     layer = architecture.layers.layers[0]
+    assert isinstance(layer, Attention)
     own: HeadWeights = whitened[0]
     scale = 1 / jnp.sqrt(x.shape[-1])
     weights = HeadWeights(

@@ -122,7 +122,7 @@ def _trained(
     train: Sequences,
     test: Sequences,
     labels: Array,
-    ridge: Array,
+    ridge: Array | float,
 ) -> tuple[Array, Scalar, Bool[Array, ""]]:
     start, unravel = ravel_pytree(whitened)
 

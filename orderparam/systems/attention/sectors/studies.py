@@ -14,7 +14,7 @@ from orderparam.systems.attention.sectors.theory import sector_learning
 
 LAVIE = "Lavie, Gur-Ari, Ringel 2024 (arXiv:2402.05173)"
 SECTORS = ("symmetric", "standard")
-WORDS = {
+WORDS: dict[Any, str] = {
     "symmetric": "sum of all tokens",
     "standard": "difference of two tokens",
     **{tokens: f"{tokens} tokens" for tokens in (3, 6, 12)},

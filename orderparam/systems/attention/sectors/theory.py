@@ -139,6 +139,6 @@ def _spectrum(
     # by Cauchy and Schwarz none is negative but by rounding
     values = jnp.where(values > 1e-12 * values[1], values, 0.0)[::-1]
     power = jnp.concatenate([vectors[1, ::-1] ** 2 * values / alone, jnp.zeros(1)])
-    levels = jnp.concatenate([values, alone[None]])
+    levels = jnp.append(values, alone)
     counts = jnp.array([d, d, d * (tokens - 1)], dtype=float)
     return Spectrum(levels, power, counts), power

@@ -42,7 +42,7 @@ def drawn_tokens(sequences: int, tokens: int, input_dim: int) -> Any:
     ],
     caption=r"""
         The mean over tokens of one layer with $H$ random heads on two sequences of {tokens} tokens in {input_dim} dimensions,
-        with queries of {key_width} entries. Lines: $\frac3H [E k^2/(E k)^2 - 1]$ with the variance $k$ that a head has given its
+        with queries of {key_width} entries. Lines: $\frac{{3}}{{H}} [E k^2/(E k)^2 - 1]$ with the variance $k$ that a head has given its
         queries and keys. Marks: drawn layers, {networks} for each of {seeds} runs, with values averaged exactly; both are means
         over the two sequences.
     """,

@@ -42,9 +42,9 @@ def drawn_tokens(sequences: int, tokens: int, input_dim: int) -> Any:
     ],
     caption=r"""
         The mean over tokens of one layer with $H$ random heads on two sequences of {tokens} tokens in {input_dim} dimensions,
-        with queries of {key_width} entries. Lines: $\frac{{3}}{{H}} [E k^2/(E k)^2 - 1]$ with the variance $k$ that a head has given its
-        queries and keys. Marks: drawn layers, {networks} for each of {seeds} runs, with values averaged exactly; both are means
-        over the two sequences.
+        with queries of {key_width} entries. Lines: $(3/H) [E k^2/(E k)^2 - 1]$ with the variance $k$ that a head has given
+        its queries and keys. Marks: drawn layers, {networks} for each of {seeds} runs, with values averaged exactly; both are
+        means over the two sequences.
     """,
     seconds=(60, 600),
     observables=("kurtosis",),

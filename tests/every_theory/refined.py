@@ -1,6 +1,6 @@
 """Values of theories at random legal parameters, as they are or with everything numerical finer.
 
-    python refined.py FOLDER [--refined] [TOPIC ...]
+    python refined.py FOLDER [--refined] [TOPIC ... | THEORY ...]
 
 writes FOLDER/usual or FOLDER/refined, a file for each theory; theories that have theirs are left
 out, so that a run that was stopped goes on. Finer is: panels of Gaussian quadrature split in two,
@@ -104,7 +104,7 @@ def values(theory, system, options, refined, decades):
     return found
 
 
-def main(folder, refined, topics):
+def main(folder, refined, words):
     if refined:
         refine()
     sys.path.insert(0, str(Path(__file__).parent))
@@ -112,10 +112,11 @@ def main(folder, refined, topics):
     op = importlib.import_module("orderparam")
     target = Path(folder, "refined" if refined else "usual")
     target.mkdir(parents=True, exist_ok=True)
-    for topic in topics:
+    wanted = [name for name in op.theories() if {name, name.partition(".")[0]} & set(words)]
+    for topic in dict.fromkeys(name.partition(".")[0] for name in wanted):
         for systems, options, decades in examples(topic):
-            for name, theory in op.theories().items():
-                path = target / name
+            for name in wanted:
+                path, theory = target / name, op.theories()[name]
                 if not name.startswith(f"{topic}.") or path.exists():
                     continue
                 own = options.get(theory.fn.__name__, {})

@@ -1,7 +1,13 @@
 """Every theory against itself with everything numerical finer: what moves by more than its
 documented accuracy is a fault.
+
+`tests/refined.txt` holds a line for each theory that did not move: a hash of its code and of its
+examples, and its name. `pytest --changed` leaves out those whose line is still true, `--remember`
+writes the lines, as for the draws in `tests/drawn.txt`.
 """
 
+import importlib
+import inspect
 import pickle
 import subprocess
 import sys
@@ -12,7 +18,9 @@ import pytest
 
 import orderparam as op
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 HERE = Path(__file__).parent
+REFINED = HERE.parent / "refined.txt"
 TOPICS = sorted({name.split(".")[0] for name in op.theories()})
 USUAL = 1e-8  # of the largest entry of an observable
 SMALLEST = 1e-3  # entries below are compared with this: where a zero is expected there is rounding
@@ -39,17 +47,64 @@ def test_a_theory_is_told_from_a_finer_one():
 @pytest.mark.attack
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("topic", TOPICS)
-def test_nothing_moves_by_more_than_its_accuracy(topic, tmp_path):
-    for how in ([], ["--refined"]):
-        subprocess.run([sys.executable, HERE / "refined.py", tmp_path, *how, topic], check=True)
-    faults = []
-    for path in sorted((tmp_path / "usual").iterdir()):
-        usual, finer = (
-            pickle.loads((tmp_path / side / path.name).read_bytes())
-            for side in ("usual", "refined")
-        )
-        faults += moved(path.name, usual, finer)
+def test_nothing_moves_by_more_than_its_accuracy(topic, tmp_path, pytestconfig):
+    states = states_of(topic)
+    if pytestconfig.getoption("--changed"):
+        still = known()
+        states = {name: state for name, state in states.items() if still.get(name) != state}
+    for how in ([], ["--refined"]) if states else ():
+        words = [sys.executable, HERE / "refined.py", tmp_path, *how, *states]
+        subprocess.run(words, check=True)
+    faults = compared(tmp_path, states)
+    if pytestconfig.getoption("--remember"):
+        remember(states, {fault.split(" ", 1)[0] for fault in faults})
     assert not faults, "\n".join(faults)
+
+
+def test_what_did_not_move_is_remembered(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "REFINED", tmp_path / "refined.txt")
+    states = states_of("spins")
+    assert set(states) == {name for name in op.theories() if name.startswith("spins.")}
+    remember(states, set())
+    assert known() == states
+    remember(states, {"spins.cavity"})
+    assert known() == {name: state for name, state in states.items() if name != "spins.cavity"}
+
+
+def compared(folder, names):
+    """What moved by too much, of these theories, between the two folders of `refined.py`."""
+    faults = []
+    for name in names:
+        usual, finer = (
+            pickle.loads((folder / side / name).read_bytes()) for side in ("usual", "refined")
+        )
+        faults += moved(name, usual, finer)
+    return faults
+
+
+def states_of(topic):
+    """Theory -> a hash of its code and of its examples, for the theories of a topic."""
+    state_of = importlib.import_module("_site.state").state_of
+    examples = "".join((HERE / name).read_text() for name in (f"test_{topic}.py", "refined.py"))
+    return {
+        name: state_of([(Path(inspect.getfile(theory.fn)), theory.fn.__name__)], words=examples)
+        for name, theory in op.theories().items()
+        if name.startswith(f"{topic}.")
+    }
+
+
+def known():
+    lines = REFINED.read_text(encoding="utf-8").splitlines() if REFINED.is_file() else []
+    return {name: state for state, name in (line.split(" ", 1) for line in lines)}
+
+
+def remember(states, wrong):
+    """Writes the lines of theories that did not move, and drops those that did."""
+    lines = known() | states
+    kept = {name: state for name, state in sorted(lines.items()) if name not in wrong}
+    REFINED.write_text(
+        "".join(f"{state} {name}\n" for name, state in kept.items()), encoding="utf-8"
+    )
 
 
 def moved(name, usual, finer):

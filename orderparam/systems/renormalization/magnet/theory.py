@@ -322,8 +322,9 @@ def local_potential(system: VectorMagnet, *, order: int = 28) -> LocalPotential:
         ValueError: for an order outside of 3 to 40, sigma different from 2, and d not between 2 and
             4.
 
-    Accuracy: for d = 3, n = 1 order 28 gives nu and omega of the approximation to 1e-9; digits are
-    lost as d falls towards 2. The approximation itself has eta = 0 and nu = 0.6496 (exact: 0.6300).
+    Accuracy: for d = 3, n = 1 order 28 gives nu of the approximation to 1e-10 and omega to 3e-9;
+    digits are lost as d falls towards 2. The approximation itself has eta = 0 and nu = 0.6496
+    (exact: 0.6300).
 
     Source: Litim (2001); Litim (2002) for its exponents.
 

@@ -5,15 +5,22 @@ With t = ln x - (its smallest value), the laws of the family are
 
     pure                ln y = a + b t
     with corrections    ln y = a + b t + sum_{k=1..5} c_k exp(-k omega t)
-    with a logarithm    ln y = a + b t + c ln(1 + t / tau) + sum_{k=1..2} c_k exp(-k omega t)
+    with a logarithm    ln y = a + b t + c ln(1 + t / tau) + e t / (tau + t)
+                               + sum_{k=1..2} c_k exp(-k omega t)
 
 where the c_k are Gaussian, of mean 0 and standard deviation s, and c, the power of the logarithm of
 x / x_0 with tau = ln(x_min / x_0), is Gaussian of standard deviation 1; laws with and without the
-c_k are included. For one (omega, s, tau) this is linear regression with a Gaussian prior: the
-exponent b has a Gaussian posterior, and the data have an evidence. The result is the mixture of
-these posteriors, weighted by the evidence and by SHARES, over the grids below (MacKay 1992). If a
-data set cannot distinguish the laws the mixture is wide, which a fit of only the best law would
-hide.
+c_k are included. The term with e accounts for a tau between two points of the grid. For one (omega,
+s, tau) this is linear regression with a Gaussian prior: the exponent b has a Gaussian posterior,
+and the data have an evidence. The result is the mixture of these posteriors, weighted by the
+evidence and by SHARES, over the grids below (MacKay 1992). If a data set cannot distinguish the
+laws the mixture is wide, which a fit of only the best law would hide.
+
+SHARES make a logarithm improbable. Where there is one, and slow corrections describe the data as
+well, the interval of this mixture is too narrow. The interval is therefore extended to contain that
+of a second mixture, in which all kinds of law (pure, corrected, logarithm, logarithm with
+corrections) have the same prior probability, without the kinds against which the odds are more than
+five to one.
 
 Where the errors are unknown (a few widths with a few runs at each), the noise of ln y is another
 unknown, the same at all x, with a prior that is flat in its logarithm: `slope_law`.
@@ -28,14 +35,16 @@ import scipy.special
 OMEGAS = np.geomspace(0.25, 2.5, 8)
 STRENGTHS = np.geomspace(0.3, 10.0, 5)  # s: size of the corrections of ln y at the smallest x
 TERMS = 5
-TAUS = (0.5, 1.0, 2.0, 4.0)
+TAUS = np.geomspace(0.4, 6.4, 33)
+TAUS_BESIDE = TAUS[::4]  # of logarithms with corrections
 BESIDE = ((0.5, 1.0, 2.0), (0.3, 1.0, 3.0))  # omega and s of the corrections beside a logarithm
 TERMS_BESIDE = 2
 # Prior probability of each kind of law. With a smaller one for pure laws, their intervals contain
 # the exponent in 99 % rather than 95 % of cases; with a larger one, corrections that the noise
 # hides are missed. With a larger one for logarithms, laws with slow corrections x^-1/2 are taken
 # for logarithms.
-SHARES = {"pure": 0.08, "corrected": 0.88, "logarithm": 0.01, "logarithm, corrected": 0.03}
+SHARES = {"pure": 0.08, "corrected": 0.865, "logarithm": 0.025, "logarithm, corrected": 0.03}
+EXCLUDED = 0.2  # odds against the best kind, below which a kind is left out of the second mixture
 ACCEPTED = 0.05  # a fit whose chi squared is exceeded with a smaller probability is rejected
 LADDER: dict[str, Any] = {
     "omegas": (0.5, 0.75, 1.0, 1.5, 2.0),
@@ -50,9 +59,10 @@ _ROUNDS = 3  # number of iterations in which weights follow the fitted y instead
 
 
 class Slope(NamedTuple):
-    """low, middle, high: the 2.5, 50 and 97.5 % quantiles of b. chi_squared, freedom: those of the
-    most probable law, whose ln y are `fitted`. logarithm: the probability of the laws with a
-    logarithm."""
+    """low, high: the ends of the 95 % interval of b, over both mixtures; middle: the median of the
+    first. chi_squared, freedom: those of the most probable law, whose ln y are `fitted`. logarithm:
+    the probability of the laws with a logarithm. possible: the kinds that are not excluded, by their
+    names in SHARES."""
 
     low: float
     middle: float
@@ -61,6 +71,7 @@ class Slope(NamedTuple):
     freedom: float
     fitted: np.ndarray
     logarithm: float
+    possible: tuple[str, ...]
 
 
 class Mixture(NamedTuple):
@@ -80,12 +91,12 @@ class Mixture(NamedTuple):
 
 class _Family(NamedTuple):
     """The family of laws. For each law: design (point, coefficient), inverse prior variances of the
-    coefficients, the prior probability, and True if it has a logarithm."""
+    coefficients, the prior probability, and its kind, a name in SHARES."""
 
     designs: np.ndarray
     precisions: np.ndarray
     shares: np.ndarray
-    logarithm: np.ndarray
+    kinds: np.ndarray
 
 
 class _Posterior(NamedTuple):
@@ -118,8 +129,24 @@ def asymptotic_slope(
         found = _fitted(family, y, error * np.sqrt(chi_squared / freedom))
     weights = scipy.special.softmax(found.evidence)
     low, middle, high = _quantiles(found, weights, (0.025, 0.5, 0.975))
-    logarithm = float(np.sum(weights[family.logarithm]))
-    return Slope(low, middle, high, chi_squared, freedom, found.fitted[best], logarithm)
+    possible = _possible(family, found)
+    equal = found.evidence - np.log([SHARES[kind] for kind in family.kinds])
+    equal = np.where(np.isin(family.kinds, possible), equal, -np.inf)
+    ends = _quantiles(found, scipy.special.softmax(equal), (0.025, 0.975))
+    low, high = min(low, ends[0]), max(high, ends[1])
+    logarithm = float(np.sum(weights[np.char.startswith(family.kinds, "logarithm")]))
+    return Slope(low, middle, high, chi_squared, freedom, found.fitted[best], logarithm, possible)
+
+
+def _possible(family: _Family, found: _Posterior) -> tuple[str, ...]:
+    """The kinds of law that the data do not exclude, if all were equally probable beforehand."""
+    odds = {
+        kind: scipy.special.logsumexp(found.evidence[family.kinds == kind]) - np.log(SHARES[kind])
+        for kind in SHARES
+        if np.any(family.kinds == kind)
+    }
+    least = max(odds.values()) + np.log(EXCLUDED)
+    return tuple(kind for kind, value in odds.items() if value >= least)
 
 
 def slope_law(log_x: np.ndarray, log_y: np.ndarray) -> Mixture:
@@ -143,14 +170,14 @@ def _family(t: np.ndarray, correction: bool) -> _Family:
     line = _line(t)
     if not correction:
         return _joined({"pure": [line]})
-    logarithms = [line.beside(np.log1p(t / tau)[:, None], 1.0) for tau in TAUS]
+    logarithms, coarse = _with_logarithm(line, t, TAUS), _with_logarithm(line, t, TAUS_BESIDE)
     return _joined(
         {
             "pure": [line],
             "corrected": _corrected(line, t, OMEGAS, STRENGTHS, TERMS),
             "logarithm": logarithms,
             "logarithm, corrected": [
-                law for one in logarithms for law in _corrected(one, t, *BESIDE, TERMS_BESIDE)
+                law for one in coarse for law in _corrected(one, t, *BESIDE, TERMS_BESIDE)
             ],
         }
     )
@@ -171,6 +198,15 @@ class _Law(NamedTuple):
 
 def _line(t: np.ndarray) -> _Law:
     return _Law(np.stack([np.ones_like(t), t], axis=1), np.array(_FLAT))
+
+
+def _with_logarithm(law: _Law, t: np.ndarray, taus: np.ndarray) -> list[_Law]:
+    """The law beside the power of a logarithm, for every tau of a grid in equal steps of ln tau."""
+    half_a_step = np.log(taus[1] / taus[0]) / 2
+    return [
+        law.beside(np.log1p(t / tau)[:, None], 1.0).beside((t / (tau + t))[:, None], half_a_step)
+        for tau in taus
+    ]
 
 
 def _corrected(
@@ -195,8 +231,7 @@ def _joined(kinds: Mapping[str, Sequence[_Law]]) -> _Family:
         designs[place, :, : law.design.shape[1]] = law.design
         precisions[place, : len(law.precisions)] = law.precisions
     shares = np.array([SHARES[name] / len(kinds[name]) for name, _ in laws])
-    logarithm = np.array([name.startswith("logarithm") for name, _ in laws])
-    return _Family(designs, precisions, shares, logarithm)
+    return _Family(designs, precisions, shares, np.array([name for name, _ in laws]))
 
 
 def _fitted(family: _Family, y: np.ndarray, error: np.ndarray) -> _Posterior:
@@ -214,13 +249,14 @@ def _fitted(family: _Family, y: np.ndarray, error: np.ndarray) -> _Posterior:
 def _linear(family: _Family, target: np.ndarray, weight: np.ndarray) -> _Posterior:
     designs, precisions = family.designs, family.precisions
     rows = designs * weight[:, None]
-    information = np.einsum("lpi,lpj->lij", rows, rows)
+    turned = np.swapaxes(rows, 1, 2)
+    information = turned @ rows
     curvature = information + precisions[:, :, None] * np.eye(precisions.shape[1])
     scale = np.sqrt(np.einsum("lii->li", curvature))
     covariance = np.linalg.inv(curvature / (scale[:, :, None] * scale[:, None, :]))
     covariance = covariance / (scale[:, :, None] * scale[:, None, :])
-    coefficients = np.einsum("lij,lpj,p->li", covariance, rows, target * weight)
-    fitted = np.einsum("lpi,li->lp", designs, coefficients)
+    coefficients = (covariance @ (turned @ (target * weight))[..., None])[..., 0]
+    fitted = (designs @ coefficients[..., None])[..., 0]
     chi_squared = np.sum(((target - fitted) * weight) ** 2, axis=1)
     penalty = np.sum(precisions * coefficients**2, axis=1)
     volume = np.linalg.slogdet(covariance)[1] + np.sum(np.log(precisions), axis=1)

@@ -15,8 +15,8 @@ def exponents(
     """Compute how hard a target is to find: information, leap and generative exponents, and the
     sample sizes that follow."""
     with clear_errors(), warnings_in_one_line():
-        from orderparam.core.formula import parse
+        from orderparam.core.formula import LARGEST_PRODUCT, parse
         from orderparam.core.registry import find_tool
 
-        parse(target)  # refused before what computes is imported
+        parse(target, LARGEST_PRODUCT)  # refused before what computes is imported
         print(find_tool("multi_index.exponents")(target))

@@ -10,6 +10,7 @@ from orderparam.core.names import nearest
 
 _LONGEST = 400  # characters of an expression
 LARGEST_DIMENSION = 4
+LARGEST_PRODUCT = 6  # variables of a product of powers, where that is all that is understood
 CONSTANTS = {"pi": math.pi, "e": math.e}
 _FUNCTIONS = (
     "sign",
@@ -42,8 +43,9 @@ def index(name: str) -> int | None:
     return None if match is None else int(match[1] or 1) - 1
 
 
-def parse(text: str) -> ast.expr:
-    """The syntax tree of a formula. Raises `ValueError` for a text that is not a formula."""
+def parse(text: str, variables: int = LARGEST_DIMENSION) -> ast.expr:
+    """The syntax tree of a formula in at most so many variables. Raises `ValueError` for a text that
+    is not a formula."""
     if len(text) > _LONGEST:
         raise ValueError(f"target of {len(text)} characters: must be at most {_LONGEST}")
     try:
@@ -52,34 +54,34 @@ def parse(text: str) -> ast.expr:
         raise ValueError(
             f"target {text!r}: is not a formula; write for example 'z1*z2 + sign(z3)'"
         ) from None
-    _check(tree, text)
+    _check(tree, text, variables)
     return tree
 
 
-def _check(node: ast.AST, text: str) -> None:
+def _check(node: ast.AST, text: str, variables: int) -> None:
     """Refuses everything outside the grammar."""
     match node:
         case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
             return
         case ast.Name(id=name):
             place = index(name)
-            if place is not None and place >= LARGEST_DIMENSION:
+            if place is not None and place >= variables:
                 raise ValueError(
-                    f"target {text!r}: {name} is beyond z{LARGEST_DIMENSION}, the last variable"
+                    f"target {text!r}: {name} is beyond z{variables}, the last variable"
                 )
             if place is None and name not in CONSTANTS:
                 raise ValueError(
                     f"target {text!r}: unknown name {name!r}{nearest(name, ['z', 'z1', 'z2', 'z3', 'z4', 'pi', 'e'])}"
                 )
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=inner):
-            _check(inner, text)
+            _check(inner, text, variables)
         case ast.BinOp(left=left, op=operation, right=right) if type(operation) in BINARY:
             if isinstance(operation, ast.Pow) and any(
                 index(n.id) is not None for n in ast.walk(right) if isinstance(n, ast.Name)
             ):
                 raise ValueError(f"target {text!r}: an exponent must be a number")
-            _check(left, text)
-            _check(right, text)
+            _check(left, text, variables)
+            _check(right, text, variables)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             if name not in _FUNCTIONS and not re.fullmatch(r"He[1-9]", name):
                 raise ValueError(
@@ -91,6 +93,6 @@ def _check(node: ast.AST, text: str) -> None:
                     f"target {text!r}: {name} takes {wanted} argument{'s' * (wanted > 1)}, not {len(arguments)}"
                 )
             for argument in arguments:
-                _check(argument, text)
+                _check(argument, text, variables)
         case _:
             raise ValueError(f"target {text!r}: {type(node).__name__} is not allowed in a formula")

@@ -22,7 +22,20 @@ from jaxtyping import Array, ArrayLike, Float
 from orderparam.core.formula import LARGEST_DIMENSION
 from orderparam.core.registry import tool
 from orderparam.gaussian.target import Target, target
-from orderparam.systems.multi_index.label import LabelMoments, in_bins
+from orderparam.systems.multi_index.label import (
+    LabelMoments,
+    in_bins,
+    power_product,
+    powers_of_product,
+)
+from orderparam.systems.multi_index.products import (
+    ROUNDING,
+    hermite_powers,
+    label_staircase,
+    spread_of,
+    stages_of,
+    wide_product,
+)
 from orderparam.systems.multi_index.second_moment import normalised
 from orderparam.systems.multi_index.staircases import (
     Stair,
@@ -129,7 +142,12 @@ def threshold(
         if labels is not None:
             raise ValueError("overlap: for a target, not for samples with labels")
         return _next(normalised(target(what, dimension, kinks))[0], np.asarray(overlap, float))  # type: ignore[arg-type]
-    if labels is None:
+    wide = wide_product(what, dimension) if labels is None else None
+    if wide is not None:
+        powers = powers_of_product(wide)
+        name, moments = wide.name, power_product(powers, _ORDERS)
+        stairs, complete = label_staircase(powers, _ORDERS, moments)
+    elif labels is None:
         with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
             g, _ = normalised(target(what, dimension, kinks))  # type: ignore[arg-type]
             moments = label_moments(g, _ORDERS)
@@ -368,8 +386,8 @@ def exponents(
             no second moment, or oscillates or jumps too much for the quadrature.
 
     Accuracy: exact to rounding for polynomials and for kinks on coordinate planes. Functions of
-    several indices whose label is neither discrete nor a product of coordinates get their
-    conditional moments to about 1 %.
+    several indices whose label is neither discrete nor a product of powers get their conditional
+    moments to about 1 %. Five and six indices are for products of powers alone.
 
     Source: Ben Arous, Gheissari, Jagannath (2021); Abbe, Boix-Adsera, Misiakiewicz (2023); Damian
     et al. (2024); Damian, Lee, Bruna (2025).
@@ -382,6 +400,8 @@ def exponents(
         raise ValueError(
             f"highest = {highest!r}: must be an integer from 3 to 12 (last order looked at)"
         )
+    if (wide := wide_product(what, dimension)) is not None:
+        return _of_product(wide, highest)
     # Numbers, also when called while something else is being traced; a number that is not finite is
     # reported by a message.
     with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
@@ -418,12 +438,46 @@ def exponents(
         threshold=threshold,
         hermite=tuple(norm * spread for norm in norms),
         stages=tuple((degree, len(new)) for degree, new in stages),
-        generative_stages=tuple(
-            (stair.order, len(stair.directions), stair.threshold) for stair in stairs
-        ),
+        generative_stages=_in_numbers(stairs),
         label_power=moments.signal,
         label_eigenvalues=moments.eigenvalues,
         hermite_tolerance=tolerance * spread,
+        label_tolerance=moments.tolerance,
+        label_method=moments.method,
+        highest=highest,
+    )
+
+
+def _in_numbers(stairs: list[Stair]) -> tuple[tuple[int, int, float], ...]:
+    return tuple((stair.order, len(stair.directions), stair.threshold) for stair in stairs)
+
+
+def _of_product(product: Target, highest: int) -> TargetExponents:
+    """The exponents of a product of powers of more than four indices, c z1^p1 ... zr^pr, with
+    nothing approximated but the law of the label."""
+    powers = powers_of_product(product)
+    factor = abs(float(product(np.ones(len(powers)))))
+    squares = hermite_powers(powers, highest)
+    information = next((k for k in range(1, highest + 1) if squares[k]), None)
+    climbed = stages_of(powers)
+    moments = power_product(powers, highest + 1)
+    stairs, complete = label_staircase(powers, highest + 1, moments)
+    generative = next((k for k, x in enumerate(moments.signal, 1) if x), None)
+    return TargetExponents(
+        target=product.name,
+        dimension=len(powers),
+        degree=sum(powers),
+        information=information,
+        leap=max(degree for degree, _ in climbed),
+        generative=generative,
+        generative_leap=max(stair.order for stair in stairs) if complete else None,
+        threshold={1: 0.0, 2: 1 / moments.eigenvalues[1]}.get(generative or 0, math.inf),
+        hermite=tuple((factor * np.sqrt(squares)).tolist()),
+        stages=tuple(climbed),
+        generative_stages=_in_numbers(stairs),
+        label_power=moments.signal,
+        label_eigenvalues=moments.eigenvalues,
+        hermite_tolerance=ROUNDING * factor * spread_of(powers),
         label_tolerance=moments.tolerance,
         label_method=moments.method,
         highest=highest,

@@ -60,6 +60,13 @@ def hear_interrupts():
         signal.signal(number, signal.SIG_DFL)
 
 
+def is_pythons_own(error, number):
+    """Whether a process that a signal ended before the handlers were there said nothing, or what
+    Python itself says while it starts."""
+    words = ("KeyboardInterrupt", "Fatal Python error: init")
+    return error == "" or (number == signal.SIGINT and any(word in error for word in words))
+
+
 def interrupted(command, number, seconds, begun):
     """Runs the command, sends the signal so many seconds after it can be caught, or after the file
     `begun` is there.

@@ -89,7 +89,8 @@ def keep(kept: dict, name: str, row: dict) -> None:
 
 def thumbnails() -> None:
     """Makes the pictures of the gallery small; those of studies that are gone are removed."""
-    found = sorted((Path(__file__).parent / "gallery").glob("*.webp"))
+    drawn = (Path(__file__).parent / "gallery").glob("*.webp")
+    found = sorted(path for path in drawn if not path.stem.endswith("-narrow"))
     THUMBNAILS.mkdir(exist_ok=True)
     for path in {one.name for one in THUMBNAILS.glob("*.webp")} - {one.name for one in found}:
         (THUMBNAILS / path).unlink()

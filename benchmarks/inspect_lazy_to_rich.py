@@ -1,7 +1,6 @@
-"""Makes the figure and the table of docs/howto/inspect.md: two-layer networks on digits, from lazy
-to rich.
+"""Makes a table of docs/howto/inspect.md: two-layer networks on digits, from lazy to rich.
 
-    python docs/howto/lazy_to_rich.py          # some ten minutes on two cores
+    python benchmarks/inspect_lazy_to_rich.py          # some ten minutes on two cores
 
 The network is sum_i a_i tanh(w_i . x / sqrt(d)) / sqrt(N) with all parameters N(0, 1) at the start,
 and f = (net - net_0)/gamma is trained by gradient descent on the mean squared error of even

@@ -13,6 +13,7 @@ from orderparam.cli.terminal import console, plain
 
 if TYPE_CHECKING:
     from orderparam.observables.inspection import Inspection
+    from orderparam.observables.theory_comparison import TheoryComparison
 
 
 def inspect(
@@ -93,13 +94,14 @@ def inspect(
                     asked["seeds"] = seeds or ()
                 found = measure(**asked, quick=quick)
             console().print(plain(str(found)), highlight=False, soft_wrap=True)
+            compared = None
             if theory:
                 from orderparam.observables.theory_comparison import compare_with_theory
 
                 with console().status("comparing with theory"):
                     compared = compare_with_theory(found)
                 console().print("\n" + plain(str(compared)), highlight=False, soft_wrap=True)
-            _write(found, folder)
+            _write(found, folder, compared)
         console().print(
             f"report: {plain(str(folder / 'report.html'))}; numbers: "
             f"{plain(str(folder / 'forecast.zarr'))}",
@@ -162,7 +164,7 @@ def _of_model(
     }
 
 
-def _write(found: "Inspection", folder: Path) -> None:
+def _write(found: "Inspection", folder: Path, compared: "TheoryComparison | None") -> None:
     from orderparam.core.paths import whole_file
     from orderparam.plotting.folder import write_folder
 
@@ -175,6 +177,10 @@ def _write(found: "Inspection", folder: Path) -> None:
         )
     }
     summary = {"title": found.title, "numbers": numbers, "missing": found.missing}
-    write_folder(folder, {"observed": found.dataset()}, found.figure, summary)
+    data = {"observed": found.dataset()}
+    if compared is not None:
+        data["theories"] = compared.dataset()
+        summary["theory"] = compared.sentence
+    write_folder(folder, data, found.figure, summary)
     with whole_file(folder / "report.html") as aside:
-        aside.write_text(found.html())
+        aside.write_text(found.html(compared))

@@ -13,11 +13,11 @@ from orderparam.observables.observable import Null, Observed, difference, holm
 from orderparam.observables.overlaps import Overlap, overlap, seed_overlap
 from orderparam.observables.similarity import alignment, similarity
 from orderparam.observables.tail import PowerLawTail, power_law_tail
+from orderparam.observables.tangent_features import feature_drift, tangent_features
 from orderparam.observables.tangent_kernel import (
     Drift,
     kernel_drift,
     lazy_to_rich,
-    tangent_features,
     tangent_kernel,
 )
 from orderparam.observables.weights import Outlier, WeightSpectrum, weight_spectrum

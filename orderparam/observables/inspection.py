@@ -20,16 +20,20 @@ from orderparam.observables.observable import Observed, difference
 from orderparam.observables.overlaps import overlap, seed_overlap
 from orderparam.observables.similarity import alignment, similarity, target_columns
 from orderparam.observables.tail import power_law_tail
-from orderparam.observables.tangent_kernel import (
-    kernel_drift,
-    lazy_to_rich,
-)
+from orderparam.observables.tangent_features import feature_drift
+from orderparam.observables.tangent_kernel import kernel_drift, lazy_to_rich
 from orderparam.observables.weights import WeightSpectrum, weight_spectrum
 
 if TYPE_CHECKING:
     import xarray as xr
 
-MOST_TANGENT = 500  # examples of the tangent kernel
+    from orderparam.observables.theory_comparison import TheoryComparison
+
+MOST_TANGENT = 500  # examples of the exact tangent kernel
+MOST_EXACT = 1e12  # products of it: examples^2 x parameters x outputs
+MOST_SKETCHED = 2000  # examples of the tangent kernel in random directions
+WORK = 2.5e12  # examples x directions x parameters
+FEWEST_DIRECTIONS, MOST_DIRECTIONS = 16, 256
 MOST_COLUMNS = 4096  # of a weight matrix whose singular values are found
 FEWEST_STARTS = 20
 
@@ -82,11 +86,12 @@ class Inspection:
 
         return draw(self)
 
-    def html(self) -> str:
-        """One page with tables and the figure in it."""
+    def html(self, compared: "TheoryComparison | None" = None) -> str:
+        """One page with tables and the figure in it; also with what `compare_with_theory`
+        returned, if it is given."""
         from orderparam.observables.report import page
 
-        return page(self)
+        return page(self, compared)
 
     def __str__(self) -> str:
         from orderparam.observables.report import as_text
@@ -327,7 +332,16 @@ def _whole(
     if quick:
         missing.append("drift of the tangent kernel, lazy-to-rich number: leave --quick out")
         return found
-    some = np.random.default_rng(seed).permutation(len(inputs))[:MOST_TANGENT]
+    order = np.random.default_rng(seed).permutation(len(inputs))
+    some = order[:MOST_TANGENT]
+    columns = 1 if network.outputs is None else network.outputs.shape[1]
+    if len(some) ** 2 * late.parameters * columns > MOST_EXACT:
+        x = np.asarray(inputs)[order[:MOST_SKETCHED]]
+        most = int(WORK / (len(x) * late.parameters))
+        directions = min(max(most, FEWEST_DIRECTIONS), MOST_DIRECTIONS)
+        found += feature_drift(*(one.features(x, directions, seed) for one in (start, late)))
+        missing.append(f"lazy-to-rich number: {late.parameters} parameters are too many")
+        return found
     x = np.asarray(inputs)[some]
     kernels = [one.kernel(x, None) for one in (start, late)]
     found += kernel_drift(*kernels)

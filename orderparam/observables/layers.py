@@ -27,7 +27,8 @@ class NetworkFunction:
     """A network that can be run on other inputs and differentiated with respect to its parameters.
 
     outputs: the outputs at given inputs, one row for each example. read: the layers at other
-    inputs. kernel: the tangent kernel between inputs and others (None: the inputs again). along:
+    inputs. kernel: the tangent kernel between inputs and others (None: the inputs again).
+    features: derivatives of the outputs in a number of random directions, drawn from a seed. along:
     theta . df(x)/dtheta of each output. parameters: their number. curvature: the largest eigenvalue
     of the Hessian of the mean over examples of |f - y|^2; None where it cannot be computed.
     """
@@ -35,6 +36,7 @@ class NetworkFunction:
     outputs: Callable[[np.ndarray], np.ndarray]
     read: Callable[[np.ndarray], tuple[NetworkLayer, ...]]
     kernel: Callable[[np.ndarray, np.ndarray | None], np.ndarray]
+    features: Callable[[np.ndarray, int, int], np.ndarray]
     along: Callable[[np.ndarray], np.ndarray]
     parameters: int
     curvature: Callable[[np.ndarray, np.ndarray], Observed] | None = None

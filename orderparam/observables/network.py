@@ -99,6 +99,7 @@ def _function(model: Callable[[Any, Any], Any], parameters: Any) -> NetworkFunct
 
     from orderparam.observables.curvature import curvature
     from orderparam.observables.products import products
+    from orderparam.observables.tangent_features import tangent_features
     from orderparam.observables.tangent_kernel import tangent_kernel
 
     def read(x: np.ndarray) -> tuple[NetworkLayer, ...]:
@@ -110,6 +111,9 @@ def _function(model: Callable[[Any, Any], Any], parameters: Any) -> NetworkFunct
 
     def kernel(x: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
         return tangent_kernel(model, parameters, x, others)
+
+    def features(x: np.ndarray, directions: int, seed: int) -> np.ndarray:
+        return tangent_features(model, parameters, x, directions, seed)
 
     def along(x: np.ndarray) -> np.ndarray:
         moved = jax.jvp(lambda theta: model(theta, jnp.asarray(x)), (parameters,), (parameters,))[1]
@@ -126,6 +130,7 @@ def _function(model: Callable[[Any, Any], Any], parameters: Any) -> NetworkFunct
         outputs,
         read,
         kernel,
+        features,
         along,
         sum(np.size(leaf) for leaf in jax.tree.leaves(parameters)),
         sharpness,

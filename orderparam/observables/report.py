@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from orderparam.observables.inspection import Inspection
+    from orderparam.observables.theory_comparison import TheoryComparison
 
 # numbers that are small where there is an effect: their null distributions are kept with the other
 # sign
@@ -208,8 +209,9 @@ def _draw_spectrum(ax: Any, name: str, spectrum: Any, colours: Any, grey: str) -
     ax.legend(loc="upper right")
 
 
-def page(found: "Inspection") -> str:
-    """A self-contained page of HTML with the figure."""
+def page(found: "Inspection", compared: "TheoryComparison | None" = None) -> str:
+    """A self-contained page of HTML with the figure. compared: the theories that were compared with
+    the network, if any."""
     import matplotlib.pyplot as plt
 
     figure, stream = found.figure(), io.BytesIO()
@@ -227,13 +229,10 @@ def page(found: "Inspection") -> str:
         f"<p>Regime: {html.escape(regime)}.</p>" if regime else "",
         f"<img alt='layers and spectra' src='data:image/png;base64,{picture}'>",
     ]
+    if compared is not None:
+        parts += _theories(compared)
     for head, numbers in sections(found).items():
-        parts.append(f"<h2>{html.escape(head)}</h2><table><tr>")
-        parts += [f"<th>{cell}</th>" for cell in HEADERS]
-        for row in rows(numbers):
-            parts.append("</tr><tr>")
-            parts += [f"<td>{html.escape(cell)}</td>" for cell in row]
-        parts.append("</tr></table>")
+        parts += _table(head, HEADERS, rows(numbers))
     if found.missing:
         parts.append("<h2>Not measured</h2><ul>")
         parts += [f"<li>{html.escape(one)}</li>" for one in found.missing]
@@ -245,6 +244,39 @@ def page(found: "Inspection") -> str:
     parts += [f"<li>{html.escape(one)}</li>" for one in sources]
     parts.append("</ul></html>")
     return "\n".join(parts)
+
+
+def _table(head: str, names: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
+    parts = [f"<h2>{html.escape(head)}</h2><table><tr>"]
+    parts += [f"<th>{html.escape(name)}</th>" for name in names]
+    for row in cells:
+        parts.append("</tr><tr>")
+        parts += [f"<td>{html.escape(cell)}</td>" for cell in row]
+    return [*parts, "</tr></table>"]
+
+
+def _theories(compared: "TheoryComparison") -> list[str]:
+    """The sentence, the verdict on each theory with the assumption that decided it, and what the
+    theories that are not refused predict, beside what was measured."""
+    verdicts = []
+    for one in compared.theories:
+        told = [assumption for assumption in one.assumptions if assumption.verdict == one.verdict]
+        verdicts.append((one.theory, one.verdict, str(told[0]) if told else ""))
+    predicted = []
+    for one in compared.accepted:
+        for number in one.predictions:
+            measured, z = number.measured, ""
+            value = f"{number.value:.3g}" if math.isfinite(number.value) else ""
+            if math.isfinite(number.z):
+                z = f"{number.z:.1f}"
+            beside = "" if measured is None else with_error(measured.value, measured.error)
+            predicted.append((one.theory, number.name, value, beside, z))
+    headers = ("theory", "number", "predicted", "measured", "z")
+    return [
+        *_table("Theories", ("theory", "verdict", "assumption that decides"), verdicts),
+        *(_table("Predicted and measured", headers, predicted) if predicted else []),
+        f"<p>{html.escape(compared.sentence)}</p>",
+    ]
 
 
 def describe_regime(inspection: "Inspection") -> str:

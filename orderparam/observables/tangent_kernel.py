@@ -2,14 +2,13 @@ r"""The empirical neural tangent kernel of a network, its drift in training, and
 is from the linearised one.
 
 $K(x, x') = \sum_\theta \partial_\theta f(x) \cdot \partial_\theta f(x')$, summed over outputs where
-there are several. Beyond a few thousand examples, derivatives in random directions
-$\phi_k(x) = \partial_\theta f(x) \cdot v_k$, $v_k \sim N(0, 1)$, are neurons of a network whose
-infinite-width kernel is K: every estimator of `similarity` for "neurons" applies to them.
+there are several. Of large networks and many examples see `orderparam.observables.tangent_features`.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.flatten_util
 import jax.numpy as jnp
@@ -17,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from orderparam.observables.observable import Observed, jackknifed
-from orderparam.observables.similarity import similarity
+from orderparam.observables.similarity import DRAWS, similarity
 
 Model = Callable[[Any, Any], Any]  # f(parameters, inputs): (examples,) or (examples, outputs)
 # lazy-to-rich numbers below which a network is called lazy and above which it is called rich
@@ -37,70 +36,40 @@ def tangent_kernel(
     >>> op.observables.tangent_kernel(linear, np.ones(3), x).tolist() == np.eye(3).tolist()
     True
     """
+    outputs = np.size(jax.eval_shape(model, parameters, jnp.asarray(inputs[:1])))
+    count = sum(np.size(leaf) for leaf in jax.tree.leaves(parameters))
+    step = max(1, BLOCK // (8 * outputs * count))
+    columns = inputs if others is None else others
+    kernel = np.empty((len(inputs), len(columns)))
+    for top in range(0, len(inputs), step):
+        left = _jacobian(model, parameters, jnp.asarray(inputs[top : top + step]))
+        for start in range(top if others is None else 0, len(columns), step):
+            place = slice(top, top + step), slice(start, start + step)
+            if others is None and start == top:
+                kernel[place] = _products(left, left)
+                continue
+            right = _jacobian(model, parameters, jnp.asarray(columns[start : start + step]))
+            kernel[place] = _products(left, right)
+            if others is None:
+                kernel[place[::-1]] = kernel[place].T
+    return kernel
+
+
+@eqx.filter_jit
+def _jacobian(model: Model, parameters: Any, x: Any) -> Any:
+    """Derivatives (examples, outputs, parameters)."""
     flat, restored = jax.flatten_util.ravel_pytree(parameters)
-    kernel = []
 
-    @jax.jit
-    def rows(parameters: Any, x: Any) -> Any:
-        # one output at a time: all at once would be quadratic in the block
-        def derivative(example: Any) -> Any:
-            return jax.jacrev(lambda theta: model(restored(theta), example[None]).reshape(-1))(
-                parameters
-            )
+    # one example at a time: all at once would be quadratic in the block
+    def derivative(example: Any) -> Any:
+        return jax.jacrev(lambda theta: model(restored(theta), example[None]).reshape(-1))(flat)
 
-        return jax.vmap(derivative)(x)
-
-    outputs = np.size(model(parameters, jnp.asarray(inputs[:1])))
-    step = max(1, BLOCK // (8 * outputs * flat.size))
-
-    def blocks(x: np.ndarray) -> Any:
-        for start in range(0, len(x), step):
-            yield rows(flat, jnp.asarray(x[start : start + step]))
-
-    for block in blocks(inputs):
-        right = [block] if others is None and len(inputs) <= step else blocks(_or(others, inputs))
-        kernel.append(np.hstack([np.asarray(_products(block, other)) for other in right]))
-    return np.vstack(kernel)
-
-
-def _or(others: np.ndarray | None, inputs: np.ndarray) -> np.ndarray:
-    return inputs if others is None else others
+    return jax.vmap(derivative)(x)
 
 
 @jax.jit
 def _products(a: Any, b: Any) -> Any:
     return jnp.einsum("iap,jap->ij", a.astype(float), b.astype(float))
-
-
-def tangent_features(
-    model: Model, parameters: Any, inputs: np.ndarray, directions: int = 256, seed: int = 0
-) -> Float[np.ndarray, "example direction output"]:
-    """Derivatives of the outputs in random directions of the parameters, one forward pass each.
-
-    They serve as neurons in `similarity` and `alignment` with the estimand "neurons"; the outputs
-    are positions. Two networks need independent directions, that is different seeds.
-
-    >>> linear = lambda w, x: x @ w
-    >>> op.observables.tangent_features(linear, np.ones(3), np.eye(3), 5).shape
-    (3, 5, 1)
-    """
-    leaves, tree = jax.tree.flatten(parameters)
-    x = jnp.asarray(inputs)
-
-    @jax.jit
-    def derivative(key: Any) -> Any:
-        keys = jax.random.split(key, len(leaves))
-        direction = [
-            jax.random.normal(one, jnp.shape(leaf), jnp.asarray(leaf).dtype)
-            for one, leaf in zip(keys, leaves)
-        ]
-        moved = jax.jvp(
-            lambda theta: model(theta, x), (parameters,), (jax.tree.unflatten(tree, direction),)
-        )[1]
-        return moved.reshape(len(x), -1)
-
-    keys = jax.random.split(jax.random.key(seed), directions)
-    return np.stack([np.asarray(derivative(key), np.float64) for key in keys], axis=1)
 
 
 class Drift(NamedTuple):
@@ -112,13 +81,17 @@ class Drift(NamedTuple):
 
 
 def kernel_drift(
-    initial: Float[np.ndarray, "example example"], trained: Float[np.ndarray, "example example"]
+    initial: Float[np.ndarray, "example example"],
+    trained: Float[np.ndarray, "example example"],
+    *,
+    draws: int = DRAWS,
 ) -> Drift:
     """The relative change of the tangent kernel in training, with and without the change of its
     scale.
 
     Args:
         initial, trained: Kernels on the same examples.
+        draws: Permutations for the null hypothesis of `shape`, 0 for none.
 
     Accuracy: intervals are the jackknife over examples. The null hypothesis of `shape`, that the
         two kernels have nothing in common, gives 1; its p-value is that of U.
@@ -139,7 +112,7 @@ def kernel_drift(
     norm = jackknifed(
         "kernel drift", float(np.sqrt(moved / total)), {"examples": left}, source=SOURCE
     )
-    u = similarity(factor(initial), factor(trained))
+    u = similarity(factor(initial), factor(trained), draws=draws)
     shape = Observed(
         "kernel drift in shape", 1 - u.value, 1 - u.high, 1 - u.low, u.p_value, u.null,
         source=SOURCE, seconds=u.seconds,

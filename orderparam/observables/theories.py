@@ -31,6 +31,8 @@ from orderparam.observables.tangent_kernel import LAZY, RICH, lazy_to_rich, line
 RANK_ONE = 0.9  # share of the change of the first layer that lies in one direction
 ISOTROPIC = 0.9  # participation ratio of the inputs over their number
 LINEAR = 0.9  # share of the target that one direction explains
+SQUARE = 0.3, 0.03  # training examples over the square of the number of inputs
+NORMS = 0.3, 0.6  # relative scatter of the norms of hidden units
 VIRIAL = 3.0, 5.0  # deviation from equipartition in standard errors
 FEWEST_SEEDS = 3
 SPLITS = 16
@@ -394,6 +396,54 @@ def of_one_step(case: Case) -> TheoryVerdict:
     return TheoryVerdict(name, tuple(tested), predictions, {}, {}, notes, source)
 
 
+def of_extensive_width(case: Case) -> TheoryVerdict:
+    """As many examples as inputs squared, for a network with many hidden units: which units the
+    data identify."""
+    name, source = "extensive width", "Nguyen, Barbier 2026"
+    two = "two layers without biases"
+    try:
+        late = recognise(case.seen.network, case.train[0])
+    except ValueError as error:
+        return TheoryVerdict(name, (unmet(two, str(error)),), source=source)
+    if len(late.widths) != 1 or case.train[1].shape[1] != 1:
+        reason = f"{len(late.widths)} hidden layers, {case.train[1].shape[1]} outputs"
+        return TheoryVerdict(name, (unmet("two layers, one output", reason),), source=source)
+    x = np.concatenate([case.train[0], case.test[0]]).astype(np.float64)
+    deviation = float(np.sqrt(np.mean((x - x.mean(axis=0)) ** 2)))
+    n, d = case.examples, x.shape[1]
+    norms = np.linalg.norm(late.weights[0], axis=1) * deviation
+    spread = float(np.std(norms) / np.mean(norms))
+    tested = [
+        above(
+            "the inputs are isotropic (dimension over their number)",
+            dimension(x).value / d, ISOTROPIC, 0.7,
+        ),
+        above("training examples over the square of the inputs", n / d**2, *SQUARE),
+        below("the units have equal norms (their relative scatter)", spread, *NORMS),
+    ]  # fmt: skip
+    verdict = TheoryVerdict(name, tuple(tested), source=source)
+    if verdict.verdict == "refused":
+        return verdict
+    noise = case.test_error
+    try:
+        found = find_tool("extensive_width.predict_identified_units")(
+            late.weights[1][0], float(np.mean(norms)), d, n, max(noise.value, 1e-12),
+            late.activation,
+        )  # fmt: skip
+    except ValueError as error:
+        return TheoryVerdict(name, (*tested, unmet("the theory takes these units", str(error))))
+    predictions = (
+        Predicted("units that the data identify", float(found.effective_width)),
+        Predicted("their share", float(found.effective_width) / late.widths[0]),
+        Predicted("error of the best learner of such a network", float(found.error)),
+    )
+    notes = (
+        f"for a teacher with the read-outs of this network and noise {noise.value:.3g}, its own "
+        "test error, and inputs N(0, 1): a bound where inputs are real data",
+    )
+    return TheoryVerdict(name, tuple(tested), predictions, {}, {}, notes, source)
+
+
 THEORIES = (
     of_the_start,
     of_fixed_features,
@@ -401,6 +451,7 @@ THEORIES = (
     of_the_proportional_limit,
     of_adapting_kernels,
     of_one_step,
+    of_extensive_width,
 )
 
 

@@ -160,7 +160,10 @@ def compare_with_theory(
       training error of the posterior within 40 % (a factor of 2);
     - the adapting kernel: the same, for two layers of erf, relu or linear units;
     - one giant step: a change of the first layer of which 90 % (70 %) is one direction, isotropic
-      inputs, and a target of which 90 % (70 %) is one linear direction.
+      inputs, and a target of which 90 % (70 %) is one linear direction;
+    - extensive width: two layers, isotropic inputs, more than 0.3 (0.03) d^2 examples of d inputs,
+      hidden units whose norms scatter by less than 30 % (60 %), an activation without a quadratic
+      component.
 
     Args:
         measured: The result of `inspect` for a model with its inputs, targets and `held_out`

@@ -13,6 +13,7 @@ from orderparam.observables.layers import (
     NetworkLayer,
     check_twice,
 )
+from orderparam.observables.tangent_features import BATCH
 from orderparam.observables.tangent_kernel import BLOCK
 
 
@@ -27,7 +28,12 @@ def read_torch(model: Any, x: np.ndarray) -> InspectedNetwork:
     outputs = function.outputs(x)
     check_twice(outputs, function.outputs(x))
     evaluated = NetworkFunction(
-        function.outputs, function.read, function.kernel, function.along, function.count
+        function.outputs,
+        function.read,
+        function.kernel,
+        function.features,
+        function.along,
+        function.count,
     )
     return InspectedNetwork(function.read(x), outputs, evaluated)
 
@@ -109,6 +115,21 @@ class _Function:
         one = jacrev(lambda theta, example: self.run(theta, example[None]).reshape(-1))
         parts = vmap(one, (None, 0))(self.parameters, x)
         return _numbers(torch.cat([part.flatten(2) for part in parts.values()], dim=2))
+
+    def features(self, x: np.ndarray, directions: int, seed: int) -> np.ndarray:
+        made, batches = torch.Generator().manual_seed(seed), self.given(x).split(BATCH)
+        found = []
+        for _ in range(directions):
+            drawn = {
+                name: torch.randn(value.shape, generator=made, dtype=value.dtype).to(value.device)
+                for name, value in self.parameters.items()
+            }
+            moved = [
+                jvp(lambda theta, x=x: self.run(theta, x), (self.parameters,), (drawn,))[1]
+                for x in batches
+            ]
+            found.append(_numbers(torch.cat(moved)).reshape(len(x), -1))
+        return np.stack(found, axis=1)
 
     def along(self, x: np.ndarray) -> np.ndarray:
         given = self.given(x)

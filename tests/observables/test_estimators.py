@@ -1,5 +1,7 @@
 """The other observables against closed forms and retraining."""
 
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from orderparam import observables as ob
+from orderparam.observables.tangent_features import _square
 
 
 def _held(found, truth):
@@ -157,6 +160,58 @@ def test_the_tangent_kernel_in_closed_form_and_by_directions():
     full = ob.alignment(_columns(kernel), y, estimand="examples", draws=0)
     by_directions = ob.alignment(many, y, draws=0)
     assert by_directions.low < full.value < by_directions.high
+
+
+def test_the_drift_in_random_directions_is_that_of_the_kernel():
+    """Against pairs of directions one by one, and against the exact drift."""
+    rng = np.random.default_rng(3)
+    old, new = (rng.normal(size=(12, 6, 2)) for _ in range(2))
+    new = old + 0.3 * new
+    kernels = [
+        [now @ now.T - then @ then.T for now, then in zip(new.swapaxes(0, 1), old.swapaxes(0, 1))],
+        [then @ then.T for then in old.swapaxes(0, 1)],
+    ]
+
+    def square(parts, without=None):
+        kept = [
+            part if without is None else np.delete(np.delete(part, without, 0), without, 1)
+            for part in parts
+        ]
+        pairs = [np.sum(a * b) for i, a in enumerate(kept) for j, b in enumerate(kept) if i != j]
+        return np.mean(pairs)
+
+    for parts, arrays, signs in (
+        (kernels[0], (new, old), (1.0, -1.0)),
+        (kernels[1], (old,), (1.0,)),
+    ):
+        total, left = _square(arrays, signs)
+        assert total == pytest.approx(square(parts), rel=1e-10)
+        assert left["neurons"][2] == pytest.approx(square(parts[:2] + parts[3:]), rel=1e-10)
+        assert left["examples"][5] == pytest.approx(square(parts, 5), rel=1e-10)
+    theta, x = _parameters(0), rng.normal(size=(40, 5))
+    grown = theta["in"] + 0.4 * np.outer(rng.normal(size=5), rng.normal(size=40))
+    moved = {"in": grown, "out": theta["out"]}
+    exact = ob.kernel_drift(
+        *(ob.tangent_kernel(_network, one, x) for one in (theta, moved)), draws=0
+    )
+    features = [ob.tangent_features(_network, one, x, 400) for one in (theta, moved)]
+    found = ob.feature_drift(*features, draws=0)
+    assert found.norm.low < exact.norm.value < found.norm.high
+    assert found.shape.low < exact.shape.value < found.shape.high
+    nothing = ob.feature_drift(features[0], features[0], draws=0)
+    assert not nothing.norm.value > 0
+    with pytest.raises(ValueError, match="at least 4 directions"):
+        ob.feature_drift(features[0][:, :2], features[1][:, :2])
+
+
+def test_a_kernel_is_the_same_in_blocks_of_any_size(monkeypatch):
+    rng = np.random.default_rng(4)
+    theta, x = _parameters(0), rng.normal(size=(11, 5))
+    whole = ob.tangent_kernel(_network, theta, x)
+    module = sys.modules["orderparam.observables.tangent_kernel"]
+    monkeypatch.setattr(module, "BLOCK", 8 * 240 * 3)  # three examples
+    assert ob.tangent_kernel(_network, theta, x) == pytest.approx(whole, rel=1e-12)
+    assert ob.tangent_kernel(_network, theta, x[:5], x) == pytest.approx(whole[:5], rel=1e-12)
 
 
 def _columns(kernel):

@@ -273,3 +273,25 @@ def test_descent_at_the_edge_of_stability():
     assert "lazy-to-rich number" in numbers
     with pytest.raises(ValueError, match="rate"):
         op.inspect(model, x, x @ w, parameters=w, rate=-1.0)
+
+
+def test_a_large_network_is_seen_in_random_directions(network, monkeypatch):
+    """Where the exact kernel would cost too much: the same number within the sketch's interval."""
+    x, y, first, second = network
+    moved = (first + 0.5 * np.outer(np.ones(20), first[0]), second[:1])
+
+    def model(parameters, x):
+        return jax.nn.relu(x @ parameters[0].T) @ parameters[1].T
+
+    start = (first, second[:1])
+    fresh = x[:20], y[:20]
+    asked = {"parameters": moved, "initial": start, "held_out": fresh}
+    exact = op.inspect(model, x, y, **asked)
+    monkeypatch.setattr("orderparam.observables.inspection.MOST_EXACT", 1.0)
+    found = op.inspect(model, x, y, **asked)
+    numbers, others = ({one.name: one for one in each.network} for each in (exact, found))
+    for name in ("kernel drift", "kernel drift in shape"):
+        assert others[name].low < numbers[name].value < others[name].high
+        assert "256 random directions" in others[name].note
+    assert "lazy-to-rich number" in numbers
+    assert any("140 parameters are too many" in one for one in found.missing)

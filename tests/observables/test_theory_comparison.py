@@ -12,6 +12,7 @@ import orderparam as op
 from orderparam.cli.commands import app
 from orderparam.observables.dense import recognise
 from orderparam.observables.network import read_network
+from orderparam.systems.extensive_width import WeightedTeacher, bayes_optimal
 
 
 def _data(seed, n, d, fresh):
@@ -216,6 +217,39 @@ def test_a_sample_of_a_posterior():
     assert untold["proportional limit"].verdict == "refused"
 
 
+def test_many_units_of_which_the_data_identify_some():
+    """Read-outs that fall: the theory at the network's own read-outs and norms; few examples for
+    the square of the inputs, and inputs that are not isotropic, are refused with the number."""
+    d, width, n = 12, 6, 400
+    rng = np.random.default_rng(4)
+    w = rng.normal(size=(width, d))
+    w /= np.linalg.norm(w, axis=1)[:, None]
+    a = 1.0 / np.arange(1, width + 1)
+
+    def model(theta, x):
+        return jnp.tanh(2 * x @ theta[0].T) @ theta[1]
+
+    x = rng.normal(size=(n + 300, d))
+    y = np.asarray(model((w, a), x)) + 0.5 * rng.normal(size=n + 300)
+
+    def verdict(count, inputs):
+        data = inputs[:count], y[:count], (inputs[n:], y[n:])
+        found = _compared(model, (w, a), (w, 0.1 * a), data)
+        return _by_name(found)["extensive width"]
+
+    held = verdict(n, x)
+    assert held.verdict == "applies", held.assumptions
+    teacher = WeightedTeacher(d, a, 0.25, n)  # of tanh(2 z)
+    expected = bayes_optimal(teacher)
+    units, _, error = held.predictions
+    assert units.value == float(expected.effective_width)
+    assert error.value == pytest.approx(float(expected.error), rel=0.3)  # at the measured noise
+    few = verdict(12, x)
+    assert few.verdict == "approximate"
+    assert f"measured {12 / d**2:.3g}" in str(few.assumptions[1])
+    assert verdict(n, x * np.where(np.arange(d) < 2, 5.0, 0.3)).verdict == "refused"
+
+
 def test_a_dense_network_is_recognised_however_it_is_written():
     x = np.random.default_rng(0).normal(size=(30, 5))
     w, v, a = (
@@ -291,6 +325,10 @@ def test_the_command_reads_a_model_and_compares(tmp_path, monkeypatch):
     ended = CliRunner().invoke(app, [*words, "--held-out", "fresh.npz", "--theory", "--quick"])
     assert ended.exit_code == 0, ended.output
     assert "random features, given first layers: applies" in ended.output
+    page = next(tmp_path.glob("results/*/report.html")).read_text()
+    assert "<td>random features, given first layers</td><td>applies</td>" in page.replace("\n", "")
+    assert "<h2>Predicted and measured</h2>" in page
+    assert "describes this network" in page
     for wrong, said in (
         ([*words, "--theory"], "--theory: needs"),
         (["inspect", "data.npz", "--theory"], "--theory: is for a model"),

@@ -1,4 +1,5 @@
-"""Diffusion models: when a class, and when a training example, is chosen."""
+"""Diffusion models: when a class, and when a training example, is chosen, and when a score that is
+learned memorises."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.diffusion.experiment import (
@@ -11,6 +12,22 @@ from orderparam.systems.diffusion.experiment import (
     returned_trajectories,
 )
 from orderparam.systems.diffusion.model import StoredData, StoredGaussians, TwoClasses
+from orderparam.systems.diffusion.score_experiment import (
+    DrawnLosses,
+    DrawnTimes,
+    drawn_score,
+    drawn_score_spectrum,
+    drawn_score_times,
+    trained_score,
+)
+from orderparam.systems.diffusion.score_model import FeatureScore
+from orderparam.systems.diffusion.score_spectrum import ScoreSpectrum, score_spectrum
+from orderparam.systems.diffusion.score_theory import (
+    ScoreLosses,
+    ScoreTimes,
+    score_losses,
+    score_times,
+)
 from orderparam.systems.diffusion.theory import (
     DataTimes,
     ExampleWeight,
@@ -31,6 +48,23 @@ LABELS = {
     "time": ("time of the diffusion", "t"),
     "class_share": ("share of the first class", r"\pi"),
     "n_train": ("stored examples", "n"),
+    "train_loss": ("training loss of the score", ""),
+    "test_loss": ("test loss of the score", ""),
+    "training_time": ("training time", r"\tau"),
+    "best_time": ("time of the smallest test loss", ""),
+    "memorisation_time": ("time of half the gap", ""),
+    "waiting": ("memorisation time / best time", ""),
+    "best_loss": ("smallest test loss", ""),
+    "end_loss": ("test loss at the end", ""),
+    "end_train_loss": ("training loss at the end", ""),
+    "smallest": ("smallest eigenvalue above v^2", ""),
+    "gap_start": ("upper edge of the lower bulk", ""),
+    "gap_end": ("lower edge of the upper bulk", ""),
+    "largest": ("largest eigenvalue", ""),
+    "frozen_share": ("share of equal eigenvalues", ""),
+    "density": ("density of ln x", ""),
+    "sample_ratio": ("examples over dimension", "n/d"),
+    "feature_ratio": ("features over dimension", "p/d"),
 }
 
 __all__ = without_modules(globals())

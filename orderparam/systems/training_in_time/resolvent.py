@@ -3,12 +3,8 @@ exponentials.
 
     kappa (1 - (1/n) sum_k sigma_k/(sigma_k + kappa)) = ell,        q_k = kappa/(sigma_k + kappa)
 
-is the deterministic equivalent of ell (S + ell)^{-1} for the covariance S of n examples. With the
-nodes z and weights w of a modified Talbot contour (Trefethen, Weideman, Schmelzer 2006),
-
-    exp(-u) = sum w/(z + u),    (1 - exp(-u))/u = sum (w/z)/(z + u),    u >= 0,
-
-so that functions of time of S are sums over resolvents at ell = z/t. Twelve digits at 24 nodes.
+is the deterministic equivalent of ell (S + ell)^{-1} for the covariance S of n examples. Functions
+of time of S are sums over resolvents at ell = z/t (`orderparam.solve.contour`).
 """
 
 from typing import Any
@@ -23,20 +19,6 @@ from orderparam.kernels.spectrum import Spectrum
 Scalar = Float[Array, ""]
 
 
-def _talbot(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes z and weights w with exp(-u) = sum w/(z + u) for u >= 0 (modified Talbot contour)."""
-    angle = (2 * np.arange(count) + 1) * np.pi / count - np.pi
-    turned = 0.6407 * angle
-    node = 0.5017 * angle / np.tan(turned) - 0.6122 + 0.2645j * angle
-    slope = 0.5017 / np.tan(turned) - 0.5017 * turned / np.sin(turned) ** 2 + 0.2645j
-    node, slope = count * node, count * slope
-    return node, np.exp(node) * slope / (1j * count)
-
-
-# The contour is symmetric about the real axis: only its upper half is used, with twice the weights,
-# and the real part of a sum is that over all 24 nodes.
-NODES, WEIGHTS = (half[12:] for half in _talbot(24))
-WEIGHTS = 2 * WEIGHTS
 # Steps of the path from an infinite ridge, where kappa is known, to the requested ridge.
 _PATH = 32
 _CORRECTIONS = 2

@@ -15,13 +15,14 @@ from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian.marchenko_pastur import spectral_rule
 from orderparam.kernels.effective_ridge import effective_ridge, ratio
+from orderparam.solve.contour import NODES, WEIGHTS
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.training_in_time.model import (
     FeatureTraining,
     IsotropicTraining,
     NetworkDescent,
 )
-from orderparam.systems.training_in_time.resolvent import NODES, WEIGHTS, quadratic
+from orderparam.systems.training_in_time.resolvent import quadratic
 from orderparam.systems.training_in_time.resolvent import threshold as complex_threshold
 
 Scalar = Float[Array, ""]

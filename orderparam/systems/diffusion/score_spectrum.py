@@ -1,7 +1,6 @@
 """Diffusion models: the spectrum of the features' second moments, whose bulks are the time scales
 of training."""
 
-from typing import Any
 
 import jax
 import jax.numpy as jnp

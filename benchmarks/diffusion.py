@@ -1,4 +1,5 @@
-"""Diffusion models: the weight of the own example, beside drawn examples and trajectories.
+"""Diffusion models: the weight of the own example, beside drawn examples and trajectories; and the
+losses of a score on random features, beside drawn features.
 
     python benchmarks/diffusion.py
 
@@ -16,13 +17,17 @@ from rich.table import Table
 from timing import best_of
 
 from orderparam.systems.diffusion import (
+    FeatureScore,
     StoredGaussians,
+    drawn_score,
     drawn_weights,
     own_weight,
     returned_trajectories,
+    score_losses,
 )
 
 SYSTEM = StoredGaussians(20, 500, 0.385186)
+SCORE = FeatureScore(2.0, 8.0, 0.1, training_time=10.0, input_dim=40)
 RUNS, ERROR = 16, 1e-3
 
 
@@ -39,6 +44,14 @@ def main() -> None:
         needed = max(1.0, np.var(values, ddof=1) / ERROR**2)
         seconds = needed * best_of(partial(experiment, SYSTEM, jax.random.key(0)))
         table.add_row(name, f"{np.mean(values):.4f}", f"{seconds:.2g}", f"{seconds / ours:.2g}")
+    exact = float(score_losses(SCORE).test_loss)
+    ours = best_of(lambda: score_losses(SCORE))
+    table.add_row("test loss of a score on features", f"{exact:.6f}", f"{ours:.4f}", "1")
+    values = [float(drawn_score(SCORE, jax.random.key(i)).test_loss) for i in range(RUNS)]
+    needed = max(1.0, np.var(values, ddof=1) / ERROR**2)
+    seconds = needed * best_of(lambda: drawn_score(SCORE, jax.random.key(0)))
+    name = "drawn features, 40 dimensions"
+    table.add_row(name, f"{np.mean(values):.4f}", f"{seconds:.2g}", f"{seconds / ours:.2g}")
     Console().print(table)
 
 

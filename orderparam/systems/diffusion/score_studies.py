@@ -46,7 +46,7 @@ SIZES = (
     """,
     seconds=(100, 1200),
     observables=("test_loss", "train_loss"),
-    gallery={"input_dim": 40, "seeds": 16},
+    gallery={"input_dim": 30, "seeds": 16},
     full={"input_dim": 80, "seeds": 32},
     explained=SIZES,
 )
@@ -111,12 +111,12 @@ def score_training(
     """,
     seconds=(100, 1200),
     observables=("best_time", "memorisation_time", "waiting"),
-    gallery={"input_dim": 40, "seeds": 16},
+    gallery={"input_dim": 30, "seeds": 16},
     full={"input_dim": 80, "feature_ratios": (4.0, 8.0, 16.0, 32.0), "seeds": 32},
     explained=SIZES,
 )
 def score_times_study(
-    sample_ratios: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0),
+    sample_ratios: tuple[float, ...] = (2.0, 4.0, 8.0),
     feature_ratios: tuple[float, ...] = (4.0, 8.0, 16.0),
     time: float = 0.1,
     input_dim: int = 20,
@@ -159,7 +159,7 @@ def score_times_study(
     """,
     seconds=(60, 600),
     observables=("density",),
-    gallery={"input_dim": 60, "seeds": 16},
+    gallery={"input_dim": 40, "seeds": 16},
     full={"input_dim": 120, "seeds": 32},
     explained=SIZES,
 )

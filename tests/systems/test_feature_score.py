@@ -67,7 +67,7 @@ def test_many_examples_and_features_learn_the_exact_score():
 def test_training_lowers_the_training_loss():
     times = np.geomspace(1e-2, 1e5, 40)
     along = np.array([losses(SYSTEM.with_(training_time=time))[0] for time in times])
-    assert np.all(np.diff(along) < 0)
+    assert np.all(np.diff(along) < 1e-12)
 
 
 def test_few_features_follow_from_the_law_of_marchenko_and_pastur_alone():
@@ -121,10 +121,10 @@ def test_the_equation_of_e_has_the_slope_of_differences():
 
 
 def test_the_smoothed_density_counts_all_eigenvalues():
-    found = score_spectrum(FeatureScore(3.0, 2.0, 0.3, smoothing=0.3))
-    assert found.frozen_share == 0
-    total = np.trapezoid(found.density, np.log(found.eigenvalue))
-    np.testing.assert_allclose(total, 1.0, atol=0.1)  # tails of the Lorentzian are cut off
+    for case in ((3.0, 2.0, 0.3), (2.0, 8.0, 0.1)):
+        found = score_spectrum(FeatureScore(*case, smoothing=0.2))
+        total = np.trapezoid(found.density, np.log(found.eigenvalue))
+        np.testing.assert_allclose(total, 1.0, atol=0.05)  # tails are cut off
 
 
 def test_times_are_where_the_losses_say():

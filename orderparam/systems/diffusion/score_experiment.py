@@ -117,7 +117,8 @@ def drawn_score_spectrum(system: FeatureScore, key: PRNGKeyArray) -> ScoreSpectr
     moving = levels[frozen:]
     widest = jnp.argmax(moving[1:] / moving[:-1])
     x = points(system.powers)
-    resolvent = 1 / (levels - (x * (1 + 1j * system.smoothing))[:, None])
+    turned = x * jnp.exp(1j * system.smoothing)
+    weights = jnp.imag(turned[:, None] / (levels - turned[:, None]))
     return ScoreSpectrum(
         smallest=moving[0],
         gap_start=moving[widest],
@@ -125,7 +126,7 @@ def drawn_score_spectrum(system: FeatureScore, key: PRNGKeyArray) -> ScoreSpectr
         largest=levels[-1],
         frozen_share=jnp.asarray(frozen / features),
         eigenvalue=x,
-        density=x / jnp.pi * jnp.mean(jnp.imag(resolvent), axis=1),
+        density=jnp.mean(weights, axis=1) / (jnp.pi - system.smoothing),
         converged=jnp.asarray(True),
     )
 

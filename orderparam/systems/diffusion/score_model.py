@@ -55,9 +55,10 @@ class FeatureScore(System):
     )
     ridge: float = parameter("ridge r of the loss", minimum=0, default=0.0)
     smoothing: float = parameter(
-        "width of the Lorentzian that smooths the spectrum, relative to the eigenvalue",
+        "width eta over which the density of the logarithms of eigenvalues is smoothed",
         above=0,
-        default=0.05,
+        maximum=1,
+        default=0.1,
     )
     input_dim: int = parameter(
         "dimension d of the data in an experiment", minimum=4, integer=True, default=60

@@ -1,6 +1,7 @@
 """Diffusion models: the spectrum of the features' second moments, whose bulks are the time scales
 of training."""
 
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.systems.diffusion.score_model import FeatureScore, Powers
-from orderparam.systems.diffusion.score_resolvent import excess, largest_bound, resolvent
+from orderparam.systems.diffusion.score_resolvent import largest_bound, resolvent
 
 Scalar = Float[Array, ""]
 
@@ -29,7 +30,7 @@ class ScoreSpectrum(Result):
         largest: largest eigenvalue.
         frozen_share: share of eigenvalues equal to v^2, max(0, 1 - (n + d)/p).
         eigenvalue: 120 eigenvalues x, at equal ratios, between 0.3 v^2 and three times a bound.
-        density: density of ln x there, smoothed by a Lorentzian of the relative width `smoothing`.
+        density: density of ln x there, smoothed over the width eta = `smoothing`.
         converged: whether the edges were found.
     """
 
@@ -48,9 +49,11 @@ def score_spectrum(system: FeatureScore) -> ScoreSpectrum:
     r"""Edges and density of the spectrum that sets the time scales of a random-feature score.
 
     Outside of the spectrum $e(x) = \frac1n \mathrm{tr}\, C (U - x)^{-1}$ is real and solves $h(e, x)
-    = 0$; at an edge this has a double root, $\partial h/\partial e = 0$ too. Places where the
-    density begins and ends are found on 600 points in $x - v^2$, halved, and solved for as double
-    roots. The density is $\frac{x}{\pi p} \mathrm{Im}\, \mathrm{tr}\, (U - x - i \eta x)^{-1}$.
+    = 0$; at an edge this has a double root, where x as a function of $m = \frac1p \mathrm{tr}\, (S +
+    y)^{-1}$, which is closed, turns around. Places where the density begins and ends are found on
+    600 points in $x - v^2$, halved, and solved for. The density at x is $\frac{1}{\pi - \eta}
+    \mathrm{Im}\, \frac wp \mathrm{tr}\, (U - w)^{-1}$ at $w = x e^{i \eta}$: an eigenvalue $\lambda$
+    has the unit mass $\propto \sin \eta/(\cosh \ln (x/\lambda) - \cos \eta)$.
 
     Returns:
         Edges of up to three bulks, of which the widest gap is told; $v^2$ itself holds
@@ -84,7 +87,7 @@ def score_spectrum(system: FeatureScore) -> ScoreSpectrum:
         return (jnp.where(after, low, middle), jnp.where(after, middle, high)), None
 
     (low, high), _ = jax.lax.scan(halve, (low, high), length=_HALVINGS)
-    edges = jax.vmap(lambda x: _double_root(shifted, x))(jnp.where(rising, low, high))
+    edges, misses = jax.vmap(lambda x: _edge(shifted, x))(jnp.where(rising, low, high))
     # a bulk that is there at the lowest point begins at v^2
     hard = jnp.where(inside[0], 0.0, edges[0])
     starts = jnp.where(exists & rising, edges, jnp.inf)
@@ -96,8 +99,9 @@ def score_spectrum(system: FeatureScore) -> ScoreSpectrum:
     gap = jnp.any(opens)
     smallest = jnp.where(inside[0], hard, jnp.min(starts))
     x = points(powers)
-    smooth, _ = resolvent(powers, -x * (1 + 1j * system.smoothing))
-    density = x / jnp.pi * jnp.imag(smooth.trace / smooth.slope)
+    turned = x * jnp.exp(1j * system.smoothing)
+    smooth, _ = resolvent(powers, -turned)
+    density = jnp.imag(turned * smooth.trace / smooth.slope) / (jnp.pi - system.smoothing)
     share = (system.sample_ratio + 1) / system.feature_ratio
     rest = powers.rest
     largest = jnp.max(stops)
@@ -110,7 +114,7 @@ def score_spectrum(system: FeatureScore) -> ScoreSpectrum:
         frozen_share=jnp.maximum(1 - share, 0.0),
         eigenvalue=x,
         density=density,
-        converged=ordered & jnp.isfinite(smallest) & jnp.all(jnp.isfinite(density)),
+        converged=ordered & jnp.all(jnp.isfinite(density)) & jnp.all(~exists | (misses < 1e-6)),
     )
 
 
@@ -127,25 +131,43 @@ def _inside(powers: Powers, x: Float[Array, "point"]) -> Array:
     return jnp.imag(green) > 1e-7 * jnp.abs(green)
 
 
-def _double_root(powers: Powers, near: Scalar) -> Scalar:
-    """The edge next to x = `near`, which lies outside of the density.
+def _edge(powers: Powers, near: Scalar) -> tuple[Scalar, Scalar]:
+    """The edge next to x = `near`, which lies outside of the density, and dx/dm there, relative.
 
-    The unknowns are e and ln x; at the edge h and its derivative with respect to e vanish.
+    Outside of the density m is real; at an edge the curve x(m) turns around.
     """
-    start = jax.lax.stop_gradient(near)
-    found, _ = resolvent(powers, -start[None] + 0j, direction=-1j * jnp.ones(1))
-    first = jnp.stack([jax.lax.stop_gradient(found.example[0]), jnp.log(start) + 0j])
+    near, fixed = jax.lax.stop_gradient((near, powers))
+    found, _ = resolvent(fixed, -near[None] + 0j, direction=-1j * jnp.ones(1))
+    start, example = jnp.real(found.trace[0]), jnp.real(found.example[0])
+    misses = jnp.stack([jnp.abs(_curve(fixed, start, plus)[0] - example) for plus in (True, False)])
+    plus = misses[0] < misses[1]
+    slope = jax.grad(lambda m: _curve(fixed, m, plus)[1])
+    bend = jax.grad(slope)
 
-    def equations(unknowns: Array, powers: Powers) -> Array:
-        return jnp.stack(excess(powers, -jnp.exp(unknowns[1]), unknowns[0]))
-
-    def newton(unknowns: Array, powers: Powers) -> Array:
-        slopes = jax.jacfwd(equations, holomorphic=True)(unknowns, powers)
-        step = jnp.linalg.solve(slopes, equations(unknowns, powers))
+    def newton(m: Scalar, _: None) -> tuple[Scalar, None]:
         # the start is near: longer steps would leave the neighbourhood of the edge
-        size = jnp.stack([0.1 * jnp.abs(unknowns[0]), 0.01 + 0j])
-        return unknowns - step * jnp.minimum(1.0, jnp.min(jnp.abs(size) / jnp.abs(step)))
+        longest = 0.1 * jnp.abs(m)
+        return m - jnp.clip(slope(m) / bend(m), -longest, longest), None
 
-    fixed = jax.lax.stop_gradient(powers)
-    last, _ = jax.lax.scan(lambda u, _: (newton(u, fixed), None), first, length=_NEWTON)
-    return jnp.exp(jnp.real(newton(last, powers)[1]))
+    last, _ = jax.lax.scan(newton, start, length=_NEWTON)
+    # x does not change with m there: its derivatives are those at fixed m
+    x = _curve(powers, last, plus)[1]
+    return x, jnp.abs(slope(last) * last / x)
+
+
+def _curve(powers: Powers, trace: Any, plus: Any) -> tuple[Scalar, Scalar]:
+    """e and x - v^2 at a real m, on one of the two branches of e: its equation is D e^2 - (r - 1) e
+    = r, whose roots are real for every r."""
+    psi, linear = powers.feature_ratio, powers.linear
+    damping = 1 / (1 + psi * trace)
+    filled = powers.kept * linear + powers.example * (1 + psi * trace)
+    r = psi / (powers.sample_ratio * linear) * trace * damping * filled
+    b = r - 1
+    root = jnp.sqrt(b**2 + 4 * powers.noise * r)
+    up, down = b > 0, b < 0
+    # each root without a difference of equal numbers
+    high = jnp.where(up, (b + root) / (2 * powers.noise), -2 * r / jnp.where(up, 1.0, b - root))
+    low = jnp.where(down, (b - root) / (2 * powers.noise), -2 * r / jnp.where(down, 1.0, b + root))
+    example = jnp.where(plus, high, low)
+    slope = linear * (powers.noise + powers.kept / (1 + example))
+    return example, powers.example / (1 + example) - slope * (1 / trace - damping)

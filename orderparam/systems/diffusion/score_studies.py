@@ -18,7 +18,7 @@ from orderparam.systems.diffusion.score_theory import score_losses, score_times
 SOURCE = "Bonnaire, Urfin, Biroli, Mezard 2025 (arXiv:2505.17638)"
 SIZES = (
     "The theory is that of infinite dimension. In the study score-size the differences fall as 1/d "
-    "from 20 to 80 dimensions."
+    "from 10 to 40 dimensions."
 )
 
 
@@ -154,8 +154,8 @@ def score_times_study(
     ],
     caption=r"""
         Eigenvalues of the second moments of $p$ = {feature_ratio} $d$ random tanh features at the time $t$ = {time} of the
-        diffusion, $n$ examples (colours), $d$ = {input_dim}. The density is smoothed by a Lorentzian of a relative width of
-        {smoothing}, in theory and measurement alike. The narrow peak holds $p - n - d$ equal eigenvalues.
+        diffusion, $n$ examples (colours), $d$ = {input_dim}. The density is smoothed over a width of {smoothing} in $\ln
+        x$, in theory and measurement alike. The narrow peak holds $p - n - d$ equal eigenvalues.
     """,
     seconds=(60, 600),
     observables=("density",),
@@ -217,12 +217,12 @@ def score_spectrum_study(
         "gap_start",
         "gap_end",
     ),
-    gallery={"dims": (20, 40, 80), "seeds": 24},
-    full={"dims": (20, 40, 80, 160), "seeds": 32},
+    gallery={"dims": (10, 20, 40), "seeds": 32},
+    full={"dims": (10, 20, 40, 80), "seeds": 64},
     explained="The theory is that of infinite dimension; terms of order 1/d, and at the edges of order $d^{-2/3}$, are left.",
 )
 def score_size(
-    dims: tuple[int, ...] = (10, 20, 40),
+    dims: tuple[int, ...] = (8, 16, 24),
     sample_ratio: float = 2.0,
     feature_ratio: float = 8.0,
     time: float = 0.1,

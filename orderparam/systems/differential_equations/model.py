@@ -6,7 +6,7 @@ walls where u vanishes, operators with constant coefficients are diagonal in wav
 spectra are known exactly.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp

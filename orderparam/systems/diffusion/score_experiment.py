@@ -211,7 +211,7 @@ def _draw(system: FeatureScore, sizes: tuple[int, int, int], key: PRNGKeyArray) 
         return (coefficients, sums[1] + mass * jnp.mean(values**2, axis=0)), None
 
     zero = jnp.zeros((_ORDERS, examples, features)), jnp.zeros(features)
-    each = tuple(jnp.asarray(values) for values in (nodes, masses, basis.T))
+    each = jnp.asarray(nodes), jnp.asarray(masses), jnp.asarray(basis.T)
     (coefficients, squares), _ = jax.lax.scan(add, zero, each)
     overlap = weights @ weights.T
     old = sum(overlap**k * (c.T @ c) / examples for k, c in enumerate(coefficients))

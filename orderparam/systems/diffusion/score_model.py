@@ -77,8 +77,8 @@ class FeatureScore(System):
     def sizes(self) -> tuple[int, int, int]:
         """d, n and p of an experiment, n and p rounded to whole numbers of at least 1."""
         dimension = self.size("input_dim")
-        ratios = self.sample_ratio, self.feature_ratio
-        return dimension, *(max(1, round(float(ratio) * dimension)) for ratio in ratios)
+        examples = max(1, round(float(self.sample_ratio) * dimension))
+        return dimension, examples, max(1, round(float(self.feature_ratio) * dimension))
 
     @property
     def powers(self) -> Powers:

@@ -97,8 +97,8 @@ def resolvent(
         at = fixed + direction * jnp.where(share < 0, 0.0, offset)
         return newton(frozen, at, example)[1], None
 
-    shares = np.repeat(np.linspace(1.0, 0.0, _PATH), _CORRECTIONS)
-    shares = jnp.asarray(np.append(shares, -np.ones(_POLISH)))
+    path = np.repeat(np.linspace(1.0, 0.0, _PATH), _CORRECTIONS)
+    shares = jnp.asarray(np.append(path, -np.ones(_POLISH)))
     example, _ = jax.lax.scan(down, jnp.zeros_like(fixed), shares)
     value, _ = newton(frozen, fixed, example)
     residual = jnp.max(jnp.abs(value) / (1e-3 + jnp.abs(example)))

@@ -118,7 +118,7 @@ def score_times(system: FeatureScore) -> ScoreTimes:
     (True, True)
     """
     powers = system.powers
-    given = powers, system.ridge
+    ridge = system.ridge
 
     def gap(sums: _Sums) -> Scalar:
         return powers.noise * powers.linear * (sums.new - sums.old)
@@ -128,7 +128,7 @@ def score_times(system: FeatureScore) -> ScoreTimes:
     # the test loss may have several minima: the lowest of a scan, and the root of the slope beside it
     grid = jax.lax.stop_gradient(jnp.linspace(low, high, 64))
     times = jnp.append(jnp.exp(grid), jnp.inf)
-    along = jax.lax.map(lambda time: _sums(*given, time), times, batch_size=8)
+    along = jax.lax.map(lambda time: _sums(powers, ridge, time), times, batch_size=8)
     end = jax.tree.map(lambda values: values[-1], along)
     end_train, end_test = _losses(powers, end)
     lowest = jnp.argmin(_losses(powers, along)[1][:-1])
@@ -136,16 +136,16 @@ def score_times(system: FeatureScore) -> ScoreTimes:
 
     def falling(log_time: Scalar, args: Any) -> Scalar:
         """Of the best time, or of that of half the gap."""
-        given, last, half = args
-        sums = _sums(*given, jnp.exp(log_time))
+        powers, ridge, last, half = args
+        sums = _sums(powers, ridge, jnp.exp(log_time))
         return jnp.where(half, 0.5 - gap(sums) / last, -sums.slope)
 
     def root(half: Array, low: Scalar, high: Scalar) -> Solved:
-        return decreasing_root(falling, low, high, (given, gap(end), half))
+        return decreasing_root(falling, low, high, (powers, ridge, gap(end), half))
 
     lows, highs = jnp.stack([ends[0], low]), jnp.stack([ends[1], high])
     found = jax.vmap(root)(jnp.array([False, True]), lows, highs)
-    at_best = _sums(*given, jnp.exp(found.value[0]))
+    at_best = _sums(powers, ridge, jnp.exp(found.value[0]))
     return ScoreTimes(
         best_time=jnp.exp(found.value[0]),
         memorisation_time=jnp.exp(found.value[1]),
@@ -177,9 +177,8 @@ def _sums(powers: Powers, ridge: Any, training_time: Any) -> _Sums:
 
     def pairs(flat: Any, slope: Any) -> tuple[Array, Array]:
         # the second node of a pair runs over both halves of the contour
-        return tuple(
-            quadratic_trace(powers, found, other, flat, slope) for other in (found, mirrored)
-        )
+        own = quadratic_trace(powers, found, found, flat, slope)
+        return own, quadratic_trace(powers, found, mirrored, flat, slope)
 
     def summed(first: Array, own: Array, other: Array) -> Scalar:
         return jnp.real(first @ (own @ left + other @ jnp.conj(left))) / 2
@@ -199,4 +198,4 @@ def _sums(powers: Powers, ridge: Any, training_time: Any) -> _Sums:
 def _losses(powers: Powers, sums: _Sums) -> tuple[Scalar, Scalar]:
     """Training and test loss."""
     scale = powers.noise * powers.linear
-    return tuple(1 - scale * (2 * sums.once - part) for part in (sums.old, sums.new))
+    return 1 - scale * (2 * sums.once - sums.old), 1 - scale * (2 * sums.once - sums.new)

@@ -121,7 +121,8 @@ def score_times(system: FeatureScore) -> ScoreTimes:
     ridge = system.ridge
 
     def gap(sums: _Sums) -> Scalar:
-        return powers.noise * powers.linear * (sums.new - sums.old)
+        """That of the losses, over D mu^2."""
+        return sums.new - sums.old
 
     low = jnp.log(1e-3 / (largest_bound(powers) + powers.rest + system.ridge))
     high = jnp.log(1e2 / (powers.rest + system.ridge))

@@ -16,5 +16,12 @@ from orderparam.kernels.gp import (
     gp_posterior,
 )
 from orderparam.kernels.gradient_flow import FlowPrediction, gradient_flow
-from orderparam.kernels.spectra import finite_rank, gaussian_rbf, hypercube, power_law, sphere
+from orderparam.kernels.spectra import (
+    finite_rank,
+    gaussian_rbf,
+    hypercube,
+    power_law,
+    sphere,
+    torus,
+)
 from orderparam.kernels.spectrum import Spectrum

@@ -1,5 +1,5 @@
-"""Spectra known in closed form: power laws, finite rank, and kernels on the sphere, the hypercube
-and Gaussian inputs."""
+"""Spectra known in closed form: power laws, finite rank, and kernels on the sphere, the torus, the
+hypercube and Gaussian inputs."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -249,6 +249,59 @@ def gaussian_rbf(
     multiplicities = comb(degrees + input_dim - 1, degrees)
     tail = max(1 - float(eigenvalues @ multiplicities), 0.0)
     return Spectrum(eigenvalues, _padded(target_power, max_degree), multiplicities, tail)
+
+
+def torus(
+    input_dim: int,
+    smoothness: float,
+    target_smoothness: float,
+    cut: float,
+    target_dim: int | None = None,
+) -> Spectrum:
+    """A translation-invariant kernel on the torus [0, 2 pi)^d, x uniform, and a random target: both
+    are power laws in the wave vector k, |k| <= cut.
+
+        lambda_k ~ (1 + |k|^2)^-(s + d/2),   E y_k^2 ~ (1 + |k|^2)^-(a + r/2)
+
+    with s = smoothness, a = target_smoothness, d = input_dim and r = target_dim. The target depends
+    on the first r coordinates only (default: all), so that its k are those of an r-dimensional
+    lattice. Eigenvalues and target power each sum to 1. A level holds all k of one |k|^2; a field
+    with these variances has square-integrable derivatives of every order below a.
+    """
+    check_above("smoothness", smoothness, 0)
+    check_above("target_smoothness", target_smoothness, 0)
+    check_integer("input_dim", input_dim, 1)
+    relevant = input_dim if target_dim is None else target_dim
+    check_integer("target_dim", relevant, 1)
+    if relevant > input_dim:
+        raise ValueError(f"target_dim = {relevant}: must be at most input_dim = {input_dim}")
+    check_above("cut", cut, 0)
+    vectors, on_target = lattice_shells(input_dim, cut), lattice_shells(relevant, cut)
+    there = vectors > 0
+    one = 1.0 + np.flatnonzero(there)
+    eigenvalues = one ** -(smoothness + input_dim / 2)
+    power = on_target[there] * one ** -(target_smoothness + relevant / 2)
+    return Spectrum(
+        eigenvalues / (vectors[there] @ eigenvalues), power / power.sum(), vectors[there]
+    )
+
+
+def lattice_shells(input_dim: int, cut: float) -> Float[np.ndarray, "square"]:
+    """The number of vectors of integers with |k|^2 = 0, 1, ..., floor(cut^2).
+
+    It is the product of input_dim series 1 + 2 q + 2 q^4 + 2 q^9 + ..., and is exact up to 2^53.
+    """
+    top = math.floor(cut**2 + 1e-9)
+    line = np.zeros(top + 1)
+    line[np.arange(1, math.isqrt(top) + 1) ** 2] = 2.0
+    line[0] = 1.0
+    shells = line
+    for _ in range(input_dim - 1):
+        # a series with few terms: one shifted copy for each
+        shells = sum(
+            line[square] * np.pad(shells, (square, 0))[: top + 1] for square in np.flatnonzero(line)
+        )
+    return np.asarray(shells)
 
 
 def _zonal(

@@ -11,6 +11,7 @@ from orderparam.systems.kernel_regression import (
     NetworkTraining,
     PoolRegression,
     SphereRegression,
+    TorusRegression,
 )
 
 K = np.arange(1.0, 21.0)
@@ -30,6 +31,7 @@ SYSTEMS = [
         extra_noise=[0.2, 0.0],
     ),
     SphereRegression.from_architecture(NETWORK, 10, [0.0, 1.0, 0.5], 30.0, 0.1, 0.05, max_degree=6),
+    TorusRegression.from_smoothness(2, 1.0, 1.0, 30.0, 0.1, 0.1, cut=5.0, target_dim=1),
     NetworkTraining(X[:8], X[:8, 0], X[8:], NETWORK, 0.1, width=20),
 ]
 globals().update(checks("kernel_regression", SYSTEMS, infinite=("squared_discrepancy",)))

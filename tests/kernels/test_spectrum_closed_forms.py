@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from scipy.special import eval_legendre
 
 from orderparam.gaussian.activations import activation
-from orderparam.kernels.spectra import finite_rank, gaussian_rbf, hypercube, power_law, sphere
+from orderparam.kernels.spectra import (
+    finite_rank,
+    gaussian_rbf,
+    hypercube,
+    lattice_shells,
+    power_law,
+    sphere,
+    torus,
+)
 
 ERF, RELU = activation("erf"), activation("relu")
 
@@ -79,6 +87,25 @@ def test_in_high_dimension_unresolvable_harmonics_are_left_to_the_tail():
         sums[[0, 1, 2, 4]], [1 / (2 * np.pi), 1 / 4, 1 / (4 * np.pi), 1 / (48 * np.pi)], rtol=0.005
     )
     assert float(spectrum.total) == pytest.approx(0.5, rel=1e-12)
+
+
+@pytest.mark.parametrize(("dim", "cut"), [(1, 7.5), (2, 6), (3, 4), (4, 3)])
+def test_shells_of_a_lattice_count_its_vectors(dim, cut):
+    side = np.arange(-8, 9)
+    squares = sum(np.meshgrid(*[side**2] * dim)).ravel()
+    counted = np.bincount(squares[squares <= cut**2], minlength=int(cut**2) + 1)
+    assert lattice_shells(dim, cut).tolist() == counted.tolist()
+
+
+def test_a_torus_has_normalised_power_laws_and_a_target_of_few_coordinates():
+    spectrum = torus(3, 0.7, 1.2, 6, 1)
+    assert float(spectrum.total) == pytest.approx(1, rel=1e-13)
+    assert float(spectrum.total_power) == pytest.approx(1, rel=1e-13)
+    # |k|^2 = 0, 1, 2, 3, 4: the first coordinate alone reaches 0, 1 and 4
+    ratios = np.asarray(spectrum.eigenvalues[:5] / spectrum.eigenvalues[0])
+    np.testing.assert_allclose(ratios, [1, 2**-2.2, 3**-2.2, 4**-2.2, 5**-2.2], rtol=1e-13)
+    power = np.asarray(spectrum.target_power[:5] / spectrum.target_power[0])
+    np.testing.assert_allclose(power, [1, 2 * 2**-1.7, 0, 0, 2 * 5**-1.7], rtol=1e-13)
 
 
 HYPERCUBE = {1: "0.0434125862", 3: "2.27191884e-4", 5: "1.17616995e-5"}
@@ -187,6 +214,9 @@ def test_finite_rank_is_one_level():
         (lambda: power_law(1.0, 0.5), "capacity = 1.0: must be finite and > 1"),
         (lambda: power_law(1.5, 0.0), "source = 0.0: must be finite and > 0"),
         (lambda: power_law(1.5, 0.5, 0), "modes = 0: must be an integer from 1 to 1e15"),
+        (lambda: torus(2, 0.0, 1.0, 5), "smoothness = 0.0: must be finite and > 0"),
+        (lambda: torus(2, 1.0, 1.0, 5, 3), "target_dim = 3: must be at most input_dim = 2"),
+        (lambda: torus(0, 1.0, 1.0, 5), "input_dim = 0: must be an integer >= 1"),
         (lambda: finite_rank(0, 1.0), "rank = 0: must be finite and > 0"),
         (lambda: finite_rank(5, -1.0), "eigenvalues = -1.0: must be >= 0"),
     ],

@@ -5,10 +5,11 @@ In the order of reading:
 
     spectrum/           a kernel given by its spectrum: theories, and regression on Gaussian
                         features; inputs on the sphere; a ridge that depends on the input
-    pool/ random subsets of a pool of real inputs, and finite networks that learn them
-    renormalization.py renormalisation: modes too small to be learned are integrated out training/
-    noisy training of a finite network on one training set learning_curve.py the results that all of
-    these share
+    torus/              inputs on a torus of several dimensions: rates of learning
+    pool/               random subsets of a pool of real inputs, and finite networks that learn them
+    renormalization.py  renormalisation: modes too small to be learned are integrated out
+    training/           noisy training of a finite network on one training set
+    learning_curve.py   the results that all of these share
 """
 
 from orderparam.core.exported import without_modules
@@ -55,6 +56,8 @@ from orderparam.systems.kernel_regression.spectrum.theory import (
     self_consistent,
     self_consistent_by_degree,
 )
+from orderparam.systems.kernel_regression.torus.experiment import torus_regression
+from orderparam.systems.kernel_regression.torus.model import TorusRegression
 from orderparam.systems.kernel_regression.training.experiment import hamiltonian, langevin
 from orderparam.systems.kernel_regression.training.model import NetworkTraining
 from orderparam.systems.kernel_regression.training.theory import gaussian_process

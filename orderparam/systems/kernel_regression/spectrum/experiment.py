@@ -144,21 +144,7 @@ def _design(
     labels = features @ target + jnp.sqrt(noise + tail_power) * jax.random.normal(
         noise_key, ridge.shape
     )
-    conditioned = condition(
-        (features * eigenvalues) @ features.T + jnp.diag(ridge + tail), labels, 0.0
-    )
-    # f = sum of coefficients times features: the error over the population is a sum over modes.
-    coefficients = eigenvalues * (features.T @ conditioned.discrepancy)
-    # The prior variance of the features minus the part that the training set determines.
-    half = jsl.solve_triangular(conditioned.cholesky, features * eigenvalues, lower=True)
-    error = jnp.sum((coefficients - target) ** 2) + tail_power
-    measured = MeasuredLearningCurve(
-        test_error=error,
-        population_error=error,
-        posterior_variance=jnp.sum(eigenvalues) + tail - jnp.sum(half**2),
-        target_learnability=ratio(coefficients @ target, target @ target + tail_power),
-        **on_training_set(conditioned.discrepancy[:, None], conditioned.inverse_diagonal, ridge),
-    )
+    measured = on_features(features, labels, eigenvalues, target, tail, tail_power, ridge)
     if rank is None:
         return measured
     limit = _least_squares(
@@ -172,6 +158,44 @@ def _design(
     )
     determined = jnp.sum(ridge == 0) >= rank
     return jax.tree.map(lambda one, other: jnp.where(determined, one, other), limit, measured)
+
+
+def on_features(
+    features: Float[Array, "train mode"],
+    labels: Float[Array, "train"],
+    eigenvalues: Float[Array, "mode"],
+    target: Float[Array, "mode"],
+    tail: Float[Array, ""] | float,
+    tail_power: Float[Array, ""] | float,
+    ridge: Float[Array, "train"],
+) -> MeasuredLearningCurve:
+    """Regression on a training set whose features phi_k(x) are known, with exact averages over the
+    population, in which E phi_k phi_l = delta_kl.
+
+    Args:
+        features: phi_k of every training input.
+        labels: noisy labels of the training set.
+        eigenvalues: lambda_k of every mode.
+        target: y_k of every mode.
+        tail: sum of the eigenvalues of all other modes, a ridge on the training points.
+        tail_power: target power on all other modes.
+        ridge: ridge of each sample.
+    """
+    conditioned = condition(
+        (features * eigenvalues) @ features.T + jnp.diag(ridge + tail), labels, 0.0
+    )
+    # f = sum of coefficients times features: the error over the population is a sum over modes.
+    coefficients = eigenvalues * (features.T @ conditioned.discrepancy)
+    # The prior variance of the features minus the part that the training set determines.
+    half = jsl.solve_triangular(conditioned.cholesky, features * eigenvalues, lower=True)
+    error = jnp.sum((coefficients - target) ** 2) + tail_power
+    return MeasuredLearningCurve(
+        test_error=error,
+        population_error=error,
+        posterior_variance=jnp.sum(eigenvalues) + tail - jnp.sum(half**2),
+        target_learnability=ratio(coefficients @ target, target @ target + tail_power),
+        **on_training_set(conditioned.discrepancy[:, None], conditioned.inverse_diagonal, ridge),
+    )
 
 
 def _least_squares(

@@ -85,8 +85,8 @@ def features(
             print_columns(problem)
             print_features(result, title, folder)
             if stop:
-                stop = find_tool("training_in_time.when_to_stop")
-                print_stop(stop(problem.inputs, problem.values), ", features / sqrt(p)")
+                when_to_stop = find_tool("training_in_time.when_to_stop")
+                print_stop(when_to_stop(problem.inputs, problem.values), ", features / sqrt(p)")
             save_features(result, folder, title, {"data": problem.name, "task": problem.task})
 
 

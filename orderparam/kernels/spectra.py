@@ -298,10 +298,12 @@ def lattice_shells(input_dim: int, cut: float) -> Float[np.ndarray, "square"]:
     shells = line
     for _ in range(input_dim - 1):
         # a series with few terms: one shifted copy for each
-        shells = sum(
-            line[square] * np.pad(shells, (square, 0))[: top + 1] for square in np.flatnonzero(line)
-        )
-    return np.asarray(shells)
+        copies = [
+            line[square] * np.pad(shells, (int(square), 0))[: top + 1]
+            for square in np.flatnonzero(line)
+        ]
+        shells = np.sum(copies, axis=0)
+    return shells
 
 
 def _zonal(

@@ -297,12 +297,10 @@ def lattice_shells(input_dim: int, cut: float) -> Float[np.ndarray, "square"]:
     line[0] = 1.0
     shells = line
     for _ in range(input_dim - 1):
-        # a series with few terms: one shifted copy for each
-        copies = [
-            line[square] * np.pad(shells, (int(square), 0))[: top + 1]
-            for square in np.flatnonzero(line)
-        ]
-        shells = np.sum(copies, axis=0)
+        total = np.zeros(top + 1)
+        for square in np.flatnonzero(line):  # few terms: one shifted copy for each
+            total[square:] += line[square] * shells[: top + 1 - square]
+        shells = total
     return shells
 
 

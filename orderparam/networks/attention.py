@@ -52,7 +52,8 @@ class Attention(Layer):
     Raises `ValueError` for values out of range and for inputs that are not (tokens, channels).
 
     The kernel is exact for "identity" and for tied queries, to 1e-8 for two tokens with logits of
-    standard deviation up to 2, and to some 1e-4 at the default points for more tokens.
+    standard deviation up to 2, and to a few parts in a thousand for more tokens at the default
+    points.
 
     Source: Hron, Bahri, Sohl-Dickstein, Novak (2020).
     """

@@ -47,7 +47,7 @@ def head_kernels(system: RandomHeads) -> AttentionKernels:
     |K|_F^2$, at every key width too. The tangent kernel is that of infinitely many heads.
 
     Accuracy: rounding for linear attention; about 1e-8 for two tokens with logits of standard
-    deviation up to 2; some 1e-4 at the default points for more tokens.
+    deviation up to 2; a few parts in a thousand at the default points for more tokens.
 
     Source: Hron, Bahri, Sohl-Dickstein, Novak (2020); the share of queries and keys in the tangent
     kernel is derived here in this form.

@@ -82,8 +82,8 @@ def draw_limits(axes: Any, comparison: Comparison) -> None:
     for data in comparison.experiments().values():
         tokens = data.attrs["facets"]["tokens"]
         for kernel, word in (("nngp", "kernel"), ("ntk", "tangent kernel")):
-            limit = float(np.trace(theories[tokens][kernel].values.reshape(2, 2)))
-            values = (data[kernel].values[..., 0, 0] + data[kernel].values[..., 1, 1]) / limit
+            limit = np.trace(theories[tokens][kernel].values, axis1=-2, axis2=-1).mean()
+            values = np.trace(data[kernel].values, axis1=-2, axis2=-1) / limit
             values = values.reshape(data.sizes["heads"], -1)
             mean = values.mean(axis=1)
             error = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])

@@ -38,7 +38,9 @@ class HeadKurtosis(Result):
 
 @theory(differentiable=False)
 def head_kernels(system: RandomHeads) -> AttentionKernels:
-    r"""Kernels of one layer of attention, the mean over tokens of
+    r"""Kernels of one layer of attention whose outputs are averaged over the tokens.
+
+    `nngp` and `ntk` are the means over tokens a, c of
 
     $$ K_{ac} = E \sum_{bd} A_{ab} K_{bd} A'_{cd}, \qquad E G_{ab} G'_{cd} = K_{ac} K_{bd} $$
 

@@ -296,7 +296,7 @@ def deep_kurtosis(
         0.8 and 0.05 for ordered erf, 4 and 0.05 for chaotic erf. First three columns: {networks} networks of width {width}
         in each run, with tangent kernels by differentiation. Last column: {pairs} networks of width {pair_width} in each
         run; below against the line of the fixed point, which near the edge of chaos {layers} layers do not reach. In
-        layer {layers} of the chaotic networks fluctuations of order 1/width have grown to 12 %.
+        layer {layers} the correlation of chaotic networks is 12 % above the line.
     """,
     explained=(
         "Near the edge of chaos 40 layers are fewer than correlations need to reach their fixed point; the chaotic "

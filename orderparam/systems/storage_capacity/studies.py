@@ -114,7 +114,7 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
     source="Cover 1965; Gardner 1988; Rosenblatt 1962",
     seconds=(50, 1800),
     observables=("success_fraction",),
-    gallery={"samples": 100, "seeds": 16},
+    gallery={"samples": 60, "seeds": 16},
     full={"dims": (20, 50, 100, 200), "samples": 200, "seeds": 8},
     columns=2,
     panels=[

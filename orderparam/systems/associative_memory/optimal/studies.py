@@ -39,7 +39,7 @@ def draw_edge(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "optimal-stability-basins",
-    title="Overlaps and basins of networks with the largest stability follow the map of strong dilution",
+    title="Networks with the largest stability follow the map of strong dilution, within 0.03 after one step",
     source="Krauth, Mézard, Nadal 1988; Gardner 1988",
     seconds=(55, 2400),
     observables=("overlap",),
@@ -74,11 +74,12 @@ def draw_edge(axes: Any, comparison: Comparison) -> None:
         {neurons} neurons with {inputs} inputs each, trained to optimality, $\alpha$ patterns for each input,
         {starts} starts in a run. Lines: the map of the overlap for strong dilution, exact for one step of any
         network. Right: the overlap that one step leaves as it is, from which on a pattern attracts; it is zero up
-        to $\alpha$ = 0.4194.
+        to $\alpha$ = 0.4194. It is measured where it lies between two of the starts.
     """,
     explained=(
-        "The map holds for many inputs. With 40 inputs overlaps differ from it by up to 0.05, and near "
-        "overlap 1 a single wrong neuron matters."
+        "The map holds for many inputs. With 80 inputs overlaps differ from it by up to 0.024 after one "
+        "step and 0.2 after three. Control: at load 0.5 and start 0.9 one step is 0.035, 0.020, 0.011 and "
+        "0.005 below it for 20, 40, 80 and 160 inputs."
     ),
 )
 def optimal_stability_basins(

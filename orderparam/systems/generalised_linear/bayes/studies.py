@@ -208,7 +208,7 @@ def draw_thresholds(axes: Any, comparison: Comparison) -> None:
 @study(
     "compressed-sensing",
     title=(
-        "Message passing finds sparse weights from its threshold on, with far fewer projections than the l1 norm needs"
+        "Message passing finds sparse weights in most runs with fewer projections than the l1 norm needs"
     ),
     source="Donoho, Maleki, Montanari 2009; Krzakala, Mézard, Sausset, Sun, Zdeborová 2012",
     seconds=(40, 900),
@@ -229,7 +229,8 @@ def draw_thresholds(axes: Any, comparison: Comparison) -> None:
         $y = w\cdot x$ without noise. Lines: sample ratios from which on the weights are determined, and found by
         message passing or by the smallest l1 norm. Circles: message passing on drawn problems, $d$ = {plane_dim}, found
         in all runs (filled), in some (grey) or in none (open); the l1 norm is not measured. Right: density {density},
-        $d$ = {input_dim}; errors below $10^{{-8}}$ are drawn there.
+        $d$ = {input_dim}; errors below $10^{{-8}}$ are drawn there. Just above its threshold message passing does not
+        converge in some runs.
     """,
     gallery={
         "sample_ratios": (0.1, 0.2, 0.28, 0.32, 0.34, 0.37, 0.38, 0.4, 0.5),

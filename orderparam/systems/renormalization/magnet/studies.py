@@ -155,7 +155,7 @@ def _draw_thermal(axes: Any, comparison: Any) -> None:
 
 @study(
     "block-spins",
-    title="Measured couplings of block spins grow above the critical coupling and fall below it",
+    title="From the first blocks on, measured couplings grow above the critical coupling and fall below it",
     source="Kadanoff 1966; Migdal 1975; Swendsen 1979; Besag 1975",
     seconds=(60, 1200),
     observables=("thermal_exponent",),

@@ -111,7 +111,7 @@ def functional_flow(
         "of the error over T. Features of images are not Gaussian, and the quartic loss depends "
         "on their fourth moments."
     ),
-    gallery={"n_train": (100, 180, 320, 560, 1000), "seeds": 16},
+    gallery={"n_train": (100, 320, 1000), "seeds": 16},
     full={"n_train": (100, 200, 500, 1000), "seeds": 16, "samples": 2000},
     columns=3,
     panels=[

@@ -32,7 +32,7 @@ class TrainedFunctions(Result):
     """
 
     probability: Float[Array, "pattern"]
-    likely: Float[Array, "likely"]
+    likely: Float[Array, "group"]
     squared_distance: Float[Array, "law"]
     fitted: Float[Array, ""]
 

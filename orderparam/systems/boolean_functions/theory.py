@@ -26,9 +26,9 @@ class FunctionLaw(Result):
     """
 
     probability: Float[Array, "pattern"]
-    likely: Float[Array, "likely"]
+    likely: Float[Array, "group"]
     uncertainty: Float[Array, "pattern"]
-    likely_uncertainty: Float[Array, "likely"]
+    likely_uncertainty: Float[Array, "group"]
 
 
 class LawDistances(Result):
@@ -274,7 +274,7 @@ def three_laws(
 
 def likely(
     probability: Float[Array, "pattern"], law: Float[Array, "pattern"]
-) -> Float[Array, "likely"]:
+) -> Float[Array, "group"]:
     """Probabilities of the half of the functions that a law makes likeliest, in the order of
     patterns, and of all the others together."""
     shown = jnp.sort(jnp.argsort(-law)[: len(law) // 2])

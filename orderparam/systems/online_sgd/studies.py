@@ -378,7 +378,7 @@ def sgd_noise_dominated(
 
 @study(
     "sgd-trade-off",
-    title="A smaller learning rate lowers the error floor and needs more samples",
+    title="A smaller learning rate needs more samples, and by the flow it lowers the error floor",
     source=f"{VEIGA}, Fig. 5",
     gallery={"seeds": 16},
     full={"horizon": 10_000.0, "seeds": 32},
@@ -396,8 +396,9 @@ def sgd_noise_dominated(
     caption=(
         r"$d$ = {dim}, student of 4 and teacher of 2 units, learning rate $4 d^{{-\delta}}$, label "
         r"noise 0.001, first student in the teacher's span. Flow with both terms; SGD: exact chain "
-        r"of the overlaps. A learning rate smaller by $d^{{-\delta}}$ lowers the floor by the same "
-        r"factor and needs $d^\delta$ times the samples."
+        r"of the overlaps, followed to $n/d$ = {horizon:g}, where only the largest rate has reached "
+        r"its floor. A learning rate smaller by $d^{{-\delta}}$ lowers the floor by the same factor "
+        r"and needs $d^\delta$ times the samples."
     ),
 )
 def sgd_trade_off(

@@ -209,7 +209,7 @@ def function_space_priors(
 
 @study(
     "deep-kurtosis",
-    title="The excess kurtosis of deep relu networks is set by depth over width, and vanishes with it",
+    title="The excess kurtosis of deep relu networks is nearly a function of depth over width, and vanishes with it",
     source="Yaida 2020; Hanin, Nica 2020; Roberts, Yaida, Hanin 2021, chapter 4",
     gallery={"seeds": 16},
     full={"networks": 400_000, "seeds": 32, "widths": (16, 32, 64, 128, 256, 512, 1024)},

@@ -72,7 +72,7 @@ def words_window(
 
 @study(
     "words-refitted",
-    title="Ranking by counts biases the fit of a true law, by one percent in the exponent and three in the offset",
+    title="Ranking words by their counts biases the fit of a true law, up to a million words",
     source="Mandelbrot 1953 for the law; the bias is measured here",
     panels=[
         Panel("drawn", "exponent", by="ranks", log="x", xlabel="words drawn", ylabel="$a$"),

@@ -260,8 +260,10 @@ def _theories(compared: "TheoryComparison") -> list[str]:
     theories that are not refused predict, beside what was measured."""
     verdicts = []
     for one in compared.theories:
-        told = [assumption for assumption in one.assumptions if assumption.verdict == one.verdict]
-        verdicts.append((one.theory, one.verdict, str(told[0]) if told else ""))
+        decisive = [
+            assumption for assumption in one.assumptions if assumption.verdict == one.verdict
+        ]
+        verdicts.append((one.theory, one.verdict, str(decisive[0]) if decisive else ""))
     predicted = []
     for one in compared.accepted:
         for number in one.predictions:

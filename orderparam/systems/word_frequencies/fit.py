@@ -49,8 +49,8 @@ def fitted(counts: Float[Array, "rank"], window: Scalar, method: Method) -> Fit:
         return jnp.sum(share * (logs - log_law(unknown)))
 
     def squares(unknown: Array) -> Scalar:
-        apart = logs - log_law(unknown)
-        return jnp.sum(even * (apart - jnp.sum(even * apart)) ** 2)
+        differences = logs - log_law(unknown)
+        return jnp.sum(even * (differences - jnp.sum(even * differences)) ** 2)
 
     function = divergence if method == "likelihood" else squares
     found = lbfgs_minimum(function, jnp.array([1.0, 1.0]), tolerance=1e-8, max_steps=300)

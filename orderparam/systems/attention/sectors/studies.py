@@ -95,8 +95,8 @@ def draw_heads(axes: Any, comparison: Comparison) -> None:
         limit = limits[target]
         # the same sequences in both: the ratio of means, and its error from paired differences
         mean = values.mean(axis=1) / limit.mean()
-        apart = values - mean[:, None] * limit
-        error = apart.std(axis=1, ddof=1) / np.sqrt(len(limit)) / limit.mean()
+        differences = values - mean[:, None] * limit
+        error = differences.std(axis=1, ddof=1) / np.sqrt(len(limit)) / limit.mean()
         inverse = 1 / data["heads"].values.astype(float)
         look: dict[str, Any] = {"color": f"C{number}"}
         axes.errorbar(inverse, mean, error, fmt="o", label=f"{target} target", **look)

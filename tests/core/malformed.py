@@ -327,6 +327,7 @@ def calls(
                 *choices,
                 *rarer,
                 *(["--arch", arch] if draw.random() < 0.7 else []),
+                *(["--stop"] if draw.random() < 0.2 else []),
             ]
         elif command == "inspect":
             names = ("--target", "--inputs", "--parameters", "--init", "--held-out", "--seeds")

@@ -105,7 +105,7 @@ def draw_limits(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "attention-kernels",
-    title="Kernels of random transformers tend to their limit as one over the number of heads",
+    title="Mean kernels of random transformers lie near the limit of many heads, from three heads on",
     source=f"{HRON}; the extrapolation is derived here",
     panels=[Freehand(draw_limits)],
     caption=r"""
@@ -123,7 +123,6 @@ def draw_limits(axes: Any, comparison: Comparison) -> None:
         "seeds": 64,
     },
     gallery={"networks": 100},
-    explained="The theory is that of infinitely many heads; a finite number adds terms of order 1/H.",
 )
 def attention_kernels(
     heads: tuple[int, ...] = (2, 3, 4, 8, 16),

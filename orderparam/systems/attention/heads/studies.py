@@ -27,7 +27,7 @@ def drawn_tokens(sequences: int, tokens: int, input_dim: int) -> Any:
 
 @study(
     "attention-heads",
-    title="The output of a random layer of attention becomes Gaussian as one over the number of heads",
+    title="In theory a random layer of attention becomes Gaussian as one over the number of heads",
     source=f"{HRON} for the limit; the kurtosis is derived here",
     panels=[
         Panel(

@@ -113,7 +113,7 @@ def draw_heads(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "attention-sectors-heads",
-    title="Trained layers of attention come near the regression with infinitely many heads in both sectors",
+    title="Trained layers of attention compared with regression with infinitely many heads, by sector",
     source=f"sectors of {LAVIE}; training and extrapolation are chosen here",
     panels=[Freehand(draw_heads)],
     caption=r"""

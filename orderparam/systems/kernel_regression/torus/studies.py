@@ -87,7 +87,7 @@ def _exponent(data: xr.Dataset) -> tuple[float, float]:
 
 @study(
     "curse-of-dimensionality",
-    title="The rate of learning is set by the dimension of the kernel, not by that of the target",
+    title="In theory the dimension of the kernel sets the rate of learning, not that of the target",
     source="Stone 1982, rates; the curves are derived here",
     observables=("test_error",),
     panels=[
@@ -120,10 +120,6 @@ def _exponent(data: xr.Dataset) -> tuple[float, float]:
     seconds=(60, 3600),
     gallery={"seeds": 64},
     full={"n_train": (32, 64, 128, 256, 512, 1024, 2048, 4096), "seeds": 200},
-    explained=(
-        "At few examples only a few waves are learned, and the theory, which is exact for many, is a "
-        "few per cent low. Gaussian features of the same spectrum, a control, lie where the torus does."
-    ),
 )
 def curse_of_dimensionality(
     smoothness: float = 1.0,

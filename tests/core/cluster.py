@@ -29,11 +29,20 @@ class Cluster:
             str(file),
         )
         scheduler = self._start("scheduler", *place)
-        deadline = time.time() + 60
-        while not file.exists() and time.time() < deadline:
-            time.sleep(0.05)
-        self.port = int(json.loads(file.read_text())["address"].rsplit(":", 1)[1])
+        self.port = int(self._written(file)["address"].rsplit(":", 1)[1])
         return scheduler
+
+    @staticmethod
+    def _written(file: Path, seconds: float = 60.0) -> dict:
+        """What a scheduler writes into `file`, once it is whole: the file is there before its text."""
+        deadline = time.time() + seconds
+        while True:
+            try:
+                return json.loads(file.read_text())
+            except (FileNotFoundError, json.JSONDecodeError):
+                if time.time() > deadline:
+                    raise
+            time.sleep(0.05)
 
     @property
     def address(self) -> str:

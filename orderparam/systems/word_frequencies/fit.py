@@ -12,7 +12,7 @@ from orderparam.systems.word_frequencies.model import Method
 Scalar = Float[Array, ""]
 
 
-class Fit(NamedTuple):
+class FittedLaw(NamedTuple):
     """A fitted law: exponent a, offset b, and how the fit went."""
 
     exponent: Scalar
@@ -22,7 +22,7 @@ class Fit(NamedTuple):
     converged: Bool[Array, ""]
 
 
-def fitted(counts: Float[Array, "rank"], window: Scalar, method: Method) -> Fit:
+def fitted(counts: Float[Array, "rank"], window: Scalar, method: Method) -> FittedLaw:
     r"""The law $(r + b)^{-a}$ of the ranks 1 to `window` that is nearest to `counts`.
 
     "likelihood" minimises the divergence $\sum_r f_r \ln(f_r/p_r)$ of the shares f of the counts in
@@ -55,4 +55,6 @@ def fitted(counts: Float[Array, "rank"], window: Scalar, method: Method) -> Fit:
     function = divergence if method == "likelihood" else squares
     found = lbfgs_minimum(function, jnp.array([1.0, 1.0]), tolerance=1e-8, max_steps=300)
     exponent, shift = found.value
-    return Fit(exponent, jnp.expm1(shift), divergence(found.value), found.residual, found.converged)
+    return FittedLaw(
+        exponent, jnp.expm1(shift), divergence(found.value), found.residual, found.converged
+    )

@@ -1,5 +1,5 @@
-"""Learning from models: students of a teacher, generations trained on the labels of models, and
-shifted inputs."""
+"""Learning from models: students that learn from a teacher's labels, generations of models trained
+on the labels of earlier ones, and covariate shift."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.learning_from_models.experiment import (

@@ -1,4 +1,4 @@
-"""Learning from models, run: chains of ridge regressions on drawn inputs."""
+"""Experiments on learning from models: chains of ridge regressions on drawn inputs."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from orderparam.core.verb import experiment
 from orderparam.systems.learning_from_models.model import ModelChain, PoolChain
 from orderparam.systems.learning_from_models.theory import best_labels
 
-SMALL = 1e-8  # a ridge above this, over the trace of the Gram matrix, makes it regular
+SMALL = 1e-8  # ridge / trace of the Gram matrix above which a Cholesky factor is safe
 
 
 class DrawnGenerations(Result):
@@ -32,9 +32,9 @@ class DrawnLabels(Result):
 
     Fields:
         truth_error: error with the labels of the truth.
-        optimal_error: error with the labels that are best in theory.
-        mask_error: error with the truth's labels on the modes that the theory keeps.
-        error_by_kept: error when the 0, 1, ... first levels of the spectrum are kept.
+        optimal_error: error with the labels that are optimal according to the theory.
+        mask_error: error with labels that contain the truth on the modes that the theory keeps.
+        error_by_kept: error when labels contain the truth on the first 0, 1, ... levels only.
     """
 
     truth_error: Float[Array, ""]
@@ -48,15 +48,16 @@ def drawn_generations(system: ModelChain, key: PRNGKeyArray) -> DrawnGenerations
     r"""Errors of one chain of ridge regressions, each on new inputs.
 
     Inputs of a `ModelChain` are Gaussian; those of a `PoolChain` are drawn from its pool with
-    replacement. A level of multiplicity m is m features, with the truth in a random direction.
+    replacement. A level of multiplicity m stands for m features, among which the truth points in a
+    random direction.
 
     Returns:
-        Errors that are exact averages over test inputs: of a pool, over all of it.
+        Errors that are exact averages over test inputs (over the whole pool for a `PoolChain`).
 
     Raises:
-        ValueError: for numbers of examples or multiplicities that are no whole numbers.
+        ValueError: if a number of examples or a multiplicity is not a whole number.
 
-    Cost: one n x n factorisation for a generation.
+    Cost: one n x n factorisation for each generation.
 
     Source: derived here; such chains are those of Dohmatob, Feng, Kempe (2024).
 
@@ -82,11 +83,12 @@ def drawn_labels(system: ModelChain, key: PRNGKeyArray) -> DrawnLabels:
     r"""Errors of ridge regressions with true, best and masked labels, on the same Gaussian inputs.
 
     The weights are linear in the labels, $b = X^T (X X^T + T)^{-1} (X b_\mathrm{labels} +
-    \sqrt{s}\, \xi)$; labels are those of `best_labels`. Multiplicities must be 1.
+    \sqrt{s}\, \xi)$; the surrogates $b_\mathrm{labels}$ are those of `best_labels`. All
+    multiplicities must be 1.
 
     Raises:
-        ValueError: for a number of examples that is no whole number, and for multiplicities other
-            than 1.
+        ValueError: if the number of examples is not a whole number, or if a multiplicity differs
+        from 1.
 
     Source: the experiment of Ildiz et al. (2025).
 
@@ -116,7 +118,7 @@ def _multiplicities(system: ModelChain) -> tuple[int, ...]:
 
 
 def _ridge_map(x: Float[Array, "train mode"], ridge: Any, labels: Array, regular: bool) -> Array:
-    """X^T (X X^T + T)^-1 labels; at T = 0 the least-squares solution of smallest norm.
+    """Weights X^T (X X^T + T)^-1 y; at T = 0 the least-squares solution of smallest norm.
 
     regular: whether T is large enough for a Cholesky factor.
     """
@@ -130,8 +132,8 @@ def _ridge_map(x: Float[Array, "train mode"], ridge: Any, labels: Array, regular
 
 
 def _regular(system: ModelChain, ridge: Any, examples: int) -> bool:
-    """True if a ridge is not a small part of the mean trace of the Gram matrix; a traced ridge may
-    be."""
+    """True if a ridge is known to exceed a small share of the mean trace of the Gram matrix; False
+    for traced values, whose numbers are unknown."""
     if isinstance(ridge, jax.core.Tracer) or isinstance(
         system.spectrum.eigenvalues, jax.core.Tracer
     ):

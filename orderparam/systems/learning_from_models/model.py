@@ -1,7 +1,8 @@
 """Learning from models: the systems.
 
-A model is trained on labels that another model made. That model may be larger (distillation),
-smaller (weak to strong), or an earlier generation of itself. What is left of the truth?
+A model is trained on labels that another model made. The other model may be larger (distillation),
+smaller (weak-to-strong generalisation), or an earlier generation of the same model. How much of the
+truth does it still learn?
 """
 
 from typing import Any, Self
@@ -17,19 +18,19 @@ from orderparam.kernels.spectrum import Spectrum
 
 
 class ModelChain(System):
-    r"""A chain of ridge regressions: the first learns the truth, each other one the one before it.
+    r"""A chain of ridge regressions: the first learns the truth, each later one learns the one
+    before it.
 
     Features are $x \sim N(0, \mathrm{diag}(\lambda_k))$. In a generation with n examples and ridge
     $T$ the weights are $b = X^T (X X^T + T)^{-1} y$. The first generation (the teacher) sees $y =
-    \beta \cdot x + \sqrt{s_1}\, \xi$; every later one new inputs with labels $y = \omega (\beta
-    \cdot x + \sqrt{s_1}\, \xi) + (1 - \omega)(b_{g-1} \cdot x + \sqrt{s}\, \xi')$: the truth
-    with the weight $\omega$ `truth_share`, and the model before.
+    \beta \cdot x + \sqrt{s_1}\, \xi$; every later generation sees new inputs with labels $y =
+    \omega (\beta \cdot x + \sqrt{s_1}\, \xi) + (1 - \omega)(b_{g-1} \cdot x + \sqrt{s}\, \xi')$, a
+    mixture of the truth, with weight $\omega$ = `truth_share`, and of the previous model.
 
     Conventions: `spectrum.target_power` is $\lambda_k \beta_k^2$, summed over a level; the ridge T
-    is added to the Gram matrix, as in kernel regression. Errors are mean squares against the truth
-    without noise, without a factor 1/2. Tests may have other variances of the features,
-    `test_eigenvalues`: a shift of the covariates. A spectrum's tail and eigenvalues of 0 are
-    refused.
+    is added to the Gram matrix, as in kernel regression. Errors are mean squared deviations from
+    the noiseless truth, without a factor 1/2. Test inputs may have other variances of the features,
+    `test_eigenvalues`: a covariate shift. Spectra with a tail or with eigenvalues of 0 are refused.
     """
 
     spectrum: Spectrum = part("covariance of the features, with the truth's power on it")
@@ -75,17 +76,17 @@ class ModelChain(System):
 
     @property
     def teacher(self) -> tuple[Any, Any, Any]:
-        """Examples, ridge and noise of the first generation."""
+        """Number of examples, ridge and noise variance of the first generation."""
         own = (self.teacher_n_train, self.teacher_ridge, self.teacher_noise)
         later = (self.n_train, self.ridge, self.noise)
         one, two, three = (after if first is None else first for first, after in zip(own, later))
         return one, two, three
 
     def counts(self) -> tuple[int, int]:
-        """Examples of the first and of later generations, of an experiment.
+        """Numbers of examples of the first and of the later generations in an experiment.
 
         Raises:
-            ValueError: where they are no whole numbers.
+            ValueError: if they are not whole numbers.
         """
         numbers = {"teacher_n_train": self.teacher[0], "n_train": self.n_train}
         for name, value in numbers.items():
@@ -104,9 +105,9 @@ class ModelChain(System):
 class PoolChain(ModelChain):
     r"""A chain of kernel regressions on inputs drawn from a finite pool, with replacement.
 
-    As `ModelChain`, on the features of a kernel on M inputs, $K/M = U\, \mathrm{diag}(\lambda)\,
-    U^T$, $x_{ik} = \sqrt{M \lambda_k}\, U_{ik}$. Made by `from_kernel`. The theory takes the
-    features as Gaussian.
+    The equations are those of `ModelChain`, for the features of a kernel on M inputs, $K/M = U\,
+    \mathrm{diag}(\lambda)\, U^T$, $x_{ik} = \sqrt{M \lambda_k}\, U_{ik}$. Such a chain is made by
+    `from_kernel`. The theory treats the features as Gaussian.
     """
 
     features: Float[Array, "pool level"] = parameter("the features of all inputs", kw_only=True)
@@ -122,11 +123,11 @@ class PoolChain(ModelChain):
 
     @classmethod
     def from_kernel(cls, kernel: Any, targets: Any, **numbers: Any) -> Self:
-        """The chain on a pool with this kernel between its inputs; the truth is the part of the
-        targets in the kernel's range (eigenvalues above 1e-10 of the largest).
+        """The chain on a pool of inputs with this kernel matrix. The truth is the component of the
+        targets in the range of the kernel (eigenvalues above 1e-10 of the largest).
 
         Raises:
-            ValueError: for a kernel that is no Gram matrix of these targets.
+            ValueError: if the kernel is not a Gram matrix with one row for each target.
         """
         gram, labels = checked_gram(kernel, targets, outputs=False)
         size = len(labels)

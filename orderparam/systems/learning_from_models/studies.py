@@ -18,13 +18,14 @@ from orderparam.systems.learning_from_models.theory import best_labels, generati
 
 
 def power_law_modes(modes: int, decay: float, power: float) -> Spectrum:
-    """Eigenvalues i^-decay and target power i^-power."""
+    """The spectrum with eigenvalues i^-decay and target power i^-power."""
     i = np.arange(1, modes + 1)
     return Spectrum(i**-decay, i**-power)
 
 
 def digit_chain(images: int, **numbers: Any) -> PoolChain:
-    """The kernel of a network with one hidden layer of erf units on digits, even against odd."""
+    """The chain of the kernel of a network with one hidden layer of erf units on digits; the target
+    tells even from odd digits."""
     pool, targets = apply_task(load("digits"), "even-odd")
     pool = normalise(centre(pool))
     order = np.random.default_rng(0).permutation(len(targets.values))[:images]
@@ -65,11 +66,13 @@ GENERATION = (
     ],
     columns=2,
     caption=r"""
-        Ridge regression on the labels of the generation before, mixed with a share $\omega$ of true labels (colours); new inputs
-        in every generation. Power law: {modes} Gaussian features with $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 =
-        i^{{-1.5}}$, $n$ = {n_train}, ridge 0.1, label noise 0.05. Digits: the kernel of a network of erf units on {images}
-        images, even against odd, $n$ = {digits_n_train} drawn with replacement, ridge {digits_ridge}, label noise 0.05; beside
-        them Gaussian features of the same spectrum and truth. Theory for Gaussian features.
+        Ridge regression on the labels of the previous generation, mixed with a share $\omega$ of
+        true labels (colours); every generation sees new inputs. Power law: {modes} Gaussian
+        features with $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 = i^{{-1.5}}$, $n$ = {n_train},
+        ridge 0.1, label noise 0.05. Digits: the kernel of a network of erf units on {images}
+        images, even against odd, $n$ = {digits_n_train} drawn with replacement, ridge
+        {digits_ridge}, label noise 0.05; and Gaussian features of the same spectrum and truth. The
+        theory is that of Gaussian features.
     """,
     seconds=(60, 600),
     gallery={"images": 1600, "seeds": 64},
@@ -114,7 +117,8 @@ SHOWN = (
 
 
 def _marked(data: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
-    """Values at all numbers of modes of a theory, for a line, and at a dozen of a measurement."""
+    """Values at all numbers of modes for a theory (a line), and at a dozen of them for a
+    measurement."""
     if "seed" not in data.dims:
         return values
     last = data.sizes["shown"] - 1
@@ -137,9 +141,10 @@ def _marked(data: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
     ],
     caption=r"""
         Ridgeless regression on {modes} Gaussian features, $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 = i^{{-1.5}}$, $n$ =
-        {n_train} examples. The labels are those of the truth on the first modes only; label noise $s$ (colours). The whole truth
-        stands at the right. The best number of modes depends on $n$ alone, not on the noise. Marks of one colour share their
-        training sets; those of the whole truth and of the best number are compared with the theory.
+        {n_train} examples. The labels contain the truth on the first modes only; colours: label
+        noise $s$. The points at the far right contain the whole truth. The best number of modes
+        depends on $n$ alone, not on the noise. All marks of one colour share their training sets;
+        the marks of the whole truth and of the best number of modes are compared with the theory.
     """,
     seconds=(20, 120),
     observables=("truth_error", "mask_error"),

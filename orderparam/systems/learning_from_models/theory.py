@@ -1,8 +1,8 @@
 r"""Learning from models: a recursion for every mode.
 
-Over the data of all earlier generations the weight on mode k has a mean and a variance. A ridge
+The weight on mode k has a mean and a variance over the data of all earlier generations. A ridge
 regression on fresh Gaussian inputs multiplies the mean by the learnability L and adds to the
-variance; the deterministic equivalent of one regression is that of kernel regression.
+variance. The deterministic equivalent of one regression is that of kernel regression.
 """
 
 from typing import Any
@@ -24,10 +24,10 @@ class GenerationErrors(Result):
     Fields:
         test_error: error of every generation against the truth without noise, under the law of
             tests.
-        bias: the part of it from the mean of the weights.
-        variance: the part from their scatter over training sets.
+        bias: the part of the error due to the mean of the weights.
+        variance: the part of the error due to the scatter of the weights over training sets.
         residual: largest relative error of the equations for kappa.
-        converged: whether both were solved.
+        converged: whether the equations for kappa of the first and later generations were solved.
     """
 
     test_error: Float[Array, "generation"]
@@ -38,7 +38,7 @@ class GenerationErrors(Result):
 
 
 class BestMixing(Result):
-    """The best mixture of true labels and a teacher's.
+    """The best mixture of true labels and of a teacher's labels.
 
     Fields:
         truth_share: weight omega of the true labels at the smallest error; may lie outside 0 to 1.
@@ -46,7 +46,7 @@ class BestMixing(Result):
         teacher_error: error with the teacher's labels alone.
         truth_error: error with true labels alone.
         residual: largest relative error of the equations for kappa.
-        converged: whether both were solved and the error has a minimum.
+        converged: whether the equations for kappa were solved and the error has a minimum.
     """
 
     truth_share: Scalar
@@ -67,9 +67,9 @@ class BestLabels(Result):
         kept: number of modes in that set.
         threshold: a mode is kept when its learnability exceeds it.
         gain: label weight over true weight of every level, of the best labels.
-        error_by_kept: error when the 0, 1, ... first levels of the spectrum are kept.
+        error_by_kept: error when the first 0, 1, ... levels of the spectrum are kept.
         residual: relative error of the equation for kappa.
-        converged: whether it was solved.
+        converged: whether the equation for kappa was solved.
     """
 
     truth_error: Scalar
@@ -87,13 +87,14 @@ class BestLabels(Result):
 def generation_errors(system: ModelChain) -> GenerationErrors:
     r"""Errors of all generations of a chain of ridge regressions, averaged over their training sets.
 
-    Before a generation let the labels' weight on mode k have the mean $m_k$ and the variance $v_k$
-    ($\beta_k$ and 0 at first; of a mixture $\omega \beta + (1 - \omega) m$ and $(1 - \omega)^2 v$,
-    with the noise $s = \omega^2 s_1 + (1 - \omega)^2 s$). With n examples, ridge T and $n =
-    \frac T\kappa + \sum_k \frac{\lambda_k}{\lambda_k + \kappa}$,
+    Let the labels of a generation have, on mode k, weights of mean $m_k$ and variance $v_k$, and
+    noise of variance $\sigma^2$. They are $\beta_k$, 0 and $s_1$ in the first generation; a later
+    one sees the mixture $\omega \beta + (1 - \omega) m$, $(1 - \omega)^2 v$ and $\omega^2 s_1 + (1
+    - \omega)^2 s$. With n examples, ridge T and $n = \frac T\kappa + \sum_k
+    \frac{\lambda_k}{\lambda_k + \kappa}$,
 
     $$ L = \frac{\lambda}{\lambda + \kappa}, \qquad \gamma = \frac1n \sum_k L_k^2, \qquad
-       E = \frac{\sum_k \lambda_k (1 - L_k)^2 (m_k^2 + v_k) + s}{1 - \gamma} $$
+       E = \frac{\sum_k \lambda_k (1 - L_k)^2 (m_k^2 + v_k) + \sigma^2}{1 - \gamma} $$
 
     $$ m' = L m, \qquad v' = L^2 v + \frac{\lambda}{(\lambda + \kappa)^2} \frac En $$
 
@@ -101,8 +102,8 @@ def generation_errors(system: ModelChain) -> GenerationErrors:
     ($\lambda$ and $\beta$ from `spectrum`, $\lambda'$ `test_eigenvalues`, $n$ `n_train`, $T$
     `ridge`, $s$ `noise`, $s_1$ `teacher_noise`, $\omega$ `truth_share`).
 
-    Accuracy: the equations to rounding; they are those of Gaussian features at large n, 0.1 to 0.5
-    % at n = 200. Inputs are fresh in every generation: reused inputs are another problem.
+    Accuracy: the equations are solved to rounding. They hold for Gaussian features at large n, to
+    0.1 to 0.5 % at n = 200, and for inputs that are fresh in every generation.
 
     Source: derived here; one generation is kernel regression (Simon et al. 2021).
 
@@ -132,14 +133,16 @@ def generation_errors(system: ModelChain) -> GenerationErrors:
 
 @theory
 def best_mixing(system: ModelChain) -> BestMixing:
-    r"""The weight of true labels beside a teacher's at which a student errs least.
+    r"""The weight of true labels in a mixture with a teacher's labels at which a student errs
+    least.
 
-    The second generation's error is a quadratic function of the weight $\omega$ of true labels
-    (`generation_errors`): bias and variance are, and the noise $\omega^2 s_1 + (1 - \omega)^2 s$.
-    Its minimum follows from three values. Weights above 1 extrapolate away from the teacher, those
-    below 0 away from the truth. `truth_share` and `generations` are not used.
+    The error of the second generation (`generation_errors`) is a quadratic function of the weight
+    $\omega$ of true labels, because its bias, its variance and the noise $\omega^2 s_1 + (1 -
+    \omega)^2 s$ are. The minimum follows from the errors at three weights. Weights above 1
+    extrapolate away from the teacher, weights below 0 away from the truth. `truth_share` and
+    `generations` are not used.
 
-    Accuracy: 1e-9 relative of the errors.
+    Accuracy: 1e-9 relative to the errors.
 
     Source: derived here.
 
@@ -173,7 +176,7 @@ def best_mixing(system: ModelChain) -> BestMixing:
 
 @theory
 def best_labels(system: ModelChain) -> BestLabels:
-    r"""Errors of one ridge regression with the best labels, and with the truth on some modes only.
+    r"""Errors of one ridge regression with optimal labels, and with the truth on some modes only.
 
     A surrogate $b$ in place of the truth $\beta$ leaves the error $\sum_k \lambda_k (\beta_k - L_k
     b_k)^2 + c\, [\sum_k \lambda_k (1 - L_k)^2 b_k^2 + s]$, $c = \gamma/(1 - \gamma)$, with $L$ and
@@ -181,12 +184,12 @@ def best_labels(system: ModelChain) -> BestLabels:
 
     $$ b_k = \frac{L_k \beta_k}{L_k^2 + c (1 - L_k)^2} , $$
 
-    and the best subset of modes with the truth's weights has $(1 - L_k)^2 < 1 - \gamma$. Modes that
-    are hardly learned had better be hidden, because they act as noise; those that are learned by
-    half and more had better be exaggerated. Teacher, `truth_share`, `generations` and test variances
-    are not used.
+    and the best subset of modes on which to keep the truth's weights is $(1 - L_k)^2 < 1 - \gamma$.
+    Modes that are hardly learned act as noise: the best labels reduce the weight of modes with $L_k
+    < \gamma$ and exaggerate that of all others. The teacher's numbers, `truth_share`, `generations`
+    and test variances are not used.
 
-    Accuracy: as `generation_errors`.
+    Accuracy: that of `generation_errors`.
 
     Source: Ildiz et al. (2025), the surrogate and the mask; the form by learnabilities derived here.
 
@@ -227,7 +230,8 @@ def best_labels(system: ModelChain) -> BestLabels:
     )
 
 
-# Means are kept as m/beta, one for a level, and variances as lambda v, one for a mode of a level.
+# Means are stored as m/beta, one number for each level; variances as lambda v of one mode of the
+# level.
 
 
 def _start(system: ModelChain) -> tuple[Array, Array]:
@@ -238,7 +242,8 @@ def _start(system: ModelChain) -> tuple[Array, Array]:
 def _solved(
     system: ModelChain,
 ) -> tuple[EffectiveRidge, EffectiveRidge, Scalar, Bool[Array, ""]]:
-    """The effective ridges of the first and of later generations."""
+    """The effective ridges of the first and of later generations, with the residual and the flag of
+    both."""
     first = effective_ridge(system.spectrum, *system.teacher[:2])
     later = effective_ridge(system.spectrum, system.n_train, system.ridge)
     residual = jnp.maximum(first.residual, later.residual)
@@ -248,7 +253,7 @@ def _solved(
 def _mixed(
     system: ModelChain, mean: Array, scatter: Array, share: Any
 ) -> tuple[Array, Array, Scalar]:
-    """Mean, scatter and noise of labels with a share of the truth."""
+    """Mean, scatter and noise variance of labels that contain a share of the truth."""
     rest = 1 - share
     noise = share**2 * system.teacher[2] + rest**2 * system.noise
     return share + rest * mean, rest**2 * scatter, noise
@@ -265,7 +270,7 @@ def _learn(
 
 
 def _parts(system: ModelChain, mean: Array, scatter: Array) -> tuple[Scalar, Scalar]:
-    """Bias and variance against the truth, under the law of tests."""
+    """Bias and variance relative to the truth, under the law of test inputs."""
     spectrum, shift = system.spectrum, system.test_ratio
     bias = jnp.sum(shift * spectrum.target_power * (1 - mean) ** 2)
     return bias, jnp.sum(shift * spectrum.multiplicities * scatter)

@@ -1,5 +1,5 @@
-"""Random features and other fixed feature maps: exact errors of convex learners, measured and
-predicted.
+"""Random features and other fixed feature maps: asymptotic errors of convex learners, and their
+measurement.
 """
 
 from orderparam.core.exported import without_modules

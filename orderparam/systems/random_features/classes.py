@@ -1,9 +1,9 @@
-"""Least squares on many classes: one output for each class, the largest wins.
+"""Least squares on many classes: one output for each class, the largest of which is the prediction.
 
 The errors on n examples follow from a fit to the whole pool of N examples at another ridge, chosen
 such that both have the same effective ridge kappa and so the same mean output at every input. The
-leave-one-out fit to the pool has that mean output. Its scatter between training sets is smaller by
-a known factor, and the missing variance is added. Nothing is assumed of the classes: only the
+leave-one-out fit to the pool has this mean output. Its scatter between training sets is smaller by
+a known factor, and the missing variance is added. Nothing is assumed about the classes; only the
 scatter between training sets is taken to be Gaussian.
 """
 
@@ -63,12 +63,12 @@ class ClassPool(GaussianFeatures):
 
     @property
     def scale(self) -> Float[Array, ""]:
-        """sigma."""
+        """The scale sigma of the targets."""
         return jnp.sqrt(jnp.sum(self.shares * (1 - self.shares)))
 
     @property
     def examples_in_pool(self) -> int:
-        """N."""
+        """Number N of examples in the pool."""
         return self.classes.shape[-1]
 
     @property
@@ -85,8 +85,8 @@ class ClassPool(GaussianFeatures):
         n_train: Any,
         ridge: Any,
     ) -> Self:
-        """The pool with its modes, and the total correlation of each with the targets without its
-        bias.
+        """The pool with its modes, and the correlation of each mode with the targets, summed over
+        the outputs and corrected for bias.
 
         Raises:
             ValueError: for arrays that do not fit each other or are not finite, and for classes
@@ -141,10 +141,10 @@ class ClassErrors(Result):
 
 
 class PredictedClasses(ClassErrors):
-    """Errors in theory.
+    """Errors predicted by the theory.
 
     Fields:
-        residual: residual of the equation for V.
+        residual: residual of the equation for the ridge of the fit to the pool.
         converged: whether it was solved.
     """
 
@@ -185,15 +185,16 @@ def class_asymptotics(system: ClassPool) -> PredictedClasses:
        \langle \mathrm{tr}\, C_\mu \rangle_\mu = \frac{D_2}{N} \frac{N - n}{n - D_2}\, \mathrm{tr}\, C .
     $$
 
-    A class is right where $f_c + \pi_c/\sigma$ is the largest of all.
+    An example of class c is classified correctly if $f_c + \pi_c/\sigma$ is the largest of all
+    outputs.
 
     Raises:
         ValueError: for more training examples than the pool has.
 
-    Accuracy: a relation of deterministic equivalents, with corrections of order 1/n; at n = N it is
-    leave-one-out, exactly. The predicted classification error is too low where the scatter has
-    heavier tails than a Gaussian: 11 to 16 % on 200 random features of digits, n = 60 to 365. The
-    integral over training sets has 64 quasi-random points for each example.
+    Accuracy: the relation holds between deterministic equivalents, with corrections of order 1/n;
+    at n = N it is exactly leave-one-out. The predicted classification error is too low where the
+    scatter has heavier tails than a Gaussian, by 11 to 16 % on 200 random features of digits with n
+    = 60 to 365. The integral over training sets has 64 quasi-random points for each example.
 
     Source: derived here, from the deterministic equivalents of ridge regression as in Wei, Hu,
     Steinhardt (2022), who predict the errors of larger sets from smaller ones.
@@ -209,18 +210,18 @@ def class_asymptotics(system: ClassPool) -> PredictedClasses:
     size, n, count = system.examples_in_pool, system.n_train, system.feature_count
 
     def used(log_load: Float[Array, ""], omega: Float[Array, "feature"]) -> Float[Array, ""]:
-        """D, of the logarithm of p lambda'/N."""
+        """D as a function of log(p lambda'/N)."""
         return jnp.sum(omega / (omega + jnp.exp(log_load)))
 
     def excess(log_load: Float[Array, ""], args: tuple) -> Float[Array, ""]:
-        """log of wanted over found p lambda, as a function of the pool's ridge."""
+        """Logarithm of the ratio of the wanted p lambda to that of the given pool's ridge."""
         wanted, omega, n = args
         dimension = used(log_load, omega)
         left = jnp.maximum(n - dimension, 1e-300)
         return jnp.log(wanted * (size - dimension)) - log_load - jnp.log(left * size)
 
     wanted = count * jnp.asarray(system.summed_ridge, jnp.float64)
-    # p lambda'/N is p lambda/N for n = N; with p lambda/n + sum(omega)/n there is D < n
+    # Bracket of p lambda'/N: its lower end is the solution for n = N; at its upper end D < n.
     lower, upper = jnp.log(wanted / size), jnp.log((wanted + jnp.sum(omega)) / n)
     root = decreasing_root(excess, lower, upper, (wanted, omega, n))
     dimension, slope = jax.value_and_grad(used)(root.value, omega)

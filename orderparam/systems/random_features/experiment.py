@@ -59,18 +59,17 @@ def learn(
     $$ \min_a \sum_{\mu=1}^n \ell(y_\mu, f(x_\mu)) + \frac\lambda2 |a|^2 , \qquad
        f(x) = \frac{a \cdot \phi(x)}{\sqrt p} $$
 
-    to rounding, with newly drawn inputs, weights W and labels.
+    The minimum is found to rounding. Inputs, weights W and labels are newly drawn.
 
     Args:
-        features: "real" (the default) computes activation(W x); "gaussian" its Gaussian equivalent
-            mu_0 + mu_1 W x + mu_* xi, with xi ~ N(0, I) drawn for every input. `GaussianFeatures`
-            are Gaussian in either case.
+        features: "real" (the default) computes activation(W x); "gaussian" draws its Gaussian
+            equivalent mu_0 + mu_1 W x + mu_* xi, with xi ~ N(0, I) drawn for every input.
+            `GaussianFeatures` are Gaussian in either case.
         test_points: number of further inputs on which errors are measured, rounded up to thousands;
             4000 by default.
 
     Raises:
-        ValueError: for a `FeaturePool` (see `learn_pool`), and for sizes that are not whole
-            numbers.
+        ValueError: for a `FeaturePool` (use `learn_pool`), or for sizes that are not whole numbers.
 
     Source: Gerace, Loureiro, Krzakala, Mézard, Zdeborová (2020); Goldt et al. (2020) for the
     equivalent.
@@ -104,7 +103,7 @@ def learn_at_optimal_ridge(
     features: Features = "real",
     test_points: int = 4000,
 ) -> MeasuredCurve:
-    """Errors of a convex learner at the ridge with the lowest test error in theory.
+    """Errors of a convex learner at the ridge for which the theory predicts the lowest test error.
 
     The ridge is the result of `optimal_ridge`; the training and the test are those of `learn`.
 
@@ -182,7 +181,8 @@ _equivalent = eqx.filter_jit(gaussian_equivalent)
 
 
 def _random_features(system: RandomFeatures, key: PRNGKeyArray, features: Features) -> Source:
-    """The teacher is the first axis: W and x have no preferred direction."""
+    """A source of batches of random features. The teacher's direction is the first axis, without
+    loss of generality: W and x have no preferred direction."""
     width, dimension = system.size("width"), system.size("input_dim")
     rows = normal(key, width, dimension)
     equivalent = _equivalent(system.activation)
@@ -216,8 +216,8 @@ def _equivalent_features(
 
 
 def _gaussian_features(system: GaussianFeatures) -> Source:
-    """Features in the eigenbasis of the covariance; the part of the teacher's field that the
-    features do not explain is independent.
+    """A source of batches of Gaussian features in the eigenbasis of their covariance. The part of
+    the teacher's field that the features do not explain is independent of them.
     """
     omega, signal = system.spectrum.eigenvalues, system.spectrum.projections
     width = omega.size
@@ -250,8 +250,8 @@ def _measured(
 def _cross_validation(
     loss: Loss, minimum: FittedWeights, labels: Float[Array, "train"]
 ) -> Float[Array, ""]:
-    """Mean square of y - w, with w = f + V l'(y, f) the prediction without the example itself; NaN
-    for a loss with a kink.
+    """Mean square of y - w, where w = f + V l'(y, f) is the prediction of a fit without the example
+    itself; NaN for a loss with a kink.
 
     V follows from the effective number of parameters, sum_mu V l''/(1 + V l''). For the square loss
     1 + V = 1/(1 - df/n), and the estimate is generalised cross-validation (Craven, Wahba 1979).

@@ -37,18 +37,18 @@ MEASURED, DRAWN = 6, 25  # training sizes
 
 @dataclass(frozen=True)
 class FeatureForecast:
-    """Result of `forecast_features`, over `n_train`. Errors are on examples that were not trained
-    on.
+    """Result of `forecast_features`, as functions of `n_train`. Errors are those on examples outside
+    of the training set.
 
     Fields:
-        predicted: the theory, with observables as in `FeatureCurve`, and `ridge`, which is added to
+        predicted: the theory, with the observables of `FeatureCurve`, and `ridge`, which is added to
             the summed loss for features divided by sqrt(feature_count) (penalty "sum").
-        measured: the same observables, with `seed`.
-        ahead: beyond the data, the observable `error` with lower and upper (95 % interval),
-            continued from the measured ones by `orderparam.kernels.extrapolation`.
+        measured: the same observables, measured, with a dimension `seed`.
+        ahead: the observable `error` beyond the data with the ends `lower` and `upper` of a 95 %
+            interval, continued from the measured errors by `orderparam.kernels.extrapolation`.
         error: name of the observable shown: the mean squared error (square loss; targets have
-            variance 1), otherwise the share of wrong signs. For classes
-            classification_error is predicted and measured for the square loss, too.
+            variance 1), otherwise the share of wrong signs. For more than two classes
+            classification_error is predicted and measured for the square loss as well.
         deviation: root mean square relative deviation of the theory from the measured points in
             `error`.
     """
@@ -65,8 +65,8 @@ class FeatureForecast:
 
     @property
     def other_penalty(self) -> str:
-        """The penalty in scikit-learn's convention, for features that are only centred: there |w|^2
-        = |a|^2 / p."""
+        """How the penalty is written in scikit-learn's convention for features that are only
+        centred, where |w|^2 = |a|^2 / p."""
         p = self.feature_count
         if self.loss == "square":
             return f"Ridge(alpha = {p} x ridge, fit_intercept = False) on the centred features"
@@ -78,13 +78,14 @@ class FeatureForecast:
 def user_features(
     features: str, targets: str | None, task: str | None, missing: Sequence[str] = ()
 ) -> Problem:
-    """Features and targets from files of a user.
+    """Features and targets read from files of a user.
 
     Arrays are read as by `orderparam.data.load_file`, tables with any columns
-    (`orderparam.data.columns`); words in `missing` stand for gaps. Real targets are standardised,
-    two classes become ±1, and more classes one column each, 0 or 1 less the share of the class.
+    (`orderparam.data.columns`); words in `missing` stand for missing
+    values. Real targets are standardised. Two classes become ±1. More than two classes become one
+    column for each class, which is 0 or 1 minus the share of the class.
 
-    Raises `ValueError` as those functions do, and for several targets that are numbers.
+    Raises `ValueError` where those functions do, and for several numeric targets.
     """
     if Path(features).suffix.lower() in FRAMES:
         problem = from_file(features, targets, task, missing=missing)
@@ -117,29 +118,30 @@ def forecast_features(
     seeds: int = 8,
     progress: bool | None = None,
 ) -> FeatureForecast:
-    """Learning curve of a linear model on features of yours: predicted, measured, and continued
-    beyond the data.
+    """Learning curve of a linear model on given features: predicted, measured, and continued beyond
+    the data.
 
     The prediction treats the examples as the population. It uses the covariance of the features and
     their correlation with the targets, for training sets of up to half of the examples. The
-    measurement trains on random subsets and tests on the other examples. Beyond the data, the
-    measured curve is continued by the modes of the features' covariance up to 100 times the data;
-    for logistic and hinge loss with the shapes of the square loss.
+    measurement trains on random subsets and tests on the other examples. The measured curve is
+    continued up to 100 times the data with the help of the modes of the features' covariance; for
+    logistic and hinge loss the shapes of the curves are those of the square loss.
 
     Args:
         features: (example, feature) matrix. At most 4000 examples are used, chosen at random.
-        targets: target of each example; -1 and 1 for logistic and hinge loss. Of more than two
-            classes one column each, largest where the example is of that class.
+        targets: target of each example; -1 and 1 for logistic and hinge loss. For more than two
+            classes there is one column for each class, and the largest entry of a row marks the
+            class of the example.
         loss: "square" (the default), "logistic" or "hinge".
         ridge: ridge added to the summed loss, for features divided by sqrt(feature count); None
-            (the default) takes for each size the best ridge in theory (smallest test error; for
-            logistic and hinge loss smallest test loss).
+            (the default) takes at each size the ridge that is best in theory (smallest test error;
+            for logistic and hinge loss smallest test loss).
         seeds: number of measured training sets of each size; 8 by default.
-        progress: whether progress is shown; by default where a person watches.
+        progress: whether progress is shown; by default only on a terminal.
 
     Raises:
-        ValueError: for fewer than 100 examples, more than 4000 features, a feature count that
-            exceeds the examples, and targets that the loss does not take.
+        ValueError: for fewer than 100 examples, more than 4000 features, more features than
+        examples, and targets that the loss does not accept.
 
     Accuracy: best well below the number of examples; real classes are not Gaussian, so that the
     predicted classification error of the logistic and hinge loss is too low.
@@ -206,9 +208,10 @@ def _pool(
     ridge: float,
     loss: str,
 ) -> FeaturePool | ClassPool:
-    """The pool of these targets, without the mean that the square loss fits as an intercept."""
+    """The pool of these features and targets; for the square loss the mean of the targets is
+    subtracted, because it is fitted as an intercept."""
     if targets.shape[1] > 1:
-        # a class of which no example was chosen is left out
+        # a class without any chosen example is omitted
         present = np.unique(np.argmax(targets, axis=1), return_inverse=True)[1]
         return ClassPool.from_data(features, present, 10, ridge)
     mean = float(targets.mean()) if find_loss(loss).name == "square" else 0.0
@@ -234,8 +237,8 @@ def _class_errors(pool: ClassPool, curve: xr.Dataset) -> xr.Dataset:
 def _ahead(
     pool: FeaturePool | ClassPool, measured: xr.Dataset, error: str, ridge: float
 ) -> xr.Dataset:
-    """The measured error continued beyond the data, with the scatter of its last point between
-    pools of this size."""
+    """The measured error continued beyond the data. Its uncertainty contains the scatter of the
+    last measured point between pools of this size."""
     if isinstance(pool, ClassPool):
         features, targets = np.asarray(pool.modes), np.asarray(pool.fields)
     else:

@@ -7,8 +7,8 @@ The predictor f(x) = a.phi(x)/sqrt(p) has p features, and its weights minimise
     (1/n) sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2    penalty = "mean"
 
 over n training examples, with l = (y - f)^2/2 (square), log(1 + exp(-y f)) (logistic), max(0, 1 - y
-f) (hinge), and no intercept. In other conventions, with lambda the ridge of penalty = "sum" and F =
-phi/sqrt(p) the matrix that is fitted:
+f) (hinge), and no intercept. The same penalty in other conventions, with lambda the ridge of
+penalty = "sum" and F = phi/sqrt(p) the design matrix:
 
     scikit-learn            Ridge(alpha=lambda), LogisticRegression(C=1/lambda), LinearSVC(loss="hinge", C=1/lambda), each with
                             fit_intercept=False, on F
@@ -69,7 +69,7 @@ class FeatureSpectrum(Record):
 
     @abc.abstractmethod
     def averages(self, penalty: Scalar | float, stiffness: Scalar | float) -> SpectralAverages:
-        """The sums, for penalty > 0 and stiffness >= 0."""
+        """The sums of `SpectralAverages`, for penalty > 0 and stiffness >= 0."""
 
     @property
     @abc.abstractmethod
@@ -173,7 +173,7 @@ class FeatureRegression(PenalisedRisk):
     @property
     @abc.abstractmethod
     def feature_count(self) -> Any:
-        """p."""
+        """Number p of features."""
 
     @property
     @abc.abstractmethod
@@ -187,7 +187,8 @@ class FeatureRegression(PenalisedRisk):
 
     @property
     def fits_mean(self) -> Any:
-        """True if the features have a common mean, which acts as an intercept without penalty."""
+        """True if the features have a common mean, which acts as an intercept that is not
+        penalised."""
         return False
 
 
@@ -221,8 +222,8 @@ class RandomFeatures(FeatureRegression):
 
     $W$ has p = `width` rows uniform on the unit sphere, and the teacher's field is $\nu = \theta
     \cdot x$ with $|\theta| = 1$, so that pre-activations and the teacher's field are standard
-    normal. A target of several directions acts as one with its linear part c: link = |c| times the
-    field along theta = c/|c|, with everything else as noise (its power added to `noise`).
+    normal. A target of several directions acts through its linear part c alone: as a link |c| times
+    the field along theta = c/|c|, with the power of all other parts added to `noise`.
     """
 
     teacher_power: ClassVar[float] = 1.0
@@ -276,7 +277,8 @@ class GaussianFeatures(FeatureRegression):
             )
         kept = omega > 0
         explained = np.sum(signal[kept] / omega[kept])
-        # the distance of the classes is not bounded
+        # for classes the squared projections, made of the distance of the class means, have no
+        # bound
         bounded = not isinstance(self.labels, ClassLabels)
         if np.any(signal[~kept] > 0) or (
             bounded and explained > self.teacher_variance * (1 + 1e-9)
@@ -306,13 +308,14 @@ class FeaturePool(GaussianFeatures):
     features: (pool, feature), centred; targets: (pool,).
 
     The square loss depends on the data only through the covariance Omega = V^T V / N, the
-    correlation s = V^T y / N and the power of y: the teacher's field is y itself. From the squared
-    projections of s on the modes of Omega their bias is subtracted, lambda_k/N times the variance
-    of y that no mode explains. Logistic and hinge loss take labels ±1 and depend on more; the
-    features of each class are then taken to be Gaussian about the mean of their class, with one
-    covariance (`ClassLabels`). This is approximate, because real classes are not Gaussian. The
-    distance of the classes is corrected for bias in the same way; with a quarter as many features
-    as examples the uncorrected bias would make errors 20 % too small.
+    correlation s = V^T y / N and the power of y: the teacher's field is y itself. The squared
+    projections of s on the modes of Omega are corrected for their bias: lambda_k/N times the
+    variance of y that no mode explains is subtracted. Logistic and hinge loss take labels ±1 and
+    depend on more properties of the data; for them the features of each class are taken to be
+    Gaussian about the mean of their class, with a common covariance (`ClassLabels`). This is an
+    approximation, because real classes are not Gaussian. The distance of the classes is corrected
+    for bias in the same way; with a quarter as many features as examples the uncorrected bias would
+    make errors 20 % too small.
     """
 
     takes_classes: ClassVar[bool] = True
@@ -353,8 +356,8 @@ class FeaturePool(GaussianFeatures):
         penalty: Penalty = "sum",
         offset: float = 0.0,
     ) -> Self:
-        """The pool with centred features, the modes of their covariance, and the correlation
-        without its bias.
+        """The pool with centred features, the modes of their covariance, and the correlation with
+        the targets, corrected for bias.
 
         noise: variance of noise added to training and test labels (square loss). offset: mean that
         was subtracted from targets -1 and 1 (square loss).
@@ -404,9 +407,9 @@ class FeaturePool(GaussianFeatures):
 
 
 def without_chance(spectrum: ExplicitSpectrum, power: float, examples: int) -> ExplicitSpectrum:
-    """Squared projections of the population from those measured on some examples: lambda_k
-    sigma^2/examples is subtracted, with sigma^2 the variance that no mode explains, estimated
-    without bias.
+    """The spectrum with an unbiased estimate of the population's squared projections, from those
+    measured on a number of examples: lambda_k sigma^2/examples is subtracted, with sigma^2 the
+    variance that no mode explains, estimated without bias.
     """
     values, squares = np.asarray(spectrum.eigenvalues), np.asarray(spectrum.projections)
     kept = values > 0
@@ -417,7 +420,7 @@ def without_chance(spectrum: ExplicitSpectrum, power: float, examples: int) -> E
 
 def _within_classes(spectrum: ExplicitSpectrum) -> ExplicitSpectrum:
     """Spectrum of the covariance of each class about its own mean, Omega - s s^T, with the
-    projections in its modes. Only squares of s are known, and its signs do not matter.
+    projections in its modes. Only the squares of s are known; its signs do not matter.
     """
     values, along = np.asarray(spectrum.eigenvalues), np.sqrt(np.asarray(spectrum.projections))
     return ExplicitSpectrum.from_covariance(np.diag(values) - np.outer(along, along), along)
@@ -455,8 +458,8 @@ def image_features(
 def random_features(
     images: Dataset, activation: Any, width: int, seed: int = 0
 ) -> Float[Array, "example feature"]:
-    """activation(W x) of images, with the mean image subtracted and the pixels scaled together to
-    mean square 1; W has `width` rows of entries N(0, 1/input_dim)."""
+    """Features activation(W x) of images. The mean image is subtracted, and all pixels are scaled
+    by one factor to mean square 1; W has `width` rows of entries N(0, 1/input_dim)."""
     x = centre(images).inputs
     x = x / np.sqrt(np.mean(x**2))
     rows = np.random.default_rng(seed).standard_normal((width, x.shape[1])) / np.sqrt(x.shape[1])

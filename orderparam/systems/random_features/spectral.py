@@ -1,5 +1,5 @@
-"""Random-feature ridge regression at any sizes, from a kernel's spectrum
-(`orderparam.kernels.feature_equivalent`).
+"""Ridge regression on random features at any numbers of examples and features, from the spectrum of
+a kernel (`orderparam.kernels.feature_equivalent`).
 """
 
 import math
@@ -69,8 +69,8 @@ def deterministic_equivalent(system: SpectralFeatures) -> FeatureEquivalent:
        + \frac{t}{p - q} \sum_k \frac{b_k^2 s_k}{(s_k + \nu)^2} \Big] , \qquad
        \text{variance} = \frac{\sigma^2 \Upsilon}{1 - \Upsilon} . $$
 
-    Accuracy: relative corrections fall with n and p. With a handful of features and a vanishing
-    ridge p - T is lost to rounding, and `converged` is False.
+    Accuracy: relative corrections fall with n and p. With very few features and a vanishing ridge
+    the difference p - T is lost to rounding, and `converged` is False.
 
     Source: Defilippis, Loureiro, Misiakiewicz (2024).
 
@@ -93,10 +93,10 @@ def spectral_learning(system: SpectralFeatures, key: PRNGKeyArray) -> MeasuredRi
     with independent standard Gaussian $\psi_k(x)$ and $\chi_{ki}$; the error over inputs is exact.
 
     Raises:
-        ValueError: for levels that are not single modes, for a spectrum with a tail, and when a
-            matrix would be too large.
+        ValueError: for levels of several modes, for a spectrum with a tail, and for matrices that
+        would be too large.
 
-    Cost: numbers of modes times n and p, and the cube of the smaller of n and p.
+    Cost: proportional to the number of modes times n p, plus the cube of the smaller of n and p.
 
     Source: Defilippis, Loureiro, Misiakiewicz (2024).
 
@@ -127,15 +127,16 @@ def spectral_learning(system: SpectralFeatures, key: PRNGKeyArray) -> MeasuredRi
 # many features are needed for degree k: Mei, Misiakiewicz, Montanari 2022; Xiao, Hu, Misiakiewicz,
 # Lu, Pennington 2022; Hu, Lu, Misiakiewicz 2024 (arXiv:2403.08160).
 
-HIGHEST = 12  # higher degrees act together as one flat tail
+HIGHEST = 12  # all higher degrees together act as one flat tail
 _NODES, _PANELS = 60, 8
 
 
 class SphereFeatures(System):
     r"""Features $\phi(x) = \sigma(W x + b) / \sqrt p$ of inputs on the sphere of radius $\sqrt d$.
 
-    The square loss $(y - f)^2/2$ is summed, with `ridge` added. `degree_power` is $E f_k(x)^2$ of
-    the target's part of degree k = 0, 1, ...; each part is a random polynomial of its degree.
+    The square loss $(y - f)^2/2$ is summed, with `ridge` added. `degree_power` contains $E
+    f_k(x)^2$, the power of the target's part $f_k$ of degree k = 0, 1, ...; each part is a random
+    polynomial of its degree.
 
     Raises:
         ValueError: for more than 13 degrees.
@@ -240,8 +241,8 @@ def _measured(
 
 
 def _targets(system: SphereFeatures, directions: Array, weights: Array) -> Any:
-    """The function x -> f*(x). E P_k(a.x) P_k(b.x) = P_k(a.b) / B(d, k) gives the scale of every
-    degree.
+    """The target function x -> f*(x). The scale of every degree follows from E P_k(a.x) P_k(b.x) =
+    P_k(a.b) / B(d, k).
     """
     d, top = system.input_dim, len(system.degree_power) - 1
     between = list(zonal_polynomials(directions @ directions.T, d, top))
@@ -263,8 +264,8 @@ def _targets(system: SphereFeatures, directions: Array, weights: Array) -> Any:
 def _spectrum(
     input_dim: int, activation: Activation, bias: float, degree_power: tuple[float, ...]
 ) -> Spectrum:
-    """The spectrum by Gauss-Legendre quadrature over the angle between w and x, cut where the
-    activation has a kink.
+    """The spectrum, by Gauss-Legendre quadrature over the angle between w and x. The interval is
+    divided where the activation has a kink.
     """
     radius = math.sqrt(input_dim)
     kinks = [
@@ -313,7 +314,7 @@ class DecayExponents(NamedTuple):
 def scaling_exponents(
     capacity: float, source: float, ridge_exponent: float, width_exponent: float
 ) -> DecayExponents:
-    """Exponents of bias and variance for power laws, with width and ridge powers of n.
+    """Exponents of bias and variance for power-law spectra, where width and ridge are powers of n.
 
     For s_k = k^-capacity, b_k^2 = k^(-1 - 2 source capacity), ridge = n^(1 - l) and p = n^q, with k
     = min(l/capacity, q, 1): the variance falls with the exponent 1 - k, the bias with min(2
@@ -345,13 +346,13 @@ def scaling_exponents(
 
 
 class LocalExponents(Result):
-    """-d log(error) / d log n along p = n^q and ridge = n^(1-l).
+    """Local exponents -d log(error) / d log n along p = n^q and ridge = n^(1-l).
 
     Fields:
-        bias_exponent: of the bias.
-        variance_exponent: of the variance.
-        risk_exponent: of the excess risk.
-        converged: whether the equations were solved and no error is too small to have a slope.
+        bias_exponent: exponent of the bias.
+        variance_exponent: exponent of the variance.
+        risk_exponent: exponent of the excess risk.
+        converged: whether the equations were solved and all errors are large enough for a slope.
     """
 
     bias_exponent: Float[Array, ""]
@@ -361,7 +362,8 @@ class LocalExponents(Result):
 
 
 class ScalingPath(System):
-    """Path p = n^width_exponent and ridge = n^(1 - ridge_exponent) through the sizes."""
+    """A path p = n^width_exponent, ridge = n^(1 - ridge_exponent) on which the sizes grow
+    together."""
 
     spectrum: Spectrum = part("spectrum of the kernel")
     ridge_exponent: float = parameter("l: the ridge beside the mean loss falls as n^-l", minimum=0)
@@ -377,8 +379,8 @@ def local_exponents(system: ScalingPath) -> LocalExponents:
     $$ \text{risk\_exponent} = -\frac{d \ln \text{excess\_risk}}{d \ln n} , \qquad
        p = n^q , \quad \lambda = n^{1 - l} , $$
 
-    by differentiation of `deterministic_equivalent` at n = 10^`log10_examples`; `scaling_exponents`
-    gives the limits for power laws.
+    found by differentiation of `deterministic_equivalent` at n = 10^`log10_examples`.
+    `scaling_exponents` gives the limits of large n for power laws.
 
     Source: Defilippis, Loureiro, Misiakiewicz (2024).
 

@@ -44,7 +44,7 @@ from orderparam.systems.random_features.spectral import (
 from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
 
 # ------------------------------------------------------------------------------------------------
-# What the studies of random features draw by hand: the plane of exponents of width and ridge.
+# Panels that are drawn by functions of their own: the plane of exponents of width and ridge.
 
 
 def draw_plane(axes: Any, comparison: Comparison) -> None:
@@ -77,7 +77,7 @@ def draw_plane(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_exponents(axes: Any, comparison: Comparison) -> None:
-    """Draw the local exponents of bias and variance against their prediction."""
+    """Draw the local exponents of bias and variance against the predicted ones."""
     data, predicted = _exponents(comparison)
     for number, (name, values) in enumerate(predicted.items()):
         found = data[f"{name}_exponent"].values
@@ -272,8 +272,9 @@ def gaussian_equivalence(
 
 
 def gaussian_clone(pool: FeaturePool, examples: int = 4096, seed: int = 0) -> FeaturePool:
-    """A pool of Gaussian features with the law that the theory ascribes to those of `pool`: the
-    covariance and the correlation with the targets, within classes for labels that are classes."""
+    """A pool of Gaussian features with the law that the theory assumes for the features of `pool`:
+    the same covariance and the same correlation with the targets, or the same covariance within
+    classes for labels that are classes."""
     omega, signal = (np.asarray(leaf) for leaf in jax.tree.leaves(pool.explicit_spectrum))
     rng = np.random.default_rng(seed)
     z = rng.standard_normal((examples, omega.size))

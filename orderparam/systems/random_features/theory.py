@@ -41,8 +41,8 @@ class Minimiser(FittedErrors):
             parameters; for the hinge loss the number of examples on the margin.
         cross_validation: estimate of test_error from training errors alone; for the square loss
             generalised cross-validation, train_error / (1 - effective_dimension / n)^2.
-        residual: residual of the equation, or of the minimisation.
-        converged: whether it was solved.
+        residual: residual of the equations of a theory, or of the minimisation in an experiment.
+        converged: whether these were solved.
     """
 
     effective_dimension: Float[Array, ""]
@@ -83,12 +83,13 @@ def asymptotics(system: FeatureRegression) -> FeatureCurve:
        \hat m = \frac np E \sum_y \partial_M Z\, g , $$
 
     with $g = -\ell'(y, \mathrm{prox})$, $V$ = `response`, $q$ = `self_overlap`, $m$ =
-    `teacher_overlap` and $\lambda$ = `ridge`. For the square loss $g = (y - w)/(1 + V)$, and one
-    equation for $V$ is left, with $q$ and $m$ explicit; other losses are iterated. The problem is
-    convex and has one fixed point.
+    `teacher_overlap` and $\lambda$ = `ridge`. For the square loss $g = (y - w)/(1 + V)$; only one
+    equation for $V$ remains, and $q$ and $m$ are explicit. For other losses the equations are
+    iterated. The problem is convex and has one fixed point.
 
-    Accuracy: square loss 1e-8, other losses 1e-11 of the fixed point; corrections at finite size
-    are a few 1/d. Close to the separability threshold at vanishing ridge `converged` may be False.
+    Accuracy: 1e-8 for the square loss; for other losses the fixed point is found to 1e-11.
+    Corrections at finite size are a few times 1/d. Close to the separability threshold at vanishing
+    ridge `converged` may be False.
 
     Source: Gerace, Loureiro, Krzakala, Mézard, Zdeborová (2020); Loureiro, Gerbelot et al. (2021);
     for the square loss Mei, Montanari (2019).
@@ -105,8 +106,8 @@ def asymptotics(system: FeatureRegression) -> FeatureCurve:
 def ridge_response(
     spectrum: FeatureSpectrum, ridge: Scalar | float, load: Scalar | float
 ) -> Solved:
-    """log V of least squares with load = n/p: V = (1/p) sum omega / (ridge + load omega / (1 + V)),
-    one monotone equation."""
+    """Logarithm of the response V of least squares with load = n/p. V solves one monotone equation,
+    V = (1/p) sum omega / (ridge + load omega / (1 + V))."""
 
     def excess(log_response: Scalar, args: tuple) -> Scalar:
         spectrum, ridge, load = args
@@ -140,16 +141,16 @@ def _ridge(system: FeatureRegression) -> FeatureCurve:
 
 @theory
 def state_evolution(system: FeatureRegression) -> FeatureCurve:
-    r"""Errors and order parameters of the minimiser by iteration of state evolution, for any loss.
+    r"""Errors and order parameters of the minimiser for any loss, by iteration of state evolution.
 
-    The equations and the result are those of `asymptotics`, which for the square loss solves one
-    equation
+    The equations and the result are those of `asymptotics`, which for the square loss solves the
+    single equation
 
     $$ V = \frac1p \sum_i \frac{\omega_i}{\lambda + \frac np \frac{\omega_i}{1 + V}} $$
 
     instead.
 
-    Accuracy: 1e-11 of the fixed point.
+    Accuracy: the fixed point is found to 1e-11.
 
     Source: Gerace, Loureiro, Krzakala, Mézard, Zdeborová (2020); Loureiro, Gerbelot et al. (2021).
 
@@ -164,11 +165,11 @@ def state_evolution(system: FeatureRegression) -> FeatureCurve:
 def iterate(
     system: FeatureRegression, tolerance: float = 1e-11, max_steps: int = 3000
 ) -> FeatureCurve:
-    """Fixed point of (V, q, m) for any loss by plain iteration; the minimisation is convex, and
-    there is only one.
+    """Fixed point of (V, q, m) for any loss, by plain iteration. The minimisation is convex, so that
+    there is only one fixed point.
 
-    `converged` is False when max_steps were not enough, as close to the separability threshold at
-    vanishing ridge.
+    `converged` is False if max_steps steps did not suffice, as happens close to the separability
+    threshold at vanishing ridge.
     """
     spectrum, ridge, load = _problem(system)
 
@@ -199,8 +200,8 @@ def _problem(system: FeatureRegression) -> tuple[FeatureSpectrum, Scalar, Scalar
 
 
 def _fields(system: FeatureRegression, q: Scalar, m: Scalar) -> Fields:
-    """The fields at an example; a mean of the labels is fitted where the features have a common
-    mean."""
+    """The joint Gaussian fields at an example. Features with a common mean fit the mean of the
+    labels."""
     if isinstance(system.labels, SignLabels):
         return Fields(q, system.teacher_power, m)
     mean = jnp.where(
@@ -259,7 +260,7 @@ class OptimalRidge(FeatureCurve):
 
     Fields:
         ridge: best ridge, in the convention of the system's `penalty`.
-        slope: |d error / d log ridge| there.
+        slope: |d error / d log ridge| at the best ridge.
     """
 
     ridge: Float[Array, ""]
@@ -272,10 +273,10 @@ def optimal_ridge(system: FeatureRegression, *, objective: str = "test_error") -
 
     $$ \lambda^* = \arg\min_\lambda E(\lambda) $$
 
-    The ridge of the system is not used. A scan over $\ln \lambda$ is followed by the root of the
-    derivative, by Newton's method for the square loss (and differentiable), by bisection for
-    others. `converged` is False when the best ridge lies outside of 1e-8 .. 1e6 (square loss;
-    others: 1e-4 .. 1e4), as for a target of which nothing can be learned.
+    The ridge of the system is not used. A scan over $\ln \lambda$ is followed by a search for the
+    root of the derivative, with Newton's method for the square loss (differentiable) and with
+    bisection for others. `converged` is False if the best ridge lies outside of 1e-8 .. 1e6 (square
+    loss; others: 1e-4 .. 1e4), for example because nothing can be learned of the target.
 
     Args:
         objective: name of the observable of `FeatureCurve` that is minimised; "test_error" by

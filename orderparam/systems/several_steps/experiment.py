@@ -53,12 +53,13 @@ def correlation_steps(
 ) -> StepPath:
     r"""Mean overlaps of independent neurons that take giant steps on the correlation loss -y f.
 
-    Every neuron moves by $w \leftarrow w + \frac{s}{n} \sum_\mu y_\mu \sigma'(w \cdot x_\mu + b)\,
-    x_\mu$ on a batch of n = `sample_ratio` * `input_dim` examples. All neurons see the same batch
-    and share its fluctuations, so that the error of a mean is the scatter over seeds.
+    One step changes the weights of every neuron by $w \leftarrow w + \frac{s}{n} \sum_\mu y_\mu
+    \sigma'(w \cdot x_\mu + b)\, x_\mu$ on a batch of n = `sample_ratio` * `input_dim` examples. All
+    neurons see the same batch and share its fluctuations. The standard error of a mean over neurons
+    is therefore the scatter over seeds, not the scatter over neurons.
 
     Args:
-        reuse: whether all steps use one batch; a fresh one for each step otherwise.
+        reuse: whether all steps use the same batch; otherwise each step draws a fresh one.
         neurons: number of independent neurons that are averaged.
         repeats: number of independent draws of the batches that are averaged in one run.
         control: whether the largest part of the batch's fluctuation, s E[sigma'] (mean(y z) -
@@ -88,7 +89,7 @@ def square_loss_steps(
     `step` times the sign of its read-out.
 
     Args:
-        reuse: whether all steps use one batch; a fresh one for each step otherwise.
+        reuse: whether all steps use the same batch; otherwise each step draws a fresh one.
         neurons: width p of the network.
 
     Source: Dandi, Krzakala, Loureiro, Pesce, Stephan (2023).
@@ -105,17 +106,18 @@ def square_loss_steps(
 def layer_steps(system: GiantLayer, key: PRNGKeyArray, *, fresh: int = 16_000) -> LayerRun:
     r"""Overlaps of a layer that takes giant steps, and the error of a read-out on fresh examples.
 
-    Every step sees a fresh batch of n = `sample_ratio` * `input_dim` examples. After each, a
-    read-out with a constant is fitted by least squares to `fresh` examples, and its error measured
-    on as many others; as inputs are Gaussian, these are drawn as their fields, whose covariance is
-    that of the weights, exactly.
+    Every step sees a fresh batch of n = `sample_ratio` * `input_dim` examples. After each step a
+    read-out with a constant is fitted by least squares to `fresh` new examples, and its error is
+    measured on the same number of further ones. Inputs are Gaussian, so that only the fields of
+    these examples are drawn: their covariance is given exactly by the weights.
 
     Args:
-        fresh: examples of the read-out, and of its test.
+        fresh: number of examples to which the read-out is fitted, and of those on which it is
+            tested.
 
     Raises:
-        ValueError: where `input_dim` is no whole number or below neurons + directions, and for
-            fewer fresh examples than two a neuron.
+        ValueError: if `input_dim` is not a whole number or is smaller than neurons + directions, or
+        if there are fewer than two fresh examples for each neuron.
 
     Source: Dandi, Krzakala, Loureiro, Pesce, Stephan (2023).
 
@@ -204,7 +206,7 @@ def _layer(
 ) -> LayerRun:
     teacher, neurons = system.teacher, len(system.step)
     directions = teacher.dimension
-    # the first axes are the teacher's, the next ones the neurons' at the start
+    # The first axes are the teacher's directions; the next ones are the neurons' initial weights.
     rows = jnp.eye(neurons, dimension, k=directions)
 
     def readout_error(rows: Array, key: PRNGKeyArray) -> Array:
@@ -239,8 +241,8 @@ def _layer(
 def _draw(
     system: SeveralSteps | GiantLayer, key: PRNGKeyArray, dimension: int, batch: int
 ) -> tuple[Array, Array]:
-    """Inputs and labels of a batch. The teacher's directions are the first axes; the law of inputs
-    and weights is isotropic.
+    """Inputs and labels of one batch. The teacher's directions are the first coordinate axes,
+    without loss of generality, because the laws of inputs and weights are isotropic.
     """
     input_key, noise_key = jax.random.split(key)
     x = jax.random.normal(input_key, (batch, dimension))

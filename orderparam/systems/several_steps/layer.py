@@ -1,13 +1,14 @@
 r"""Giant steps of a whole layer, and the error of a read-out on a fresh batch.
 
-Given its fields h = W x and z, a Gaussian batch is Gaussian across them. With Omega = [[Q, M], [M^T,
-1]] the covariance of (h, z), D = E[g (h, z)^T] and N = E[g g^T], one step w_j <- w_j + (1/n) sum g_j x
-on n = alpha d fresh examples gives, exactly as d grows,
+Given the fields h = W x and z of its examples, the component of a Gaussian batch orthogonal to the
+weights and to the teacher is still Gaussian. With Omega = [[Q, M], [M^T, 1]] the covariance of (h,
+z), D = E[g (h, z)^T] and N = E[g g^T], one step w_j <- w_j + (1/n) sum g_j x on n = alpha d fresh
+examples gives, exactly as d grows,
 
     M <- M + D_z,        Q <- Q + D_h + D_h^T + D Omega^-1 D^T + N/alpha.
 
-Neurons share the batch, whose fluctuation N/alpha makes them parallel, and on the square loss they
-meet in the residual: both are in the matrices.
+All neurons share the batch, whose fluctuation N/alpha makes them parallel. On the square loss they
+also interact through the residual. The matrices contain both effects.
 """
 
 from typing import Any
@@ -23,7 +24,7 @@ from orderparam.systems.several_steps.model import GiantLayer
 
 # Gauss-Hermite nodes in each direction of a target: exact for polynomials of degree up to 19
 _NODES = 20
-# share of the target's power below which a mean is zero
+# moments below this share of the target's power count as zero
 _NOTHING = 1e-10
 
 
@@ -54,7 +55,8 @@ class HiddenPower(Result):
     """The part of a target that lies outside the directions that giant steps reveal.
 
     Fields:
-        bound: Var(f* | P_U z), which no read-out of finitely many neurons can fit.
+        bound: mean of Var(f* | P_U z), the part of the target that no read-out of finitely many
+            neurons can fit.
         nonlinear_bound: the part of the bound that is not linear in the hidden directions, for
             layers whose width is of the order of the dimension.
         revealed: number of directions in U after 0, 1, ... steps.
@@ -87,13 +89,14 @@ def layer_error(
     $$ M \leftarrow M + D_z, \qquad Q \leftarrow Q + D_h + D_h^T + D\, \Omega^{-1} D^T +
        \frac{1}{\alpha} E[g g^T] $$
 
-    from M = 0, Q = 1. The test error is that of the least squares of the target on a constant and
-    $\sigma(h_j + b_j)$ under $N(0, \Omega)$: a read-out that sees many fresh examples for each
-    neuron. Averages are means over samples that are whitened and the same at all steps.
+    from M = 0, Q = 1. The test error is that of the least-squares regression of the target on a
+    constant and the features $\sigma(h_j + b_j)$ under $N(0, \Omega)$, which is the read-out fitted
+    to many fresh examples for each neuron. Averages are means over whitened samples, which are the
+    same at all steps.
 
     Args:
-        samples: samples of the fields in a run.
-        runs: independent runs, whose scatter gives the standard errors.
+        samples: number of samples of the fields in each run.
+        runs: number of independent runs; their scatter gives the standard errors.
         seed: seed of the samples.
 
     Raises:
@@ -135,11 +138,11 @@ def hidden_power(system: GiantLayer) -> HiddenPower:
     Fresh batches reveal directions as a staircase: with U the span known after t steps,
 
     $$ U_{t+1} = U_t + \mathrm{span}\, \{ v \perp U_t : E[f^*\, v \cdot z \mid P_{U_t} z] \ne 0 \},
-       \qquad E(t) \ge \mathrm{Var}(f^* \mid P_{U_t} z) $$
+       \qquad E(t) \ge E\, \mathrm{Var}(f^* \mid P_{U_t} z) $$
 
-    for any read-out of a fixed number of neurons as $d \to \infty$. Where the number of neurons
-    grows with d the read-out also fits what is linear in the hidden directions, and the bound is
-    `nonlinear_bound`.
+    for any read-out of a fixed number of neurons as $d \to \infty$. If the number of neurons grows
+    with d, the read-out also fits the part of the target that is linear in the hidden directions,
+    and the bound is `nonlinear_bound`.
 
     Accuracy: rounding for polynomials of degree up to 19, else what 20 Gauss-Hermite nodes in each
     direction give. The bound assumes that neurons learn every direction that the staircase allows,
@@ -157,11 +160,12 @@ def hidden_power(system: GiantLayer) -> HiddenPower:
     mass = np.asarray(1.0)
     for _ in range(directions):
         mass = np.multiply.outer(mass, weights / weights.sum())
-    axes, spanned = np.eye(directions), 0  # rows: first those of U, then those across it
+    axes, spanned = np.eye(directions), 0  # rows: first a basis of U, then one of its complement
     bounds, nonlinear, revealed = [], [], []
     for _ in range(system.steps + 1):
         values = np.asarray(system.teacher(grid @ axes))
-        # means given the coordinates in U: of f, and of f times each coordinate across U
+        # Conditional means given the coordinates in U: of f, and of f times each coordinate of the
+        # complement of U.
         across = tuple(range(spanned, directions))
         given = mass.sum(axis=across)
         inside = (mass * values).sum(axis=across) / given
@@ -222,8 +226,8 @@ def _path(system: GiantLayer, key: PRNGKeyArray, samples: int) -> tuple[Array, A
 def least_squares_error(
     features: Float[Array, "sample feature"], target: Float[Array, "sample"]
 ) -> Float[Array, ""]:
-    """Mean square of what a constant and the features leave of a target, over the degrees of
-    freedom."""
+    """Residual mean square of the regression of a target on a constant and the features: the sum of
+    squared residuals divided by their degrees of freedom."""
     samples, count = features.shape
     centred, y = features - jnp.mean(features, axis=0), target - jnp.mean(target)
     gram = centred.T @ centred

@@ -6,10 +6,10 @@ steps on batches of n = sample_ratio d examples,
 
     w <- w + step (1/n) sum_mu y_mu sigma'(w.x_mu + bias) x_mu,
 
-the gradient of the correlation loss -y f (the network's output is small beside the label). With a
-read-out f = a.sigma(W x + bias)/p and learning rate eta for the mean loss, step = eta a_j / p: a
-neuron with a negative read-out has a negative step. In the square loss (y - f)^2/2 the label is
-replaced by y - f.
+which is gradient descent on the correlation loss -y f. (It stands for the square loss as long as
+the network's output is small compared with the label.) With a read-out f = a.sigma(W x + bias)/p
+and learning rate eta for the mean loss, step = eta a_j / p: a neuron with a negative read-out has a
+negative step. In the square loss (y - f)^2/2 the label is replaced by y - f.
 """
 
 from typing import Literal
@@ -30,9 +30,9 @@ _LARGEST_DIMENSION = 3
 class SeveralSteps(System):
     """`steps` giant steps of a first layer, on a batch of sample_ratio * input_dim examples each.
 
-    target: formula in z1, z2, z3 (or z), see `orderparam.gaussian.target`; of one direction it may
-    have kinks, of several it must be smooth. activation: continuous. Raises `ValueError` for
-    others.
+    target: formula in z1, z2, z3 (or z), see `orderparam.gaussian.target`. A target of one
+        direction may have kinks; a target of several directions must be smooth. activation: any
+        continuous one. Other targets and activations raise a `ValueError`.
     """
 
     sample_ratio: float = parameter("examples of a batch per dimension", above=0, default=4.0)
@@ -74,7 +74,7 @@ class SeveralSteps(System):
 
     @property
     def batch(self) -> int:
-        """Examples of a batch in an experiment."""
+        """Number of examples in a batch of an experiment."""
         return max(1, round(float(self.sample_ratio) * int(self.input_dim)))
 
 
@@ -88,8 +88,8 @@ class GiantLayer(System):
     $$ w_j \leftarrow w_j + \frac{s_j}{n} \sum_\mu e_\mu\, \sigma'(h_{j\mu} + b_j)\, x_\mu $$
 
     with $e = y$ for the correlation loss and $e = y - F$, $F = \frac{1}{\sqrt p} \sum_j
-    \mathrm{sign}(s_j)\, \sigma(h_j + b_j)$, for the square loss of p neurons. Then a read-out with a
-    constant is fitted to fresh examples by least squares.
+    \mathrm{sign}(s_j)\, \sigma(h_j + b_j)$, for the square loss of p neurons. After each step a
+    read-out with a constant is fitted to fresh examples by least squares.
     """
 
     step: Float[Array, "neuron"] = parameter("steps s_j, with the signs of the read-outs")
@@ -124,7 +124,7 @@ class GiantLayer(System):
     def residual(
         self, fields: Float[Array, "sample neuron"], label: Float[Array, "sample"]
     ) -> Array:
-        """e of every example, from the fields and the labels."""
+        """The factor e of every example, computed from its fields and its label."""
         if self.loss == "correlation":
             return label
         sign = jnp.sign(self.step) / jnp.sqrt(len(self.step))

@@ -22,7 +22,7 @@ from orderparam.systems.several_steps.model import GiantLayer, SeveralSteps
 from orderparam.systems.several_steps.theory import first_moments, fresh_batches, reused_batch
 
 # ------------------------------------------------------------------------------------------------
-# What the studies of several giant steps draw by hand: where neurons point.
+# A panel that is drawn by a function of its own: the directions of the neurons.
 
 
 def draw_directions(target: str, axes: Any, comparison: Comparison) -> None:
@@ -88,10 +88,11 @@ _PLANE = ("2*z1 + z1**2/2 + z2/2", "(z1 + z1**2 + z2 - z2**2)/2")
         ),
     ],
     caption=r"""
-        Fresh batches of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}. From left to right: relu, step 3; erf with
-        bias 1, step 2; relu with bias 0.5, step 2. Above: correlation loss, exact recursion for $d\to\infty$ and
-        {neurons} neurons, {repeats} draws of the batches a run. Below: square loss, neurons with read-outs $\pm 1$ (no
-        theory); $1/d$ is a random direction.
+        Fresh batches of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}. From left to right:
+        relu, step 3; erf with bias 1, step 2; relu with bias 0.5, step 2. Top row: correlation
+        loss; exact recursion for $d\to\infty$, and means over {neurons} neurons and {repeats} draws
+        of the batches in each run. Bottom row: square loss, neurons with read-outs $\pm 1$ (no
+        theory); $1/d$ is the value of a random direction.
     """,
     seconds=(60, 1800),
     observables=("overlap",),
@@ -141,7 +142,8 @@ def giant_steps_staircase(
     caption=r"""
         $y = \mathrm{{He}}_3(z)/\sqrt{{6}}$ (information exponent 3), {activation} neurons, correlation loss, batches of
         $n$ = {sample_ratio} $d$. Theory: exact for $d\to\infty$; fresh batches learn nothing of such a target in a finite
-        number of steps. {neurons} neurons and {repeats} draws of the batches a run.
+        number of steps. Each run averages {neurons} neurons and {repeats}
+        draws of the batches.
     """,
     seconds=(70, 1500),
     observables=("overlap",),
@@ -183,8 +185,9 @@ def giant_steps_batch_reuse(
     ],
     caption=r"""
         Two-layer network of {neurons} relu neurons with read-outs $\pm 1$, square loss, step {step}, fresh batches of $n$
-        = {sample_ratio} $d$ examples, $d$ = {input_dim}. Dots: neurons of one of {seeds} runs; line: the direction
-        $\mathrm{{E}}[y z]$, all that one step finds; below: mean squared cosines with standard errors.
+        = {sample_ratio} $d$ examples, $d$ = {input_dim}. Dots: the neurons of one of {seeds} runs.
+        Line: the direction $\mathrm{{E}}[y z]$, the only one that a single step finds. Below: mean
+        squared cosines with standard errors.
     """,
     seconds=(20, 900),
     observables=("cosine_squared",),
@@ -230,9 +233,10 @@ def _error_or_bound(data: xr.Dataset) -> xr.DataArray:
     columns=3,
     caption=r"""
         {neurons} erf neurons with biases from -1.5 to 1.5 and steps $\pm 1$, $\pm 2$, fresh batches of $n$ = {sample_ratio} $d$
-        examples, $d$ = {input_dim}; after each step a read-out is fitted to many fresh examples. Lines: exact recursion for
-        $d\to\infty$, averages sampled; marks: networks. Lower bound: variance of the target given the directions that are
-        revealed so far, for any read-out of finitely many neurons.
+        examples, $d$ = {input_dim}; after each step a read-out is fitted to many fresh examples.
+        Lines: recursion for $d\to\infty$, whose averages are sampled; marks: networks. The lower
+        bound holds for any read-out of finitely many neurons: it is the mean variance of the target
+        given the directions revealed so far.
     """,
     seconds=(90, 600),
     observables=("test_error",),

@@ -1,7 +1,7 @@
 """Exact overlaps after several giant steps, in the limit of large input dimension.
 
-Fresh batches: a closed recursion for M = projections of w on the teacher's directions and o2 =
-|w|^2 - |M|^2. With z ~ N(0, I_r), h = M.z + sqrt(o2) G + bias, and a batch of sample_ratio d
+On fresh batches the projections M of w on the teacher's directions and o2 = |w|^2 - |M|^2 obey a
+closed recursion. With z ~ N(0, I_r), h = M.z + sqrt(o2) G + bias, and a batch of sample_ratio d
 examples,
 
     M  <- M + step E[y sigma'(h) z],
@@ -11,7 +11,8 @@ Derived for this package from the conditional law of a Gaussian batch given its 
 (which directions are learned at which step) is that of Dandi, Krzakala, Loureiro, Pesce, Stephan
 2023 (arXiv:2305.18270).
 
-The same batch twice: after the first step the field of an example contains the example's own label,
+If the same batch is used twice, the field of an example contains the example's own label after the
+first step,
 
     h1 = (1 + b) h0 + M1.z + sqrt(v) G + (step/sample_ratio) y sigma'(h0 + bias),      b = step E[y] E[sigma''],
     v = step^2 E[y^2] E[sigma'^2] / sample_ratio,        M2 = M1 + step E[y z sigma'(h1 + bias)],
@@ -34,7 +35,7 @@ from orderparam.gaussian.quadrature import LEAN
 from orderparam.systems.several_steps.model import SeveralSteps
 
 Scalar = Float[Array, ""]
-# Gauss-Hermite nodes in each direction across M: exact for polynomials g of degree up to 18
+# Gauss-Hermite nodes in each direction orthogonal to M: exact for polynomials g of degree up to 18
 _ACROSS = 20
 
 
@@ -55,16 +56,17 @@ class StepPath(Result):
 class ReusePath(Result):
     """Overlaps of a neuron with the teacher's direction when one batch is used twice.
 
-    Fields: overlap: projection M of the weights on the direction at the start and after one and two
-        steps.
+    Fields:
+        overlap: projection M of the weights on the direction, at the start and after one and two
+            steps.
     """
 
     overlap: Float[Array, "time direction"]
 
 
 class _Slopes(NamedTuple):
-    """Averages of sigma'(centre + sqrt(variance) G) over G: mean, its derivative by the centre, and
-    mean square."""
+    """Gaussian averages of sigma'(centre + sqrt(variance) G): the mean, its derivative with respect
+    to the centre, and the mean square."""
 
     mean: Array
     derivative: Array
@@ -76,16 +78,16 @@ def fresh_batches(system: SeveralSteps) -> StepPath:
     r"""Overlaps after each of `steps` giant steps, every one on a fresh batch, as the input
     dimension grows.
 
-    With $M$ the projections of $w$ on the teacher's directions, $o^2$ the squared norm of the rest,
-    $h = M \cdot z + o G + b$ (b is `bias`), step size $s$ (`step`), $\alpha$ (`sample_ratio`)
-    examples per dimension in a batch and labels $y = g(z)$ plus noise, the recursion from $M = 0$,
-    $o^2 = 1$ is
+    With $M$ the projections of $w$ on the teacher's directions, $o^2$ the squared norm of the part
+    of $w$ orthogonal to them, $h = M \cdot z + o G + b$ (b is `bias`), step size $s$ (`step`),
+    $\alpha$ (`sample_ratio`) examples per dimension in a batch and labels $y = g(z)$ plus noise,
+    the recursion from $M = 0$, $o^2 = 1$ is
 
     $$ M \leftarrow M + s\, E[y\, \sigma'(h)\, z], \qquad
        o^2 \leftarrow o^2 (1 + s\, E[y\, \sigma''(h)])^2 + \frac{s^2}{\alpha} E[y^2 \sigma'(h)^2] $$
 
-    Accuracy: 1e-9 for targets of one direction and for polynomials. Other targets of several
-    directions are averaged over 20 Gauss-Hermite nodes in each direction across M.
+    Accuracy: 1e-9 for targets of one direction and for polynomials. Averages of other targets of
+    several directions use 20 Gauss-Hermite nodes in each direction orthogonal to M.
 
     Source: derived here, from the conditional law of a Gaussian batch given its fields; which
     directions are learned at which step agrees with Dandi, Krzakala, Loureiro, Pesce, Stephan
@@ -124,11 +126,13 @@ def reused_batch(system: SeveralSteps) -> ReusePath:
 
     After the first step the field of an example contains its own label,
 
-    $$ h_1 = (1 + b) h_0 + M_1 z + \sqrt{v}\, G + \frac{s}{\alpha} y\, \sigma'(h_0), \qquad
-       M_2 = M_1 + s\, E[y z\, \sigma'(h_1)] $$
+    $$ h_1 = (1 + b) h_0 + M_1 z + \sqrt{v}\, G + \frac{s}{\alpha} y\,
+       \sigma'(h_0 + b_0), \qquad M_2 = M_1 + s\, E[y z\, \sigma'(h_1 + b_0)] $$
 
-    with $b = s E[y] E[\sigma'']$ and $v = s^2 E[y^2] E[\sigma'^2] / \alpha$, so that a direction of
-    any information exponent may grow in the second step. `system.steps` is not used.
+    with $h_0 = w \cdot x$ at the start, $b_0$ the `bias`, $b = s E[y] E[\sigma'']$, $v = s^2 E[y^2]
+    E[\sigma'^2] / \alpha$ and $M_1 = s E[y z] E[\sigma']$. The field then depends on the label
+    itself, so that a direction of any information exponent may grow in the second step. The number
+    of `steps` is not used.
 
     Raises:
         ValueError: for a target of several directions.
@@ -155,12 +159,12 @@ def reused_batch(system: SeveralSteps) -> ReusePath:
     spread = step**2 / system.sample_ratio * power * jnp.sum(density * slope**2)
 
     def line(total: Scalar, node: tuple[Scalar, Scalar, Scalar]) -> tuple[Scalar, None]:
-        h0, mass, own = node  # own: how much of an example's label is in its field
+        h0, mass, own = node  # own: coefficient of an example's own label in its field
         variance = spread + own**2 * system.noise
         slopes = _slopes(
             system.activation, stretch * h0 + first * z + own * label + system.bias, variance
         )
-        # Label noise is Gaussian, and in the label and in the field at once: integration by parts.
+        # The Gaussian label noise enters both the label and the field: integrate it by parts.
         return total + mass * jnp.sum(
             weight * z * (label * slopes.mean + system.noise * own * slopes.derivative)
         ), None
@@ -211,7 +215,7 @@ def _labels(system: SeveralSteps, overlap: Float[Array, "direction"]) -> tuple[A
 
 
 def _slopes(activation: Activation, centre: Float[Array, "*node"], variance: Scalar) -> _Slopes:
-    deviation = jnp.sqrt(jnp.maximum(variance, 1e-30))  # a step of size zero
+    deviation = jnp.sqrt(jnp.maximum(variance, 1e-30))  # positive also for a step of size zero
     x, weight = standard_normal_rule(
         [(bend - centre) / deviation for bend in _bends(activation)], LEAN
     )
@@ -235,16 +239,16 @@ def _cleared(overlap: Float[Array, "*entry"]) -> Float[Array, "*entry"]:
 
 
 def _length(vector: Float[Array, "direction"]) -> Scalar:
-    """|v|, with the derivative 0 at v = 0, where all overlaps start."""
+    """The norm |v|, whose derivative at v = 0 (where all overlaps start) is defined as 0."""
     square = jnp.sum(vector**2)
     return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
 
 
 def _frame(along: Float[Array, "direction"]) -> Float[Array, "direction direction"]:
-    """An orthogonal matrix whose first row is the unit vector: a reflection (Householder)."""
+    """An orthogonal matrix (a Householder reflection) whose first row is the given unit vector."""
     first = jnp.eye(len(along))[0]
     sign = jnp.where(along[0] > 0, -1.0, 1.0)
-    mirror = along - sign * first  # never short
+    mirror = along - sign * first  # this sign keeps its norm above 1
     return sign * (jnp.eye(len(along)) - 2 * jnp.outer(mirror, mirror) / (mirror @ mirror))
 
 

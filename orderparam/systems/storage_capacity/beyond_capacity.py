@@ -27,24 +27,26 @@ from orderparam.systems.storage_capacity.theory import _unbiased, capacity, mini
 Number = Float[Array, ""]
 Vector = Float[Array, "unknown"]
 
-_MOST = 6  # steps: of more the narrowest are finer than the grid of fields
+_MOST = 6  # largest number of steps; the narrowest of more would be finer than the grid of fields
 _REACH = 7.0
 
 
 class BrokenError(Result):
-    """Couplings that leave the fewest patterns below the margin, with symmetry broken in k steps.
+    """Couplings that leave the fewest patterns below the margin, with replica symmetry broken in k
+    steps.
 
     Fields:
         error_fraction: smallest fraction of patterns that are not stored, a lower bound that rises
             with k; 0 below the capacity.
         gap: x, the width of the interval below the margin in which there are no stabilities; inf
             below the capacity.
-        overlaps: q_0, ..., q_(k-1), where the steps begin; the last one ends at 1.
-        heights: y_1, ..., y_k of the steps.
-        stationarity: largest relative deviation from stationarity in y(q), at and between the
-            overlaps: how far the steps are from the solution of Parisi's equation.
+        overlaps: q_0, ..., q_(k-1), the overlaps at which the steps begin; the last step ends at 1.
+        heights: y_1, ..., y_k, the heights of the steps.
+        stationarity: largest relative deviation from stationarity with respect to y(q), at the
+            overlaps and between them. It measures how far the steps are from the solution of
+            Parisi's equation.
         residual: largest entry of the gradient.
-        converged: whether it is below 1e-8.
+        converged: whether the residual is below 1e-8.
     """
 
     error_fraction: Number
@@ -57,14 +59,14 @@ class BrokenError(Result):
 
 
 class BrokenCapacity(Result):
-    """Storage capacity with symmetry broken in k steps.
+    """Storage capacity with replica symmetry broken in k steps.
 
     Fields:
         capacity: alpha_c, an upper bound that falls with k.
-        overlaps: q_0, ..., q_(k-1), where the steps begin; the last one ends at 1.
-        heights: y_1, ..., y_k of the steps, in units of the inverse of 1 - q of a state.
+        overlaps: q_0, ..., q_(k-1), the overlaps at which the steps begin; the last step ends at 1.
+        heights: y_1, ..., y_k, the heights of the steps in units of chi.
         residual: largest entry of the gradient.
-        converged: whether it is below 1e-8.
+        converged: whether the residual is below 1e-8.
     """
 
     capacity: Number
@@ -75,13 +77,13 @@ class BrokenCapacity(Result):
 
 
 class BinaryError(Result):
-    """Fewest errors of binary couplings.
+    """Smallest fraction of errors of binary couplings.
 
     Fields:
         error_fraction: smallest share of patterns that are not stored; 0 below the capacity.
         temperature: 1/beta_c, where the replica-symmetric entropy vanishes and the couplings
             freeze; 0 below the capacity.
-        overlap: q of two states there.
+        overlap: overlap q of two states at that temperature.
         residual: absolute value of the entropy.
         converged: whether the equations were solved.
     """
@@ -119,17 +121,18 @@ def broken_minimal_error(system: SphericalPatterns, *, steps: int = 2) -> Broken
     $$ -\alpha f = \min_{\chi, q, y} \Big\{ \frac12 \int_0^1 \frac{dq}{\Lambda(q)} + \alpha \phi
        \Big\} $$
 
-    f is `error_fraction`, and $\sqrt{2\chi}$ the `gap`. At y = 0 this is `minimal_error`.
+    where f is `error_fraction` and $\sqrt{2\chi}$ the `gap`. At y = 0 the result is that of
+    `minimal_error`.
 
     Args:
-        steps: k.
+        steps: number k of steps, from 1 to 6.
 
     Raises:
-        ValueError: for a bias, or less than 1 or more than 6 steps.
+        ValueError: for a bias, or for fewer than 1 or more than 6 steps.
 
-    Accuracy: 1e-9 for the given number of steps, from loads 5 % above the capacity on. One step
-        adds 4 to 27 % to the replica-symmetric value, two steps 0.05 to 0.5 % to that of one, three
-        less than 0.05 %.
+    Accuracy: 1e-9 for the given number of steps, at loads that exceed the capacity by 5 % or more.
+    One step raises the replica-symmetric value by 4 to 27 %, the second raises it further by 0.05
+    to 0.5 %, the third by less than 0.05 %.
 
     Source: Gardner, Derrida (1988); Majer, Engel, Zippelius (1993) for one step; Györgyi, Reimann
         (1997) for Parisi's equation. The form of the functional is derived here.
@@ -186,22 +189,22 @@ def broken_minimal_error(system: SphericalPatterns, *, steps: int = 2) -> Broken
 def broken_capacity(system: SphericalPatterns, *, steps: int = 2) -> BrokenCapacity:
     r"""Storage capacity at a negative margin, with replica symmetry broken in k steps.
 
-    Where the fewest errors vanish, $\chi \to \infty$ with heights of order $\chi$; in units of it,
-    with $\Lambda(q) = 1 + \int_q^1 y$ and the cascade $\phi$ of $-(\kappa - h)_+^2/2$ ($\kappa$ =
-    `margin`),
+    At the capacity the smallest fraction of errors vanishes, $\chi \to \infty$, and the heights are
+    of order $\chi$. In units of $\chi$, with $\Lambda(q) = 1 + \int_q^1 y$ and the cascade $\phi$
+    of $-(\kappa - h)_+^2/2$ ($\kappa$ = `margin`),
 
     $$ \alpha_c = \min_{q, y} \Big\{ \frac12 \int_0^1 \frac{dq}{\Lambda(q)} \Big/ (-\phi) \Big\} $$
 
-    At y = 0 this is `capacity`. The system's load is not used.
+    At y = 0 the result is that of `capacity`. The system's load is not used.
 
     Args:
-        steps: k.
+        steps: number k of steps, from 1 to 6.
 
     Raises:
-        ValueError: for a bias, a margin that is not negative, or less than 1 or more than 6 steps.
+        ValueError: for a bias, a margin that is not negative, or fewer than 1 or more than 6 steps.
 
-    Accuracy: 1e-8 for up to 3 steps; that many are within 1e-4 of the limit of many for margins
-        down to -1.
+    Accuracy: 1e-8 for up to 3 steps. Three steps are within 1e-4 of the limit of many steps for
+    margins down to -1.
 
     Source: Franz, Parisi (2016) for symmetry breaking at negative margins; the form of the
         functional is derived here.
@@ -246,12 +249,13 @@ def binary_minimal_error(system: BinaryPatterns) -> BinaryError:
     $$ -\beta \alpha f = -\frac{\hat q (1 - q)}{2} + \int Dz \ln 2\cosh(\sqrt{\hat q} z) + \alpha
        \int Dz \ln Z $$
 
-    stationary in q and $\hat q$. The couplings freeze in single states where its entropy vanishes:
-    one step of replica symmetry breaking gives all lower temperatures the errors of that point.
+    which is stationary in q and $\hat q$. Where its entropy vanishes, the couplings freeze into
+    single configurations: with one step of replica symmetry breaking the errors at all lower
+    temperatures equal those at this point.
 
     Accuracy: 1e-8, from loads 1 % above the capacity to loads of 20.
 
-    Source: Krauth, Mézard (1989) for the freezing; with errors derived here.
+    Source: Krauth, Mézard (1989) for the freezing; the theory with errors is derived here.
 
     >>> round(float(binary_minimal_error(BinaryPatterns(load=2.0)).error_fraction), 8)
     0.14363158
@@ -263,7 +267,7 @@ def binary_minimal_error(system: BinaryPatterns) -> BinaryError:
 
     low, high = jnp.log(0.3), jnp.log(14.0)
     args = load, margin
-    # at the capacity beta_c is infinite; below it there is no freezing with errors
+    # beta_c is infinite at the capacity; at lower loads couplings without errors exist
     above = entropy(high, args) < 0
     root = decreasing_root(entropy, low, high, (jnp.where(above, load, 2.0), margin))
     beta = jnp.exp(root.value)
@@ -278,20 +282,22 @@ def binary_minimal_error(system: BinaryPatterns) -> BinaryError:
 
 
 def _unknowns(overlaps: Array, heights: Array, softness: Number | None = None) -> Vector:
-    """Real numbers of which `overlaps_of` and `increasing` make about these."""
+    """Unconstrained real numbers that `overlaps_of` and `increasing` map approximately to the given
+    overlaps and heights."""
     shares = jnp.diff(overlaps, prepend=0.0, append=1.0)
     parts = [jnp.log(shares[:-1] / shares[-1]), jnp.log(jnp.diff(heights, prepend=0.0))]
     return jnp.concatenate(parts if softness is None else [jnp.log(softness)[None], *parts])
 
 
 def _lambdas(softness: Number | float, steps: OverlapSteps) -> Float[Array, "level"]:
-    """Lambda at every overlap: at the last one `softness`, and more by y dq outwards."""
+    """Lambda at every overlap: `softness` at the last one, plus the integral of y from each overlap
+    to the last one."""
     rises = jnp.cumsum((steps.heights * steps.widths)[::-1])[::-1]
     return softness + jnp.append(rises, 0.0)
 
 
 def volume_term(softness: Number | float, steps: OverlapSteps) -> Number:
-    """(1/2) the integral of 1/Lambda from 0 to the last overlap, where Lambda is `softness`."""
+    """Half the integral of 1/Lambda from 0 to the last overlap, where Lambda is `softness`."""
     at = _lambdas(softness, steps)
     return (
         steps.overlaps[0] / at[0]
@@ -307,7 +313,7 @@ def _inverse_squares(softness: Number, steps: OverlapSteps) -> Float[Array, "lev
 
 
 def _log_between(low: Array, high: Array) -> Array:
-    """log[Phi(high) - Phi(low)], on the side on which both are small."""
+    """log[Phi(high) - Phi(low)], computed in the tail in which both values are small."""
     flip = low + high > 0
     below, above = jnp.where(flip, -high, low), jnp.where(flip, -low, high)
     return log_cdf(above) + jnp.log(-jnp.expm1(log_cdf(below) - log_cdf(above)))
@@ -316,8 +322,8 @@ def _log_between(low: Array, high: Array) -> Array:
 def _errors_inside(
     h: Array, margin: Number, softness: Number, width: Number, height: Number
 ) -> Array:
-    """The first average of -min[theta(kappa - h), (kappa - h)_+^2/(2 chi)]: patterns that are
-    stored, lifted to the margin, and left below the gap."""
+    """The innermost average of the cascade, over -min[theta(kappa - h), (kappa - h)_+^2/(2 chi)]:
+    the sum over patterns that are stored, lifted to the margin, or left below the gap."""
     scale, gap = jnp.sqrt(width), jnp.sqrt(2 * softness)
     total = softness + height * width
     spread = jnp.sqrt(width * softness / total)
@@ -333,7 +339,7 @@ def _errors_inside(
 
 
 def _stored_inside(h: Array, margin: Number, width: Number, height: Number) -> Array:
-    """The first average of -(kappa - h)_+^2/2."""
+    """The innermost average of the cascade, over -(kappa - h)_+^2/2."""
     scale = jnp.sqrt(width)
     total = 1 + height * width
     centre = (h + height * width * margin) / total
@@ -349,8 +355,8 @@ def _stored_inside(h: Array, margin: Number, width: Number, height: Number) -> A
 def _frozen(
     beta: Number, load: Number, margin: Number
 ) -> tuple[Number, Number, Number, Bool[Array, ""]]:
-    """Replica-symmetric entropy per coupling and share of errors at an inverse temperature, with
-    the overlap and whether it was found."""
+    """Replica-symmetric entropy per coupling and fraction of errors at an inverse temperature, with
+    the overlap and whether its equation was solved."""
     rest = -jnp.expm1(-beta)
 
     def patterns(q: Number) -> tuple[Array, Array, Array, Array]:

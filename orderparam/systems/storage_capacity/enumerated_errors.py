@@ -1,4 +1,4 @@
-"""The fewest errors of binary couplings, by trying all of them."""
+"""The smallest fraction of errors of binary couplings, found by enumerating all of them."""
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from orderparam.systems.storage_capacity.model import BinaryPatterns
 
 
 class FewestBinaryErrors(Result):
-    """Smallest shares of wrong patterns of binary couplings.
+    """Smallest fraction of patterns that binary couplings do not store.
 
     Fields:
         error_fraction, error_fraction_error: mean over samples of the smallest share of patterns
@@ -52,7 +52,7 @@ def fewest_binary_errors(
 
 
 def _fewest(n: int, most_unlike: int, patterns: np.ndarray) -> int:
-    """Smallest number of patterns that any couplings, as the bits of a word, do not store."""
+    """Smallest number of patterns that are not stored, over all couplings (the bits of a word)."""
     best = len(patterns)
     for words in _chunks(n):
         wrong = np.zeros(len(words), np.uint16)

@@ -23,8 +23,8 @@ from orderparam.systems.storage_capacity.model import BinaryPatterns, SphericalP
 
 
 def fraction(successes: np.ndarray) -> tuple[float, float]:
-    """Share of successes and its standard error, in which half a success and half a failure are
-    added so that it never vanishes.
+    """Share of successes and its standard error. Half a success and half a failure are added in the
+    standard error, so that it never vanishes.
     """
     count, total = float(np.sum(successes)), len(successes)
     smoothed = (count + 0.5) / (total + 1)
@@ -46,7 +46,7 @@ def mean(values: np.ndarray) -> tuple[float, float]:
 # learning, the largest margin.
 
 _CORNERS = 1_000_000
-_TIGHT = 1e-6  # a pattern this close to its constraint is taken as a support of the couplings
+_TIGHT = 1e-6  # a pattern this close to its constraint counts as a support vector
 
 
 class Separability(Result):
@@ -97,7 +97,7 @@ class MeasuredMargin(Result):
 
 
 class FewestErrors(Result):
-    """Smallest shares of wrong patterns.
+    """Smallest fraction of patterns on the wrong side.
 
     Fields:
         error_fraction, error_fraction_error: mean over samples of the smallest share of patterns on
@@ -148,8 +148,9 @@ def separability(
     r"""Share of samples of random patterns that can be stored without a margin, by linear
     programming.
 
-    A sample can be stored if couplings J with $y^\mu J \cdot x^\mu \ge 1$ for all patterns exist,
-    which HiGHS decides. The number of patterns is `load` * `input_dim`, rounded.
+    A sample can be stored if there are couplings J with $y^\mu J \cdot x^\mu \ge 1$ for all
+    patterns. The linear-programming solver HiGHS decides whether they exist. The number of patterns
+    is `load` * `input_dim`, rounded.
 
     Args:
         samples: number of independent samples in one run.
@@ -311,15 +312,16 @@ def _fewest_errors(patterns: np.ndarray) -> int:
         np.concatenate([patterns[corners], last], axis=1),
         np.broadcast_to(target[:, None], (len(corners), n, 1)),
     )
-    # The N - 1 patterns at the corner do not count as wrong: a small step puts each on its side.
+    # The N - 1 patterns at the corner do not count as wrong: a small step puts each of them on its
+    # correct side.
     wrong = np.sum(w[..., 0] @ patterns.T < -_TIGHT * np.linalg.norm(w, axis=1), axis=1)
     return int(min(np.min(wrong), np.min(p - (n - 1) - wrong)))
 
 
 @partial(jax.jit, static_argnames=("max_sweeps",))
 def _sweeps_needed(patterns: Float[Array, "sample p n"], max_sweeps: int) -> Int[Array, "sample"]:
-    """Number of sweeps until all patterns of a sample are stored; max_sweeps + 1 where they are
-    not.
+    """Number of sweeps until all patterns of a sample are stored; max_sweeps + 1 for samples that
+    are never stored.
     """
 
     def learn(patterns: Array) -> Array:
@@ -349,14 +351,14 @@ _CHUNK = 20  # couplings that vary within one block of the enumeration
 
 
 class Enumerated(Result):
-    """Binary couplings that store a sample, counted.
+    """Number of binary couplings that store a sample.
 
     Fields:
         success_fraction, success_fraction_error: share of samples with a solution, and its standard
             error.
-        entropy, entropy_error: mean of (1/N) ln of the number of solutions and its standard error,
-            over the samples with a solution: near the capacity larger than the typical entropy, and
-            NaN where no sample has one.
+        entropy, entropy_error: mean of (1/N) ln(number of solutions) over the samples that have a
+            solution, and its standard error. Near the capacity this mean exceeds the typical
+            entropy; it is NaN if no sample has a solution.
     """
 
     success_fraction: Float[Array, ""]
@@ -417,8 +419,8 @@ def _some_binary_patterns(system: BinaryPatterns, **_: object) -> None:
 def enumerated_solutions(
     system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 20
 ) -> Enumerated:
-    """Share of samples that binary couplings can store and their number of solutions, by counting
-    all couplings.
+    """Share of samples that binary couplings can store, and the number of solutions, by enumeration
+    of all couplings.
 
     Args:
         samples: number of independent samples in one run.
@@ -449,8 +451,8 @@ def enumerated_solutions(
 
 @experiment(check=_few)
 def storage_limit(system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 20) -> StorageLimit:
-    """Largest load that binary couplings can store, by adding patterns until no couplings are
-    left.
+    """Largest load that binary couplings can store, found by adding patterns until no couplings
+    store all of them.
 
     All $2^N$ couplings are followed, so that the result is exact. The system's load is not used,
     except that it must make at least one pattern.
@@ -461,7 +463,7 @@ def storage_limit(system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 2
     Raises:
         ValueError: for more than 30 inputs, or less than one pattern.
 
-    Cost: as for `enumerated_solutions`.
+    Cost: that of `enumerated_solutions`.
 
     Source: derived here, by enumeration; the definition is that of Gardner, Derrida (1989).
 
@@ -512,7 +514,7 @@ def annealed_search(
     Raises:
         ValueError: for less than one pattern.
 
-    Source: Horner (1992), whose energy is the number of errors.
+    Source: Horner (1992), who takes the number of errors as the energy.
 
     >>> import jax
     >>> system = BinaryPatterns(load=0.2, input_dim=21)
@@ -542,13 +544,14 @@ def annealed_search(
 
 
 def _most_unlike(system: BinaryPatterns) -> int:
-    """Largest number of couplings that differ from a stored pattern; n of them give J.x = N - 2 n."""
+    """Largest number of couplings that may differ from a pattern that is stored: if n of them
+    differ, J.x = N - 2 n."""
     n = system.size("input_dim")
     return int(np.floor((n - float(system.margin) * np.sqrt(n)) / 2 + 1e-9))
 
 
 def _survivors(n: int, most_unlike: int, patterns: Iterable[int]) -> np.ndarray:
-    """Number of all couplings, as the bits of a word, that store the first 0, 1, 2, ... patterns."""
+    """Numbers of couplings (the bits of a word) that store the first 0, 1, 2, ... patterns."""
     patterns = list(patterns)
     counts = np.zeros(len(patterns) + 1, np.int64)
     for words in _chunks(n):
@@ -576,8 +579,8 @@ def _anneal(
     cold: Float[Array, ""],
     sweeps: int,
 ) -> tuple[Int[Array, "sample"], Int[Array, "sample"]]:
-    """Sweep after which all patterns of a sample were first stored (sweeps + 1: never), and the
-    smallest number that was not stored.
+    """Number of the sweep after which all patterns of a sample were first stored (sweeps + 1 if
+    never), and the smallest number of patterns that were not stored.
     """
     n, samples, _ = patterns.shape
 

@@ -127,10 +127,10 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
         Freehand(partial(draw_success_collapse, "linear program", 2.0)),
     ],
     caption=r"""
-        No margin. {samples} samples in a run; perceptron learning has at most {max_sweeps} sweeps.
-        Right: the success fractions of linear programming collapsed on $\Phi(F)$, with $F$ a
-        polynomial in $(\alpha-\alpha_c) N^{{1/\nu}}$, $N$ = $d$, that is fitted (black); Cover's law has
-        $1/\nu$ = 1/2.
+        No margin. Each run has {samples} samples; perceptron learning is stopped after {max_sweeps}
+        sweeps. Right: success fractions of linear programming, collapsed on $\Phi(F)$, where $F$ is
+        a fitted polynomial (black) in $(\alpha-\alpha_c) N^{{1/\nu}}$ with $N$ = $d$. Cover's law
+        has $1/\nu$ = 1/2.
     """,
 )
 def capacity_separability(
@@ -173,8 +173,8 @@ def capacity_separability(
         Panel("load", "overlap", where={"part": "volume"}),
     ],
     caption=r"""
-        Left: largest margins of {samples} samples in a run. Centre: capacity for biased patterns, an
-        upper bound for $\kappa<0$. Right: overlap of two solutions.
+        Left: largest margins; each run has {samples} samples. Centre: capacity for biased patterns,
+        which is an upper bound for $\kappa<0$. Right: overlap of two solutions.
     """,
 )
 def capacity_margin(
@@ -206,12 +206,12 @@ def capacity_margin(
 
 
 def _with(grid: np.ndarray, values: tuple[float, ...]) -> tuple[float, ...]:
-    """The points of a line, and the measured ones."""
+    """The points of a theory's line together with the measured points."""
     return tuple(np.unique(np.append(grid, values).round(12)).tolist())
 
 
 def _inverse_size(data: xr.Dataset) -> xr.DataArray:
-    """1/N of a measurement, 0 for the theory of many inputs."""
+    """1/N for a measurement, 0 for the theory of many inputs."""
     facets = data.attrs["facets"]
     return xr.DataArray(1 / facets["input_dim"] if "input_dim" in facets else 0.0)
 
@@ -251,16 +251,16 @@ def _inverse_size(data: xr.Dataset) -> xr.DataArray:
         ),
     ],
     caption=r"""
-        No margin. Left and centre: the fewest errors; marks are the best of all couplings with $N$
-        = $d$ inputs, theories (crosses in the centre) are for many inputs, replica symmetric and with replica symmetry
-        broken in 2 steps. So few inputs cannot distinguish the two theories. Right: mean errors at
-        temperature $T$, where replica symmetry is unstable below 0.27; marks are parallel
-        tempering.
+        No margin. Left and centre: smallest fraction of errors. Marks are the minimum over all
+        couplings with $N$ = $d$ inputs; the theories (crosses in the centre) hold for many inputs,
+        replica symmetric and with replica symmetry broken in 2 steps. Networks of so few inputs
+        cannot distinguish the two theories. Right: mean fraction of errors at temperature $T$;
+        marks are parallel tempering. Replica symmetry is unstable below $T$ = 0.27.
     """,
     explained=(
         "The theories are limits of many inputs. With 3 to 7 inputs the smallest number of "
-        "errors is larger than in theory, most for the fewest inputs, and cannot distinguish the "
-        "theories. At temperatures of 0.5 and above 20 inputs agree with the theory; they lie 9 "
+        "errors is larger than in theory, the more so the fewer the inputs, and the data cannot "
+        "distinguish the theories. At temperatures of 0.5 and above 20 inputs agree with the theory; they lie 9 "
         "% above it at 0.3, where replica symmetry still holds, and 29 % at 0.2, where it is "
         "broken."
     ),
@@ -324,8 +324,8 @@ def capacity_errors(
     ],
     columns=2,
     caption=r"""
-        Capacity $\alpha_c(\kappa)$, replica symmetric and with symmetry broken in 1 and 2 steps: upper bounds that fall with each
-        step. Nothing is measured.
+        Capacity $\alpha_c(\kappa)$, replica symmetric and with replica symmetry broken in 1 and 2
+        steps. All are upper bounds, which fall with each step. There is no measurement.
     """,
 )
 def capacity_negative_margin(
@@ -397,10 +397,10 @@ def draw_entropy_limits(axes: Any, comparison: Comparison) -> None:
         Panel("margin", "capacity", by="input_dim", where={"part": "capacity"}),
     ],
     caption=r"""
-        All $2^N$ couplings of $N$ = $d$ inputs are enumerated for {samples} samples in a run. Entropies
-        are averages over the samples with solutions, which near and beyond $\alpha_c$ = 0.833 are above
-        the typical value. Above right: entropy minus that of the theory at the same load. Below
-        right: patterns are added until no couplings are left.
+        All $2^N$ couplings of $N$ = $d$ inputs are enumerated; each run has {samples} samples.
+        Entropies are averages over the samples that have solutions; near and beyond $\alpha_c$ =
+        0.833 these averages exceed the typical value. Above right: entropy minus that of the theory
+        at the same load. Below right: patterns are added until no couplings are left.
     """,
     explained=(
         "The lines are limits of many couplings. Entropies of 11 to 19 couplings are averages over the "
@@ -491,7 +491,7 @@ def draw_binary_limits(axes: Any, comparison: Comparison) -> None:
         $f$); diamonds are the theory. $N$ = $d$; these sizes do not test the form of the correction.
     """,
     explained=(
-        "The theory is the limit of many couplings. With fewer than 20 the fewest errors are larger. "
+        "The theory is the limit of many couplings. With fewer than 20 couplings the smallest error is larger. "
         "Extrapolated from 9 to 15 couplings by a term ln N/N they agree with the theory within 1.3 standard errors."
     ),
 )
@@ -534,7 +534,7 @@ def binary_perceptron_errors(
         ),
         Panel("load", "sweeps", facet="annealing_sweeps", by="input_dim", log="y"),
     ],
-    caption=r"{samples} samples in a run. For many inputs solutions exist up to $\alpha_c$.",
+    caption=r"Each run has {samples} samples. For many inputs solutions exist up to $\alpha_c$.",
 )
 def binary_perceptron_annealing(
     dims: tuple[int, ...] = (51, 101),

@@ -50,7 +50,7 @@ class Volume(Result):
         overlap: q of two random solutions, J.J'/(|J||J'|).
         entropy: logarithm of the fraction of the sphere that the solutions fill, over N.
         residual: residual of the saddle-point equation.
-        converged: whether it was solved; never above the capacity.
+        converged: whether it was solved; always false above the capacity.
     """
 
     overlap: Float[Array, ""]
@@ -64,7 +64,8 @@ class StoredMargin(Result):
 
     Fields:
         margin: kappa.
-        valid: whether the load is below 2. Beyond, kappa is negative and only an upper bound.
+        valid: whether the load is below 2. At larger loads kappa is negative and only an upper
+            bound.
         residual: residual of the equation.
         converged: whether it was solved.
     """
@@ -141,7 +142,8 @@ def _cover_holds(system: SphericalPatterns, **_: object) -> None:
 
 @theory
 def capacity(system: SphericalPatterns) -> Capacity:
-    r"""Storage capacity of a perceptron with real couplings at a given margin and bias, as N grows.
+    r"""Storage capacity of a perceptron with real couplings at a given margin and bias, in the
+    limit of large N.
 
     With $\kappa$ = `margin`, b = `bias`, $I_k(a) = \int_{-a}^\infty Dt\, (t + a)^k$ and $a_\pm =
     (\kappa \mp b M)/\sqrt{1 - b^2}$,
@@ -152,8 +154,8 @@ def capacity(system: SphericalPatterns) -> Capacity:
     The second equation determines M = `alignment`. Without a bias $1/\alpha_c = I_2(\kappa)$. The
     system's load is not used.
 
-    Accuracy: 1e-9. The replica-symmetric result is exact for margin >= 0 and an upper bound below
-    (`exact`).
+    Accuracy: 1e-9. The replica-symmetric result is exact for margin >= 0 (`exact`) and an upper
+    bound for negative margins.
 
     Source: Gardner (1988), equations 29 to 36.
 
@@ -175,8 +177,8 @@ def capacity(system: SphericalPatterns) -> Capacity:
         share * _second((margin + sign * root.value) / width)
         for share, sign in zip(shares, (-1, 1))
     )
-    # 1/alpha_c is the mean square by which a pattern falls short of the margin, averaged over both
-    # outputs.
+    # 1/alpha_c is the mean square of the amount by which a pattern falls short of the margin,
+    # averaged over both outputs.
     inverse = along + against
     alignment = jnp.where(
         bias == 0, hazard_excess(margin), root.value / jnp.where(bias == 0, 1.0, bias)
@@ -188,7 +190,8 @@ def capacity(system: SphericalPatterns) -> Capacity:
 
 @theory(check=_unbiased)
 def volume(system: SphericalPatterns) -> Volume:
-    r"""Overlap of two solutions and volume of all solutions, for real couplings as N grows.
+    r"""Overlap of two solutions and volume of all solutions, for real couplings in the limit of
+    large N.
 
     The entropy is the saddle point over the `overlap` q of
 
@@ -212,7 +215,7 @@ def volume(system: SphericalPatterns) -> Volume:
     margin, load = jnp.asarray(system.margin), jnp.asarray(system.load)
 
     def argument(ratio: Number, margin: Number) -> tuple[Array, Array]:
-        """-u and weights at q/(1 - q) = ratio."""
+        """Nodes of -u and their weights, at q/(1 - q) = ratio."""
         root = jnp.sqrt(ratio / (1 + ratio))
         t, weight = standard_normal_rule((-margin / root,), DEEP)
         return -(margin + root * t) * jnp.sqrt(1 + ratio), weight
@@ -240,7 +243,8 @@ def volume(system: SphericalPatterns) -> Volume:
 
 @theory(check=_unbiased)
 def largest_margin(system: SphericalPatterns) -> StoredMargin:
-    r"""Largest margin at which random patterns of the given load can be stored, as N grows.
+    r"""Largest margin at which random patterns of the given load can be stored, in the limit of
+    large N.
 
     $$ \frac1\alpha = \int_{-\kappa}^\infty Dt\, (t + \kappa)^2 $$
 
@@ -277,7 +281,7 @@ def minimal_error(system: SphericalPatterns) -> MinimalError:
     $$ \alpha \int_{\kappa - x}^\kappa Dt\, (\kappa - t)^2 = 1, \qquad
        \mathrm{error\_fraction} = \Phi(\kappa - x) $$
 
-    Below the capacity the share is zero.
+    Below the capacity the fraction is zero.
 
     Raises:
         ValueError: for a bias.
@@ -329,7 +333,8 @@ def at_line_gardner_derrida(system: SphericalPatterns) -> InstabilityLine:
     Raises:
         ValueError: for a bias.
 
-    Accuracy: 1e-8 for margin > 0. At margin 0 the gap is cut at 12, where the normal density ends.
+    Accuracy: 1e-8 for margin > 0. At margin 0 the gap diverges; it is cut at 12, beyond which the
+    normal density is negligible.
 
     Source: Gardner, Derrida (1988).
 
@@ -452,8 +457,8 @@ class BinaryCapacity(Result):
 
 @theory
 def solutions(system: BinaryPatterns) -> Solutions:
-    r"""Entropy and overlap of the binary couplings that store the patterns, replica symmetric, as N
-    grows.
+    r"""Replica-symmetric entropy and overlap of the binary couplings that store the patterns, in
+    the limit of large N.
 
     The entropy is the saddle point over q = `overlap` and its conjugate $\hat q$ of
 
@@ -466,7 +471,8 @@ def solutions(system: BinaryPatterns) -> Solutions:
     $$ q = \int Dz \tanh^2(\sqrt{\hat q}\, z), \qquad
        \hat q (1 - q) = \alpha \int Dz\, \Big( \frac{\varphi(u)}{H(u)} \Big)^2 $$
 
-    and are explicit in $\hat q$, which is the only unknown of the search.
+    Given $\hat q$, both q and $\alpha$ are explicit, so that $\hat q$ is the only unknown to be
+    solved for.
 
     Accuracy: 1e-8. The entropy is exact up to the capacity; beyond, it is negative and `frozen` is
     true.
@@ -497,7 +503,8 @@ def binary_capacity(system: BinaryPatterns) -> BinaryCapacity:
     r"""Storage capacity of a perceptron with binary couplings, at which the entropy of `solutions`
     vanishes.
 
-    With the conjugate $\hat q$ and q, $\alpha$ as its functions, $\alpha_c$ = `capacity` solves
+    With q and $\alpha$ as functions of the conjugate $\hat q$, the capacity $\alpha_c$ = `capacity`
+    solves
 
     $$ -\frac{\hat q (1 - q)}{2} + \int Dz\, \ln 2 \cosh(\sqrt{\hat q}\, z) + \alpha_c \int Dz\,
           \ln H(u) = 0 $$
@@ -524,8 +531,8 @@ def binary_capacity(system: BinaryPatterns) -> BinaryCapacity:
 
 
 def _state(conjugate: Number, margin: Number) -> tuple[Number, Number, Number, Number]:
-    """Overlap q, load alpha, entropy without patterns, and entropy that one pattern per input
-    adds, at a given conjugate qh.
+    """Overlap q, load alpha, entropy without patterns, and entropy added by one pattern per input,
+    at a given conjugate qh.
     """
     root = jnp.sqrt(conjugate)
     z, weight = standard_normal_rule((0.0,), refine=4)

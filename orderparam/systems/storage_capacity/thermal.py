@@ -24,7 +24,7 @@ _REACH = 7.0
 
 
 class ErrorsAtTemperature(Result):
-    """Errors and free energy of a perceptron at a temperature, which every solution gives.
+    """Errors and free energy of a perceptron at a temperature: the fields that all theories share.
 
     Fields:
         error_fraction: mean fraction of patterns that are not stored.
@@ -36,7 +36,7 @@ class ErrorsAtTemperature(Result):
 
 
 class ThermalErrors(ErrorsAtTemperature):
-    """Errors of a perceptron at a temperature, replica symmetric.
+    """Replica-symmetric errors of a perceptron at a temperature.
 
     Fields:
         overlap: overlap q of two replicas of the couplings.
@@ -59,7 +59,7 @@ class BrokenThermalErrors(ErrorsAtTemperature):
         mean_overlap: <q> of two replicas of the couplings.
         largest_overlap: q_k, the overlap of two replicas in the same pure state.
         residual: largest entry of the gradient.
-        converged: whether it is below 1e-8.
+        converged: whether the residual is below 1e-8.
     """
 
     mean_overlap: Number
@@ -75,7 +75,7 @@ def _some_steps(system: ThermalPatterns, *, steps: int = 2, **_: object) -> None
 
 @theory
 def thermal_errors(system: ThermalPatterns) -> ThermalErrors:
-    r"""Mean fraction of errors of a perceptron at a temperature, replica symmetric.
+    r"""Replica-symmetric mean fraction of errors of a perceptron at a temperature.
 
     With $\beta = 1/T$ (`temperature`), $Z(h) = e^{-\beta} + (1 - e^{-\beta})
     \Phi\big(\frac{h - \kappa}{\sqrt{1 - q}}\big)$, $\alpha$ = `load` and $\kappa$ = `margin`,
@@ -83,7 +83,7 @@ def thermal_errors(system: ThermalPatterns) -> ThermalErrors:
     $$ \frac{q}{(1 - q)^2} = \alpha \int Dz\, [(\ln Z)'(\sqrt q z)]^2, \qquad -\beta f = \frac12
        \Big[ \ln(1 - q) + \frac{q}{1 - q} \Big] + \alpha \int Dz \ln Z(\sqrt q z) $$
 
-    The share of errors is $\alpha^{-1} \partial (\beta f)/\partial \beta$.
+    The fraction of errors is $\alpha^{-1} \partial (\beta f)/\partial \beta$.
 
     Accuracy: 1e-9 for T >= 0.1.
 
@@ -133,22 +133,22 @@ def broken_thermal_errors(system: ThermalPatterns, *, steps: int = 2) -> BrokenT
     r"""Mean fraction of errors of a perceptron at a temperature, with replica symmetry broken in k
     steps.
 
-    With Z, $\beta$, $\alpha$ and $\kappa$ as in `thermal_errors` (of $q_k$ in place of q), $\Lambda(q)
-    = 1 - q_k + \int_q^{q_k} x$ and the cascade $\phi$ of $\ln Z$ over overlaps $q_0 < \dots < q_k <
-    1$ and $0 < x_1 < \dots < x_k < 1$,
+    With Z, $\beta$, $\alpha$ and $\kappa$ as in `thermal_errors` (with $q_k$ in place of q),
+    $\Lambda(q) = 1 - q_k + \int_q^{q_k} x$ and the cascade $\phi$ of $\ln Z$ over overlaps $q_0 <
+    \dots < q_k < 1$ and $0 < x_1 < \dots < x_k < 1$,
 
     $$ -\beta f = \min_{q, x} \Big\{ \frac12 \Big[ \ln(1 - q_k) + \int_0^{q_k}
        \frac{dq}{\Lambda(q)} \Big] + \alpha \phi \Big\} $$
 
-    Where the replica-symmetric state is stable it is the answer, and both overlaps are its q.
+    Where the replica-symmetric state is stable, it is returned, and both overlaps equal its q.
 
     Args:
-        steps: k.
+        steps: number k of steps, from 1 to 6.
 
     Raises:
-        ValueError: for less than 1 or more than 6 steps.
+        ValueError: for fewer than 1 or more than 6 steps.
 
-    Accuracy: 1e-8 for the given number of steps, where the temperature is 0.15 or more.
+    Accuracy: 1e-8 for the given number of steps, at temperatures of 0.15 or more.
 
     Source: Györgyi, Reimann (1997); the form of the functional is derived here.
 

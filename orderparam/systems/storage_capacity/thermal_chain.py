@@ -1,5 +1,5 @@
-"""Couplings of a perceptron at a temperature of its errors, by rotations of pairs and exchange of
-temperatures."""
+"""Couplings of a perceptron in equilibrium at a temperature of its errors, sampled by rotations of
+pairs of couplings and exchange of temperatures."""
 
 from functools import partial
 
@@ -23,8 +23,8 @@ class MeasuredThermalErrors(Result):
     Fields:
         error_fraction, error_fraction_error: mean share of patterns that are not stored in the
             second half of the sweeps, and its standard error over samples.
-        drift, drift_error: its mean in the third quarter of the sweeps less that in the last, and
-            the standard error.
+        drift, drift_error: mean error fraction in the third quarter of the sweeps minus that in the
+            last quarter, and its standard error.
         converged: whether the drift is within four standard errors of zero, or within 1 % of the
             fraction of errors.
     """
@@ -62,17 +62,18 @@ def thermal_couplings(
 
     A move rotates two couplings into one another by a random angle, $(J_i, J_j) \to (J_i \cos t -
     J_j \sin t, J_i \sin t + J_j \cos t)$, and is accepted with probability $\min(1, e^{-\Delta
-    E/T})$. A sweep moves every coupling once, in random pairs. Copies at temperatures that rise
-    geometrically from `temperature` to 1.5 (1.3 times the temperature where that is more) exchange
-    their states after every sweep, and start at random couplings.
+    E/T})$. A sweep moves every coupling once, in random pairs. The copies start at random
+    couplings. Their temperatures rise geometrically from `temperature` to 1.5, or to 1.3 times the
+    temperature if that is larger, and they exchange their states after every sweep.
 
     Args:
         samples: number of independent samples in one run.
-        sweeps: number of sweeps; the first half is left out.
+        sweeps: number of sweeps; the first half is not measured.
         copies: number of temperatures.
 
     Raises:
-        ValueError: for a margin, or less than 2 samples, 4 sweeps or 2 temperatures.
+        ValueError: for a margin, fewer than 2 samples, fewer than 4 sweeps, or fewer than 2
+        temperatures.
 
     Source: derived here; the theory is that of Gardner, Derrida (1988) and of Györgyi, Reimann
         (1997).
@@ -149,7 +150,8 @@ def _chains(
         )
         couplings = couplings / jnp.linalg.norm(couplings, axis=0)
 
-        # neighbours in pairs (0, 1), (2, 3), ... and (1, 2), (3, 4), ... in turn
+        # Neighbouring temperatures exchange in the pairs (0, 1), (2, 3), ... and (1, 2), (3, 4),
+        # ... in turn.
         rung = jnp.arange(copies)
         partner = jnp.where((rung + number) % 2 == 0, rung + 1, rung - 1)
         partner = jnp.where((partner < 0) | (partner >= copies), rung, partner)

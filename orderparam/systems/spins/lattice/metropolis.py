@@ -34,8 +34,8 @@ Half = UInt64[Array, "word *half"]
 
 
 class State(NamedTuple):
-    """Spins of both colours (a one is up), where the next random words start, and the bits that
-    decide on the next sweep."""
+    """Spins of both colours (a bit 1 is a spin up), the counter at which the next random words
+    start, and the random decisions of the next sweep."""
 
     even: Half
     odd: Half
@@ -73,8 +73,8 @@ class Updates(NamedTuple):
         return State(even, odd, *self._draw(counter))
 
     def sweep(self, state: State) -> tuple[State, list[Half]]:
-        """Update both colours once; also give the number of unequal neighbours of the spins of the
-        second colour, as binary digits.
+        """Update both colours once. The second value is the number of unequal neighbours of the
+        spins of the second colour, as binary digits.
 
         Bits are drawn a sweep ahead: the compiler would not vectorise them in one loop with the
         operations that shift arrays.
@@ -200,7 +200,7 @@ def quenched_series(
 
 
 def added(planes: list[Half]) -> list[Half]:
-    """Number of ones among the words at each bit, as binary digits, the lowest first."""
+    """The number of words in which each bit is 1, as binary digits, the lowest digit first."""
     digits: list[Half] = []
     for count, carry in enumerate(planes, start=1):
         for k, digit in enumerate(digits):

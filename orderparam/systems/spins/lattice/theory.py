@@ -193,7 +193,7 @@ _RULE = _double_exponential()
 # ------------------------------------------------------------------------------------------------
 # Finite lattices: the square torus by Kaufman's formula, small lattices by counting configurations.
 
-_FROZEN = 100.0  # couplings above which excitations have weight below exp(-400)
+_FROZEN = 100.0  # above this coupling excitations have a weight below exp(-400)
 _THETA_TERMS = 12
 _LARGEST = 20  # spins whose configurations are counted one by one
 
@@ -284,7 +284,7 @@ def torus_correlation(system: IsingLattice, *, reach: int = 0) -> DiagonalCorrel
         ValueError: for another dimension than two, a field, or a `reach` that leads back to the
             start.
 
-    Accuracy: terms of order 1/distance^2 are left out: 1.3 % at one step, 0.3 % at two.
+    Accuracy: terms of relative order 1/distance^2 are left out: 1.3 % at one step, 0.4 % at two.
 
     Source: Di Francesco, Saleur, Zuber (1987).
 

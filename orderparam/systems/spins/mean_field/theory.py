@@ -148,7 +148,7 @@ def mean_field(
         else (temperature < 1) & (strength <= _spinodal_field(temperature))
     )
 
-    m = sign * jnp.tanh(x)  # component along the field, as all that follows
+    m = sign * jnp.tanh(x)  # component along the field, like all numbers that follow
     fade = jnp.exp(-2 * x)
     slope = 4 * fade / (1 + fade) ** 2  # 1 - m^2
     response = slope / (temperature - slope)

@@ -5,7 +5,7 @@ In the order of reading:
     decimation/   kernel regression with its modes integrated out one by one: ridge, noise, error
     wilsonian/    regression with a loss that is not quadratic: functional flow, rescaled couplings,
                   sampled posteriors
-    magnet/       the magnet: epsilon expansion, flow of the potential, moved bonds, block spins
+    magnet/       the magnet: epsilon expansion, flow of the potential, bond moving, block spins
     studies.py    the number of samples as a finite size: learning and the magnet collapse alike
 """
 

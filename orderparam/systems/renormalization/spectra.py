@@ -44,12 +44,13 @@ def kept_levels(system: Any) -> Bool[Array, "level"]:
 def pool_modes(
     kernel: Num[ArrayLike, "pool pool"], targets: Num[ArrayLike, "pool"], modes: int | None = None
 ) -> tuple[Spectrum, Float[Array, "pool mode"]]:
-    """Spectrum and modes of a kernel over a pool of N points, its largest `modes` (None: all).
+    """Spectrum and modes of a kernel over a pool of N points, restricted to the largest `modes`
+    (None: all).
 
     K / N = U diag(lambda) U^T, and the modes are phi_k(x_i) = sqrt(N) U_ik. Eigenvalues below
-    rounding (1e-14 of the largest) are dropped. The target's power outside of the modes that are
-    left becomes `tail_power`. Raises `ValueError` for a matrix that is not positive semi-definite,
-    and for targets that do not fit it.
+    rounding (1e-14 of the largest) are dropped. The target's power outside of the remaining modes
+    becomes `tail_power`. Raises `ValueError` for a matrix that is not positive semi-definite, and
+    for targets that do not fit it.
     """
     gram, labels = checked_gram(kernel, targets)
     size = gram.shape[0]

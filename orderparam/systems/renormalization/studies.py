@@ -28,7 +28,7 @@ def learnabilities(runs: xr.Dataset, reach: float = 2.0, groups: int = 24) -> Co
     """Collapse L_k = F(k P^inverse_nu) of learnabilities; without a ridge inverse_nu = -1.
 
     Modes k up to `reach` times the largest P are used, averaged in `groups` of equal width in k.
-    The fit takes modes below `reach` times the number of frozen ones, k_h ~ P.
+    The fit uses modes below `reach` times the number of frozen modes, k_h ~ P.
     """
     largest = reach * float(runs["n_train"].max())
     count = min(runs.sizes["mode"], int(largest))
@@ -73,11 +73,11 @@ def draw_collapse(
     axes: Any,
     comparison: Any,
 ) -> None:
-    """Draw the points on their common curve, each size in its colour, and the exponents with their
-    errors.
+    """Draw the points on their common curve, with one colour for each size, and state the exponents
+    with their errors.
 
     labels: "x" and "y" of the axes, "size" the symbol of the sizes, and the symbol of each fitted
-    number under its name; a symbol with a minus is shown with the other sign.
+    number under its name; a symbol with a minus sign is shown with the opposite sign.
     """
     axes.set(xlabel=labels["x"], ylabel=labels["y"])
     try:
@@ -140,7 +140,7 @@ def _magnets(comparison: Any) -> xr.Dataset:
 @study(
     "finite-size",
     title=(
-        "Finite-size scaling: the number of samples limits learning as the length limits a magnet"
+        "Finite-size scaling: the number of samples limits learning as the linear size limits a magnet"
     ),
     source="Fisher, Barber 1972; Ringel et al. 2025 (finite-size effects)",
     seconds=(60, 900),

@@ -1,5 +1,5 @@
-"""Kernel regression on random training sets, with all modes or with those that a decimation
-leaves.
+"""Kernel regression on random training sets, with all modes or with the modes that remain after a
+decimation.
 """
 
 from typing import Literal
@@ -57,8 +57,9 @@ def regression(
 
     Args:
         keep: "all" (the default) keeps all modes, with ridge T. "local ridge" keeps the `cut`
-            largest, and the others add K_>(x, x) to the ridge at the point x; "uniform ridge" keeps
-            the same modes, with the mean of that ridge over inputs.
+            largest modes, and the others, whose kernel is K_>, add K_>(x, x) to the ridge at the
+            point x. "uniform ridge" keeps the same modes and adds the mean of K_>(x, x) over
+            inputs.
 
     Raises:
         ValueError: for a spectrum with several modes in a level.

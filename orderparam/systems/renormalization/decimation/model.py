@@ -1,4 +1,4 @@
-"""Kernel regression of which only the largest modes are kept; the others are integrated out."""
+"""Kernel regression in which only the largest modes are kept and the others are integrated out."""
 
 import math
 from functools import lru_cache
@@ -19,7 +19,7 @@ from orderparam.systems.renormalization.spectra import check_pool, check_positiv
 class DecimatedRegression(System):
     r"""Kernel regression f = k_x^T (K + T)^-1 y on P random inputs, as a field theory of modes.
 
-    The posterior mean is that of the action (replica indices left out)
+    The posterior mean is that of the action (replica indices are suppressed)
 
     $$ S[f] = \sum_{k \le \Lambda} \frac{f_k^2}{2 \lambda_k}
        - P \int d\mu_x\, e^{-(f(x) - y(x))^2 / 2T} $$
@@ -28,9 +28,9 @@ class DecimatedRegression(System):
     \lambda_k \phi_k \phi_k'$, $P$ = `n_train`, $T$ = `temperature` and $\Lambda$ = `cut`.
 
     Raises:
-        ValueError: for an eigenvalue that is not positive (such a mode has no fluctuations to be
-            integrated out: its target belongs into `tail_power`), and for a cut beyond the number
-            of modes.
+        ValueError: for an eigenvalue that is not positive (such a mode has no fluctuations that
+        could be integrated out; its target belongs to `tail_power`), and for a cut beyond the
+        number of modes.
     """
 
     spectrum: Spectrum = part(
@@ -74,8 +74,8 @@ class DecimatedPool(DecimatedRegression):
         temperature: Any,
         **fields: Any,
     ) -> Self:
-        """The pool with a given kernel matrix and given targets, by one eigendecomposition (see
-        `spectra.pool_modes`).
+        """The pool with a given kernel matrix and given targets, made by one eigendecomposition
+        (see `spectra.pool_modes`).
         """
         spectrum, features = pool_modes(kernel, targets)
         return cls(spectrum, n_train, temperature, features=features, targets=targets, **fields)
@@ -120,9 +120,9 @@ def decimated_circle(
     """Points on a circle under a kernel of their distance, with eigenvalues k^-decay of cos kx and
     sin kx and trace 1.
 
-    The part K_>(x, x) of the kernel that a cut removes is the same at all points, and K_>(x, x') is
-    not small: a counter-example, of low input dimension, to the local ridge. The target is the sign
-    of sin x + 0.6 sin(3 x + 1).
+    The diagonal K_>(x, x) of the kernel that a cut removes is the same at all points, and K_>(x,
+    x') is not small. This is a counter-example to the local ridge, in a low input dimension. The
+    target is the sign of sin x + 0.6 sin(3 x + 1).
     """
     x = 2 * np.pi * np.arange(points) / points
     k = np.arange(1, points // 2)

@@ -27,7 +27,7 @@ from orderparam.systems.renormalization.decimation.theory import (
 
 
 def _draw_ridges(axes: Any, comparison: Any) -> None:
-    """Draw the ridge of the modes that are left: leading order, exact, and by one sweep."""
+    """Draw the ridge of the remaining modes: to leading order, exactly, and by one sweep."""
     handles: list[Line2D] = []
     looks = (
         ("flow", "ridge", "leading order", 1),
@@ -51,7 +51,7 @@ def _draw_ridges(axes: Any, comparison: Any) -> None:
     )
 
 
-# closure -> its words, the measurement beside it
+# closure -> its name in the legend, the measurement that it is compared with
 _CLOSURES = {
     "exact": ("all modes", "all modes, measured"),
     "effective ridge": ("leading ridge, effective ridge", "modes within the cut, measured"),
@@ -60,7 +60,7 @@ _CLOSURES = {
 
 
 def _draw_closures(axes: Any, comparison: Comparison) -> None:
-    """Draw the test error by every closure, and the two measurements."""
+    """Draw the test error of every closure, and the two measurements."""
     handles: list[Line2D] = []
     for number, (closure, (text, measured)) in enumerate(_CLOSURES.items(), start=3):
         colour = COLOURS[number]
@@ -85,8 +85,8 @@ def _draw_closures(axes: Any, comparison: Comparison) -> None:
 @study(
     "decimation-flow",
     title=(
-        "Modes that are integrated out act as a ridge: to leading order while more of them are "
-        "left than examples"
+        "Modes that are integrated out act as a ridge; the leading order holds while more modes "
+        "remain than there are examples"
     ),
     source="Howard, Maiti, Jefferson, Ringel 2024; Ringel et al. 2025 (decimation-only RG)",
     seconds=(30, 300),
@@ -104,8 +104,8 @@ def _draw_closures(axes: Any, comparison: Comparison) -> None:
     caption=(
         r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $P$ = {n_train}, Gaussian features. "
         r"Right: $T$ = {measured_at}, means of {seeds} runs with all modes, and with the modes within the cut "
-        r"and a uniform ridge. $g$: posterior variance of the modes left "
-        r"over $T(\Lambda)$. The exact flow, $g$ and the single sweep are derived here."
+        r"and a uniform ridge. $g$: posterior variance of the remaining modes divided by $T(\Lambda)$. "
+        r"The exact flow, $g$ and the single sweep are derived here."
     ),
 )
 def decimation_flow_figure(
@@ -191,23 +191,24 @@ _TASKS = ("mnist:3-vs-8", "mnist:4-vs-9", "cifar10:cat-vs-dog", "cifar10:airplan
 
 @study(
     "decimation-images",
-    title="Images: the more examples, the more modes must be left to keep the predicted error",
+    title="Images: the more examples, the more modes must be kept to preserve the predicted error",
     source="Howard, Maiti, Jefferson, Ringel 2024; Ringel et al. 2025, Fig. 2.1",
     seconds=(50, 3600),
     observables=("test_error",),
     explained=(
         "The features of images are not Gaussian, and a pool of finite size differs from its "
-        "limit: together a few percent, below the theory for MNIST and above it for CIFAR."
+        "limit. Together these effects are a few percent, below the theory for MNIST and above it for CIFAR."
     ),
     gallery={"pool": 1984, "seeds": 24},
     full={"pool": 6000, "n_train": (10, 30, 100, 300, 1000), "seeds": 20, "tasks": _TASKS},
     panels=_image_panels,
     caption=r"""
         {activation} kernel on pools of up to {pool} images of two classes, $y$ = ±1, ridge $T$ =
-        {temperature}; $n$ training images, errors over the whole pool. Above: all modes but the
-        $\Lambda$ largest are integrated out to leading order, and those that are left are closed by
-        their effective ridge; marks: regression with all modes. Below: the ridge to leading order
-        over the effective ridge $T_\mathrm{{eff}}$ of all modes; above 1 it is too large.
+        {temperature}; $n$ training images; errors are taken over the whole pool. Top: all modes but
+        the $\Lambda$ largest are integrated out to leading order, and the remaining modes are
+        treated with their effective ridge; marks: regression with all modes. Bottom: the ridge to
+        leading order divided by the effective ridge $T_\mathrm{{eff}}$ of all modes; above 1 it is
+        too large.
     """,
 )
 def decimation_images(
@@ -273,7 +274,7 @@ def draw_added(axes: Any, comparison: Comparison, inputs: str) -> None:
 
 @study(
     "decimation-local-ridge",
-    title="A local ridge of the decimated modes: closer on images, but useless on a circle",
+    title="A local ridge of the decimated modes improves the prediction on images, but not on a circle",
     source="Howard, Maiti, Jefferson, Ringel 2024",
     seconds=(40, 600),
     observables=("test_error",),
@@ -293,7 +294,7 @@ def draw_added(axes: Any, comparison: Comparison, inputs: str) -> None:
     caption=(
         r"$P$ = {n_train}, $T$ = {temperature}. Digits: even against odd, {activation} kernel. "
         r"Circle: {points} points, $\lambda_k\sim k^{{-{decay}}}$; there the decimated modes act "
-        r"together. All curves use the same training sets; errors over the whole pool. Below: "
+        r"together. All curves use the same training sets; errors are taken over the whole pool. Below: "
         r"increase of the error by the decimation, relative to regression with all modes on the "
         r"same training set."
     ),

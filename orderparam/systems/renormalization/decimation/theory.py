@@ -1,9 +1,9 @@
-"""Ridge, noise and non-Gaussianity along the decimation, and the learning curve of the remaining
-theory.
+"""Ridge, noise and non-Gaussianity along the decimation, and the learning curve of the theory of
+the remaining modes.
 
 The remaining modes can be treated in three ways, the closures of `decimated`:
 
-    "effective ridge"    self-consistent equations with ridge T' and noise s2' of leading order
+    "effective ridge"    self-consistent equations with the leading-order ridge T' and noise s2'
     "equivalent kernel"  L_k = P lambda_k / (P lambda_k + T'), error sum_k (1 - L_k)^2 y_k^2, as if
                          their theory were quadratic
     "exact"              self-consistent equations with the exact couplings T*, s2*; the result is
@@ -30,20 +30,20 @@ Closure = Literal["effective ridge", "equivalent kernel", "exact"]
 
 class DecimationFlow(Result):
     """Couplings along the flow. Levels are in decreasing order of eigenvalue; entry n of an array
-    is the coupling after integrating out all levels after n.
+    is the coupling after all levels beyond n are integrated out.
 
     Fields:
-        mode_count: number of modes that are left.
+        mode_count: number of modes that remain.
         eigenvalue: eigenvalue of level n.
         ridge: T'(n), the ridge to leading order.
         renormalized_noise: s2'(n), the noise variance to leading order.
         exact_ridge: T*(n), exact within the self-consistent theory.
         exact_noise: s2*(n), exact within the self-consistent theory.
-        non_gaussianity: g(n), the posterior variance of the modes that are left over T*(n);
+        non_gaussianity: g(n), the posterior variance of the remaining modes divided by T*(n);
             infinite where T*(n) = 0.
-        learnability: L_n = lambda_n / (lambda_n + kappa), when no mode is integrated out.
-        bare_learnability: P lambda_n / (P lambda_n + T'), with T' after level n too is integrated
-            out; `decimated` chooses its cut by it.
+        learnability: L_n = lambda_n / (lambda_n + kappa) of the theory with all modes.
+        bare_learnability: P lambda_n / (P lambda_n + T'), where T' includes level n among those
+            integrated out. `decimated` chooses its cut by this number.
         effective_ridge: P kappa, at which the exact ridge ends.
         threshold: kappa.
         frozen: number of modes with L > 1/2.
@@ -71,7 +71,7 @@ class RunningRidge(Result):
     """Ridge along the decimation by the recursion of `running_ridge`.
 
     Fields:
-        mode_count: number of modes that are left, as in `DecimationFlow`.
+        mode_count: number of modes that remain, as in `DecimationFlow`.
         ridge: entry n is the ridge after integrating out all levels after n.
         end: ridge after integrating out all levels.
     """
@@ -92,7 +92,7 @@ class DecimatedCurve(Result):
         threshold: kappa of these modes; ridge / P for the closure "equivalent kernel".
         effective_ridge: P kappa.
         test_error: mean of (f - y)^2 over inputs, for the posterior mean f and targets y without
-            noise (no factor 1/2). The closure "equivalent kernel" leaves out the scatter of f over
+            noise (no factor 1/2). The closure "equivalent kernel" neglects the scatter of f over
             training sets.
         bias: mean over inputs of (E f - y)^2, with E the average over training sets.
         found_cutoff: whether any mode was integrated out.
@@ -167,16 +167,17 @@ def decimation_flow(system: DecimatedRegression) -> DecimationFlow:
 
 @theory
 def running_ridge(system: DecimatedRegression) -> RunningRidge:
-    r"""Ridge along the decimation by one sweep from the smallest eigenvalue, without an equation to
-    solve.
+    r"""Ridge along the decimation by one sweep from the smallest eigenvalue on, without solving an
+    equation.
 
     Every mode that is integrated out changes the ridge by
 
     $$ T \leftarrow T + \frac{\lambda_k T}{T + P \lambda_k} . $$
 
-    Accuracy: an approximation, because every mode is damped by the ridge that it meets and not by
-    the one at the end of the flow. The ridge stays below the exact one and is wrong at small T; it
-    is exact where the data do not determine the modes integrated out ($P \lambda_k \ll T$).
+    Accuracy: this is an approximation, because the variance of every mode is reduced according to
+    the ridge at that stage of the sweep and not the one at the end of the flow. The ridge stays
+    below the exact one and is wrong at small T; it is exact if the data do not determine the modes
+    that are integrated out ($P \lambda_k \ll T$).
 
     Source: derived here.
 
@@ -214,10 +215,10 @@ def decimated(
     threshold: float | None = None,
     closure: Closure = "effective ridge",
 ) -> DecimatedCurve:
-    r"""Learning curve of the modes that are left when all modes beyond a cut are integrated out.
+    r"""Learning curve of the modes that remain when all modes beyond a cut are integrated out.
 
-    The modes integrated out change the ridge and the noise as in `decimation_flow`. For the
-    closures "effective ridge" and "exact" the modes that are left obey, with ridge $T'$ and noise
+    The modes that are integrated out change the ridge and the noise as in `decimation_flow`. For
+    the closures "effective ridge" and "exact" the remaining modes obey, with ridge $T'$ and noise
     $\sigma'^2$ (or $T^*$ and $\sigma^{*2}$),
 
     $$ P = \frac{T'}{\kappa} + \sum_{k \le \Lambda} L_k , \qquad E = \frac{\sigma'^2 + \sum_{k \le
@@ -225,12 +226,12 @@ def decimated(
        L_k = \frac{\lambda_k}{\lambda_k + \kappa} , $$
 
     with $E$ = `test_error` and $\kappa$ = `threshold`. The closure "equivalent kernel" sets $\kappa
-    = T'/P$ and leaves out the denominator of $E$.
+    = T'/P$ and omits the denominator of $E$.
 
     Args:
-        threshold: number between 0 and 1. Modes are kept whose bare learnability is above it,
-            searched from the large modes. None (the default) keeps the `cut` largest modes of the
-            system.
+        threshold: number between 0 and 1. The modes before the first one whose bare learnability is
+            not above this number are kept (the search starts at the largest mode). None (the
+            default) keeps the `cut` largest modes of the system.
         closure: treatment of the remaining modes, see above; "effective ridge" by default.
 
     Raises:
@@ -268,7 +269,7 @@ def decimated(
             + gone @ (spectrum.multiplicities * spectrum.eigenvalues)
         )
         noise = system.noise + spectrum.tail_power + gone @ spectrum.target_power
-    # The modes that are left, alone, under the ridge and the noise of the others.
+    # The remaining modes alone, with the ridge and the noise that the others contribute.
     alone = Spectrum(
         jnp.where(kept, spectrum.eigenvalues, 0.0),
         jnp.where(kept, spectrum.target_power, 0.0),

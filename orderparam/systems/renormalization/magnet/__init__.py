@@ -1,1 +1,1 @@
-"""The magnet: epsilon expansion, moved bonds, flow of the potential, block spins."""
+"""The magnet: epsilon expansion, bond moving, flow of the potential, block spins."""

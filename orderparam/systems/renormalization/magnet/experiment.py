@@ -1,5 +1,5 @@
-"""Block spins: Swendsen-Wang on the square lattice, majorities of two by two spins, and the
-couplings between the majorities, measured.
+"""Block spins: Swendsen-Wang sampling on the square lattice, majorities of two by two spins, and
+the measured couplings between the majorities.
 """
 
 from functools import partial
@@ -31,8 +31,8 @@ _NEWTON = 12
 
 
 class MeasuredBlocks(Result):
-    """Couplings after 0, 1, ... levels of blocks, and moments of the magnetisation before any
-    block.
+    """Couplings after 0, 1, ... levels of blocks, and moments of the magnetisation of the original
+    spins.
 
     The couplings maximise the conditional probability of every spin given the others
     (pseudo-likelihood; Besag 1975). Errors are standard errors: a jackknife over replicas for the
@@ -74,7 +74,7 @@ class _Run(NamedTuple):
     """Record of a run.
 
     Fields:
-        counts: how often a spin was up or down for each value of the sums around it.
+        counts: histogram of the sign of a spin and of the values of the three sums around it.
         sums: sums of the operators after each sweep.
         absolute: |m| after each sweep.
         squared: m^2 after each sweep, by the improved estimator.
@@ -98,14 +98,15 @@ def block_spins(
     r"""Couplings of an Ising magnet after each level of block spins, and its thermal exponent.
 
     Spins are sampled at `temperature` by Swendsen-Wang sweeps, from all spins up. Each level
-    replaces blocks of two by two spins by their majority, a tie by a random sign. The couplings of
-    every level maximise the pseudo-likelihood
+    replaces every block of two by two spins by the sign of its majority, or by a random sign in
+    case of a tie. The couplings of every level maximise the pseudo-likelihood
 
     $$ \sum_i \ln \frac{1}{1 + e^{-2 s_i \sum_a K_a S_{a,i}}} , $$
 
-    with $S_{a,i}$ the sum of neighbours ($a = 1$), of diagonal neighbours (2) and of products of
-    the three others of each square (3). With $S_a$ and $S'_a$ the sums before and after the last
-    level, the exponent is the largest eigenvalue of the linearised flow,
+    with $S_{a,i}$ the sum over the neighbours of spin i ($a = 1$), over its diagonal neighbours ($a
+    = 2$), and over the products of the three other spins of each square that contains it ($a = 3$).
+    With $S_a$ and $S'_a$ the sums before and after the last level, the exponent is the largest
+    eigenvalue of the linearised flow,
 
     $$ y_t = \log_2 \Lambda_{\max} , \qquad
        \Lambda = \langle S' S'^T \rangle_c^{-1} \langle S' S^T \rangle_c . $$
@@ -180,8 +181,8 @@ def _run(
 
 
 def majority(spins: Spins, words: Counter) -> tuple[Int8[Array, "replica row column"], Counter]:
-    """Majorities of blocks of two by two spins, with a random sign for a tie, and the counter of
-    random words after it.
+    """Majorities of blocks of two by two spins, with a random sign in case of a tie, and the
+    advanced counter of random words.
     """
     replicas, length, _ = spins.shape
     total = jnp.sum(
@@ -193,8 +194,8 @@ def majority(spins: Spins, words: Counter) -> tuple[Int8[Array, "replica row col
 
 
 def sums_around(spins: Spins) -> Float[Array, "operator replica row column"]:
-    """Sums that couple to each spin: of its neighbours, of those across the diagonal, and of the
-    products of the three others of each square it belongs to.
+    """Sums that couple to each spin: over its neighbours, over its diagonal neighbours, and over
+    the products of the three other spins of each square to which it belongs.
     """
     right, left, down, up = (jnp.roll(spins, step, axis) for axis in (2, 1) for step in (-1, 1))
     corners = {(a, b): jnp.roll(spins, (a, b), (1, 2)) for a in (-1, 1) for b in (-1, 1)}

@@ -1,5 +1,5 @@
-"""Magnets near their transition: a field of several components in any dimension, bonds between
-spins, and spins in blocks.
+"""Magnets near their transition: a field of several components in any dimension, Ising spins whose
+bonds are moved, and block spins.
 """
 
 import math

@@ -37,7 +37,7 @@ THEORIES = {
 
 
 def _draw_exponents(name: str, axes: Any, comparison: Comparison) -> None:
-    """Draw an exponent against the number of components, and the known values."""
+    """Draw an exponent against the number of components, with the known values."""
     for data in comparison.theories(part="components").values():
         number = list(THEORIES).index(data.attrs["label"])
         look = {"color": COLOURS[number], "linestyle": DASHES[number]}
@@ -56,8 +56,8 @@ def _draw_exponents(name: str, axes: Any, comparison: Comparison) -> None:
 @study(
     "magnet-exponents",
     title=(
-        "The known exponent of the magnet: of few components the epsilon expansion is nearest, of "
-        "many the flow of the potential"
+        "Exponents of the magnet: the epsilon expansion is closest for few components, the flow of "
+        "the potential for many"
     ),
     source="Wilson, Fisher 1972; Litim 2001, 2002",
     seconds=(30, 60),
@@ -88,7 +88,7 @@ def _draw_exponents(name: str, axes: Any, comparison: Comparison) -> None:
         r"$\epsilon$ expansion: $\nu$ to second and $\omega$ to first order. The one-loop flow "
         r"with its denominators is worse than the series that it contains. Flow of the potential: "
         r"$\eta$ = 0, optimised regulator; $\nu=\omega=1$ for $d$ = 3, $n\to\infty$. Known: "
-        r"bootstrap ($n$ = 1) and Monte Carlo ($n$ = 2, 3), with errors below the marks; dotted: "
+        r"bootstrap ($n$ = 1) and Monte Carlo ($n$ = 2, 3), with errors smaller than the marks; dotted: "
         r"$\nu$ to order $1/n$. $\omega$: exponent of the leading correction to scaling."
     ),
 )
@@ -155,7 +155,7 @@ def _draw_thermal(axes: Any, comparison: Any) -> None:
 
 @study(
     "block-spins",
-    title="From the first blocks on, measured couplings grow above the critical coupling and fall below it",
+    title="Measured couplings of block spins grow above the critical coupling and fall below it",
     source="Kadanoff 1966; Migdal 1975; Swendsen 1979; Besag 1975",
     seconds=(60, 1200),
     observables=("thermal_exponent",),
@@ -182,7 +182,7 @@ def _draw_thermal(axes: Any, comparison: Any) -> None:
     ],
     caption=(
         r"{length} x {length} torus, coupling $K$, Swendsen-Wang sweeps, majorities of 2 x 2 spins; "
-        r"couplings between blocks by pseudo-likelihood. Grey: moved bonds (Migdal-Kadanoff), an "
+        r"couplings between blocks by pseudo-likelihood. Grey: bond moving (Migdal-Kadanoff), an "
         r"approximation whose critical coupling is 0.3047, so that it flows to order from every "
         r"$K$ here, and whose $y_t$ is 0.747. Exact: $K_c$ = 0.4407, $y_t$ = 1. Right: $y_t$ from "
         r"the response of the three sums after one level of blocks on $L$ x $L$ sites."

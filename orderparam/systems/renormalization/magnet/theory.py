@@ -1,5 +1,5 @@
-"""Approximations to the magnet near its transition: expansion about four dimensions, moved bonds,
-and the local potential.
+"""Approximations to the magnet near its transition: the expansion about four dimensions, bond
+moving, and the local-potential approximation.
 """
 
 import jax
@@ -26,12 +26,12 @@ class EpsilonExpansion(Result):
     """Exponents by the expansion in epsilon = 4 - d.
 
     Fields:
-        nu_first: exponent nu of the correlation length, to order 1.
-        nu: the same to order 2.
-        eta: anomalous dimension, to order 2.
-        omega: exponent of corrections to scaling, to order 1.
-        mass: r* of the fixed point, to order 1.
-        quartic: u* of the fixed point, to order 1.
+        nu_first: exponent nu of the correlation length, to first order in epsilon.
+        nu: exponent nu to second order.
+        eta: anomalous dimension, to second order.
+        omega: exponent of corrections to scaling, to first order.
+        mass: r* of the fixed point, to first order.
+        quartic: u* of the fixed point, to first order.
         valid: whether 0 < epsilon <= 2 and sigma = 2.
     """
 
@@ -74,7 +74,7 @@ def epsilon_expansion(system: VectorMagnet) -> EpsilonExpansion:
        \eta = \frac{(n + 2)\, \epsilon^2}{2 (n + 8)^2} , \qquad \omega = \epsilon $$
 
     The fixed point is at $r^* = -(n + 2) \epsilon / (2(n + 8))$ (`mass`) and $u^* = 48 \pi^2
-    \epsilon / (n + 8)$ (`quartic`); `nu_first` is $\nu$ without its second order.
+    \epsilon / (n + 8)$ (`quartic`); `nu_first` is $\nu$ without the term of second order.
 
     Source: Wilson, Fisher (1972); Wilson (1972) for the second order.
 
@@ -105,10 +105,10 @@ def one_loop_point(system: VectorMagnet) -> OneLoopPoint:
 
     with $\epsilon = 2\sigma - d$, $\sigma$ = `kinetic`, $n$ = `components` and $d$ = `dim`.
 
-    Accuracy: with the denominators kept, nu is worse than that of the series (for d = 3, n = 1:
-    0.527 against 0.583 to first order; the exact value is 0.630). The flow serves to draw a
-    portrait of the couplings. For many components the fixed point lies where `spherical_point` of
-    learning lies.
+    Accuracy: with the denominators kept, nu is less accurate than that of the series (for d = 3, n
+    = 1: 0.527 against 0.583 to first order; the exact value is 0.630). The flow serves to draw the
+    flow diagram of the couplings. For many components its fixed point is that of `spherical_point`
+    for learning.
 
     Source: Wilson, Fisher (1972).
 
@@ -139,15 +139,15 @@ def magnet_loop(system: VectorMagnet) -> OneLoop:
 # Real-space renormalization of the Ising magnet by moving bonds (Migdal 1975; Kadanoff 1976). It is
 # exact on the chain.
 
-_LARGEST = 100.0  # larger couplings count as infinite: a share of e^-200 of all bonds is broken
+_LARGEST = 100.0  # larger couplings count as infinite: the share of broken bonds is below e^-200
 
 
 class BondFlow(Result):
-    """Coupling along the recursion of moved bonds.
+    """Coupling along the bond-moving recursion.
 
     Fields:
         neighbour_coupling: K after 0, 1, 2, ... steps.
-        length: b^step, the length in lattice sites that has become one.
+        length: b^step, the number of original lattice spacings in one renormalised spacing.
     """
 
     neighbour_coupling: Float[Array, "step"]
@@ -155,7 +155,7 @@ class BondFlow(Result):
 
 
 class BondPoint(Result):
-    """Fixed point of the recursion of moved bonds.
+    """Fixed point of the bond-moving recursion.
 
     Fields:
         critical_coupling: K* with K' = K.
@@ -176,8 +176,8 @@ def bond_flow(system: Bonds, *, steps: int = 8) -> BondFlow:
 
     $$ \tanh K' = \tanh^b(b^{d-1} K) $$
 
-    $b^{d-1}$ parallel bonds are moved into one, and $b$ of these in a row are joined, with $b$ =
-    `scale`, $d$ = `dim` and $K$ = `coupling`.
+    $b^{d-1}$ parallel bonds are moved onto one another, and $b$ of the resulting bonds are joined
+    in series, with $b$ = `scale`, $d$ = `dim` and $K$ = `coupling`.
 
     Args:
         steps: number of steps; 8 by default.
@@ -237,8 +237,8 @@ def bond_point(system: Bonds) -> BondPoint:
 def scaled(
     coupling: Float[Array, ""], dim: Float[Array, ""] | float, scale: Float[Array, ""] | float
 ) -> Float[Array, ""]:
-    """K' = artanh(tanh^b(b^(d-1) K)). Where bonds are strong, 1 - tanh^b is kept to full
-    accuracy.
+    """The renormalised coupling K' = artanh(tanh^b(b^(d-1) K)). For strong bonds 1 - tanh^b is
+    computed to full relative accuracy.
     """
     together = jnp.minimum(scale ** (dim - 1) * coupling, _LARGEST * 3.5)
     log_power = scale * jnp.log(jnp.tanh(jnp.minimum(together, 1.0)))
@@ -250,19 +250,19 @@ def scaled(
 
 
 # ------------------------------------------------------------------------------------------------
-# The flow of the whole potential without that of the gradient term: the local-potential
+# The flow of the whole potential, in which the gradient term does not flow: the local-potential
 # approximation, with the optimised regulator.
 #
 #     du/dt = -d u + (d - 2) rho u' + 1/(1 + u' + 2 rho u'') + (n - 1)/(1 + u')
 #
-# (Litim 2001; the eigenvalues are those of Polchinski's equation). u is expanded to some order
-# about its minimum, whose place flows too.
+# (Litim 2001; the eigenvalues are those of Polchinski's equation). u is expanded to a given order
+# about its minimum, whose position flows too.
 
 # unit of rho - rho_0: about the radius of convergence, so that all couplings are of order one or
 # less
 _UNIT = 2.0
-# number of components from which the fixed point is followed; there its minimum is at n and its
-# curvature 1/(2 n), up to corrections of relative size 1/n
+# number of components at which the path to the fixed point starts: there its minimum is at n and
+# its curvature is 1/(2 n), up to corrections of relative size 1/n
 _MANY = 1000.0
 _PATH = 32  # steps of the path, equal in the logarithm of n + 2
 
@@ -278,7 +278,8 @@ class LocalPotential(Result):
         exponents: real parts of all eigenvalues of the flow about the fixed point, in decreasing
             order: 1/nu, -omega, ...
         residual: residual of the equation for the fixed point.
-        converged: whether the fixed point was followed from d = 3 and many components to here.
+        converged: whether the fixed point could be followed from d = 3 and many components to this
+            d and n.
     """
 
     nu: Float[Array, ""]
@@ -312,8 +313,9 @@ def local_potential(system: VectorMagnet, *, order: int = 28) -> LocalPotential:
     $$ \frac{du}{dt} = -d u + (d - 2) \varrho u' + \frac{1}{1 + u' + 2 \varrho u''}
        + \frac{n - 1}{1 + u'} . $$
 
-    It is expanded about its minimum, which flows too. The fixed point is followed from many
-    components, where $\varrho_0 = n$, $u'' = 1/(2n)$ and, for $d = 3$, $\nu = \omega = 1$.
+    It is expanded about its minimum, whose position flows too. The fixed point is followed from the
+    limit of many components, where $\varrho_0 = n$, $u'' = 1/(2n)$ and, for $d = 3$, $\nu = \omega
+    = 1$.
 
     Args:
         order: number of unknowns of the expansion, rho_0 among them; from 3 to 40, 28 by default.
@@ -401,7 +403,7 @@ def _flow(couplings: Couplings, dim: Float[Array, ""], components: Float[Array, 
     radial, goldstone = (slope + 2 * pulled).at[0].add(1.0), slope.at[0].add(1.0)
     loops = _reciprocal(radial) + (components - 1) * _reciprocal(goldstone)
     change = -2 * slope + (dim - 2) * pulled + _derivative(loops)
-    drift = -change[0] / curvature[0]  # flow of the place of the minimum
+    drift = -change[0] / curvature[0]  # flow of the position of the minimum
     return (change + curvature * drift)[:-1].at[0].set(drift)
 
 

@@ -1,5 +1,5 @@
-"""Sampled posteriors of regression with a loss that is not quadratic: of the modes at large ridge,
-and of drawn training sets.
+"""Sampled posteriors of regression with a loss that is not quadratic: the posterior of the modes at
+large ridge, and posteriors of drawn training sets.
 """
 
 from typing import Any
@@ -20,16 +20,17 @@ from orderparam.systems.renormalization.wilsonian.model import (
 )
 from orderparam.systems.renormalization.wilsonian.theory import bare_mass, gap_equation
 
-_QUARTER = 1.6  # a quarter of a period, after which a mode of unit width has forgotten its start
+_QUARTER = 1.6  # a quarter of a period: a mode of unit width is then independent of its start
 
 
 class SampledModes(FromChains):
     """Observables of one sampled posterior.
 
     Fields:
-        squared_deviation: <Q>, with Q = sum_k (f_k - y_k)^2 and the target that no mode can learn.
+        squared_deviation: <Q>, with Q = sum_k (f_k - y_k)^2 plus the power of the target that no
+            mode can learn.
         test_error: squared error of the posterior mean, without label noise (no factor 1/2).
-        fluctuation: posterior variance, the difference of the two.
+        fluctuation: posterior variance, squared_deviation minus test_error.
         shift: m_0(<Q>) / rho - 1, the relative change of the mass by the interaction.
         learnability: <f_k> / y_k of every mode; 0 where there is no target.
         mode_mean: <f_k> in the direction of y_k.
@@ -60,8 +61,8 @@ def sampled_modes(
        + \frac{\rho}{2} \Big[ E_z\, \ell(\sqrt Q z) + 3 u Q^2 \Big] , \qquad
        Q = \sum_k (f_k - y_k)^2 + \text{const.} $$
 
-    This is the action whose modes the flow integrates out. The modes of the spectrum's tail are too
-    many to fluctuate together and too small to be learned: they add a constant to $Q$.
+    This is the action whose modes the flow integrates out. The modes of the spectrum's tail are so
+    many that their sum does not fluctuate, and too small to be learned: they add a constant to $Q$.
 
     Args:
         chains: number of Markov chains; 16 by default.
@@ -71,7 +72,8 @@ def sampled_modes(
     Raises:
         ValueError: for a spectrum with several modes in a level.
 
-    Accuracy: differs from `gap_equation` by one over the number of modes that fluctuate together.
+    Accuracy: the result differs from `gap_equation` by a relative amount of order one over the
+    number of fluctuating modes.
 
     Source: derived here, in the setting of Coppola, Helias, Ringel (2025).
 
@@ -119,8 +121,8 @@ def sampled_regression(
        + \frac{1}{2T} \sum_{\mu=1}^P \big[ \ell(d_\mu) + u\, d_\mu^4 \big] , \qquad
        d_\mu = f(x_\mu) - y_\mu $$
 
-    The features of a sample are independent standard Gaussians; those of an `InteractingPool`
-    belong to points drawn without replacement, and errors are then those over the whole pool.
+    The features of a sample are independent standard Gaussians; for an `InteractingPool` they are
+    those of points drawn without replacement, and errors are taken over the whole pool.
 
     Args:
         chains: number of Markov chains; 8 by default.
@@ -130,7 +132,7 @@ def sampled_regression(
     Raises:
         ValueError: for a spectrum with several modes in a level, or with a tail.
 
-    Accuracy: differs from the theory of large ridge by a relative amount of order Q*/T.
+    Accuracy: the result differs from the theory of large ridge by a relative amount of order Q*/T.
 
     Source: derived here, in the setting of Coppola, Helias, Ringel (2025).
 
@@ -234,7 +236,7 @@ def _sampled(
     )
     mean = run.mean
     spread = jnp.mean((run.observables - mean) ** 2, axis=(0, 1))
-    # The sampling error of the means would count as error of the predictor: it is taken out.
+    # The sampling error of the means would count as an error of the predictor: subtract it.
     scatter = jnp.sum(run.standard_error**2)
     bias = jnp.sum((mean - target) ** 2) - scatter + system.spectrum.tail_power
     fluctuation = jnp.sum(spread) + scatter + system.spectrum.tail

@@ -24,8 +24,8 @@ from orderparam.systems.renormalization.spectra import check_pool, check_positiv
 # ------------------------------------------------------------------------------------------------
 # Even losses of the deviation d = f - y, as formulas, and their averages over Gaussian deviations.
 
-_SMALLEST = 1e-300  # a squared deviation whose root has a slope: an even law has one at zero
-_PROBES = np.linspace(0.0, 6.0, 121)  # points at which a loss is checked, in deviations
+_SMALLEST = 1e-300  # smallest squared deviation: the root has no finite slope at zero
+_PROBES = np.linspace(0.0, 6.0, 121)  # deviations at which a loss is checked
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ def even_loss(what: str | EvenLoss) -> EvenLoss:
 class InteractingRegression(System):
     r"""Bayesian regression with the loss $[\ell(d) + u d^4] / (2T)$ of a sample, $d = f - y$.
 
-    The prior is $f_k \sim N(0, \lambda_k)$. At large ridge the $P$ samples act as their average,
-    and for Gaussian features an averaged loss depends on $Q = \sum_k (f_k - y_k)^2$ alone, so that
-    the action is
+    The prior is $f_k \sim N(0, \lambda_k)$. At large ridge the loss of the $P$ samples can be
+    replaced by its average over inputs. For Gaussian features the averaged loss depends on $Q =
+    \sum_k (f_k - y_k)^2$ alone, so that the action is
 
     $$ S[f] = \sum_k \frac{f_k^2}{2 \lambda_k}
        + \frac{\rho}{2} \Big[ E_z\, \ell(\sqrt Q z) + 3 u Q^2 \Big] ,

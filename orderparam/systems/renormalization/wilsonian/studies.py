@@ -1,4 +1,5 @@
-"""Studies of the loss that is not quadratic: its flow, sampled posteriors, and large P."""
+"""Studies of a loss that is not quadratic: its flow, sampled posteriors, and the limit of large
+P."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -39,8 +40,8 @@ from orderparam.systems.renormalization.wilsonian.theory import (
 @study(
     "functional-flow",
     title=(
-        "The effective loss after modes are integrated out, by characteristics, by recursion and "
-        "sampled"
+        "The effective loss after modes are integrated out: characteristics, recursion and sampled "
+        "posteriors"
     ),
     source="Coppola, Helias, Ringel 2025 (their setting; equations derived here)",
     seconds=(60, 900),
@@ -100,7 +101,7 @@ def functional_flow(
 @study(
     "quartic-regression",
     title=(
-        "A quartic loss: the gap equation is near for Gaussian features, and up to 15 % too small "
+        "A quartic loss: the gap equation is accurate for Gaussian features, and up to 15 % too small "
         "for digits"
     ),
     source="Coppola, Helias, Ringel 2025 (their setting; equations derived here)",
@@ -169,8 +170,7 @@ def _law(alpha: float, target: float, quartic: float, name: str, rho: np.ndarray
     seconds=(40, 600),
     observables=("shift",),
     explained=(
-        "The gap equation is exact for many modes that fluctuate together; at the smallest P/T "
-        "only few do."
+        "The gap equation is exact if many modes fluctuate; at the smallest P/T only a few do."
     ),
     full={"density": (10, 100, 1000), "modes": 1500, "seeds": 8, "samples": 4000},
     panels=lambda p: [
@@ -193,8 +193,8 @@ def _law(alpha: float, target: float, quartic: float, name: str, rho: np.ndarray
     ],
     caption=(
         r"$m/\rho-1$ for $u$ = {quartic}, $\lambda_k=k^{{-1-\alpha}}$, $y_k^2=k^{{-1-\beta}}$. "
-        r"Dotted: the contributions of fluctuations alone and of the mean alone, to first order, "
-        r"whose exponents are the ends of the scaling interval. Sampled: {modes} modes."
+        r"Dotted: the contributions of fluctuations alone and of the mean alone, to first order; "
+        r"their exponents are the ends of the scaling interval. Sampled: {modes} modes."
     ),
 )
 def interaction_vanishes(
@@ -268,7 +268,7 @@ def _separatrix(loop: OneLoop, mass: float, quartic: float) -> list[np.ndarray]:
 
 def _draw_portrait(name: str, axes: Any, comparison: Any) -> None:
     """Draw the flow towards large scales (magnet) or large modes (learning), with quartic couplings
-    in units of the fixed point's."""
+    in units of their value at the fixed point."""
     p = comparison.parameters
     found = {
         data.attrs["facets"]["field"]: data
@@ -315,10 +315,10 @@ def _draw_portrait(name: str, axes: Any, comparison: Any) -> None:
     caption=(
         r"One loop, one dimension, interactions of range $\sigma=1+\alpha$, $\alpha$ = "
         r"{kernel_decay}, $n$ components. Circle: Gaussian fixed point; square: the other one; "
-        r"dashed: the couplings that flow to it. Orange: learning with $\rho$ = {density}, $u$ = "
+        r"dashed: the couplings that flow to the latter. Orange: learning with $\rho$ = {density}, $u$ = "
         r"{quartics}; it starts at $r>0$ and leaves to the right, where all modes are learned. "
-        r"The analogy ends with the equations: modes are discrete, and a target $y(x)$ breaks the "
-        r"symmetry. Nothing is measured."
+        r"The analogy is one of equations only: modes are discrete, and a target $y(x)$ breaks the "
+        r"symmetry. There is no measurement."
     ),
 )
 def two_portraits(

@@ -1,4 +1,4 @@
-"""The flow of a loss that is not quadratic: of the loss as a function, and of its rescaled
+"""The flow of a loss that is not quadratic, as a function of Q and in terms of rescaled
 couplings."""
 
 from typing import NamedTuple
@@ -23,8 +23,8 @@ from orderparam.systems.renormalization.wilsonian.model import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# The functional flow of the loss: modes are integrated out one by one, and the loss of the modes
-# that are left is again a function of Q.
+# The functional flow of the loss: modes are integrated out one by one, and the effective loss of
+# the remaining modes is again a function of Q.
 #
 # W_k(Q), with Q = sum_{l <= k} (f_l - y_l)^2, is the part of the action of modes 1 ... k that is
 # not their prior. To leading order in the number of modes
@@ -42,7 +42,7 @@ from orderparam.systems.renormalization.wilsonian.model import (
 
 FieldTheory = InteractingRegression | ScaleFreeRegression
 
-_LOOKED_AT = 200  # number of masses between which changes of sign are counted
+_LOOKED_AT = 200  # number of masses at which changes of sign are looked for
 
 
 class FunctionalFlow(Result):
@@ -52,10 +52,10 @@ class FunctionalFlow(Result):
         squared_deviation: Q of every point.
         mass: m(Q) = 2 W'(Q).
         relative_mass: m(Q) / rho.
-        residual: largest residual of the equation for m; of `recursive_flow` the largest relative
+        residual: largest residual of the equation for m; for `recursive_flow` the largest relative
             distance to `characteristic_flow`.
-        converged: whether that equation was solved at every point.
-        valid: whether it has one solution at every point.
+        converged: whether the equation for m was solved at every point.
+        valid: whether that equation has a single solution at every point.
     """
 
     squared_deviation: Float[Array, "point"]
@@ -75,14 +75,14 @@ class Gap(Result):
         squared_deviation: Q* = sum_k <(f_k - y_k)^2>, the mean squared error of a sample of the
             posterior.
         test_error: mean squared error of the posterior mean, without label noise (no factor 1/2).
-        fluctuation: posterior variance; Q* is the sum of the two.
+        fluctuation: posterior variance; Q* is the sum of test_error and fluctuation.
         relative_change: relative change of `test_error` by the interaction at the same rho.
         learnability: <f_k> / y_k of the modes of each level.
         mode_mean: |<f_k>|, root of the sum of squares over the modes of a level.
         mode_variance: Var f_k of one mode of each level.
         residual: residual of the gap equation (difference of logarithms).
-        converged: whether it was solved.
-        valid: whether it has one solution.
+        converged: whether the gap equation was solved.
+        valid: whether it has a single solution.
     """
 
     mass: Float[Array, ""]
@@ -100,7 +100,7 @@ class Gap(Result):
 
 
 class _Transport(NamedTuple):
-    """Root m of m = bare(Q + shift(m)) at one Q, and whether it is the only one."""
+    """Root m of m = m_0(Q + sum A_k(m)) at one Q, and whether it is the only one."""
 
     mass: Float[Array, ""]
     residual: Float[Array, ""]
@@ -184,8 +184,8 @@ def gap_equation(system: FieldTheory) -> Gap:
 
     All modes are integrated out; `cut` is not used.
 
-    Accuracy: exact when many modes fluctuate together; corrections are of order one over the number
-    of modes with $m \lambda_k < 1$.
+    Accuracy: exact in the limit of many fluctuating modes; corrections are of order one over the
+    number of modes with $m \lambda_k < 1$.
 
     Source: derived here, in the setting of Coppola, Helias, Ringel (2025).
 
@@ -201,7 +201,7 @@ def gap_equation(system: FieldTheory) -> Gap:
     # the error with the interaction, and without it at the same rho
     bias, without = (_bias(spectrum, mass) for mass in (found.mass, system.density))
     learned = found.mass * spectrum.eigenvalues / (1 + found.mass * spectrum.eigenvalues)
-    # The modes of the tail are too small to be learned: all of their variance stays.
+    # The modes of the tail are too small to be learned: they keep all of their variance.
     fluctuation = jnp.sum(_variances(spectrum, found.mass)) + spectrum.tail
     return Gap(
         mass=found.mass,
@@ -361,8 +361,8 @@ def recursive_flow(
 def _cubic(
     x: Float[Array, "point"], places: Float[Array, "node"], values: Float[Array, "node"]
 ) -> Float[Array, "point"]:
-    """Hermite's cubic between increasing places, with slopes of second order, continued linearly
-    beyond the last place.
+    """Cubic Hermite interpolation between increasing nodes, with slopes accurate to second order,
+    continued linearly beyond the last node.
     """
     width, secant = jnp.diff(places), jnp.diff(values) / jnp.diff(places)
     inner = (width[:-1] * secant[1:] + width[1:] * secant[:-1]) / (width[1:] + width[:-1])
@@ -441,7 +441,8 @@ class ScalingInterval(Result):
         fluctuation_dimension: alpha, scaling dimension of the interaction among fluctuations.
         background_dimension: beta, scaling dimension of the interaction with the mean.
         frozen: rho^(1/(1 + alpha)), the mode at which the flow ends.
-        valid: whether beta < 2 (1 + alpha); for larger beta the first modes decide.
+        valid: whether beta < 2 (1 + alpha); for larger beta the sum is dominated by the first
+            modes.
     """
 
     shift: Float[Array, ""]
@@ -499,8 +500,9 @@ def coupling_flow(system: ScaleFreeRegression, *, points: int = 200) -> Coupling
     Args:
         points: number of scales l, equally spaced from 0 to ln `modes`; 200 by default.
 
-    Accuracy: 1e-10 of the differential equations. These treat modes as a continuum: `shift` differs
-    from that of `gap_equation` by the difference of sum and integral, and in second order of u.
+    Accuracy: the differential equations are solved to 1e-10. They treat the modes as a continuum:
+    `shift` differs from that of `gap_equation` by the difference between sum and integral, and in
+    second order in u.
 
     Source: derived here; the equations are those of Wilson, Fisher (1972) for a long-range magnet.
 

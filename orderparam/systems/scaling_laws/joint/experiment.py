@@ -11,7 +11,7 @@ from orderparam.kernels.feature_equivalent import gaussian_features
 from orderparam.systems.scaling_laws.joint.model import ScaleFree
 from orderparam.systems.scaling_laws.joint.theory import optimal_ridge
 
-_LARGEST = 100_000  # modes
+_LARGEST = 100_000  # largest number of modes
 
 
 class MeasuredError(Result):
@@ -35,7 +35,8 @@ def _drawable(system: ScaleFree, **_: object) -> None:
 def drawn_regression(
     system: ScaleFree, key: PRNGKeyArray, *, penalty: Literal["given", "best"] = "given"
 ) -> MeasuredError:
-    r"""Test error of ridge regression on random features, with Gaussian modes drawn once.
+    r"""Test error of ridge regression on random features, for one draw of Gaussian modes and of
+    features.
 
     $$ \min_w \sum_{\mu=1}^P \Big( y_\mu - \frac{w \cdot \phi(x_\mu)}{\sqrt N} \Big)^2
        + \text{ridge}\, |w|^2 , \qquad
@@ -50,7 +51,8 @@ def drawn_regression(
     Raises:
         ValueError: for more than 100,000 modes.
 
-    Cost: O(modes P + modes N) numbers and the cube of the smaller of P and N.
+    Cost: memory for modes (P + N) numbers, and time proportional to the cube of the smaller of P
+    and N.
 
     Source: Defilippis, Loureiro, Misiakiewicz (2024).
 

@@ -71,9 +71,9 @@ from orderparam.systems.scaling_laws.joint.theory import (
     ],
     caption=(
         "Eigenvalues $k^{{-{spectral_decay:g}}}$, target power $k^{{-{target_decay:g}}}$, ridge "
-        "{ridge} added to the summed error, no noise. Above: the error while the other number is "
-        "larger, where resolution limits it. Below: the distance from the limit, which comes from "
-        "fluctuations."
+        "{ridge} added to the summed error, no noise. Top: the error as the number on the axis grows; "
+        "resolution limits it while the other number is larger. Bottom: the difference from the "
+        "limit of infinitely many, which is due to fluctuations."
     ),
     observables=("test_error",),
     seconds=(40, 900),
@@ -124,8 +124,8 @@ def joint_scaling_regimes(
 @study(
     "joint-scaling-optimum",
     title=(
-        "With the best ridge the error falls with examples and features together, and equal "
-        "numbers are nearly best"
+        "With the best ridge the error falls as examples and features grow together; equal numbers "
+        "are nearly optimal"
     ),
     source="Bahri et al. 2024 (arXiv:2102.06701); Maloney, Roberts, Sully 2022 (arXiv:2210.16859); Defilippis et al. 2024",
     panels=lambda p: [

@@ -1,9 +1,11 @@
-"""Error in examples P and features N: its exponents, its best ridge, and the best split of N + P.
+"""Error as a function of the numbers of examples P and features N: its exponents, the best ridge,
+and the best split of N + P.
 
 The smaller of P and N decides how many modes are resolved: the threshold is nu ~ min(P, N)^-a, and
 the error falls as a power of that number. The larger one enters through fluctuations: the error
-differs from its limit by a term of order 1/P or 1/N. These are the two resolution-limited and the
-two variance-limited regimes of Bahri, Dyer, Kaplan, Lee, Sharma (2024).
+differs from its limit by a term of order 1/P or 1/N, with P or N the larger number. These are the
+two resolution-limited and the two variance-limited regimes of Bahri, Dyer, Kaplan, Lee, Sharma
+(2024).
 """
 
 from typing import NamedTuple
@@ -27,7 +29,7 @@ from orderparam.systems.scaling_laws.joint.model import ParameterBudget, ScaleFr
 
 _SCAN = 64
 _SPLITS = 25
-_INFINITE = 1e15  # features that are as good as infinitely many
+_INFINITE = 1e15  # a number of features that stands for infinitely many
 
 Scalar = Float[Array, ""] | float
 
@@ -39,7 +41,8 @@ class LimitExponents(NamedTuple):
         data: the error falls as P^-data for N >> P.
         width: the error falls as N^-width for P >> N.
         together: the error falls as N^-together along P ~ N at the best ridge.
-        variance: the difference of the error from its limit falls as 1/N or 1/P to this power.
+        variance: the difference of the error from its limit falls as the larger of N and P to minus
+            this power.
     """
 
     data: float
@@ -90,8 +93,8 @@ class JointLaw(Result):
             noise (no factor 1/2, without label noise).
         bias: part of the error that is not due to label noise.
         variance: part of the error due to label noise.
-        data_exponent: -d ln test_error / d ln P at the given ridge.
-        width_exponent: -d ln test_error / d ln N at the given ridge.
+        data_exponent: local exponent -d ln test_error / d ln P at the given ridge.
+        width_exponent: local exponent -d ln test_error / d ln N at the given ridge.
         above_infinite_width: test_error minus that for infinite N, at the same ridge.
         above_infinite_data: test_error minus that for infinite P, where neither ridge nor noise
             matters.
@@ -129,7 +132,8 @@ def joint_law(system: ScaleFree) -> JointLaw:
 
     with $\sigma^2$ = `noise`, $P$ = `n_train` and $N$ = `width`.
 
-    Accuracy: 1e-8 of the deterministic equivalent, whose own relative error falls with P and N.
+    Accuracy: the deterministic equivalent is computed to 1e-8; its own relative error falls with P
+    and N.
 
     Source: Defilippis, Loureiro, Misiakiewicz (2024); regimes of Bahri, Dyer, Kaplan, Lee, Sharma
     (2024).
@@ -180,7 +184,7 @@ class JointOptimum(Result):
         ridge: the best ridge; 0 where the error falls as the ridge vanishes.
         test_error: E (f - f*)^2 at that ridge (no factor 1/2, without label noise).
         residual: |d ln test_error / d ln nu|, with nu the threshold that belongs to the ridge.
-        converged: whether that is small and the minimum lies inside the scanned range.
+        converged: whether the residual is small and the minimum lies inside the scanned range.
     """
 
     ridge: Float[Array, ""]
@@ -193,14 +197,14 @@ class JointOptimum(Result):
 def optimal_ridge(system: ScaleFree) -> JointOptimum:
     r"""Ridge with the lowest test error of `joint_law`; the ridge of the system is not used.
 
-    The error is explicit in the threshold $\nu$, which is minimised over, and the ridge follows
-    from it,
+    The error is an explicit function of the threshold $\nu$. It is minimised over $\nu$, and the
+    ridge follows,
 
     $$ \text{ridge} = \frac{(P - T)(N - T)\, \nu}{N} , \qquad
        T = \sum_k \frac{\lambda_k}{\lambda_k + \nu} . $$
 
-    A scan over $\ln \nu$, from $T = \min(P, N)$ where the ridge vanishes, is followed by the root
-    of the derivative.
+    A scan over $\ln \nu$, which starts at $T = \min(P, N)$ where the ridge vanishes, is followed by
+    a search for the root of the derivative.
 
     Source: Defilippis, Loureiro, Misiakiewicz (2024) for the error; the minimisation over the
     threshold is derived here.
@@ -250,8 +254,9 @@ class BestSplit(Result):
     Fields:
         data_share: P/(N + P).
         ridge: best ridge for this split.
-        test_error: E (f - f*)^2 there (no factor 1/2, without label noise).
-        residual: largest entry of the gradient of ln test_error by logit data_share and ln nu.
+        test_error: E (f - f*)^2 for this split (no factor 1/2, without label noise).
+        residual: largest entry of the gradient of ln test_error with respect to logit(data_share)
+            and ln nu.
         converged: whether the minimum was found.
     """
 
@@ -268,7 +273,7 @@ def best_split(system: ParameterBudget) -> BestSplit:
     `joint_law`.
 
     The error is explicit in the share $P/(N + P)$ and in the threshold $\nu$ of `optimal_ridge`.
-    Both are minimised over together, by a scan and Newton steps. The share and the ridge of the
+    It is minimised over both together, by a scan and Newton steps. The share and the ridge of the
     system are not used.
 
     Source: the question is that of Maloney, Roberts, Sully (2022); the error is that of Defilippis,

@@ -1,4 +1,4 @@
-"""The width with the lowest risk at a given compute, and the exponents of both."""
+"""The width with the lowest risk at a given compute, and the exponents of this width and risk."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from orderparam.systems.scaling_laws.one_pass.theory import EARLY, late_risk, li
 _NARROWEST = 6.0
 _SCAN = 16
 _NEAR = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
-_FINER = np.array([1.0, 0.25, 0.0625])  # distance of the outer widths, in steps of the scan
+_FINER = np.array([1.0, 0.25, 0.0625])  # distance of outer widths in each round, in scan steps
 
 
 class ComputeFrontier(System):
@@ -88,12 +88,13 @@ def frontier_exponents(system: ComputeFrontier) -> FrontierExponents:
        \text{risk\_exponent} = -\frac{d \ln R^*}{d \ln f} , $$
 
     with $R$ of `deterministic_risk` at $10^{-1/2} f$, $f$ and $10^{1/2} f$. A scan over the widths
-    with at least 30 steps is followed by three rounds of minimising the quartic through $\ln R$ at
-    five values of $\ln d$, each four times as near. The number of inputs is a real number here:
-    sums over inputs are continued between whole numbers. `compute_optimal` answers the same
-    question for infinitely many inputs and a given learning rate.
+    with at least 30 steps is followed by three rounds in which the quartic polynomial through $\ln
+    R$ at five values of $\ln d$ is minimised; the values lie four times closer in each round. The
+    number of inputs is a real number here: sums over inputs are continued between whole numbers.
+    `compute_optimal` answers the same question for infinitely many inputs and a given learning
+    rate.
 
-    Accuracy: 1e-4 of the width and its exponent, 1e-6 of the risk.
+    Accuracy: 1e-4 for the width and its exponent, 1e-6 for the risk.
 
     Cost: some 100 evaluations of the risk.
 
@@ -145,8 +146,8 @@ def frontier_exponents(system: ComputeFrontier) -> FrontierExponents:
 
 _WIDTHS_TRIED = 24
 _STEPS = 12
-_FLAT = 1e-6  # |d ln R / d ln d| below which it counts as zero
-_LEAST_WIDTH = 2.0  # half of the smallest width that may be best
+_FLAT = 1e-6  # a slope |d ln R / d ln d| below this counts as zero
+_LEAST_WIDTH = 2.0  # half of the smallest width that may be the best one
 
 
 class ComputeExponents(NamedTuple):
@@ -209,7 +210,7 @@ def compute_exponents(spectral_exponent: float, target_exponent: float) -> Compu
         return ComputeExponents(
             "IVb", (a - b) / denominator, abs((1 - 2 * a) * (2 * a + 2 * b - 1) / (2 * denominator))
         )
-    # Ic: the unlearned target meets what the features cannot represent at r = d^growth.
+    # Ic: the unlearned target equals the part that the features cannot represent at r = d^growth.
     growth = 4 * a**2 / (2 * a + 2 * b - 1) + 1 - 2 * a
     return ComputeExponents("Ic", 1 / (1 + growth), 2 * a / (1 + growth))
 
@@ -242,8 +243,8 @@ class ComputeOptimal(Result):
         width_exponent: d ln d* / d ln f at this compute.
         risk_exponent: -d ln R* / d ln f at this compute.
         residual: |d ln R / d ln d| at d*.
-        converged: whether a minimum lies between two features and 30 steps, at a stable learning
-            rate.
+        converged: whether there is a minimum with at least two features and at least 30 steps, at a
+            stable learning rate.
     """
 
     width: Float[Array, ""]
@@ -262,10 +263,10 @@ def compute_optimal(system: ComputeBudget) -> ComputeOptimal:
     $$ R^*(f) = \min_d R\Big( t = \frac{f}{d B};\, d \Big) $$
 
     with $f$ = `compute`, $B$ = `batch_size` and $R$ of `deterministic_risk` for infinitely many
-    inputs. A scan over $d$ is followed by the root of $d \ln R / d \ln d$ by false position (twelve
-    steps of the Illinois rule); exponents come from implicit differentiation.
+    inputs. A scan over $d$ is followed by a search for the root of $d \ln R / d \ln d$ by false position
+    (twelve steps of the Illinois rule); exponents follow from implicit differentiation.
 
-    Accuracy: 1e-7 of the width and 1e-6 of the exponents. `residual` is limited by rounding, to
+    Accuracy: 1e-7 for the width and 1e-6 for the exponents. `residual` is limited by rounding, to
     1e-9 and, for f > 1e8, to 1e-6.
 
     Source: Paquette, Paquette, Xiao, Pennington (2024) for the question; the risk is derived here.
@@ -294,8 +295,8 @@ def compute_optimal(system: ComputeBudget) -> ComputeOptimal:
         )
 
     def nearer(_: Array, state: tuple) -> tuple:
-        """Two ends, the slopes there, and the newest place; an end that stays a second time weighs
-        half."""
+        """The two ends, the slopes at them, and the newest point. The slope of an end that is kept
+        a second time is halved (Illinois rule)."""
         ends, slopes, newest = state
         chord = slopes[1] - slopes[0]
         place = jnp.where(chord > 0, (ends[0] * slopes[1] - ends[1] * slopes[0]) / chord, newest)
@@ -366,15 +367,15 @@ def measured_optimum(
 
     `widths` widths are tried, from 1/`span` to `span` times that of `compute_optimal`. The risk at
     each is the mean of `draws` draws of the features, exact over samples (`drawn_features`), at the
-    whole number of steps next to $f/(dB)$; the minimum is that of a cubic through $\ln R$ over $\ln
-    d$.
+    whole number of steps closest to $f/(dB)$. The minimum is that of a cubic polynomial fitted to
+    $\ln R$ as a function of $\ln d$.
 
     Args:
         widths: number of widths, at least 4; 5 by default.
         span: ratio of the largest width to the width that is optimal in theory, above 1; 2.5 by
             default.
-        draws: draws of the features that are averaged at each width; 4 by default. With one draw
-            alone the minimum jumps between lucky draws.
+        draws: draws of the features that are averaged at each width; 4 by default. With a single
+            draw the minimum fluctuates strongly between draws.
         inputs: number of inputs per feature; 8 by default.
 
     Cost: `widths` * `draws` eigendecompositions of d x d matrices.

@@ -15,7 +15,7 @@ from orderparam.core.system import System, parameter, part, structure
 from orderparam.core.verb import experiment
 from orderparam.systems.scaling_laws.one_pass.model import OnePassFeatures
 
-_LARGEST = 5 * 10**7  # entries of W
+_LARGEST = 5 * 10**7  # largest number of entries of W
 
 
 class DrawnRisk(Result):
@@ -35,8 +35,8 @@ class DrawnRisk(Result):
 
 
 class Features:
-    """K = W^T D W of one draw in its eigenbasis, the best weights there, and the risk that they
-    leave.
+    """The eigenbasis of K = W^T D W for one draw of the features, with the best weights in this
+    basis and their risk.
     """
 
     def __init__(self, system: OnePassFeatures, key: PRNGKeyArray) -> None:
@@ -53,8 +53,8 @@ class Features:
 
 @jax.jit
 def _diagonalised(eigenvalues: Array, power: Array, normal: Array) -> tuple[Array, Array, Array]:
-    """(s, theta*, R_0) of K: the target is projected on the features, and R_0 is the power of the
-    rest.
+    """Eigenvalues s of K, best weights theta*, and irreducible risk R_0. The target is projected on
+    the features, and R_0 is the power of the remainder.
     """
     scaled = jnp.sqrt(eigenvalues)[:, None] * normal / jnp.sqrt(normal.shape[1])
     s, vectors = jnp.linalg.eigh(scaled.T @ scaled)
@@ -179,7 +179,8 @@ def _stream(
 def batch_slope(
     s: Array, irreducible: Array, off: Array, key: PRNGKeyArray, batch: int
 ) -> Float[Array, "mode"]:
-    """sum_(i <= B) phi_i (phi_i.theta - y_i) over fresh samples, for off = theta - theta*."""
+    """Gradient sum_(i <= B) phi_i (phi_i.theta - y_i) on fresh samples, for off = theta -
+    theta*."""
     normal = jax.random.normal(key, (batch, s.size + 1))
     phi = jnp.sqrt(s) * normal[:, :-1]
     return (phi @ off - jnp.sqrt(irreducible) * normal[:, -1]) @ phi
@@ -188,7 +189,7 @@ def batch_slope(
 def recorded(
     step: Callable, start: Any, steps: Array, risk: Callable[[Any], Array]
 ) -> Float[Array, "time"]:
-    """Risk at the recorded steps of the iteration state <- step(number of the step, state)."""
+    """Risk at the recorded steps of the iteration state <- step(step number, state)."""
 
     def record(state: tuple[Array, Any], until: Array) -> tuple[tuple[Array, Any], Array]:
         begin, moving = state
@@ -199,8 +200,8 @@ def recorded(
 
 
 # ------------------------------------------------------------------------------------------------
-# One-pass SGD with momentum and a learning rate that changes: exact in the mean over samples, and
-# simulated.
+# One-pass SGD with momentum and a learning rate that changes: the exact mean over samples, and
+# simulations.
 #
 #     v <- momentum v - gamma_t sum_(i <= B) phi_i (phi_i.theta - y_i),    theta <- theta + v
 #
@@ -212,9 +213,9 @@ def recorded(
 #     X' = X + 2 E x v' + E v'^2,   Y' = E x v' + E v'^2,   V' = E v'^2,   R = R_0 + sum s X
 #
 # with X = E x^2, Y = E x v, V = E v^2 (derived here; without momentum it is the recursion of
-# Paquette et al. 2024). There is no closed form in t: a curve costs as many steps as SGD makes, of
-# d numbers each. The features are drawn. At small learning rates momentum acts as the constant rate
-# gamma/(1 - mu), for which `deterministic_risk` needs no draw.
+# Paquette et al. 2024). There is no closed form in t: a curve costs as many steps of the recursion
+# as SGD makes, with d numbers in each. The features are drawn. At small learning rates momentum
+# acts as the constant rate gamma/(1 - mu), for which `deterministic_risk` needs no draw.
 
 Schedule = Literal["constant", "power", "linear", "cosine"]
 

@@ -1,4 +1,4 @@
-"""Least squares with power-law random features and every sample used once: the parameters.
+"""Parameters of least squares with power-law random features in which every sample is used once.
 
 Inputs have v coordinates x_j = sqrt(lambda_j) z_j with z standard normal, the target is y = sum_j
 b_j x_j, and the features are phi = W^T x with W of shape (v, d) and independent entries N(0, 1/d).
@@ -23,7 +23,7 @@ from orderparam.core.system import System, parameter, part, structure
 from orderparam.kernels.spectra import power_law_levels
 from orderparam.kernels.spectrum import Spectrum
 
-_LARGEST = 20000  # modes of an experiment
+_LARGEST = 20000  # largest number of modes of an experiment
 
 
 class OnePassFeatures(System):
@@ -64,7 +64,7 @@ class OnePassFeatures(System):
         )
 
     def modes(self) -> tuple[Float[Array, "mode"], Float[Array, "mode"]]:
-        """(lambda, lambda b^2) of every mode, for an experiment.
+        """Eigenvalue lambda and target power lambda b^2 of every mode, for an experiment.
 
         Raises `ValueError` where modes are not resolved one by one, or are too many.
         """

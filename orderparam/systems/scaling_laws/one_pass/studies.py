@@ -33,7 +33,7 @@ SOURCE = "Paquette, Paquette, Xiao, Pennington 2024 (arXiv:2405.15074)"
 
 _PHASES = ("Ia", "II", "III", "Ib", "IVa", "IVb", "Ic")
 
-# where the names of narrow phases stand
+# vertical positions of the names of narrow phases
 _HEIGHTS = {"IVb": 0.7, "IVa": 1.15}
 
 # phase -> (alpha, beta) in it
@@ -122,10 +122,7 @@ def _draw_difference(name: str, axes: Any, comparison: Comparison) -> None:
 
 @study(
     "sgd-compute-frontier",
-    title=(
-        "Random features and one pass of SGD: the risk at a given compute, and the best width for "
-        "it"
-    ),
+    title=("Random features and one pass of SGD: the risk at a given compute, and the best width"),
     source=SOURCE,
     panels=lambda p: [
         Panel(
@@ -191,7 +188,7 @@ def sgd_compute_frontier(
     ],
     caption=(
         r"Learning rate {learning_rate}, batches of one sample. Lines: infinitely many inputs, "
-        r"large width. Marks: minimum of a cubic through five widths, each the mean of {draws} "
+        r"large width. Marks: minimum of a cubic fitted to five widths, each the mean of {draws} "
         r"draws of features of $8N$ inputs. Below: $-d\ln R/d\ln f$ of the lowest risk."
     ),
     observables=("width", "risk"),
@@ -266,7 +263,7 @@ def sgd_compute_plane(
         )
 
 
-# arm -> momentum, schedule; momentum multiplies what a gradient does in the end by 1/(1 - mu)
+# arm -> momentum, schedule; momentum multiplies the total effect of a gradient by 1/(1 - mu)
 ARMS: dict[str, tuple[float, Schedule]] = {
     "constant rate": (0.0, "constant"),
     "momentum 0.9": (0.9, "constant"),
@@ -300,8 +297,8 @@ def _draw_ratio(phase: str, axes: Any, comparison: Comparison) -> None:
 @study(
     "sgd-schedules",
     title=(
-        "After a hundred steps momentum 0.9 is a tenfold rate within 8 %; rates that fall end with "
-        "a quarter less risk"
+        "After a hundred steps momentum 0.9 equals a tenfold learning rate within 8 %; decaying rates "
+        "end with a quarter less risk"
     ),
     source=SOURCE,
     panels=[
@@ -321,7 +318,7 @@ def _draw_ratio(phase: str, axes: Any, comparison: Comparison) -> None:
         r"$\alpha$, $\beta$: decay of inputs and target. {width} features of {inputs} inputs, "
         r"learning rate {share}/$\sum\lambda$ (with momentum: a tenth of it). Line: constant "
         r"learning rate, large width. Exact: mean over the samples for each draw; SGD: one stream "
-        r"for each draw. Below: the mean over samples, over that of a constant rate with the same "
+        r"for each draw. Below: the mean over samples divided by that of a constant rate with the same "
         r"features."
     ),
     observables=("risk",),

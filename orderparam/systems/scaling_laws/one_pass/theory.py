@@ -1,12 +1,12 @@
-"""Risk of one-pass SGD with random features at large width and any step, without drawing features
-or samples.
+"""Risk of one-pass SGD with random features at large width after any number of steps, without
+drawing features or samples.
 
 For given features, the mean over samples obeys c_j(t+1) = h_j c_j(t) + gamma^2 B s_j R(t), with s_j
 the eigenvalues of K = W^T D W, h = 1 - 2 gamma B s + gamma^2 B (B + 1) s^2 and R = R_0 + sum_j s_j
 c_j (Paquette, Paquette, Xiao, Pennington 2024). The generating function sum_t R(t) e^(-p t) depends
 on the features through two resolvents of K alone, at the two roots s_1, s_2 of e^p = h(s). The
-resolvents concentrate at large width; an inversion gives R(t). The closed generating function and
-its inversion are derived here.
+resolvents concentrate at large width, and inverting the transform gives R(t). The closed generating
+function and its inversion are derived here.
 """
 
 import jax
@@ -26,8 +26,8 @@ from orderparam.systems.scaling_laws.one_pass.model import OnePassFeatures
 # The resolvent of the covariance of random features at large width, from the spectrum of the
 # inputs.
 #
-# K = W^T D W with D = diag(lambda) and W of shape (v, d) with entries N(0, 1/d). With w in the
-# place of z,
+# K = W^T D W with D = diag(lambda) and W of shape (v, d) with entries N(0, 1/d). In terms of a new
+# variable w in place of z,
 #
 #     z(w) = w m(w),    m(w) = 1 - (1/d) sum_j lambda_j / (lambda_j - w)
 #
@@ -37,7 +37,7 @@ from orderparam.systems.scaling_laws.one_pass.model import OnePassFeatures
 #     b D^(1/2) (D^(1/2) W W^T D^(1/2) - z)^-1 D^(1/2) b
 #         = (1/m) sum_j lambda_j b_j^2 / (lambda_j - w).
 
-_FAR = 1e6  # |z| in units of the spectrum's size from which on w = z to working precision
+_FAR = 1e6  # for |z| above this, in units of the largest eigenvalue, w = z to working precision
 _STAGES = 24
 _NEWTON = 3
 _POLISH = 2  # Newton steps that are differentiated: derivatives up to the third are exact
@@ -55,7 +55,7 @@ def ratio(spectrum: Spectrum, width: Float[Array, ""] | float, w: Number) -> Num
 
 
 def target_resolvent(spectrum: Spectrum, w: Number, m: Number) -> Number:
-    """sum_j lambda_j b_j^2 / (lambda_j m - z): the resolvent between the target's coefficients."""
+    """The resolvent between the target's coefficients, sum_j lambda_j b_j^2 / (lambda_j m - z)."""
     return (
         jnp.sum(spectrum.target_power / (spectrum.eigenvalues - w)) - spectrum.tail_power / w
     ) / m
@@ -87,7 +87,7 @@ def companion(
         before, here = (
             fixed[0] * jnp.exp(start * (1 - (stage + moved) / _STAGES)) for moved in (0, 1)
         )
-        # along the tangent of log w over log z
+        # predict w along the tangent of log w as a function of log z
         w = w * jnp.exp(-start / _STAGES * before / (w * slope(w)))
         return lax.fori_loop(0, _NEWTON, lambda _, w: newton(w, here), w)
 
@@ -100,8 +100,8 @@ def companion(
 def upper_edge(
     spectrum: Spectrum, width: Float[Array, ""] | float
 ) -> tuple[Float[Array, ""], Float[Array, ""], Bool[Array, ""]]:
-    """(w, z, solved) at the upper edge of the spectrum of K, the minimum of z(w) above the largest
-    eigenvalue.
+    """The values (w, z, solved) at the upper edge of the spectrum of K, which is the minimum of
+    z(w) above the largest eigenvalue.
     """
     largest = jnp.max(spectrum.eigenvalues)
 
@@ -149,12 +149,12 @@ def above_edge(
 
 Scalar = Float[Array, ""] | float
 
-# Early steps are coefficients of the power series, by the trapezoidal rule on a circle: for t <
-# EARLY exact to 1e-12.
+# At early steps, R(t) is a coefficient of the power series, computed by the trapezoidal rule on a
+# circle: accurate to 1e-12 for t < EARLY.
 EARLY = 30.0
 _CIRCLE = 256
 _SHRINK = 1e-13  # radius^_CIRCLE: the share of R(t + _CIRCLE) that the rule adds to R(t)
-# Late steps: the inverse Laplace transform on the cotangent contour (Weideman 2006).
+# At late steps, R(t) is an inverse Laplace transform along the cotangent contour (Weideman 2006).
 _TALBOT = 24
 
 
@@ -166,9 +166,9 @@ class OnePassRisk(Result):
         risk: R(t) = E (f - y)^2 (no factor 1/2); NaN where the learning rate is unstable.
         compute: d B t, number of multiplications by features.
         irreducible_risk: R_0, risk of the best predictor with these features.
-        limit_risk: R(t -> infinity) = irreducible_risk / (1 - noise), kept up by the noise of SGD.
-        noise: zeta = (gamma/2) sum_j s_j / (1 - gamma (B + 1) s_j / 2), by which fresh samples
-            amplify the risk; below 1 where SGD is stable.
+        limit_risk: R(t -> infinity) = irreducible_risk / (1 - noise), which the noise of SGD maintains.
+        noise: zeta = (gamma/2) sum_j s_j / (1 - gamma (B + 1) s_j / 2), the amplification of the
+            risk by the noise of fresh samples; below 1 where SGD is stable.
         converged: whether the learning rate is stable (noise < 1, gamma (B + 1) s_max < 2) and all
             equations were solved.
     """
@@ -244,7 +244,7 @@ def limits(
 def risk_at(
     spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar, step: Scalar
 ) -> Float[Array, ""]:
-    """R at one step t = 0, 1, 2, ..."""
+    """The risk R at one step t = 0, 1, 2, ..."""
     early = step < EARLY
     # Half of the circle: the other half is its complex conjugate.
     points = _SHRINK ** (1 / _CIRCLE) * np.exp(
@@ -262,13 +262,13 @@ def risk_at(
 def late_risk(
     spectrum: Spectrum, width: Scalar, rate: Scalar, batch: Scalar, step: Scalar
 ) -> Float[Array, ""]:
-    """R at a step t >= 30, a smooth function of t.
+    """The risk R at a step t >= 30, a smooth function of t.
 
-    The derivative by p of the transform is inverted, which is the transform of -t R(t). Where R
+    The derivative of the transform with respect to p is inverted, which is the transform of -t R(t). Where R
     falls faster than 1/t, the transform of R itself tends to sum_t R(t) at small p, and R(t) at
     large t would be lost in its rounding error.
     """
-    # Half of the contour, as above.
+    # Half of the contour: the other half is its complex conjugate.
     theta = np.pi * (2 * np.arange(_TALBOT // 2) + 1) / _TALBOT
     contour = _TALBOT * (-0.4814 + 0.6122 * theta / np.tan(0.6407 * theta) + 0.2645j * theta)
     slope = _TALBOT * (

@@ -15,7 +15,7 @@ class LearnedPool(Result):
     """Errors of one training set drawn from the pool (mean squares, no factor 1/2).
 
     Fields:
-        test_error: error over the examples that were not learned.
+        test_error: error over the examples outside of the training set.
         population_error: error over the whole pool.
     """
 
@@ -35,8 +35,8 @@ class LearnedClone(Result):
 
 @experiment
 def learned_pool(system: ScaleFreeData, key: PRNGKeyArray) -> LearnedPool:
-    r"""Kernel regression on P examples of the pool, drawn without replacement, tested on all
-    others.
+    r"""Errors of kernel regression on P examples of the pool, drawn without replacement and tested
+    on all others.
 
     $$ f(x) = k_x^T (K + \text{ridge})^{-1} y $$
 
@@ -55,11 +55,12 @@ def learned_pool(system: ScaleFreeData, key: PRNGKeyArray) -> LearnedPool:
 
 @experiment
 def gaussian_clone(system: ScaleFreeData, key: PRNGKeyArray) -> LearnedClone:
-    r"""Kernel regression on Gaussian data with the spectrum and the target powers of the pool.
+    r"""Error of kernel regression on Gaussian data with the spectrum and the target powers of the
+    pool.
 
     Each example has independent normal features $z_k$ of the pool's eigenvalues, and the target is
     linear in them with the pool's power on each. Gaussian features have the same law in every
-    basis. In that of the pool no eigenvalue is needed:
+    basis. In the basis of the pool's examples no eigendecomposition is needed:
 
     $$ k(z, z') = \frac{z \cdot K z'}{M} , \qquad y(z) = \frac{z \cdot y}{\sqrt M} . $$
 

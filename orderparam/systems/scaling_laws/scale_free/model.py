@@ -1,4 +1,4 @@
-"""A pool of real examples, one target each, given by their kernel matrix."""
+"""A pool of real examples with one target each, given by their kernel matrix."""
 
 from typing import Any, Literal, Self
 
@@ -21,8 +21,8 @@ class ScaleFreeData(System):
     diagonal of their kernel matrix.
 
     Raises:
-        ValueError: for a matrix that is no kernel, targets that do not fit it, and `n_train` that
-            leaves no example of the pool for testing.
+        ValueError: for a matrix that is not a kernel matrix, for targets that do not fit it, and
+        for an `n_train` that leaves no example of the pool for testing.
     """
 
     gram: Float[Array, "pool pool"] = parameter("kernel matrix K of the pool")
@@ -51,7 +51,8 @@ class ScaleFreeData(System):
         kernel: Literal["linear", "erf", "relu"] = "relu",
         **fields: Any,
     ) -> Self:
-        """Random part of a data set, or of a file that `orderparam.data.load` reads, as a pool.
+        """A pool that is a random part of a data set, or of a file that `orderparam.data.load`
+        reads.
 
         Each column is centred and every row scaled to the length sqrt(d). `task`: see
         `orderparam.data.apply_task`. `kernel`: "linear" is x.x'/d; "relu" and "erf" are the kernels
@@ -70,8 +71,8 @@ class ScaleFreeData(System):
 
     @property
     def spectrum(self) -> Spectrum:
-        """Eigenvalues of K/M in increasing order, and the target's power on each; the pool stands
-        for the population.
+        """Eigenvalues of K/M in increasing order, and the target's power on each. The pool is
+        treated as the population.
         """
         size = len(self.gram)
         eigenvalues, vectors = jnp.linalg.eigh(self.gram / size)

@@ -100,9 +100,9 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
     ],
     caption=(
         "{pool} images, even against odd classes, kernel of one wide {kernel} layer. Eigenvalues "
-        "are corrected for the size of the pool. Above: dots, and power laws over the ranks to "
-        "which they are fitted. Exponents with 95 % intervals: filled, from these laws; cross, "
-        "curve of the full spectrum; circle, measured; square, Gaussian data with the same "
+        "are corrected for the size of the pool. Top: data (dots), and power laws over the ranks to "
+        "which they are fitted. Exponents have 95 % intervals. Filled: from these power laws; cross: "
+        "from the curve of the full spectrum; circle: measured; square: Gaussian data with the same "
         "spectrum and target."
     ),
     observables=("test_error", "population_error"),
@@ -111,7 +111,7 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
     full={"pool": 4000, "sizes": (20, 40, 80, 160, 320, 640), "seeds": 16},
     columns=2,
     explained=(
-        "Real images are not Gaussian: predictions from their spectrum hold to some percent, and "
+        "Real images are not Gaussian: predictions from their spectrum hold to a few percent, and "
         "for Gaussian clones exactly."
     ),
 )

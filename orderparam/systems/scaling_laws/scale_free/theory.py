@@ -20,9 +20,9 @@ from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 # The exponent of a spectrum that is estimated from n examples.
 #
 # The small eigenvalues of a covariance or kernel matrix of n examples are not those of the
-# population. For Gaussian features whose population eigenvalues are k^-a, k = 1, 2, ... without
-# end, the Marchenko-Pastur equation is z = -s + (I/n) s^(1 - 1/a) with I = (pi/a)/sin(pi/a), and is
-# solved by a curve: with s = r e^(i t), 0 < t < pi, c = 1 - 1/a,
+# population. For Gaussian features whose population eigenvalues are k^-a for k = 1, 2, ... to
+# infinity, the Marchenko-Pastur equation is z = -s + (I/n) s^(1 - 1/a) with I = (pi/a)/sin(pi/a),
+# and is solved by a curve: with s = r e^(i t), 0 < t < pi, c = 1 - 1/a,
 #
 #     r = [(I/n) sin(c t)/sin t]^a,    sample eigenvalue r sin(t/a)/sin(c t),
 #     its rank k/n = 1 - [t - (a - 1) sin t sin(t/a)/sin(c t)]/pi.
@@ -30,11 +30,14 @@ from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 # Their ratio to k^-a depends on k/n alone and is near one up to k ~ n/5 (derived here). Eigenvalues
 # are divided by it before any exponent is fitted. Errors come from half-samples of the examples:
 # neighbouring eigenvalues are not independent, so that the residuals of a fit do not determine its
-# error.  A target of power j^(-1 - b) on the population's modes has, on those of the sample, the
+# error.
+#
+# A target of power j^(-1 - b) on the population's modes has, on those of the sample, the
 # power  (1/pi) |Im sum_j j^(-1-b) / (s + j^-a)| dx = r^(b/a - 1) sin(u t)/sin(u pi) dx / a, u = 1 -
 # b/a,  between the eigenvalues x and x + dx (from the same resolvent, for 0 < b < 2 a; for larger b
-# the first modes leak into all others). What lies beyond rank k is therefore less than sum_(j >= k)
-# j^(-1-b), by 6 % at k = n/20 and 12 % at n/10: as much as a straight line would put into b.
+# the first modes leak into all others). The power beyond rank k is therefore less than sum_(j >= k)
+# j^(-1-b), by 6 % at k = n/20 and by 12 % at n/10, which would bias the exponent b of a
+# straight-line fit.
 
 Spectral = Float[np.ndarray, "mode"]
 
@@ -50,7 +53,8 @@ _FLATTEST, _STEEPEST, _BELOW_TWICE = 0.01, 20.0, 1.999
 
 
 def _sample_curve(exponent: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """k/n, log of r, and log of the sample eigenvalue along t, in units of n^-exponent."""
+    """The relative rank k/n, log r, and the logarithm of the sample eigenvalue along t, in units of
+    n^-exponent."""
     a, t = exponent, _CURVE
     inner = np.sin((1 - 1 / a) * t)
     rank = np.maximum(1 - (t - (a - 1) * np.sin(t) * np.sin(t / a) / inner) / np.pi, 1e-12)
@@ -86,14 +90,14 @@ def tail_ratio(
 
 
 def ranks(first: float, last: float) -> np.ndarray:
-    """Whole numbers from first to last, as evenly spaced in their logarithm as they can be."""
+    """Whole numbers from first to last, spaced as evenly as possible in their logarithm."""
     count = max(2, round(_PER_OCTAVE * np.log2(last / first)) + 1)
     return np.unique(np.round(np.geomspace(first, last, count)).astype(int))
 
 
 def local_exponents(log_rank: np.ndarray, log_value: np.ndarray) -> np.ndarray:
-    """-d log value / d log rank at every rank, from a straight line through all points at most one
-    octave away.
+    """Local exponents -d log value / d log rank at every rank, each from a straight line fitted to
+    all points at most one octave away.
     """
     slopes = np.empty(len(log_rank))
     for i, centre in enumerate(log_rank):
@@ -105,9 +109,10 @@ def local_exponents(log_rank: np.ndarray, log_value: np.ndarray) -> np.ndarray:
 def corrected(rank: np.ndarray, values: np.ndarray, examples: int | None) -> np.ndarray:
     """Population eigenvalues at given ranks, from the eigenvalues of a sample.
 
-    The values are divided by `sample_ratio` at the local exponent, that of a parabola through the
-    logarithms of the result (slopes between neighbours would be unstable). `examples`: n, or None
-    where there are fewer features than examples, so that nothing is to be corrected.
+    The values are divided by `sample_ratio` at the local exponent, which is that of a parabola
+    fitted to the logarithms of the result (slopes between neighbours would be unstable).
+    `examples`: n, or None if there are fewer features than examples, so that no correction is
+    needed.
     """
     if examples is None:
         return values
@@ -151,8 +156,8 @@ def fitted(rank: np.ndarray, values: np.ndarray, window: tuple[int, int]) -> Pow
 def widest(rank: np.ndarray, values: np.ndarray, tolerance: float) -> PowerLaw:
     """Power law in the widest window in which its deviation is below `tolerance`.
 
-    A window spans at least two octaves. Where none is good enough, the law with the smallest
-    deviation is returned.
+    A window spans at least two octaves. If no window satisfies the tolerance, the law with the
+    smallest deviation is returned.
     """
     pairs = [(int(a), int(b)) for a in rank for b in rank if b >= a * 2**_SHORTEST]
     laws = [fitted(rank, values, pair) for pair in pairs]
@@ -178,7 +183,7 @@ class Shapes:
 
 
 def shapes(rank: np.ndarray, values: np.ndarray, modes: int) -> Shapes:
-    """Deviations from the three shapes, of two, three and two fitted numbers."""
+    """Deviations from the three shapes, which have two, three and two fitted parameters."""
     y, one, log_rank = np.log(values), np.ones(len(rank)), np.log(rank)
 
     def deviation(columns: list[np.ndarray], bounds: tuple[list[float], list[float]]) -> float:
@@ -194,10 +199,10 @@ def shapes(rank: np.ndarray, values: np.ndarray, modes: int) -> Shapes:
     )
 
 
-_FIRST = 2  # rank from which on laws are fitted
+_FIRST = 2  # smallest rank of a fit
 _SHARE = 4  # the last rank is M / 4, so that it is below half of a half-sample
-# The last rank of target powers is M / 10: the small modes of a pool carry another share of the
-# target than those of the population.
+# The last rank of target powers is M / 10, because the small modes of a pool carry a different
+# share of the target from those of the population.
 _TARGET_SHARE = 10
 _RESOLVED = 1e-12  # fraction of the largest eigenvalue
 
@@ -206,8 +211,8 @@ class ScaleFreeFit(Result):
     """Eigenvalues and target tails of a pool at some ranks, and the exponents fitted to them.
 
     An error is the root mean square difference of an exponent from its values on half-samples of
-    the pool. Half-samples differ by chance, and also where the correction for the size is not
-    right.
+    the pool. Half-samples differ by chance, and also where the correction for the size is
+    inaccurate.
 
     Fields:
         rank: ranks at which laws are fitted.
@@ -225,7 +230,7 @@ class ScaleFreeFit(Result):
         learning_exponent_error: its error.
         first: first rank of the window of spectral_exponent.
         last: last rank of that window.
-        power_law: whether there is such a window; otherwise the best one of two octaves was taken.
+        power_law: whether such a window exists; otherwise the best window of two octaves is used.
         power_deviation: root mean square deviation of ln lambda over all ranks from A k^-a.
         cutoff_deviation: the same from A k^-a e^(-k/c).
         lognormal_deviation: the same from the quantiles of a log-normal law.
@@ -270,13 +275,13 @@ def scale_free_fit(
     $$ \frac{\sin(t/a)}{\sin ct} \Big[ \frac In \frac{\sin ct}{\sin t} \Big]^a , \qquad
        \frac kn = 1 - \frac1\pi \Big[ t - (a - 1) \frac{\sin t\, \sin(t/a)}{\sin ct} \Big] . $$
 
-    The power of the target beyond each rank, for target powers $k^{-1-b}$, has a factor that follows
-    from the same resolvent (`tail_ratio`) and is part of the fit of b.
+    The power of the target beyond each rank, for target powers $k^{-1-b}$, is multiplied by a
+    factor that follows from the same resolvent (`tail_ratio`) and is part of the fit of b.
 
     Args:
         tolerance: largest root mean square deviation of ln lambda from a power law inside its
             window; 0.05 by default.
-        half_samples: number of half-samples of the pool from which errors come; 16 by default. The
+        half_samples: number of half-samples of the pool that give the errors; 16 by default. The
             same pool always gets the same half-samples.
 
     Raises:
@@ -297,7 +302,7 @@ def scale_free_fit(
     pool = len(gram)
     values = _modes(gram, targets)[0]
     modes = int(np.sum(values > _RESOLVED * values[0]))
-    finite = modes < pool - 1  # a constant may have been taken away
+    finite = modes < pool - 1  # centring may have removed one mode
     rank = ranks(_FIRST, min(pool // _SHARE, modes - 1))
 
     def laws(gram: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -356,10 +361,10 @@ def tail_exponent(
     """Exponent b of the sums beyond each rank, where the power of mode j is A j^(-1-b).
 
     The logarithms are fitted by least squares. The sum over the modes is in closed form (Hurwitz's
-    zeta function) and is multiplied by `tail_ratio`. `examples`: n, or None where there are fewer
-    features than examples, so that nothing is to be corrected. A tail that falls faster than 2
-    `exponent`, where the ratio is no longer known, gets that exponent: the learning exponent does
-    not depend on it from there on.
+    zeta function) and is multiplied by `tail_ratio`. `examples`: n, or None if there are fewer
+    features than examples, so that no correction is needed. A tail that falls faster than 2
+    `exponent`, where the ratio is not known, is given that exponent; beyond it the learning
+    exponent does not depend on b.
     """
 
     exponent = float(np.clip(exponent, _EXPONENTS[0], _EXPONENTS[-1]))
@@ -410,7 +415,8 @@ def spectral_curve(system: ScaleFreeData) -> SpectralLearningCurve:
     $$ \text{population\_error} = \frac{\sum_k y_k^2 (1 - L_k)^2}{1 - \sum_k L_k^2 / P} , \qquad
        \text{test\_error} = \frac{\text{population\_error}}{1 - P/M} , $$
 
-    because the $P$ of $M$ examples that are learned have no error (exactly so without a ridge).
+    because the $P$ of the $M$ examples that are in the training set have no error (exactly so
+    without a ridge).
 
     Accuracy: the theory assumes that the modes of the pool are Gaussian features; on real images
     errors are a few per cent.

@@ -1,10 +1,10 @@
 """Feature learning as a kernel that adapts: Bayesian networks whose weights turn towards the
 target's direction.
 
-There is a theory each for the infinitely wide network, for a kernel rescaled by one number, for
-Gaussian weights, and for weights with their full distribution (specialisation); averaged over data
-or on given data; for deep networks on given data and for convolutional networks on patches.
-Experiments sample or train the networks themselves.
+The theories treat the infinitely wide network, a kernel rescaled by one number, Gaussian weights,
+and weights with their full distribution (specialisation). Each is averaged over data or holds on
+given data. There are also theories of deep networks on given data and of convolutional networks on
+patches. Experiments sample or train the networks themselves.
 """
 
 from orderparam.core.exported import without_modules

@@ -1,5 +1,5 @@
-"""Test whether pre-activations, or weights along a direction, are Gaussian: distance and p-value of
-correlated samples from many neurons.
+"""A test whether pre-activations, or weights along a direction, are Gaussian, with the distance and
+the p-value of correlated samples from many neurons.
 """
 
 import functools
@@ -16,7 +16,7 @@ from scipy import special
 from orderparam.core.result import Result
 from orderparam.sampling import estimate
 
-# quantiles of the distribution function at which the correlation of the samples is measured
+# levels of the distribution function at which the correlation of the samples is measured
 _LEVELS = np.linspace(0.05, 0.95, 19)
 _TRIALS, _NODES = 8000, 401
 
@@ -34,9 +34,9 @@ class Gaussianity(Result):
             (Kolmogorov-Smirnov).
         effective_samples: number of independent values with the same mean square error of the
             distribution function, at most the number of values.
-        p_value: probability of at least this distance for as many independent Gaussian values, not
-            below 1e-4. It is somewhat too large where successive draws are correlated, whose
-            distribution function errs more smoothly.
+        p_value: probability of at least this distance for `effective_samples` independent Gaussian
+            values, not below 1e-4. It is somewhat too large if successive draws are correlated,
+            because the error of their distribution function is smoother.
     """
 
     mean: Float[Array, ""]
@@ -51,20 +51,22 @@ class Gaussianity(Result):
 def gaussianity(
     values: Float[ArrayLike, "chain draw unit"], variance: float | None = None
 ) -> Gaussianity:
-    """Test of the values of all units and draws together against a Gaussian.
+    """Distance and p-value of the values of all units and draws together, tested against a
+    Gaussian.
 
     Args:
         values: x of one direction, for instance w_c . w_*, or v . h_c with the pre-activations h_c
             of neuron c on the training inputs and a fixed unit vector v; shape (chain, draw, unit).
-        variance: of the Gaussian, of mean 0, as a theory predicts it. None takes mean and variance
-            of the values themselves, which tests the shape alone; the distance is then smaller than
-            Kolmogorov's (its limit is that of Durbin 1973, simulated here with a fixed seed).
+        variance: variance of the Gaussian of mean 0 that a theory predicts. None takes the mean and
+            the variance of the values themselves, which tests the shape alone; the distance is then
+            smaller than Kolmogorov's (its limiting law is that of Durbin 1973, simulated here with
+            a fixed seed).
 
     Raises:
         ValueError: for values that are not finite, or not of shape (chain, draw, unit) with at
             least 4 draws; for a variance that is not positive.
 
-    Accuracy: finite numbers of samples as in Stephens 1970. Not traceable.
+    Accuracy: corrections for finite numbers of samples are those of Stephens 1970. Not traceable.
 
     Source: Lilliefors 1967, Durbin 1973 and Stephens 1970 for the test.
 
@@ -94,7 +96,8 @@ def gaussianity(
     distance = float(max(np.max(rank[1:] - below), np.max(below - rank[:-1])))
 
     thresholds = np.quantile(ordered, _LEVELS)
-    central = x - mean  # the mean of its influence errs as the kurtosis does, to first order
+    # To first order, the error of the kurtosis is that of the mean of its influence function.
+    central = x - mean
     influence = (central**4 - 4 * third * central) / second**2 - 2 * fourth / second**3 * central**2
     recorded = [np.mean(one, axis=-1) for one in (*(x <= t for t in thresholds), influence)]
     *errors, kurtosis_error = np.asarray(
@@ -123,7 +126,8 @@ def gaussianity(
 def along_directions(
     directions: Sequence[Any], variances: Sequence[float] | None = None
 ) -> Gaussianity:
-    """The tests of several directions; each field has a leading axis for the directions."""
+    """The tests of several directions as one result, whose fields have a leading axis for the
+    directions."""
     each = [
         gaussianity(x, None if variances is None else variances[i])
         for i, x in enumerate(directions)

@@ -1,5 +1,5 @@
-"""The posterior that all networks of this topic share, and the hidden layer of those that are
-averaged over Gaussian data.
+"""The posterior that all networks of this topic share, and the hidden layer of the networks that
+are averaged over Gaussian data.
 
 A network is sampled at temperature T from
 
@@ -50,8 +50,8 @@ class AdaptiveNetwork(System):
         """The network with its read-out variance and temperature divided by chi: from standard
         scaling (chi = 1) to mean-field scaling (chi ~ N).
 
-        The infinitely wide network depends on their ratio only and stays the same; the pull on the
-        weights grows as chi.
+        The infinitely wide network depends on their ratio only and does not change; the force on
+        the weights grows as chi.
 
         Args:
             chi: the divisor, > 0.
@@ -135,8 +135,8 @@ def refuse_zero(owner: str, target: Any, absolute: Any = 0.0) -> None:
 
 
 def _absolute(count: int) -> np.ndarray:
-    """E |z| h_k(z) for k < count, without the mean: sqrt(2/pi) (-1)^(k/2 - 1) (k-3)!! / sqrt(k!)
-    for even k >= 2."""
+    """Coefficients E |z| h_k(z) for k < count without the mean: sqrt(2/pi) (-1)^(k/2 - 1) (k-3)!! /
+    sqrt(k!) for even k >= 2, else 0."""
     found, factor = np.zeros(count), math.sqrt(2 / math.pi)
     for k in range(2, count, 2):
         found[k] = factor * (-1) ** (k // 2 - 1) / math.sqrt(math.factorial(k))
@@ -181,7 +181,7 @@ class HiddenLayer(eqx.Module):
     """The hidden layer as the theories use it: N independent neurons with weights w ~ N(0, v/d),
     and the target on the modes that are kept.
 
-    `copies` is the number of times every mode exists: the number of patches, of which each has a
+    `copies` is the number of copies of every mode: the number of patches, each of which has a
     read-out on the same neurons.
     """
 
@@ -229,7 +229,7 @@ class HiddenLayer(eqx.Module):
 
 
 # ------------------------------------------------------------------------------------------------
-# What theories and experiments averaged over the input distribution have in common.
+# Observables that theories and experiments averaged over the input distribution share.
 
 
 class OnModes(Result):
@@ -268,16 +268,16 @@ def on_modes(
 def over(
     output: Float[Array, "*batch mode"], y: Float[Array, "mode"]
 ) -> Float[Array, "*batch mode"]:
-    """output / y, NaN where y is zero."""
+    """The ratio output / y; NaN where y is zero."""
     return jnp.where(y == 0, jnp.nan, output / jnp.where(y == 0, 1.0, y))
 
 
 # ------------------------------------------------------------------------------------------------
-# How many Markov chains there must be.
+# The number of Markov chains.
 
 
 def check_chains(system: System, chains: int = 2, **_: object) -> None:
-    """Refuse an odd number of chains, of which half start in one way and half in another.
+    """Refuse an odd number of chains, because half of them start in one way and half in another.
 
     Raises:
         ValueError: for an odd number, or fewer than two.

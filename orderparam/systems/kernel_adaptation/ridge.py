@@ -7,14 +7,15 @@ not learned. Otherwise lambda is replaced by kappa,
 
     n = T/kappa + sum lambda_i/(lambda_i + kappa)           (`orderparam.kernels.effective_ridge`).
 
-"effective": over the modes that carry no target, as they are at the prior: d - 1 linear ones with
-lambda = s c_1^2 / d, d (d+1)/2 - 1 quadratic ones with lambda = 2 s c_2^2 / d^2, and the rest of
-the trace s E phi^2 as a tail; s is the read-out variance and c_k are the Hermite coefficients of
-phi at the prior variance of the pre-activation. "self-consistent": the kept modes too, with the
-eigenvalues of their kernel M, and linear modes and rest of the trace as the weights have them;
-kappa and the weights are solved together.
+Kind "effective": the sum runs over the modes that carry no target, with their eigenvalues at the
+prior: d - 1 linear ones with lambda = s c_1^2 / d, d (d+1)/2 - 1 quadratic ones with lambda = 2 s
+c_2^2 / d^2, and the rest of the trace s E phi^2 as a tail; s is the read-out variance and c_k are
+the Hermite coefficients of phi at the prior variance of the pre-activation. Kind
+"self-consistent": the sum includes the kept modes, with the eigenvalues of their kernel M, and the
+linear modes and the rest of the trace are those of the adapted weights; kappa and the weights are
+solved for together.
 
-A network on patches has every one of these modes once for each patch.
+A network on patches has one copy of each of these modes for every patch.
 """
 
 from collections.abc import Callable
@@ -35,7 +36,8 @@ _MAX_ROUNDS = 200
 
 
 def unlearned(layer: HiddenLayer) -> Spectrum:
-    """The modes of the prior kernel that carry no target: all but the constant and those along w_*."""
+    """Spectrum of the modes of the prior kernel that carry no target: all but the constant and
+    those along w_*."""
     d = layer.dim
     power = layer.phi.hermite_coefficients(3, layer.weight_variance) ** 2
     eigenvalues = layer.readout_variance * jnp.stack([power[1] / d, 2 * power[2] / d**2])
@@ -49,14 +51,16 @@ def unlearned(layer: HiddenLayer) -> Spectrum:
 
 
 def effective(layer: HiddenLayer) -> Float[Array, ""]:
-    """The effective ridge kappa of the modes without target, as they are at the prior."""
+    """The effective ridge kappa of the modes without target, with their eigenvalues at the
+    prior."""
     return effective_ridge(unlearned(layer), layer.n_train, layer.temperature).threshold
 
 
 def self_consistent(layer: HiddenLayer, kernel: Kernel) -> Float[Array, ""]:
     """The effective ridge kappa of all modes of the given kernel.
 
-    Quadratic modes, as they are at the prior, are split off from the trace of the remaining ones.
+    Quadratic modes, with their eigenvalues at the prior, are separated from the trace of the
+    remaining ones.
     """
     prior = unlearned(layer)
     quadratic, count = prior.eigenvalues[1], prior.multiplicities[1]
@@ -79,8 +83,8 @@ def self_consistent(layer: HiddenLayer, kernel: Kernel) -> Float[Array, ""]:
 def settled(
     layer: HiddenLayer, kind: Ridge, kernel: Callable[[Float[Array, ""]], Kernel]
 ) -> tuple[Float[Array, ""], Bool[Array, ""]]:
-    """The ridge of the given kind for weights whose kernel is kernel(ridge), and whether it was
-    found.
+    """The ridge of the given kind for weights whose kernel depends on it as kernel(ridge), and
+    whether it was found.
     """
     if kind != "self-consistent":
         return (effective(layer) if kind == "effective" else layer.ridge), jnp.asarray(True)

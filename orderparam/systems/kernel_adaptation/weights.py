@@ -20,7 +20,8 @@ from orderparam.gaussian.numerical import Numerical
 from orderparam.systems.kernel_adaptation.network import HOMOGENEOUS, Degrees, HiddenLayer
 
 # ------------------------------------------------------------------------------------------------
-# m_k(w) = E_x[phi(w . x) h_k(w_* . x)]: what one hidden unit contributes to each component of the output.
+# m_k(w) = E_x[phi(w . x) h_k(w_* . x)], the contribution of one hidden unit to each component of
+# the output.
 #
 # With rho = w . w_*, q = |w|^2 and phi(sqrt(q) u) = sum_k c_k(q) h_k(u),
 #
@@ -39,8 +40,8 @@ def overlaps(phi: Activation, degrees: Degrees, lowest: Array, highest: Array) -
     """The function (rho, q) -> [m_k for k in degrees], elementwise.
 
     Args:
-        lowest: lower end of the range of q, for activations without a closed form; q is kept
-            inside.
+        lowest: lower end of the range of q for activations without a closed form; other q are moved
+            to the ends of the range.
         highest: upper end of that range.
     """
     if isinstance(phi, Erf):
@@ -113,13 +114,13 @@ def _erf(gain: float, degrees: Degrees, rho: Array, q: Array) -> list[Array]:
 #
 # Rule: rho = R sinh(4u) / sinh 4 on a uniform grid in u; at every rho, log q_perp on a grid around
 # the maximum of the density there, in units of its width: uniform in t, log q_perp = centre + width
-# (t - exp(-t - 4.5) + exp(t - 5)), which leaves the peak as it is and reaches down the long tail
-# that chi^2 of few degrees of freedom has, and up to a second peak. The centre moves with tau,
-# because specialised neurons shrink by many prior standard deviations: rules that are exact for the
-# prior fail there in the second digit. Trapezoidal sums of analytic, decaying functions converge
-# exponentially: a peak whose logarithm bends by b from one node to the next is summed up to exp(-2
-# pi^2 / b). The nodes here leave relative errors below 1e-9 for d from 6 to 2000 and 1e-7 at d = 3;
-# `resolves` says where they are not enough.
+# (t - exp(-t - 4.5) + exp(t - 5)), which is nearly uniform over the peak and extends down the long
+# tail of chi^2 with few degrees of freedom, and up to a second peak. The centre moves with tau,
+# because specialised neurons shrink by many prior standard deviations: for them rules that are
+# exact for the prior are wrong in the second digit. Trapezoidal sums of analytic, decaying
+# functions converge exponentially: for a peak whose logarithm has the second difference b between
+# nodes the error is exp(-2 pi^2 / b). The nodes here leave relative errors below 1e-9 for d from 6
+# to 2000 and 1e-7 at d = 3; `resolves` says where they are not enough.
 
 Norm = Literal["exact", "concentrated", "prior"]
 Tau = Float[Array, "mode"]
@@ -127,7 +128,7 @@ Tau = Float[Array, "mode"]
 RHO_NODES = 641  # nodes on a half line
 _STEP = 0.5
 _GRID = np.arange(-8.0, 7.6, _STEP)
-_NOTHING = -18.0  # log of the share of the weight that may lie outside the nodes
+_NOTHING = -18.0  # logarithm of the largest share of probability outside the nodes
 _CENTRING = 6  # Newton steps towards the maximum in log q_perp
 # nodes of log q_perp, in standard deviations
 STANDARD_NODES = _GRID - np.exp(-_GRID - 4.5) + np.exp(_GRID - 5)
@@ -138,8 +139,8 @@ class Fluctuations(eqx.Module):
     """The terms that fluctuations of the output add to the action of a weight, (s/2N) [m^T kernel m
     + perpendicular p + rest r].
 
-    p = |w_perp|^2 (m_1/rho)^2 is the power of one hidden unit on linear functions across w_*, and r
-    its power on all other functions.
+    Here p = |w_perp|^2 (m_1/rho)^2 is the power of one hidden unit on linear functions orthogonal
+    to w_*, and r its power on all other functions.
     """
 
     kernel: Float[Array, "mode mode"]
@@ -151,7 +152,7 @@ class Kernel(eqx.Module):
     """The kernel of the hidden layer at some density of its weights.
 
     `modes` is s <m m^T>; `perpendicular` is s <p> / (d - 1), the eigenvalue of d - 1 linear
-    functions across w_*; `rest` is s <r>, the trace of all other functions.
+    functions orthogonal to w_*; `rest` is s <r>, the trace of all other functions.
     """
 
     modes: Float[Array, "mode mode"]
@@ -160,8 +161,8 @@ class Kernel(eqx.Module):
 
 
 def log_mean(log_weight: Array, exponent: Array) -> Float[Array, ""]:
-    """The logarithm of the mean of exp(exponent) under weights that are known up to a factor, exact
-    to rounding also where it is tiny.
+    """The logarithm of the mean of exp(exponent) under weights that are known up to a factor,
+    accurate to rounding also where it is very small.
     """
     weight = jax.nn.softmax(log_weight.ravel()).reshape(log_weight.shape)
     small = jnp.max(jnp.abs(exponent)) < 1
@@ -176,7 +177,7 @@ def resolves(
     """True if no peak along an axis is too sharp for its nodes.
 
     The criterion is that exp(-2 pi^2 / b) times the weight of the peak is below `error`, with b the
-    bend of the logarithm from one node to the next.
+    second difference of the logarithm between nodes.
     """
     x = jnp.moveaxis(log_weight, axis, 0)
     left, here, right = x[:-2], x[1:-1], x[2:]
@@ -206,12 +207,12 @@ class Plane(eqx.Module):
         """The rule of a hidden layer.
 
         Args:
-            within: only weights with |rho| < within (a restricted ensemble).
+            within: if given, only weights with |rho| < within are included (a restricted ensemble).
         """
         d, v = layer.dim, layer.weight_variance
         even = layer.phi.parity in ("odd", "even")
         u = jnp.linspace(0.0 if even else -1.0, 1.0, RHO_NODES if even else 2 * RHO_NODES - 1)
-        # those do not saturate
+        # homogeneous activations do not saturate
         reach = jnp.maximum(3 * jnp.sqrt(v) + 5, 12 * jnp.sqrt(v / d)) * (
             3 if layer.homogeneous else 1
         )
@@ -235,8 +236,8 @@ class Plane(eqx.Module):
         return v * jnp.exp(-12 * deviation - 4), self.rho[-1] ** 2 + v * jnp.exp(8 * deviation + 1)
 
     def nodes(self, tau: Tau) -> tuple[Array, Array]:
-        """q_perp and log(prior density times weight), both of shape (node, inner), with the weights
-        of rho included.
+        """Nodes of q_perp and log(prior density times node weight), both of shape (node, inner);
+        the weights of the nodes of rho are included.
         """
         layer = self.layer
         if self.norm != "exact":
@@ -347,8 +348,8 @@ class PlaneDensity(eqx.Module):
     def derivatives(
         self,
     ) -> tuple[Float[Array, ""], Float[Array, "mode"], Float[Array, "mode mode"]]:
-        """N log E_prior exp{(s/2N) (tau . m)^2}, its gradient s <m (m . tau)> and its Hessian in
-        tau."""
+        """The function N log E_prior exp{(s/2N) (tau . m)^2} of tau, its gradient s <m (m . tau)>
+        and its Hessian."""
         layer, weight, flat = (
             self.plane.layer,
             self.weight.ravel(),
@@ -384,8 +385,8 @@ class PlaneDensity(eqx.Module):
 
     @property
     def along(self) -> tuple[Float[Array, "half"], Float[Array, "half"], Float[Array, "half"]]:
-        """Nodes rho >= 0, log of the even part of the density with respect to rho, and the
-        probability of +-rho."""
+        """Nodes rho >= 0, the logarithm of the even part of the density with respect to rho, and
+        the probability of +-rho together."""
         log_weight, plane = self.log_prior + self.exponent, self.plane
         log_density = logsumexp(log_weight, axis=1) - logsumexp(log_weight) - jnp.log(plane.spacing)
         mass = jnp.sum(self.weight, axis=1)
@@ -398,18 +399,18 @@ class PlaneDensity(eqx.Module):
 
 
 # ------------------------------------------------------------------------------------------------
-# Neurons with phi(cz) = c phi(z), c > 0: their norm integrates out, and one angle is left.
+# Neurons with phi(cz) = c phi(z), c > 0: the norm is integrated out, and one angle remains.
 #
 # m_k(w) = |w| g_k(u), u = rho/|w| = cos(theta), g_k(u) = c_k u^k with phi = sum_k c_k h_k. With h =
 # tau . g(u) and
 #
 #     r(u) = 1 - v s h^2 / (N d)        (v weight variance, s read-out variance)
 #
-# (fluctuations of the output subtract from h^2 what `Fluctuations` says, at |w| = 1),
+# (fluctuations of the output subtract the terms of `Fluctuations` at |w| = 1 from h^2),
 #
 # N log E exp{(s/2N) (tau . m)^2} = N log of the average of r^(-d/2) over the sphere, and <|w|^2 |
-# u> = v / r(u). Where r reaches zero the average diverges: a barrier that the solution cannot
-# touch.
+# u> = v / r(u). Where r reaches zero the average diverges, which acts as a barrier that the
+# solution cannot reach.
 
 _NODES_SPHERE = 4001
 
@@ -484,7 +485,7 @@ class SphereDensity(eqx.Module):
 
     @property
     def _squared(self) -> Float[Array, "node"]:
-        """<|w|^2 | u> times the probability of u."""
+        """The conditional mean <|w|^2 | u> times the probability of u."""
         return (
             jax.nn.softmax(self.sphere.log_measure + self.exponent)
             * self.sphere.layer.weight_variance
@@ -508,12 +509,14 @@ class SphereDensity(eqx.Module):
     def derivatives(
         self,
     ) -> tuple[Float[Array, ""], Float[Array, "mode"], Float[Array, "mode mode"]]:
-        """N log E_prior exp{(s/2N) (tau . m)^2}, its gradient and its Hessian in tau."""
+        """The function N log E_prior exp{(s/2N) (tau . m)^2} of tau, its gradient and its
+        Hessian."""
         layer, features = self.sphere.layer, self.sphere.features
         n, squared = layer.width, self._squared
         kernel = layer.readout_variance * (features * squared) @ features.T
         output = kernel @ self.tau
-        # derivative of <s v h g / r>: that of h / r, and that of the density
+        # derivative of <s v h g / r>: the first term is that of h / r, the second that of the
+        # density
         bent = (
             squared
             * (self.tau @ features) ** 2

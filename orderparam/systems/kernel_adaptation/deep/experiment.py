@@ -1,5 +1,5 @@
-"""Deep networks on a training set sampled by Hamiltonian Monte Carlo over all hidden weights, with
-the read-out integrated exactly.
+"""Posteriors of deep networks on a training set, sampled by Hamiltonian Monte Carlo over all hidden
+weights with the read-out integrated out exactly.
 
 The same sampler solves kernel adaptation without an ansatz for the layers. Take R N_l units in
 layer l and the density
@@ -9,8 +9,9 @@ layer l and the density
 
 Given the layer below, the pre-activations of a layer are R N_l independent draws of N(0, Q_l).
 Minus the logarithm of the density is therefore R times the free energy of `deep.theory`, with the
-divergence of the layers' full laws in place of Gaussian ones. Its minimum, R -> infinity, is every
-unit by itself in the field of all others; R = 1 is the network. Derived for this package.
+divergences of the layers' full laws in place of those of Gaussian laws. For R -> infinity the
+density concentrates at the minimum, in which every unit is independent in the mean field of all
+others; R = 1 is the network. Derived for this package.
 """
 
 from typing import Any
@@ -55,8 +56,8 @@ class _Recorded(eqx.Module):
 
 
 class DeepPosterior(eqx.Module):
-    """Log density of whitened weights, W_0 = sqrt(v/d) u_0, W_l = sqrt(hidden variance / units
-    below) u_l: their prior, and `replicas` times the log evidence.
+    """Log density of whitened weights u, with W_0 = sqrt(v/d) u_0 and W_l = sqrt(hidden variance /
+    units below) u_l: the log prior plus `replicas` times the log evidence.
     """
 
     system: DeepNetworkOnData
@@ -122,7 +123,8 @@ def directions(
     system: DeepNetworkOnData,
 ) -> tuple[Float[Array, "input two"], Float[Array, "train two"]]:
     """Unit vectors along which weights and pre-activations are observed: (w_*, random) for the
-    input weights and (y/|y|, random) for the pre-activations; random, but always the same.
+    input weights and (y/|y|, random) for the pre-activations. The random vectors are the same in
+    every run.
     """
     first, second = jax.random.split(jax.random.key(2023))
     train, dim = system.inputs.shape
@@ -138,10 +140,10 @@ class SampledDeepNetwork(OnTestSet, FromChains):
     """Posterior averages of a deep network, with the laws of its weights and pre-activations along
     four directions.
 
-    The directions are: weights of the first layer along the teacher (the first input axis) and
-    along a random unit vector, times sqrt(d/v); pre-activations of the last hidden layer along the
-    target y/|y| and along a random unit vector of the training set. Standard errors are those of
-    the Markov chains.
+    The directions are, for the weights of the first layer (times sqrt(d/v)), the teacher's
+    direction (the first input axis) and a random unit vector; and, for the pre-activations of the
+    last hidden layer, the target y/|y| and a random unit vector over the training set. Standard
+    errors are those of the Markov chains.
 
     Fields:
         train_mean: posterior mean of f at the training points.
@@ -155,20 +157,20 @@ class SampledDeepNetwork(OnTestSet, FromChains):
         deviation: |H - H_theory| / |H| (Frobenius norm) of each layer's pre-activations, with
             `deep_gaussian_layers` as the theory.
         prior_deviation: the same distance from the infinitely wide network.
-        variance: of the sampled neurons along each direction.
+        variance: variance over the sampled neurons along each direction.
         variance_error: its standard error.
-        excess_kurtosis: of the sampled neurons along each direction.
+        excess_kurtosis: excess kurtosis over the sampled neurons along each direction.
         kurtosis_error: its standard error.
-        expected: variance along each direction in theory.
+        expected: variance along each direction according to the theory.
         prior_variance: variance along each direction in the infinitely wide network.
-        distance: of the Kolmogorov-Smirnov test against N(0, expected).
-        independent: number of independent values of that test.
-        p_value: of that test.
+        distance: distance of the Kolmogorov-Smirnov test against N(0, expected).
+        independent: number of independent values in this test.
+        p_value: p-value of this test.
         p_value_of_shape: p-value against a Gaussian of the sampled variance (see `gaussianity`).
         bin_centre: centres of bins of equal width over (-4, 4).
-        density: of the values over sqrt(expected) in these bins.
-        r_hat: over learnabilities, spread, on_target and variance.
-        effective_samples: over the same observables.
+        density: density of the values divided by sqrt(expected), in these bins.
+        r_hat: largest R-hat of learnabilities, spread, on_target and variance.
+        effective_samples: smallest effective sample size of the same observables.
     """
 
     train_mean: Float[Array, "train"]
@@ -225,7 +227,7 @@ def sampled_deep_network(
     r"""Posterior averages of a deep network on a given training set, by Hamiltonian Monte Carlo
     over all hidden weights.
 
-    The read-out is integrated exactly: the density is the prior of the hidden weights times the
+    The read-out is integrated out exactly: the density is the prior of the hidden weights times the
     evidence $p(y \mid K) = N(y; 0, K + T)$, with K the kernel of the last hidden layer's features
     and T the `temperature`. Chains start from prior draws. The result is compared with
     `deep_gaussian_layers` and `deep_gaussian_process` on the same data.
@@ -266,8 +268,8 @@ class ParticleLayers(OnTestSet, FromChains):
         on_target: y^T H_l y / y . y of the layers l = 2..L.
         on_target_error: standard errors of the Markov chains.
         residual: largest of the relative standard errors.
-        r_hat: over learnabilities, spread and on_target.
-        effective_samples: over the same observables.
+        r_hat: largest R-hat of learnabilities, spread and on_target.
+        effective_samples: smallest effective sample size of the same observables.
     """
 
     train_learnability: Float[Array, ""]
@@ -302,8 +304,9 @@ def deep_adapted_layers(
     $$ \mathrm{prior}(\mathrm{all\ weights})\; p(y \mid K_R)^R, \qquad
        p(y \mid K) = N(y; 0, K + T) $$
 
-    with $K_R$ the kernel of the R $N_L$ units of the last layer and T the `temperature`. R ->
-    infinity minimises the free energy of `deep_gaussian_layers` without its Gaussian ansatz.
+    with $K_R$ the kernel of the R $N_L$ units of the last layer and T the `temperature`. In the
+    limit R -> infinity this minimises the free energy of `deep_gaussian_layers` without its
+    Gaussian ansatz.
 
     Args:
         particles: number R N of units in a layer of relative width 1, at least `width`. Default
@@ -312,13 +315,13 @@ def deep_adapted_layers(
         warmup: steps of a chain that tune the step size and are discarded. Default 150.
         samples: draws of every chain. Default 150.
         leapfrog_steps: leapfrog steps of a trajectory. Default 10.
-        seed: of the random numbers, the same for every system. Default 0.
+        seed: seed of the random numbers, which are the same for every system. Default 0.
 
     Raises:
         ValueError: for a network with one hidden layer, for fewer particles than units, and for an
             odd number of chains.
 
-    Accuracy: of order 1/R, with the errors of the Markov chains. Not differentiable.
+    Accuracy: errors of order 1/R, plus those of the Markov chains. Not differentiable.
 
     Source: derived here.
 
@@ -360,8 +363,8 @@ def _run(
 
 
 def _judged(system: DeepNetworkOnData, recorded: _Recorded) -> list[Array]:
-    """Draw by draw: learnability on the training set, spread, learnability on test points, and
-    on_target of every layer.
+    """The monitored observables of every draw: learnability on the training set, spread,
+    learnability on test points, and on_target of every layer.
     """
     y, y_test = system.targets, system.test_targets
     return [

@@ -24,7 +24,8 @@ from orderparam.systems.kernel_adaptation.deep.theory import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# The laws of weights and pre-activations along one direction, drawn by hand: many of them on one set of axes.
+# The laws of weights and pre-activations along one direction. A function draws them, because many
+# laws share one set of axes.
 
 LEAST = 1e-3  # density below which nothing is drawn
 
@@ -69,8 +70,8 @@ Data = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
 
 
 def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500) -> Data:
-    """x, y, x_test, y_test with x ~ N(0, 1) and y = He_1 + cubic He_3 of the first axis; always the
-    same draw."""
+    """Data x, y, x_test, y_test with x ~ N(0, 1) and y = He_1 + cubic He_3 of the first axis; every
+    call returns the same draw."""
     random = np.random.default_rng(0)
     x, x_test = (
         jnp.asarray(random.standard_normal((count, input_dim))) for count in (n_train, n_test)
@@ -81,7 +82,7 @@ def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500)
 
 @study(
     "deep-preactivations",
-    title="Every layer of a deep network turns towards the target: Gaussian layers predict by how much, but not what is learned",
+    title="Every layer of a deep network adapts to the target: Gaussian layers predict by how much, but not what is learned",
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383",
     panels=[
         Panel("width", "total_learnability", log="x", ylabel="learnability on test points"),
@@ -95,14 +96,15 @@ def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500)
         Freehand(draw_laws),
     ],
     caption="{depth} hidden layers of $N$ {activation} units, $d$ = {input_dim}, $n$ = {n_train} (one training set), $y = He_1 "
-    "{cubic:+g} He_3$ of the first axis; $T = 0.1/\\chi$, variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}. Right: weights "
-    "and last pre-activations along one direction, shifted; brackets hold the excess kurtosis and the p-value of a Gaussian law. "
-    "The theory with the full law has {particles} units in each layer.",
+    "{cubic:+g} He_3$ of the first axis; $T = 0.1/\\chi$, variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}. "
+    "Right: densities of weights and last pre-activations along one direction, shifted; brackets contain the "
+    "excess kurtosis and the p-value of a Gaussian law. "
+    "The theory with the full law uses {particles} units in each layer.",
     seconds=(60, 3600),
     observables=("total_learnability", "train_learnability", "spread"),
     explained=(
-        "Finite width: on one training set the errors are those of the Markov chains alone; the theory with the full law is "
-        "0.1 to 0.2 % off at 30 units, and half of that at 80."
+        "The theories neglect corrections at finite width. On one training set the errors are those of the Markov chains alone; "
+        "the theory with the full law deviates by 0.1 to 0.2 % at 30 units, and by half of that at 80."
     ),
     full={"measured_widths": (20, 40, 80, 160, 320), "particles": 1280, "draws": 1000},
 )
@@ -118,7 +120,8 @@ def deep_preactivations(
     draws: int = 200,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """particles: units per layer in the theory with their full law; at least the largest width."""
+    """particles: number of units of a layer in the theory with the full law; at least the largest
+    width."""
     system = DeepNetworkOnData(
         *one_direction(input_dim, n_train, cubic),
         width=100,

@@ -1,5 +1,5 @@
-"""Deep networks on a given training set: Gaussian pre-activations in every layer, with a covariance
-of their own.
+"""Deep networks on a given training set, in the approximation of Gaussian pre-activations with a
+covariance for each layer.
 
 The input weights are N(0, Sigma) and the pre-activations of layer l = 2..L at the training points
 N(0, H_l), independently over its N_l neurons. Given the layer below, their prior has the covariance
@@ -14,8 +14,8 @@ and KL the divergence between centred Gaussians,
     H_l^{-1} = Q_l^{-1} + (N_(l+1)/N_l) sum A_mu nu dQ_(l+1),mu nu / dH_l,
     A = Q^{-1} - Q^{-1} H Q^{-1} of layer l+1,
 
-and the last one, with N_(L+1) = 1, to the read-out through A = (K + T)^{-1} - (K + T)^{-1} y y^T (K
-+ T)^{-1} and K for Q.
+and the last layer is coupled to the read-out, with N_(L+1) = 1, through A = (K + T)^{-1} - (K +
+T)^{-1} y y^T (K + T)^{-1} and K for Q.
 
 The unknowns are Sigma = (v/d) L L^T and H_l = C_l M_l M_l^T C_l^T with C_l C_l^T = Q_l, so that
 KL(H | Q) = |M|^2/2 - sum log M_ii - n/2 and the infinitely wide network is L = M_l = 1. Outside the
@@ -33,7 +33,9 @@ from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
 from orderparam.systems.kernel_adaptation.on_data.model import OnTestSet, on_test_set
 from orderparam.systems.kernel_adaptation.on_data.theory import Covariances, first_layer, next_layer
 
-_JITTER = 1e-10  # fraction of the mean diagonal of Q: kernels of linear units are singular
+_JITTER = (
+    1e-10  # added to the diagonal of Q, as a fraction of its mean: linear units give singular Q
+)
 
 
 class DeepPrediction(OnTestSet):
@@ -44,8 +46,8 @@ class DeepPrediction(OnTestSet):
         train_learnability: train_mean . y / y . y.
         preactivations: covariances H_l of the layers l = 2..L at the training points.
         on_target: y^T H_l y / y . y of these layers.
-        action: F/N without the constants of the divergences, so that it is (d + (L-1) n)/2 plus the
-            fit for the infinitely wide network.
+        action: F/N without the constants of the divergences; for the infinitely wide network it is
+            (d + (L-1) n)/2 plus the term of the fit.
         residual: largest entry of the gradient of F/N, below 1e-8 where converged.
         converged: whether the minimum was found.
     """
@@ -160,7 +162,7 @@ def _propagate(
             prior.train + _JITTER * jnp.mean(jnp.diagonal(prior.train)) * jnp.eye(size)
         )
         # Outside the training set the prior is conditioned on the pre-activations at the training
-        # points, whose covariance has moved from Q to H.
+        # points, whose covariance has changed from Q to H.
         half = jsl.solve_triangular(root, prior.cross.T, lower=True).T  # Q_* C^-T
         moved, turned = root @ factor, half @ factor
         variance = jnp.maximum(prior.variance - jnp.sum(half**2, axis=1), 0.0) + jnp.sum(

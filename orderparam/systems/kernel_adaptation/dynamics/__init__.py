@@ -1,1 +1,1 @@
-"""Training in time, and what can be pruned from a trained network."""
+"""Training in time, and pruning of a trained network."""

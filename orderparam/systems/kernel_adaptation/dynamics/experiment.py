@@ -30,13 +30,13 @@ from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwor
 #
 #     d theta = -(gamma theta + dL/d theta) ds + sqrt(2T) dB,  gamma_w = T d / weight_variance,  gamma_a = T N / readout_variance.
 #
-# With the learning rate step / gamma of its layer every weight forgets its start in the same time:
-# in units of the prior, u <- u - step (u + (1/T) dL/du) + sqrt(2 step) xi. With one learning rate,
-# step / gamma_a, the hidden weights are slower by gamma_w / gamma_a = (d / weight_variance) / (N /
-# readout_variance): in a wide network the read-out fits the training set on features that have
-# hardly moved yet. Time is step times the number of steps, one unit being the time in which the
-# weight decay of the read-out alone would act. The equilibrium does not depend on the learning
-# rates.
+# If every layer has the learning rate step / gamma, all weights forget their initial values in the
+# same time: in units of the prior, u <- u - step (u + (1/T) dL/du) + sqrt(2 step) xi. With one
+# learning rate, step / gamma_a, the hidden weights are slower by gamma_w / gamma_a = (d /
+# weight_variance) / (N / readout_variance): in a wide network the read-out fits the training set on
+# features that have hardly moved yet. Time is step times the number of steps, one unit being the
+# time in which the weight decay of the read-out alone would act. The equilibrium does not depend on
+# the learning rates.
 
 STARTS = ("prior", "informed")
 
@@ -57,15 +57,16 @@ class TrainedNetwork(Result):
 
     Fields:
         degree: k of each mode.
-        time: of each record; the weight decay of the read-out alone would act in one unit of time.
+        time: time of each record; one unit is the time in which the weight decay of the read-out
+            alone would act.
         test_learnability: f_k / y_k with f_k = E_x f h_k over the whole input distribution; NaN
             where the target has no h_k.
         train_learnability: sum f h_k / sum y h_k over the training set.
         train_error: mean of (f - y)^2 over the training set.
         test_error: mean of (f - y)^2 over 2000 fresh inputs.
         specialised: number of neurons with |w . w_*| > boundary.
-        output: f_k averaged over the second half of the run: that of the posterior, once the start
-            is forgotten.
+        output: f_k averaged over the second half of the run, which is that of the posterior once
+            the initial state is forgotten.
         spread: d <rho^2>/weight_variance averaged over the second half of the run.
         inflation: bound on the factor by which the step inflates the variance of any mode of the
             weights, 1/(1 - step A/2) with A the largest curvature at the end.
@@ -138,16 +139,17 @@ def langevin_training(
         duration: time at the end. Default 20.
         step: step size in units of time. Default 0.004.
         records: number of records at equal intervals. Default 100.
-        start: "prior" (default), or "informed": every neuron at w = +-w_* plus a prior draw across.
+        start: "prior" (default), or "informed": every neuron starts at w = +-w_* plus a prior draw
+            of the components orthogonal to w_*.
         boundary: |w . w_*| beyond which a neuron counts as specialised. Default 0.5.
         one_rate: whether all weights have the same learning rate, as in plain gradient descent,
             instead of one for each layer. Hidden weights are then slower by (d / v) / (N / s).
             Default False.
 
     Raises:
-        ValueError: for a step at which training is unstable.
+        ValueError: for a step size at which training is unstable.
 
-    Accuracy: the step inflates variances by at most `inflation`.
+    Accuracy: the finite step size increases variances by at most the factor `inflation`.
 
     Source: Rubin, Seroussi, Ringel (2024); Naveh et al. (2021).
 
@@ -198,19 +200,20 @@ def langevin_training(
 
 
 # ------------------------------------------------------------------------------------------------
-# Pruning a trained classifier in its latent kernel: how few directions of the hidden layer carry what was learned.
+# Pruning a trained classifier in the eigenbasis of its latent kernel: how many directions of the
+# hidden layer are needed for what was learned.
 #
 # A network f = A phi(h(x)) with two hidden layers is trained by gradient descent on the loss |f -
-# y|^2 / (2T), with weight decay towards the weights u_0 of the start, |u - u_0|^2 / 2 in units of
-# the prior; the read-out starts at zero. What no example determines keeps its random value, as it
-# does at the equilibrium of noisy training. With the activations Phi (examples, units) of the last
-# hidden layer on the training set and Phi^T Phi / examples = U diag(eigenvalues) U^T, rank k is
-# kept by
+# y|^2 chi / (2T), with weight decay towards the initial weights u_0, |u - u_0|^2 / 2 in units of
+# the prior; the read-out starts at zero. Weights that no example determines keep their random
+# values, as they do at the equilibrium of noisy training. With the activations Phi (examples,
+# units) of the last hidden layer on the training set and Phi^T Phi / examples = U diag(eigenvalues)
+# U^T, rank k is kept by
 #
 #     Phi -> Phi U_k U_k^T,   folded into the read-out A -> A U_k U_k^T, without retraining.
 #
-# Seroussi, Naveh, Ringel 2023: what feature learning adds to the latent kernel lies in few
-# directions, so that the bulk can go.
+# Seroussi, Naveh, Ringel 2023: the change of the latent kernel due to feature learning lies in few
+# directions, so that the bulk of the others can be removed.
 
 
 class ClassifierWeights(NamedTuple):
@@ -222,20 +225,21 @@ class ClassifierWeights(NamedTuple):
 
 
 class Pruned(Result):
-    """One trained classifier, pruned to every rank.
+    """Accuracies of one trained classifier that is pruned to several ranks.
 
     Fields:
         rank: number of directions kept.
         accuracy: fraction of the test set classified correctly with the `rank` leading directions
             of the latent kernel kept.
-        random_accuracy: the fraction with as many random orthonormal directions.
+        random_accuracy: the fraction with the same number of random orthonormal directions kept.
         magnitude_accuracy: the fraction with the `rank` units of the largest read-out weights kept
             and all others switched off.
         trace: fraction of the trace of the latent kernel on the kept directions.
-        full_accuracy: of the whole network on the test set.
-        train_accuracy: of the whole network on its training set.
-        eigenvalues: of the latent kernel, in decreasing order, over their sum.
-        participation: (sum eigenvalues)^2 / sum eigenvalues^2, the number of directions in use.
+        full_accuracy: accuracy of the whole network on the test set.
+        train_accuracy: accuracy of the whole network on its training set.
+        eigenvalues: eigenvalues of the latent kernel in decreasing order, divided by their sum.
+        participation: participation ratio (sum eigenvalues)^2 / sum eigenvalues^2, the effective
+            number of directions.
         moved: |change of the hidden weights| / |hidden weights at the start|, small in lazy
             training.
         converged: whether the norm of the gradient is below a hundredth of its first value.
@@ -274,15 +278,15 @@ def pruned_classifier(
 
     $$ \Phi \rightarrow \Phi\, U_k U_k^T $$
 
-    without retraining. Training is by Adam on the whole training set, with a rate that falls to
-    zero as a cosine, on the loss $|f - y|^2 \chi / (2T)$ with weight decay towards the weights of
-    the start; the read-out starts at zero.
+    without retraining. Adam minimises the loss $|f - y|^2 \chi / (2T)$ on the whole training set, with weight
+    decay towards the initial weights and a learning rate that falls to zero as a cosine; the
+    read-out starts at zero.
 
     Args:
         steps: number of steps of Adam. Default 1000.
-        learning_rate: rate at the start. Default 0.02.
-        train_hidden: False trains the read-out alone, on the features of the start: the fixed
-            kernel of a random network. Default True.
+        learning_rate: initial learning rate. Default 0.02.
+        train_hidden: whether the hidden weights are trained. False trains the read-out alone, on
+            the features of the initial random network (a fixed kernel). Default True.
 
     Source: Seroussi, Naveh, Ringel (2023).
 
@@ -304,7 +308,7 @@ def pruned_classifier(
     train, test = (latent(end, jnp.asarray(x)) for x in (system.inputs, system.test_inputs))
     values, vectors = jnp.linalg.eigh(train.T @ train / train.shape[0])
     values, vectors = values[::-1], vectors[:, ::-1]
-    # Controls: as many random directions, and as many single units.
+    # Controls: the same number of random directions, and of single units.
     random = jnp.linalg.qr(jax.random.normal(random_key, (width, width)))[0]
     largest = jnp.eye(width)[:, jnp.argsort(-jnp.sum(end.readout**2, axis=0))]
     labels = jnp.argmax(system.test_targets, axis=1)
@@ -357,8 +361,8 @@ def _train(
     def energy(layers: ClassifierWeights) -> Array:
         phi = latent(layers, x)
         f = phi @ layers.readout.T / jnp.sqrt(chi * phi.shape[1])
-        # Weight decay towards the start: weights that no example determines keep their random
-        # value.
+        # Weight decay towards the initial weights: those that no example determines keep their
+        # random values.
         changed = sum(jnp.sum((b - a) ** 2) for a, b in zip(start, layers)) / 2
         return jnp.sum((f - y) ** 2) * chi / (2 * temperature) + changed
 

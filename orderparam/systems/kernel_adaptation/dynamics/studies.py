@@ -27,13 +27,14 @@ from orderparam.systems.kernel_adaptation.two_layers.studies import neurons_outs
 from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights, gaussian_process
 
 # ------------------------------------------------------------------------------------------------
-# Training in time beside the equilibrium of the theory, and ways to prune: several observables on one set of axes.
+# Training in time with the equilibrium of the theory, and ways to prune: these panels show several
+# observables on one set of axes.
 
-H_2 = 2  # its place among the modes of relu units, h_0, h_1, h_2 and h_4
+H_2 = 2  # index of h_2 among the modes of relu units: h_0, h_1, h_2 and h_4
 
 
 def _in_time(comparison: Comparison) -> tuple[xr.Dataset, xr.Dataset, dict[str, xr.Dataset]]:
-    """The theory, the infinitely wide network, and the runs by their label."""
+    """The theory, the infinitely wide network, and the training runs by their labels."""
     theory, wide = comparison.theories().values()
     return theory, wide, {run.attrs["label"]: run for run in comparison.experiments().values()}
 
@@ -41,7 +42,7 @@ def _in_time(comparison: Comparison) -> tuple[xr.Dataset, xr.Dataset, dict[str, 
 def _band(
     axes: Any, run: xr.Dataset, values: xr.DataArray, number: int, label: str, dash: Any = "-"
 ) -> None:
-    """Mean over seeds as a line, its standard error as a band."""
+    """Draw the mean over seeds as a line, with its standard error as a band."""
     time = run["time"].values.reshape(-1, run.sizes["record"])[0]
     mean, error = (part.ravel() for part in mean_and_error(values))
     axes.plot(time, mean, color=COLOURS[number], linestyle=dash, label=label)
@@ -53,8 +54,8 @@ def _band(
 def _bands(
     axes: Any, comparison: Comparison, of: Callable[[xr.Dataset, str], xr.DataArray]
 ) -> None:
-    """The band of the values that `of` takes from the runs, on their training set ("train") or
-    fresh inputs ("test")."""
+    """Draw the bands of the values that `of` takes from the runs, on their training set ("train")
+    and on fresh inputs ("test")."""
     runs = _in_time(comparison)[2]
     run, back = runs["from the prior"], runs["from the target"]
     shown = (
@@ -67,8 +68,8 @@ def _bands(
 
 
 def _over_time(axes: Any, loc: str = "upper left", **settings: Any) -> None:
-    """A legend inside the axes, and not in that of the figure: colours mean something else on every
-    set of axes."""
+    """Draw a legend inside the axes instead of one for the figure, because the meaning of colours
+    differs between the axes."""
     handles, texts = axes.get_legend_handles_labels()
     axes.legend(handles, texts, fontsize=7, loc=loc)
     for handle in handles:
@@ -81,13 +82,14 @@ def _level(axes: Any, value: float, label: str, colour: str) -> None:
 
 
 def draw_errors(axes: Any, comparison: Comparison) -> None:
-    """On the training set and on fresh inputs, from the prior; on fresh inputs from the target."""
+    """Draw the errors on the training set and on fresh inputs for runs that start from the prior,
+    and the error on fresh inputs for runs that start from the target."""
     _bands(axes, comparison, lambda data, which: data[f"{which}_error"])
     _over_time(axes, "lower left", yscale="log", ylim=(4e-3, None), ylabel="mean squared error")
 
 
 def draw_component(axes: Any, comparison: Comparison) -> None:
-    """The target's component of the output, on the training set and on fresh inputs."""
+    """Draw the target's component of the output, on the training set and on fresh inputs."""
     theory, wide, _ = _in_time(comparison)
     _bands(axes, comparison, lambda data, which: data[f"{which}_learnability"].isel(mode=H_2))
     _level(axes, float(theory["learnability"].isel(mode=H_2).item()), "theory", ink())
@@ -96,7 +98,7 @@ def draw_component(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_specialised(axes: Any, comparison: Comparison) -> None:
-    """Neurons that are far along the target."""
+    """Draw the number of neurons that have specialised to the target."""
     theory, _, runs = _in_time(comparison)
     _band(
         axes,
@@ -139,7 +141,7 @@ def draw_selections(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "grokking",
-    title="A wide network fits its training set first and generalises later, while its features turn; equilibrium is not reached",
+    title="A wide network fits its training set first and generalises later, as its features adapt; equilibrium is not reached",
     source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Kumar, Bordelon, Gershman, Pehlevan 2024, arXiv 2310.06110",
     panels=[Freehand(draw) for draw in (draw_errors, draw_component, draw_specialised)],
     caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_2(w_*\\cdot x)$; Langevin dynamics with "
@@ -188,8 +190,8 @@ def grokking(
 
 
 def digits(n_train: int, n_test: int) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    """x, y, x_test, y_test of scikit-learn's digits: centred and scaled together by the training
-    set, one-hot minus 1/10."""
+    """Data x, y, x_test, y_test of scikit-learn's digits. Inputs are centred and scaled by one
+    factor, both from the training set; targets are one-hot minus 1/10."""
     data = subsample(load("digits"), n_train + n_test, 0)
     x = data.inputs - data.inputs[:n_train].mean(axis=0)
     x = x / np.sqrt(np.mean(x[:n_train] ** 2))

@@ -1,5 +1,5 @@
-"""Sampled networks on given training sets, and theories and networks on training sets that are
-drawn.
+"""Sampled networks on given training sets, and theories and sampled networks on the same drawn
+training sets.
 """
 
 from collections.abc import Callable
@@ -52,9 +52,9 @@ from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork,
 # The gradient of R log p(y | K_R) with respect to one particle is that of the interaction in (1)
 # with K_R in place of K, and for large R the average over particles is sharp: the solution of (1),
 # t and K included, is the limit R -> infinity. R = 1 is the posterior of the network itself with
-# its read-out integrated exactly. So one sampler gives both, the network and its theory, and what
-# is between them is the error of kernel adaptation, which no ansatz for the weights enters (the
-# construction is this package's). R need not be whole.
+# its read-out integrated out exactly. One sampler thus gives both the network and its theory, and
+# the difference between them is the error of kernel adaptation itself, without any ansatz for the
+# weights (this construction is derived here). R need not be an integer.
 
 
 class _Recorded(eqx.Module):
@@ -65,7 +65,7 @@ class _Recorded(eqx.Module):
 
 
 class Particles(eqx.Module):
-    """Log density of whitened particles u, w = sqrt(v/d) u: their prior, and R times the log
+    """Log density of whitened particles u, with w = sqrt(v/d) u: the log prior plus R times the log
     evidence.
     """
 
@@ -109,10 +109,10 @@ class SampledOnData(OnTestSet, FromChains):
         projections_error: standard errors of the Markov chains.
         spread_error: standard error of the Markov chains.
         residual: |(<K_R> + T) <t> - y| / |y| with t = (K_R + T)^{-1} y: the error of kernel
-            adaptation because K_R fluctuates, which falls as 1/R.
-        r_hat: over learnability, R_1, R_2 and spread of all chains, half of which start from the
-            prior and half from the Gaussian weights of the variational theory.
-        effective_samples: over the same observables.
+            adaptation due to the fluctuations of K_R, which falls as 1/R.
+        r_hat: largest R-hat of learnability, R_1, R_2 and spread over all chains, half of which
+            start from the prior and half from the Gaussian weights of the variational theory.
+        effective_samples: smallest effective sample size of the same observables.
     """
 
     total_learnability_error: Float[Array, ""]
@@ -139,7 +139,7 @@ def sampled_on_data(
     trajectory: float = 2.5,
 ) -> SampledOnData:
     r"""Posterior averages of a network on a given training set, by Hamiltonian Monte Carlo with the
-    read-out integrated exactly.
+    read-out integrated out exactly.
 
     With R = `replicas`, the density of the R N particles $w_c$ is
 
@@ -150,7 +150,7 @@ def sampled_on_data(
     (`adapted_weights_on_data`).
 
     Args:
-        replicas: R, an integer >= 1. Default 1.
+        replicas: number R of replicas, an integer >= 1. Default 1.
         chains: even number of chains. Default 2.
         warmup: steps of a chain that tune the step size and are discarded. Default 100.
         samples: draws of every chain. Default 120.
@@ -216,7 +216,7 @@ def adapted_weights_on_data(
 
     with $\phi_w = \phi(X w)$ on the training inputs, N the `width`, v the `weight_variance`, s the
     `readout_variance` and T the `temperature`. The solution is the limit R -> infinity of
-    `sampled_on_data`; it is taken at R = particles / width.
+    `sampled_on_data`; it is approximated at R = particles / width.
 
     Args:
         particles: number R N of particles, at least `width`. Default 400.
@@ -224,13 +224,13 @@ def adapted_weights_on_data(
         warmup: steps of a chain that tune the step size and are discarded. Default 100.
         samples: draws of every chain. Default 120.
         trajectory: length of a trajectory in units of the prior widths. Default 2.5.
-        seed: of the random numbers, the same for every system. Default 0.
+        seed: seed of the random numbers, which are the same for every system. Default 0.
 
     Raises:
         ValueError: for an odd number of chains, for fewer particles than units, and for a network
             with several hidden layers.
 
-    Accuracy: of order 1/R, with the errors of the Markov chains. Not differentiable.
+    Accuracy: errors of order 1/R, plus those of the Markov chains. Not differentiable.
 
     Source: Seroussi, Naveh, Ringel (2023) for the equations; the particles are derived here.
 
@@ -251,8 +251,8 @@ def _sampled(
         Particles(system, jnp.asarray(particles / system.width)),
         lengths.pop("chains"),
     )
-    # Half of the chains start from the prior, half from the Gaussian weights of the theory: where
-    # they agree the chains have forgotten their starts.
+    # Half of the chains start from the prior, half from the Gaussian weights of the theory: if they
+    # agree, the chains have forgotten their initial states.
     draws = jax.random.normal(start_key, (chains, particles, system.inputs.shape[1]))
     root = jnp.linalg.cholesky(gaussian_weights_on_data(system).covariance)
     starts = jnp.concatenate([draws[: chains // 2], draws[chains // 2 :] @ root.T])
@@ -271,12 +271,12 @@ def _summary(system: NetworkOnData, run: Samples) -> SampledOnData:
     ]
     health = estimate(jnp.concatenate(columns, axis=-1))
     averages = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), recorded)
-    # Kernel adaptation replaces <K_R t> by <K_R> <t>: the difference shows how far R is from
-    # infinity.
+    # Kernel adaptation replaces <K_R t> by <K_R> <t>: the difference measures the effect of a
+    # finite R.
     missed = averages.kernel @ averages.dual + system.temperature * averages.dual - y
     return SampledOnData(
         **on_test_set(system, averages.mean, averages.covariance),
-        # R_3 is not part of every target
+        # not every target has a component R_3
         **of_chains(run, jax.tree.map(lambda part: part[:4], health)),
         total_learnability_error=health.standard_error[0],
         spread_error=health.standard_error[1],
@@ -292,11 +292,11 @@ def _summary(system: NetworkOnData, run: Samples) -> SampledOnData:
 class SolvedOnDrawnData(OnModes):
     """The output on the modes as a theory predicts it on one drawn training set.
 
-    `output` is f_k, by least squares of the mean output on the kept h_k over test points that come
-    in fours (+-z, +-x_perp), so that functions that are odd across w_* drop out.
+    `output` is f_k, from a least-squares regression of the mean output on the kept h_k over test
+    points that come in quartets (+-z, +-x_perp), so that functions that are odd in x_perp cancel.
 
     Fields:
-        residual: of the theory.
+        residual: residual of the theory.
         converged: whether the theory converged.
     """
 
@@ -305,8 +305,8 @@ class SolvedOnDrawnData(OnModes):
 
 
 class SampledOnDrawnData(OnModes, FromChains):
-    """The output on the modes of a sampled network: the fields of `SampledTwoLayerNetwork` that
-    have the same shape at every scale.
+    """The output on the modes of a sampled network, with those fields of `SampledTwoLayerNetwork`
+    that have the same shape at every scale.
     """
 
 
@@ -375,14 +375,14 @@ def solved_on_drawn_data(
     theory: Callable[[NetworkOnData], DataPrediction | SampledOnData] = gaussian_weights_on_data,
     quartets: int = 2500,
 ) -> SolvedOnDrawnData:
-    """Output on the modes of a theory on one random training set.
+    """Output on the modes that a theory predicts on one random training set.
 
     The training set is the one that `sampled_at_scale` or `sampled_network` draws with the same
     key, so that the two differ by the theory alone.
 
     Args:
         theory: theory or sampler on given data. Default `gaussian_weights_on_data`.
-        quartets: number of test points over 4. Default 2500.
+        quartets: number of test points divided by 4. Default 2500.
 
     Source: derived here.
 
@@ -395,10 +395,10 @@ def solved_on_drawn_data(
     """
     at = system.drawn if isinstance(system, ScaledNetwork) else system
     layer = at.hidden
-    # past the three keys of the sampler
+    # a key that the sampler does not use
     train, test = training_set(at, key), jax.random.fold_in(key, 3)
-    # Every test point comes with its mirror images along and across w_*, so that functions that are
-    # odd across w_* cancel exactly.
+    # Every test point comes with its mirror images along w_* and orthogonal to it, so that
+    # functions that are odd in the orthogonal components cancel exactly.
     quarter = jax.random.normal(test, (quartets, at.size("input_dim")))
     flip = jnp.ones(quarter.shape[1]).at[0].set(-1.0)
     x = jnp.concatenate([quarter, -quarter, flip * quarter, -flip * quarter])

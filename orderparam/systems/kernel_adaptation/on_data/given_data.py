@@ -1,4 +1,4 @@
-"""The first layer of a Bayesian two-layer network on a person's own data, by theory."""
+"""Prediction of the first layer of a Bayesian two-layer network on a user's own data."""
 
 import numpy as np
 from jaxtyping import Float
@@ -21,7 +21,8 @@ def predict_adaptation(
     readout_variance: float,
     activation: str,
 ) -> DataPrediction:
-    """Mean output and covariance of the first layer of a Bayesian two-layer network, by theory.
+    """Mean output and covariance of the first-layer weights that the theory predicts for a Bayesian
+    two-layer network.
 
     Args:
         train, test: Inputs and targets.

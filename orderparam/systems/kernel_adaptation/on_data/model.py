@@ -38,7 +38,8 @@ class NetworkOnData(AdaptiveNetwork):
 
 
 def two_layers(system: NetworkOnData, **_: object) -> None:
-    """Refuse networks with several hidden layers, where a theory would use their first layer alone.
+    """Refuse networks with several hidden layers, of which a two-layer theory would use the first
+    layer alone.
 
     Raises:
         ValueError: for such a network.
@@ -52,7 +53,7 @@ def two_layers(system: NetworkOnData, **_: object) -> None:
 
 
 # ------------------------------------------------------------------------------------------------
-# What every prediction for a given training set returns, from theory or from sampling.
+# The observables of every prediction for a given training set, from a theory or from sampling.
 
 
 class OnTestSet(Result):
@@ -68,7 +69,7 @@ class OnTestSet(Result):
         spread: first diagonal entry of `covariance`.
         covariance: d Sigma / v of the input weights, with Sigma their covariance and v the weight
             variance; the unit matrix without adaptation.
-        eigenvalues: of `covariance`, in decreasing order.
+        eigenvalues: eigenvalues of `covariance` in decreasing order.
     """
 
     mean: Float[Array, "test"]

@@ -57,8 +57,8 @@ _THEORIES = {
     seconds=(60, 3600),
     observables=("projections", "spread"),
     explained=(
-        "Kernel adaptation is the leading order in 1/N: on one training set, where errors are those of the Markov chains alone, "
-        "the spread is 11 % off at 20 units and 6 % at 40; learned projections are 0.2 to 3 % off."
+        "Kernel adaptation is the leading order in 1/N. On one training set, where errors are those of the Markov chains alone, "
+        "the spread deviates by 11 % at 20 units and by 6 % at 40; learned projections deviate by 0.2 to 3 %."
     ),
     full={
         "input_dim": 24,
@@ -78,7 +78,7 @@ def relu_particles(
     draws: int = 150,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """particles: in the theory, at least the largest width."""
+    """particles: number of particles of the theory; at least the largest width."""
     target = hermite_target({1: 1.0})
     averaged = TwoLayerNetwork(
         input_dim, 100, n_train, 0.1, target, absolute=absolute, activation="relu"
@@ -116,7 +116,7 @@ def _scaling_panels(p: Mapping[str, Any]) -> list[Panel]:
 
 @study(
     "relu-scaling",
-    title="Relu networks learn the even part, which a kernel that only scales loses",
+    title="Relu networks learn the even part of a target, which a merely rescaled kernel does not learn",
     source=_FEATURES,
     panels=_scaling_panels,
     caption="Relu network, $d = {input_dim}\\beta$, $N = {width}\\beta$, $y = z {absolute:+g} (|z| - E|z|)$, $T = 0.1/\\chi$, "
@@ -126,8 +126,8 @@ def _scaling_panels(p: Mapping[str, Any]) -> list[Panel]:
     observables=("output",),
     full={"betas": (0.125, 0.25, 0.5, 1.0), "seeds": 8, "draws": 600},
     explained=(
-        "The line is averaged over data, of which there are few for each input; theories on the networks' own "
-        "training sets are the other marks."
+        "The line is averaged over data, of which there are few for each input; the theories on the networks' own "
+        "training sets are shown as marks."
     ),
 )
 def relu_scaling(
@@ -140,7 +140,7 @@ def relu_scaling(
     draws: int = 300,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """input_dim, width: at beta = 1. ratios: n/d."""
+    """input_dim, width: sizes at beta = 1. ratios: values of n/d."""
     network = TwoLayerNetwork(
         input_dim, width, 1, 0.1, hermite_target({1: 1.0}), absolute=absolute, activation="relu"
     )

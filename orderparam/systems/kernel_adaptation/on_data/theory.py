@@ -1,4 +1,4 @@
-"""Theories on one given training set: the infinitely wide network, its kernel rescaled, and
+"""Theories on one given training set: the infinitely wide network, its rescaled kernel, and
 Gaussian weights of full covariance.
 
 Gaussian weights w ~ N(0, Sigma), Sigma = (v/d) L L^T (v the weight variance), have the kernel
@@ -39,7 +39,7 @@ class DataPrediction(OnTestSet):
 
     Fields:
         action: F/N, without the constants of its divergence.
-        residual: of the equations of the theory.
+        residual: residual of the equations of the theory.
         converged: whether they were solved.
     """
 
@@ -126,7 +126,7 @@ def gaussian_process_on_data(system: NetworkOnData) -> ScaledKernelOnData:
     1.092501
     """
     basis = _prior_basis(system)
-    # no divergence: the action is that of the data alone
+    # At the prior there is no divergence: the action is that of the data alone.
     one, width = jnp.ones((1,)), jnp.zeros((1,))
     fit = action(one, width, basis.eigenvalues, basis.power, jnp.asarray(system.temperature)) / (
         2 * system.width

@@ -1,5 +1,5 @@
-"""Convolutional networks on patches sampled from their posterior: shared weights by Hamiltonian
-Monte Carlo, read-outs integrated exactly.
+"""Convolutional networks on patches, sampled from their posterior: the shared weights by
+Hamiltonian Monte Carlo, with the read-outs integrated out exactly.
 """
 
 import equinox as eqx
@@ -58,7 +58,8 @@ class PatchPosterior(eqx.Module):
         w = self.layer.scale * u
         rho, q = w[:, 0], jnp.sum(w**2, axis=1)
         *m, first = overlaps(layer.phi, (*layer.degrees, 1), jnp.min(q), jnp.max(q))(rho, q)
-        # The component on linear functions across w_* is m_1 / rho times the weight across.
+        # The overlap with linear functions orthogonal to w_* is m_1 / rho times the orthogonal
+        # weight.
         (slope,) = overlaps(layer.phi, (1,), jnp.min(q), jnp.max(q))(jnp.ones_like(q), q)
         mean = condition_readout(self.features(u), self.y[:, None], layer.temperature).mean[:, 0]
         readout = (
@@ -79,11 +80,11 @@ class SampledPatches(OnModes, FromChains):
     w_*)^2> / weight_variance.
 
     Fields:
-        eigenvalue_ratio: eigenvalue of the network's own kernel on h_1 of a patch, over that on the
-            S - 1 linear functions across w_*.
-        r_hat: over output and spread of all chains, half of which start with every channel along
-            w_*.
-        effective_samples: over the same observables.
+        eigenvalue_ratio: eigenvalue of the network's own kernel on h_1 of a patch, divided by that
+            on the S - 1 linear functions orthogonal to w_*.
+        r_hat: largest R-hat of output and spread over all chains, half of which start with every
+            channel along w_*.
+        effective_samples: smallest effective sample size of the same observables.
     """
 
     eigenvalue_ratio: Float[Array, ""]
@@ -102,10 +103,10 @@ def sampled_patches(
     r"""Posterior averages of a convolutional network on one random training set, by Hamiltonian
     Monte Carlo.
 
-    The read-outs are integrated exactly: the density of the shared weights is their prior times the
-    evidence $N(y; 0, \Phi \Phi^T + T)$ with $\Phi_{ic} = \sqrt{s/(NC)}\, \phi(w_c \cdot x_i)$. Half
-    of the chains start from the prior, half with every channel along $w_*$. Patches, channels and
-    examples are rounded to integers.
+    The read-outs are integrated out exactly: the density of the shared weights is their prior times
+    the evidence $N(y; 0, \Phi \Phi^T + T)$ with $\Phi_{ic} = \sqrt{s/(NC)}\, \phi(w_c \cdot x_i)$.
+    Half of the chains start from the prior, half with every channel along $w_*$. Patches, channels
+    and examples are rounded to integers.
 
     Args:
         chains: even number of chains. Default 2.

@@ -5,9 +5,10 @@
     w_c ~ N(0, weight_variance/S),  a_ic ~ N(0, readout_variance/(N C)),
 
 with N patches of dimension S, sampled at temperature T. Every patch has a read-out of its own on
-channels that all patches share. The input has d = N S dimensions. The weight of one channel has the
-action of a two-layer network of S inputs and C units, whose read-out variance is smaller by N and
-whose modes exist once for each patch (Seroussi, Naveh, Ringel 2023).
+channels that all patches share. The input has d = N S dimensions. The weights of one channel have
+the action of a neuron in a two-layer network of S inputs and C units, with a read-out variance that
+is smaller by a factor N and with one copy of every mode for each patch (Seroussi, Naveh, Ringel
+2023).
 """
 
 import jax.numpy as jnp
@@ -35,8 +36,8 @@ class PatchNetwork(AdaptiveNetwork):
     with N = `patches` of dimension S = `patch_dim`, C = `channels`, $w_c$ of variance
     `weight_variance`/S in every component, $a_{ic}$ of variance `readout_variance`/(N C), and $y_k$
     the entries of `target` (see `hermite_target`). It is sampled at `temperature` on `n_train`
-    examples. The activation must be odd, because the constant functions of different patches are
-    one and the same. `modes` is as in `TwoLayerNetwork`. In the theories all numbers may be real.
+    examples. The activation must be odd, because an even part would give all patches the same
+    constant function. `modes` is as in `TwoLayerNetwork`. In the theories all numbers may be real.
 
     Raises:
         ValueError: for an activation that is not odd, and for a target that is zero.

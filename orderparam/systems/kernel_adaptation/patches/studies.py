@@ -17,7 +17,8 @@ _SOURCE = "Seroussi, Naveh, Ringel 2023, arXiv 2112.15383"
 
 
 def linear_patches(size: float, chi: float) -> PatchNetwork:
-    """N = 10 a, S = 50 a, C = 1000 a: d = 500 a^2. Temperature and read-out variance 1/chi."""
+    """A linear network with N = 10 a, S = 50 a and C = 1000 a, so that d = 500 a^2. Temperature and
+    read-out variance are 1/chi."""
     return PatchNetwork(
         50 * size, 10 * size, 1000 * size, 100, 1.0, hermite_target({1: 1.0}), activation="linear"
     ).scaling(chi)
@@ -61,8 +62,8 @@ def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
     panels=_transition_panels,
     columns=2,
     caption="Linear units, $N = 10a$ patches of $S = 50a$ inputs, $C = 1000a$ channels, $d = 500a^2$; temperature and read-out "
-    "variance $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1; target linear in every patch. All theories are averaged over data, above "
-    "with the ridge $T/P$.",
+    "variance $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1; target linear in every patch. "
+    "All theories are averaged over data, those in the top row with the ridge $T/P$.",
     seconds=(60, 900),
     observables=("total_learnability", "eigenvalue_ratio"),
     full={
@@ -103,7 +104,7 @@ def patches_transition(
 
 @study(
     "patches-erf",
-    title="An erf convolutional network learns more patches later, and at 100 examples they turn its features further",
+    title="An erf convolutional network with more patches needs more examples, and at 100 examples its features adapt further",
     source=_SOURCE,
     panels=[
         *(
@@ -124,7 +125,7 @@ def patches_transition(
     seconds=(100, 3600),
     observables=("learnability", "eigenvalue_ratio"),
     explained=(
-        "The theories are averaged over data, of which there are only 2 to 7 for each input: on the same training sets kernel "
+        "The theories are averaged over data, of which there are only 2 to 7 for each input. On the same training sets kernel "
         "adaptation agrees with a network of one patch to 1 %."
     ),
     full={

@@ -1,5 +1,5 @@
-"""Number of examples that a component of the target needs: n ~ d for weights that adapt, n ~ d^k
-for a fixed kernel.
+"""Number of examples needed to learn a component of the target: n ~ d if the weights adapt, n ~ d^k
+with a fixed kernel.
 
 At fixed temperature and variances, with N ~ d neurons and n ~ d examples, the action of a neuron is
 d times a function that does not depend on d: the same shares of the target are learned at the same
@@ -28,7 +28,7 @@ class ExamplesNeeded(Result):
     Fields:
         examples: the number n.
         per_dimension: n / d.
-        residual: of log learnability at n.
+        residual: residual of log learnability at n.
         converged: whether n was found.
     """
 
@@ -60,14 +60,15 @@ def examples_needed(
         theory: the theory averaged over data. Default `adapted_weights`.
         mode: index into the modes of the system. Default 1.
         threshold: the learnability to reach. Default 0.15.
-        units_per_input: sets the width to N = units_per_input d. Default None: `width` of the
-            system.
-        power: 1 (default) for weights that adapt, k for a fixed kernel.
-        most: largest n over d^power. Default 1000.
+        units_per_input: if given, the width is N = units_per_input d. Default None: the `width` of
+            the system.
+        power: power of d in the search range: 1 (default) for weights that adapt, k for a fixed
+            kernel.
+        most: largest n, in units of d^power. Default 1000.
 
     Accuracy: 1e-8 in log learnability.
 
-    Cost: some tens of solutions of the theory.
+    Cost: several tens of solutions of the theory.
 
     Source: Rubin, Seroussi, Ringel (2024); Rubin et al. (2025).
 
@@ -96,10 +97,11 @@ class MeasuredExamplesNeeded(ExamplesNeeded):
     """Number of examples at which sampled networks learn a mode to a threshold.
 
     Fields:
-        examples: found by the power law through the two measured points nearest to the threshold.
+        examples: the number n, from the power law through the two measured points nearest to the
+            threshold.
         residual: 0, since this is a measurement.
         ratio: n/d of each measured point.
-        learnability: of the mode at each measured point.
+        learnability: learnability of the mode at each measured point.
         r_hat: largest potential scale reduction of the runs.
         effective_samples: smallest effective sample size of the runs.
         converged: whether all runs are converged and the threshold lies between the measured

@@ -43,7 +43,8 @@ def training_set(system: TwoLayerNetwork, key: PRNGKeyArray) -> tuple[Array, Arr
 
 
 # ------------------------------------------------------------------------------------------------
-# The posterior of a two-layer network: both layers for a sampler, and the read-out given the hidden weights exactly.
+# The posterior of a two-layer network: the joint density of both layers for a sampler, and the
+# exact mean of the read-out given the hidden weights.
 
 
 class TwoLayerWeights(NamedTuple):
@@ -118,8 +119,9 @@ class TwoLayerPosterior(eqx.Module):
         return Recorded(self.mode_outputs(u, self.readout(u)), w[:, :2].T, w.T @ w / w.shape[0])
 
     def starts(self, chains: int, informed: int, key: PRNGKeyArray) -> TwoLayerWeights:
-        """Starts of the chains: prior draws; in the last `informed` chains every neuron is at w =
-        +-w_*, half of them each, plus its prior draw across.
+        """Initial states of the chains: prior draws. In the last `informed` chains half of the
+        neurons are at w = w_* and half at -w_*, plus a prior draw of the components orthogonal to
+        w_*.
         """
         hidden_key, readout_key = jax.random.split(key)
         draws = jax.random.normal(hidden_key, (chains, int(self.layer.width), self.x.shape[1]))
@@ -131,7 +133,7 @@ class TwoLayerPosterior(eqx.Module):
 
 def in_single(phi: Activation) -> Callable[[Array], Array]:
     """The activation as a function from float32 to float32; the erf and the homogeneous activations
-    do without float64.
+    are computed without float64.
     """
     if isinstance(phi, Erf):
         return lambda z: jax.lax.erf(phi.gain * z)
@@ -142,7 +144,7 @@ def in_single(phi: Activation) -> Callable[[Array], Array]:
 
 
 # ------------------------------------------------------------------------------------------------
-# The posterior of the network itself by Hamiltonian Monte Carlo, and what its hidden weights look like.
+# The posterior of the network itself by Hamiltonian Monte Carlo, and the law of its hidden weights.
 
 Start = Literal["both", "prior", "informed"]
 EDGES = np.linspace(-2.5, 2.5, 82)  # edges of the bins of w . w_*
@@ -153,7 +155,7 @@ class SampledTwoLayerNetwork(OnModes, FromChains):
     """Averages over the posterior of a two-layer network on one training set.
 
     `output` is E_x f h_k of the posterior mean f over the whole input distribution (not over test
-    points). "Direction" stands for w_* and for a fixed direction across it.
+    points). The dimension "direction" contains w_* and a fixed direction orthogonal to it.
 
     Fields:
         norm: <|w|^2>.
@@ -161,16 +163,17 @@ class SampledTwoLayerNetwork(OnModes, FromChains):
             with adaptation one eigenvalue, along w_*, stands out.
         outside: probability of |w . w_*| > 1/2.
         bin_centre: centres of bins of equal width over (-2.5, 2.5).
-        density: of the weights along each direction in these bins.
-        excess_kurtosis: of the weights along each direction.
+        density: density of the weights along each direction in these bins.
+        excess_kurtosis: excess kurtosis of the weights along each direction.
         kurtosis_error: its standard error.
-        p_value: of the weights along each direction being Gaussian (see `gaussianity`).
-        r_hat: over output, spread and outside, all chains together, half of which start with every
-            neuron along w_*.
-        effective_samples: over the same observables. The norm has about a third as many: the
-            energy, with which it goes, is exchanged only when the momenta are drawn.
-        start_gap: largest difference of an average between the chains from the prior and those from
-            w_*, in standard errors.
+        p_value: p-value of the weights along each direction being Gaussian (see `gaussianity`).
+        r_hat: largest R-hat of output, spread and outside over all chains, half of which start with
+            every neuron along w_*.
+        effective_samples: smallest effective sample size of the same observables. The norm has
+            about a third as many, because it follows the energy, which changes only when the
+            momenta are drawn.
+        start_gap: largest difference of an average between the chains that start from the prior and
+            those that start from w_*, in standard errors.
     """
 
     norm: Float[Array, ""]
@@ -210,19 +213,20 @@ def sampled_network(
         warmup: steps of a chain that tune the step size and are discarded. Default 150.
         samples: draws of every chain. Default 200.
         trajectory: length of a trajectory in units of the prior widths. Default 2. Along w_* the
-            posterior is wider than the prior by sqrt(spread), 2 to 3 where features are learned;
-            shorter trajectories diffuse there, and the output is the slow observable.
+            posterior is wider than the prior by sqrt(spread), a factor of 2 to 3 where features are
+            learned. Shorter trajectories move diffusively along this direction, and the output is
+            then the slowest observable.
         start: "both" (default) starts the first half of the chains from the prior and the other
-            half with every neuron at w = +-w_* plus a prior draw across; "prior" and "informed"
-            start all chains alike.
+            half with every neuron at w = +-w_* plus a prior draw of the orthogonal components;
+            "prior" and "informed" start all chains in one of these ways.
 
     Raises:
         ValueError: for fewer than two chains with start "both".
 
     Accuracy: statistical; see `r_hat`, `effective_samples` and `start_gap`.
 
-    Cost: the step is held down by the stiffest direction, the output on the training set: 0.2 for
-    the erf networks of the studies, 0.1 for the relu ones.
+    Cost: the output on the training set is the stiffest direction and limits the step size, to 0.2
+    for the erf networks of the studies and to 0.1 for the relu networks.
 
     Source: Rubin, Seroussi, Ringel (2024); Rubin et al. (2025).
 
@@ -249,8 +253,8 @@ def sampled_network(
 
 
 def _summary(layer: HiddenLayer, run: Samples, informed: int) -> SampledTwoLayerNetwork:
-    """Averages, convergence and tests of recorded draws, of which the last `informed` chains
-    started along w_*.
+    """Averages, convergence and tests of the recorded draws; the last `informed` chains started
+    along w_*.
     """
     recorded = run.observables
     rho, moment = recorded.directions[..., 0, :], np.asarray(recorded.moment).mean(axis=(0, 1))
@@ -269,7 +273,7 @@ def _summary(layer: HiddenLayer, run: Samples, informed: int) -> SampledTwoLayer
         eigenvalues=unit * np.linalg.eigvalsh(moment)[::-1],
         outside=health.mean[-1],
         bin_centre=jnp.asarray((EDGES[1:] + EDGES[:-1]) / 2),
-        # those beyond the bins are counted in the norm alone
+        # values beyond the bins count in the normalisation only
         density=jnp.stack(
             [np.histogram(values, EDGES)[0] / values.size / np.diff(EDGES) for values in directions]
         ),

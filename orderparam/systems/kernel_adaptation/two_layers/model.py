@@ -86,15 +86,15 @@ class TwoLayerNetwork(AdaptiveNetwork):
 
     @property
     def signal(self) -> float:
-        """A = readout_variance n / (T d): the eigenvalue of a linear mode over the ridge. It is the
-        same along every `scaling`.
+        """The signal A = readout_variance n / (T d), the eigenvalue of a linear mode divided by the
+        ridge. `scaling` does not change it.
         """
         return self.readout_variance * self.n_train / (self.temperature * self.input_dim)
 
     @property
     def adaptation(self) -> float:
-        """U = n^2 readout_variance / (T^2 d N): the pull of the residual on the weights. It grows
-        as chi along `scaling`.
+        """The adaptation U = n^2 readout_variance / (T^2 d N), the strength of the residual's force
+        on the weights. It grows as chi under `scaling`.
         """
         return (
             self.readout_variance
@@ -108,7 +108,7 @@ class ScaledNetwork(System):
 
     With d, N and n proportional to beta, at fixed temperature and variances, the signal A and the
     adaptation U of the network stay the same. A component that needs n ~ d examples is then learned
-    alike at every beta, and one that needs n ~ d^2 is lost as beta grows.
+    equally well at every beta, and one that needs n ~ d^2 is no longer learned as beta grows.
 
     Source: Rubin et al. (2025).
 

@@ -32,13 +32,15 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# The law of the weights along the target, drawn by hand: theories have different nodes, and some are Gaussian.
+# The law of the weights along the target. Functions draw it, because theories have different nodes,
+# and some are Gaussian.
 
 OVERLAP = r"$\rho = w\cdot w_*$"
 
 
 def _density(data: xr.Dataset, rho: np.ndarray, prior: float) -> np.ndarray:
-    """p(rho) of a theory at one point; Gaussian where it gives the variance alone."""
+    """The density p(rho) of a theory at one point; Gaussian if the theory gives the variance
+    only."""
     if "log_density" in data:
         return np.exp(np.interp(np.abs(rho), data["overlap"], data["log_density"]))
     variance = float(data["spread"]) * prior
@@ -46,7 +48,8 @@ def _density(data: xr.Dataset, rho: np.ndarray, prior: float) -> np.ndarray:
 
 
 def draw_densities(axes: Any, comparison: Comparison, reach: float = 2.2) -> None:
-    """At the largest number of measured examples; reach: the largest overlap that is shown."""
+    """Draw the densities at the largest number of measured examples. reach: the largest overlap
+    that is shown."""
     p = comparison.parameters
     shown, rho = max(p["n_train"]), np.linspace(-reach, reach, 441)
     number = 0
@@ -128,7 +131,8 @@ def draw_phase_densities(axes: Any, comparison: Comparison, beta: float) -> None
 
 
 def neurons_outside(data: xr.Dataset, width: float) -> xr.DataArray:
-    """N P(|rho| > FAR), measured, or by integration of a theory's density."""
+    """The number N P(|rho| > FAR) of specialised neurons, measured, or by integration of a theory's
+    density."""
     if "outside" in data:
         return width * data["outside"]
     rho = data["overlap"].values.reshape(-1, data.sizes["node"])[0]
@@ -158,7 +162,7 @@ _STAIRCASE_CAPTION = (
 
 @study(
     "staircase",
-    title="A network climbs from the linear to the cubic part of its target, where its infinitely wide limit cannot",
+    title="A finite network learns the linear and then the cubic part of its target, which its infinitely wide limit cannot",
     source=_BOTH,
     panels=[_LEARNABILITY, Freehand(draw_densities, "largest $n$")],
     caption=_STAIRCASE_CAPTION,
@@ -186,15 +190,15 @@ def staircase(
 
 @study(
     "staircase-mean-field",
-    title="Before specialisation: mean-field networks in d = 50 learn the linear part of their target alone",
+    title="Before specialisation, mean-field networks of 50 inputs learn only the linear part of their target",
     source=_GROKKING,
     panels=[_LEARNABILITY, Freehand(partial(draw_densities, reach=0.6), "largest $n$")],
     caption=_STAIRCASE_CAPTION
-    + " In theory neurons specialise at $n$ of $10^4$, beyond what is shown.",
+    + " In theory neurons specialise at $n$ of order $10^4$, beyond the range shown.",
     explained=(
-        "The theory is the leading order in the number of units and averages over data, and a "
-        "fifth of the chains had not mixed and are left out: the others differ from it by up to "
-        "7 %. No control tells the causes apart."
+        "The theory is the leading order in the number of units and averages over data. A fifth of "
+        "the chains had not mixed and are omitted; the others differ from the theory by up to 7 %. "
+        "No control separates the causes."
     ),
     seconds=(150, 7200),
     observables=("output",),
@@ -218,8 +222,8 @@ def staircase_mean_field(
     seeds: int = 4,
     draws: int = 120,
 ) -> Iterator[Curve]:
-    """Mean-field scaling, temperature = readout_variance = 100/N: the theories of weights that
-    adapt are the same for all N."""
+    """Curves of a network in mean-field scaling, temperature = readout_variance = 100/N, in which
+    the theories of adapting weights are the same for all N."""
     target = hermite_target({1: 1.0, 3: cubic})
     system = TwoLayerNetwork(
         input_dim, width, 100, temperature, target, readout_variance, weight_variance
@@ -252,7 +256,8 @@ def _theories_and_network(
 
 
 def scaling_set(beta: float, chi: float, cubic: float) -> TwoLayerNetwork:
-    """d = 150 sqrt(beta), n = 3000 beta, N = 700 beta, read-out variance 1/chi, E|w|^2 = 1/2."""
+    """A network with d = 150 sqrt(beta), n = 3000 beta, N = 700 beta, read-out variance 1/chi and
+    E|w|^2 = 1/2."""
     target = hermite_target({1: 1.0, 3: cubic})
     return TwoLayerNetwork(
         150 * math.sqrt(beta), 700 * beta, 3000 * beta, 1.0, target, 1 / chi, 0.5
@@ -302,7 +307,7 @@ def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
 
 @study(
     "adaptation-phases",
-    title="In theory Gaussian feature learning, and coexistence with specialised neurons, sharper in larger systems",
+    title="Theory of Gaussian feature learning and of coexistence with specialised neurons, which is sharper in larger systems",
     source=_GROKKING,
     panels=_phase_panels,
     columns=2,
@@ -329,7 +334,7 @@ def adaptation_phases(
     draws: int = 200,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """measured: t of the networks, at the smallest beta, which comes first."""
+    """measured: values of t of the networks, at the smallest beta, which must come first."""
     reduced = sorted({*np.geomspace(0.8, 24.0, points).tolist(), *measured})
     theory, sampler = (
         partial(adapted_weights, ridge_kind="effective"),
@@ -349,7 +354,7 @@ def adaptation_phases(
 
 @study(
     "relu-adaptation",
-    title="Relu networks learn more of an even part than infinitely wide ones; too few examples to single out a theory",
+    title="Relu networks learn more of an even part than infinitely wide ones; too few examples to distinguish the theories",
     source=_FEATURES,
     panels=[
         Panel(
@@ -422,7 +427,7 @@ _GAUSSIAN = "Gaussian weights (VGA)"
 
 @study(
     "adaptation-hysteresis",
-    title="Two states of Gaussian weights, one of unconstrained ones; networks from either start lie close together",
+    title="Gaussian weights have two states, unconstrained weights one; networks from either start lie close together",
     source=_BOTH,
     panels=[
         Panel("temperature", "spread", by="branch", log="x", jump="branches"),
@@ -448,12 +453,13 @@ _GAUSSIAN = "Gaussian weights (VGA)"
     caption="Erf units, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_3(w_*\\cdot x)$; variance of $\\sqrt{{N}}a$ "
     "{readout_variance}, $E|w|^2$ = 1. Where the branches of Gaussian weights differ, both are "
     "minima, and the one of lower $F$ is "
-    "the equilibrium. Theories are averaged over data (effective ridge) and predict too much learning from so few at small $T$.",
+    "the equilibrium. Theories are averaged over data (effective ridge) and predict too much learning "
+    "from so few examples at small $T$.",
     seconds=(60, 3600),
     observables=("spread", "learnability"),
     explained=(
-        "The theories are averaged over data, of which there are 8 for each input; on the same training sets kernel adaptation "
-        "and the network agree within errors (at T = 0.055 spreads of 4.8(8) and 5.6(6), averaged over data 11.1)."
+        "The theories are averaged over data, of which there are 8 for each input. On the same training sets kernel adaptation "
+        "and the network agree within errors (at T = 0.055 the spreads are 4.8(8) and 5.6(6); the average over data gives 11.1)."
     ),
     full={
         "points": 120,
@@ -520,8 +526,8 @@ _ADAPT = "weights that adapt"
         He_3$; $n$ examples at which the share {threshold} of the cubic component is learned;
         temperature {temperature}, variance of $\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ =
         {weight_variance}. Networks are sampled at $n/d$ = {ratios}, and $n$ is interpolated between
-        them. Left: the fits are over the measured sizes. Right: in theory $n$ is in proportion to
-        $d$ from some 60 inputs on; at fewer it grows faster.
+        them. Left: the fits are over the measured sizes. Right: in theory $n$ is proportional to
+        $d$ above some 60 inputs and grows faster for fewer inputs.
     """,
     seconds=(110, 4800),
     observables=("examples",),
@@ -563,14 +569,14 @@ def sample_complexity(
 
 
 def _other_minimum(data: xr.Dataset) -> xr.DataArray:
-    """True if Gaussian weights are in the minimum of large variance; the theory without that ansatz
-    has only one state."""
+    """True if Gaussian weights are in the minimum of large variance; the theory without the
+    Gaussian ansatz has only one state."""
     return (data["spread"] > 6) & (data.attrs["label"] == _GAUSSIAN)
 
 
 @study(
     "adaptation-plane",
-    title="Gaussian weights adapt to a cubic target by a jump, weights of any distribution without one",
+    title="Gaussian weights adapt to a cubic target discontinuously, weights of any distribution continuously",
     source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789",
     seconds=(60, 900),
     full={"resolution": 32, "points": 200},
@@ -595,9 +601,9 @@ def _other_minimum(data: xr.Dataset) -> xr.DataArray:
     caption="""
         Theories of erf units, $d$ = {input_dim} inputs, $N$ = {width} units, $n$ examples of $y =
         h_3$, averaged over data. Spread: variance of the weights along the target over that of the
-        prior. Left: state of lowest action of the Gaussian ansatz. Right: that ansatz (VGA) jumps
-        where the full distribution (GMFL) does not. The study adaptation-hysteresis has networks
-        at $n$ = 400.
+        prior. Left: state of lowest action of the Gaussian ansatz. Right: this ansatz (VGA) jumps
+        where the theory of the full distribution (GMFL) does not. The study adaptation-hysteresis
+        has networks at $n$ = 400.
     """,
 )
 def adaptation_plane(

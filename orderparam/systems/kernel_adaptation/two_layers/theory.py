@@ -38,7 +38,7 @@ from orderparam.systems.kernel_adaptation.weights import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# What every theory averaged over data takes and returns.
+# The systems that every theory averaged over data accepts, and the observables that it returns.
 
 AveragedNetwork = TwoLayerNetwork | ScaledNetwork | PatchNetwork
 
@@ -49,11 +49,11 @@ class ModePrediction(OnModes):
     """The output on the modes, and the kernel from which it follows.
 
     Fields:
-        eigenvalue_ratio: eigenvalue of the kernel on h_1, over that on linear functions across w_*:
-            1 without adaptation; NaN where h_1 is not kept.
-        ridge_ratio: effective ridge over T/n; above 1.1 the bare ridge is not reliable (see
+        eigenvalue_ratio: eigenvalue of the kernel on h_1, divided by that on linear functions
+            orthogonal to w_*: 1 without adaptation; NaN if h_1 is not kept.
+        ridge_ratio: effective ridge divided by T/n; above 1.1 the bare ridge is not reliable (see
             `ridge`).
-        residual: of the equations of the theory.
+        residual: residual of the equations of the theory.
         converged: whether they were solved to 1e-8.
     """
 
@@ -64,7 +64,7 @@ class ModePrediction(OnModes):
 
 
 def eigenvalue_ratio(layer: HiddenLayer, kernel: Kernel) -> Float[Array, ""]:
-    """The eigenvalue of the kernel on h_1, over that on linear functions across w_*."""
+    """The eigenvalue of the kernel on h_1 divided by that on linear functions orthogonal to w_*."""
     if 1 not in layer.degrees:
         return jnp.asarray(jnp.nan)
     first = layer.degrees.index(1)
@@ -74,7 +74,7 @@ def eigenvalue_ratio(layer: HiddenLayer, kernel: Kernel) -> Float[Array, ""]:
 def regression(
     kernel: Float[Array, "mode mode"], y: Float[Array, "mode"], ridge: Float[Array, ""]
 ) -> tuple[Float[Array, "mode"], Float[Array, "mode"]]:
-    """tau = (M + lambda)^{-1} y and the output f = M tau = y - lambda tau."""
+    """The vector tau = (M + lambda)^{-1} y and the output f = M tau = y - lambda tau."""
     tau = jnp.linalg.solve(kernel + ridge * jnp.eye(y.shape[0]), y)
     return tau, kernel @ tau
 
@@ -146,7 +146,7 @@ def kernel_scaling(system: AveragedNetwork, *, ridge_kind: FixedRidge = "bare") 
         ridge_kind: "bare" (default) is T/n; "effective" is the effective ridge of the modes without
             target, at the prior (see `ridge`).
 
-    Accuracy: 1e-8; the fluctuations of the output are left out.
+    Accuracy: 1e-8; the fluctuations of the output are neglected.
 
     Source: Li, Sompolinsky (2021); Pacelli et al. (2023).
 
@@ -207,7 +207,7 @@ def _scaled(
 
 Branch = Literal["lowest", "uninformed", "informed"]
 _STARTS = 6
-# |z|, z ~ N(0, 1): nodes that crowd at 0, where units of large weights change from one side to the other
+# Nodes of |z|, z ~ N(0, 1): dense at 0, where units of large weights change sign
 _U = np.linspace(0, 1, 81)
 _Z = 11 * np.sinh(5 * _U) / np.sinh(5)
 _W = np.where(_U > 0, 1.0, 0.5) * np.cosh(5 * _U) * np.exp(-(_Z**2) / 2)
@@ -220,7 +220,7 @@ class GaussianWeights(ModePrediction):
     `spread` is the factor a of the variance along w_*.
 
     Fields:
-        perpendicular: the factor b of the variance across w_*.
+        perpendicular: the factor b of the variance orthogonal to w_*.
         action: F/N at the minimum.
         branches: number of different minima found.
     """
@@ -231,11 +231,11 @@ class GaussianWeights(ModePrediction):
 
 
 def gaussian_kernel(plane: Plane, a: Array, b: Array) -> Kernel:
-    """The kernel of Gaussian weights with variances a v/d along w_* and b v/d across."""
+    """The kernel of Gaussian weights with variances a v/d along w_* and b v/d orthogonal to it."""
     layer = plane.layer
     scale = layer.weight_variance / layer.dim
     log_q = jnp.log(layer.dim - 1) + jnp.sqrt(2 / (layer.dim - 1)) * STANDARD_NODES
-    # The norm across w_* is that of d - 1 normal components, b v/d times a chi^2 variable.
+    # The norm orthogonal to w_* is that of d - 1 normal components, b v/d times a chi^2 variable.
     inner = jax.nn.softmax((layer.dim - 1) / 2 * log_q - jnp.exp(log_q) / 2 + LOG_STEPS)
     signs = 1.0 if plane.even else np.array([1.0, -1.0])[:, None, None]
     rho = jnp.asarray(signs * jnp.sqrt(a * scale) * _Z[:, None])
@@ -253,10 +253,10 @@ def gaussian_weights(
     ridge_kind: Ridge = "bare",
     fluctuations: bool = False,
 ) -> GaussianWeights:
-    r"""Output on the modes for Gaussian weights whose variances adapt along and across the target's
-    direction, averaged over data.
+    r"""Output on the modes for Gaussian weights whose variances along and orthogonal to the
+    target's direction adapt, averaged over data.
 
-    With variances a v/d along $w_*$ and b v/d across, v the `weight_variance`,
+    With variances a v/d along $w_*$ and b v/d orthogonal to it, v the `weight_variance`,
 
     $$ \frac{F}{N} = \frac12 \big[ a - \log a - 1 + (d - 1)(b - \log b - 1) \big]
        + \frac{1}{2N}\, y^T (M(a, b) + \lambda)^{-1} y, \qquad M = s\, E\, m m^T $$
@@ -269,11 +269,12 @@ def gaussian_weights(
         branch: "lowest" (default) is the minimum of lowest action, "uninformed" the one with the
             smallest and "informed" the one with the largest variance along w_*.
         ridge_kind: "bare" (default) is T/n, "effective" the effective ridge of the modes without
-            target, "self-consistent" that of all modes; the last is found for each minimum together
-            with the weights (see `ridge`).
+            target, "self-consistent" that of all modes; the latter is solved for together with the
+            weights, at each minimum (see `ridge`).
         fluctuations: whether F/N contains log det(1 + kernel/lambda)/(2N) over all functions: the
-            kept modes, d - 1 linear functions across, and the trace of all others over lambda; for
-            a `PatchNetwork` times the number of patches. Default False.
+            kept modes, d - 1 linear functions orthogonal to w_*, and the trace of all others
+            divided by lambda; for a `PatchNetwork` it is multiplied by the number of patches.
+            Default False.
 
     Accuracy: 1e-8, by Newton's method from six starts between the prior and weights of length sqrt
     2 along w_*.
@@ -340,9 +341,9 @@ def gaussian_weights(
 # Phases of feature learning, read off the density of rho = w . w_*.
 #
 #     0  GFL:      one maximum, at rho = 0: all neurons adapt a little
-#     1  GMFL-I:   maxima at 0 and at +-rho*: most neurons stay, a few have specialised (coexistence inside one network); the
-#                  central maximum may itself have split in two
-#     2  GMFL-II:  maxima at +-rho* alone: all neurons have chosen a side (just after a continuous split at small rho*, too)
+#     1  GMFL-I:   maxima at 0 and at +-rho*: most neurons stay near 0, a few have specialised (coexistence inside one network);
+#                  the central maximum may itself have split in two
+#     2  GMFL-II:  maxima at +-rho* alone: all neurons have specialised (also just after a continuous split, at small rho*)
 #
 # (names of Rubin, Seroussi, Ringel 2024).
 
@@ -350,7 +351,7 @@ GFL, COEXISTENCE, SPECIALISED = 0, 1, 2
 
 
 class Wells(Result):
-    """Shape of an even density p(rho), and the phase of feature learning that it means.
+    """Shape of an even density p(rho), and the phase of feature learning that it implies.
 
     Fields:
         phase: 0 (GFL), one maximum, at rho = 0; 1 (GMFL-I), maxima at 0 and at +-rho*; 2 (GMFL-II),
@@ -385,9 +386,9 @@ def wells(
     """
     inner = jnp.arange(1, rho.shape[0] - 1)
     left, here, right = log_density[inner - 1], log_density[inner], log_density[inner + 1]
-    # Far out the density is zero to rounding; a maximum there is none.
+    # A maximum far out, where the density is zero up to rounding, does not count,
     tops = (here > left) & (here >= right) & (here > jnp.max(log_density) - 200.0)
-    tops &= jnp.isfinite(right)  # nor is the edge of weights that were cut there
+    tops &= jnp.isfinite(right)  # nor does the edge of a restricted ensemble
     side = jnp.any(tops)
     innermost = jnp.where(log_density[0] >= log_density[1], 0, inner[jnp.argmax(tops)])
     outer = tops & (inner > innermost)
@@ -426,9 +427,9 @@ def _vertex(x: Array, y: Array, i: Array) -> Array:
 #     p(w) ~ prior(w) exp{ (s/2N) (tau . m(w))^2 },   M = s <m m^T>,   (M + lambda) tau = y,   f = y - lambda tau        (1)
 #
 # with m_k(w) = E phi(w . x) h_k(z), s the read-out variance, lambda = T/n. The attraction is
-# proportional to the square of what is not yet learned, tau = (y - f)/lambda, and it is the only
-# term of order one in the mean-field scaling (the fluctuations of the output are smaller by 1/chi).
-# Equations (1) are the stationarity of a strictly convex function,
+# proportional to the square of the part that is not yet learned, tau = (y - f)/lambda, and it is
+# the only term of order one in the mean-field scaling (the fluctuations of the output are smaller
+# by 1/chi). Equations (1) are the stationarity of a strictly convex function,
 #
 #     G(tau) = -tau . y + (lambda/2) |tau|^2 + N log E_prior exp{ (s/2N) (tau . m)^2 }
 #
@@ -441,18 +442,18 @@ def _vertex(x: Array, y: Array, i: Array) -> Array:
 #
 #     (tau . m)^2 - m^T (M + lambda)^{-1} m - p/(lambda_perp + lambda) - r/lambda                                          (2)
 #
-# with p the power of phi(w . x) on the d - 1 linear functions across w_*, lambda_perp = s <p>/(d -
-# 1) their eigenvalue, and r the power on all other functions, whose eigenvalues are taken to be
-# small. Around any kernel the log det lies below its tangent, with which G is convex again;
-# repeated, this lowers the free energy at every round (at given lambda), to the minimum next to the
-# prior.
+# with p the power of phi(w . x) on the d - 1 linear functions orthogonal to w_*, lambda_perp = s
+# <p>/(d - 1) their eigenvalue, and r the power on all other functions, whose eigenvalues are taken
+# to be small. The log det lies below its tangent at any kernel, and with this tangent in its place
+# G is convex again. Repeating this lowers the free energy in every round (at given lambda), until
+# the minimum next to the prior is reached.
 #
 # Rubin, Seroussi, Ringel 2024, "Grokking as a first order phase transition in two layer networks";
 # Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, "From kernels to
 # features".
 
-_MAX_STEPS = 300  # far from the prior the start is poor, and many steps are shortened
-_MAX_ROUNDS = 200  # of alternating updates of the weights and of ridge and fluctuations
+_MAX_STEPS = 300  # far from the prior the start is poor, and many steps are damped
+_MAX_ROUNDS = 200  # rounds of alternating updates of the weights and of ridge and fluctuations
 FEW_NEURONS = 5.0
 TRUNCATED = 0.05
 RIDGE_RATIO = 1.1
@@ -466,16 +467,16 @@ class AdaptedWeights(ModePrediction, Wells):
         tau: (y - f)/lambda on the modes.
         action: G at its minimum, which is minus the free energy.
         norm: <|w|^2>.
-        omitted: contribution of the weights to the first mode that was left out (`next_degree`),
-            over |y|, whatever y_k is there.
+        omitted: contribution of the weights to the first omitted mode (`next_degree`), divided by
+            |y|, for any value of the target's y_k there.
         specialised: N side_weight, the number of specialised neurons.
         overlap: nodes rho >= 0.
         log_density: logarithm of the (even) density with respect to rho at these nodes.
         reliable: whether the assumptions hold: omitted < 0.05; ridge_ratio < 1.1 or the effective
             ridge in use; in GMFL-I at least 5 specialised neurons. Where it is False the equations
-            are solved, but their assumptions do not hold.
-        residual: of the equations over |y|; infinite where the nodes of the integrals are too few
-            for the density, as they are for specialised neurons from d of some 10^4 on.
+            may be solved, but their assumptions do not hold.
+        residual: residual of the equations divided by |y|; infinite where the integrals have too
+            few nodes for the density, as for specialised neurons at d above some 10^4.
     """
 
     tau: Float[Array, "mode"]
@@ -505,7 +506,8 @@ def adapted_weights(
     r"""Output on the modes for weights with their full distribution (specialisation), averaged over
     data.
 
-    Every neuron is an independent draw of one density, whose pull depends on all of them:
+    Every neuron is an independent draw from one density, whose attraction to the target depends on
+    the average over all neurons:
 
     $$ p(w) \propto \mathrm{prior}(w)\, \exp\Big\{ \frac{s}{2N} (\tau \cdot m(w))^2 \Big\}, \qquad
        M = s \langle m m^T \rangle, \qquad (M + \lambda) \tau = y, \qquad f = y - \lambda \tau $$
@@ -523,24 +525,24 @@ def adapted_weights(
         ridge_kind: "bare" (default) is T/n, "effective" the effective ridge of the modes without
             target at the prior, "self-consistent" that of all modes as the weights have them (see
             `ridge`).
-        norm: "exact" (default), or |w_perp|^2 frozen: "concentrated" at its prior mean, "prior" at
-            `weight_variance` (the sextic Landau action of the literature). Frozen norms are visibly
-            wrong where neurons specialise.
-        within: bound > 0 that restricts the weights to |rho| < within, such as the
-            `barrier_position` of the equilibrium: the metastable state without specialised neurons.
-            Default None, no bound.
+        norm: "exact" (default) integrates over |w_perp|^2; the other choices fix it: "concentrated"
+            at its prior mean, "prior" at `weight_variance` (the sextic Landau action of the
+            literature). Fixed norms are visibly wrong where neurons specialise.
+        within: bound > 0 that restricts the weights to |rho| < within. With the `barrier_position`
+            of the equilibrium this gives the metastable state without specialised neurons. Default
+            None, no bound.
         fluctuations: whether the fluctuations of the output are included, which replace (tau . m)^2
             by (tau . m)^2 - m^T (M + lambda)^{-1} m - p/(lambda_perp + lambda) - r/lambda, with p
-            and r the power of a unit on linear functions across w_* and on all others. Default
-            False.
+            and r the power of a unit on linear functions orthogonal to w_* and on all other
+            functions. Default False.
 
     Raises:
         ValueError: for a bound that is not positive.
 
     Accuracy: 1e-8; `side_weight` 1e-3.
 
-    Cost: about 0.01 s a point after compilation. Homogeneous activations are solved on one angle,
-    others in the plane (rho, |w_perp|^2).
+    Cost: about 0.01 s for each point after compilation. Integrals run over one angle for
+    homogeneous activations, and over the plane (rho, |w_perp|^2) for others.
 
     Source: Rubin, Seroussi, Ringel (2024); Rubin et al. (2025); G and its convexity are derived
     here.
@@ -583,7 +585,7 @@ def adapted_weights(
     squared, squared_norm = density.second_moments
     ratio = (lam if ridge_kind == "self-consistent" else kappa) / layer.ridge
 
-    # The density of rho is read off the plane even where the solution was found on the angle.
+    # The density of rho is computed in the plane even if the solution was found with the angle.
     in_plane = density if isinstance(density, PlaneDensity) else plane.density(tau, loops)
     overlap, log_density, folded = in_plane.along
     shape = wells(overlap, log_density, folded)
@@ -616,8 +618,8 @@ def adapted_weights(
 
 
 def _equilibrium(rule: Plane | Sphere, lam: Array, loops: Fluctuations | None, near: Tau) -> Tau:
-    """tau at the minimum of G, found from the tau `near`. The first step from tau = 0 leads to the
-    kernel regression of the prior.
+    """The vector tau at the minimum of G, found from the start `near`. The first step from tau = 0
+    leads to kernel regression with the prior kernel.
     """
     layer = rule.layer
     y, size = layer.y, layer.size
@@ -643,8 +645,8 @@ def _fluctuations(layer: HiddenLayer, kernel: Kernel, lam: Array) -> Fluctuation
 def _log_determinant(
     layer: HiddenLayer, kernel: Kernel, lam: Array, loops: Fluctuations | None
 ) -> Array | float:
-    """(1/2) log det(1 + kernel/lambda) over all functions, less its tangent, which is part of the
-    action of the weights.
+    """The term (1/2) log det(1 + kernel/lambda) over all functions minus its tangent, which is part
+    of the action of the weights.
     """
     if loops is None:
         return 0.0
@@ -658,7 +660,7 @@ def _log_determinant(
 
 
 def _omitted(density: PlaneDensity) -> Float[Array, ""]:
-    """The contribution of the weights to the first mode that was left out, over |y|."""
+    """The contribution of the weights to the first omitted mode, divided by |y|."""
     plane, layer = density.plane, density.plane.layer
     rho = plane.rho[:, None]
     (following,) = plane.overlaps((next_degree(layer),))(rho, rho**2 + density.q_perp)

@@ -31,10 +31,10 @@ _LEGENDRE = np.polynomial.legendre.leggauss(24)
 
 
 class Signal:
-    """g of one activation: g(1) - g(q), g'(q) and g''(q) at q = 1 - exp(-u).
+    """The signal function g of one activation: g(1) - g(q), g'(q) and g''(q) at q = 1 - exp(-u).
 
-    A smooth activation has its Hermite series; one with kinks or jumps has its closed two-point
-    function, since its series falls only as a power.
+    For a smooth activation it is the Hermite series. For one with kinks or jumps it is the closed
+    two-point function, since the series falls only as a power.
 
     coefficients: c_0, c_1, c_2.   total: g(1).   reach: largest u at which the functions below are accurate.
     """
@@ -52,7 +52,7 @@ class Signal:
         degrees = np.arange(3, max(len(found), 4))
         self._degrees = degrees
         self._squares = np.zeros(1) if self.closed else found[3:] ** 2
-        if not self.closed:  # what lies below rounding of the coefficients is not signal
+        if not self.closed:  # coefficients below rounding are not signal
             kept = self._squares > 1e-28 * np.sum(found**2)
             self._degrees, self._squares = degrees[kept], self._squares[kept]
         self.total = float(
@@ -60,7 +60,7 @@ class Signal:
         )
 
     def deficit(self, u: np.ndarray, from_zero: bool = False) -> np.ndarray:
-        """g(1) - g(q); with `from_zero` g(q) itself."""
+        """The difference g(1) - g(q); with `from_zero` g(q) itself."""
         if not self.closed:
             if from_zero:
                 return (
@@ -116,7 +116,7 @@ class Signal:
         return value, self.activation.two_point_derivative(one, q, one) - b - 2 * c * q
 
     def _closed_slope(self, gap: np.ndarray) -> np.ndarray:
-        """g'(1 - gap) from the two-point function."""
+        """The derivative g'(1 - gap), from the two-point function."""
         q = 1 - np.asarray(gap)
         one = np.ones_like(q)
         full = np.asarray(self.activation.two_point_derivative(one, q, one))
@@ -134,8 +134,8 @@ def signal(activation: Activation) -> Signal:
 # One feature in its effective channel: which overlap q maximises F(lambda, q) = lambda g(q) + q + ln(1 - q).
 #
 # lambda is the feature's signal-to-noise ratio (n/d) v^2 / (Delta + error). F is stationary where
-# lambda g'(q) = q / (1 - q), so that lambda is an explicit function of q, and it is inverted once
-# and for all into a table. A state is a local maximum of F exactly where lambda(q) increases: each
+# lambda g'(q) = q / (1 - q), so that lambda is an explicit function of q, and a table of its
+# inverse is computed once. A state is a local maximum of F exactly where lambda(q) increases: each
 # increasing stretch is a branch, born at a spinodal. The Bayes-optimal overlap m(lambda) is that of
 # the branch with the largest F, and zero below the threshold lambda_sigma: the jump is the learning
 # transition of the feature. Nguyen and Barbier 2026, eqs. 33-35 and appendix A; the branches and
@@ -145,14 +145,14 @@ _CELLS = 4096
 
 
 class Segments(eqx.Module):
-    """A choice of branches: from ln(lambda) = start[j] on, branch number branch[j]."""
+    """A choice of branches: branch number branch[j] applies from ln(lambda) = start[j] on."""
 
     start: Float[Array, "segment"]
     branch: Int[Array, "segment"]
 
     @property
     def threshold(self) -> Float[Array, ""]:
-        """ln(lambda) from which on the feature is learned."""
+        """The value of ln(lambda) above which the feature is learned."""
         return self.start[0]
 
 
@@ -169,7 +169,7 @@ class ActivationChannel(eqx.Module):
     """Tables of an activation's channel over s = ln(lambda), cubic in t = sqrt(s - spinodal), in
     which every branch is analytic.
 
-    bayes:    the globally stable states: segments start where F ties (the first one, with q = 0: ln lambda_sigma).
+    bayes:    the globally stable states: segments start where branches have equal F (first q = 0, at ln lambda_sigma).
     informed: the state reached from q = 1, largest local maximum: segments start at the spinodals.
     total:    g(1).
     """
@@ -186,8 +186,8 @@ class ActivationChannel(eqx.Module):
 
     @property
     def learning_threshold(self) -> Float[Array, ""]:
-        """lambda_sigma: the signal n v^2 / (d (Delta + error)) above which a feature is learned
-        Bayes-optimally."""
+        """The threshold lambda_sigma of the signal n v^2 / (d (Delta + error)) above which a
+        feature is learned Bayes-optimally."""
         return jnp.exp(self.bayes.threshold)
 
     @property
@@ -227,11 +227,12 @@ class ActivationChannel(eqx.Module):
         return ChannelState(cubic(0) + beyond, cubic(4), cubic(8) - beyond)
 
     def overlap(self, s: Float[Array, "*batch"], segments: Segments) -> Float[Array, "*batch"]:
-        """m(lambda): q of the learned state above the threshold, 0 below."""
+        """The overlap m(lambda): q of the learned state above the threshold, 0 below."""
         return jnp.where(s >= segments.threshold, -jnp.expm1(-self.state(s, segments).u), 0.0)
 
     def unexplained(self, s: Float[Array, "*batch"], segments: Segments) -> Float[Array, "*batch"]:
-        """W = lambda (g(1) - g(m(lambda))), which is lambda g(1) below the threshold."""
+        """The function W = lambda (g(1) - g(m(lambda))), which is lambda g(1) below the
+        threshold."""
         learned = s >= segments.threshold
         return jnp.where(
             learned,
@@ -266,7 +267,8 @@ class _Branch:
         heights = np.maximum.accumulate(_log_signal(g, coarse))
         u = np.interp(target, heights, coarse)
         below, above = np.full_like(u, low), np.full_like(u, high)
-        # Newton, halving the bracket where it would leave it: the spinodal is a double point
+        # Newton's method, with bisection where a step would leave the bracket: the spinodal is a
+        # double root
         for _ in range(60):
             miss = _log_signal(g, u) - target
             below, above = np.where(miss < 0, u, below), np.where(miss < 0, above, u)
@@ -293,7 +295,8 @@ class _Branch:
         self.gain = g.total * np.exp(target) + potential  # F(lambda, q)
 
     def free_energy(self, s: np.ndarray) -> np.ndarray:
-        """F on the branch, -inf where it does not exist; dF/ds = lambda g(q)."""
+        """The free energy F on the branch, -inf where the branch does not exist; dF/ds = lambda
+        g(q)."""
         inside = (s >= self.birth) & (s <= self.end)
         return np.where(inside, np.interp(s, self.s, self.gain), -np.inf)
 
@@ -313,8 +316,8 @@ def _free_energy(g: Signal, branch: _Branch, s: float) -> float:
 
 
 def _global_segments(g: Signal, branches: list[_Branch]) -> Segments:
-    """The overlaps at which each branch has the largest F, among all branches and the unlearned
-    state F = 0."""
+    """The segments in which each branch has the largest F among all branches and the unlearned
+    state, F = 0."""
     low, high = min(b.birth for b in branches), branches[-1].end
     grid = np.union1d(np.linspace(low, high, 20000), np.linspace(low, low + 3, 20000))
     heights = np.stack([np.zeros_like(grid), *(branch.free_energy(grid) for branch in branches)])
@@ -347,11 +350,11 @@ def _informed_segments(branches: list[_Branch]) -> Segments:
 
 @lru_cache(maxsize=32)
 def channel(activation: Activation) -> ActivationChannel:
-    """The channel of an activation with information exponent >= 3, apart from the He_1 component,
-    which is learned first.
+    """The channel of an activation whose information exponent is at least 3 without the He_1
+    component, which is learned first.
 
-    Raises `ValueError` when the quadratic component c_2 does not vanish (see `quadratic.py`), or
-    when nothing beyond it exists.
+    Raises `ValueError` if the quadratic component c_2 does not vanish (see `quadratic.py`), or if
+    the activation has no components beyond it.
     """
     g = signal(activation)
     power = g.total + float(np.sum(g.coefficients**2))

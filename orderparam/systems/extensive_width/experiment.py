@@ -20,7 +20,7 @@ from orderparam.systems.extensive_width.theory import bayes_optimal
 
 Affine = tuple[Array | float, Array | float]
 
-TEST_POINTS = 8000  # the error of an average over them is 1.6 %
+TEST_POINTS = 8000  # the standard error of an average over them is 1.6 %
 
 
 class TeacherData(NamedTuple):
@@ -52,9 +52,9 @@ def draw(
 
     Args:
         affine: (c_0, c_1). Default (0, 0).
-        orthogonal: whether the teacher's rows, of norm sqrt(d), are orthogonal where the width
-            permits. False draws them from the prior, as is needed where the spectrum of sum_i v_i
-            w_i w_i^T matters. Default True.
+        orthogonal: whether the teacher's rows, of norm sqrt(d), are orthogonal if the width
+            permits. False draws them from the prior, which is necessary if the spectrum of sum_i
+            v_i w_i w_i^T matters. Default True.
 
     Raises:
         ValueError: for an input dimension or a number of samples that is not an integer.
@@ -92,8 +92,8 @@ def output(
 
 
 # ------------------------------------------------------------------------------------------------
-# A student network trained by Adam on the data of an extensive-width teacher, which shows how far
-# an algorithm stays above the Bayes-optimal error.
+# A student network trained by Adam on the data of an extensive-width teacher. It shows how far the
+# error of an algorithm stays above the Bayes-optimal error.
 #
 # Unit-norm rows w_j, learnable read-outs a_j, f(x) = sum_j a_j sigma(w_j . x). The activation keeps
 # its linear part. After each epoch the rows are projected back to unit norm, which keeps training
@@ -112,7 +112,8 @@ class TrainedStudent(Result):
         error: mean squared error against labels without noise, no factor 1/2.
         train_error: mean squared error on the noisy training set.
         effective_width: number of teacher features with overlap above 0.7.
-        epoch: epochs at which the errors were recorded, about equidistant in the logarithm.
+        epoch: epochs at which the errors were recorded, approximately equidistant on a logarithmic
+            scale.
         test_curve: error at these epochs.
         train_curve: training error at these epochs.
     """
@@ -139,9 +140,9 @@ def adam_student(
 
     $$ f(x) = \sum_{j=1}^{p} a_j\, \sigma(w_j \cdot x), \qquad |w_j| = 1 $$
 
-    with p = `width`. Minibatches come in a fixed order; rows start uniform on (-1, 1)/d and
-    read-outs at p^(-1/2). After each epoch the rows are projected back to unit norm. The activation
-    keeps its linear part.
+    with p = `width`. Minibatches have a fixed order. The entries of the rows are initially uniform
+    on (-1, 1)/d, and the read-outs are p^(-1/2). After each epoch the rows are projected back to
+    unit norm. The activation keeps its linear part.
 
     Args:
         epochs: number of passes over the data, at least 40. Default 10 000.
@@ -180,7 +181,7 @@ def adam_student(
     (weights, readout), (train, test_errors) = _train(
         teacher.activation, learning_rate, passed, shaped, test, (weights, readout)
     )
-    # A teacher feature counts as found if any row of the student points along it.
+    # A teacher feature counts as found if any row of the student is aligned with it.
     cosine = (data.weights / jnp.sqrt(dim)) @ weights.T
     overlap = jnp.max(jnp.abs(cosine) if teacher.activation.parity else cosine, axis=1)
     return TrainedStudent(
@@ -198,7 +199,7 @@ def adam_student(
 def adam_at_effective_width(
     system: WidthLimitedStudent, key: PRNGKeyArray, *, fraction: float = 1.0, epochs: int = 10_000
 ) -> TrainedStudent:
-    """Error and overlaps of a student that Adam trains, with a width proportional to the effective
+    """Error and overlaps of a student trained by Adam whose width is proportional to the effective
     width k_c.
 
     The width is `fraction` times k_c of `bayes_optimal`, at least 1; `width` of the system is not

@@ -1,4 +1,4 @@
-"""Which units of a person's two-layer network a number of examples identifies."""
+"""The units of a user's two-layer network that a given number of examples identifies."""
 
 import numpy as np
 from jaxtyping import Float
@@ -25,13 +25,14 @@ def predict_identified_units(
 
     Args:
         readouts: v of the network.
-        gain: c, the standard deviation of the pre-activations for inputs N(0, 1).
-        input_dim: d; n_train: examples.
+        gain: Gain c, the standard deviation of the pre-activations for inputs N(0, 1).
+        input_dim: Input dimension d.
+        n_train: Number of examples.
         noise: Variance of the labels that the network leaves unexplained.
-        activation: $\phi$ by name.
+        activation: Name of $\phi$.
 
     Raises:
-        ValueError: as `bayes_optimal` does, for activations with a quadratic component.
+        ValueError: for activations with a quadratic component, as in `bayes_optimal`.
 
     Source: Nguyen, Barbier (2026), by `bayes_optimal`.
     """

@@ -40,14 +40,14 @@ _TAU, _WEIGHT = _panels()
 def mean_unexplained(
     tables: ActivationChannel, s: Float[Array, ""], beta: Float[Array, ""] | float
 ) -> Float[Array, ""]:
-    """int_0^1 W(e^s x^(-2 beta)) dx, for s at or above the threshold."""
+    """The integral of W(e^s x^(-2 beta)) over x from 0 to 1, for s at or above the threshold."""
     return jnp.sum(_WEIGHT * tables.state(s + 2 * beta * _TAU, tables.bayes).unexplained)
 
 
 class Continuum(eqx.Module):
     """A continuum of features x in (0, 1] with lambda = e^s x^(-2 beta).
 
-    s, the logarithm of the weakest feature's signal, has the role of the level.
+    The logarithm s of the weakest feature's signal plays the role of the level.
     """
 
     tables: ActivationChannel
@@ -77,14 +77,15 @@ class Continuum(eqx.Module):
         return w_mean, m_mean
 
     def samples(self, s: Float[Array, ""]) -> Float[Array, ""]:
-        """alpha / gamma of the state at level s."""
+        """The ratio alpha / gamma of the state at level s."""
         return jnp.exp(s) * self.noise / (1 - 2 * self.beta) + self.means(s)[0]
 
     def error(self, s: Float[Array, ""]) -> Float[Array, ""]:
         return self.means(s)[0] * (1 - 2 * self.beta) * jnp.exp(-s)
 
     def concave(self, s: Float[Array, ""]) -> Float[Array, ""]:
-        """c(s), whose concave envelope consists of the Bayes-optimal states (see `transitions`)."""
+        """The function c(s), whose concave envelope consists of the Bayes-optimal states (see
+        `transitions`)."""
         return self.means(s)[1] - jnp.exp(s) * self.noise / (1 - 2 * self.beta)
 
     def levels(self, count: int) -> Float[Array, "level"]:
@@ -105,7 +106,7 @@ class Continuum(eqx.Module):
 
 
 class Scaling(Result):
-    """Scaling laws of a steep hierarchy, beta > 1/2, of which the data resolve k_c << k features.
+    """Scaling laws of a steep hierarchy, beta > 1/2, in which the data resolve k_c << k features.
 
     Fields:
         effective_width: prefactor of k_c = (...) d^(1/(2 beta)), (alpha / (lambda_sigma zeta(2
@@ -161,7 +162,7 @@ def steep_hierarchy(teacher: HierarchicalTeacher) -> Scaling:
     norm = zeta(2 * beta, 1.0)
     width = (alpha / (threshold * norm * noise)) ** (1 / (2 * beta))
     integral = mean_unexplained(tables, tables.bayes.threshold, beta) / threshold
-    # The learned features and the unlearned tail, of which there are many at every width.
+    # The learned features and the tail of unlearned ones, which are many at every width.
     constant = integral + tables.total / (2 * beta - 1)
     return Scaling(
         width, width ** (1 - 2 * beta) / norm * constant, integral, threshold * noise * constant
@@ -194,8 +195,9 @@ class FlatHierarchy(Result):
         sample_ratio_all: alpha = n/d^2 above which the state with every feature learned exists (eq.
             46).
         first_order_ratio: A / (2 beta (Delta + g(1))), A = g(1) - error at that alpha: where it
-            exceeds 1, a finite fraction of the features is learned at once; infinite at decay 0,
-            where all are. (Derived for this package, not in the cited paper.)
+            exceeds 1, a finite fraction of the features is learned at once. It is infinite at decay
+            0, where all features are learned at once. (Derived for this package, not in the cited
+            paper.)
         residual: residual of the equation for alpha.
         converged: whether that equation was solved.
     """
@@ -222,7 +224,7 @@ def check_flat(teacher: HierarchicalTeacher) -> None:
 
 @theory(check=check_flat)
 def flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
-    r"""Error and fraction of learned features for read-outs of similar size, beta < 1/2, in the
+    r"""Error and fraction of learned features for slowly decaying read-outs, beta < 1/2, in the
     limit of infinite dimension.
 
     $$ \alpha = \frac{\gamma\, \lambda\, (\Delta + \mathrm{error}(\lambda))}{1 - 2\beta} $$
@@ -263,7 +265,8 @@ def flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
     root = decreasing_root(falling, level[best - 1], level[best + 1], (continuum, wanted))
     threshold = tables.bayes.threshold
     complete = continuum.samples(threshold) * gamma
-    # Where all features are just learned: does alpha rise or fall with the level there?
+    # The sign of d alpha/d level at the point where the last feature is learned decides the order
+    # of the transition.
     gained = tables.total - continuum.error(threshold)
     slope = 2 * continuum.beta * (continuum.noise + tables.total)
     return FlatHierarchy(
@@ -279,7 +282,7 @@ def flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
 # ------------------------------------------------------------------------------------------------
 # Collective first-order transitions: a finite fraction of all features learned at once, in the limit of infinite dimension.
 #
-# They exist for read-outs of similar size (decay < 1/2) when alpha(s) = gamma (Lambda Delta + sum
+# They exist for slowly decaying read-outs (decay < 1/2) if alpha(s) = gamma (Lambda Delta + sum
 # W)/k falls along a part of the branch. Homogeneous read-outs (decay 0) are learned all together.
 # Derived for this package, not in Nguyen and Barbier 2026.
 
@@ -314,13 +317,13 @@ class CollectiveTransition(Result):
 
 @theory(traced=False, check=check_flat)
 def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
-    """Collective first-order transition for read-outs of similar size, in the limit of infinite
+    """Collective first-order transition for slowly decaying read-outs, in the limit of infinite
     dimension.
 
-    The transition is the common tangent of the function c(s) of `transitions`, which means equal
-    areas under alpha(s) - alpha_c along s = ln(signal of the weakest feature). It exists where
-    alpha(s) falls along a part of the branch. For decay 0 all features are learned together and the
-    coexistence begins at the spinodal of the informed state. `n_train` is not used.
+    The transition is the common tangent of the function c(s) of `transitions`, which is equivalent
+    to equal areas under alpha(s) - alpha_c along s = ln(signal of the weakest feature). It exists
+    where alpha(s) falls along a part of the branch. For decay 0 all features are learned together
+    and the coexistence begins at the spinodal of the informed state. `n_train` is not used.
 
     Raises:
         ValueError: for decay >= 1/2, where features are learned one by one, or an activation with a
@@ -416,7 +419,8 @@ def _on_grid(continuum: Continuum) -> tuple[Array, Array]:
 
 
 def _informed_samples(continuum: Continuum, s: float) -> float:
-    """alpha / gamma of the metastable state of homogeneous read-outs: lambda Delta + W(lambda)."""
+    """The ratio alpha / gamma of the metastable state of homogeneous read-outs, lambda Delta +
+    W(lambda)."""
     w = continuum.tables.state(jnp.asarray(s), continuum.tables.informed).unexplained
     return float(jnp.exp(s) * continuum.noise + w)
 

@@ -7,8 +7,8 @@ with width k of the order of the input dimension d, and n_train = n samples, of 
 The learner knows v, sigma and the noise, and its prior is w_i ~ N(0, I_d). Nguyen and Barbier 2026.
 
 The constant and the linear part of sigma are learned from O(d) samples, a negligible number at this
-scale. Theories and posterior sampling therefore leave them out; students trained by gradient
-descent keep the full activation.
+scale. Theories and posterior sampling therefore omit them; students trained by gradient descent
+keep the full activation.
 """
 
 from functools import cache
@@ -40,8 +40,8 @@ class HierarchicalTeacher(System):
 
     with k = `width`, d = `input_dim`, $\beta$ = `decay` (0: all equal), $\Delta$ = `noise`,
     $|w_i|^2 = d$, and x and z standard normal. The learner has n = `n_train` samples, of order
-    $d^2$, knows v, $\sigma$ and $\Delta$, and has the prior $w_i \sim N(0, 1_d)$. Compare the noise
-    with $E \sigma(z)^2$, the variance of the labels without noise.
+    $d^2$, knows v, $\sigma$ and $\Delta$, and has the prior $w_i \sim N(0, 1_d)$. The noise is to
+    be compared with $E \sigma(z)^2$, the variance of the labels without noise.
 
     Source: Nguyen, Barbier (2026).
 
@@ -104,8 +104,8 @@ Teacher = HierarchicalTeacher | WeightedTeacher
 class WidthLimitedStudent(System):
     """A student of smaller width than its teacher, which learns from the same data.
 
-    The student represents at most `width` features; those that it leaves out act on it as
-    additional Gaussian noise.
+    The student represents at most `width` features; the others act on it as additional Gaussian
+    noise.
 
     Source: Nguyen, Barbier (2026).
 
@@ -117,7 +117,7 @@ class WidthLimitedStudent(System):
     width: float = parameter("number of hidden units p of the student", minimum=1)
 
 
-@cache  # a sweep makes a teacher for every point
+@cache  # a sweep builds one teacher for every point
 def _quadratic_component(activation: Activation) -> float:
     with jax.ensure_compile_time_eval():
         return float(hermite_coefficients(activation, 3, 1.0, activation.kinks)[2])

@@ -23,10 +23,11 @@ class Compressed(Result):
     """The Bayes-optimal state of a student of a given width.
 
     Fields:
-        overlap: overlap of every feature of the teacher; zero for the features left out.
+        overlap: overlap of every feature of the teacher; zero for features that are not
+            represented.
         error: error of the student's posterior mean against the whole teacher; no factor 1/2, label
             noise not included.
-        one_sample_error: error of a single posterior sample of which only the learned features are
+        one_sample_error: error of a single posterior sample in which only the learned features are
             kept.
         effective_width: number of features learned.
         residual: as in `BayesOptimal`.
@@ -85,7 +86,8 @@ def compressed(student: WidthLimitedStudent) -> Compressed:
     state = bayes_optimal(seen)
     left_out = seen.noise - teacher.noise
     total = channel(teacher.activation).total
-    # One sample doubles the error of the learned features; unlearned ones are left out of it.
+    # A single sample doubles the error of the learned features; it does not contain the unlearned
+    # ones.
     unlearned = total * jnp.sum(jnp.where(state.overlap > 0, 0.0, seen.readout**2))
     return Compressed(
         overlap=state.overlap,

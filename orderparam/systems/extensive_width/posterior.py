@@ -35,8 +35,9 @@ from orderparam.systems.extensive_width.theory import bayes_optimal
 #
 # with z_i = w_i . x_mu / sqrt(d). The rows are rescaled by their expected posterior widths,
 # 1/sqrt(1 + n v_i^2 E (sigma' - c_1)^2 / (d Delta)): the step size is then the same at every size
-# and hierarchy, about 0.35. An unlearned row still has the width of the prior, many such units, so
-# that a trajectory needs a few tens of leapfrog steps to carry it about (derived for this package).
+# and hierarchy, about 0.35. An unlearned row still has the width of the prior, which is many such
+# units, so that a trajectory needs a few tens of leapfrog steps to move it by its width (derived
+# for this package).
 
 # A learned feature appears with an overlap of 0.64 (h_3) or more, an unlearned one fluctuates by
 # 1/sqrt(d).
@@ -95,8 +96,8 @@ Known = tuple[Affine, Float[Array, "feature"]]
 
 
 class _Blocks(NamedTuple):
-    """Samples in blocks of fixed number and size, so that few sizes are compiled; only the first
-    `samples` count."""
+    """Samples in blocks of fixed number and size, so that only a few sizes are compiled; only the
+    first `samples` are used."""
 
     inputs: Float[Array, "block sample input"]
     labels: Float[Array, "block sample"]
@@ -125,7 +126,8 @@ def _log_posterior(
 def _misfit(
     activation: Activation, shared: Known, data: _Blocks, weights: Array
 ) -> Float[Array, ""]:
-    """Half the sum of squared residuals, block by block as far as there are samples."""
+    """Half the sum of squared residuals, computed block by block over the blocks that contain
+    samples."""
     return _misfit_and_slope(activation, shared, data, weights)[0]
 
 
@@ -173,13 +175,13 @@ def _observe(
 
 
 def mean_prediction_error(samples: Samples, data: TeacherData) -> Float[Array, ""]:
-    """(<f_W> - f^0)^2 with <f_W> the average over all draws of all chains."""
+    """The error (<f_W> - f^0)^2, with <f_W> the average over all draws of all chains."""
     mean = jnp.mean(samples.observables["prediction"], axis=(0, 1))
     return jnp.mean((mean - data.test_labels[:PREDICTED]) ** 2)
 
 
 def matched(overlaps: np.ndarray, even: bool) -> np.ndarray:
-    """The mean overlap of each teacher feature with the row that stands for it, shape (chain,
+    """The mean overlap of each teacher feature with the row that is assigned to it, shape (chain,
     feature).
 
     A row whose mean overlap with another feature exceeds 1/2 is assigned to that feature; all other
@@ -223,11 +225,11 @@ class PosteriorAverages(FromChains):
         chain_width: `effective_width` of each chain separately.
         coexisting: whether chains have learned different sets of features. Where the states with
             and without a feature are both metastable, each chain samples one of them; R-hat then
-            measures the distance between these states, and the averages weigh them by the initial
+            measures the distance between these states, and the averages weight them by the initial
             states of the chains, not by their probabilities.
-        r_hat: of the Gibbs error over the chains.
-        effective_samples: of the Gibbs error.
-        converged: of the Gibbs error.
+        r_hat: R-hat of the Gibbs error over the chains.
+        effective_samples: effective sample size of the Gibbs error.
+        converged: whether the Gibbs error has converged.
     """
 
     overlap: Float[Array, "feature"]
@@ -275,8 +277,8 @@ def posterior_hmc(
         warmup: steps of a chain that tune the step size and are discarded. Default 100.
         draws: draws of every chain. Default 100.
         thin: trajectories between draws. Default 1.
-        leapfrog_steps: leapfrog steps of a trajectory. Default 30: an unlearned row has the width
-            of the prior, many step sizes.
+        leapfrog_steps: leapfrog steps of a trajectory. Default 30, because an unlearned row has the
+            width of the prior, which is many step sizes.
 
     Raises:
         ValueError: for sizes that are not integers.
@@ -334,7 +336,8 @@ def posterior_hmc(
     mean = overlap.mean(axis=0)
     return PosteriorAverages(
         overlap=jnp.asarray(mean),
-        # features left out are missing once from the mean and from the sample
+        # Features that are not represented contribute the same error to the mean and to a single
+        # sample.
         error=(estimate.mean + left_out) / 2,
         gibbs_error=estimate.mean,
         posterior_mean_error=mean_prediction_error(samples, data),
@@ -347,7 +350,8 @@ def posterior_hmc(
 
 
 # ------------------------------------------------------------------------------------------------
-# The posterior of a teacher with a quadratic component, sampled from the teacher and from the prior.
+# The posterior of a teacher with a quadratic component, sampled from starts at the teacher and in
+# the prior.
 
 
 class CollectivePosterior(FromChains):
@@ -360,9 +364,9 @@ class CollectivePosterior(FromChains):
         error: half of the Gibbs error, which is the error of the posterior mean (Nishimori
             identity).
         posterior_mean_error: (<f_W> - f^0)^2 with the average over all draws.
-        r_hat: of the Gibbs error over the chains.
-        effective_samples: of the Gibbs error.
-        converged: of the Gibbs error.
+        r_hat: R-hat of the Gibbs error over the chains.
+        effective_samples: effective sample size of the Gibbs error.
+        converged: whether the Gibbs error has converged.
     """
 
     overlap: Float[Array, "feature"]
@@ -390,8 +394,8 @@ def quadratic_posterior_hmc(
 
     Args:
         start: "informed" (default) starts at the teacher, where chains stay in the specialised
-            state if it exists; "uninformed" starts from the prior, from where they reach the
-            universal state; the time until they specialise grows fast with the dimension.
+            state if it exists; "uninformed" starts from the prior, and the chains then reach the
+            universal state; the time until they specialise grows rapidly with the dimension.
         chains: number of independent chains. Default 4.
         warmup: steps of a chain that tune the step size and are discarded. Default 100.
         draws: draws of every chain. Default 100.

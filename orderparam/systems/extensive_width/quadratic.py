@@ -1,4 +1,5 @@
-"""Activations with a quadratic component, whose features are learned collectively through a matrix."""
+"""Activations with a quadratic component, for which features are first learned collectively through
+a matrix."""
 
 import math
 from collections.abc import Callable
@@ -43,16 +44,16 @@ _DEGREE = 5
 _HALVINGS = 60
 _CHUNK = 60_000  # numbers in a temporary array: what fits into the cache
 
-# Double-exponential rule on (-1, 1): distance of the nodes from the nearer end, side of that end,
-# weights.
+# Double-exponential rule on (-1, 1): distance of each node from the nearer end, the sign of that
+# end, and the weights.
 _T = np.linspace(-3.1, 3.1, 63)
 _GAP = 2 / (np.exp(np.pi * np.sinh(np.abs(_T))) + 1)
 _WEIGHT = (_T[1] - _T[0]) * np.pi / 2 * np.cosh(_T) / np.cosh(np.pi / 2 * np.sinh(_T)) ** 2
 
 
 class MatrixChannel(eqx.Module):
-    """m_S and iota(l) = (1/4) int_0^l (1 - m_S) as quintic splines in ln(1 + 10 l), up to l =
-    6.6e6.
+    """The functions m_S and iota(l) = (1/4) int_0^l (1 - m_S) as quintic splines in ln(1 + 10 l),
+    up to l = 6.6e6.
 
     Absolute errors are below 1e-9, and mostly 1e-11: m_S has a weak singularity where a gap opens
     in the spectrum.
@@ -101,7 +102,7 @@ def matrix_channel(width_ratio: float, values: tuple[float, ...] = (1.0,)) -> Ma
     """The tables of m_S and iota for one ratio gamma = k/d and one law of the read-outs.
 
     Args:
-        width_ratio: gamma.
+        width_ratio: ratio gamma = k/d.
         values: equally frequent values v of the read-outs, of mean square 1. Default (1,).
     """
     x = np.linspace(0.0, _LARGEST, _CELLS + 1)
@@ -131,9 +132,9 @@ def _taylor(spline: BSpline, x: np.ndarray) -> np.ndarray:
 def quadrature(width_ratio: float, values: np.ndarray, signals: np.ndarray) -> np.ndarray:
     """m_S at each signal l > 0 by quadrature over the spectrum, to 1e-13 / l.
 
-    Every mass has its stretch of the curve: up to where the sum of nu / (a - s)^2 is
-    smallest, or to the end of the spectrum before. There b is a square root, or nearly one, and the
-    nodes are dense.
+    Every mass has its own section of the curve. It extends to the point where the sum of nu / (a -
+    s)^2 is smallest, or to the edge of the spectrum if that comes first. Near these ends b is
+    (nearly) a square root, and the nodes are dense there.
     """
     v, count = np.unique(np.append(values, 0.0), return_counts=True)
     share = (count - (v == 0)) / len(values)
@@ -164,7 +165,8 @@ def _quadrature(gamma: float, v: np.ndarray, share: np.ndarray, signals: np.ndar
 
 
 def _height(squares: np.ndarray, nu: np.ndarray) -> np.ndarray:
-    """b^2 at each a: Newton steps on 1/sum = 1, which is concave and increasing in b^2."""
+    """The value of b^2 at each a, by Newton steps for 1/sum = 1, which is concave and increasing in
+    b^2."""
     t = np.broadcast_to(nu.sum(axis=-1)[:, None, None], squares.shape[:-1])
     for _ in range(60):
         inverse = 1 / (squares + t[..., None])
@@ -192,7 +194,7 @@ def _stretches(s: np.ndarray, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     def halved(
         low: np.ndarray, high: np.ndarray, above: Callable[[np.ndarray], np.ndarray]
     ) -> np.ndarray:
-        """The point between `low` and `high` from which on `above` holds."""
+        """The point between `low` and `high` above which the condition `above` holds."""
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             yes = above(middle)
@@ -208,14 +210,16 @@ def _stretches(s: np.ndarray, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 # ------------------------------------------------------------------------------------------------
-# Activations with a quadratic component: features learned collectively through a matrix, and one by one beyond it.
+# Activations with a quadratic component: features are learned collectively through a matrix, and
+# then one by one.
 #
 # With c_2 != 0 the data first determine S = sum_a v_a w_a w_a^T / sqrt(k d), of overlap q_2,
-# without resolving any single feature (universal branch, Q = 0: Maillard, Troiani, Martin, Krzakala
-# and Zdeborova 2024 when nothing else is there). With more data features specialise, those of large
-# v first, with overlaps Q(v). Barbier, Camilli, Nguyen, Pastore and Skerk 2025, "Statistical
-# mechanics of extensive-width Bayesian neural networks near interpolation". With read-outs v /
-# sqrt(k), E v^2 = 1, Gaussian weights, mu_2 = E sigma He_2, alpha = n/d^2 and gamma = k/d:
+# without resolving any single feature (universal branch, Q = 0; Maillard, Troiani, Martin, Krzakala
+# and Zdeborova 2024 treat purely quadratic activations). With more data features specialise, those
+# of large v first, with overlaps Q(v). Barbier, Camilli, Nguyen, Pastore and Skerk 2025,
+# "Statistical mechanics of extensive-width Bayesian neural networks near interpolation". With
+# read-outs v / sqrt(k), E v^2 = 1, Gaussian weights, mu_2 = E sigma He_2, alpha = n/d^2 and gamma =
+# k/d:
 #
 #     m_S(tau) = E v^2 Q(v)^2,   r_2 = alpha mu_2^2 / (Delta + error),   q_2 = m_S(tau + r_2),   Q(v) = R(v) / (1 + R(v)),
 #     error = (mu_2^2/2)(1 - q_2) + g(1) - E v^2 g(Q(v)),
@@ -232,7 +236,7 @@ _STARTS = 24  # largest number of partially specialised starts
 _ITERATIONS = 800
 _NEWTON = 16
 _RESIDUAL = 1e-8
-_SPECIALISED = 1e-6  # below, an overlap is that of the universal branch
+_SPECIALISED = 1e-6  # smaller overlaps count as those of the universal branch
 
 
 class CollectiveOptimal(Result):
@@ -246,8 +250,8 @@ class CollectiveOptimal(Result):
     Fields:
         overlap: Q(v_i) = w_i . w_i^0 / d of every single feature, in decreasing order of |v_i|.
         quadratic_overlap: q_2, the overlap of the matrix S.
-        error: of the posterior mean; no factor 1/2, label noise not included.
-        free_entropy: f for each sample: of several solutions the one with the largest f is
+        error: error of the posterior mean; no factor 1/2, label noise not included.
+        free_entropy: free entropy f per sample; of several solutions the one with the largest f is
             Bayes-optimal.
         specialised_overlap: Q(v_i) in the specialised solution.
         specialised_quadratic_overlap: q_2 in the specialised solution.
@@ -257,7 +261,7 @@ class CollectiveOptimal(Result):
         universal_error: error in the universal solution.
         universal_free_entropy: f in the universal solution.
         solutions: number of different solutions found, the universal one included.
-        residual: of the equations at the chosen solution.
+        residual: residual of the equations at the chosen solution.
         converged: whether the residual is below 1e-8.
     """
 
@@ -349,7 +353,8 @@ class _Equations(eqx.Module):
         x = jax.lax.fori_loop(0, _ITERATIONS, iterate, x)
         near = x
         x = jax.lax.fori_loop(0, _NEWTON, newton, x)
-        # Newton's method may leave the solution that iteration was heading for.
+        # Newton's method may converge to another solution than the iteration: discard such a
+        # result.
         x = jnp.where(jnp.max(jnp.abs(x[2:] - near[2:])) < 0.02, x, near)
         return self.state(x[2:], x[1], x[0]), jnp.max(jnp.abs(self.misses(x)))
 
@@ -379,7 +384,7 @@ class _Equations(eqx.Module):
 
 
 def _starts(values: int) -> np.ndarray:
-    """Overlaps to start from: all features known, only the first m values known, and a trace of
+    """Initial overlaps: all features known, only the first m values known, and a weak overlap with
     all.
     """
     known = np.unique(np.linspace(values, 1, min(values, _STARTS)).round().astype(int))[::-1]
@@ -392,9 +397,9 @@ def quadratic_bayes_optimal(teacher: QuadraticTeacher) -> CollectiveOptimal:
     r"""Bayes-optimal state of a teacher whose activation has a quadratic component, with its
     universal and specialised branches.
 
-    The data determine the matrix $S = \sum_a v_a w_a w_a^T / \sqrt{kd}$ with overlap $q_2$, and
-    with more data single features with overlaps $Q(v)$. With $\alpha = n/d^2$, $\gamma = k/d$,
-    $\Delta$ the `noise` and $\mu_2 = E \sigma He_2$,
+    The data determine the matrix $S = \sum_a v_a w_a w_a^T / \sqrt{kd}$ with overlap $q_2$; more
+    data also determine single features, with overlaps $Q(v)$. With $\alpha = n/d^2$, $\gamma =
+    k/d$, $\Delta$ the `noise` and $\mu_2 = E \sigma He_2$,
 
     $$ m_S(\tau) = E v^2 Q(v)^2, \qquad r_2 = \frac{\alpha \mu_2^2}{\Delta + \mathrm{error}}, \qquad
        q_2 = m_S(\tau + r_2), \qquad Q(v) = \frac{R(v)}{1 + R(v)} $$
@@ -405,9 +410,9 @@ def quadratic_bayes_optimal(teacher: QuadraticTeacher) -> CollectiveOptimal:
        + \frac{\alpha g'(Q(v))}{\Delta + \mathrm{error}} \Big] $$
 
     where $m_S(l)$ is the overlap of S observed with the signal l in Gaussian noise. `overlap` is Q
-    and `quadratic_overlap` is $q_2$. Solutions are sought from the teacher, from a weak trace of
-    it, and from states in which only the features of largest |v| are known; the one of largest free
-    entropy is returned.
+    and `quadratic_overlap` is $q_2$. Solutions are sought from starts at the teacher, at a weak
+    overlap with it, and at states in which only the features of largest |v| are known; the one of
+    largest free entropy is returned.
 
     Accuracy: 1e-8.
 
@@ -441,7 +446,7 @@ def quadratic_bayes_optimal(teacher: QuadraticTeacher) -> CollectiveOptimal:
     special = jax.tree.map(lambda part: jnp.where(exists[0], part[0], jnp.nan), states)
     same = jnp.max(jnp.abs(states.overlap[:, None] - states.overlap), axis=2) < 1e-6
     new = exists & ~jnp.any(jnp.tril(same, -1) & exists, axis=1)
-    # A start that ended nowhere might have been the best one.
+    # A start that did not converge might have led to the best solution.
     better = states.free_entropy > jnp.maximum(values[best], universal.free_entropy)
     stray = jnp.max(jnp.where(specialised & ~exists & better, residuals, 0.0))
     residual = jnp.maximum(jnp.where(wins, residuals[best], universal_residual), stray)

@@ -20,16 +20,16 @@ from orderparam.systems.extensive_width.model import Teacher
 # Sums over all features at a common signal level, at a cost that does not grow with the number of features.
 #
 # In the theory of Nguyen and Barbier every feature enters through ln(lambda_i) = level + ln v_i^2,
-# with one common level. Sums over the learned ones, those above a threshold, are exact for the
-# strongest features; the others are gathered in narrow blocks of ln v^2, each replaced by six
-# Chebyshev nodes whose weights integrate polynomials exactly. Prefix sums give the weights of the
-# part of a block that is learned, so that the sharp threshold stays sharp. Derived for this
+# with one common level. Sums over the learned features, those above a threshold, are exact for the
+# strongest ones. The others are grouped in narrow blocks of ln v^2, and each block is replaced by
+# six Chebyshev nodes whose weights integrate polynomials exactly. Prefix sums give the weights of
+# the part of a block that is learned, so that the sharp threshold stays sharp. Derived for this
 # package, not in the cited paper.
 
 
 class Resolution(NamedTuple):
-    """How sums over features are taken: up to `direct` features one by one; of more, the
-    `strongest` ones one by one and the others in `blocks` blocks.
+    """The resolution of sums over features: up to `direct` features are summed one by one; of more
+    features the `strongest` ones are summed one by one and the others in `blocks` blocks.
     """
 
     direct: int
@@ -37,10 +37,10 @@ class Resolution(NamedTuple):
     blocks: int
 
 
-FINE = Resolution(4096, 1024, 768)  # 1e-9 or better
-ROUGH = Resolution(1024, 32, 32)  # 1e-3 of the features of one block or better: to scan many levels
+FINE = Resolution(4096, 1024, 768)  # accurate to 1e-9 or better
+ROUGH = Resolution(1024, 32, 32)  # accurate to 1e-3 of one block's features: for scans of levels
 _NODES = 6
-# A feature weaker than the strongest by more than this factor of v^2 is never learned here.
+# A feature whose v^2 is below this share of the largest is treated as never learned.
 _FAINTEST = float(np.exp(-80.0))
 _ABSENT = -1e4
 
@@ -86,7 +86,7 @@ class SortedReadouts(eqx.Module):
         """The features, summed at another resolution."""
         count, log_power = self.count, self.log_power
         if count <= resolution.direct:
-            return self  # so few have no blocks at any resolution
+            return self  # few features are summed one by one at any resolution
         rest = log_power[resolution.strongest :]
         top, faintest = rest[0], jnp.min(jnp.where(rest > _ABSENT, rest, jnp.inf))
         height = jnp.maximum((top - faintest) / resolution.blocks, 1e-12) * (1 + 1e-12)
@@ -109,7 +109,8 @@ class SortedReadouts(eqx.Module):
 
     @property
     def present(self) -> Bool[Array, "feature"]:
-        """True if a feature is strong enough, compared with the strongest, to be learned at all."""
+        """True for the features that are strong enough, compared with the strongest, to be learned
+        at all."""
         return self.log_power > _ABSENT
 
     def as_given(self, values: Float[Array, "feature"]) -> Float[Array, "feature"]:
@@ -170,7 +171,7 @@ def _sum(f: Callable[[Array], Pair], s: Array, weights: Array) -> Pair:
 #
 # F rises continuously, and drops by lambda_sigma g(q_sigma) at each level where one more feature is
 # learned: every rising zero is a solution and a local maximum of Psi, and the Bayes-optimal
-# solution is the highest one. The one- parameter form and the selection are derived for this
+# solution is the highest one. The one-parameter form and the selection are derived for this
 # package, not in the cited paper.
 
 RESIDUAL = 1e-8
@@ -186,10 +187,10 @@ class BayesOptimal(Result):
             included. A single posterior sample has twice that error.
         effective_width: k_c, the number of features that are learned (q_i > 0).
         mutual_information: I(teacher; data) / (number of weights k d), in nats.
-        free_entropy: Psi, in units of d/2: of two solutions the one with the larger Psi is
+        free_entropy: Psi, in units of d/2; of several solutions the one with the largest Psi is
             Bayes-optimal.
         level: ln Lambda = ln( n / (d (Delta + error)) ), the common signal level.
-        residual: |F| / (n/d), by summing over all features one by one.
+        residual: |F| / (n/d), with the sum taken over all features one by one.
         converged: whether the residual is below 1e-8.
     """
 
@@ -251,11 +252,11 @@ class LevelEquation(eqx.Module):
         return w + unlearned, m - unlearned
 
     def excess(self, level: Float[Array, ""], learned: Int[Array, ""]) -> Float[Array, ""]:
-        """F = Lambda Delta + sum_i W - n/d at a fixed number of learned features."""
+        """The function F = Lambda Delta + sum_i W - n/d at a fixed number of learned features."""
         return jnp.exp(level) * self.noise + self.totals(level, learned)[0] - self.samples
 
     def free_entropy(self, level: Float[Array, ""], m: Float[Array, ""]) -> Float[Array, ""]:
-        """Psi from sum_i M."""
+        """The free entropy Psi, from sum_i M."""
         return self.samples * (level - jnp.log(self.samples) + 1) - jnp.exp(level) * self.noise + m
 
     def psi(self, level: Float[Array, ""]) -> Float[Array, ""]:
@@ -263,7 +264,8 @@ class LevelEquation(eqx.Module):
 
     @property
     def bounds(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Levels of the errors sum v^2 g(1) and 0, between which every solution lies."""
+        """The levels that belong to the errors sum v^2 g(1) and 0; every solution lies between
+        them."""
         worst = self.channel.total * self.features.tail[0]
         return jnp.log(self.samples / (self.noise + worst)), jnp.log(self.samples / self.noise)
 
@@ -306,7 +308,7 @@ def solve_between(
 
 
 def describe(problem: LevelEquation, solution: Solution) -> BayesOptimal:
-    """All observables of a solution; overlaps in the order of the given read-outs."""
+    """All observables of a solution, with overlaps in the order of the given read-outs."""
     level, learned = solution.level, solution.learned
     total, m = problem.totals(level, learned)
     error = total / jnp.exp(level)

@@ -17,7 +17,8 @@ from orderparam.systems.extensive_width.posterior import posterior_hmc
 from orderparam.systems.extensive_width.theory import bayes_optimal, informed_state
 
 # ------------------------------------------------------------------------------------------------
-# Grids in the number of samples, its natural unit d^2, and what its finite size explains.
+# Grids in the number of samples, whose natural unit is d^2, and the explanation of finite-size
+# effects.
 
 # Why sampled posteriors differ from the theory (docs/theory/extensive_width.md): measured at d = 16
 # to 48.
@@ -49,7 +50,7 @@ def per_square(input_dim: float) -> tuple[str, Callable[[xr.Dataset], xr.DataArr
 
 
 # ------------------------------------------------------------------------------------------------
-# What panels cannot say: a map of the order of the transition.
+# A panel that is drawn by a function of its own: a map of the order of the transition.
 
 
 def draw_order(axes: Any, comparison: Comparison) -> None:
@@ -74,7 +75,7 @@ SOURCE = "Nguyen and Barbier 2026"
 
 @study(
     "feature-staircase",
-    title="In theory features are learned one after the other, each by a jump of its overlap",
+    title="In theory features are learned one after the other, each with a jump of its overlap",
     source=SOURCE,
     seconds=(50, 600),
     observables=("overlap",),
@@ -126,7 +127,7 @@ def feature_staircase(
 
 @study(
     "collective-transition",
-    title="In theory read-outs of similar size are learned many at once",
+    title="In theory many features are learned at once if their read-outs are of similar size",
     source="derived for this package from the free entropy of Nguyen and Barbier 2026",
     seconds=(60, 1200),
     observables=("error",),
@@ -183,7 +184,7 @@ def collective(
 
 @study(
     "readout-laws",
-    title="In theory the features of flat read-outs are learned all at once, those of power laws the strongest first",
+    title="In theory features of equal read-outs are learned all at once, features of power laws one by one, the strongest first",
     source="Nguyen and Barbier 2026, appendix figures",
     seconds=(60, 3000),
     observables=("overlap",),
@@ -242,7 +243,7 @@ def readout_laws(
 
 @study(
     "feature-plane",
-    title="Features are learned together where read-outs are alike, one by one where they decay",
+    title="Features are learned together if their read-outs are similar, one by one if the read-outs decay",
     source="derived for this package from the free entropy of Nguyen and Barbier 2026",
     seconds=(60, 1200),
     full={"resolution": 128, "width": 20},

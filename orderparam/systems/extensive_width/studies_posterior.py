@@ -38,7 +38,7 @@ def _mean_overlap(data: xr.Dataset, part: int) -> xr.DataArray:
 
 @study(
     "posterior-sampling",
-    title="Sampled errors lie on the theory where all features are learned; amid its jumps chains do not converge",
+    title="Sampled errors agree with the theory where all features are learned; between its jumps chains do not converge",
     source="Nguyen and Barbier 2026, figure with decay 0.3",
     seconds=(95, 90000),
     observables=("error", "effective_width"),
@@ -105,7 +105,7 @@ def posterior_sampling(
 
 @study(
     "quadratic-specialisation",
-    title="A quadratic component: errors at 16 inputs follow the theory, features specialise less than it says",
+    title="A quadratic component: errors at 16 inputs follow the theory, but features specialise less than predicted",
     source="Barbier, Camilli, Nguyen, Pastore and Skerk 2025, Statistical mechanics of extensive-width Bayesian neural networks",
     seconds=(95, 40000),
     observables=("error", "quadratic_overlap"),
@@ -216,7 +216,7 @@ def effective_model(
 
 @study(
     "posterior-finite-size",
-    title="Errors of sampled posteriors come nearer to the theory in larger systems",
+    title="Errors of sampled posteriors approach the theory in larger systems",
     source="measured for this package on the model of Nguyen and Barbier 2026",
     seconds=(60, 30000),
     observables=("error", "posterior_mean_error"),

@@ -1,4 +1,5 @@
-"""The figures of trained students against the best possible, and the collapse of all errors."""
+"""The figures of trained students compared with the Bayes-optimal error, and the collapse of all
+errors."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -24,7 +25,7 @@ def _examples(data: xr.Dataset) -> xr.DataArray:
 
 
 def _collapsed(noise: float) -> Callable[[xr.Dataset], xr.DataArray]:
-    """error n / (k_c d (noise + error)), where anything is learned."""
+    """The ratio error n / (k_c d (noise + error)) where at least one feature is learned."""
 
     def ratio(data: xr.Dataset) -> xr.DataArray:
         resolved = data["effective_width"].where(data["effective_width"] > 0)
@@ -43,13 +44,13 @@ def _constant(decay: float, noise: float) -> float:
 
 
 def _resolved(data: xr.Dataset) -> xr.DataArray:
-    """k_c / k."""
+    """The fraction k_c / k of learned features."""
     return data["effective_width"].where(data["effective_width"] > 0) / data.sizes["feature"]
 
 
 @study(
     "bayes-error-collapse",
-    title="In theory the error is the effective width over the number of examples, in two power laws",
+    title="In theory the error is proportional to the effective width over the number of examples, in two power laws",
     source=SOURCE,
     seconds=(70, 3000),
     observables=("error",),
@@ -81,8 +82,9 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
         ),
     ],
     caption=r"""
-        $k = d/2$, $\Delta$ = {noise}, tanh$(2z)$. Below: 1 where all is learned. Measured ($d$ = {measured_dim}, $\beta$ =
-        {measured_decay}): {seeds} data sets, $k_c$ as measured; Adam: {epochs} epochs.
+        $k = d/2$, $\Delta$ = {noise}, tanh$(2z)$. Bottom row: $k_c/k$ = 1 where all features are
+        learned. Measured ($d$ = {measured_dim}, $\beta$ = {measured_decay}): {seeds} data sets,
+        $k_c$ as measured; Adam: {epochs} epochs.
     """,
     explained=FINITE_DIMENSION,
 )

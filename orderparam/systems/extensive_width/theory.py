@@ -1,4 +1,5 @@
-"""Bayes-optimal learning of an extensive-width teacher, and all other solutions."""
+"""Bayes-optimal learning of an extensive-width teacher, and all other solutions of its
+equations."""
 
 import math
 from typing import NamedTuple
@@ -27,11 +28,11 @@ _UNIFORM = 64  # levels of the scan between the first and the last learned featu
 # levels of the scan between two kinks, equidistant in the number of learned features,
 _QUANTILES = 256
 _BEYOND = 32  # and levels with everything learned
-_RIVALS = 12  # local maxima looked at closely
+_RIVALS = 12  # local maxima that are examined closely
 _CELLS = 8  # cells of one step of a zoom, in level and in the number of learned features
-_NUMBERS = 9  # numbers of learned features looked at in the window of a rival,
-_SHORTLIST = 24  # the most promising of which are looked at again,
-_FINALISTS = 4  # and the best of these solved for
+_NUMBERS = 9  # numbers of learned features that are examined in the window of a local maximum,
+_SHORTLIST = 24  # the most promising of which are examined again,
+_FINALISTS = 4  # and the best of these are solved
 _NEWTON = 3
 
 
@@ -79,8 +80,8 @@ def _ends(
 
 
 def highest(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
-    """Bracket of the solution of largest free entropy: a scan for its local maxima, a closer look
-    at the highest few."""
+    """Bracket of the solution of largest free entropy, from a scan for its local maxima and a
+    refinement of the highest few."""
     rough = problem.rough
     scanned = _scanned(problem)
     m = jax.vmap(lambda level: rough.totals(level, rough.learned(level))[1])(scanned)
@@ -94,7 +95,7 @@ def highest(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""],
     _, where = jax.lax.top_k(jnp.where(peak, psi[1:-1], -jnp.inf), _RIVALS)
 
     low, high = jax.vmap(lambda at: _neighbours(level, at))(level[1 + where])
-    # Down to windows of few kinks; those of the scan hold 2 / _QUANTILES of all.
+    # Zoom until a window contains few kinks; the windows of the scan contain 2 / _QUANTILES of all.
     steps = math.ceil(
         math.log(max(1.0, 2 * problem.features.count / _QUANTILES / (_NUMBERS - 1)), _CELLS / 2)
     )
@@ -108,7 +109,7 @@ def highest(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""],
     finalists = _most_promising(shortlist, _FINALISTS)
     solved = jax.vmap(lambda candidate: _solved(problem, candidate))(finalists)
     best = jax.tree.map(lambda part: part[jnp.argmax(solved[0])], finalists)
-    # With a feature more or less: their maxima may hide between two levels of the scan.
+    # Also try one feature more and one less: their maxima may lie between two levels of the scan.
     beside = jax.vmap(lambda number: _solved(problem, _with_number(problem, best, number)))(
         best.number + jnp.arange(-1, 2)
     )
@@ -118,8 +119,8 @@ def highest(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""],
 
 
 class _Candidate(NamedTuple):
-    """A number of learned features, a level near its solution, F and its slope there, and the free
-    entropy one can hope for.
+    """A number of learned features, a level near its solution, F and its slope there, and an
+    estimate of the free entropy at the solution.
 
     low, high: the window in which the solution is sought.
     """
@@ -139,7 +140,8 @@ def _most_promising(candidates: _Candidate, count: int) -> _Candidate:
 
 
 def _look(problem: LevelEquation, candidate: _Candidate) -> _Candidate:
-    """F at the level, and the free entropy after one more Newton step with the given slope."""
+    """The candidate with F at its level and the free entropy after one more Newton step with the
+    given slope."""
     w, m = problem.totals(candidate.level, candidate.number)
     excess = jnp.exp(candidate.level) * problem.noise + w - problem.samples
     step = _step(problem, candidate._replace(excess=excess))
@@ -158,7 +160,7 @@ def _step(problem: LevelEquation, candidate: _Candidate) -> Array:
 
 
 def _second_look(problem: LevelEquation, first: _Candidate) -> _Candidate:
-    """After the Newton step, with the slope of the secant."""
+    """The candidate after the Newton step, with the slope of the secant."""
     step = _step(problem, first)
     second = _look(problem, first._replace(level=first.level + step))
     secant = jnp.where(
@@ -169,8 +171,8 @@ def _second_look(problem: LevelEquation, first: _Candidate) -> _Candidate:
 
 
 def _candidates(problem: LevelEquation, low: Array, high: Array) -> _Candidate:
-    """Numbers of learned features in a window, each in the middle of its interval; the slope is
-    that in the middle of all."""
+    """Candidates for the numbers of learned features in a window, each at the middle of its
+    interval; the slope is that at the middle of the window."""
     number = jnp.round(jnp.linspace(problem.learned(low), problem.learned(high), _NUMBERS)).astype(
         int
     )
@@ -208,7 +210,8 @@ def _solved(problem: LevelEquation, candidate: _Candidate) -> tuple[Array, Array
 
 
 def _with_number(problem: LevelEquation, candidate: _Candidate, number: Array) -> _Candidate:
-    """Another number of learned features, wherever there is a solution with it."""
+    """A candidate with another number of learned features, and the window of levels that belongs to
+    it."""
     number = jnp.clip(number, 0, problem.features.count)
     low, high = problem.between(number)
     return candidate._replace(number=number, low=low, high=high)
@@ -241,8 +244,8 @@ def _around(
 
 
 def last(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
-    """Bracket of the solution of highest level: the last interval between two kinks in which F
-    rises through zero."""
+    """Bracket of the solution of highest level, which is the last interval between two kinks in
+    which F rises through zero."""
     scanned = _scanned(problem)
     lowest, highest = _ends(problem, scanned)
     level = jnp.concatenate([lowest[None], scanned, highest[None]])
@@ -260,10 +263,11 @@ def last(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""], Ar
 
 
 # ------------------------------------------------------------------------------------------------
-# Bayes-optimal learning of an extensive-width teacher: overlaps, error, effective width, and every rival solution.
+# Bayes-optimal learning of an extensive-width teacher: overlaps, error, effective width, and all
+# competing solutions.
 
 _ENUMERATED = 2048
-_BETWEEN = 8  # levels looked at between two kinks
+_BETWEEN = 8  # levels examined between two kinks
 
 
 @theory
@@ -309,8 +313,8 @@ def bayes_optimal(teacher: Teacher) -> BayesOptimal:
 
 @theory
 def informed_state(teacher: Teacher) -> BayesOptimal:
-    r"""Metastable state in which a sampler that starts at the teacher stays: every feature in its
-    informed maximum.
+    r"""Metastable state in which a sampler that starts at the teacher remains: every feature is in
+    its informed maximum.
 
     The equations are those of `bayes_optimal` with $m(\lambda)$ the largest local maximum, so that
     a feature is lost only below its spinodal; of all solutions the one of the highest level is
@@ -386,7 +390,7 @@ def all_solutions(teacher: Teacher) -> CoexistingStates:
     rising, falling = (above < 0) & (below >= 0), (above > 0) & (below <= 0)
     where = np.flatnonzero(rising | falling)
     count = len(where)
-    # few different sizes, few compilations
+    # pad to a power of two, so that few sizes are compiled
     padded = np.resize(where, max(8, 2 ** math.ceil(math.log2(count))))
     windows = (level[padded], level[padded + 1], learned[padded], rising[padded])
     solved = _solve_all(problem, *(jnp.asarray(part) for part in windows))
@@ -405,8 +409,8 @@ def all_solutions(teacher: Teacher) -> CoexistingStates:
 
 @eqx.filter_jit
 def _fine_scan(problem: LevelEquation) -> tuple[Array, Array, Array, Array]:
-    """Levels at and between all kinks; for each interval the number learned, F at its lower and at
-    its upper end."""
+    """Levels at and between all kinks and, for each interval, the number of learned features and F
+    at its lower and its upper end."""
     kinks = jnp.where(problem.features.log_power > -1e3, problem.kinks, problem.kinks[0])
     low, high = problem.bounds
     ends = jnp.stack([low - 1e-3, high + 1e-3])

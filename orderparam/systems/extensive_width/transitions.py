@@ -2,11 +2,11 @@
 the learned and the unlearned state coexist.
 
 With N = n/d the free entropy is Psi = N (level - ln N + 1) + c(level), c = sum_i M - Lambda Delta,
-so that its maximum over the level is a Legendre transform: the Bayes-optimal states at all N
+so that its maximum over the level is a Legendre transform. The Bayes-optimal states at all N
 together are the concave envelope of c, and every chord that bridges a gap of the envelope is a
-transition, at N = minus its slope. A chord over one kink is one feature being learned; a chord over
-many is a collective first-order transition. Derived for this package, not in the cited paper
-(Nguyen and Barbier 2026).
+transition at N = minus its slope. A chord over one kink means that one feature is learned; a chord
+over many kinks is a collective first-order transition. Derived for this package, not in the cited
+paper (Nguyen and Barbier 2026).
 """
 
 import math
@@ -23,8 +23,8 @@ from orderparam.systems.extensive_width.model import Teacher
 from orderparam.systems.extensive_width.state import RESIDUAL, LevelEquation
 
 _WIDEST = 2048
-_BETWEEN = 12  # levels from kink to kink,
-_SPACING = 0.005  # and nowhere further apart than this between the first and the last
+_BETWEEN = 12  # levels between two kinks
+_SPACING = 0.005  # largest spacing of levels between the first and the last kink
 _FINE = 64  # factor by which intervals are divided around the touching points
 
 
@@ -36,10 +36,10 @@ class Windows(Result):
     below e^-80 of the largest.
 
     Fields:
-        begin: number of samples from which on the state with feature j learned exists (by its
+        begin: number of samples above which the state with feature j learned exists (on its
             Bayes-optimal branch).
-        end: number of samples up to which the state without it is preferred by the feature's own
-            channel; `end` - `begin` is d lambda_sigma g(q_sigma) for every feature.
+        end: number of samples below which the channel of feature j prefers the state without it;
+            `end` - `begin` is d lambda_sigma g(q_sigma) for every feature.
         overlap: q_sigma, the overlap with which a feature appears.
     """
 
@@ -54,14 +54,14 @@ class Staircase(Result):
     Fields:
         n_train: number of samples at the transition.
         width_before: effective width before the transition.
-        width_after: effective width after it; the two differ by more than 1 in a collective
-            transition.
+        width_after: effective width after the transition; it exceeds width_before by more than 1 in
+            a collective transition.
         error_before: error before the transition.
         error_after: error after the transition.
         residual: relative inaccuracy of the common tangent.
-        converged: whether every residual is below 1e-8 and the transitions come in this order;
-            False where the read-outs span so many orders of magnitude that rounding hides some of
-            the transitions.
+        converged: whether every residual is below 1e-8 and the transitions are in increasing order;
+            False if the read-outs span so many orders of magnitude that rounding hides some of the
+            transitions.
     """
 
     n_train: Float[Array, "transition"]
@@ -179,7 +179,8 @@ def _c(problem: LevelEquation, level: Float[Array, "level"]) -> Float[Array, "le
 
 
 def _concave(problem: LevelEquation, level: np.ndarray) -> np.ndarray:
-    """c at the given levels, padded so that few different numbers of levels are compiled."""
+    """The function c at the given levels, padded so that few different numbers of levels are
+    compiled."""
     padded = np.resize(level, 2 ** math.ceil(math.log2(len(level))))
     return np.asarray(_c(problem, jnp.asarray(padded)))[: len(level)]
 

@@ -1,4 +1,4 @@
-"""Deep fully connected networks: an order parameter in every layer, and three ways to close the
+"""Deep fully connected networks: an order parameter in every layer, and three closures of the
 theory.
 
 With K^0 = v_0 x.x'/d and the two-point function k of the activation, layer by layer C^{(l)} = s_l
@@ -13,9 +13,9 @@ They are inequivalent approximations, except at depth one and for activations wi
 = s k(a, c, b) (relu, linear).
 
 An activation with a mean m(x) = E phi(h(x)) has a second order parameter kappa_l in every layer,
-for the direction of the mean (at depth one: `action`); nested with it is C^{(l)} = r_l [Q_l
-(k(C^{(l-1)}) - m m^T) + kappa_l m m^T] (derived for this package, not in the cited papers). The
-other two closures treat the mean as part of the kernel, kappa_l = Q_l.
+for the direction of the mean (at depth one: `theory`). With it, the closure "nested" is C^{(l)} =
+r_l [Q_l (k(C^{(l-1)}) - m m^T) + kappa_l m m^T] (derived for this package, not in the cited
+papers). The other two closures treat the mean as part of the kernel, kappa_l = Q_l.
 """
 
 from collections.abc import Callable
@@ -47,11 +47,11 @@ Closure = Literal["nested", "common", "linear"]
 Scales = Float[Array, "layer"]
 Kernels = tuple[Float[Array, "train train"], Float[Array, "test train"], Float[Array, "test"]]
 
-# The scan for further minima of `branches`: this many equal log Q_l in the range where all minima
-# found so far lie.
+# The scan of `branches` for further minima: the number of values of log Q_l, equal in all layers,
+# and their range, which contains all minima found so far.
 _SCAN = 61
 _RANGE = (-9.0, 9.0)
-_SAME = 1e-6  # minima closer than this in every log Q_l are one
+_SAME = 1e-6  # minima closer than this in every log Q_l are the same
 
 
 class Pairs(eqx.Module):
@@ -83,7 +83,7 @@ class Pairs(eqx.Module):
         )
 
     def scaled(self, factor: Float[Array, ""] | float) -> "Pairs":
-        """All covariances times a number."""
+        """All covariances multiplied by a number."""
         return jax.tree.map(lambda x: factor * x, self)
 
 
@@ -99,7 +99,7 @@ def renormalised(
     """The renormalised kernel at given order parameters, from K^0.
 
     Args:
-        kappas: order parameters of the means, which the closure "nested" alone uses.
+        kappas: order parameters of the means, which only the closure "nested" uses.
     """
     depth, phi = scales.shape[0], system.activation
     variances = jnp.append(system.variances[1:], system.readout_variance)
@@ -126,7 +126,8 @@ def renormalised(
         return nested([one] * depth).scaled(jnp.prod(scales))
 
     def first_order(layers: int, fixed: list[Float[Array, ""]]) -> Pairs:
-        """prod_{l < layers} (1 + (Q_l - 1) d/ds_l) of the kernel, the scales above being `fixed`."""
+        """The kernel with prod_{l < layers} (1 + (Q_l - 1) d/ds_l) applied, at `fixed` scales of
+        the layers above."""
         if layers == 0:
             return nested(fixed)
         value, derivative = jax.jvp(
@@ -134,7 +135,7 @@ def renormalised(
         )
         return jax.tree.map(jnp.add, value, derivative)
 
-    # The last layer is a mere factor: 1 + (Q_L - 1) d/ds_L is Q_L.
+    # The last layer only multiplies the kernel: 1 + (Q_L - 1) d/ds_L is Q_L.
     return first_order(depth - 1, [scales[-1]])
 
 
@@ -160,8 +161,8 @@ def prior_basis(system: FullyConnected) -> Eigenbasis:
 
 
 def common_minima(system: FullyConnected) -> Minima:
-    """All minima of the closure "common", from which the other closures start; the cost is one
-    eigendecomposition.
+    """All minima of the closure "common", which are the starts of the other closures. The cost is
+    one eigendecomposition.
     """
     basis = prior_basis(system)
     return common_scale.minima(
@@ -173,9 +174,9 @@ class Action(eqx.Module):
     """The action of one output, F(Q, kappa) = sum_l N_l [ Q_l - Q_l/kappa_l - log kappa_l ] +
     constant + log det A + y^T A^{-1} y.
 
-    Its unknowns are log Q_1 .. log Q_L, followed by log kappa_1 .. where the means have their own
-    order parameters (F is then a saddle). Otherwise kappa_l = Q_l, and F = sum_l N_l (Q_l - log
-    Q_l) + .. has minima.
+    Its unknowns are log Q_1 .. log Q_L, followed by log kappa_1 .. if the means have their own
+    order parameters (the solution is then a saddle point of F). Otherwise kappa_l = Q_l, and F =
+    sum_l N_l (Q_l - log Q_l) + .. has minima.
     """
 
     system: FullyConnected
@@ -212,11 +213,11 @@ class Action(eqx.Module):
     def gradient(
         self, unknowns: Float[Array, "unknown"], _: None = None
     ) -> Float[Array, "unknown"]:
-        """The derivatives of F over the smallest width, N_l (Q_l - 1) + .."""
+        """The derivatives of F, N_l (Q_l - 1) + .., divided by the smallest width."""
         return jax.grad(self)(unknowns) / jnp.min(self.system.widths)
 
     def minimum(self, start: Scales) -> Solved:
-        """The minimum of F, over the smallest width, next to `start`."""
+        """The minimum of F (divided by the smallest width) next to `start`."""
         return newton_minimum(
             differentiated(lambda u: self(u) / jnp.min(self.system.widths)), start
         )
@@ -280,9 +281,9 @@ def branches(system: FullyConnected, *, closure: Closure = "common") -> Branches
     $$ F(Q) = \sum_l N_l (Q_l - \log Q_l) + \log\det(T + K^R) + y^T (T + K^R)^{-1} y $$
 
     with $N_l$ the `width`, T the `temperature` and $K^R$ the renormalised kernel at the order
-    parameters $Q_l$. With two minima, training at fixed temperature depends on where it starts, and
-    the posterior follows the lower one. The mean of a non-odd activation is part of the kernel
-    here.
+    parameters $Q_l$. If there are two minima, training at fixed temperature depends on its initial
+    state, and the posterior is concentrated at the lower one. The mean of a non-odd activation is
+    part of the kernel here.
 
     Args:
         closure: how the order parameters enter the kernel: "common" (default), "nested" or
@@ -292,8 +293,8 @@ def branches(system: FullyConnected, *, closure: Closure = "common") -> Branches
         ValueError: for several outputs.
 
     Accuracy: stationary to 1e-9. In the closure "common", and at depth one, all stationary points
-    are found by a scan of the one unknown; in the others, those that Newton's method reaches from
-    them and from a scan along equal log Q_l.
+    are found by a scan of the one unknown; in the others, those are found that Newton's method
+    reaches from these points and from a scan along equal log Q_l.
 
     Source: derived here, from the action of Pacelli et al. (2023).
 
@@ -323,7 +324,7 @@ def branches(system: FullyConnected, *, closure: Closure = "common") -> Branches
 
         tops = jax.lax.map(climb, tops)
     slopes = jnp.max(jnp.abs(jax.lax.map(barrier.gradient, tops)), axis=1)
-    # A way over from one minimum to another: stationary, and as many of them as neighbours.
+    # A barrier counts if it is stationary; there is one for each pair of neighbouring minima.
     there = reached(slopes) & (jnp.arange(BRANCHES - 1) < jnp.sum(found) - 1)
     heights = jax.lax.map(barrier, tops)
     return Branches(
@@ -337,8 +338,8 @@ def branches(system: FullyConnected, *, closure: Closure = "common") -> Branches
 
 
 def _tops(system: FullyConnected, known: Minima) -> Float[Array, "barrier layer"]:
-    """log Q_l at the maximum between neighbouring minima of the closure `common`, where the slope
-    falls through zero."""
+    """The values of log Q_l at the maximum between neighbouring minima of the closure `common`,
+    where the slope falls through zero."""
     basis, widths = prior_basis(system), system.widths
     args = basis.eigenvalues, basis.power, system.temperature, widths
     ends = jnp.sort(jnp.where(known.found, known.log_scale, jnp.inf))
@@ -356,8 +357,8 @@ def _tops(system: FullyConnected, known: Minima) -> Float[Array, "barrier layer"
 def _refined(
     system: FullyConnected, closure: str, known: Minima
 ) -> tuple[Array, Array, Array, Array]:
-    """Q_l, F, residuals and which exist, for the minima reached from those of "common" and from
-    every minimum along equal log Q_l.
+    """The values of Q_l, F and the residuals of the minima reached from those of "common" and from
+    every minimum along equal log Q_l, and a mask of those that exist.
     """
     action = Action.of(system, closure)
     line = jnp.linspace(*_RANGE, _SCAN)[:, None] * jnp.ones(system.depth)

@@ -1,4 +1,4 @@
-"""Real networks sampled from their posterior: by Hamiltonian Monte Carlo, and by the noisy gradient
+"""Real networks sampled from their posterior by Hamiltonian Monte Carlo and by the noisy gradient
 descent of the papers.
 """
 
@@ -37,7 +37,7 @@ Hidden = Any  # whitened weights of the layers before the read-out
 def architecture(system: BayesianNetwork) -> Architecture:
     """The network of a system at its finite width, without biases.
 
-    Variances are arrays, so that another variance compiles nothing.
+    Variances are arrays, so that other variances need no new compilation.
 
     Raises:
         ValueError: for a width that is not an integer.
@@ -98,8 +98,8 @@ class ReadoutMoments(eqx.Module):
 
 
 class PosteriorProblem(eqx.Module):
-    """A network with its data; images have the zeros of the padding around them. `places` is the
-    number of places whose features are read out separately.
+    """A network with its data; images are padded with zeros. `places` is the number of places whose
+    features are read out separately.
     """
 
     network: Architecture
@@ -151,12 +151,12 @@ class PosteriorProblem(eqx.Module):
 
 
 class Collapsed(eqx.Module):
-    r"""The posterior of the hidden layers, with the read-out averaged over its Gaussian posterior.
+    r"""The posterior of the hidden layers, with the read-out integrated out.
 
     $$ \log p(W) = -\tfrac12 |W|^2 - \tfrac12 \log\det(T + \Phi\Phi^T)
        - \tfrac12 y^T (T + \Phi\Phi^T)^{-1} y $$
 
-    with W whitened; with D outputs the log det has the factor D. `readout` has the shape of the
+    with W whitened. With D outputs the log det is multiplied by D. `readout` has the shape of the
     read-out.
     """
 
@@ -192,9 +192,8 @@ class Collapsed(eqx.Module):
         phi, test = self.features(hidden, given.x), self.features(hidden, given.test)
         posterior = condition_readout(phi, given.y, given.temperature)
         outputs, places = given.y.shape[1], given.places
-        # Cov(u_ic, u_jd) = 1 - Phi^T A^{-1} Phi, the same for every output
-        # The read-out given the hidden weights is Gaussian, with the same covariance for every
-        # output.
+        # The read-out given the hidden weights is Gaussian, with the same covariance Cov(u_ic,
+        # u_jd) = 1 - Phi^T A^{-1} Phi for every output.
         shared = posterior.half.reshape(phi.shape[0], places, -1)
         units = shared.shape[-1]
         over_units = jnp.sum(shared, axis=-1)
@@ -216,7 +215,8 @@ class Collapsed(eqx.Module):
     def similarity_moments(
         self, hidden: Hidden
     ) -> tuple[Float[Array, "train train"], Float[Array, ""], Float[Array, "index other"]]:
-        """Phi Phi^T, its alignment with the targets of one output, and the order parameters."""
+        """The kernel Phi Phi^T, its alignment with the targets of one output, and the order
+        parameters."""
         phi = self.features(hidden, self.problem.x)
         kernel = phi @ phi.T
         return kernel, alignment(kernel, self.problem.y[:, 0]), self.moments(hidden).order
@@ -251,8 +251,8 @@ def whitened_prior(weights: Any) -> Float[Array, ""]:
 def readout_products(
     readout: Float[Array, "feature output"], places: int
 ) -> tuple[Float[Array, "index other"], Float[Array, "index other"]]:
-    """(1/N_c) sum_c u_(i a)c u_(j b)c and (1/N_c) sum_cd u_(i a)c u_(j b)d, with features numbered
-    (place i, channel c).
+    """The products (1/N_c) sum_c u_(i a)c u_(j b)c and (1/N_c) sum_cd u_(i a)c u_(j b)d of the
+    read-out, with features numbered (place i, channel c).
     """
     by_channel = readout.reshape(places, -1, readout.shape[1])
     units = by_channel.shape[1]
@@ -268,12 +268,12 @@ class SampledNetwork(OrderParameters):
     """Losses, predictions and order parameters measured on sampled networks.
 
     Fields:
-        order_parameters: of the read-out, at the last layer; NaN for the layers below, whose order
-            parameters are not averages over weights.
-        mean_scales: kappa of the read-out, at the last layer; NaN below.
-        r_hat: largest potential scale reduction of the losses and the order parameter, over chains
-            that started at random and chains that started at the bottom of the energy.
-        effective_samples: smallest effective sample size of these.
+        order_parameters: Q of the read-out, in the last layer; NaN for the layers below, whose
+            order parameters are not averages over weights.
+        mean_scales: kappa of the read-out, in the last layer; NaN for the layers below.
+        r_hat: largest R-hat of the losses and the order parameter, over chains that started from
+            the prior and chains that started at a minimum of the energy.
+        effective_samples: smallest effective sample size of the same observables.
         converged: whether r_hat < 1.05 and there are at least 100 effective samples.
     """
 
@@ -285,9 +285,9 @@ class SampledSimilarity(Similarity):
     """Kernels of the hidden layer measured on sampled networks.
 
     Fields:
-        r_hat: of the alignment after learning.
-        effective_samples: of the alignment after learning.
-        converged: of the alignment after learning.
+        r_hat: R-hat of the alignment after learning.
+        effective_samples: effective sample size of the alignment after learning.
+        converged: whether the alignment after learning has converged.
     """
 
     r_hat: Float[Array, ""]
@@ -313,15 +313,17 @@ def sampled_network(
        - \tfrac12 y^T (T + \Phi\Phi^T)^{-1} y $$
 
     with W the whitened hidden weights, $\Phi$ the features that the read-out sees and T the
-    `temperature`. The read-out is averaged exactly in every draw. Half of the chains start from the
-    prior, half at the bottom of the energy; R-hat over all tells whether the start is forgotten.
+    `temperature`. The average over the read-out is exact in every draw. Half of the chains start
+    from the prior, half at a minimum of the energy; R-hat over all chains shows whether they have
+    forgotten their initial states.
 
     Args:
         chains: number of chains. Default 4.
         warmup: steps of a chain that tune the step size and are discarded. Default 150.
         samples: draws of every chain. Default 250.
-        leapfrog_steps: leapfrog steps of a trajectory. Default 8, which makes trajectories of about
-            pi/2 at the tuned step of 0.15 to 0.3; longer ones cost more and decorrelate no better.
+        leapfrog_steps: leapfrog steps of a trajectory. Default 8, which gives trajectories of
+            length about pi/2 at the tuned step size of 0.15 to 0.3; longer ones cost more and do
+            not decorrelate better.
         method: sampler of `orderparam.sampling.sample`: "hmc" (default), "mala" or "nuts".
 
     Raises:
@@ -367,10 +369,10 @@ def langevin_training(
     weight.
 
     Args:
-        learning_rate: eta. Default None: 0.1 / (T times the largest curvature of the energy over
-            T).
+        learning_rate: learning rate eta. Default None: 0.1 / (T times the largest curvature of the
+            energy divided by T).
         chains: number of chains. Default 4.
-        burn_in: steps before the first record; the directions that the prior alone holds take
+        burn_in: steps before the first record. Directions that only the prior constrains take
             1/(eta T lambda) steps to relax. Default 20 000.
         samples: records of every chain. Default 400.
         thin: steps between records. Default 100.
@@ -394,8 +396,8 @@ def langevin_training(
     potential = Full(collapsed.problem)
     drawn = _prior(collapsed.problem, chains, readout_key)
     hidden = _starts(collapsed, chains, start_key)
-    # The step du = -grad U dt + sqrt(2 dt) xi in the papers' units of the weights is theirs, with
-    # dt = eta T.
+    # The step du = -grad U dt + sqrt(2 dt) xi in the papers' units of the weights is the update of
+    # the papers, with dt = eta T.
     scale = jax.tree.map(
         lambda deviation: 1 / deviation, deviations(drawn, potential.problem.network)
     )
@@ -427,8 +429,8 @@ def sampled_similarity(
     """Similarity matrices of the hidden layer averaged over the prior and over the posterior,
     measured on sampled networks.
 
-    The sampler is that of `sampled_network`. The renormalised kernel is that of hidden layers from
-    the prior with the measured order parameters.
+    The sampler is that of `sampled_network`. The renormalised kernel is the prior average of the
+    features' products, weighted with the measured order parameters.
 
     Args:
         chains: number of chains. Default 4.
@@ -474,15 +476,15 @@ def sampled_similarity(
 def sampled_hidden(
     potential: Collapsed, chains: int, keys: Any, observe: Callable[..., Any], **lengths: Any
 ) -> Samples:
-    """Chains of hidden weights, the read-out integrated."""
+    """Chains of hidden weights, with the read-out integrated out."""
     density, starts = Partial(Collapsed.__call__, potential), _starts(potential, chains, keys[0])
     return sample(density, starts, keys[1], observe=Partial(observe, potential), **lengths)
 
 
 @eqx.filter_jit
 def _starts(potential: Collapsed, chains: int, key: PRNGKeyArray) -> Hidden:
-    """Half of the chains start from the prior, the others downhill from there, where the weights
-    fit the data."""
+    """Initial states of the chains: prior draws for one half; for the other half, prior draws
+    followed by a descent of the energy to weights that fit the data."""
     optimiser = optax.adam(0.05)
 
     def descend(weights: Hidden) -> Hidden:
@@ -504,8 +506,8 @@ def _starts(potential: Collapsed, chains: int, key: PRNGKeyArray) -> Hidden:
 
 @eqx.filter_jit
 def _prior(potential: Collapsed | PosteriorProblem, draws: int, key: PRNGKeyArray) -> Any:
-    """Whitened weights from the prior, with a leading axis; in one call of the generator, which
-    compiles several times faster."""
+    """Whitened weights from the prior, with a leading axis, drawn in one call of the generator,
+    which compiles several times faster."""
     shapes = jax.eval_shape(potential.draw, key)
     flat, one = ravel_pytree(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), shapes))
     return jax.vmap(one)(jax.random.normal(key, (draws, flat.size)))
@@ -515,7 +517,7 @@ def _prior(potential: Collapsed | PosteriorProblem, draws: int, key: PRNGKeyArra
 def _prior_kernels(
     potential: Collapsed, draws: Hidden, order: Float[Array, "place other"]
 ) -> tuple[Float[Array, "train train"], Float[Array, "train train"]]:
-    """Averages over the draws of Phi Phi^T, and of sum_ij Q_ij Phi_i Phi_j^T over the places."""
+    """Averages of Phi Phi^T and of sum_ij Q_ij Phi_i Phi_j^T (i and j places) over the draws."""
     places, examples = potential.problem.places, potential.problem.x.shape[0]
 
     def add(total: Float[Array, "place other train train"], hidden: Hidden) -> tuple[Array, None]:

@@ -1,9 +1,10 @@
-"""The kernel of the features that the read-out sees, and regression with it once the training set
-has renormalised it.
+"""The kernel of the features that the read-out sees, and regression with this kernel after its
+renormalisation by the training set.
 
-The features stand at places i: the patches of a convolutional or locally connected network; one
-place in a fully connected network and under average pooling. Between places they have kernels K_ij
-and means m_i = E phi(h_i), in which the variance of the read-out is included. With outputs a and b,
+Features belong to places i: the patches of a convolutional or locally connected network; one place
+in a fully connected network and under average pooling. They have the kernels K_ij between places
+and the means m_i = E phi(h_i), in which the variance of the read-out is included. With outputs a
+and b,
 
     KR_(mu a)(nu b) = sum_ij [ Q_(ia)(jb) (K_ij - m_i m_j^T) + kappa_(ia)(jb) m_i m_j^T ](x_mu,
     x_nu)
@@ -31,12 +32,14 @@ from orderparam.systems.proportional.model import BayesianPatchNetwork, LocallyC
 from orderparam.systems.proportional.results import losses, regression
 
 # ------------------------------------------------------------------------------------------------
-# log det A + y^T A^{-1} y, the part of an effective action that sees the data, with cheap derivatives of any order.
+# log det A + y^T A^{-1} y, the part of an effective action that depends on the data, with cheap
+# derivatives of any order.
 
 
 @jax.custom_jvp
 def inverse(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """A^{-1} of a symmetric positive definite matrix; dA^{-1} = -A^{-1} dA A^{-1}."""
+    """The inverse of a symmetric positive definite matrix A; its derivative is dA^{-1} = -A^{-1} dA
+    A^{-1}."""
     return jsl.cho_solve((jnp.linalg.cholesky(matrix), True), jnp.eye(matrix.shape[-1]))
 
 
@@ -50,8 +53,8 @@ def _(primals, tangents):
 def data_term(
     noisy: Float[Array, "train train"], targets: Float[Array, "train *output"]
 ) -> Float[Array, ""]:
-    """D log det A + tr y^T A^{-1} y, with A = `noisy` symmetric positive definite and D the number
-    of outputs.
+    """The sum D log det A + tr y^T A^{-1} y, with A = `noisy` symmetric positive definite and D the
+    number of outputs.
 
     Its derivative is tr (D A^{-1} - a a^T) dA + 2 tr a^T dy with a = A^{-1} y, from the same
     Cholesky factor.
@@ -82,11 +85,11 @@ MEMORY_LIMIT = 8 * 2**30
 
 
 class PatchKernels(eqx.Module):
-    """K_ij - m_i m_j^T on the training set for the pairs i <= j (of independent units: i = j), one
-    row each.
+    """The kernels K_ij - m_i m_j^T on the training set for the pairs i <= j (for independent units
+    i = j), one row for each pair.
 
-    With one output only the part symmetric in the images ever enters, of which the upper triangle
-    is kept: under weight sharing N_p (N_p + 1) P (P + 1) / 4 numbers, a quarter of all pairs of
+    With one output only the part that is symmetric in the images enters, and its upper triangle is
+    stored: with weight sharing N_p (N_p + 1) P (P + 1) / 4 numbers, a quarter of all pairs of
     patches and images.
     """
 
@@ -98,7 +101,7 @@ class PatchKernels(eqx.Module):
 
     @classmethod
     def of(cls, system: BayesianPatchNetwork, means: Float[Array, "patch train"]) -> "PatchKernels":
-        """The kernels with the variance of the read-out, less the products of the `means`.
+        """The kernels, including the variance of the read-out, minus the products of the `means`.
 
         Raises `ValueError` when they do not fit into `MEMORY_LIMIT`.
         """
@@ -126,7 +129,7 @@ class PatchKernels(eqx.Module):
 
     @property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """i and j of every row of `packed`."""
+        """The patches i and j of every row of `packed`."""
         every = np.arange(self.patches)
         return np.triu_indices(self.patches) if self.shared else (every, every)
 
@@ -148,7 +151,8 @@ class PatchKernels(eqx.Module):
     def combine(
         self, scale: Float[Array, "patch output other_patch other_output"]
     ) -> Float[Array, "entry other"]:
-        """sum_ij Q_(ia)(jb) K_ij between (example, output) and (example, output)."""
+        """The sum sum_ij Q_(ia)(jb) K_ij, a matrix between (example, output) and (example,
+        output)."""
         (i, j), (row, column), (pair, entry) = self._pairs, self._entries, self._halves
         weights = pair[:, None, None] * scale[i, :, j, :]
         values = jnp.einsum("pab,pe->eab", weights, self.packed) * entry[:, None, None]
@@ -164,8 +168,8 @@ class PatchKernels(eqx.Module):
     def contract(
         self, *matrices: Float[Array, "train output other_train other_output"]
     ) -> list[Float[Array, "patch output other_patch other_output"]]:
-        """tr(W K_ij), a matrix over the outputs, for symmetric W and all pairs of patches; one pass
-        over K_ij for all W."""
+        """The traces tr(W K_ij), a matrix over the outputs, for symmetric W and all pairs of
+        patches, in one pass over K_ij for all W."""
         (i, j), (row, column), (_, entry) = self._pairs, self._entries, self._halves
         weights = (2 * entry if self.outputs == 1 else entry)[:, None, None]
         columns = jnp.stack([weights * matrix[row, :, column, :] for matrix in matrices], axis=1)
@@ -181,7 +185,7 @@ class PatchKernels(eqx.Module):
 def _variances(
     system: BayesianPatchNetwork, seen: Float[Array, "*batch pixel"]
 ) -> Float[Array, "*batch"]:
-    """C_ii."""
+    """The variances C_ii."""
     return system.weight_variance / seen.shape[-1] * jnp.sum(seen**2, axis=-1)
 
 
@@ -190,7 +194,7 @@ def _between(
     first: Float[Array, "first pixel"],
     second: Float[Array, "second pixel"],
 ) -> Float[Array, "first second"]:
-    """(r / N_p) k between one patch of some images and one of others."""
+    """The kernel (r / N_p) k between one patch of the first images and one patch of the second."""
     a, b = _variances(system, first), _variances(system, second)
     cross = system.weight_variance / first.shape[-1] * first @ second.T
     return (
@@ -209,7 +213,7 @@ def _by_patch(
 def patch_means(
     system: BayesianPatchNetwork, inputs: Float[Array, "example *input"]
 ) -> Float[Array, "patch example"]:
-    """m_i = E phi(h_i)."""
+    """The means m_i = E phi(h_i)."""
     return system.activation.mean(_variances(system, _by_patch(system, inputs)))
 
 
@@ -219,10 +223,10 @@ def weighted_kernels(
     scale: Float[Array, "patch patch *weights"],
     same: bool,
 ) -> tuple[Float[Array, "*weights example train"], Float[Array, "*weights example"]]:
-    """sum_ij Q_ij K_ij between images and those of the training set, and of every image with
-    itself; one pair at a time.
+    """The sums sum_ij Q_ij K_ij between images and those of the training set, and of every image
+    with itself, accumulated one pair at a time.
 
-    Q_ij is a number, or an array with one sum for each entry. same: only i = j.
+    Q_ij is a number, or an array with one sum for each entry. same: whether only i = j is summed.
     """
     seen, train = (_by_patch(system, points) for points in (inputs, system.train[0]))
     count = seen.shape[0]
@@ -252,9 +256,9 @@ class Response(eqx.Module):
     """The data-dependent part of the action and its derivatives at Q and kappa, with A = T + KR and
     a = A^{-1} y.
 
-    data: log det A + y^T a. spread and pull: derivatives with respect to Q of log det A and of -y^T
-    a, that is G_IJ = tr A^{-1} (K - m m^T)_IJ and B_IJ = a^T (K - m m^T)_IJ a. mean_spread,
-    mean_pull: the same for kappa and m m^T.
+    data: log det A + y^T a. spread and pull: derivatives of log det A and of -y^T a with respect to
+        Q, that is G_IJ = tr A^{-1} (K - m m^T)_IJ and B_IJ = a^T (K - m m^T)_IJ a. mean_spread and
+        mean_pull: the same derivatives with respect to kappa, with m m^T in place of K - m m^T.
     """
 
     data: Float[Array, ""]
@@ -270,8 +274,8 @@ def resolvents(
     eigenvalues: Float[Array, "train"],
     scale: Float[Array, "output output"],
 ) -> Float[Array, "train output output"]:
-    """(T + k_i Q)^{-1} for every eigenvalue k_i, from one decomposition of Q; differentiable where
-    its eigenvalues meet, too."""
+    """The resolvents (T + k_i Q)^{-1} for every eigenvalue k_i, from one decomposition of Q. They
+    are differentiable also where eigenvalues of Q coincide."""
     strengths, axes = jnp.linalg.eigh(scale)
     return jnp.einsum(
         "ak,ik,bk->iab", axes, 1 / (temperature + eigenvalues[:, None] * strengths), axes
@@ -287,11 +291,11 @@ def _(primals, tangents):
 
 
 class _Blocks(eqx.Module):
-    """A = T + Q (x) diag(k) + kappa (x) m m^T by Woodbury's formula, in the eigenbasis of K - m
-    m^T; all arrays small in P D^2.
+    """The inverse of A = T + Q (x) diag(k) + kappa (x) m m^T by Woodbury's formula, in the eigenbasis
+    of K - m m^T; no array is larger than P D^2.
 
-    inverse: (T + k_i Q)^{-1}. weighted: m_i times it. total: their sum with m_i again. core:
-    (kappa^{-1} + total)^{-1}. dual: A^{-1} y.
+    inverse: (T + k_i Q)^{-1}. weighted: m_i (T + k_i Q)^{-1}. total: sum_i m_i^2 (T + k_i Q)^{-1}.
+    core: (kappa^{-1} + total)^{-1}. dual: A^{-1} y.
     """
 
     inverse: Float[Array, "train output output"]
@@ -302,7 +306,7 @@ class _Blocks(eqx.Module):
 
     @property
     def diagonal(self) -> Float[Array, "train output output"]:
-        """Blocks of A^{-1} on its diagonal."""
+        """The diagonal blocks of A^{-1}."""
         return self.inverse - self.weighted @ self.core @ self.weighted
 
 
@@ -327,8 +331,8 @@ class OnePlace(eqx.Module):
         test_mean: Float[Array, "test"],
         targets: Float[Array, "train output"],
     ) -> "OnePlace":
-        """The kernel at one place from K on the training set, of the test points against it, of
-        every test point with itself, and the means."""
+        """The kernel at one place, from K on the training set, between test and training points,
+        and of every test point with itself, and from the means."""
         centred = (
             kernel - jnp.outer(mean, mean),
             rows - jnp.outer(test_mean, mean),
@@ -339,7 +343,7 @@ class OnePlace(eqx.Module):
 
     @property
     def size(self) -> int:
-        """Rows of Q."""
+        """Number of rows of Q."""
         return self.basis.targets.shape[1]
 
     def _blocks(self, scale: Matrix, kappa: Matrix, temperature: Float[Array, ""]) -> _Blocks:
@@ -352,7 +356,7 @@ class OnePlace(eqx.Module):
         return _Blocks(inverse, weighted, total, core, dual)
 
     def respond(self, scale: Matrix, kappa: Matrix, temperature: Float[Array, ""]) -> Response:
-        """`Response`, at O(P D^3)."""
+        """The `Response`, at a cost of O(P D^3)."""
         eigenvalues, blocks = self.basis.eigenvalues, self._blocks(scale, kappa, temperature)
         along = self.mean @ blocks.dual
         log_det = jnp.linalg.slogdet(jnp.eye(self.size) + kappa @ blocks.total)[1]
@@ -379,8 +383,8 @@ class OnePlace(eqx.Module):
         found = basis.rows @ blocks.dual @ scale + jnp.outer(
             self.test_mean, kappa @ (mean @ blocks.dual)
         )
-        # Every test point against the training set is c_i = Q r_i + kappa m m_i; explained is c
-        # A^{-1} c^T.
+        # The kernel of a test point with the training set is c_i = Q r_i + kappa m m_i; the
+        # explained variance is c A^{-1} c^T.
         own = self.test_mean[:, None, None]
         square = jnp.tensordot(basis.rows**2, blocks.inverse, 1)
         inner = jnp.tensordot(basis.rows, blocks.weighted, 1)
@@ -408,8 +412,8 @@ class OnePlace(eqx.Module):
 
 
 class Places(eqx.Module):
-    """Features at several places. kernels: K_ij - m_i m_j^T; means, test_means: m_i of the training
-    set, of the test points."""
+    """The kernels of features at several places. kernels: K_ij - m_i m_j^T on the training set.
+    means, test_means: m_i on the training set and at the test points."""
 
     system: BayesianPatchNetwork
     kernels: PatchKernels
@@ -419,8 +423,8 @@ class Places(eqx.Module):
 
     @classmethod
     def of(cls, system: BayesianPatchNetwork, apart: bool) -> "Places":
-        """apart: True if the activation has means. Raises `ValueError` when the kernels do not fit
-        into memory."""
+        """The kernels of a system. apart: True if the activation has means. Raises `ValueError` if
+        the kernels do not fit into memory."""
         x, y = system.train
         root = jnp.sqrt(system.readout_variance / system.patch_count) if apart else 0.0
         means, test_means = (
@@ -430,7 +434,7 @@ class Places(eqx.Module):
 
     @property
     def size(self) -> int:
-        """Rows of Q."""
+        """Number of rows of Q."""
         return self.means.shape[0] * self.targets.shape[1]
 
     def _split(self, matrix: Matrix) -> Float[Array, "place output other_place other_output"]:
@@ -438,7 +442,7 @@ class Places(eqx.Module):
         return matrix.reshape(*shape, *shape)
 
     def matrix(self, scale: Matrix, kappa: Matrix) -> Float[Array, "entry other"]:
-        """KR on the training set, between entries (example, output)."""
+        """The renormalised kernel KR on the training set, between entries (example, output)."""
         along = jnp.einsum("iajb,im,jn->manb", self._split(kappa), self.means, self.means)
         return self.kernels.combine(self._split(scale)) + along.reshape(
             self.targets.size, self.targets.size
@@ -447,7 +451,8 @@ class Places(eqx.Module):
     def rows(
         self, scale: Matrix, kappa: Matrix
     ) -> tuple[Float[Array, "test output entry"], Float[Array, "test output output"]]:
-        """KR of the test points against the training set, and of every test point with itself."""
+        """The renormalised kernel KR between test and training points, and of every test point with
+        itself."""
         weights, excess = self._split(scale), self._split(kappa - scale)
         same = isinstance(self.system, LocallyConnected)
         rows, own = weighted_kernels(
@@ -460,7 +465,7 @@ class Places(eqx.Module):
         )
 
     def respond(self, scale: Matrix, kappa: Matrix, temperature: Float[Array, ""]) -> Response:
-        """`Response`, at O((P D)^3)."""
+        """The `Response`, at a cost of O((P D)^3)."""
         noisy, flat = (
             self.matrix(scale, kappa) + temperature * jnp.eye(self.targets.size),
             self.targets.reshape(-1),
@@ -483,7 +488,7 @@ class Places(eqx.Module):
 
     @property
     def together(self) -> Float[Array, "place place"]:
-        """One where the units at two places have weights in common."""
+        """A matrix of ones where the units at two places share weights, and zeros elsewhere."""
         count = self.means.shape[0]
         return (
             jnp.eye(count)

@@ -86,7 +86,7 @@ def patches(
 ) -> Float[Array, "example patch pixel"]:
     """The patches x_i of every example, i = 1..patches in row-major order.
 
-    The pixels of a patch run over (*mask, channel). Outside of the image x = 0.
+    The pixels of a patch run over (*mask, channel). Pixels outside of the image are 0.
     """
     grid = patch_grid(inputs.shape[1:], mask, stride, padding)
     padded = pad(inputs, padding)
@@ -96,7 +96,7 @@ def patches(
 
 
 class BayesianNetwork(System):
-    r"""A Bayesian network on given data: the data and the temperature that all systems of this
+    r"""A Bayesian network on given data, with the data and the temperature that all systems of this
     topic share.
 
     `inputs` have the shape (train, *input), with *input (input_dim,), or (*grid, channel) for
@@ -105,8 +105,7 @@ class BayesianNetwork(System):
     used; None uses all of them.
 
     Raises:
-        ValueError: for shapes that do not belong together, or n_train larger than the number of
-            examples.
+        ValueError: for inconsistent shapes, or n_train larger than the number of examples.
     """
 
     inputs: Float[Array, "train *input"] = parameter("training inputs")
@@ -201,7 +200,7 @@ class FullyConnected(BayesianNetwork):
     entry for each hidden layer. There are no biases.
 
     Raises:
-        ValueError: for shapes that do not belong together.
+        ValueError: for inconsistent shapes.
 
     Source: Pacelli et al. (2023), where the variances are 1/lambda_l.
 
@@ -245,8 +244,8 @@ class FullyConnected(BayesianNetwork):
 
 
 class BayesianPatchNetwork(BayesianNetwork):
-    r"""A Bayesian network with one hidden layer of units at every patch, and a read-out of all of
-    them.
+    r"""A Bayesian network with one hidden layer, which has units at every patch, and a read-out of
+    all of them.
 
     $$ f(x) = \frac{1}{\sqrt{N_c N_p}} \sum_c \sum_i v_{ci}\, \phi(h_{ci}), \qquad
        h_{ci} = W \cdot x_i / \sqrt d $$
@@ -278,12 +277,12 @@ class BayesianPatchNetwork(BayesianNetwork):
 
     @property
     def widths(self) -> Float[Array, "layer"]:
-        """The number N_c of channels, of the one layer."""
+        """The number N_c of channels of the hidden layer."""
         return jnp.asarray(self.channels, float)[None]
 
     @property
     def variances(self) -> Float[Array, "layer"]:
-        """Prior variance of the hidden weights, of the one layer."""
+        """Prior variance of the hidden weights."""
         return jnp.asarray(self.weight_variance, float)[None]
 
     @property
@@ -311,7 +310,7 @@ class BayesianPatchNetwork(BayesianNetwork):
         return 1 if self.pooled else self.patch_count
 
     def padded(self, inputs: Float[Array, "example *input"]) -> Float[Array, "example *padded"]:
-        """The inputs with the zeros of the padding around them."""
+        """The inputs padded with zeros."""
         return pad(inputs, self.padding)
 
     def patches(
@@ -350,7 +349,8 @@ class Convolutional(BayesianPatchNetwork):
 
 
 class LocallyConnected(BayesianPatchNetwork):
-    r"""A convolutional network without weight sharing: every patch has weights of its own.
+    r"""A Bayesian locally connected network: a convolutional network without weight sharing, in
+    which every patch has its own weights.
 
     $$ f(x) = \frac{1}{\sqrt{N_c N_p}} \sum_c \sum_i v_{ci}\, \phi(h_{ci}), \qquad
        h_{ci} = W_{ci} \cdot x_i / \sqrt d $$
@@ -371,7 +371,8 @@ class LocallyConnected(BayesianPatchNetwork):
 
 
 # ------------------------------------------------------------------------------------------------
-# Learning problems for the systems of this topic: real images, and patches of which the target uses some.
+# Learning problems for the systems of this topic: real images, and targets that use some of several
+# patches.
 
 # Name -> data set and learning problem. MNIST and CIFAR-10 are searched in $ORDERPARAM_DATA
 # (`orderparam.data.load`).
@@ -387,7 +388,7 @@ def split(dataset: Dataset, targets: Targets, n_train: int, n_test: int) -> dict
     on.
 
     Raises:
-        ValueError: where there are not enough examples for both.
+        ValueError: if there are not enough examples for both.
     """
     if n_train < 1 or n_test < 1 or n_train + n_test > dataset.examples:
         raise ValueError(
@@ -406,7 +407,7 @@ def image_data(name: str, n_train: int, n_test: int) -> tuple[dict[str, Any], tu
     """The data fields of a system on "digits", "mnist" or "cifar10", and the shape (*grid, channel)
     of an image.
 
-    Pixels are standardised with one mean and one deviation for the whole data set.
+    Pixels are standardised with one mean and one standard deviation for the whole data set.
     """
     if name not in PROBLEMS:
         raise ValueError(f"data = {name!r}{nearest(name, list(PROBLEMS))}")
@@ -444,7 +445,7 @@ def patch_teacher(
     ("shared"), s_1 ("one"), or (s_1 - s_2) / sqrt 2 ("antisymmetric"). Inputs have the shape
     (examples, patches * pixels, 1): a signal of one channel, to be seen with a mask of `pixels`.
     """
-    random = np.random.RandomState(seed)  # the stream with which the reference values were made
+    random = np.random.RandomState(seed)  # the generator of the reference values
     direction = random.randn(pixels)
     direction /= np.linalg.norm(direction)
     x = random.randn(n_train + n_test, patches, pixels)

@@ -1,5 +1,5 @@
-"""The gain or loss of a Bayesian network of finite width against its infinite limit, on a user's
-own data.
+"""The gain or loss of a Bayesian network of finite width relative to its infinite limit, on a
+user's own data.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ from orderparam.systems.proportional.model import (
 )
 from orderparam.systems.proportional.theory import finite_width, infinite_width
 
-# Where the theory was found to be off by 5 to 20 % against sampling: many examples per hidden unit
-# at low temperature.
+# Below this temperature, with many examples per hidden unit, the theory deviates from sampled
+# networks by 5 to 20 %.
 LOW_TEMPERATURE = 0.05
 
 
@@ -43,25 +43,25 @@ def predict_width(
     weight_variance: float = 1.0,
     readout_variance: float = 1.0,
 ) -> xr.Dataset:
-    """Test error against the width on a user's data, by theory.
+    """Test error as a function of the width on a user's data, as the theory predicts it.
 
-    The first n_train examples train, the last n_test test. The test error is that of one network
-    from the posterior, squared and summed over the outputs: test_bias, the error of the average
-    network (that of kernel regression), plus test_variance.
+    The first n_train examples are the training set, the last n_test the test set. The test error is
+    the squared error of one network from the posterior, summed over the outputs. It is the sum of
+    test_bias, the error of the average network (that of kernel regression), and test_variance.
 
     Args:
-        dataset: from `orderparam.data.apply_task`; standardise the inputs first.
-        targets: from `orderparam.data.apply_task`.
+        dataset: data set from `orderparam.data.apply_task`, with standardised inputs.
+        targets: targets from `orderparam.data.apply_task`.
         widths: hidden widths, or numbers of channels.
         n_train: number of training examples. Default: four fifths of the examples, at most 1000.
         n_test: number of test examples. Default: the others, at most 1000.
-        temperature: T, the variance of the observation noise. Default 0.1.
+        temperature: temperature T, the variance of the observation noise. Default 0.1.
         depth: number of hidden layers of a "dense" network. Default 1.
-        activation: of the hidden units. Default "erf".
+        activation: activation of the hidden units. Default "erf".
         architecture: "dense" (default), or on images "convolutional" or "locally-connected".
         mask: side of the patches. Default 4.
         weight_variance: prior variance of the weights into hidden units. Default 1.
-        readout_variance: of the read-out weights. Default 1.
+        readout_variance: prior variance of the read-out weights. Default 1.
 
     Returns:
         A data set over `width`: test_error, test_bias, test_variance, train_error, accuracy,
@@ -71,8 +71,8 @@ def predict_width(
             `verdict` is a sentence.
 
     Raises:
-        ValueError: for an unknown architecture, for data that are not images where images are
-            needed, and for sizes that do not fit.
+        ValueError: for an unknown architecture, for data that are not images if images are needed,
+        and for inconsistent sizes.
 
     Source: Pacelli et al. (2023), by `finite_width`.
     """
@@ -105,7 +105,7 @@ def predict_width(
         system = patches[architecture](
             **as_images(fields, shape), **shared, channels=1.0, mask=mask
         )
-    # these closures exist at any depth
+    # "nested" exists for one output only, "common" for several outputs at any depth
     theory = partial(finite_width, closure="nested" if system.outputs == 1 else "common")
     found = sweep(theory, system, {axis: [float(width) for width in widths]}).rename(
         {axis: "width"}

@@ -16,14 +16,14 @@ class Losses(Result):
     Fields:
         train_error: mean of <|y - f|^2> over the training set, the sum of bias and variance.
         train_bias: mean of |y - <f>|^2 over the training set.
-        train_variance: mean of <|f - <f>|^2> over the training set, that of f itself, without the
-            noise T.
+        train_variance: mean of <|f - <f>|^2> over the training set: the variance of f itself,
+            without the noise T.
         test_error: mean of <|y - f|^2> over the test set, the sum of bias and variance: the mean
             error of one network from the posterior.
         test_bias: mean of |y - <f>|^2 over the test set: the error of the average network.
         test_variance: mean of <|f - <f>|^2> over the test set.
-        accuracy: fraction of test points where <f> has the sign of y, or, with several outputs, its
-            largest entry where y has it.
+        accuracy: fraction of test points where <f> has the sign of y or, with several outputs,
+            where the largest entry of <f> is that of y.
     """
 
     train_error: Float[Array, ""]
@@ -42,9 +42,8 @@ class Prediction(Losses):
         mean: posterior mean of every output at every test point.
         variance: posterior variance of every output at every test point.
         covariance: posterior covariance of the outputs, averaged over the test points.
-        converged: False where an iteration did not reach its end, or where the numbers are not
-            finite: at T = 0 with a singular kernel (more examples than features) there is no
-            posterior.
+        converged: False if an iteration did not converge, or if the numbers are not finite: at T =
+            0 with a singular kernel (more examples than features) there is no posterior.
     """
 
     mean: Float[Array, "test output"]
@@ -54,8 +53,8 @@ class Prediction(Losses):
 
 
 class OrderParameters(Prediction):
-    """A prediction with the order parameters of a network of finite width, all the unit matrix at
-    infinite width.
+    """A prediction with the order parameters of a network of finite width, which are unit matrices
+    at infinite width.
 
     Fields:
         order_parameters: Q, the posterior average of (1 / (N r)) sum_c v_c(i a) v_c(j b) over the
@@ -63,9 +62,10 @@ class OrderParameters(Prediction):
             places whose features are read out separately (the patches of a convolutional or locally
             connected network; one place in a fully connected network and under average pooling), a
             and b outputs. In a deep network there is a matrix for every layer.
-        mean_scales: kappa, for the mean of a non-odd activation: the average of Q with the
-            covariance over the units in place of the square, <v_i v_i - v_i v_j> for different
-            units; equal to Q where the mean has no order parameter of its own.
+        mean_scales: kappa, the order parameter of the mean of a non-odd activation: the average
+            that defines Q with the covariance over the units, <v_c v_c - v_c v_c'> for different
+            units c and c', in place of the square. It equals Q if the mean has no order parameter
+            of its own.
     """
 
     order_parameters: Float[Array, "layer patch output other_patch other_output"]
@@ -78,9 +78,9 @@ class RenormalisedNetwork(OrderParameters):
 
     Fields:
         action: F at the order parameters, p(Q) ~ exp(-F/2).
-        log_evidence: log p(y).
-        residual: largest derivative of F, dimensionless and for each unit of the narrowest layer
-            (where means have order parameters of their own: the last change of Q and kappa).
+        log_evidence: log evidence log p(y).
+        residual: largest dimensionless derivative of F per unit of the narrowest layer (if means
+            have order parameters of their own, the last change of Q and kappa).
         converged: whether the residual is below 1e-9.
         steps: number of evaluations.
     """
@@ -95,8 +95,8 @@ class IntegratedNetwork(Prediction):
     """A prediction from the posterior averaged over the scale of the kernel.
 
     Fields:
-        scale: mean of p = q_1 .. q_L.
-        log_evidence: log p(y).
+        scale: posterior mean of p = q_1 .. q_L.
+        log_evidence: log evidence log p(y).
     """
 
     scale: Float[Array, ""]
@@ -107,9 +107,9 @@ class RenormalisedKernel(Result):
     """The renormalised kernel KR of a network with one output.
 
     Fields:
-        train: on the training set.
-        rows: of the test points against the training set.
-        diagonal: of every test point with itself.
+        train: the kernel on the training set.
+        rows: the kernel between test and training points.
+        diagonal: the kernel of every test point with itself.
         converged: whether the order parameters are stationary.
     """
 
@@ -120,21 +120,20 @@ class RenormalisedKernel(Result):
 
 
 class Branches(Result):
-    """The stationary points of the effective action: its minima by increasing action, and the
-    maximum between neighbours.
+    """The stationary points of the effective action: its minima in order of increasing action, and
+    the maxima between neighbouring minima.
 
-    Entries are NaN where there are fewer than three minima. At depth one no more than one minimum
-    was found on real data; deep networks have two at high temperature and strong signals.
+    Entries are NaN where there are fewer than three minima. At depth one at most one minimum was
+    found on real data; deep networks have two at high temperature and with strong signals.
 
     Fields:
         order_parameters: Q_l of each minimum.
         action: F of each minimum.
         residual: dimensionless gradient of F at each minimum.
-        barrier_order_parameters: Q_l at the maximum between a minimum and the next larger one, by
-            increasing Q.
-        barrier_action: F at these maxima; the height of the barrier is the difference of the
-            actions.
-        converged: whether all that was found is stationary.
+        barrier_order_parameters: Q_l at the maximum between a minimum and the one with the next
+            larger Q, in order of increasing Q.
+        barrier_action: F at these maxima; the height of a barrier is the difference of two actions.
+        converged: whether all points that were found are stationary.
     """
 
     order_parameters: Float[Array, "branch layer"]
@@ -171,8 +170,8 @@ class PredictedSimilarity(Similarity):
     """Kernels of the hidden layer as a theory predicts them.
 
     Fields:
-        numerical_error: standard error of that entry of `posterior` which is integrated worst.
-        converged: as in `finite_width`.
+        numerical_error: largest standard error of an entry of `posterior`, from the integration.
+        converged: whether the order parameters of `finite_width` converged.
     """
 
     numerical_error: Float[Array, ""]
@@ -261,7 +260,7 @@ def reached(residual: Float[Array, "*batch"], tolerance: float = 1e-9) -> Bool[A
 def log_evidence(
     action: Float[Array, ""], constants: Float[Array, ""] | float, entries: int
 ) -> Float[Array, ""]:
-    """log p(y) = -(F - constants)/2 - (1/2) log 2 pi for each of the targets.
+    """The log evidence log p(y) = -(F - constants)/2 minus (1/2) log 2 pi for each of the targets.
 
     Args:
         constants: F at the prior without data.

@@ -1,22 +1,22 @@
 """Similarity matrices of the hidden layer before and after learning, and the predictor that some
-codes make of them.
+codes build from them.
 
-With features psi_i = (r / N_p)^{1/2} phi_i at the places i, of means m_i and covariances C_ij, the
-posterior of the hidden weights, the read-out averaged, is their prior times N(y; 0, T + K_emp),
-K_emp = (1/N) sum_c sum_i psi_ci psi_ci^T. To first order in 1/N
+Let psi_i = (r / N_p)^{1/2} phi_i be the features at the places i, with means m_i and covariances
+C_ij. The posterior of the hidden weights with the read-out integrated out is their prior times N(y;
+0, T + K_emp), with K_emp = (1/N) sum_c sum_i psi_ci psi_ci^T. To first order in 1/N
 
     <K_emp> = K + (1/N) (1/2) Cov( sum_i psi_i psi_i^T , sum_kl [ Q_kl g_k^T W g_l + 2 kappa_kl m_k^T W g_l ] ),   g = psi - m,
 
-with W = a a^T - A^{-1}, a = A^{-1} y, A = T + KR: the covariance over the pre-activations of one
-unit, which needs the fourth moments of phi  (derived for this package). Q = kappa = 1 and KR = K is
-the strict expansion at fixed P; at P ~ N the order parameters take their place as they do for
-Gaussian units. If the hidden units were Gaussian processes (the ansatz of Pacelli et al. 2023 and
-of the codes that follow it) the covariance would be, by Wick's theorem,
+with W = a a^T - A^{-1}, a = A^{-1} y, A = T + KR. The covariance is over the pre-activations of one
+unit and requires the fourth moments of phi (derived for this package). Q = kappa = 1 and KR = K
+gives the strict expansion at fixed P; at P ~ N the order parameters replace these values as they do
+for Gaussian units. If the hidden units were Gaussian processes (the ansatz of Pacelli et al. 2023
+and of the codes that follow it) the covariance would be, by Wick's theorem,
 
     sum_ikl [ Q_kl C_ik W C_li + kappa_kl (m_i m_k^T W C_li + transpose) ]:
 
-the fourth cumulant of phi is left out, which is of the same order and can change the sign of an
-entry.
+which omits the fourth cumulant of phi. This cumulant is of the same order and can change the sign
+of an entry.
 """
 
 from typing import Literal
@@ -69,8 +69,8 @@ class Units(eqx.Module):
     """Hidden units that read the same places i, with the pre-activations h_i(x_mu) = B z on the
     training set, z standard normal.
 
-    `basis` is B, `root` the root of the variance of the read-out over the number of features, and
-    `pooled` whether the read-out sees the mean over these places instead of each of them.
+    `basis` is B, `root` the square root of the read-out variance divided by the number of features,
+    and `pooled` whether the read-out sees the mean over these places instead of each of them.
     """
 
     basis: Float[Array, "place train mode"]
@@ -90,14 +90,14 @@ class Units(eqx.Module):
     def _means(
         self, covariance: Float[Array, "place other train train"]
     ) -> Float[Array, "place train"]:
-        """E psi_i at a covariance of the pre-activations."""
+        """The means E psi_i at a given covariance of the pre-activations."""
         means = self.root * self.activation.mean(jnp.einsum("iimm->im", covariance))
         return jnp.mean(means, axis=0, keepdims=True) if self.pooled else means
 
     def _kernels(
         self, covariance: Float[Array, "place other train train"]
     ) -> Float[Array, "place other train train"]:
-        """E psi_i psi_j^T at a covariance of the pre-activations."""
+        """The kernels E psi_i psi_j^T at a given covariance of the pre-activations."""
         own = jnp.einsum("iimm->im", covariance)
         kernels = self.root**2 * self.activation.two_point(
             own[:, None, :, None], covariance, own[None, :, None, :]
@@ -105,7 +105,7 @@ class Units(eqx.Module):
         return jnp.mean(kernels, axis=(0, 1), keepdims=True) if self.pooled else kernels
 
     def gaussian_change(self, weight: Matrix, scale: Scale, kappa: Scale) -> Matrix:
-        """N <K_emp - K> for units that are Gaussian processes, by Wick's theorem."""
+        """The change N <K_emp - K> for units that are Gaussian processes, by Wick's theorem."""
         means = self.means
         centred = self._kernels(self._covariance) - jnp.einsum("im,jn->ijmn", means, means)
         along = jnp.einsum("kl,kn,ilan->ia", kappa, means @ weight, centred)
@@ -115,7 +115,7 @@ class Units(eqx.Module):
     def change(
         self, weight: Matrix, scale: Scale, kappa: Scale, batches: int
     ) -> Float[Array, "batch train other"]:
-        """N <K_emp - K> of the units themselves, by Monte Carlo integration over z, from
+        """The change N <K_emp - K> of the actual units, by Monte Carlo integration over z in
         independent batches of nodes.
 
         The part h^T V h of the quadratic form q = sum_kl [..] that is quadratic in the
@@ -125,7 +125,7 @@ class Units(eqx.Module):
         means, covariance = self.means, self._covariance
 
         def average(covariance: Float[Array, "place other train train"]) -> Float[Array, ""]:
-            """E q up to a constant, at the given means."""
+            """The mean E q up to a constant, at the given means."""
             along = 2 * jnp.sum(((kappa - scale) @ means @ weight) * self._means(covariance))
             return jnp.einsum("kl,mn,klmn->", scale, weight, self._kernels(covariance)) + along
 
@@ -172,7 +172,8 @@ def _hidden_units(system: BayesianNetwork) -> Units:
 
 
 def _compressed(seen: Float[Array, "place train pixel"]) -> Float[Array, "place train mode"]:
-    """A basis with the same covariances on as few standard normal variables as possible."""
+    """A basis that gives the same covariances with the smallest number of standard normal
+    variables."""
     flat = seen.reshape(-1, seen.shape[-1])
     if flat.shape[0] >= flat.shape[1]:
         return seen
@@ -223,10 +224,10 @@ def similarity(
     renormalised = kernel_at(system, found.order_parameters, found.mean_scales)[0]
     inverted = inverse(renormalised + system.temperature * jnp.eye(y.size))
     dual = inverted @ y
-    # W is what the data pull on the kernel: the fit a a^T against the entropy A^{-1}.
+    # W is the force of the data on the kernel: the fit a a^T minus the entropic term A^{-1}.
     weight = jnp.outer(dual, dual) - inverted
     hidden = _hidden_units(system)
-    # Units that have no weights in common see one place each, with Q and kappa diagonal.
+    # Units without common weights see one place each, and Q and kappa are diagonal.
     alone = hidden.basis.shape[0] > 1
     blocks = [
         jnp.diag(matrix)[:, None, None] if alone else matrix[None] for matrix in (scale, kappa)
@@ -248,7 +249,7 @@ def similarity(
         else jnp.max(jnp.std(estimates, axis=0, ddof=1)) / np.sqrt(batches)
     )
     prior, width = prior_kernels(system)[0], system.widths[0]
-    # N units move independently; the mean kernel changes by 1/N.
+    # N units change independently; the mean kernel changes by 1/N.
     after = prior + change / width
     aligned, finite = (alignment(prior, y), alignment(after, y)), jnp.all(jnp.isfinite(after))
     return PredictedSimilarity(
@@ -258,8 +259,8 @@ def similarity(
 
 @theory(check=check_shallow)
 def kernel_corrected(system: FullyConnected) -> Prediction:
-    r"""Prediction with Q times the kernel of Gaussian hidden units after learning, for comparison
-    only.
+    r"""Prediction with Q times the kernel of Gaussian hidden units after learning, provided for
+    comparison only.
 
     $$ K \rightarrow Q \big( K + K W K \big), \qquad W = \frac QN \big( a a^T - A^{-1} \big),
        \qquad A = T + Q K, \qquad a = A^{-1} y $$
@@ -271,9 +272,9 @@ def kernel_corrected(system: FullyConnected) -> Prediction:
     Raises:
         ValueError: for more than one hidden layer or output.
 
-    Accuracy: this is in use in code of the literature but not a systematic correction: for a linear
-    network (digits, P = 50, N = 20, T = 0.1) it turns a test bias of 0.5388, exact 0.5383, into
-    0.612.
+    Accuracy: codes of the literature use this predictor, but it is not a systematic correction. For
+    a linear network (digits, P = 50, N = 20, T = 0.1) it changes a test bias of 0.5388 (exact:
+    0.5383) to 0.612.
 
     Source: the kernel of Gaussian units after learning is that of Aiudi et al. (2025); its use as a
     predictor is found in code of the literature.

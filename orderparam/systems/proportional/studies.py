@@ -37,20 +37,20 @@ from orderparam.systems.proportional.theory import finite_width, infinite_width
 
 
 def _matrix(data: xr.Dataset, name: str) -> np.ndarray:
-    """A matrix of the only point of a curve, averaged over runs."""
+    """A matrix of the single point of a curve, averaged over runs."""
     values = data[name]
     return np.asarray(values.mean("seed") if "seed" in values.dims else values).squeeze()
 
 
 def _image(axes: Any, matrix: np.ndarray, limit: float) -> None:
-    """Blue to red through white at zero, with a colour bar."""
+    """Draw a matrix from blue to red, with white at zero, and a colour bar."""
     image = axes.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit)
     axes.spines[:].set_visible(False)
     axes.figure.colorbar(image, ax=axes, shrink=0.55)
 
 
 def patch_matrix(axes: Any, comparison: Comparison, label: str, problem: str) -> None:
-    """Q_ij of a convolutional network, with its numbers where the cells are large enough."""
+    """Draw Q_ij of a convolutional network, with numbers in the cells if they are large enough."""
     curves = comparison.curves(problem=problem).values()
     matrices = {data.attrs["label"]: _matrix(data, "order_parameters") for data in curves}
     matrix, limit = matrices[label], max(float(np.abs(one).max()) for one in matrices.values())
@@ -76,8 +76,8 @@ def patch_matrix(axes: Any, comparison: Comparison, label: str, problem: str) ->
 
 
 def similarity_matrix(axes: Any, comparison: Comparison, label: str, architecture: str) -> None:
-    """The change of a hidden kernel by learning, from the curve with this label, or the kernel
-    before learning without a label; examples are ordered by class."""
+    """Draw the change of a hidden kernel by learning, from the curve with this label, or the kernel
+    before learning if the label is empty. Examples are ordered by class."""
     curves = {
         data.attrs["label"]: data for data in comparison.curves(architecture=architecture).values()
     }
@@ -118,8 +118,8 @@ def _compared(
 ) -> list[Curve]:
     """Theory at finite and at infinite width, and sampled networks, along one axis.
 
-    limit: where the theory of infinite width is evaluated, if not along the line: at one width, as
-    it is the same at all. lengths: further ones of the sampler.
+    limit: where the theory of infinite width is evaluated, if not along the line; a single width
+        suffices, because it does not depend on the width. lengths: further options of the sampler.
     """
     sampler = partial(sampled_network, samples=samples, **lengths)
     return [
@@ -154,7 +154,7 @@ def _compared(
     },
     explained=(
         "The theory is the limit of wide layers at fixed P/N, with three closures beyond one layer: at 80 units the closure "
-        "common is 1 % off in the test error, the others 3 to 5 %; at 20 units all are 3 to 7 % off."
+        "common deviates by 1 % in the test error, the others by 3 to 5 %; at 20 units all deviate by 3 to 7 %."
     ),
 )
 def finite_width_depth(
@@ -205,8 +205,8 @@ def finite_width_depth(
         "langevin_steps": 1_000_000,
     },
     explained=(
-        "The theory is the limit of wide layers at fixed P/N, and networks have 40 units: the train error is 2.5 % off at "
-        "the lowest temperature and 1.4 % at the next."
+        "The theory is the limit of wide layers at fixed P/N, and networks have 40 units: the train error deviates by 2.5 % at "
+        "the lowest temperature and by 1.4 % at the next."
     ),
 )
 def finite_width_temperature(
@@ -260,8 +260,8 @@ def finite_width_temperature(
         "samples": 400,
     },
     explained=(
-        "The theory is the limit of wide layers at fixed P/N: at the lower temperature the order parameter is 4 % off at 20 "
-        "units, 1.4 % at 40 and 0.3 % at 120."
+        "The theory is the limit of wide layers at fixed P/N: at the lower temperature the order parameter deviates by 4 % at 20 "
+        "units, by 1.4 % at 40 and by 0.3 % at 120."
     ),
 )
 def finite_width_order(
@@ -307,7 +307,7 @@ def finite_width_order(
     observables=("test_error", "train_error"),
     full={"data": "mnist", "n_train": 500, "n_test": 1000, "width": 500, "samples": 500},
     explained=(
-        "The theory is the limit of wide layers at fixed P/N, and networks have 40 units: the test error is 1 % off at the "
+        "The theory is the limit of wide layers at fixed P/N, and networks have 40 units: the test error deviates by 1 % at the "
         "smallest read-out variance and agrees at the largest."
     ),
 )
@@ -359,7 +359,7 @@ def _units(data: Any) -> Any:
     ],
     caption="Teachers on four independent Gaussian patches of ten pixels. $P$ = {n_train}, $T$ = {temperature}, erf, unit "
     "prior variances, {n_test} test points. Sampled: Hamiltonian Monte Carlo, {seeds} runs of {chains} "
-    "chains, half from the prior, half from the bottom of the energy.",
+    "chains, half from the prior, half from a minimum of the energy.",
     seconds=(90, 3600),
     observables=LOSSES,
     full={
@@ -370,8 +370,8 @@ def _units(data: Any) -> Any:
         "chains": 8,
     },
     explained=(
-        "The theory is the limit of many channels at fixed P/N: test errors of the convolutional network are 12 % off at 8 "
-        "channels, 9 % at 20 and 6 % at 50, and not all of its chains converged; those of the dense one agree."
+        "The theory is the limit of many channels at fixed P/N: test errors of the convolutional network deviate by 12 % at 8 "
+        "channels, 9 % at 20 and 6 % at 50, and not all of its chains converged; those of the dense network agree."
     ),
 )
 def finite_width_architectures(
@@ -520,7 +520,7 @@ def finite_width_similarity(
 
 
 # ------------------------------------------------------------------------------------------------
-# Where finite width makes the kernel of a Bayesian network larger, and where smaller.
+# The regions in which finite width enlarges and shrinks the kernel of a Bayesian network.
 
 
 def order_parameter(data: xr.Dataset) -> xr.DataArray:

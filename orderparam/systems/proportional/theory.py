@@ -59,13 +59,13 @@ from orderparam.systems.proportional.results import (
 #     Q' = M^{-1} (1/2) { 1 + [1 + (4/N) M Q B Q M]^{1/2} } M^{-1}.
 #
 # Each step lowers S and keeps Q positive definite, without a step size (derived for this package,
-# not in the cited papers). Anderson's extrapolation of log Q, taken back whenever S rises, makes
-# the convergence fast.
+# not in the cited papers). Anderson's extrapolation of log Q, which is undone whenever S rises,
+# makes the convergence fast.
 #
 # The same bound works where tr Q is replaced by the trace of a concave function u(Q), as for deep
 # networks: 1 becomes u'(Q).
 
-_MEMORY = 6  # iterates that the extrapolation looks back
+_MEMORY = 6  # earlier iterates that the extrapolation uses
 _TOLERANCE = 1e-11
 _MAX_STEPS = 1500
 
@@ -91,7 +91,7 @@ class Layers(eqx.Module):
         return jnp.min(self.widths)
 
     def _log_share(self, eigenvalue: Float[Array, ""]) -> Float[Array, ""]:
-        """log q of the narrowest layer, from sum_l log(1 + (q - 1) N / N_l) = log w."""
+        """The value log q of the narrowest layer, from sum_l log(1 + (q - 1) N / N_l) = log w."""
         ratios, target = self.units / self.widths, jnp.log(eigenvalue)
 
         def excess(t: Float[Array, ""], args: tuple[Array, Array]) -> Float[Array, ""]:
@@ -103,13 +103,13 @@ class Layers(eqx.Module):
         return decreasing_root(excess, lower - 0.1, upper + 0.1, (ratios, target)).value
 
     def slope(self, scale: Scale) -> Scale:
-        """u'(Q)."""
+        """The derivative u'(Q)."""
         if self.widths.shape[0] == 1:
             return jnp.eye(scale.shape[0])
         return _spectral(lambda w: jnp.exp(jax.vmap(self._log_share)(w)) / w, scale)
 
     def trace(self, scale: Scale) -> Float[Array, ""]:
-        """tr u(Q)."""
+        """The trace tr u(Q)."""
         if self.widths.shape[0] == 1:
             return jnp.trace(scale)
         eigenvalues = jnp.linalg.eigvalsh(scale)
@@ -124,7 +124,7 @@ class Layers(eqx.Module):
         return jax.vmap(lambda t: order_parameters(t, self.widths))(logarithms)
 
     def split(self, scale: Scale) -> Float[Array, "layer index other"]:
-        """Q_1 .. Q_L of the product W."""
+        """The factors Q_1 .. Q_L of the product W."""
         if self.widths.shape[0] == 1:
             return scale[None]
         values, vectors = jnp.linalg.eigh(scale)
@@ -132,7 +132,8 @@ class Layers(eqx.Module):
 
 
 class ActionMinimum(eqx.Module):
-    """The order parameter, S there, max |Q (dS/dQ) Q|, and the number of evaluations."""
+    """The order parameter at the minimum, S and max |Q (dS/dQ) Q| there, and the number of
+    evaluations."""
 
     scale: Scale
     action: Float[Array, ""]
@@ -141,7 +142,7 @@ class ActionMinimum(eqx.Module):
 
 
 def _spectral(function: Callable[[Array], Array], matrix: Scale) -> Scale:
-    """A function of a symmetric matrix."""
+    """The function of a symmetric matrix, applied to its eigenvalues."""
     values, vectors = jnp.linalg.eigh(_symmetric(matrix))
     return (vectors * function(values)) @ vectors.T
 
@@ -151,17 +152,17 @@ def _symmetric(matrix: Scale) -> Scale:
 
 
 def _action(scale: Scale, data: Data, layers: Layers) -> Float[Array, ""]:
-    """S(Q)."""
+    """The action S(Q)."""
     return layers.trace(scale) - jnp.linalg.slogdet(scale)[1] + data[0] / layers.units
 
 
 def _gradient(scale: Scale, data: Data, layers: Layers) -> Scale:
-    """dS/dQ = u'(Q) - Q^{-1} + (G - B)/N."""
+    """The gradient dS/dQ = u'(Q) - Q^{-1} + (G - B)/N."""
     return layers.slope(scale) - jnp.linalg.inv(scale) + (data[1] - data[2]) / layers.units
 
 
 def majorised_step(scale: Scale, spread: Scale, pull: Scale, layers: Layers) -> Scale:
-    """Q', the minimum of the bound on S at Q."""
+    """The next iterate Q', which is the minimum of the bound on S at Q."""
     root = _spectral(jnp.sqrt, layers.slope(scale) + spread / layers.units)
     inner = root @ scale @ pull @ scale @ root
     square_root = _spectral(lambda x: jnp.sqrt(1 + 4 / layers.units * jnp.maximum(x, 0.0)), inner)
@@ -184,7 +185,7 @@ class _State(eqx.Module):
 def _extrapolate(
     points: Float[Array, "memory entry"], moves: Float[Array, "memory entry"], kept: Array
 ) -> Scale:
-    """The combination of the last points whose moves nearly cancel (Anderson's mixing)."""
+    """The combination of the last points whose moves nearly cancel (Anderson mixing)."""
     valid = jnp.arange(_MEMORY) < kept
     both = (valid[1:] & valid[:-1])[:, None]
     changes, shifts = (jnp.where(both, rows[:-1] - rows[1:], 0.0) for rows in (moves, points))
@@ -201,12 +202,12 @@ def minimise(
     """The minimum of S downhill from `start`.
 
     Derivatives with respect to what `respond` closes over, and to `widths`, follow from the
-    implicit function theorem. It never raises: look at the residual.
+    implicit function theorem. It never raises an error; the residual shows whether it converged.
 
     Args:
-        respond: Q -> log det A + y^T A^{-1} y, G and B; its cost is that of a step.
+        respond: function Q -> (log det A + y^T A^{-1} y, G, B); its cost dominates that of a step.
         start: a positive definite matrix Q.
-        widths: of the layers.
+        widths: widths of the layers.
     """
     layers = Layers(widths)
 
@@ -229,8 +230,8 @@ def minimise(
             new = _State(
                 following, plain, state.scale, value, residual, points, moves, kept, state.steps + 1
             )
-            # After a rise: the plain step from the best point, which cannot fail, and a fresh
-            # memory.
+            # After a rise of S, take the plain step from the best point, which always lowers S, and
+            # clear the memory.
             back = eqx.tree_at(
                 lambda s: (s.scale, s.kept, s.steps),
                 state,
@@ -248,12 +249,12 @@ def minimise(
             step,
             _State(start, start, start, infinity, infinity, memory, memory, zero, zero),
         )
-        # custom_root cannot differentiate past an integer
+        # custom_root cannot differentiate through integer outputs
         return final.best, final.steps.astype(float)
 
     def slope_at(scale: Scale) -> Scale:
-        """dS/dQ, and the antisymmetric part, which never occurs: its derivative is self-adjoint on
-        all matrices."""
+        """The gradient dS/dQ plus the antisymmetric part of Q. The latter is always zero; with it
+        the derivative is self-adjoint on all matrices."""
         even = _symmetric(scale)
         return _symmetric(_gradient(even, respond(even), layers)) + scale - even
 
@@ -272,10 +273,10 @@ def minimise(
 #
 #     F(Q, kappa) = N [ -tr Q (kappa^{-1} - 1) - log det kappa ] + log det(T + KR) + y^T (T + KR)^{-1} y
 #
-# is stationary (a saddle point) in both (Pacelli et al. 2023, supplement, for one number; matrices
-# were derived for this package). Where no mean has its own order parameter kappa = Q, and F is N
-# [tr Q - log det Q] + .., at its minimum (`majorise`). With G, B of `Response` and W_IJ = m_I^T
-# A^{-1} m_J - (m_I . a)(m_J . a), the conditions are  Q = kappa - kappa W kappa / N,
+# is stationary (a saddle point) with respect to both (Pacelli et al. 2023, supplement, for one
+# number; matrices were derived for this package). If no mean has its own order parameter, kappa =
+# Q, and F is N [tr Q - log det Q] + .., at its minimum (`majorise`). With G, B of `Response` and
+# W_IJ = m_I^T A^{-1} m_J - (m_I . a)(m_J . a), the conditions are  Q = kappa - kappa W kappa / N,
 # kappa^{-1} = 1 + (G - B) / N.  One order parameter, of one place and output, is found with all
 # other minima of the action in the eigenbasis of the kernel (`kernels.common_scale`): whichever has
 # the lowest action.
@@ -284,8 +285,8 @@ _SWEEPS = 3000
 
 
 class Stationary(eqx.Module):
-    """A stationary point of the action: Q, kappa, F there, the value that F would have at Q = kappa
-    = 1 without data, the residual, and the number of evaluations.
+    """A stationary point of the action: Q, kappa, F, the value of F at Q = kappa = 1 without data,
+    the residual, and the number of evaluations.
     """
 
     scale: Matrix
@@ -322,7 +323,7 @@ def stationary(
         ) @ kappa / layers.units, kappa
 
     start = jax.lax.stop_gradient((lowest.scale, lowest.scale))
-    few = kernel.size == 1  # unknowns that a Jacobian costs little
+    few = kernel.size == 1  # whether there are so few unknowns that a Jacobian is cheap
     solved = newton_fixed_point(step, start) if few else fixed_point(step, start, max_steps=_SWEEPS)
     scale, kappa = solved.value
     prior = (
@@ -362,8 +363,8 @@ def _lowest(
 
 
 def prior_kernels(system: BayesianNetwork) -> Kernels:
-    """The kernel of infinite width: on the training set, of the test points against the training
-    set, and of every test point with itself.
+    """The kernel of infinite width on the training set, between test and training points, and of
+    every test point with itself.
     """
     if isinstance(system, FullyConnected):
         return deep.prior_kernels(system)
@@ -376,7 +377,7 @@ def prior_kernels(system: BayesianNetwork) -> Kernels:
 
 def prior_means(system: BayesianNetwork) -> tuple[Float[Array, "train"], Float[Array, "test"]]:
     """The mean of the features of one place on the training set and at the test points, times the
-    root of the read-out variance.
+    square root of the read-out variance.
     """
     root = jnp.sqrt(system.readout_variance)
     if isinstance(system, FullyConnected):
@@ -441,8 +442,9 @@ def finite_width(system: BayesianNetwork, *, closure: Closure = "nested") -> Ren
         ValueError: for another closure with several outputs and more than one layer.
 
     Accuracy: exact for linear units in the limit of large P and N at P/N of order one. Other hidden
-    units are taken as Gaussian after projection on the data, which is good for P/N up to about 1
-    and T not small (measured errors are on the page of this topic). The minimum is found to 1e-9.
+    units are treated as Gaussian after projection on the data. This is a good approximation for P/N
+    up to about 1 and T not small (the page of this topic lists measured errors). The minimum is
+    found to 1e-9.
 
     Cost: one eigendecomposition of the kernel for one place; one Cholesky factorisation for each
     step otherwise.

@@ -1,1 +1,2 @@
-"""Linear networks of any depth: exact at every width, and in closed form at zero temperature."""
+"""Linear networks of any depth, solved exactly at every width and in closed form at zero
+temperature."""

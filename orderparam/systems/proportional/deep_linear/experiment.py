@@ -1,5 +1,5 @@
 """The layers of real linear networks, sampled by Hamiltonian Monte Carlo over all hidden weights,
-with the read-out integrated exactly.
+with the read-out integrated out exactly.
 """
 
 import equinox as eqx
@@ -17,8 +17,8 @@ from orderparam.systems.proportional.model import FullyConnected
 
 
 class SampledLayers(LinearLayers, FromChains):
-    """The layers of sampled linear networks; R-hat and effective samples are the worst of all
-    scales, kernels along the target, and the test error."""
+    """The layers of sampled linear networks. R-hat and effective samples are the worst values over
+    all scales, kernels along the target, and the test error."""
 
 
 class _Recorded(eqx.Module):
@@ -35,7 +35,8 @@ class LinearPosterior(Collapsed):
     def record(self, hidden: Hidden) -> _Recorded:
         """Kernels and effective read-outs of all layers, averaged over the read-out."""
         given = self.problem
-        # weight matrices of the hidden layers at prior variance one, input layer first
+        # weight matrices of the hidden layers in units of their prior standard deviation, input
+        # layer first
         weights = [
             layer.weight / jnp.sqrt(layer.weight.shape[1])
             for layer in hidden

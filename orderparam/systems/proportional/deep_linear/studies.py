@@ -20,8 +20,8 @@ from orderparam.systems.proportional.model import FullyConnected
 def linear_teacher(
     signal: float, n_train: int, input_dim: int, n_test: int, **options: Any
 ) -> FullyConnected:
-    """A linear network on y = signal w . x with x ~ N(0, 1) and w ~ N(0, 1/d): always one draw;
-    `options` are fields of `FullyConnected`."""
+    """A linear network on y = signal w . x with x ~ N(0, 1) and w ~ N(0, 1/d); every call uses the
+    same draw. `options` are fields of `FullyConnected`."""
     random = np.random.default_rng(0)
     x = random.standard_normal((n_train + n_test, input_dim))
     y = signal * x @ random.standard_normal(input_dim) / np.sqrt(input_dim)

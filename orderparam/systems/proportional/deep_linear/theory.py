@@ -8,13 +8,13 @@ square of the length of N_l standard normals. Then
 
 is a density in one dimension for any depth: the density of log p is the convolution of those
 of log q_l  (Li and Sompolinsky 2021 at the saddle point; Hanin and Zlokapa 2023 for the exact
-evidence). For other activations this is the closure `common` with the fluctuations of the order
-parameter.
+evidence). For other activations this is the closure `common` with the fluctuations of the
+order parameter.
 
-Layer by layer, f = a_l . h^l with the effective read-out a_l of layer l, whose squared length is
-p_l = q_l q_(l+1) .. q_L times its prior value. The data see the units of layer l along a_l alone,
-where they are f / |a_l|; the N_l - 1 directions across a_l follow the layer below. With K_l the
-empirical kernel of layer l, divided by the prior variances of all layers above,
+In every layer, f = a_l . h^l with the effective read-out a_l of layer l, whose squared length is
+p_l = q_l q_(l+1) .. q_L times its prior value. The data depend on the units of layer l only along
+a_l, where they are f / |a_l|; the N_l - 1 directions orthogonal to a_l follow the layer below. With
+K_l the empirical kernel of layer l, divided by the prior variances of all layers above,
 
     <K_l> = (1 - 1/N_l) <K_(l-1)> + (1/N_l) <f f^T / p_l>,    <K_0> = K,
 
@@ -39,8 +39,8 @@ from orderparam.systems.proportional.model import FullyConnected
 from orderparam.systems.proportional.results import IntegratedNetwork, log_evidence, losses
 
 _NODES = 1025
-# Half width of the grid in standard deviations of log p; the left tail, exp(N t / 2), is longer
-# than a normal one.
+# Half width of the grid in standard deviations of log p. The left tail, exp(N t / 2), is longer
+# than that of a normal law.
 _REACH = 16.0
 
 
@@ -49,9 +49,10 @@ class LinearLayers(Result):
 
     Fields:
         scales: posterior mean of p_l = q_l .. q_L, the squared length of the effective read-out of
-            layer l over its prior value; p_1 multiplies the kernel of the output.
-        on_target: y^T K_l y of the posterior mean of the kernel of layer l, over its prior value.
-        trace: trace of that kernel, over its prior value.
+            layer l divided by its prior value; p_1 multiplies the kernel of the output.
+        on_target: y^T <K_l> y with the posterior mean <K_l> of the kernel of layer l, divided by
+            its prior value.
+        trace: trace of <K_l>, divided by its prior value.
         test_error: mean of <|y - f|^2> over the test set, the sum of bias and variance.
         test_bias: mean of |y - <f>|^2 over the test set.
         test_variance: mean of <|f - <f>|^2> over the test set.
@@ -66,7 +67,7 @@ class LinearLayers(Result):
 
 
 class PredictedLayers(LinearLayers):
-    """The layers of a linear network in theory.
+    """The layers of a linear network as the theory predicts them.
 
     Fields:
         converged: whether all numbers are finite and the equation for the scale is solved.
@@ -76,8 +77,8 @@ class PredictedLayers(LinearLayers):
 
 
 class ScaleDensity(eqx.Module):
-    """The prior densities of log q_1 .. log q_L on grids around the saddle point, each times
-    exp(-shift log q_l), so that it peaks in the middle of its grid."""
+    """The prior densities of log q_1 .. log q_L on grids around the saddle point, each multiplied
+    by exp(-shift log q_l), so that it peaks in the middle of its grid."""
 
     offsets: Float[Array, "node"]
     log_parameters: Float[Array, "layer"]
@@ -121,7 +122,7 @@ class ScaleDensity(eqx.Module):
         return jnp.sum(self.log_parameters) + self.offsets
 
     def log_prior(self, exponents: Float[Array, "layer"]) -> Float[Array, "node"]:
-        """log of the density of log p times E[ prod_l q_l^(exponent l) | p ]."""
+        """The logarithm of the density of log p times E[ prod_l q_l^(exponent l) | p ]."""
         logs = self.logs + exponents[:, None] * (self.log_parameters[:, None] + self.offsets)
         peaks = jnp.max(logs, axis=1)
         density = jnp.exp(logs[0] - peaks[0])
@@ -131,7 +132,7 @@ class ScaleDensity(eqx.Module):
 
 
 class _AtScale(eqx.Module):
-    """The Gaussian process of kernel p K given the data, at every node p: averages over it."""
+    """Averages over the Gaussian process of kernel p K given the data, at every node p."""
 
     scales: Float[Array, "node"]
     spectrum: Float[Array, "node train"]
@@ -151,7 +152,7 @@ class _AtScale(eqx.Module):
 
     @property
     def log_likelihood(self) -> Float[Array, "node"]:
-        """log N(y; 0, T + p K) without the power of 2 pi."""
+        """The log likelihood log N(y; 0, T + p K) without the power of 2 pi."""
         return -jnp.sum(jnp.log(self.spectrum) + self.basis.power / self.spectrum, axis=1) / 2
 
     @property
@@ -190,13 +191,13 @@ def integrated_width(system: FullyConnected) -> IntegratedNetwork:
        q_l \sim \Gamma(N_l / 2) $$
 
     with mean one for every $q_l$, K the kernel of infinite width, $N_l$ the `width` and T the
-    `temperature`; `scale` is the posterior mean of p. For other units this is the closure "common"
+    `temperature`; `scale` is the posterior mean of p. For other units it is the closure "common"
     with the fluctuations of the order parameter.
 
     Raises:
         ValueError: for several outputs.
 
-    Accuracy: the integral over log p is by the trapezoidal rule with 1025 nodes, centred at the
+    Accuracy: the integral over log p uses the trapezoidal rule with 1025 nodes, centred at the
     saddle point.
 
     Source: Hanin, Zlokapa (2023) for the exact evidence; Li, Sompolinsky (2021) at the saddle
@@ -222,7 +223,8 @@ def integrated_width(system: FullyConnected) -> IntegratedNetwork:
     count = given.targets.size
     means = given.means
     mean = weights @ means
-    # Variance within a Gaussian process of given p, and of its mean over p.
+    # The variance is that within the Gaussian process of given p, plus the variance over p of its
+    # mean.
     variance = weights @ (given.variances + (means - mean) ** 2)
     fitted_residuals = temperature * given.targets / given.spectrum
     average_residual = weights @ fitted_residuals
@@ -261,7 +263,8 @@ def check_linear(system: FullyConnected, **options: Any) -> None:
 def _climb(
     widths: Float[Array, "layer"], squares: Float[Array, "layer"], prior: Float[Array, ""]
 ) -> Float[Array, "layer"]:
-    """A quadratic form of <K_l> in every layer over its prior value, from that of <f f^T / p_l>."""
+    """A quadratic form of <K_l> in every layer divided by its prior value, from that of <f f^T /
+    p_l>."""
     ratio, found = jnp.ones(()), []
     for width, square in zip(widths, squares):
         ratio = (1 - 1 / width) * ratio + square / (width * prior)
@@ -301,7 +304,7 @@ def linear_layers(system: FullyConnected) -> PredictedLayers:
     basis, temperature, depth = prior_basis(system), jnp.asarray(system.temperature), system.depth
     density = ScaleDensity.of(basis, temperature, system.widths)
     given = _AtScale.of(jnp.exp(density.log_scale), basis, temperature)
-    # row l - 1 is one for the layers from l on, whose q_l make up p_l
+    # row l - 1 contains ones for the layers from l on, whose q multiply to p_l
     above = jnp.triu(jnp.ones((depth, depth)))
     plain = density.log_prior(jnp.zeros(depth)) + given.log_likelihood
     total = logsumexp(plain)
@@ -339,8 +342,8 @@ def _check_interpolates(system: FullyConnected, **options: Any) -> None:
 
 @theory(check=_check_interpolates)
 def zero_temperature_layers(system: FullyConnected) -> PredictedLayers:
-    r"""Back-propagating kernel renormalisation: a wide linear network at zero temperature, in closed
-    form.
+    r"""Layers of a wide linear network at zero temperature, by the closed form of back-propagating
+    kernel renormalisation.
 
     $$ 1 - u_l = \frac{P}{N_l} \Big( 1 - \frac{r_0}{u_1 u_2 \dots u_L} \Big), \qquad
        r_0 = \frac{1}{P}\, y^T K^{-1} y $$
@@ -354,7 +357,7 @@ def zero_temperature_layers(system: FullyConnected) -> PredictedLayers:
     Raises:
         ValueError: for units that are not linear, several outputs, and more examples than inputs.
 
-    Accuracy: to rounding; the limit of large P and N at fixed P/N.
+    Accuracy: to rounding, in the limit of large P and N at fixed P/N.
 
     Source: Li, Sompolinsky (2021), where r_0 is written with sigma^2 for the prior variances.
 

@@ -1,5 +1,5 @@
-"""A first layer trained by one gradient step on a batch, and a read-out trained on fresh examples
-until the gradient vanishes to rounding.
+"""A first layer that takes one gradient step on a batch, and a read-out that is trained on fresh
+examples until the gradient vanishes to rounding.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ from orderparam.systems.one_step.single_layer import TrainedLayer, given_layer
 from orderparam.systems.one_step.spectrum import FeatureMatrix
 from orderparam.systems.one_step.theory import FittedReadout, first_layer
 
-BATCH = 1000  # inputs held at a time
+BATCH = 1000  # number of inputs in memory at a time
 
 
 class FirstLayerWeights(eqx.Module):
@@ -51,8 +51,8 @@ class MeasuredReadout(FittedReadout):
         given_test_error: test error that `given_layer` predicts for this first layer; NaN if it was
             not computed, or if there are several groups of neurons, for which the theory does not
             hold.
-        given_train_error: training error that it predicts.
-        given_classification_error: classification error that it predicts.
+        given_train_error: training error that `given_layer` predicts.
+        given_classification_error: classification error that `given_layer` predicts.
     """
 
     given_test_error: Float[Array, ""]
@@ -61,8 +61,8 @@ class MeasuredReadout(FittedReadout):
 
 
 def train_first_layer(system: OneStep, key: PRNGKeyArray) -> FirstLayerWeights:
-    """First layer after one gradient step on a fresh batch, from rows that are uniform on the
-    sphere. Sizes are rounded to whole numbers.
+    """First layer after one gradient step on a fresh batch, starting from rows that are uniform on
+    the sphere. Sizes are rounded to whole numbers.
     """
     dimension, groups = system.size("input_dim"), _groups(system)
     batch = max(1, round(float(system.batch_ratio) * dimension))
@@ -84,7 +84,7 @@ def train_first_layer(system: OneStep, key: PRNGKeyArray) -> FirstLayerWeights:
 
 
 def plant_first_layer(system: SpikedFeatures, key: PRNGKeyArray) -> FirstLayerWeights:
-    """First layer with rows c_s (uniform on the sphere) + u_s v."""
+    """First layer whose rows are c_s times a uniform vector on the sphere plus u_s v."""
     dimension, groups = system.size("input_dim"), _groups(system)
     spikes, norms = (part[groups] for part in (system.spikes, system.norms))
     spike = (
@@ -114,7 +114,7 @@ def learn_after_step(
     $$ \sum_{\mu=1}^n \ell(y_\mu, f(x_\mu)) + \frac\lambda2 |a|^2 , \qquad
        f(x) = \frac{a \cdot \sigma(W x)}{\sqrt p} $$
 
-    to rounding, on n = `sample_ratio` d fresh examples.
+    on n = `sample_ratio` d fresh examples, to rounding.
 
     Args:
         test_points: number of further examples on which errors are measured, in whole thousands;
@@ -201,7 +201,8 @@ def _learn(
 
 
 def layer_of(system: TwoLayerReadout, layer: FirstLayerWeights, examples: Any) -> TrainedLayer:
-    """The first layer as a `TrainedLayer`, with the read-out's training of the system."""
+    """The first layer as a `TrainedLayer`, with the loss, the ridge and the labels of the
+    system."""
     return TrainedLayer.from_weights(
         layer.weights,
         layer.spike,
@@ -228,7 +229,7 @@ def _predicted(
 def _geometry(
     system: TwoLayerReadout, layer: FirstLayerWeights, minimum: FittedWeights
 ) -> dict[str, Float[Array, "..."]]:
-    """Spikes, bulk norms and the read-out's sums, by groups."""
+    """Spikes, bulk norms and the sums over the read-out, for each group."""
     teacher = layer.teacher
     overlap = layer.spike @ teacher
     direction = teacher - overlap * layer.spike
@@ -261,7 +262,7 @@ def _gradient(
     key: PRNGKeyArray,
     used: Int[Array, ""],
 ) -> tuple[Float[Array, "neuron input"], Float[Array, "input"]]:
-    """sum_i y_i s'(w_j.x_i) x_i and sum_i y_i x_i over the first `used` examples."""
+    """The sums sum_i y_i s'(w_j.x_i) x_i and sum_i y_i x_i over the first `used` examples."""
     y = jnp.where(jnp.arange(len(x)) < used, labels.draw(x[:, 0], key), 0.0)
     return (activation.derivative(rows @ x.T) * y) @ x, y @ x
 
@@ -270,7 +271,7 @@ def _gradient(
 def features(
     activation: Activation, weights: Float[Array, "neuron input"], x: Float[Array, "example input"]
 ) -> tuple[Float[Array, "example neuron"], Float[Array, "example"]]:
-    """activation(W x)/sqrt(p), and the teacher's field."""
+    """The features activation(W x)/sqrt(p), and the teacher's field."""
     return activation(x @ weights.T) / jnp.sqrt(len(weights)), x[:, 0]
 
 
@@ -296,7 +297,7 @@ class MeasuredSpectrum(Result):
 
 @experiment
 def measured_spectrum(system: FeatureMatrix, key: PRNGKeyArray) -> MeasuredSpectrum:
-    r"""Eigenvalues of $\Phi^T \Phi / p$ counted in bins, for one network and one training set.
+    r"""Histogram of the eigenvalues of $\Phi^T \Phi / p$ for one network and one training set.
 
     The first layer takes the step on a drawn batch (unless `trained` is False); the features $\Phi$
     are those of n fresh inputs.

@@ -1,4 +1,4 @@
-"""Errors of a read-out on a first layer that a person trained by one giant step."""
+"""Errors of a read-out on a first layer that a user trained by one giant step."""
 
 import numpy as np
 from jaxtyping import Float
@@ -23,16 +23,17 @@ def predict_given_layer(
     noise: float | None = None,
     flip: float = 0.0,
 ) -> ReadoutCurve:
-    """Errors of the ridge read-out with a given training error, by theory.
+    """Predicted errors of the ridge read-out that has a given training error.
 
     Args:
         weights: First layer, acting on inputs of unit variance.
-        spike: The direction that the step added; teacher: that of the labels.
-        n_train: Training examples of the read-out.
-        train_error: Mean of (y - f)^2, with targets in units in which the teacher's field has
-            variance 1, or of signs.
+        spike: The direction that the step added to the rows.
+        teacher: The direction on which the labels depend.
+        n_train: Number of training examples of the read-out.
+        train_error: Mean of (y - f)^2. Targets are signs, or numbers in units in which the
+            teacher's field has variance 1.
         activation: Activation of the hidden units.
-        noise: Variance of the label noise of targets that are numbers; None: the labels are signs.
+        noise: Variance of the label noise if targets are numbers; None if the labels are signs.
         flip: Share of signs that are reversed.
 
     Raises:

@@ -2,7 +2,7 @@
 
 A network f(x) = a.activation(W x)/sqrt(p) with p = width_ratio d hidden units and x ~ N(0, I_d).
 The rows w_j start uniform on the unit sphere and take one step on a fresh batch of n_B =
-batch_ratio d examples, with the network's own output neglected (it starts small):
+batch_ratio d examples, in which the network's own output is neglected (it is small at the start):
 
     w_j <- w_j + step a_j^0 (1/n_B) sum_i y_i activation'(w_j.x_i) x_i,
 
@@ -30,7 +30,8 @@ from orderparam.losses import PenalisedRisk
 
 
 def as_groups(values: Any) -> Any:
-    """One number stands for one group."""
+    """The values as an array with one entry for each group; a single number stands for one
+    group."""
     return (
         np.atleast_1d(values)
         if values is not None and not isinstance(values, jax.Array)
@@ -41,8 +42,8 @@ def as_groups(values: Any) -> Any:
 def effective_step(
     learning_rate: Any, width: Any, readout: Any = 1.0, loss_factor: Any = 0.5
 ) -> Any:
-    """The `step` of a training with loss `loss_factor` (y - f)^2, 2 loss_factor learning_rate
-    readout / width.
+    """The effective `step`, 2 loss_factor learning_rate readout / width, of training with the loss
+    `loss_factor` (y - f)^2.
 
     The network is f = a.activation(W x)/width with read-out entries readout * a_j^0. For f =
     a.activation(W x)/sqrt(width) give readout = sqrt(width) times its entries: with entries
@@ -63,7 +64,7 @@ def effective_step(
 
 
 class TwoLayerReadout(PenalisedRisk):
-    """The fields that all systems of this topic share: the read-out's training set, and the sizes
+    """The fields that all systems of this topic share: the training of the read-out, and the sizes
     in units of the input dimension.
     """
 
@@ -113,7 +114,7 @@ class TwoLayerReadout(PenalisedRisk):
 
     @property
     def load(self) -> Any:
-        """n/p."""
+        """The ratio n/p."""
         return self.sample_ratio / self.width_ratio
 
 
@@ -167,5 +168,5 @@ class SpikedFeatures(TwoLayerReadout):
 
     @property
     def norms(self) -> Float[Array, "group"]:
-        """c_s of each group."""
+        """The bulk norm c_s of each group."""
         return jnp.ones(self.groups) if self.bulk_norms is None else self.bulk_norms

@@ -1,5 +1,5 @@
-"""Errors after the step for any batch and step, from the closed theory where it holds, and
-otherwise from the theory of given, randomly drawn first layers.
+"""Errors after the step for any batch and step size: from the closed theory where it holds,
+otherwise from the theory of given first layers, which are drawn at random.
 """
 
 import warnings
@@ -28,10 +28,10 @@ def predict_read_out(system: OneStep, *, layers: int = 4) -> ReadoutCurve:
         layers: number of first layers that are drawn where the bulk is not isotropic; 4 by default.
 
     Raises:
-        ValueError: for steps so long, or batches so small, that the theory of a given layer does
-            not hold.
+        ValueError: if the step is so large, or the batch so small, that the theory of a given layer
+        does not hold.
 
-    Accuracy: that of the theory which is used; with drawn layers, corrections of order 1/d.
+    Accuracy: that of the theory that is used; drawn layers have corrections of order 1/d.
 
     Source: Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro (2024); the theory of a given layer
     is derived here.

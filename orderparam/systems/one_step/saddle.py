@@ -35,7 +35,8 @@ from orderparam.solve.newton import newton_fixed_point
 from orderparam.solve.solved import Solved
 
 # ------------------------------------------------------------------------------------------------
-# Features given the input's projection on the spike: their mean, their linear part, and the rest.
+# Features given the input's projection on the spike: their mean, their linear part, and the
+# remainder.
 #
 # A feature activation(w.x + u k) with k = v.x the projection on the spike v and w.x of variance c^2
 # behaves, given k, like mu_0(k) + mu_1(k) w.x/c + mu_2(k) xi with xi fresh noise.
@@ -45,8 +46,8 @@ Average = Float[Array, "*batch"]
 
 
 class ConditionalMoments(NamedTuple):
-    """mu_0 = E s(h + c z), mu_1 = E z s(h + c z), and mu_2^2 = E (s - mu_0 - mu_1 z)^2, z ~ N(0,
-    1)."""
+    """The moments mu_0 = E s(h + c z), mu_1 = E z s(h + c z) and mu_2^2 = E (s - mu_0 - mu_1 z)^2
+    of an activation s, for z ~ N(0, 1)."""
 
     mean: Average
     linear: Average
@@ -69,8 +70,8 @@ def moments(activation: Activation, shift: Entry, norm: Entry) -> ConditionalMom
 def projection_rule(
     labels: Labels, overlap: Float[Array, ""]
 ) -> tuple[Float[Array, "node"], Float[Array, "node"]]:
-    """Nodes k and weights of the standard normal law, cut where the label changes abruptly as
-    overlap approaches 1.
+    """Nodes k and weights of the standard normal law; the axis is divided where the label changes
+    abruptly as overlap approaches 1.
     """
     kinks = labels.link.kinks if isinstance(labels, RealLabels) else ()
     steep = jnp.where(jnp.abs(overlap) < 0.1, 0.1, overlap)
@@ -83,9 +84,10 @@ Scalar = Float[Array, ""]
 Groups = Float[Array, "group"]
 Matrix = Float[Array, "group other"]
 
-# what m moves in a step, in units of 1 + its size: a hinge far from its kink asks for any distance
+# largest change of m in a step, in units of 1 + |m|: far from its kink a hinge loss does not limit
+# it
 _LONGEST = 0.5
-# share of the features' mean square below which a combination of their means is taken to vanish
+# a combination of the features' means below this share of their mean square counts as zero
 _SMALLEST = 1e-12
 
 
@@ -93,8 +95,8 @@ class Pull(NamedTuple):
     """Averages over the data: M, L, zh, ph, qh1, qh2 of the module.
 
     spike_stiffness is load E k^2 mu_1 mu_1 (-dg/dw), the rate at which zh falls as zeta rises. The
-    fall may be steep: a bulk that responds to the old zh, instead of zh - spike_stiffness (change
-    of zeta), overshoots.
+    fall may be steep: an iteration in which the bulk responds to the old zh, and not to zh -
+    spike_stiffness (change of zeta), overshoots.
     """
 
     stiffness: Matrix
@@ -122,7 +124,7 @@ State = tuple[Float[Array, "group"], Bulk]
 
 
 class TabulatedLabels(Labels):
-    """Labels whose moments given k are tabulated, which is all that least squares needs."""
+    """Labels whose moments given k are tabulated; least squares needs nothing else."""
 
     table: Any
 
@@ -137,8 +139,8 @@ class FeatureLaw(eqx.Module):
     """The features at nodes of k, the law of the labels there, and n/p with the ridge added to the
     summed loss.
 
-    Columns of coefficients are combinations of the mu_0^s that are orthonormal under the law of k,
-    and zero where there are fewer.
+    Columns of coefficients are combinations of the mu_0^s that are orthonormal under the law of k;
+    the remaining columns are zero.
     """
 
     channel: Channel
@@ -175,7 +177,8 @@ def data(
     overlap, load, ridge = (jnp.asarray(number, jnp.float64) for number in (overlap, load, ridge))
     k, weight = projection_rule(labels, overlap)
     mean, linear, rest = features(k)
-    # Any basis of their span will do: its derivative is nothing to the result, and may not exist.
+    # Any basis of the span of the means gives the same result. Its derivative does not enter, and
+    # may not exist.
     gram, scale = jax.lax.stop_gradient(
         ((mean * weight) @ mean.T, jnp.max((mean**2 + linear**2 + rest) @ weight))
     )
@@ -196,7 +199,7 @@ def _paired(matrix: Matrix, functions: Float[Array, "group node"]) -> Float[Arra
 
 
 def fields(data: FeatureLaw, state: State) -> tuple[Float[Array, "node"], Fields]:
-    """V(k), and the law of the read-out's and the teacher's field given k."""
+    """The response V(k), and the joint law of the fields of read-out and teacher given k."""
     level, bulk = state
     centre = level @ data.mean_basis + data.k * (bulk.spike @ data.linear)
     variance = _paired(bulk.power, data.linear) + bulk.rest_power @ data.rest
@@ -236,8 +239,8 @@ def pull(data: FeatureLaw, state: State) -> tuple[Groups, Pull]:
 
 @eqx.filter_jit
 def solve(data: FeatureLaw, answer: Answer, shares: Groups, features: Any = None) -> Solved:
-    """Fixed point of the data and the response of the bulk; `features` is handed to `answer`. It is
-    unique, because the minimisation is convex.
+    """Fixed point of the averages over the data and the response of the bulk. It is unique, because
+    the minimisation is convex. `features` is passed to `answer`.
     """
 
     def update(state: State, args: tuple) -> State:
@@ -309,8 +312,8 @@ class ProjectedErrors(NamedTuple):
 
 @eqx.filter_jit
 def errors(data: FeatureLaw, state: State, labels: Labels) -> ProjectedErrors:
-    """Errors at the fixed point. `labels` are the original ones, not tables. effective_share is the
-    effective number of parameters over n.
+    """Errors at the fixed point. `labels` are the original labels, not tables. effective_share is
+    the effective number of parameters divided by n.
     """
     response, law = fields(data, state)
     at_k = Channel(data.channel.loss, labels).errors(response, law)

@@ -15,8 +15,8 @@ from orderparam.losses import Labels, PenalisedRisk, Penalty, RealLabels
 from orderparam.systems.one_step.saddle import Bulk, Pull, data, moments, solve
 from orderparam.systems.one_step.theory import ReadoutCurve, curve
 
-# The read-out's errors for a given first layer, without an average over layers and without an
-# assumption on the bulk.
+# Errors of the read-out for a given first layer, without an average over layers and without an
+# assumption about the bulk.
 #
 # Rows W (p x d) with u_j = w_j.v along a direction v of the inputs: r = mean u_j, h_j = u_j - r,
 # the rest of the row W' = W - u v^T, c its root mean square norm, and q_j = w_j'.t with t the
@@ -32,16 +32,16 @@ from orderparam.systems.one_step.theory import ReadoutCurve, curve
 # can be made non-negative. For other activations this theory does not hold if spikes have different
 # signs.
 
-WIDEST = 0.5  # standard deviation of the spikes over the bulk's norm
+WIDEST = 0.5  # largest standard deviation of the spikes, in units of the bulk's norm
 
 
 class LayerModes(NamedTuple):
     """Modes of a trained layer.
 
     Fields:
-        eigenvalues: x_i.
-        along_spike: hh_i.
-        along_teacher: qq_i.
+        eigenvalues: eigenvalues x_i of W' W'^T/c^2.
+        along_spike: components hh_i of the spread of the spikes.
+        along_teacher: components qq_i of the teacher.
     """
 
     eigenvalues: Float[Array, "neuron"]
@@ -143,7 +143,7 @@ class TrainedLayer(PenalisedRisk):
 def _decompose(
     rows: Float[Array, "neuron input"], spike: Float[Array, "input"], teacher: Float[Array, "input"]
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""], LayerModes]:
-    """v.theta, r, c and the modes."""
+    """The overlap v.theta, the mean spike r, the bulk norm c, and the modes."""
     v, theta = spike / jnp.linalg.norm(spike), teacher / jnp.linalg.norm(teacher)
     overlap = v @ theta
     along = rows @ v
@@ -177,11 +177,11 @@ def given_layer(system: TrainedLayer) -> ReadoutCurve:
 
     and $q_2$ without the factor $x_i$. There is one group of neurons, and no average over layers.
 
-    Accuracy: for large p and n; the spread of the spikes is treated to first order.
+    Accuracy: exact for large p and n, to first order in the spread of the spikes.
 
-    Cost: after one eigendecomposition of the layer, any number of n, ridges and losses.
+    Cost: one eigendecomposition of the layer, which serves all n, ridges and losses.
 
-    Source: derived here; the data as in Cui et al. (2024).
+    Source: derived here; the averages over the data are those of Cui et al. (2024).
 
     >>> rows = np.random.default_rng(0).standard_normal((60, 50)) / 7 + 0.1
     >>> layer = TrainedLayer.from_weights(rows, np.ones(50), np.ones(50), n_train=100, ridge=0.1)
@@ -203,7 +203,7 @@ def given_layer(system: TrainedLayer) -> ReadoutCurve:
 
 
 def layer_answer(asked: Pull, before: Bulk, modes: LayerModes) -> Bulk:
-    """The sums over modes, with zh as it will be once zeta has changed."""
+    """The sums over modes, with the value of zh that belongs to the new zeta."""
     x, along, teacher = modes
     inverse = 1 / (asked.penalty[0] + asked.stiffness[0, 0] * x)
     own, mixed = jnp.sum(along**2 * inverse), jnp.sum(along * teacher * inverse)

@@ -30,10 +30,10 @@ from orderparam.systems.one_step.theory import spiked, untrained
 Scalar = Float[Array, ""]
 
 _WIDTH = 1e-5  # imaginary part of z, as a fraction of E
-# steps from |z| down to that: at the edges of the bulk Newton's method needs a neighbouring
-# solution
+# steps in which the imaginary part is reduced from |z|: at the edges of the bulk Newton's method
+# needs a nearby start
 _STAGES = 6
-_PER_BIN = 3  # number of points of a bin over which the density is averaged
+_PER_BIN = 3  # number of points in each bin over which the density is averaged
 _SCAN = np.geomspace(1e-4, 1e3, 141)  # -Gamma, from far outside the bulk to its edge
 _REAL_STEPS = 100
 
@@ -110,8 +110,8 @@ def feature_spectrum(system: FeatureMatrix) -> BinnedSpectrum:
        \text{density}(E) = \frac{\mathrm{Im}\, \Gamma}{\pi} , \qquad
        \text{mean\_eigenvalue} = n E \mu_0^2 . $$
 
-    Accuracy: exact as sizes grow for an isotropic bulk; densities are averaged over three points of
-    a bin.
+    Accuracy: exact in the limit of large sizes for an isotropic bulk; densities are averages over
+    three points of each bin.
 
     Source: Dandi, Pesce, Cui, Krzakala, Lu, Loureiro (2024); without the step Péché (2019) and
     Benigni, Péché (2021).
@@ -170,7 +170,7 @@ def spectral_density(
         eigenvalue: E > 0.
         width: epsilon; None (the default) for 1e-5 E.
 
-    Accuracy: in the bulk the density up to terms of order epsilon.
+    Accuracy: in the bulk, up to terms of order epsilon.
 
     Source: Dandi, Pesce, Cui, Krzakala, Lu, Loureiro (2024).
 
@@ -190,14 +190,14 @@ def _bulk(features: SpikedFeatures) -> _Bulk:
 
 
 def _pulls(bulk: _Bulk, gamma: Any, response: Any) -> tuple[Any, Any]:
-    """L + z and M from the equations of the module."""
+    """The values of L + z and M, from the equations of the module."""
     features = bulk.features
     share = bulk.load * bulk.weight / (1 + features.linear**2 * response + features.rest * gamma)
     return share @ features.rest, share @ features.linear**2
 
 
 def _next(bulk: _Bulk, z: Any, gamma: Any, response: Any) -> tuple[Any, Any]:
-    """Gamma and V1 from the equations of the module."""
+    """The values of Gamma and V1, from the equations of the module."""
     flat, slope = _pulls(bulk, gamma, response)
     gamma = 1 / (flat - z + slope / (1 + bulk.aspect * gamma * slope))
     return gamma, gamma / (1 + bulk.aspect * gamma * slope)
@@ -233,8 +233,8 @@ def _density(bulk: _Bulk, eigenvalue: Scalar | float, width: Any = None) -> Spec
 
 
 def _edge(bulk: _Bulk) -> Scalar:
-    """Upper edge of the bulk. To its right Gamma is real and negative, and E(Gamma) falls with
-    -Gamma as far as the edge, which is its first minimum.
+    """Upper edge of the bulk. To the right of it Gamma is real and negative, and E decreases as
+    -Gamma grows until the edge, which is the first minimum of E.
     """
 
     def value(log_gamma: Scalar, bulk: _Bulk) -> Scalar:

@@ -54,7 +54,7 @@ def draw_outliers(axes: Any, comparison: Comparison) -> None:
 
 
 def _beside(x: str, name: str, facet: str) -> Panel:
-    """A measured error over that of the theory for the trained layers."""
+    """A panel of the measured error divided by that of the theory for the trained layers."""
     quantity = ("measured / theory of the layers", lambda data: data[name] / data[f"given_{name}"])
     return Panel(
         x, quantity, facet=facet, log="x", where={"label": "measured"}, reference=[horizontal(1.0)]
@@ -139,10 +139,10 @@ def one_step_batch_size(
     caption=(
         r"tanh features, $n$ = {sample_ratio} $d$, $p$ = {width_ratio} $d$; step {step} on "
         r"{batch_ratio} $d$ labels $\mathrm{{sign}}\,\theta\cdot x$; measured at $d$ = "
-        r"{input_dim}. Theory: isotropic bulk, averaged over bins. Right: dotted, upper edge of "
-        r"the bulk; the features' mean after the step adds one eigenvalue far outside, drawn with "
-        r"its weight $1/p$: dashed theory, mark measured. Single eigenvalues of finite $d$ lie beyond "
-        r"the edges."
+        r"{input_dim}. Theory: isotropic bulk, averaged over bins. Right: the dotted line is the upper "
+        r"edge of the bulk. After the step the features' mean adds one eigenvalue far outside, drawn "
+        r"with its weight $1/p$ (dashed: theory; mark: measured). At finite $d$ single eigenvalues lie "
+        r"beyond the edges."
     ),
     seconds=(10, 1200),
     observables=("edge", "mean_eigenvalue"),
@@ -189,7 +189,7 @@ def one_step_spectrum(
     caption=(
         r"$y = \mathrm{{sign}}\,\theta\cdot x$; networks $a\cdot\tanh(Wx)/\sqrt{{p}}$, $p$ = "
         r"{width_ratio} $d$; one step of effective size {step} on {batch_ratio} $d$ examples, then "
-        r"$a$ by the loss with ridge {ridge} added to the summed loss; measured at $d$ = "
+        r"$a$ is trained with the loss and ridge {ridge} added to the summed loss; measured at $d$ = "
         r"{input_dim}. Below: the theory for the given first layer of each network."
     ),
     seconds=(55, 4000),

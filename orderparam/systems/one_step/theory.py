@@ -25,17 +25,18 @@ class FittedReadout(FittedErrors):
     """Observables that theories and experiments of the read-out share.
 
     Fields:
-        effective_share: (1/n) tr F (F^T H F + ridge)^-1 F^T H with H = diag l'': effective
-            parameters per training example.
-        spike_overlap: v.theta.
-        spikes: u_s of the groups of neurons.
-        bulk_norms: c_s of the groups.
-        mean_weight: m_s, sum over the group of a_j/sqrt(p).
-        spike_weight: zeta_s, sum of a_j w_j.v/sqrt(p), with w_j the bulk in units of its norm.
-        teacher_weight: psi_s, sum of a_j w_j.t/sqrt(p), with t the direction of the teacher
-            orthogonal to v.
-        residual: residual of the equations, or of the minimisation.
-        converged: whether they were solved.
+        effective_share: (1/n) tr F (F^T H F + ridge)^-1 F^T H with H = diag l'', the effective
+            number of parameters per training example.
+        spike_overlap: overlap v.theta of the spike with the teacher.
+        spikes: spike u_s of each group of neurons.
+        bulk_norms: norm c_s of the bulk's rows in each group.
+        mean_weight: m_s, the sum over the group of a_j/sqrt(p).
+        spike_weight: zeta_s, the sum over the group of a_j w_j.v/sqrt(p), with w_j the row of the
+            bulk in units of its norm.
+        teacher_weight: psi_s, the sum over the group of a_j w_j.t/sqrt(p), with t the direction of
+            the teacher orthogonal to v.
+        residual: residual of the equations of a theory, or of the minimisation in an experiment.
+        converged: whether these were solved.
     """
 
     effective_share: Float[Array, ""]
@@ -54,8 +55,8 @@ class ReadoutCurve(FittedReadout):
     module `saddle`.
 
     Fields:
-        linear_response: V1.
-        rest_response: V2.
+        linear_response: response V1 of the linear part of the features.
+        rest_response: response V2 of the remainder of the features.
         linear_power: q1.
         rest_power: q2.
     """
@@ -94,8 +95,8 @@ def curve(
 
 
 # ------------------------------------------------------------------------------------------------
-# Exact asymptotics of spiked features with an isotropic bulk, for any groups of neurons and any of
-# the losses.
+# Exact asymptotics of spiked features with an isotropic bulk, for any groups of neurons and all
+# losses.
 #
 # The response of a bulk of independent rows on the unit sphere, with beta = p/d and fractions pi_s.
 # Gamma_s, the mean of (D^-1)_jj over group s times pi_s, solves
@@ -110,7 +111,7 @@ _INNER_STEPS = 3
 
 
 class IsotropicBulk(eqx.Module):
-    """beta and the fractions pi_s of the groups."""
+    """The ratio beta and the fractions pi_s of the groups."""
 
     aspect: Float[Array, ""] | float
     fractions: Float[Array, "group"]
@@ -118,8 +119,8 @@ class IsotropicBulk(eqx.Module):
 
 @theory
 def spiked_asymptotics(system: SpikedFeatures) -> ReadoutCurve:
-    r"""Errors and order parameters of a read-out on spiked features, as all sizes grow in
-    proportion.
+    r"""Errors and order parameters of a read-out on spiked features, in the limit of proportionally
+    large sizes.
 
     With $k = v \cdot x$ each feature acts as $\mu_0(k) + \mu_1(k)\, (\text{linear}) + \mu_2(k)\,
     \xi$, and the data determine, with $g = -\ell'(y, \mathrm{prox})$,
@@ -169,7 +170,8 @@ def spiked_data(system: SpikedFeatures) -> FeatureLaw:
 
 
 def answer(asked: Pull, before: Bulk, features: Any) -> Bulk:
-    """One step of the equation for Gamma, and all other unknowns of the bulk from it."""
+    """One step of the iteration for Gamma, and all other unknowns of the bulk, which follow from
+    it."""
     beta, fractions = features.aspect, features.fractions
     stiffness, identity = asked.stiffness, jnp.eye(fractions.size)
     gamma = before.rest_response
@@ -203,7 +205,8 @@ def answer(asked: Pull, before: Bulk, features: Any) -> Bulk:
 
 
 # ------------------------------------------------------------------------------------------------
-# The first layer after one gradient step: a bulk and a spike, exact as the input dimension grows.
+# The first layer after one gradient step: a bulk and a spike, exact in the limit of large input
+# dimension.
 #
 # With y the labels, c_1 = E[y theta.x], Y_2 = E y^2 and N_v = sqrt(c_1^2 + Y_2 d/n_B), the sum of
 # y_i x_i over the batch has the direction v with v.theta = c_1/N_v, and neuron j becomes
@@ -219,7 +222,7 @@ def answer(asked: Pull, before: Bulk, features: Any) -> Bulk:
 # not odd, rows are also stretched along the teacher by the relative amount `stretch`, at every
 # batch size. Theories of an isotropic bulk are exact only if both vanish.
 
-ISOTROPIC_BELOW = 0.05  # anisotropy at which the isotropic theory is off by a percent or two
+ISOTROPIC_BELOW = 0.05  # anisotropy at which the isotropic theory is wrong by one or two percent
 STRETCH_BELOW = 0.1
 
 
@@ -227,13 +230,13 @@ class FirstLayer(Result):
     """The first layer after the step.
 
     Fields:
-        spike_overlap: v.theta.
-        spikes: u_s of the groups of neurons.
-        bulk_norms: c_s of the groups.
-        anisotropy: variance of the eigenvalues of the bulk rows' covariance over their squared
-            mean, the largest of the groups.
-        stretch: step a_j^0 E[z s'(z)] E[y ((theta.x)^2 - 1)] over the bulk's norm, the largest of
-            the groups.
+        spike_overlap: overlap v.theta of the spike with the teacher.
+        spikes: spike u_s of each group of neurons.
+        bulk_norms: norm c_s of the bulk's rows in each group.
+        anisotropy: variance of the eigenvalues of the covariance of the bulk's rows divided by
+            their squared mean; the largest over the groups.
+        stretch: step a_j^0 E[z s'(z)] E[y ((theta.x)^2 - 1)] divided by the bulk's norm; the
+            largest over the groups.
         isotropic: whether anisotropy is below 0.05 and stretch below 0.1.
         learns: whether E[y theta.x] and E[s'] differ from 0; otherwise the spike has no overlap
             with the teacher.
@@ -252,7 +255,8 @@ class FirstLayer(Result):
 
 @theory
 def first_layer(system: OneStep) -> FirstLayer:
-    r"""Spike and bulk of the first layer after the step, and whether the bulk counts as isotropic.
+    r"""Spike and bulk of the first layer after the step, and whether the bulk is approximately
+    isotropic.
 
     With $c_1 = E[y\, \theta \cdot x]$, $Y_2 = E y^2$, $N_v^2 = c_1^2 + Y_2 d / n_B$ and $z \sim
     N(0, 1)$, neuron $j$ becomes a bulk of norm $c_j$ plus $u_j v$, where
@@ -265,8 +269,8 @@ def first_layer(system: OneStep) -> FirstLayer:
     with $v \cdot \theta$ = `spike_overlap`, $u$ = `spikes`, $c$ = `bulk_norms`, $\eta$ = `step` and
     $n_B/d$ = `batch_ratio`.
 
-    Accuracy: exact as d grows. Theories that assume an isotropic bulk are exact only as
-    `anisotropy` and `stretch` vanish.
+    Accuracy: exact in the limit of large d. Theories that assume an isotropic bulk are exact only
+    if `anisotropy` and `stretch` vanish.
 
     Source: Ba et al. (2022); Dandi, Krzakala, Loureiro, Pesce, Stephan (2023); Cui et al. (2024);
     the two measures of validity are derived here.
@@ -331,13 +335,13 @@ def untrained(system: OneStep) -> SpikedFeatures:
 
 @theory
 def one_step_asymptotics(system: OneStep) -> ReadoutCurve:
-    """Errors of the read-out after the step, as all sizes grow, for an isotropic bulk.
+    """Errors of the read-out after the step for an isotropic bulk, in the limit of large sizes.
 
     These are the equations of `spiked_asymptotics` for the spike and the bulk norms of
     `first_layer`.
 
-    Accuracy: exact as sizes grow if the bulk is isotropic (see `first_layer`); errors up to 10 %
-    for batches below 2 d.
+    Accuracy: exact in the limit of large sizes if the bulk is isotropic (see `first_layer`); wrong
+    by up to 10 % for batches below 2 d.
 
     Source: Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro (2024); Ba et al. (2022).
 
@@ -350,11 +354,11 @@ def one_step_asymptotics(system: OneStep) -> ReadoutCurve:
 
 @theory
 def no_step_asymptotics(system: OneStep) -> ReadoutCurve:
-    """Errors of the read-out without the step, as all sizes grow: random features.
+    """Errors of the read-out without the step (random features), in the limit of large sizes.
 
     These are the equations of `spiked_asymptotics` with spikes $u_s = 0$ and bulk norms $c_s = 1$.
 
-    Accuracy: exact as sizes grow.
+    Accuracy: exact in the limit of large sizes.
 
     Source: Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro (2024); random features as in
     Gerace et al. (2020).
@@ -383,7 +387,7 @@ def best_linear(system: OneStep) -> LinearLimit:
 
     $$ \text{test\_error} = E y^2 - (E[y\, \theta \cdot x])^2 - (E y)^2 , $$
 
-    without the last term where the activation is odd, so that the read-out cannot fit a mean.
+    without the last term if the activation is odd, because the read-out then cannot fit a mean.
 
     Source: Ba et al. (2022); Cui et al. (2024).
 
@@ -397,8 +401,8 @@ def best_linear(system: OneStep) -> LinearLimit:
 
 
 def _slopes(system: OneStep) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """E s', E z s' and Var s', as in a step with the derivative of s at every example (at a jump of
-    s the derivative is 0).
+    """The averages E s', E z s' and Var s' of the derivative that the step uses at every example
+    (at a jump of s it is 0).
     """
     activation = system.activation
     first = expectation(activation.derivative, 1.0, activation.kinks)
@@ -408,7 +412,7 @@ def _slopes(system: OneStep) -> tuple[Float[Array, ""], Float[Array, ""], Float[
 
 
 def _even_moments(system: OneStep) -> tuple[Any, Any]:
-    """E[y ((theta.x)^2 - 1)] and E y^4."""
+    """The moments E[y ((theta.x)^2 - 1)] and E y^4 of the labels."""
     labels = system.labels
     if isinstance(labels, SignLabels):
         return 0.0, 1.0

@@ -1,5 +1,5 @@
-"""Random networks as random functions, before any training: their exact law at every width of one
-hidden layer, and the corrections that depth brings.
+"""Random networks as random functions, before any training: the exact law of networks with one
+hidden layer at every width, and the corrections in deep networks.
 
     import jax.numpy as jnp
     import orderparam as op

@@ -40,7 +40,7 @@ from orderparam.systems.random_networks.theory import (
     pairings,
 )
 
-_NUMBERS = 2**18  # random numbers held at a time
+_NUMBERS = 2**18  # number of random numbers in memory at a time
 
 
 class Sample(Result):
@@ -139,8 +139,8 @@ def sampled_cumulants(
     products = (z[:, :, None] * z[:, None, :]).reshape(networks, points**2)
     second = products.mean(axis=0).reshape(points, points)
     fourth = (products.T @ products / networks).reshape((points,) * 4)
-    # A product of two means over the same networks holds the fourth moment: it is subtracted, so
-    # that every pairing is free of bias.
+    # A product of two means over the same networks contains the fourth moment. It is subtracted, so
+    # that every pairing is unbiased.
     return Cumulants(second, fourth - (networks * pairings(second) - 3 * fourth) / (networks - 1))
 
 
@@ -198,7 +198,7 @@ def integrated_marginals(
     >>> integrated_marginals(network, jax.random.key(0), networks=100).kurtosis.shape
     (2,)
     """
-    # Var S over hidden layers is all that is estimated: the read-out's average is in closed form.
+    # Only Var S over hidden layers is estimated: the average over the read-out has a closed form.
     squares, fourths = jnp.moveaxis(_draws(_draw_sums, system, key, networks), -1, 0)
     unit = system.readout_variance / system.width
     m4, _ = READOUT_MOMENTS[system.readout_law]
@@ -366,8 +366,8 @@ def _in_chunks(draw, key: PRNGKeyArray, networks: int, numbers: int) -> Array:
     """Results of `draw(key, count)` for `networks` networks, stacked along the first axis.
 
     Args:
-        numbers: random numbers that one network needs; they set how many networks are drawn at a
-            time.
+        numbers: number of random numbers for one network, which determines how many networks are
+            drawn at a time.
     """
     chunk = min(networks, max(1, _NUMBERS // numbers))
     keys = jax.random.split(key, -(-networks // chunk))

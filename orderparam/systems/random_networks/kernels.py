@@ -134,7 +134,7 @@ def homogeneous_cumulants(system: DeepNetwork) -> DeepCumulants:
        \Big( \frac{\langle \varphi^4 \rangle}{\langle \varphi^2 \rangle^2} - 1 \Big) \Big]^l $$
 
     with n the `width`: for relu $(1 + 5/n)^l$, which is $e^{5l/n}$ when n and l are both large.
-    `kurtosis` is 3 times this ratio less one. `kernel_shift` is 0.
+    `kurtosis` is 3 times (this ratio minus one). `kernel_shift` is 0.
 
     Returns:
         `DeepCumulants`. For another activation or with biases `valid` is False and `vertex`,
@@ -217,7 +217,7 @@ class OrderChaos(Result):
         correlation_slope: derivative of the correlation map at c*; correlations approach c* as its
             l-th power.
         converged: whether both fixed points were found.
-        residual: of the equation for the variance.
+        residual: residual of the equation for the variance.
     """
 
     variance: Float[Array, ""]
@@ -308,7 +308,7 @@ def correlation_chain(system: AngledPair) -> CorrelationChain:
 
 @theory
 def order_chaos(system: AngledPair) -> OrderChaos:
-    r"""Fixed points q* and c* of the variance and of the correlation, with the slope chi_1 that
+    r"""Fixed points q* and c* of the variance and of the correlation, and the slope chi_1, which
     separates order from chaos.
 
     $$ q^* = \sigma_b^2 + \sigma_w^2 E\, \varphi(z)^2, \qquad

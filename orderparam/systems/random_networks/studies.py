@@ -44,7 +44,7 @@ from orderparam.systems.random_networks.model import (
 from orderparam.systems.random_networks.theory import covariance, density, exact_density, marginals
 
 # ------------------------------------------------------------------------------------------------
-# What the studies of random networks draw by hand: sample surfaces, and order and chaos.
+# Panels that are drawn by functions of their own: sample surfaces, and order and chaos.
 
 
 def draw_sample(width: int, axes: Any, comparison: Comparison) -> None:
@@ -209,13 +209,13 @@ def function_space_priors(
 
 @study(
     "deep-kurtosis",
-    title="The excess kurtosis of deep relu networks is nearly a function of depth over width, and vanishes with it",
+    title="The excess kurtosis of deep relu networks is nearly a function of depth over width, and vanishes with this ratio",
     source="Yaida 2020; Hanin, Nica 2020; Roberts, Yaida, Hanin 2021, chapter 4",
     gallery={"seeds": 16},
     full={"networks": 400_000, "seeds": 32, "widths": (16, 32, 64, 128, 256, 512, 1024)},
     seconds=(25, 3600),
     observables=("width_kurtosis", "mean_kernel"),
-    explained="For erf the theory is of first order in 1/N; the neglected terms, of order (l/N)^2, are seen "
+    explained="For erf the theory is of first order in 1/N; the neglected terms, of order (l/N)^2, are visible "
     "in deep layers of 16 and 32 units.",
     panels=[
         *(
@@ -272,7 +272,7 @@ def deep_kurtosis(
 
 @study(
     "kernel-depth",
-    title="Deep networks make inputs alike in the ordered phase, and keep them apart in the chaotic one",
+    title="Deep networks map all inputs to the same output in the ordered phase, and keep them distinct in the chaotic one",
     source="Neal 1996; Poole et al. 2016; Lee et al. 2018; Jacot et al. 2018",
     gallery={"seeds": 16},
     full={"width": 1000, "networks": 32, "seeds": 8, "pair_width": 4000, "pairs": 256},
@@ -299,8 +299,8 @@ def deep_kurtosis(
         layer {layers} the correlation of chaotic networks is 12 % above the line.
     """,
     explained=(
-        "Near the edge of chaos 40 layers are fewer than correlations need to reach their fixed point; the chaotic "
-        "curve is 12 % off at the 40th layer of networks of finite width."
+        "Near the edge of chaos correlations do not reach their fixed point within 40 layers; in the chaotic phase "
+        "networks of finite width deviate by 12 % at the 40th layer."
     ),
 )
 def kernel_depth(

@@ -49,7 +49,7 @@ def unit_average(system: RandomNetwork) -> Rule:
     $$ E f(u) = \sum_n p_n f(u_n) $$
 
     A Gaussian law needs as many dimensions as the inputs span, min(points, dim); a uniform law
-    always needs `dim`. In two dimensions the plane is cut along the lines w . x = 0, so that an
+    always needs `dim`. In two dimensions the plane is divided along the lines w . x = 0, so that an
     activation with a kink or a jump at the origin is integrated as accurately as a smooth one.
 
     Returns:
@@ -122,8 +122,8 @@ def _legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _clustered(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on [0, 1] that crowd at both ends, by s -> 3 s^2 - 2 s^3, for integrands
-    that change fast next to the ends.
+    """Nodes and weights on [0, 1] that are dense at both ends, by the map s -> 3 s^2 - 2 s^3, for
+    integrands that change rapidly near the ends.
     """
     s, w = _legendre(count)
     return 3 * s**2 - 2 * s**3, 6 * s * (1 - s) * w
@@ -199,7 +199,7 @@ def _square(x: Float[Array, "point 2"]) -> tuple[Array, Array]:
 
 # E alpha^4, E alpha^6
 READOUT_MOMENTS = {"gaussian": (3.0, 15.0), "uniform": (9 / 5, 27 / 7), "rademacher": (1.0, 1.0)}
-_PERIOD = 24.0  # standard deviations after which a density by Fourier sums repeats
+_PERIOD = 24.0  # period, in standard deviations, of a density computed by Fourier sums
 _HIGHEST = 2000.0  # the largest wave number times the standard deviation
 
 
@@ -469,8 +469,8 @@ def exact_density(system: RandomNetwork) -> Density:
         step = 2 * np.pi / _PERIOD / jnp.sqrt(second)
         k = step * (jnp.arange(int(_HIGHEST * _PERIOD / (2 * np.pi))) + 0.5)
 
-        # The read-out is averaged in closed form: a Gaussian for Gaussian weights, a sinc for
-        # uniform ones.
+        # The average over the read-out has a closed form: a Gaussian for Gaussian weights, a sinc
+        # for uniform ones.
         def characteristic(k: Array) -> Array:
             t = k * amplitude
             if system.readout_law == "gaussian":

@@ -1,5 +1,5 @@
-"""Diffusion models: when a class, and when a training example, is chosen, and when a score that is
-learned memorises."""
+"""Diffusion models: the times at which a backward trajectory chooses a class and a training
+example, and the training time at which a learned score memorises."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.diffusion.experiment import (

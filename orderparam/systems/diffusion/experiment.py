@@ -1,4 +1,4 @@
-"""Diffusion models, run: noisy examples, and trajectories that go back from them."""
+"""Experiments on diffusion models: noisy examples, and backward trajectories that start at them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,8 +17,8 @@ class ClonedClasses(Result):
     """Classes of cloned trajectories.
 
     Fields:
-        same_class: share of pairs of backward trajectories that end in one class.
-        speciation_time: that of the system, to which its time is compared.
+        same_class: share of pairs of backward trajectories that end in the same class.
+        speciation_time: speciation time of the system, for comparison with its time.
     """
 
     same_class: Float[Array, ""]
@@ -26,12 +26,12 @@ class ClonedClasses(Result):
 
 
 class ReturnedWeights(Result):
-    """Weights of the stored examples at noisy ones, or where trajectories from there end.
+    """Weights of the stored examples at noisy examples, or the end points of trajectories from there.
 
     Fields:
-        own_weight: weight of the own example; of trajectories the share that ends at it.
-        same_class: probability that two examples drawn with these weights are of one class; of
-            trajectories the share of pairs that end in one class.
+        own_weight: weight of the original example; for trajectories, the share that ends at it.
+        same_class: probability that two examples drawn with these weights are of the same class;
+            for trajectories, the share of pairs that end in the same class.
     """
 
     own_weight: Float[Array, ""]
@@ -42,7 +42,8 @@ class HalfTime(Result):
     """Time of the collapse.
 
     Fields:
-        collapse_time: time at which the own weight, averaged over noisy examples, is 1/2.
+        collapse_time: time at which the weight of the original example, averaged over noisy
+            examples, is 1/2.
     """
 
     collapse_time: Float[Array, ""]
@@ -54,14 +55,14 @@ _LOWEST, _HIGHEST = 1e-4, 10.0  # times between which the collapse is sought
 
 @experiment
 def cloned_classes(system: TwoClasses, key: PRNGKeyArray, *, pairs: int = 1000) -> ClonedClasses:
-    r"""Share of pairs of backward trajectories from one noisy example that end in one class.
+    r"""Share of pairs of backward trajectories from one noisy example that end in the same class.
 
-    A noisy example is drawn at the time t; two trajectories with independent noises and the exact
-    score go back from it in `steps` steps on the times $t (1 - k/K)^2$. The class of an end is drawn
-    from its posterior.
+    A noisy example is drawn at the time t. Two trajectories with the exact score and independent
+    noises start from it and reach time 0 in K = `steps` steps, at the times $t (1 - k/K)^2$. The
+    class of an end point is drawn from its posterior.
 
     Args:
-        pairs: pairs of trajectories.
+        pairs: number of pairs of trajectories.
 
     Source: the cloning experiment of Biroli, Bonnaire, de Bortoli, Mezard (2024).
 
@@ -77,8 +78,8 @@ def cloned_classes(system: TwoClasses, key: PRNGKeyArray, *, pairs: int = 1000) 
 def drawn_weights(system: StoredGaussians | StoredData, key: PRNGKeyArray) -> ReturnedWeights:
     r"""Weights of the empirical score at noisy examples of one set of stored examples.
 
-    Of a `StoredData` the n examples are drawn from its pool without replacement. `starts` of them
-    are drawn with replacement, and noise is added for the time t.
+    For a `StoredData` the n examples are drawn from its pool without replacement. `starts` examples
+    are drawn from these with replacement, and the noise of the time t is added.
 
     Returns:
         Means over the noisy examples. Stored Gaussians are all of one class.
@@ -100,11 +101,12 @@ def drawn_weights(system: StoredGaussians | StoredData, key: PRNGKeyArray) -> Re
 def returned_trajectories(
     system: StoredGaussians | StoredData, key: PRNGKeyArray
 ) -> ReturnedWeights:
-    r"""The ends of backward trajectories under the empirical score: at the original example, and in
-    one class.
+    r"""Shares of backward trajectories under the empirical score that end at the original example, and
+    of pairs that end in the same class.
 
-    As `drawn_weights`, but from every noisy example two trajectories with the score of the n
-    stored examples go back in `steps` steps to the time 0, where each is at one of the examples.
+    Examples are drawn as in `drawn_weights`. From every noisy example two trajectories with the
+    score of the n stored examples go back to the time 0 in `steps` steps; each ends at one of the
+    stored examples.
 
     Raises:
         ValueError: for numbers of examples or dimensions that are no whole numbers.
@@ -122,10 +124,10 @@ def returned_trajectories(
 
 @experiment
 def half_weight_time(system: StoredGaussians | StoredData, key: PRNGKeyArray) -> HalfTime:
-    r"""Time at which the mean weight of the own example is 1/2, for one set of stored examples.
+    r"""Time at which the mean weight of the original example is 1/2, for one set of stored examples.
 
-    Found by bisection with the same `starts` noises at all times; the system's `time` has no part
-    in it. An answer at 1e-4 or 10 means that there is no such time between them.
+    The time is found by bisection with the same `starts` noises at all times; the `time` of the
+    system is not used. A result of 1e-4 or 10 means that there is no such time between these.
 
     Raises:
         ValueError: for numbers of examples or dimensions that are no whole numbers.
@@ -159,7 +161,7 @@ def _stored(
 
 
 def _noises(system: Any, examples: Array, key: PRNGKeyArray) -> tuple[Array, Array, PRNGKeyArray]:
-    """Own examples, noises, and a key that is left."""
+    """Original examples, noises, and an unused key."""
     own_key, noise_key, left = jax.random.split(key, 3)
     own = jax.random.randint(own_key, (system.starts,), 0, len(examples))
     return own, jax.random.normal(noise_key, (system.starts, examples.shape[1])), left
@@ -249,9 +251,9 @@ def _clone(system: TwoClasses, key: PRNGKeyArray, pairs: int) -> Array:
 def _go_back(denoise: Denoiser, x: Array, time: Any, steps: int, key: PRNGKeyArray) -> Array:
     """Ends of backward trajectories from x.
 
-    A step from t to s draws x_s given x_t and x_0. For x_0 it takes the mean of those at x_t and, as
-    in Heun's method, at a first x_s of the same noise, which makes the error of a law of second
-    order in the step. The last step goes to the mean of x_0 itself.
+    A step from t to s draws x_s given x_t and x_0. As in Heun's method, x_0 is replaced by the
+    average of its estimates at x_t and at a first x_s with the same noise, so that the error of the
+    law is of second order in the step. The last step goes to the mean of x_0 itself.
     """
     times = time * (1 - jnp.arange(steps) / steps) ** 2
 

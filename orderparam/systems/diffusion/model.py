@@ -1,8 +1,9 @@
 """Diffusion models: the systems.
 
-Noise is added to data until nothing is left of them, and a model learns to go back. Going back with
-the exact score meets two times: at the speciation time a trajectory chooses its class, and at the
-collapse time, where the score is that of a finite training set, its training example.
+Noise is added to data until no information about them remains, and a model learns to reverse this
+process. A backward trajectory has two characteristic times: at the speciation time it chooses its
+class, and if the score is that of a finite training set, it chooses a training example at the
+collapse time.
 """
 
 from typing import Any, Self
@@ -18,12 +19,12 @@ class TwoClasses(System):
     r"""Data of two Gaussian classes, diffused for a time t.
 
     Data are $x_0 \sim \pi N(\mu, C) + (1 - \pi) N(-\mu, C)$ with a covariance $C = \mathrm{diag}(l)$
-    that both classes share. The process of Ornstein and Uhlenbeck makes of them
+    that both classes share. The Ornstein-Uhlenbeck process turns them into
 
     $$ x_t = a x_0 + \sqrt D\, z, \qquad a = e^{-t}, \qquad D = 1 - e^{-2t}, \qquad z \sim N(0, 1) . $$
 
     A backward trajectory starts at $x_t$ and follows $dx = (x + 2 \nabla \ln p_t(x))\, dt' + \sqrt 2\,
-    dW$ with $t' = -t$ up to the time 0.
+    dW$ with $t' = -t$ until the time 0.
     """
 
     mean: Float[Array, "direction"] = parameter("mean mu of the first class; -mu of the second")
@@ -36,16 +37,15 @@ class TwoClasses(System):
 
     @property
     def speciation_time(self) -> Float[Array, ""]:
-        r"""(1/2) ln of the largest eigenvalue of the data's covariance, $C + 4 \pi (1 - \pi) \mu
-        \mu^T$."""
+        r"""The speciation time, half the logarithm of the largest eigenvalue of the covariance of
+        the data, $C + 4 \pi (1 - \pi) \mu \mu^T$."""
         share = 4 * self.class_share * (1 - self.class_share)
         covariance = jnp.diag(self.variances) + share * jnp.outer(self.mean, self.mean)
         return jnp.log(jnp.linalg.eigvalsh(covariance)[-1]) / 2
 
     @classmethod
     def isotropic(cls, input_dim: int, time: Any, variance: float = 1.0, **numbers: Any) -> Self:
-        """Classes of one variance in every direction, at the distance |mu|^2 = input_dim from the
-        origin."""
+        """Isotropic classes whose means have the squared length |mu|^2 = input_dim."""
         mean = np.sqrt(input_dim) * np.eye(input_dim)[0]
         return cls(mean, np.full(input_dim, variance), time, **numbers)
 
@@ -68,8 +68,8 @@ class StoredGaussians(System):
 class StoredData(System):
     """A diffusion whose score is that of n examples, drawn from a pool of data without replacement.
 
-    The columns of the pool have mean zero. `StoredData.from_pool` makes it of any data: it takes
-    away the means and columns that never change, and scales the mean variance to 1.
+    The columns of the pool have mean zero. `StoredData.from_pool` accepts any data: it subtracts
+    the means, removes constant columns, and scales the mean variance to 1.
     """
 
     examples: Float[Array, "example direction"] = parameter("the pool, one example a row")
@@ -101,7 +101,7 @@ class StoredData(System):
         """Gaussian classes with the means, the covariance within classes and the shares of two
         classes of the pool, in the eigenbasis of that covariance.
 
-        A direction in which neither class varies is given 1e-6 of the mean variance.
+        A direction in which neither class varies is assigned 1e-6 of the mean variance.
         """
         x, labels = np.asarray(self.examples), np.asarray(self.labels)
         parts = [x[labels == label] for label in (first, second)]
@@ -118,5 +118,5 @@ class StoredData(System):
 
 
 def decay(time: Any) -> tuple[Any, Any]:
-    """a = e^{-t} and D = 1 - e^{-2t}."""
+    """The factors a = e^{-t} and D = 1 - e^{-2t} of signal and noise."""
     return jnp.exp(-time), -jnp.expm1(-2 * time)

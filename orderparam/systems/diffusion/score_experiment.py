@@ -1,4 +1,5 @@
-"""Diffusion models: scores on drawn features and data, learned exactly in time and step by step."""
+"""Experiments on learned scores: drawn features and data, with gradient flow solved exactly or with
+training step by step."""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +15,8 @@ from orderparam.gaussian.draws import normal, unit
 from orderparam.systems.diffusion.score_model import FeatureScore
 from orderparam.systems.diffusion.score_spectrum import ScoreSpectrum, points
 
-_ORDERS = 5  # of Hermite polynomials between different features; the next are below d^{-5/2}
+# orders of Hermite polynomials between different features; higher ones are below d^{-5/2}
+_ORDERS = 5
 
 
 class DrawnLosses(Result):
@@ -54,14 +56,15 @@ class DrawnTimes(Result):
 def drawn_score(system: FeatureScore, key: PRNGKeyArray) -> DrawnLosses:
     r"""Losses of a score on drawn features and data, whose gradient flow is solved exactly.
 
-    The features' second moments are averaged over the noise exactly, by Hermite polynomials of
-    $W_i \cdot W_j$ up to the fourth between different features; nothing is replaced by Gaussian
-    features. Those of new examples are closed in $W_i \cdot W_j$.
+    The features' second moments are averaged over the noise exactly, by Hermite expansions in $W_i
+    \cdot W_j$ up to the fourth order between different features; real features are not replaced by
+    Gaussian ones. The second moments for new examples are functions of $W_i \cdot W_j$ in closed
+    form.
 
     Raises:
         ValueError: for an activation that is not smooth.
 
-    Cost: an eigendecomposition of p x p.
+    Cost: one eigendecomposition of a p x p matrix.
 
     Source: the model of Bonnaire, Urfin, Biroli, Mezard (2025).
 
@@ -76,10 +79,11 @@ def drawn_score(system: FeatureScore, key: PRNGKeyArray) -> DrawnLosses:
 
 @experiment
 def drawn_score_times(system: FeatureScore, key: PRNGKeyArray) -> DrawnTimes:
-    r"""The times at which a score on drawn features and data generalises, and memorises.
+    r"""Training times at which a score on drawn features and data generalises and memorises.
 
-    As `drawn_score`; the best time is the lowest of 200 points in $\ln \tau$ with a parabola through
-    its neighbours, and half of the gap is interpolated between them.
+    The losses are those of `drawn_score`. The best time is the minimum of a parabola through the
+    lowest of 200 points in $\ln \tau$ and its neighbours; the time of half the gap is interpolated
+    between points.
 
     Raises:
         ValueError: for an activation that is not smooth.
@@ -98,8 +102,8 @@ def drawn_score_times(system: FeatureScore, key: PRNGKeyArray) -> DrawnTimes:
 def drawn_score_spectrum(system: FeatureScore, key: PRNGKeyArray) -> ScoreSpectrum:
     r"""Eigenvalues of the second moments of drawn features, averaged over the noise.
 
-    Edges are the extreme ones of the largest min(p, n + d) eigenvalues, and the gap is the largest
-    ratio of neighbours among these. The density is smoothed as in the theory.
+    The edges are the smallest and largest of the min(p, n + d) largest eigenvalues, and the gap is
+    the largest ratio of neighbouring ones among these. The density is smoothed as in the theory.
 
     Raises:
         ValueError: for an activation that is not smooth.
@@ -135,15 +139,15 @@ def drawn_score_spectrum(system: FeatureScore, key: PRNGKeyArray) -> ScoreSpectr
 def trained_score(
     system: FeatureScore, key: PRNGKeyArray, *, learning_rate: float = 0.02, noises: int = 2
 ) -> DrawnLosses:
-    r"""Losses of a score on drawn features, trained by steps on freshly drawn noise.
+    r"""Losses of a score on drawn features that is trained step by step with freshly drawn noise.
 
-    Every step takes all examples, each with `noises` new noises, and has the length `learning_rate`
-    in the training time: $A \leftarrow A - \eta \frac{d}{2D} \nabla L$ of these noisy examples. The
+    Every step uses all examples, each with `noises` new noises, and advances the training time by
+    `learning_rate`: $A \leftarrow A - \eta \frac{d}{2D} \nabla L$ of these noisy examples. The
     losses of the final A are averaged over the noise as in `drawn_score`.
 
     Args:
         learning_rate: length eta of a step; stable below 2 over the largest eigenvalue.
-        noises: noises of every example in a step.
+        noises: number of noises for every example in a step.
 
     Raises:
         ValueError: for an infinite training time, and for an activation that is not smooth.
@@ -164,7 +168,8 @@ def trained_score(
 
 
 class _Moments(NamedTuple):
-    """Second moments of features and their means with the noise, of old and of new examples."""
+    """Second moments of features and their correlations with the noise, for training examples (old)
+    and new examples."""
 
     weights: Array  # (feature, direction), rows of length one
     examples: Array  # (example, direction)
@@ -175,7 +180,7 @@ class _Moments(NamedTuple):
 
 
 class _Modes(NamedTuple):
-    """In the eigenbasis of the old moments."""
+    """Quantities in the eigenbasis of the second moments of the training examples."""
 
     levels: Float[Array, "feature"]
     crossed: Float[Array, "feature"]  # (1/d) sum over directions of B^2 along each mode

@@ -1,4 +1,4 @@
-"""Diffusion models: a score that is learned on random features, the system."""
+"""The system of a score that is learned on random features."""
 
 from typing import Any, NamedTuple
 
@@ -10,10 +10,10 @@ from orderparam.systems.diffusion.model import decay
 
 
 class Powers(NamedTuple):
-    """Of a feature at a time t, with unit variance of its argument.
+    """Powers of a feature at a time t, with unit variance of its argument.
 
     Fields:
-        kept: a^2 = e^{-2t}, what is left of the data.
+        kept: a^2 = e^{-2t}, the remaining power of the data.
         noise: D = 1 - a^2.
         linear: mu^2, the linear power of the activation.
         example: s^2 = E m^2 - a^2 mu^2, the nonlinear power that depends on the example.
@@ -75,20 +75,21 @@ class FeatureScore(System):
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """d, n and p of an experiment, n and p rounded to whole numbers of at least 1."""
+        """The sizes d, n and p of an experiment; n and p are rounded to whole numbers of at least
+        1."""
         dimension = self.size("input_dim")
         examples = max(1, round(float(self.sample_ratio) * dimension))
         return dimension, examples, max(1, round(float(self.feature_ratio) * dimension))
 
     @property
     def powers(self) -> Powers:
-        """What the theory needs of the activation at this time."""
+        """The powers of the activation at this time, on which the theory depends."""
         kept, noise = decay(self.time)
         kept = kept**2
         phi = self.activation
         linear = phi.hermite_coefficients(2)[1] ** 2
         shared, whole = phi.two_point(1.0, kept, 1.0), phi.two_point(1.0, 1.0, 1.0)
-        # rounding may leave what vanishes below zero
+        # powers that vanish may come out negative by rounding
         example = jnp.maximum(shared - kept * linear, 0.0)
         rest = jnp.maximum(whole - shared - noise * linear, 0.0)
         return Powers(kept, noise, linear, example, rest, self.sample_ratio, self.feature_ratio)

@@ -9,9 +9,9 @@ and with S kept its resolvent Q = (U + ridge)^{-1} has the deterministic equival
     Q = (A0 + A1 S)^{-1},   A1 = D mu^2 + a^2 mu^2/(1+e),   A0 = v^2 + s^2/(1+e) + ridge,
     e = (1/n) tr C Q,       C = a^2 mu^2 S + s^2 .
 
-Here mu^2 is the linear power of the activation, s^2 what is left of its nonlinear power after the
-noise was averaged out, and v^2 the rest. All traces over S, whose law is that of Marchenko and
-Pastur, are rational in the root m = (1/p) tr (S + y)^{-1} at y = A0/A1.
+Here mu^2 is the linear power of the activation, s^2 the part of its nonlinear power that remains
+after the average over the noise, and v^2 the remaining part. All traces over S, whose law is that
+of Marchenko and Pastur, are rational in the root m = (1/p) tr (S + y)^{-1} at y = A0/A1.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from orderparam.systems.diffusion.score_model import Powers
 Scalar = Float[Array, ""]
 Nodes = Complex[Array, "node"]
 
-# Steps of the path from an infinite ridge, where e = 0, to the ridge that is asked for.
+# Steps of the path from an infinite ridge, where e = 0, to the given ridge.
 _PATH, _CORRECTIONS, _POLISH = 100, 2, 8
 _NEAREST = 1e-4  # end of that path, relative to the ridge
 
@@ -41,11 +41,11 @@ class Resolvent(NamedTuple):
 
 
 def _equivalent(powers: Powers, ridge: Array, example: Array) -> Resolvent:
-    """All quantities at a given e."""
+    """All quantities of the equivalent at a given e."""
     psi = powers.feature_ratio
     slope = powers.linear * (powers.noise + powers.kept / (1 + example))
     y = (powers.rest + powers.example / (1 + example) + ridge) / slope
-    # psi y m^2 + (y + 1 - psi) m = 1; the root is that whose cut is the support of S
+    # psi y m^2 + (y + 1 - psi) m = 1; take the root whose branch cut is the support of S
     linear = y + 1 - psi
     root = jnp.sqrt(y + (1 + jnp.sqrt(psi)) ** 2) * jnp.sqrt(y + (1 - jnp.sqrt(psi)) ** 2)
     same = jnp.real(linear * jnp.conj(root)) >= 0
@@ -55,7 +55,7 @@ def _equivalent(powers: Powers, ridge: Array, example: Array) -> Resolvent:
 
 
 def excess(powers: Powers, ridge: Any, example: Any) -> tuple[Array, Array]:
-    """e - (1/n) tr C Q at a given e, and its derivative."""
+    """The difference e - (1/n) tr C Q at a given e, and its derivative."""
     found = _equivalent(powers, ridge, example)
     ratio = powers.feature_ratio / powers.sample_ratio / found.slope
     linear = powers.kept * powers.linear
@@ -77,8 +77,9 @@ def resolvent(
 ) -> tuple[Resolvent, Scalar]:
     """The equivalent at complex ridges, and the largest relative residual of its equation.
 
-    At a large ridge e = 0; from there the ridge comes down in factors along a straight line, with
-    Newton steps at each. `direction` is that of the line, 1 long: by default that of the ridge.
+    At a large ridge e = 0. From there the ridge is reduced geometrically along a straight line,
+    with Newton steps at each point. `direction` is the unit vector of this line, by default that of
+    the ridge.
     """
 
     def newton(powers: Powers, ridge: Array, example: Array) -> tuple[Array, Array]:
@@ -102,8 +103,8 @@ def resolvent(
     example, _ = jax.lax.scan(down, jnp.zeros_like(fixed), shares)
     value, _ = newton(frozen, fixed, example)
     residual = jnp.max(jnp.abs(value) / (1e-3 + jnp.abs(example)))
-    # Two more steps, seen by derivatives: the first makes those of first order exact, the second
-    # those of second order.
+    # Two more Newton steps are differentiated: the first makes first derivatives exact, the second
+    # makes second derivatives exact.
     for _ in range(2):
         example = newton(powers, ridge, example)[1]
     return _equivalent(powers, ridge, example), residual
@@ -119,14 +120,14 @@ def largest_bound(powers: Powers) -> Scalar:
 
 
 def linear_trace(powers: Powers, at: Resolvent) -> Nodes:
-    """(1/d) tr S Q."""
+    """The trace (1/d) tr S Q."""
     return powers.feature_ratio * at.trace * at.damping / at.slope
 
 
 def quadratic_trace(
     powers: Powers, one: Resolvent, two: Resolvent, flat: Any, slope: Any
 ) -> Complex[Array, "node node"]:
-    r"""(1/d) tr S Q_i B Q_j for B = flat + slope S and all pairs of ridges.
+    r"""The traces (1/d) tr S Q_i B Q_j for B = flat + slope S and all pairs of ridges.
 
     The equivalent of Q B Q is Q B Q + Q C Q g(B)/(1 - g(C)) with g(B) = (1/n) tr(C Q B Q)/((1 +
     e_i)(1 + e_j)), with the equivalents of Q on the right.
@@ -134,7 +135,7 @@ def quadratic_trace(
     psi = powers.feature_ratio
     m, other = one.trace[:, None], two.trace
     damped = one.damping[:, None] * two.damping
-    # <S^k/((S + y_i)(S + y_j))>, k = 0, 1, 2, without differences
+    # <S^k/((S + y_i)(S + y_j))> for k = 0, 1, 2, without cancellation
     plain = 1 / (1 / (m * other) - psi * damped)
     first = plain * damped
     second = first * (one.damping[:, None] + two.damping + psi - 1)

@@ -1,5 +1,5 @@
-"""Diffusion models: the spectrum of the features' second moments, whose bulks are the time scales
-of training."""
+"""The spectrum of the features' second moments, whose bulks determine the time scales of
+training."""
 
 from typing import Any
 
@@ -24,13 +24,14 @@ class ScoreSpectrum(Result):
 
     Fields:
         smallest: lower edge of the eigenvalues above v^2.
-        gap_start: upper edge of the bulk below the widest gap, in ratios; the model memorises with
-            the eigenvalues up to it. Infinite where there is no gap.
-        gap_end: lower edge of the bulk above that gap; infinite where there is no gap.
+        gap_start: upper edge of the bulk below the widest gap (in ratio); the model memorises with
+            the eigenvalues below it. Infinite if there is no gap.
+        gap_end: lower edge of the bulk above that gap; infinite if there is no gap.
         largest: largest eigenvalue.
         frozen_share: share of eigenvalues equal to v^2, max(0, 1 - (n + d)/p).
-        eigenvalue: 120 eigenvalues x, at equal ratios, between 0.3 v^2 and three times a bound.
-        density: density of ln x there, smoothed over the width eta = `smoothing`.
+        eigenvalue: 120 values x at equal ratios, between 0.3 v^2 and three times an upper bound of the
+            spectrum.
+        density: density of ln x at these values, smoothed over the width eta = `smoothing`.
         converged: whether the edges were found.
     """
 
@@ -46,18 +47,19 @@ class ScoreSpectrum(Result):
 
 @theory
 def score_spectrum(system: FeatureScore) -> ScoreSpectrum:
-    r"""Edges and density of the spectrum that sets the time scales of a random-feature score.
+    r"""Edges and density of the spectrum that determines the time scales of a random-feature score.
 
     Outside of the spectrum $e(x) = \frac1n \mathrm{tr}\, C (U - x)^{-1}$ is real and solves $h(e, x)
-    = 0$; at an edge this has a double root, where x as a function of $m = \frac1p \mathrm{tr}\, (S +
-    y)^{-1}$, which is closed, turns around. Places where the density begins and ends are found on
-    600 points in $x - v^2$, halved, and solved for. The density at x is $\frac{1}{\pi - \eta}
-    \mathrm{Im}\, \frac wp \mathrm{tr}\, (U - w)^{-1}$ at $w = x e^{i \eta}$: an eigenvalue $\lambda$
-    has the unit mass $\propto \sin \eta/(\cosh \ln (x/\lambda) - \cos \eta)$.
+    = 0$; at an edge this equation has a double root, and x as a function of $m = \frac1p
+    \mathrm{tr}\, (S + y)^{-1}$, which has a closed form, has an extremum. The points where the
+    density begins and ends are located on a grid of 600 values of $x - v^2$, by bisection, and by
+    solving for the extremum. The density at x is $\frac{1}{\pi - \eta} \mathrm{Im}\, \frac wp
+    \mathrm{tr}\, (U - w)^{-1}$ at $w = x e^{i \eta}$: an eigenvalue $\lambda$ has the unit mass
+    $\propto \sin \eta/(\cosh \ln (x/\lambda) - \cos \eta)$.
 
     Returns:
-        Edges of up to three bulks, of which the widest gap is told; $v^2$ itself holds
-        `frozen_share`. A hard edge at $v^2$ is given as $v^2$.
+        The edges of the spectrum and of its widest gap (there are up to three bulks);
+        `frozen_share` of the eigenvalues equal $v^2$. A hard edge at $v^2$ is given as $v^2$.
 
     Accuracy: 1e-10 relative to $x - v^2$; bulks and gaps that are narrower than 4 % of $x - v^2$ may be
     overlooked.
@@ -88,7 +90,7 @@ def score_spectrum(system: FeatureScore) -> ScoreSpectrum:
 
     (low, high), _ = jax.lax.scan(halve, (low, high), length=_HALVINGS)
     edges, misses = jax.vmap(lambda x: _edge(shifted, x))(jnp.where(rising, low, high))
-    # a bulk that is there at the lowest point begins at v^2
+    # if the density is positive at the lowest point, the bulk begins at v^2
     hard = jnp.where(inside[0], 0.0, edges[0])
     starts = jnp.where(exists & rising, edges, jnp.inf)
     stops = jnp.where(exists & ~rising, edges, 0.0)
@@ -125,16 +127,17 @@ def points(powers: Powers) -> Float[Array, "point"]:
 
 
 def _inside(powers: Powers, x: Float[Array, "point"]) -> Array:
-    """Whether there is a density at x, approached from above the real axis."""
+    """True where the density at x is positive; x is approached from above the real axis."""
     found, _ = resolvent(powers, -x + 0j, direction=-1j * jnp.ones_like(x))
     green = found.trace / found.slope
     return jnp.imag(green) > 1e-7 * jnp.abs(green)
 
 
 def _edge(powers: Powers, near: Scalar) -> tuple[Scalar, Scalar]:
-    """The edge next to x = `near`, which lies outside of the density, and dx/dm there, relative.
+    """The edge closest to x = `near`, a point outside of the spectrum, and the relative dx/dm at the
+    edge.
 
-    Outside of the density m is real; at an edge the curve x(m) turns around.
+    Outside of the spectrum m is real; at an edge the curve x(m) has an extremum.
     """
     near, fixed = jax.lax.stop_gradient((near, powers))
     found, _ = resolvent(fixed, -near[None] + 0j, direction=-1j * jnp.ones(1))
@@ -145,19 +148,19 @@ def _edge(powers: Powers, near: Scalar) -> tuple[Scalar, Scalar]:
     bend = jax.grad(slope)
 
     def newton(m: Scalar, _: None) -> tuple[Scalar, None]:
-        # the start is near: longer steps would leave the neighbourhood of the edge
+        # the start is close: longer steps would leave the neighbourhood of the edge
         longest = 0.1 * jnp.abs(m)
         return m - jnp.clip(slope(m) / bend(m), -longest, longest), None
 
     last, _ = jax.lax.scan(newton, start, length=_NEWTON)
-    # x does not change with m there: its derivatives are those at fixed m
+    # x is stationary in m at the edge: its derivatives are those at fixed m
     x = _curve(powers, last, plus)[1]
     return x, jnp.abs(slope(last) * last / x)
 
 
 def _curve(powers: Powers, trace: Any, plus: Any) -> tuple[Scalar, Scalar]:
-    """e and x - v^2 at a real m, on one of the two branches of e: its equation is D e^2 - (r - 1) e
-    = r, whose roots are real for every r."""
+    """The values of e and x - v^2 at a real m, on one of the two branches of e, which solves D e^2
+    - (r - 1) e = r and is real for every r."""
     psi, linear = powers.feature_ratio, powers.linear
     damping = 1 / (1 + psi * trace)
     filled = powers.kept * linear + powers.example * (1 + psi * trace)
@@ -165,7 +168,7 @@ def _curve(powers: Powers, trace: Any, plus: Any) -> tuple[Scalar, Scalar]:
     b = r - 1
     root = jnp.sqrt(b**2 + 4 * powers.noise * r)
     up, down = b > 0, b < 0
-    # each root without a difference of equal numbers
+    # each root without cancellation
     high = jnp.where(up, (b + root) / (2 * powers.noise), -2 * r / jnp.where(up, 1.0, b - root))
     low = jnp.where(down, (b - root) / (2 * powers.noise), -2 * r / jnp.where(down, 1.0, b + root))
     example = jnp.where(plus, high, low)

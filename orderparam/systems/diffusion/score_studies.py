@@ -14,7 +14,7 @@ SOURCE = "Bonnaire, Urfin, Biroli, Mezard 2025 (arXiv:2505.17638)"
 
 @study(
     "score-training",
-    title="A learned score generalises early and memorises late, the less the more examples there are",
+    title="A learned score generalises early and memorises late; with more examples it memorises less",
     source=f"{SOURCE}; losses at all times derived here",
     panels=[
         Panel(
@@ -31,8 +31,8 @@ SOURCE = "Bonnaire, Urfin, Biroli, Mezard 2025 (arXiv:2505.17638)"
     caption=r"""
         Denoising score matching on $p$ = {feature_ratio} $d$ random tanh features at the time $t$ = {time} of the diffusion, $n$
         Gaussian examples (colours), gradient flow from zero. The loss is 1 without a score. Lines: theory for many dimensions.
-        Marks: features and data drawn in $d$ = {input_dim}, the flow solved exactly; and steps of length {learning_rate} with
-        fresh noises.
+        Marks: features and data drawn in $d$ = {input_dim}, with the flow solved exactly, or
+        trained with steps of length {learning_rate} and fresh noises.
     """,
     seconds=(100, 1200),
     observables=("test_loss", "train_loss"),
@@ -40,7 +40,7 @@ SOURCE = "Bonnaire, Urfin, Biroli, Mezard 2025 (arXiv:2505.17638)"
     full={"input_dim": 80, "seeds": 32},
     explained=(
         "The theory is that of infinite dimension. For 2 d examples the drawn features differ from it by up to 8 % at the late "
-        "times; in half the dimension, the control, by 1.7 to 1.9 times as much, as a term of order 1/d asks. Steps of "
+        "times; in half the dimension, the control, by 1.7 to 1.9 times as much, as expected of a term of order 1/d. Steps of "
         "finite length with fresh noises add up to 1 %."
     ),
 )

@@ -1,5 +1,5 @@
-"""Diffusion models: a score on random features, averaged over data and features in the limit of
-many dimensions."""
+"""Theory of a score on random features, averaged over data and features in the limit of large
+dimension."""
 
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ Scalar = Float[Array, ""]
 
 
 class ScoreLosses(Result):
-    """Losses of a learned score, with 1 for no score and 1 - D for the exact one.
+    """Losses of a learned score; the loss is 1 for a vanishing score and 1 - D for the exact score.
 
     Fields:
         train_loss: loss at noisy training examples, averaged over the noise, without the ridge.
@@ -44,13 +44,13 @@ class ScoreTimes(Result):
     """The two times of the training of a score.
 
     Fields:
-        best_time: training time of the smallest test loss, after which the score generalises.
+        best_time: training time of the smallest test loss, at which the score generalises best.
         memorisation_time: training time at which the gap between test and training loss is half of
-            what it is at the end.
+            its final value.
         waiting: memorisation_time / best_time.
         best_loss: test loss at the best time.
-        end_loss: test loss at the end.
-        end_train_loss: training loss at the end.
+        end_loss: test loss at infinite training time.
+        end_train_loss: training loss at infinite training time.
         residual: largest residual of the equations.
         converged: whether all of them were solved.
     """
@@ -98,18 +98,18 @@ def score_losses(system: FeatureScore) -> ScoreLosses:
 
 @theory
 def score_times(system: FeatureScore) -> ScoreTimes:
-    r"""The training times at which a random-feature score generalises, and at which it memorises.
+    r"""Training times at which a random-feature score generalises and memorises.
 
     The best time is the minimum of the test loss of `score_losses` over $\ln \tau$. The gap between
-    test and training loss grows up to its value at the end, with the resolvents of the ridge alone;
-    the memorisation time is where it is half of that. `training_time` has no part in it.
+    test and training loss grows to its final value, which follows from the resolvents at the ridge
+    itself; at the memorisation time it has half of this value. `training_time` is not used.
 
     Returns:
-        Times in the limit of many dimensions. The gap is small at the best time if `waiting` is
-        large: this is implicit regularisation by dynamics.
+        Times in the limit of large dimension. If `waiting` is large, the gap is small at the best
+        time: this is implicit regularisation by the dynamics.
 
-    Accuracy: 1e-8 of losses and of the memorisation time, 1e-5 of the best time, whose minimum is
-    flat.
+    Accuracy: 1e-8 for losses and the memorisation time, 1e-5 for the best time, because the minimum
+    is flat.
 
     Source: Bonnaire, Urfin, Biroli, Mezard (2025); computed here for any n/d and p/d.
 
@@ -121,12 +121,13 @@ def score_times(system: FeatureScore) -> ScoreTimes:
     ridge = system.ridge
 
     def gap(sums: _Sums) -> Scalar:
-        """That of the losses, over D mu^2."""
+        """The gap of the losses divided by D mu^2."""
         return sums.new - sums.old
 
     low = jnp.log(1e-3 / (largest_bound(powers) + powers.rest + system.ridge))
     high = jnp.log(1e2 / (powers.rest + system.ridge))
-    # the test loss may have several minima: the lowest of a scan, and the root of the slope beside it
+    # the test loss may have several minima: take the lowest point of a scan, and the root of the
+    # slope next to it
     grid = jax.lax.stop_gradient(jnp.linspace(low, high, 64))
     times = jnp.append(jnp.exp(grid), jnp.inf)
     along = jax.lax.map(lambda time: _sums(powers, ridge, time), times, batch_size=8)
@@ -136,7 +137,7 @@ def score_times(system: FeatureScore) -> ScoreTimes:
     ends = grid[jnp.maximum(lowest - 1, 0)], grid[jnp.minimum(lowest + 1, 63)]
 
     def falling(log_time: Scalar, args: Any) -> Scalar:
-        """Of the best time, or of that of half the gap."""
+        """The function whose root is the best time, or the time of half the gap."""
         powers, ridge, last, half = args
         sums = _sums(powers, ridge, jnp.exp(log_time))
         return jnp.where(half, 0.5 - gap(sums) / last, -sums.slope)

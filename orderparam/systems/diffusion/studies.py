@@ -28,7 +28,7 @@ AFTER_SPECIATION = (
 
 @study(
     "diffusion-speciation",
-    title="Going back, a trajectory chooses its class around the speciation time, in every dimension",
+    title="A backward trajectory chooses its class around the speciation time, in every dimension",
     source=SOURCE,
     panels=[
         Panel("time", "same_class", by="dimension"),
@@ -36,10 +36,11 @@ AFTER_SPECIATION = (
     ],
     columns=2,
     caption=r"""
-        Two Gaussian classes of variance 1 in every direction with means $\pm\mu$, $|\mu|^2 = d$. A noisy example at the time $t$
-        is the start of two backward trajectories with the exact score and independent noises; shown is how often both end in
-        one class. The speciation time is half the logarithm of the largest eigenvalue of the covariance. Marks: {pairs} pairs
-        for each of the runs, 100 steps.
+        Two Gaussian classes of variance 1 in every direction with means $\pm\mu$, $|\mu|^2 = d$.
+        Two backward trajectories with the exact score and independent noises start from each noisy
+        example at the time $t$. The figure shows the share of pairs that end in the same class. The
+        speciation time is half the logarithm of the largest eigenvalue of the covariance. Marks:
+        {pairs} pairs for each of the runs, 100 steps.
     """,
     seconds=(60, 300),
     observables=("same_class",),
@@ -70,7 +71,7 @@ def diffusion_speciation(
 
 @study(
     "diffusion-collapse",
-    title="Below the collapse time a trajectory returns to the example it came from; more examples delay this",
+    title="Below the collapse time a backward trajectory returns to its original example; with more examples the time is smaller",
     source=f"{SOURCE}; the weight at finite size derived here",
     panels=[
         Panel("time", "own_weight", by="examples", log="x"),
@@ -78,9 +79,10 @@ def diffusion_speciation(
     ],
     columns=2,
     caption=r"""
-        The score of $n$ stored Gaussian examples in $d$ = {input_dim} dimensions. Left: the weight of the own example at a noisy
-        one, and how often backward trajectories from there end at it ({starts} noisy examples a run). Right: the
-        criterion of the random energy model, zero at the collapse time.
+        The score of $n$ stored Gaussian examples in $d$ = {input_dim} dimensions. Left: the weight
+        of the original example at a noisy example, and the share of backward trajectories from
+        there that end at it ({starts} noisy examples in each run). Right: the criterion of the
+        random energy model, zero at the collapse time.
     """,
     seconds=(90, 400),
     observables=("own_weight",),
@@ -123,17 +125,20 @@ def diffusion_collapse(
     ],
     columns=2,
     caption=r"""
-        Left: time at which the own weight is 1/2 for $n$ stored images of scikit-learn's digits (mean variance 1), and for
-        Gaussian data of the same covariance; line: the time at which the information of Gaussians equals $\ln n$. Right: how
-        often clones end in one class for the digits {first} and {second}; line: the exact score of Gaussian classes with their
-        means and their common covariance; marks: the empirical score of {class_train} images, or of as many Gaussian examples.
+        Left: time at which the weight of the original example is 1/2 for $n$ stored images of
+        scikit-learn's digits (mean variance 1), and for Gaussian data of the same covariance; line:
+        the time at which the information of Gaussians equals $\ln n$. Right: share of pairs of
+        trajectories that end in the same class for the digits {first} and {second}; line: the exact
+        score of Gaussian classes with their means and their common covariance; marks: the empirical
+        score of {class_train} images, or of as many Gaussian examples.
     """,
     seconds=(90, 400),
     observables=("collapse_time", "same_class"),
     gallery={"seeds": 16},
     full={"starts": 1024, "seeds": 32},
     explained=(
-        "Left: the theory is that of a sharp collapse. That of 61 pixels of unequal variance is not sharp: for Gaussians of the "
+        "Left: the theory is that of a sharp collapse. With 61 pixels of unequal variance the collapse is not "
+        "sharp: for Gaussians of the "
         "same covariance, the control, the weight is 1/2 at times 5 to 8 % above it. Digits lie below these Gaussians by 1 % "
         "for 50 images and by 22 % for 1600, because they are not Gaussian. Right: the theory is that of an exact score. "
         "The score of 300 Gaussian examples, the control, already chooses earlier, by up to 6 %; digits do so by up to 9 %."

@@ -19,9 +19,9 @@ class Speciation(Result):
     """The choice of a class.
 
     Fields:
-        same_class: probability that two backward trajectories from one point end in one class.
-        class_signal: a^2 mu^T (a^2 C + D)^{-1} mu, the remaining distance of the classes.
-        speciation_time: (1/2) ln of the largest eigenvalue of the data's covariance.
+        same_class: probability that two backward trajectories from one point end in the same class.
+        class_signal: a^2 mu^T (a^2 C + D)^{-1} mu, the remaining squared distance of the classes.
+        speciation_time: half the logarithm of the largest eigenvalue of the data's covariance.
     """
 
     same_class: Scalar
@@ -33,10 +33,10 @@ class ExampleWeight(Result):
     """The collapse onto stored examples.
 
     Fields:
-        own_weight: mean weight of the own example in the score at a noisy example: the probability
-            that a backward trajectory from there ends at it.
-        collapse_time: time at which the information about the example equals ln n.
-        excess_entropy: that information less ln n, over d: positive where the score has collapsed.
+        own_weight: mean weight of the original example in the score at a noisy example, which is the
+            probability that a backward trajectory from there ends at it.
+        collapse_time: time at which the information about the original example equals ln n.
+        excess_entropy: (information minus ln n)/d, which is positive where the score has collapsed.
     """
 
     own_weight: Scalar
@@ -50,9 +50,9 @@ class DataTimes(Result):
     Fields:
         collapse_time: time at which the information of a Gaussian with the pool's covariance
             equals ln n.
-        isotropic_time: the same with the mean variance in every direction.
-        speciation_time: (1/2) ln of the largest eigenvalue of the covariance.
-        residual: error of the equation of `collapse_time`.
+        isotropic_time: collapse time for the mean variance in every direction.
+        speciation_time: half the logarithm of the largest eigenvalue of the covariance.
+        residual: residual of the equation for `collapse_time`.
         converged: whether it was solved.
     """
 
@@ -92,7 +92,8 @@ def speciation(system: TwoClasses) -> Speciation:
     share = system.class_share
     signal = a**2 * jnp.sum(system.mean**2 / (a**2 * system.variances + noise))
     prior = jnp.log(share) - jnp.log1p(-share)
-    # one class gives the other by a change of sign; the cut is where the posterior is 1/2
+    # the second class follows from the first by a change of sign; the rule is divided where the
+    # posterior is 1/2
     same = jnp.asarray(0.0)
     for sign, mass in ((1.0, share), (-1.0, 1 - share)):
         middle = -(sign * signal + prior / 2) / jnp.sqrt(signal)
@@ -105,7 +106,7 @@ def speciation(system: TwoClasses) -> Speciation:
 
 @theory
 def own_weight(system: StoredGaussians) -> ExampleWeight:
-    r"""Mean weight of the own example in the empirical score, exact at finite n and d.
+    r"""Mean weight of the original example in the empirical score, exact at finite n and d.
 
     At $x = a x_1 + \sqrt D z$ the score of the stored examples is $-\sum_\mu w_\mu (x - a x_\mu)/D$
     with weights $w_\mu \propto e^{-|x - a x_\mu|^2/(2D)}$. Let $r = a^2 \sigma^2/D$, $R$ be the
@@ -142,7 +143,7 @@ def own_weight(system: StoredGaussians) -> ExampleWeight:
 
 @theory
 def data_times(system: StoredData) -> DataTimes:
-    r"""ExampleWeight and speciation times of data, from their covariance alone.
+    r"""Collapse and speciation times of data, from their covariance alone.
 
     With the eigenvalues $l_i$ of the pool's covariance the collapse time solves
 
@@ -167,7 +168,7 @@ def data_times(system: StoredData) -> DataTimes:
     x = system.examples
     levels = jnp.maximum(jnp.linalg.eigvalsh(x.T @ x / x.shape[0]), 0.0)
     information = jnp.log(system.n_train)
-    several = jnp.maximum(information, jnp.log(2.0) * 1e-3)  # a harmless problem for n = 1
+    several = jnp.maximum(information, jnp.log(2.0) * 1e-3)  # a solvable problem also for n = 1
 
     def excess(log_noise: Scalar, args: Any) -> Scalar:
         levels, information = args
@@ -185,7 +186,7 @@ def data_times(system: StoredData) -> DataTimes:
 
 
 def _isotropic(dimension: Any, stored: Any, variance: Any) -> Scalar:
-    """ExampleWeight time of isotropic data."""
+    """The collapse time of isotropic data."""
     several = stored > 1
     safe = jnp.where(several, stored, 2.0)
     time = jnp.log1p(variance / jnp.expm1(2 * jnp.log(safe) / dimension)) / 2

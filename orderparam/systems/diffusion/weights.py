@@ -1,9 +1,10 @@
-r"""The own weight of an example in the empirical score, averaged exactly over data and noise.
+r"""The weight of the original example in the empirical score, averaged exactly over data and noise.
 
-All depends on r = a^2 sigma^2/D, d and n. In units of D let X = |x|^2, which is (1 + r) chi^2_d, and
-R = |x - a x_2|^2 for an example that has nothing to do with x, which is r times a non-central
-chi^2_d of centre X/r. With q = e^{-R/2} and Z = E q the own example follows the same law, weighted
-by q/Z. So the weight w = q_1/(q_1 + q_2 + ... + q_n) has the mean
+All quantities depend on r = a^2 sigma^2/D, d and n. In units of D let X = |x|^2, which is (1 + r)
+chi^2_d, and R = |x - a x_2|^2 for an example that is independent of x, which is r times a
+non-central chi^2_d of centre X/r. With q = e^{-R/2} and Z = E q, the distance to the original
+example follows the same law weighted by q/Z. The weight w = q_1/(q_1 + q_2 + ... + q_n) has the
+mean
 
     E w = 1 - (n - 1) E_X (1/Z) int_0^inf f^{n-2} f'^2 dv,   f(v) = E_R e^{-v q} .
 
@@ -19,14 +20,14 @@ import numpy as np
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Float
 
-_LOST = 28.0  # -ln of what is left out at each end of a chi^2
+_LOST = 28.0  # -ln of the probability omitted at each end of a chi^2
 
 
 def own_weight_mean(
     dimension: Any, stored: Any, signal: Any, fine: float = 1.0
 ) -> Float[Array, ""]:
-    """E w for r = `signal`. `fine` multiplies the numbers of nodes."""
-    # below, R is one number to rounding, and all weights are equal to 1e-9
+    """The mean weight E w for r = `signal`. `fine` multiplies the numbers of nodes."""
+    # for smaller r, R is constant up to rounding, and all weights are equal to 1e-9
     signal = jnp.maximum(signal, 1e-12)
     low, high = _chi_square_ends(dimension)
     log_size, step = _trapezoid(jnp.log(low), jnp.log(high), 64 * fine)
@@ -42,7 +43,8 @@ def own_weight_mean(
 def _others_weight(
     dimension: Any, stored: Any, signal: Any, x: Any, ends: tuple[Any, Any], fine: float
 ) -> Any:
-    """(n - 1)/Z int f^{n-2} f'^2 dv at X = x; `ends` are those of the own R for all x."""
+    """The integral (n - 1)/Z int f^{n-2} f'^2 dv at X = x; `ends` are those of the original
+    example's R for all x."""
     # R has the spread sqrt(r) around sqrt(x), the own one sqrt(r/(1+r)) around sqrt(x)/(1+r)
     reach, own = jnp.sqrt(2 * _LOST * signal), 1 / (1 + signal)
     least = jnp.maximum(jnp.sqrt(x) * own - reach * jnp.sqrt(own), 0.0) ** 2
@@ -62,7 +64,7 @@ def _others_weight(
     log_v, step = _trapezoid(low / 2 - 25.0 - jnp.log(stored), high / 2 + 4.0, 512 * fine)
     vq = jnp.exp(log_v[:, None] - distance / 2)
     missing = -jnp.expm1(-vq) @ jnp.exp(log_density)  # 1 - f
-    # -f'/Z; where it is too small for a number, so is the integrand
+    # -f'/Z; where it underflows, the integrand is negligible
     slope = jnp.maximum(jnp.exp(-vq) @ jnp.exp(log_own), 1e-300)
     # f can come out below zero by rounding where it vanishes
     log_f = jnp.log1p(-jnp.minimum(missing, 1 - 1e-15))
@@ -98,7 +100,7 @@ def _log_distance(distance: Array, dimension: Any, signal: Any, x: Any) -> Array
     y, centre = distance / signal, x / signal
     z = jnp.sqrt(y * centre)[:, None]
     half = dimension - 1
-    # nodes around the largest value of the integrand, where tanh u = top, closer at its centre
+    # nodes around the maximum of the integrand, where tanh u = top, denser at its centre
     top = 2 * z / (half + jnp.sqrt(half**2 + 4 * z**2))
     narrow = half * top / z  # 1 - top^2
     width = 1 / jnp.sqrt(narrow * (half + 2 * z * top))

@@ -1,5 +1,5 @@
 """Targets that depend on a few hidden directions: exponents, exit times of SGD, message passing,
-and the reuse of data.
+and reuse of data.
 """
 
 from orderparam.core.exported import without_modules

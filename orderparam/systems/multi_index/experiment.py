@@ -38,7 +38,7 @@ from orderparam.systems.multi_index.targets import hermite_values, read
 # Hermite powers of a target, measured on random samples, and message passing on its stairs.
 
 _LEAST = 1e-12  # smallest variance of a field; below it the field counts as known
-# variance added to that of z1: while examples may still change their preimages, and at the end
+# variance added to that of z1: while examples may still change their preimages, and in the last run
 _SOFT, _HARD = 1e-3, 1e-6
 _ROUNDING = 1e-12
 _SIGNS = np.array(list(itertools.product((1.0, -1.0), repeat=3)))  # signs of the three fields
@@ -103,8 +103,8 @@ def climbed_staircase(
 
     The algorithm commutes with rotations, so that the directions are the first three axes. Each
     label has four preimages in $z_1$. Labels without noise determine $z_1$ so well that an example
-    with the wrong preimage would keep it for ever. The variance of $z_1$ is therefore not allowed
-    to fall below 1e-3, and not below 1e-6 in a last run.
+    with the wrong preimage would never leave it. Therefore the variance of $z_1$ is kept above
+    1e-3, and above 1e-6 in a last run.
 
     Args:
         damping: fraction of the previous state that is kept in each step, from 0 to below 1; 0.3 by
@@ -113,10 +113,10 @@ def climbed_staircase(
         tolerance: root mean square change at which a run ends; 1e-4 by default.
 
     Raises:
-        ValueError: for any other target, where no sample is left, and for a damping outside of [0,
-            1).
+        ValueError: for any other target, for less than one sample, and for a damping outside of [0,
+        1).
 
-    Accuracy: overlaps of single runs scatter by 0.1 at d = 500. `converged` is False where d is too
+    Accuracy: overlaps of single runs scatter by 0.1 at d = 500. `converged` is False if d is too
     small (see `passing.Passed`).
 
     Source: Aubin et al. (2018) for the equations; Troiani et al. (2024) for the target.
@@ -153,7 +153,7 @@ def climbed_staircase(
     start = jnp.concatenate([first.messages.estimate[:, :1], others], axis=1)
     found = passed(passed(Messages.first(start, n), _SOFT).messages, _HARD)
     overlaps = np.asarray(found.messages.estimate[:3]) / np.sqrt(d)
-    # Estimates that have died out are left with rounding errors.
+    # Estimates that have decayed to zero contain only rounding errors.
     overlaps = np.where(np.abs(overlaps) > _ROUNDING, overlaps, 0.0)
     return Climb(
         overlap=jnp.asarray([abs(overlaps[0, 0]), *matched(overlaps[1:, 1:])]),
@@ -167,10 +167,10 @@ class _Preimages(NamedTuple):
     """The eight choices of signs, each with one z1, given y = z1^2 + sign(z1 z2 z3) and omega.
 
     Fields:
-        share: their probabilities.
+        share: probabilities of the choices.
         pull: (z1 - omega1) / v1.
         slope: d ln P(signs of z2 and z3 | omega) / d omega.
-        variance: v, with the variance that is added to v1.
+        variance: v, including the variance that is added to v1.
     """
 
     share: Float[Array, "sample choice"]
@@ -199,7 +199,7 @@ def _preimages(
 def _square_and_sign(
     omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array]
 ) -> tuple[Float[Array, "sample 3"], Float[Array, "sample 3"]]:
-    """g = d ln P(y | omega, v) / d omega and its slopes dg_k / d omega_k."""
+    """The function g = d ln P(y | omega, v) / d omega and its derivatives dg_k / d omega_k."""
     share, pull, slope, variance = _preimages(omega, v, data)
     first, others = jnp.sum(share * pull, axis=1), jnp.sum(share[..., None] * slope, axis=1)
     of_first = jnp.sum(share * (pull - first[:, None]) ** 2, axis=1) - 1 / variance[0]
@@ -223,7 +223,7 @@ def _square_and_sign(
 # and with a = learning_rate / d the step is m <- (m + a T) / sqrt(|m + a T|^2 + (s + a U)^2 + a^2
 # V^2) (derived here).
 
-_BLOCK = 64  # samples whose random numbers are drawn together, but at least _STEPS steps
+_BLOCK = 64  # number of samples whose random numbers are drawn together, but at least _STEPS steps
 _STEPS = 4
 
 
@@ -239,8 +239,8 @@ def _first(system: SphericalSGD, key: Array) -> Float[Array, "index"]:
 
 
 def _draw(system: SphericalSGD, key: Array, batch: int) -> tuple[Array, Array, Array, Array]:
-    """Random numbers of a block of steps: z*, xi, label noise, and the squared length of the rest
-    of the input."""
+    """Random numbers for a block of steps: z*, xi, label noise, and the squared length of the other
+    components of the input."""
     count = system.teacher.dimension
     keys, steps = jax.random.split(key, 4), _block(batch)
     return (
@@ -261,7 +261,7 @@ def _step(system: SphericalSGD, m: Float[Array, "index"], drawn: tuple) -> Float
     outside = jnp.sqrt(jnp.maximum(1 - jnp.sum(m**2), 0.0))
     field = stars @ m + outside * xi
     label = system.teacher(stars) + jnp.sqrt(system.noise) * noise
-    # The length of the input is used only where a batch is one sample.
+    # The length of the input is used only if a batch is a single sample.
     length = (jnp.sum(stars**2, axis=-1) + xi**2 + rest) / system.input_dim
     error = system.error_signal(field, label, length)
     size = system.rate / system.input_dim
@@ -282,9 +282,10 @@ def exit_chain(system: SphericalSGD, key: PRNGKeyArray) -> ExitTime:
 
     $$ m \leftarrow \frac{m + a T}{\sqrt{|m + a T|^2 + (s + a U)^2 + a^2 V^2}} . $$
 
-    The run ends at n = `horizon` d at the latest. The function can be traced in the key.
+    The run ends at n = `horizon` d at the latest. The function can be traced with respect to the
+    key.
 
-    Accuracy: the law of spherical SGD, exactly.
+    Accuracy: the law is exactly that of spherical SGD.
 
     Cost: independent of d for each step.
 
@@ -332,9 +333,9 @@ def overlap_chain(system: SphericalSGD, key: PRNGKeyArray) -> OverlapPath:
 
     $$ m \leftarrow \frac{m + a T}{\sqrt{|m + a T|^2 + (s + a U)^2 + a^2 V^2}} $$
 
-    with the symbols of `exit_chain`. The run can be traced in the key.
+    with the symbols of `exit_chain`. The function can be traced with respect to the key.
 
-    Accuracy: the law of spherical SGD, exactly.
+    Accuracy: the law is exactly that of spherical SGD.
 
     Cost: independent of d for each step.
 
@@ -371,7 +372,7 @@ def trained_neuron(system: SphericalSGD, key: PRNGKeyArray) -> OverlapPath:
     $$ w \leftarrow \frac{w + \frac\gamma d\, e\, (x - (w \cdot x) w)}{|\cdot|} $$
 
     on full random inputs. The hidden directions are the first coordinates; all choices are
-    equivalent by rotation. The function can be traced in the key.
+    equivalent by rotation. The function can be traced with respect to the key.
 
     Cost: O(d) for each sample.
 
@@ -399,7 +400,7 @@ def _train(system: SphericalSGD, steps: Array, key: Array, dim: int, batch: int)
 
     def step(weights: Array, key: Array, _: Array) -> Array:
         input_key, noise_key = jax.random.split(key)
-        # Drawing is most of the work: inputs are drawn in single precision.
+        # Drawing random numbers dominates the cost: inputs are drawn in single precision.
         x = jax.random.normal(input_key, (batch, dim), jnp.float32).astype(jnp.float64)
         field = x @ weights
         label = system.teacher(x[:, :count]) + jnp.sqrt(system.noise) * jax.random.normal(
@@ -423,7 +424,8 @@ def _as_path(system: SphericalSGD, overlap: Float[Array, "record index"]) -> Ove
 # Message passing and eigenvectors on a random parity with a hint.
 #
 # Both algorithms commute with rotations, so that the directions may be axes: u the first, w1 in the
-# plane of the first two, w2 the third and w3 the fourth. The unknown part lies off the first axis.
+# plane of the first two, w2 the third and w3 the fourth. The unknown part is orthogonal to the
+# first axis.
 
 # signs of the fields of a label y, times y
 _STATES = np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)])
@@ -433,9 +435,10 @@ class _Drawn(NamedTuple):
     """A drawn parity with a hint.
 
     Fields:
-        matrix: x / sqrt(d) off the hint; its columns 0, 1, 2 are the unknown part of w1, w2 and w3.
-        known: omega.
-        labels: y.
+        matrix: x / sqrt(d) without the direction of the hint; its columns 0, 1, 2 belong to the
+            unknown part of w1, to w2 and to w3.
+        known: the known part omega of the first field.
+        labels: labels y.
     """
 
     matrix: Float[Array, "sample input"]
@@ -478,9 +481,9 @@ def message_passing(
         tolerance: root mean square change at which the iteration ends; 1e-4 by default.
 
     Raises:
-        ValueError: where no sample is left, and for a damping outside of [0, 1).
+        ValueError: for less than one sample, and for a damping outside of [0, 1).
 
-    Accuracy: `converged` is False where the overlap is so near to 1 that d is too small for message
+    Accuracy: `converged` is False if the overlap is so close to 1 that d is too small for message
     passing (see `passing.Passed`).
 
     Source: Aubin et al. (2018).
@@ -507,8 +510,8 @@ def message_passing(
 def _parity(
     omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array, Array]
 ) -> tuple[Float[Array, "sample 3"], Float[Array, "sample 3"]]:
-    """g = d ln P(y | omega, v) / d omega and its slopes, for z1 = known + sqrt(1 - Q) (omega1 +
-    sqrt(v1) t) and z_k = omega_k + sqrt(v_k) t.
+    """The function g = d ln P(y | omega, v) / d omega and its derivatives, for z1 = known + sqrt(1
+    - Q) (omega1 + sqrt(v1) t) and z_k = omega_k + sqrt(v_k) t.
     """
     hint, known, labels = data
     scale = jnp.stack([jnp.sqrt(1 - hint), 1.0, 1.0])
@@ -532,7 +535,7 @@ def leading_eigenvectors(system: HintedParity, key: PRNGKeyArray) -> HintedSpect
     eigenvectors are found by Lanczos iteration.
 
     Raises:
-        ValueError: where no sample is left.
+        ValueError: for less than one sample.
 
     Source: Mondelli, Montanari (2018).
 

@@ -1,5 +1,5 @@
-"""Hardness of a target: its information, leap and generative exponents, and the sample complexity
-of kernels, of SGD and of the best known efficient algorithm.
+"""Hardness of a target: its information, leap and generative exponents, and the sample complexities
+of kernels, SGD and the best known efficient algorithm.
 
 For one index, with c_k = E[g h_k], the information exponent is the first k >= 1 with c_k != 0 (Ben
 Arous, Gheissari, Jagannath 2021). For several indices it is the first degree with a nonzero Hermite
@@ -52,16 +52,19 @@ from orderparam.systems.multi_index.staircases import (
 from orderparam.systems.multi_index.targets import NODES
 
 # ------------------------------------------------------------------------------------------------
-# Whether a target can be learned from n = O(d) samples at all, and from how many.
+# Weak recovery: whether a target can be learned from n = O(d) samples, and the number that is
+# needed.
 #
-# A direction is trivial where E[z | y] shows it (any n/d > 0), easy where only E[z z^T - 1 | y]
-# does, from n/d = alpha_c = 1 / lambda_max(X -> E_y[G X G]) on, and hard where neither does (no
-# n/d; more than d samples are needed by every algorithm known). Troiani, Dandi, Defilippis,
-# Zdeborová, Loureiro, Krzakala 2024 (arXiv:2405.15480).
+# A direction is trivial if E[z | y] reveals it (at any n/d > 0), easy if only E[z z^T - 1 | y] does
+# (above n/d = alpha_c = 1 / lambda_max(X -> E_y[G X G])), and hard if neither does (at no n/d;
+# every known algorithm needs more than O(d) samples). Troiani, Dandi, Defilippis, Zdeborová,
+# Loureiro, Krzakala 2024 (arXiv:2405.15480).
 
-_ORDERS = 3  # one more than the order of the moments that show a direction to n = O(d) samples
+# one more than the highest order of the moments that reveal a direction from n = O(d) samples
+_ORDERS = 3
 _PAIRS, _FEWEST, _PER_BIN = 4, 2000, 64
-_UNLIKELY = 5.0  # standard errors of the moments of fields that are taken as standard normal
+# largest deviation, in standard errors, of moments of fields that count as standard normal
+_UNLIKELY = 5.0
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,8 @@ class WeakThreshold:
         sample_ratio: n/d above which the first directions are found: 0 if they are trivial,
             infinite if they are hard.
         error: upper bound on the error of sample_ratio.
-        stairs: groups of directions that are found together, one group after the other, given the
-            groups before. Directions in no group are hard.
+        stairs: groups of directions that are found together, in the order in which they are found,
+            each given the groups before it. Directions in no group are hard.
         complete: whether the stairs lead to all directions.
         method: how the moments of the label were computed.
     """
@@ -114,17 +117,18 @@ def threshold(
 ) -> WeakThreshold:
     """Weak-recovery threshold of a target y = g(z), and its kind: trivial, easy or hard.
 
-    A direction is trivial where E[z | y] shows it, easy where only G = E[z z^T - 1 | y] does, from
-    n/d = 1 / lambda_max(X -> E_y[G X G]) on, and hard where neither does.
+    A direction is trivial if E[z | y] reveals it, easy if only G = E[z z^T - 1 | y] does (above n/d
+    = 1 / lambda_max(X -> E_y[G X G])), and hard if neither does.
 
     Args:
         what: text such as "z1*z2", a function of an array (..., dimension) (see `target`), or, with
             `labels`, samples (sample, index) of the fields z.
         dimension: number of indices of a function; by default read from the target.
-        labels: labels of the samples, of any law, noise included. Only their first stair is found.
-        overlap: overlap of an estimate with the directions that are partly known, a symmetric
-            matrix with eigenvalues from 0 to 1 or its diagonal. The next stair of the directions of
-            overlap 0 is then returned, to a few parts in a thousand.
+        labels: labels of the samples, with any law of the noise. Only the first stair is determined
+            from samples.
+        overlap: overlap of an estimate with the directions that are partly known: a symmetric
+            matrix with eigenvalues from 0 to 1, or its diagonal. The next stair among the
+            directions of overlap 0 is then returned, accurate to a few parts in a thousand.
 
     Raises:
         ValueError: for an invalid target; for samples of the wrong shape, fewer than 2000, or with
@@ -141,7 +145,8 @@ def threshold(
     if overlap is not None:
         if labels is not None:
             raise ValueError("overlap: for a target, not for samples with labels")
-        return _next(normalised(target(what, dimension, kinks))[0], np.asarray(overlap, float))  # type: ignore[arg-type]
+        # type: ignore[arg-type]
+        return _next(normalised(target(what, dimension, kinks))[0], np.asarray(overlap, float))
     wide = wide_product(what, dimension) if labels is None else None
     if wide is not None:
         powers = powers_of_product(wide)
@@ -169,7 +174,7 @@ def _found(name: str, stairs: list[Stair], complete: bool, moments: LabelMoments
 
 
 def _next(g: Target, overlap: np.ndarray) -> WeakThreshold:
-    """The stair after those that an estimate of this overlap knows."""
+    """The next stair for an estimate of this overlap."""
     overlap = np.diag(overlap) if overlap.ndim == 1 else overlap
     size = g.dimension
     if (
@@ -199,7 +204,7 @@ def _next(g: Target, overlap: np.ndarray) -> WeakThreshold:
 
 
 def weak_recovery(kind: str, sample_ratio: float, error: float) -> str:
-    """The kind and the threshold in words, with as many digits as are known."""
+    """A phrase with the kind and the threshold, with as many digits as are known."""
     if kind == "trivial":
         return "trivial, from any n/d > 0"
     if kind == "hard":
@@ -240,14 +245,14 @@ def _of_samples(z: np.ndarray, y: np.ndarray) -> LabelMoments:
 
 
 _HIGHEST = 8
-# accuracy of coefficients, in units of the spread, above which no coefficient is distinguished from
-# zero
+# inaccuracy of coefficients, in units of the spread, above which no coefficient can be
+# distinguished from zero
 _COARSEST = 0.1
 
 
 @dataclass(frozen=True)
 class TargetExponents:
-    """Exponents of one target and the numbers of samples that follow from them. Printing gives a
+    """Exponents of one target and the numbers of samples that follow from them. `print` shows a
     short report; `row()` is its row of the table.
 
     Fields:
@@ -256,10 +261,10 @@ class TargetExponents:
         generative: generative exponent; None beyond `highest`.
         degree: degree of a polynomial; None for every other function.
         hermite: root of the sum of c_a^2 over |a| = k, k = 0 .. highest.
-        stages: (degree climbed, number of new directions) of the staircase of SGD.
+        stages: (degree, number of new directions) of each stage of the staircase of SGD.
         generative_leap: highest order of the staircase of the best algorithm.
-        generative_stages: its (order, number of new directions, n/d from which they are found when
-            those before are known).
+        generative_stages: (order, number of new directions, n/d above which they are found if those
+            before are known) of each stage of the best algorithm.
         label_power: for order k = 1, 2, ... the sum over |a| = k of E_y[zeta_a^2], zeta_a(y) =
             E[h_a(z) | y] with normalised h_a; for one index lambda_k^2 <= 1.
         label_eigenvalues: largest eigenvalues of E_y[m m^T], m = E[z | y], and of X -> E_y[G X G],
@@ -289,9 +294,9 @@ class TargetExponents:
     highest: int
 
     def row(self) -> dict[str, str]:
-        """Numbers of samples: for a kernel to learn the whole target (d^degree; no power of d is
-        enough where it is not a polynomial), and for one-pass SGD and the best algorithm to find
-        all directions.
+        """Numbers of samples for a kernel to learn the whole target (d^degree; no power of d
+        suffices if the target is not a polynomial), and for one-pass SGD and the best algorithm to
+        find all directions.
         """
         return {
             "target": self.target,
@@ -301,7 +306,8 @@ class TargetExponents:
         }
 
     def _best(self) -> str:
-        """d, or d^(k/2) for a generative leap k > 2 (Damian, Lee, Bruna 2025)."""
+        """The number of samples of the best algorithm: d, or d^(k/2) for a generative leap k > 2
+        (Damian, Lee, Bruna 2025)."""
         if self.generative_leap is None:
             least = (self.generative or self.highest + 1) / 2
             return f">= d^{least:g}" if least > 1 else ">= d"
@@ -352,7 +358,8 @@ def _power(exponent: int) -> str:
 
 
 def sgd_samples(leap: int | None, highest: int) -> str:
-    """d, d log d or d^(l-1) in words (Ben Arous, Gheissari, Jagannath 2021, theorem 1.3)."""
+    """The number of samples of SGD as text: d, d log d or d^(l-1) (Ben Arous, Gheissari, Jagannath
+    2021, theorem 1.3)."""
     if leap is None:
         return f">= d^{highest}"
     return "d log d" if leap == 2 else _power(leap - 1)
@@ -369,7 +376,7 @@ def exponents(
     """Information, leap and generative exponents of a target, and the numbers of samples that
     follow from them.
 
-    For a function of one index with jumps or kinks, give their places in `kinks`. For several
+    For a function of one index with jumps or kinks, `kinks` gives their positions. For several
     indices, jumps and kinks on coordinate planes are resolved exactly; others increase
     `hermite_tolerance`. Coefficients count as zero relative to the standard deviation of the
     target.
@@ -378,16 +385,16 @@ def exponents(
         what: text such as `"z1*z2*z3"`, or a Python function of an array of shape (..., dimension);
             see `target`.
         dimension: number of indices of a function; by default read from the target.
-        kinks: places of jumps and kinks of a function of one index; none by default.
+        kinks: positions of jumps and kinks of a function of one index; none by default.
         highest: last order that is computed.
 
     Raises:
         ValueError: for an invalid formula, dimension or order; for a target that is constant, has
             no second moment, or oscillates or jumps too much for the quadrature.
 
-    Accuracy: exact to rounding for polynomials and for kinks on coordinate planes. Functions of
-    several indices whose label is neither discrete nor a product of powers get their conditional
-    moments to about 1 %. Five and six indices are for products of powers alone.
+    Accuracy: exact to rounding for polynomials and for kinks on coordinate planes. For functions of
+    several indices whose label is neither discrete nor a product of powers, conditional moments are
+    accurate to about 1 %. Five and six indices are allowed for products of powers only.
 
     Source: Ben Arous, Gheissari, Jagannath (2021); Abbe, Boix-Adsera, Misiakiewicz (2023); Damian
     et al. (2024); Damian, Lee, Bruna (2025).
@@ -402,8 +409,8 @@ def exponents(
         )
     if (wide := wide_product(what, dimension)) is not None:
         return _of_product(wide, highest)
-    # Numbers, also when called while something else is being traced; a number that is not finite is
-    # reported by a message.
+    # Compute concrete numbers even while something else is being traced. Numbers that are not
+    # finite are reported by a message.
     with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
         g, spread = normalised(target(what, dimension, kinks))
         c, tolerance = coefficients(g, highest + 1)
@@ -453,8 +460,8 @@ def _in_numbers(stairs: list[Stair]) -> tuple[tuple[int, int, float], ...]:
 
 
 def _of_product(product: Target, highest: int) -> TargetExponents:
-    """The exponents of a product of powers of more than four indices, c z1^p1 ... zr^pr, with
-    nothing approximated but the law of the label."""
+    """The exponents of a product of powers of more than four indices, c z1^p1 ... zr^pr; only the
+    law of the label is approximated."""
     powers = powers_of_product(product)
     factor = abs(float(product(np.ones(len(powers)))))
     squares = hermite_powers(powers, highest)

@@ -38,9 +38,9 @@ from orderparam.systems.multi_index.model import (
 
 _HALF_LINE = Panels((1.0, 2.2, 3.8, 6.0), gradings=4, nodes=6)  # rule for each of three fields
 _LEAST = 1e-12  # smallest variance of a field; below it the field counts as known
-_NEVER = 1e-300  # probability below which a label is left out
+_NEVER = 1e-300  # a label of smaller probability is omitted
 _LARGEST = 1e7  # precision up to which the nodes resolve a field's sign
-_SMALL = 1e-3  # first overlap, in units of that at which other solutions begin
+_SMALL = 1e-3  # initial overlap, in units of that at which other solutions begin
 
 
 def first_seen(hint: float) -> float:
@@ -75,16 +75,16 @@ def state_evolution(
 ) -> HintedOverlaps:
     r"""Overlaps with the directions of a parity with a hint that message passing reaches.
 
-    The optimal estimates know $\omega_k \sim N(0, q_k)$ of $z_k$, with $q_1 = Q + (1 - Q) s$ and
-    $q_2 = q_3 = q$. With $m_k = \mathrm{erf}(\omega_k / \sqrt{2 (1 - q_k)})$ a label has the
-    probability $(1 + y m_1 m_2 m_3)/2$, and
+    The optimal estimates determine the part $\omega_k \sim N(0, q_k)$ of $z_k$, with $q_1 = Q + (1
+    - Q) s$ and $q_2 = q_3 = q$. With $m_k = \mathrm{erf}(\omega_k / \sqrt{2 (1 - q_k)})$ a label
+    has the probability $(1 + y m_1 m_2 m_3)/2$, and
 
     $$ \hat q_k = \alpha\, E \frac{(m_1 m_2 m_3)^2 (\partial_{\omega_k} \ln m_k)^2}
        {1 - (m_1 m_2 m_3)^2} , \qquad s = \frac{(1 - Q) \hat q_1}{1 + (1 - Q) \hat q_1} , \qquad
        q = \frac{\hat q_2}{1 + \hat q_2} $$
 
     with $Q$ = `hint`, $\alpha$ = `sample_ratio`, $q$ = `overlap` and $q_1$ = `hinted_overlap`. The
-    iteration starts from a small $q$; up to `first_seen` it ends at $q = 0$.
+    iteration starts from a small $q$; below `first_seen` it ends at $q = 0$.
 
     Args:
         tolerance: change of ln(1 + qh / Q^2) at which the iteration ends; 1e-9 by default.
@@ -100,16 +100,16 @@ def state_evolution(
     (0.5299, 0.8324)
     """
     unknown = 1 - system.hint
-    # Other solutions, which are reached beyond the threshold, begin at overlaps of the order of
+    # Beyond the threshold the iteration reaches other solutions, which begin at overlaps of order
     # Q^2.
     scale = jnp.maximum(system.hint**2, _NEVER)
 
     def precisions(logs: Float[Array, "2"]) -> Float[Array, "2"]:
-        """qh_1 and qh_2 of ln(1 + qh / scale)."""
+        """The precisions qh_1 and qh_2, from ln(1 + qh / scale)."""
         return jnp.minimum(scale * jnp.expm1(logs), _LARGEST)
 
     def overlaps(precision: Float[Array, "2"]) -> Float[Array, "2"]:
-        """s and q."""
+        """The overlaps s and q."""
         of_first = unknown * precision[0]
         return jnp.stack([of_first / (1 + of_first), precision[1] / (1 + precision[1])])
 
@@ -141,8 +141,8 @@ class _Sign(NamedTuple):
     """A field at nodes of omega > 0.
 
     Fields:
-        right: m^2.
-        left: 1 - m^2.
+        right: values of m^2.
+        left: values of 1 - m^2.
         power: terms of the average of m^2.
         slope: terms of the average of (dm/domega)^2.
     """
@@ -171,8 +171,9 @@ def _sign(overlap: Float[Array, ""]) -> _Sign:
 def spectral(system: HintedParity) -> HintedSpectrum:
     r"""Overlap of leading eigenvectors with the two other directions of a parity with a hint.
 
-    The matrices are $\sum_\mu T(y_\mu, \omega_\mu)\, x_\mu x_\mu^T$ off the hint, with the best
-    weights $T$ for $(w_2 \pm w_3)/\sqrt2$. Along these directions the fields have the power
+    The matrices are $\sum_\mu T(y_\mu, \omega_\mu)\, x_\mu x_\mu^T$ orthogonal to the hint, with
+    the best weights $T$ for $(w_2 \pm w_3)/\sqrt2$. Along these directions the fields have the
+    power
 
     $$ 1 \pm E[z_2 z_3 | y, \omega] = 1 \pm \frac2\pi\, y\, \mathrm{erf}\Big(
        \frac{\omega}{\sqrt{2 (1 - Q)}} \Big) . $$
@@ -180,7 +181,7 @@ def spectral(system: HintedParity) -> HintedSpectrum:
     Both matrices have the same law, and an outlier for n/d above `first_seen`. The estimate of the
     first direction is not improved.
 
-    Accuracy: exact as d grows.
+    Accuracy: exact in the limit of large d.
 
     Source: Mondelli, Montanari (2018) for the overlap; the application is derived here.
 

@@ -1,5 +1,5 @@
-"""Moments of the hidden fields given the label, E[h_a(z) | y]: no transformation of the label
-contains more of them.
+"""Moments of the hidden fields given the label, E[h_a(z) | y], which contain all information that
+transformations of the label can reveal.
 """
 
 import itertools
@@ -35,14 +35,14 @@ class LabelMoments:
     Fields:
         grams: entry k - 1, of shape (r, r), is the sum over |b| = k - 1 of sqrt((b_i + 1) (b_j +
             1)) E_y[zeta_{b + e_i} zeta_{b + e_j}]; its range is spanned by the directions that
-            order k shows. For k = 1 it is E[m m^T], m = E[z | y]; for k = 2 it is E[G^2], G = E[z
-            z^T - 1 | y].
+            moments of order k reveal. For k = 1 it is E[m m^T], m = E[z | y]; for k = 2 it is
+            E[G^2], G = E[z z^T - 1 | y].
         operator: X -> E_y[G X G] on symmetric X (Troiani et al. 2024), in the orthonormal basis of
             `symmetric_pairs`.
         powers: entry k - 1 is the sum over |a| = k of E_y[zeta_a^2]; for one index lambda_k^2 <= 1
             (Damian et al. 2024).
-        tolerance: absolute accuracy of all of them.
-        method: how they were computed.
+        tolerance: absolute accuracy of all moments.
+        method: how the moments were computed.
     """
 
     grams: tuple[np.ndarray, ...]
@@ -53,14 +53,14 @@ class LabelMoments:
 
     @property
     def signal(self) -> tuple[float, ...]:
-        """The powers, 0 below the tolerance."""
+        """The powers, with values below the tolerance set to 0."""
         return tuple(power if abs(power) > self.tolerance else 0.0 for power in self.powers)
 
     @property
     def eigenvalues(self) -> tuple[float, float]:
         """The largest eigenvalues of E[m m^T] and of the operator, 0 below the tolerance; for one
-        index lambda_1^2 and 2 lambda_2^2. The best algorithm sees order 2 from n / d = 1 / the
-        second."""
+        index lambda_1^2 and 2 lambda_2^2. The best algorithm finds directions of order 2 above n/d
+        = 1 / (the second eigenvalue)."""
         first, second = (
             float(np.linalg.eigvalsh(matrix)[-1]) for matrix in (self.grams[0], self.operator)
         )
@@ -68,7 +68,7 @@ class LabelMoments:
 
     @classmethod
     def average(cls, weights: np.ndarray, parts: "list[LabelMoments]") -> "LabelMoments":
-        """The average over values of what is known already."""
+        """The weighted average of moments, over the values of the known fields."""
         share = np.asarray(weights) / np.sum(weights)
         orders = min(len(part.powers) for part in parts)
         return cls(
@@ -86,19 +86,20 @@ class LabelMoments:
 # ------------------------------------------------------------------------------------------------
 # E[h_k(z) | y] for one hidden index, from every preimage of y.
 
-_CHUNK = 4096  # points whose slope is taken together: one shape, one compilation
+_CHUNK = 4096  # points whose slopes are computed together: one shape, one compilation
 _PIECES = 128
-# fineness and bluntness of the nodes; the second rule shows the accuracy of the first
+# fineness and bluntness of the nodes; the difference to the second rule estimates the error of the
+# first
 _RULES = ((16, 1e-6), (12, 2e-6))
 
 Slope = Callable[[np.ndarray], np.ndarray]
 
 
 def one_index(target: Target, orders: int) -> LabelMoments:
-    """E[h_k | y] = sum over the preimages of y of phi h_k / |g'|, over the same sum without h_k;
-    flat pieces of g are atoms of y.
+    """Moments for one hidden index: E[h_k | y] is the sum over the preimages of y of phi h_k / |g'|
+    divided by the sum without h_k; flat pieces of g are atoms of y.
 
-    The average over y is an integral over z, cut wherever the number of preimages changes: towards
+    The average over y is an integral over z, divided wherever the number of preimages changes: towards
     the image of an extremum of g the integrand has a square-root singularity. Raises `ValueError`
     for a target of more than 128 monotone pieces.
     """
@@ -143,12 +144,13 @@ def _over_pieces(
 ) -> np.ndarray:
     """The integral over all monotone pieces of phi(z) E[h_k | y = g(z)]^2, k = 1 .. orders - 1.
 
-    Where two extrema have one value y0, rounding of y leaves their preimages at a distance x from
-    them with the relative error 1e-16 / x^2: hence blunt nodes.
+    If two extrema have the same value y0, preimages at a distance x from them have the relative
+    error 1e-16 / x^2 from rounding of y. Therefore nodes are kept away from the ends ("blunt").
     """
     if not len(pieces):
         return np.zeros(orders - 1)
-    # Just inside, for jumps; at 0, where floating-point numbers are dense, much nearer.
+    # Evaluate just inside the pieces, because of jumps; much closer at 0, where floating-point
+    # numbers are dense.
     inset = np.where(pieces == 0, 1e-150, 1e-13 * np.diff(pieces)) * [1, -1]
     ends = _at(target, pieces + inset)
     total = np.zeros(orders - 1)
@@ -174,8 +176,8 @@ def _over_pieces(
 
 
 def _cuts(target: Target, pieces: np.ndarray, ends: np.ndarray, own: int) -> np.ndarray:
-    """The ends of a piece, and the places in it where g takes the value that it has at the end of
-    another one."""
+    """The ends of a piece, and the points in it at which g takes the value that it has at the end
+    of another piece."""
     low, high = ends[own].min(), ends[own].max()
     margin = 1e-12 * (high - low)
     critical = np.unique(ends[(ends > low + margin) & (ends < high - margin)])
@@ -208,8 +210,8 @@ def _slope(target: Target) -> Slope:
 
 
 def _hidden_breaks(target: Target, slope: Slope, points: np.ndarray) -> list[float]:
-    """Jumps and kinks of a function without a formula: places where the trapezoidal rule for g'
-    misses the change of g.
+    """Jumps and kinks of a function without a formula: points where the trapezoidal rule for g'
+    does not give the change of g.
     """
 
     def defect(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -232,7 +234,7 @@ def _at(target: Target, z: Any) -> np.ndarray:
 
 
 def _invert(target: Target, pieces: np.ndarray, ends: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The preimage of every y in its monotone piece, by halving."""
+    """The preimage of every y in its monotone piece, by bisection."""
     low, high = pieces[:, 0], pieces[:, 1]
     rising = ends[:, 1] > ends[:, 0]
     for _ in range(56):
@@ -252,11 +254,11 @@ def _hermite_integrals(orders: int, a: float, b: float) -> np.ndarray:
 
 
 # ------------------------------------------------------------------------------------------------
-# E[h_a(z) | y] for several hidden indices: sums over discrete labels, products of coordinates,
-# quantile bins for the rest.
+# E[h_a(z) | y] for several hidden indices: sums over discrete labels, convolutions for products of
+# coordinates, and quantile bins for all other targets.
 
 Sample = tuple[Float[np.ndarray, "sample index"], Float[np.ndarray, "sample"]]
-# points of ln|z| and the least density of ln|y|; the second rule shows the accuracy of the first
+# points of ln|z| and least density of ln|y|; the second rule estimates the error of the first
 _PRODUCT_RULES = ((2**14, 1e-13), (2**13, 1e-12))
 DISCRETE = 64  # a function with no more values than this is a classification
 
@@ -303,7 +305,7 @@ def symmetric_pairs(dimension: int) -> list[tuple[int, int]]:
 def operator_of(
     tensor: Float[np.ndarray, "index index index index"],
 ) -> Float[np.ndarray, "pair pair"]:
-    """X -> E[G X G] in the basis of `symmetric_pairs`, from E[G_ij G_kl]."""
+    """The operator X -> E[G X G] in the basis of `symmetric_pairs`, from E[G_ij G_kl]."""
     dimension = len(tensor)
     basis = np.stack([_symmetric_unit(dimension, i, j) for i, j in symmetric_pairs(dimension)])
     operator = np.einsum("aij,jkli,bkl->ab", basis, tensor, basis)
@@ -317,7 +319,8 @@ def _symmetric_unit(dimension: int, i: int, j: int) -> np.ndarray:
 
 
 def _second_moments(conditional: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """G(y) = E[z z^T - 1 | y] from E[h_a | y]: He2 = sqrt(2) h_2 on the diagonal, z_i z_j off it."""
+    """The matrix G(y) = E[z z^T - 1 | y] from E[h_a | y]: He2 = sqrt(2) h_2 on the diagonal, z_i
+    z_j off the diagonal."""
     dimension = conditional.ndim - 1
     out = np.zeros((len(conditional), dimension, dimension))
     for i in range(dimension):
@@ -329,8 +332,8 @@ def _second_moments(conditional: np.ndarray, axes: np.ndarray) -> np.ndarray:
 
 
 def discrete(target: Target, orders: int) -> LabelMoments:
-    """A label with few values: sums over the grid, exact when the borders between the values are
-    coordinate planes."""
+    """Moments for a label with few values, as sums over the grid; exact if the borders between the
+    values are coordinate planes."""
     found = []
     for count in (NODES[target.dimension], NODES[target.dimension] - 4):
         z, w = grid(target.dimension, count)
@@ -357,12 +360,12 @@ def discrete(target: Target, orders: int) -> LabelMoments:
 
 
 def power_product(powers: tuple[int, ...], orders: int) -> LabelMoments:
-    """y = z1^p1 ... zr^pr: the law of ln|y| is a convolution of those of p_i ln|z_i|, by Fourier
-    transform.
+    """Moments for y = z1^p1 ... zr^pr, where the law of ln|y| is a convolution of the laws of
+    p_i ln|z_i|, computed by Fourier transform.
 
-    Flips of signs that leave y as it is make zeta_a = 0 unless a_i is even where p_i is, and the
-    other a_i are all even or all odd; zeta_a is then even or odd in y. So zeta_a zeta_b has a mean
-    for two of one kind only, and |y| is enough to find it. For z1 z2 the matrix G(y) is [[a, y],
+    Sign flips that leave y unchanged make zeta_a = 0 unless a_i is even where p_i is even and the
+    other a_i are all even or all odd; zeta_a is then even or odd in y. So zeta_a zeta_b has a
+    non-zero mean only for two of the same parity, and |y| suffices to compute it. For z1 z2 the matrix G(y) is [[a, y],
     [y, a]], a = |y| K1(|y|) / K0(|y|) - 1 (Troiani et al. 2024).
     """
     fine, coarse = (_product_moments(powers, orders, *rule) for rule in _PRODUCT_RULES)
@@ -374,16 +377,17 @@ def power_product(powers: tuple[int, ...], orders: int) -> LabelMoments:
 def _product_moments(
     powers: tuple[int, ...], orders: int, count: int, smallest: float
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray, tuple[float, ...]]:
-    """Gram matrices, operator and powers of `LabelMoments`; `count` points of ln|z|, where the
-    density of ln|y| is above `smallest`. In units of the largest power, which changes no moment."""
+    """Gram matrices, operator and powers of `LabelMoments`, with `count` points of ln|z| and where
+    the density of ln|y| is above `smallest`. Logarithms are in units of the largest power, which
+    does not change any moment."""
     size, largest = len(powers), max(powers)
     low, high = -60.0, 20.0
     u = low + (high - low) * np.arange(count) / count
     step = u[1] - u[0]
 
     def transforms(power: int) -> np.ndarray:
-        """The Fourier transforms of the density of (power/largest) ln|z| times h_n. The convolution
-        of all of them starts at size * low, so the grid is long enough to contain all of it."""
+        """The Fourier transforms of the density of (power/largest) ln|z| times h_n. Their
+        convolution starts at size * low, so that the grid is long enough to contain it."""
         z = np.exp(np.minimum(u * largest / power, high))
         density = 2 * z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * largest / power
         return np.fft.rfft(hermite_values(orders, z) * density, size * count)
@@ -396,13 +400,13 @@ def _product_moments(
         return np.fft.irfft(np.prod(parts, axis=0), size * count) * step ** (size - 1)
 
     plain = label_density((0,) * size)
-    # Where the density has sunk into the rounding of the transform (1e-16 of its maximum) the ratio
-    # means nothing.
+    # Where the density is below the rounding of the transform (1e-16 of its maximum) the ratio is
+    # meaningless.
     kept = plain > smallest * plain.max()
     root = np.sqrt(plain[kept] / step)
 
     def kind(order: tuple[int, ...]) -> int | None:
-        """0 for zeta_a even in y, 1 for odd, None for one that vanishes."""
+        """The parity of zeta_a in y: 0 for even, 1 for odd, None if it vanishes."""
         even = all(n % 2 == 0 for n, power in zip(order, powers) if power % 2 == 0)
         rest = {n % 2 for n, power in zip(order, powers) if power % 2}
         return None if not even or len(rest) > 1 else next(iter(rest), 0)
@@ -439,9 +443,9 @@ def _product_moments(
 
 
 def powers_of_product(target: Target) -> tuple[int, ...]:
-    """The powers p_i of a target that is z1^p1 ... zr^pr up to a factor, all from 1 to 6; none for
-    any other target. Found from the values at random points, so that functions are recognised as
-    formulas are."""
+    """The powers p_i, from 1 to 6, of a target that is z1^p1 ... zr^pr up to a factor; an empty
+    tuple for any other target. They are found from values at random points, so that functions are
+    recognised in the same way as formulas."""
     z = np.random.default_rng(8).standard_normal((64, target.dimension))
     value = np.asarray(target(z), float)
     if not np.all(np.isfinite(value)) or np.any(value == 0):
@@ -460,10 +464,10 @@ def powers_of_product(target: Target) -> tuple[int, ...]:
 def binned(
     target: Target, orders: int, log2_points: int = 18, pairs: int = 4, bins: int = 1024
 ) -> LabelMoments:
-    """Any target: conditional averages in quantile bins of y over scrambled Sobol points, see
-    `in_bins`.
+    """Moments for any target: conditional averages in quantile bins of y over scrambled Sobol points,
+    see `in_bins`.
 
-    Signs that leave y unchanged make the averages that are odd under them vanish exactly.
+    Averages that are odd under sign changes that leave y unchanged are set to zero exactly.
     """
     from scipy.stats import qmc  # slow to import, and used only here
 
@@ -478,14 +482,15 @@ def binned(
 
 
 def in_bins(pairs: Iterable[tuple[Sample, Sample]], allowed: np.ndarray, bins: int) -> LabelMoments:
-    """Conditional averages in quantile bins of y, or for each value of y where there are few, from
-    pairs of independent samples (z, y).
+    """Moments from conditional averages in quantile bins of y, or for each value of y if there are
+    few, over pairs of independent samples (z, y).
 
     allowed: mask of the h_a that may have a conditional average. Products of averages over two
-    independent samples are free of the bias that the square of one average has. The bias by the
-    width of the bins is proportional to it and removed by comparison with bins of twice the width.
-    The tolerance is four standard errors over the pairs plus that difference for orders 1 and 2
-    (for higher orders it is larger, but makes no moment out of none).
+        independent samples do not have the bias of the square of one average. The bias due to the
+        width of the bins is proportional to the width and is removed by comparison with bins of
+        twice the width. The tolerance is four standard errors over the pairs plus that difference
+        for orders 1 and 2 (for higher orders the difference is larger, but cannot make a vanishing
+        moment non-zero).
     """
     orders, found = allowed.shape[0], []
     for halves in pairs:
@@ -529,8 +534,8 @@ def in_bins(pairs: Iterable[tuple[Sample, Sample]], allowed: np.ndarray, bins: i
 def _paired(
     shares: Sequence[np.ndarray], conditional: Sequence[np.ndarray], orders: int
 ) -> tuple[np.ndarray, ...]:
-    """`_moments` of two halves as arrays, and the powers with the largest eigenvalue of the
-    operator."""
+    """The `_moments` of two halves as arrays, and the powers together with the largest eigenvalue
+    of the operator."""
     grams, operator, powers = _moments(
         (shares[0] + shares[1]) / 2, conditional[0], conditional[1], orders
     )
@@ -543,7 +548,7 @@ def _paired(
 
 
 def _coarser(shares: np.ndarray, conditional: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Bins joined in pairs."""
+    """Probabilities and conditional averages after neighbouring bins are joined in pairs."""
     pairs = shares.reshape(-1, 2)
     total = pairs.sum(axis=1)
     share = np.divide(pairs, total[:, None], out=np.zeros_like(pairs), where=total[:, None] > 0)

@@ -83,8 +83,8 @@ class Climb(Result):
     Fields:
         overlap: E z_i <z_i>, the overlap of the field along each coordinate with its estimate; 1
             for a known field.
-        next_threshold: n/d from which an estimate with these overlaps finds another direction;
-            infinite where there is none; NaN in an experiment, which does not determine it.
+        next_threshold: n/d above which an estimate with these overlaps finds another direction;
+            infinite if there is none; NaN in an experiment, which does not determine it.
         converged: whether the iteration converged.
         residual: last change of the iteration.
     """
@@ -114,14 +114,15 @@ class SphericalSGD(System):
     $$ w \leftarrow \frac{w + \frac\gamma d\, e\, P x}{|\cdot|} , \qquad P = 1 - w w^T , \qquad
        e = \sigma'(w \cdot x)\, (y - \sigma(w \cdot x)) $$
 
-    with $\gamma$ = `learning_rate` * d^(-`rate_exponent`). The loss "correlation" leaves out
+    with $\gamma$ = `learning_rate` * d^(-`rate_exponent`). The loss "correlation" omits the term
     $-\sigma(w \cdot x)$. A batch uses the mean gradient, or the sum of gradients. With `repetition`
     $\varrho > 0$ each sample is used twice: $e$ is taken after the extra step $w + \frac\varrho d e
     x$ on the same sample (Dandi et al. 2024; Arnaboldi et al. 2024).
 
     The order parameters are the overlaps m = W_* w. They start at those of a random w (with
-    positive signs for `start` "positive"), or all at `first_overlap` when that is not 0. The run
-    has found a direction when |m| reaches `exit_overlap`. Time is measured as `sample_ratio` = n/d.
+    positive signs for `start` "positive"), or all at `first_overlap` when that is not 0. A
+    direction counts as found when |m| reaches `exit_overlap`. Time is measured as `sample_ratio` =
+    n/d.
 
     Raises:
         ValueError: for `first_record` >= `horizon`, for `repetition` > 0 with batches, and for a
@@ -209,7 +210,7 @@ class SphericalSGD(System):
         label: Float[Array, "*batch"],
         length: Float[Array, "*#batch"] | float,
     ) -> Float[Array, "*batch"]:
-        """e of a sample with w.x = field, label y and |x|^2 / d = length."""
+        """The error signal e of a sample with w.x = field, label y and |x|^2 / d = length."""
         neuron = read(self.student)
 
         def signal(field: Array) -> Array:
@@ -257,7 +258,8 @@ class ExitTime(Result):
 
 
 class HintedParity(System):
-    r"""Labels $y = \mathrm{sign}(z_1 z_2 z_3)$ of three directions, with a hint at the first one.
+    r"""Labels $y = \mathrm{sign}(z_1 z_2 z_3)$ of three directions, with a hint about the first
+    one.
 
     $z_k = w_k \cdot x$ with orthonormal $w_k$ and $n = \alpha d$ inputs $x \sim N(0, 1_d)$,
     $\alpha$ = `sample_ratio`. A unit vector $u$ with $(u \cdot w_1)^2 = Q$ (`hint`) and $u \cdot
@@ -283,10 +285,10 @@ class HintedOverlaps(Result):
 
     Fields:
         overlap: mean of E z_k <z_k> over the two other directions, up to their order and a common
-            sign, which no label determines.
-        hinted_overlap: E z_1 <z_1>; it is Q where the labels add nothing.
-        converged: whether the iteration ended.
-        residual: last change: of ln(1 + qh / Q^2) in a theory, of the estimates in an experiment.
+            sign, which the labels do not determine.
+        hinted_overlap: E z_1 <z_1>; it equals Q if the labels add no information.
+        converged: whether the iteration converged.
+        residual: last change of ln(1 + qh / Q^2) in a theory, of the estimates in an experiment.
     """
 
     overlap: Float[Array, ""]
@@ -302,7 +304,7 @@ class HintedSpectrum(Result):
         overlap: overlap of the best estimate that the eigenvectors allow: the mean of their squared
             cosines with (w2 + w3)/sqrt(2) and (w2 - w3)/sqrt(2).
         eigenvalue: largest eigenvalue, mean of both matrices.
-        converged: whether the equations were solved, or the iteration ended.
+        converged: whether the equations were solved, or the iteration converged.
     """
 
     overlap: Float[Array, ""]
@@ -311,7 +313,7 @@ class HintedSpectrum(Result):
 
 
 def correlation(margin: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-    """E[z2 z3 | y, omega] at the margin y omega / sqrt(1 - Q), where nothing is known of z2 and z3:
-    (2/pi) E[y sign z1 | omega].
+    """The conditional moment E[z2 z3 | y, omega] at the margin y omega / sqrt(1 - Q) if nothing is
+    known about z2 and z3: (2/pi) E[y sign z1 | omega].
     """
     return 2 / np.pi * erf(margin / np.sqrt(2))

@@ -1,4 +1,5 @@
-"""Starts of message passing for pairs of directions, and the order in which it found directions."""
+"""Initial states of message passing for pairs of directions, and the assignment of estimates to
+directions."""
 
 import itertools
 
@@ -11,7 +12,7 @@ from orderparam.channels.passing import FIRST
 
 
 def matched(overlaps: Float[np.ndarray, "direction direction"]) -> Float[np.ndarray, "direction"]:
-    """Overlap of each direction with the estimate assigned to it, in the best order and up to
+    """Overlap of each direction with the estimate assigned to it, for the best assignment and up to
     signs.
     """
     size, units = np.abs(overlaps), np.arange(len(overlaps))
@@ -21,8 +22,8 @@ def matched(overlaps: Float[np.ndarray, "direction direction"]) -> Float[np.ndar
 def pair_of_eigenvectors(
     matrix: Float[Array, "sample input"], correlation: Float[Array, "sample"]
 ) -> tuple[Float[np.ndarray, "2"], Float[np.ndarray, "2 input"]]:
-    """Leading eigenvectors, and their eigenvalues, for two directions of which each example shows
-    only E[z2 z3 | y] = correlation.
+    """Leading eigenvalues and eigenvectors for two directions about which each example reveals only
+    E[z2 z3 | y] = correlation.
 
     The matrices are sum T x x^T with the best T for (w2 + w3)/sqrt(2) and for (w2 - w3)/sqrt(2).
     """
@@ -35,8 +36,8 @@ def first_pair(
 ) -> Float[Array, "input 2"]:
     """Small estimates of both directions along `pair_of_eigenvectors`.
 
-    From random estimates both may become estimates of the sum of the directions, which `passing`
-    does not leave, since it takes them to have no overlap with one another.
+    From random starts both may become estimates of the sum of the directions. `passing` cannot
+    leave this state, because it assumes that the two estimates have no overlap with one another.
     """
     values, vectors = pair_of_eigenvectors(matrix, correlation)
     total, difference = np.where(np.isfinite(values)[:, None], vectors, np.nan) * np.sqrt(

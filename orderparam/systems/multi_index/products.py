@@ -6,8 +6,9 @@ averages over one index, and the law of ln|y| a convolution (`label.power_produc
 With z^p = sum_k m_k h_k(z), m_k = p! / [((p - k)/2)! 2^((p - k)/2) sqrt(k!)] for k = p, p - 2, ...,
 the coefficient of h_a1(z1) ... h_ar(zr) is the product of the m. Odd powers have no constant, even
 ones have one and then the degree 2. SGD therefore finds all q indices of odd powers at the degree
-q, and then all those of even powers at the degree 2, which all of them have while the others are
-known. What is left of a product of which some indices are known is the product of the others.
+q, and then all indices of even powers at the degree 2, because given the other indices each of them
+has a component of this degree. If some indices are known, the remaining target is the product of
+the others.
 """
 
 import ast
@@ -34,8 +35,8 @@ ROUNDING = 1e-13  # of the spread
 
 
 def wide_product(what: Any, dimension: int | None) -> Target | None:
-    """The product of powers of more than four indices that `what` describes, None for what has at
-    most four.
+    """The product of powers of more than four indices that `what` describes; None if it has at most
+    four indices.
 
     Raises `ValueError` for any other function of so many indices.
     """
@@ -106,7 +107,7 @@ def _even_moment(order: int) -> float:
 
 
 def stages_of(powers: tuple[int, ...]) -> list[tuple[int, int]]:
-    """The staircase of SGD: (degree, how many indices are found at it)."""
+    """The staircase of SGD: (degree, number of indices that are found at this degree)."""
     odd = sum(power % 2 for power in powers)
     even = len(powers) - odd
     return [(degree, found) for degree, found in ((odd, odd), (2, even)) if found]
@@ -115,8 +116,8 @@ def stages_of(powers: tuple[int, ...]) -> list[tuple[int, int]]:
 def label_staircase(
     powers: tuple[int, ...], orders: int, first: LabelMoments
 ) -> tuple[list[Stair], bool]:
-    """The stairs that the best algorithm climbs, exactly, and whether they lead to every index;
-    `first`: the moments of the product."""
+    """The exact stairs of the best algorithm, and whether they lead to all indices. `first`: the
+    moments of the product."""
     rest, moments = list(range(len(powers))), first
     stairs: list[Stair] = []
     while rest:

@@ -1,9 +1,9 @@
 """The second moment of a target, and the target in units of its standard deviation, relative to
 which coefficients count as zero.
 
-Exponents ask which coefficients vanish. That is decided relative to the norm of the target, and a
-target has one only if E[g(z)^2] is finite: where |g| grows without bound it is followed towards
-its poles and towards large |z|.
+Exponents depend on which coefficients vanish. This is decided relative to the norm of the target,
+which exists only if E[g(z)^2] is finite. If |g| is unbounded, its growth towards poles and towards
+large |z| is examined.
 """
 
 import dataclasses
@@ -16,9 +16,9 @@ from scipy.optimize import minimize
 from orderparam.gaussian.target import Target
 from orderparam.systems.multi_index.targets import NODES, REACH, double_exponential, grid
 
-# squares of values are taken in units of a typical one, which must itself be far from overflow
+# squares are computed in units of a typical value, which must itself be far from overflow
 _LARGEST = 1e250
-# a spread below this fraction of a target's size is the rounding of its evaluation
+# a spread below this fraction of a target's size is due to rounding
 _ROUNDING = 1e-13
 _LINE = np.linspace(-REACH, REACH, 12011)
 _DECADES = 10.0 ** -np.arange(2, 14)  # distances from a pole
@@ -74,16 +74,16 @@ def _mean_and_spread(target: Target) -> tuple[float, float]:
 
 
 def _refuse_fast_growth(target: Target) -> None:
-    """At the end of the quadrature, |z| = 12, g^2 times the normal density must have fallen by e
-    over the last unit of |z|: along the axes, the diagonals, and the eight of 4096 random
-    directions in which |g| is largest."""
+    """Refuse targets that grow too fast. At the end of the quadrature, |z| = 12, g^2 times the
+    normal density must have fallen by a factor e over the last unit of |z|, along the axes, the
+    diagonals, and the eight of 4096 random directions in which |g| is largest."""
     size = target.dimension
     signs = 1.0 - 2.0 * np.indices((2,) * size).reshape(size, -1).T
     rays = np.random.default_rng(5).standard_normal((4096, size))
     rays /= np.linalg.norm(rays, axis=1, keepdims=True)
     rays = rays[np.argsort(np.nan_to_num(-np.abs(target(rays * (REACH - 0.3))), nan=-np.inf))[:8]]
     axes = np.concatenate([np.eye(size), -np.eye(size), signs / np.sqrt(size)])
-    # off the planes where there may be poles
+    # away from the planes on which there may be poles
     rays = np.concatenate([axes + 1e-4 * np.cos(np.arange(size)), rays])
     radius = np.linspace(REACH - 2, REACH, 41)
     values = np.asarray(target(rays[:, None] * radius[:, None]), float)
@@ -96,8 +96,8 @@ def _refuse_fast_growth(target: Target) -> None:
 
 
 def _refuse_poles(target: Target) -> None:
-    """Poles are searched along lines, where those of codimension one show, and for several
-    indices around points."""
+    """Refuse poles without a second moment. They are searched along lines, on which poles of
+    codimension one appear, and for several indices also around points."""
     size = target.dimension
     lines = (
         [target] if size == 1 else [target.slice(point, axis[None]) for point, axis in _lines(size)]
@@ -119,15 +119,15 @@ def _lines(size: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def _poles_on(line: Target) -> list[float]:
-    """Zeros of the target's poles, and for functions that cannot be looked into the places where
-    |g| is largest."""
+    """Zeros of the denominators of a formula; for functions without a formula, the points where |g|
+    is largest."""
     poles = line.poles if line.kinks_known else (lambda z: 1 / np.asarray(line(z), float),)
     return [place for pole in poles for place in _lowest(pole)]
 
 
 def _lowest(pole: Callable[[np.ndarray], np.ndarray]) -> Float[np.ndarray, "place"]:
-    """Local minima of |pole| on the line, found on a grid and refined by golden section, that come
-    near zero."""
+    """Local minima of |pole| on the line that are close to zero, found on a grid and refined by
+    golden section."""
 
     def function(x: np.ndarray) -> np.ndarray:
         return np.nan_to_num(np.abs(pole(x[..., None])), nan=0.0)
@@ -152,8 +152,8 @@ def _lowest(pole: Callable[[np.ndarray], np.ndarray]) -> Float[np.ndarray, "plac
 
 
 def _steepness(line: Target, place: float) -> float:
-    """The power p of |g| ~ distance^-p at a place of the line: the least over three successive
-    decades, the largest such."""
+    """The power p of |g| ~ distance^-p at a point of the line: the smallest over three successive
+    decades, and of these the largest."""
     sides = np.abs(
         np.stack(
             [np.asarray(line(np.array(place + s * _DECADES)[:, None]), float) for s in (-1, 1)]
@@ -163,8 +163,8 @@ def _steepness(line: Target, place: float) -> float:
 
 
 def _steepness_around(target: Target, pole: Callable[[np.ndarray], np.ndarray]) -> float:
-    """The power of the root mean square of g on small spheres around the zero of `pole` that a
-    search finds; 0 without one."""
+    """The power with which the root mean square of g grows on small spheres around the zero of
+    `pole` that a search finds; 0 if there is none."""
     rng = np.random.default_rng(7)
     starts = rng.standard_normal((4096, target.dimension))
     size = np.abs(pole(starts))
@@ -185,7 +185,7 @@ def _steepness_around(target: Target, pole: Callable[[np.ndarray], np.ndarray]) 
 
 
 def _growth(values: Float[np.ndarray, "side distance"]) -> float:
-    """Decades by which values grow towards a pole, per decade of distance."""
+    """The number of decades by which values grow towards a pole, for each decade of distance."""
     if not np.all(np.isfinite(values)):
         return np.inf
     slopes = np.diff(np.log10(values + 1e-300), axis=1)

@@ -1,4 +1,4 @@
-"""The staircases by which SGD, and the best algorithm, climb the directions of a target."""
+"""The staircases on which SGD and the best algorithm find the directions of a target."""
 
 import itertools
 from collections.abc import Callable
@@ -30,7 +30,8 @@ from orderparam.systems.multi_index.targets import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# Hermite coefficients of a target of several variables, and the staircase by which SGD climbs them.
+# Hermite coefficients of a target of several variables, and the staircase of SGD that follows from
+# them.
 #
 # c_a = E[g(z) h_a1(z1) ... h_ar(zr)], h_n normalised: the squares of all c_a with |a| = k sum to
 # the variance of g in degree k.
@@ -55,14 +56,15 @@ def coefficients(
     """All c_a with |a| < orders of a target of spread 1, in the coordinates z = rotation u, and
     their absolute accuracy (from a coarser rule, and rounding).
 
-    Signs under which g less its mean is even or odd make coefficients vanish exactly; these are set
-    to zero.
+    Coefficients that vanish exactly, because g minus its mean is even or odd under sign changes,
+    are set to zero.
     """
     dimension = target.dimension
     turn = np.eye(dimension) if rotation is None else rotation
     if dimension == 1:
         cuts = {-REACH, 0.0, REACH, *(turn[0, 0] * kink for kink in target.kinks)}
-        # A jump or kink that is not in `kinks` shows when the line is cut at places of no meaning.
+        # A jump or kink that is not in `kinks` is noticed when the line is divided at arbitrary
+        # points.
         found, other = (
             _on_the_line(target, turn[0, 0], orders, np.array(sorted(cuts | more)))
             for more in (set(), {-0.83, 0.3717})
@@ -110,8 +112,8 @@ def _allowed(target: Target, turn: np.ndarray, shape: tuple[int, ...], mean: flo
 def staircase(
     target: Target, orders: int
 ) -> tuple[list[tuple[int, Float[np.ndarray, "direction index"]]], bool]:
-    """The stages by which one-pass SGD finds directions: (degree climbed, new orthonormal
-    directions), and whether all were found.
+    """The stages in which one-pass SGD finds directions: (degree, new orthonormal directions), and
+    whether all were found.
 
     With the learned directions V known, the next ones are those of the lowest degree l in the
     remaining directions at which the coefficients, of any degree along V, do not vanish (Abbe,
@@ -139,8 +141,8 @@ def staircase(
 
 
 def _lowest(c: np.ndarray, known: int, error: float) -> tuple[int, np.ndarray] | None:
-    """The lowest degree in the unknown coordinates with a coefficient, and the rows (over those
-    coordinates) that it spans."""
+    """The lowest degree in the unknown coordinates with a non-zero coefficient, and the directions
+    (rows over those coordinates) that its coefficients span."""
     powers = np.indices(c.shape)
     outside = powers[known:].sum(axis=0)
     for degree in range(1, c.shape[0]):
@@ -181,18 +183,19 @@ def depends(target: Target, directions: np.ndarray) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------
-# The label's moments of any target, by the most exact way that fits it, and the staircase that the
-# best algorithm climbs.
+# The moments of the label of any target, by the most exact method that applies, and the staircase
+# of the best algorithm.
 #
 # For one index, lambda_k^2 = E_y E[h_k(z) | y]^2 (Damian, Pillaud-Vivien, Lee and Bruna 2024); for
 # several, the second moments of E[z | y] (order 1), the operator X -> E_y[G X G] with G(y) = E[z
 # z^T - 1 | y] (order 2; Troiani et al. 2024) and the squared norm of the third and higher tensors.
 
-_KNOWN_NODES = {1: 3, 2: 2, 3: 1}  # Gauss nodes on each half line of the directions that are known
+_KNOWN_NODES = {1: 3, 2: 2, 3: 1}  # Gauss nodes on each half line of the known directions
 
 
 def label_moments(target: Target, orders: int, *, quick: bool = False) -> LabelMoments:
-    """The moments of orders 1 .. orders - 1. quick: fewer points where only quantile bins are left."""
+    """The moments of orders 1 .. orders - 1. quick: whether fewer points are used if only quantile
+    bins apply."""
     if target.dimension == 1:
         return one_index(target, orders)
     if powers := powers_of_product(target):
@@ -209,9 +212,9 @@ def label_moments(target: Target, orders: int, *, quick: bool = False) -> LabelM
 
 @dataclass(frozen=True)
 class Stair:
-    """Directions found together: the order k of the moments that show them, an orthonormal basis
-    (direction, index), and for order 2 the n / d from which the best algorithm sees them (0 for
-    order 1, infinite beyond order 2)."""
+    """Directions that are found together: the order k of the moments that reveal them, an
+    orthonormal basis (direction, index), and the n/d above which the best algorithm finds them (0
+    for order 1, finite for order 2, infinite beyond)."""
 
     order: int
     directions: Float[np.ndarray, "direction index"]
@@ -219,13 +222,13 @@ class Stair:
 
 
 def lowest_stair(moments: LabelMoments, rest: Float[np.ndarray, "direction index"]) -> Stair | None:
-    """First stair that the moments of the directions `rest` show, or None."""
+    """The first stair that the moments of the directions `rest` reveal, or None."""
     order = next((k for k, signal in enumerate(moments.signal, 1) if signal), None)
     if order is None:
         return None
     values, vectors = np.linalg.eigh(moments.grams[order - 1])
-    # The directions of an order 2 that is there are those above the accuracy; noise of quantile
-    # bins is below 1%.
+    # If order 2 is present, its directions are those above the accuracy; the noise of quantile bins
+    # is below 1 %.
     new = in_axes(
         vectors[:, values > max(min(moments.tolerance, values[-1] / 2), 1e-9 * values[-1])].T @ rest
     )
@@ -236,14 +239,15 @@ def lowest_stair(moments: LabelMoments, rest: Float[np.ndarray, "direction index
 def generative_staircase(
     target: Target, orders: int, first: LabelMoments
 ) -> tuple[list[Stair], bool]:
-    """The stairs that the best algorithm climbs, and whether they lead to every direction; `first`:
-    the moments of the target.
+    """The stairs of the best algorithm, and whether they lead to all directions. `first`: the
+    moments of the target.
 
     With the directions V known, the next ones are those of the lowest order k at which
     E[h_a(z_rest) | y, z_V], |a| = k, does not vanish: the moments of the target with z_V held,
     averaged over z_V (Troiani et al. 2024, "grand staircase"; the highest order is the generative
-    leap of Damian, Lee and Bruna 2025). Thresholds past the first stair take V as perfectly known
-    and average over a few values of z_V: good to a few per cent where the moments depend on z_V.
+    leap of Damian, Lee and Bruna 2025). Thresholds after the first stair assume that V is perfectly
+    known and average over a few values of z_V; they are accurate to a few per cent if the moments
+    depend on z_V.
     """
     size = target.dimension
     known = np.zeros((0, size))
@@ -262,7 +266,7 @@ def generative_staircase(
 
 
 def _given(target: Target, known: np.ndarray, orders: int) -> LabelMoments:
-    """The moments of the rest of the target after averaging over the known directions."""
+    """The moments of the remaining directions, averaged over the known ones."""
     points, weights = grid(len(known), _KNOWN_NODES[len(known)])
     rest = complement(known)
     slices = [target.slice(point @ known, rest) for point in points.reshape(-1, len(known))]
@@ -272,28 +276,29 @@ def _given(target: Target, known: np.ndarray, orders: int) -> LabelMoments:
 
 
 # ------------------------------------------------------------------------------------------------
-# The information of the label about hidden fields that an estimate knows in part: the moments of
-# Troiani et al. 2024 (arXiv:2405.15480) between the first stair and perfect knowledge.  An estimate
-# of overlap Q (index, index), 0 <= Q <= 1, knows omega ~ N(0, Q) of the fields z = omega + sqrt(1 -
-# Q) t, t ~ N(0, 1). With m = E[t | y, omega] the labels measure the weights with the precision qh =
-# (n/d) (1 - Q)^(-1/2) E[m m^T] (1 - Q)^(-1/2). Of the directions that it does not know, Q = 0, they
-# show those of m at once, and those of G = E[t t^T - 1 | y, omega] from n/d = 1 / lambda_max(X ->
-# E[G X G]) on.  By sampling: at each omega of a Sobol sequence random t with equal labels, or with
-# neighbouring ones, are multiplied with one another, never with themselves, so that squares of
-# conditional averages come without bias.
+# The information of the label about hidden fields that are partly known from an estimate: the
+# moments of Troiani et al. 2024 (arXiv:2405.15480) between the first stair and perfect knowledge.
+# An estimate of overlap Q (index, index), 0 <= Q <= 1, knows omega ~ N(0, Q) of the fields z =
+# omega + sqrt(1 - Q) t, t ~ N(0, 1). With m = E[t | y, omega] the labels measure the weights with
+# the precision qh = (n/d) (1 - Q)^(-1/2) E[m m^T] (1 - Q)^(-1/2). Of the directions that it does
+# not know, Q = 0, they show those of m at once, and those of G = E[t t^T - 1 | y, omega] from n/d =
+# 1 / lambda_max(X -> E[G X G]) on.  By sampling: at each omega of a Sobol sequence random t with
+# equal labels, or with neighbouring ones, are multiplied with one another, never with themselves,
+# so that squares of conditional averages come without bias.
 
-# digits of labels, in units of their spread: labels that only the known fields determine are equal
-# up to rounding
+# digits of labels, in units of their spread: labels that are determined by the known fields alone
+# are equal up to rounding
 _DIGITS = 10
 _LOG2_KNOWN, _POINTS, _NEIGHBOURS, _GROUPS = 8, 4096, 32, 16
-NOTHING = 1e-9  # eigenvalues of an overlap below are directions of which nothing is known
+# smaller eigenvalues of an overlap belong to directions about which nothing is known
+NOTHING = 1e-9
 
 Matrix = Float[np.ndarray, "index index"]
 Directions = Float[np.ndarray, "direction index"]
 
 
 def split(overlap: Matrix) -> tuple[Directions, Directions]:
-    """Orthonormal directions that are known in part, and those of which nothing is known."""
+    """Orthonormal directions that are partly known, and those about which nothing is known."""
     values, vectors = np.linalg.eigh(overlap)
     known = in_axes(vectors[:, values > NOTHING].T)
     return in_axes(vectors[:, (values > NOTHING) & (values < 1 - NOTHING)].T), complement(known)
@@ -337,7 +342,7 @@ def moments_given(target: Target, overlap: Matrix, directions: Directions) -> La
 def information(
     target: Target, overlap: Matrix, directions: Directions
 ) -> Float[np.ndarray, "direction direction"]:
-    """qh d / n along the known directions."""
+    """The precision qh in units of n/d, along the known directions."""
     root = _root(np.linalg.inv(np.eye(len(directions)) - directions @ overlap @ directions.T))
     return root @ _products(target, overlap, lambda t: directions @ t).mean(axis=0) @ root
 
@@ -345,8 +350,8 @@ def information(
 def _products(
     target: Target, overlap: Matrix, features: Callable[[np.ndarray], np.ndarray]
 ) -> Float[np.ndarray, "group feature feature"]:
-    """E of products of E[feature | y, omega], for groups of values of omega that are all spread
-    over its law.
+    """Averages of products of E[feature | y, omega], for groups of values of omega, each of which
+    is spread over its whole law.
 
     features: of t, (index, sample), as (feature, sample).
     """
@@ -363,7 +368,7 @@ def _products(
         order = np.argsort(labels)
         f, y = features(t[order].T), labels[order]
         starts = np.concatenate([[0], 1 + np.flatnonzero(y[1:] != y[:-1])])
-        if len(starts) > DISCRETE:  # the bias of neighbours grows with how many they are
+        if len(starts) > DISCRETE:  # the bias of neighbours grows with their number
             found.append(2 * _neighbours(f, _NEIGHBOURS) - _neighbours(f, 2 * _NEIGHBOURS))
         else:
             found.append(_paired(f, starts))

@@ -32,8 +32,8 @@ from orderparam.systems.multi_index.model import (
 from orderparam.systems.multi_index.theory import exit_time, grand_staircase, hardness, overlap_flow
 
 # ------------------------------------------------------------------------------------------------
-# What the studies of multi-index targets draw by hand: the table of sample complexities, and
-# Hermite powers as bars.
+# Panels that are drawn by functions of their own: the table of sample complexities, and Hermite
+# powers as bars.
 
 
 def draw_table(axes: Any, comparison: Comparison) -> None:
@@ -109,7 +109,7 @@ _TARGETS = ("z", "z**2", "He3(z)", "z1*z2", "z1*z2*z3", "sign(z1*z2*z3)")
 
 @study(
     "leap-staircase",
-    title="SGD finds the directions of a staircase one after the other, and none of a leap of 3 in this time",
+    title="SGD finds the directions of a staircase one after the other, and none of a target of leap 3 in the same time",
     source="Abbe, Boix-Adsera, Misiakiewicz 2022, 2023",
     gallery={"seeds": 16},
     full={"dim": 100_000, "network_dim": 4096, "seeds": 64, "horizon": 200.0},
@@ -168,7 +168,7 @@ def leap_staircase(
 
 @study(
     "weak-learnability-table",
-    title="From degree 2 on kernels need more samples than one-pass SGD, and it needs more than the best algorithm",
+    title="From degree 2 on kernels need more samples than one-pass SGD, and SGD needs more than the best algorithm",
     source="Abbe et al. 2023; Damian et al. 2024; Troiani et al. 2024",
     gallery={"seeds": 16},
     full={"samples": 2_000_000, "seeds": 16},
@@ -178,10 +178,10 @@ def leap_staircase(
     panels=[Freehand(draw_table), Freehand(draw_powers)],
     caption=(
         "Samples needed to learn the whole target with a kernel, and to find all directions with "
-        "one-pass SGD and with the best known efficient algorithm (last column: the $n/d$ from "
-        "which it finds the first); $e^d$: more than any power. Below: sum of the squared Hermite "
-        "coefficients of each degree over the largest of these sums; bars: exact, dots: measured "
-        "on {samples} samples."
+        "one-pass SGD and with the best known efficient algorithm (last column: the $n/d$ above "
+        "which it finds the first direction); $e^d$: more than any power. Below: sum of the squared "
+        "Hermite coefficients of each degree divided by the largest of these sums; bars: exact, dots: "
+        "measured on {samples} samples."
     ),
 )
 def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[Curve]:
@@ -204,7 +204,7 @@ def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[
     seconds=(60, 1800),
     observables=("overlap",),
     explained=(
-        "At finite d an eigenvector has some overlap below the threshold too (0.04 at d = 500), "
+        "At finite d an eigenvector has some overlap also below the threshold (0.04 at d = 500), "
         "and near the jump at Q = 0.5 some runs of message passing do not jump."
     ),
     panels=lambda p: [
@@ -220,8 +220,8 @@ def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[
     ],
     caption=(
         r"$y = \mathrm{{sign}}(z_1 z_2 z_3)$, $d$ = {input_dim}, and a vector whose squared "
-        r"cosine with $w_1$ is $Q$. Dotted: the $n/d = (\pi^2/4)/((2/\pi)\arcsin Q)$ from which "
-        r"the other two directions are found; without a hint they never are. Message passing also "
+        r"cosine with $w_1$ is $Q$. Dotted: the $n/d = (\pi^2/4)/((2/\pi)\arcsin Q)$ above which "
+        r"the other two directions are found; without a hint they are never found. Message passing also "
         r"improves the estimate of the first direction; eigenvectors do not."
     ),
 )
@@ -232,7 +232,7 @@ def hinted_parity(
     input_dim: int = 500,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """lines, runs: n/d in units of the threshold of each hint."""
+    """lines, runs: values of n/d in units of the threshold of each hint."""
     for hint in hints:
         system = HintedParity(1.0, hint, input_dim)
         fine, few = (
@@ -321,7 +321,7 @@ def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
 
 @study(
     "sgd-exit-times",
-    title="Number of samples that SGD needs to find a direction",
+    title="The number of samples that SGD needs to find a direction",
     source="Ben Arous, Gheissari, Jagannath 2021, theorem 1.3; Arnaboldi et al. 2023",
     full={
         "dims": (128, 512, 2048, 8192, 32768),

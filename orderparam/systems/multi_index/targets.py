@@ -11,7 +11,7 @@ from jaxtyping import Float
 from orderparam.gaussian.target import Target, target
 
 # ------------------------------------------------------------------------------------------------
-# Targets as fields of systems: text that is equal where it is the same, so that it compiles once.
+# Targets as fields of systems: equal texts are equal fields, so that a target is compiled once.
 
 read = functools.cache(target)
 
@@ -27,7 +27,8 @@ def formula(what: Any) -> str | Target:
 # Quadrature for targets that need not be smooth: kinks on coordinate planes, square-root
 # singularities at extrema.
 #
-# In NumPy: a target is analysed once, and compiling would take longer than computing.
+# This part uses NumPy: a target is analysed only once, and compilation would take longer than the
+# computation.
 
 REACH = 12.0  # the standard normal density beyond is 2e-32
 NODES = {1: 40, 2: 40, 3: 20, 4: 12}  # Gauss nodes on each half line, by dimension
@@ -58,7 +59,7 @@ def half_line_rule(nodes: int) -> tuple[Float[np.ndarray, "node"], Float[np.ndar
 def hermite_values(
     count: int, z: Float[np.ndarray, "*batch"]
 ) -> Float[np.ndarray, "{count} *batch"]:
-    """h_0(z) .. h_{count-1}(z)."""
+    """The values h_0(z) .. h_{count-1}(z)."""
     rows = [np.ones_like(z), np.asarray(z, float)]
     for n in range(1, count - 1):
         rows.append((z * rows[-1] - np.sqrt(n) * rows[-2]) / np.sqrt(n + 1))
@@ -91,9 +92,9 @@ def double_exponential(
     """Nodes and weights on the intervals between the cuts; long intervals are split so that the
     Gaussian is resolved.
 
-    blunt: nodes nearer to an end than this fraction of the interval are evaluated at 4/9 of it,
-    right for integrands a + b sqrt(distance), where what is to be integrated drowns in rounding
-    towards the ends. No node is at an end.
+    blunt: nodes that are closer to an end than this fraction of the interval are moved to 4/9 of
+        it, which is exact for integrands a + b sqrt(distance). This is for integrands that are lost
+        in rounding near the ends. No node is at an end.
     """
     edges = np.unique(
         np.concatenate(

@@ -34,12 +34,14 @@ from orderparam.systems.multi_index.staircases import (
 from orderparam.systems.multi_index.targets import half_line_rule, read
 
 # ------------------------------------------------------------------------------------------------
-# The exponents of a target as a Result, and the estimate that finds its directions stair by stair.
+# The exponents of a target as a Result, and the optimal estimate that finds its directions stair by
+# stair.
 
-_FIRST = 0.05  # first overlap of directions that have just become visible
+_FIRST = 0.05  # initial overlap of directions whose threshold has just been passed
 _KNOWN = 1e-6  # 1 - overlap below which directions count as known
 _UNCERTAIN = 5e-4  # relative change of precisions below the accuracy of the sampling
-# number of steps that Anderson's step combines, and its greatest length, in units of the last step
+# number of steps that Anderson's method combines, and its greatest length, in units of the last
+# step
 _MEMORY, _LONGEST = 3, 10.0
 
 
@@ -94,10 +96,10 @@ def grand_staircase(system: LearnedTarget, *, max_steps: int = 200) -> Climb:
     $$ Q = \hat Q (1 + \hat Q)^{-1} , \qquad \hat Q = \alpha (1 - Q)^{-1/2}\,
        E\big[ E[t | y, \omega]\, E[t | y, \omega]^T \big] (1 - Q)^{-1/2} , $$
 
-    where an estimate of overlap $Q$ knows $\omega \sim N(0, Q)$ of the fields $z = \omega + \sqrt{1
-    - Q}\, t$. This is the state that message passing reaches from $Q = 0$. Overlaps between known
-    and unknown directions are assumed to stay zero, which holds where a change of sign of the
-    unknown directions leaves y unchanged.
+    where an estimate of overlap $Q$ determines the part $\omega \sim N(0, Q)$ of the fields $z =
+    \omega + \sqrt{1 - Q}\, t$. This is the state that message passing reaches from $Q = 0$.
+    Overlaps between known and unknown directions are assumed to stay zero, which holds where a
+    change of sign of the unknown directions leaves y unchanged.
 
     Args:
         max_steps: largest number of iterations on a stair; 200 by default. If they are not enough,
@@ -106,7 +108,7 @@ def grand_staircase(system: LearnedTarget, *, max_steps: int = 200) -> Climb:
     Accuracy: averages are sampled, which is equivalent to an error of a few parts in a thousand in
     n/d, and of 1 % where overlaps are below 0.1.
 
-    Cost: some seconds.
+    Cost: a few seconds.
 
     Source: Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala (2024).
 
@@ -142,8 +144,8 @@ def grand_staircase(system: LearnedTarget, *, max_steps: int = 200) -> Climb:
 def _risen(
     g: Target, alpha: float, overlap: np.ndarray, max_steps: int
 ) -> tuple[np.ndarray, float]:
-    """Fixed point in the span of the known directions that is reached from an overlap, and the last
-    change of ln qh.
+    """The fixed point in the span of the known directions that is reached from an overlap, and the
+    last change of ln qh.
 
     Anderson's steps (of the last `_MEMORY` ones) are at most ten times as long as those of the
     iteration: a longer one might lead to another fixed point. Directions whose precision passes 1 /
@@ -190,7 +192,8 @@ def _anderson(values: np.ndarray, steps: np.ndarray) -> np.ndarray:
     slopes, moves = (np.diff(x.reshape(len(x), -1), axis=0) for x in (steps, values))
     last = steps[-1].ravel()
     step = last - np.linalg.lstsq(slopes.T, last, rcond=1e-6)[0] @ (moves + slopes)
-    if step @ last <= 0:  # it leads away from the iteration's own step: no fixed point is near
+    # a step against the direction of the iteration is rejected: no fixed point is near
+    if step @ last <= 0:
         step = last
     longest = _LONGEST * float(np.linalg.norm(last))
     return step.reshape(steps.shape[1:]) * min(
@@ -219,7 +222,8 @@ _NODES = {1: 48, 2: 14, 3: 7, 4: 4}  # Gauss nodes on each half line of every fi
 _NOISE_NODES = 5
 _GRID = 1201  # points of the first-passage problem
 _QUANTILES = 64  # starts over which its solution is averaged
-_STEPS = 10_000  # of the solver; explicit steps that need more are limited by stability
+# largest number of steps of the solver; explicit steps that need more are limited by stability
+_STEPS = 10_000
 
 
 def _fields(
@@ -266,7 +270,7 @@ def drift_and_spread(
 
 @theory
 def overlap_flow(system: SphericalSGD, *, stiff: bool = False) -> OverlapPath:
-    r"""Overlaps of a neuron under one-pass SGD, as the input dimension grows.
+    r"""Overlaps of a neuron under one-pass SGD, in the limit of large input dimension.
 
     $$ \frac{dm}{dt} = \gamma E[e\, (z_* - \lambda m)] - \frac{\gamma^2}{2} m\, E[e^2] , \qquad
        \lambda = w \cdot x , \qquad t = n/d , $$
@@ -282,7 +286,7 @@ def overlap_flow(system: SphericalSGD, *, stiff: bool = False) -> OverlapPath:
             noise may erase the overlap within 1e-6 of a sample per dimension. Explicit steps are
             then so short that 10^4 of them do not reach the end, and `converged` is False.
 
-    Accuracy: 1e-8 of the differential equation, with averages as in `drift_and_spread`.
+    Accuracy: the differential equation is solved to 1e-8, with averages as in `drift_and_spread`.
 
     Source: Ben Arous, Gheissari, Jagannath (2021).
 
@@ -328,14 +332,14 @@ def exit_time(system: SphericalSGD) -> ExitTime:
     $$ \frac{D}{2d} T'' + \mu T' = -1 , \qquad T = 0 \text{ at } |m| = \text{exit\_overlap} , $$
 
     and is averaged over the first overlaps $m \sim N(0, 1/d)$ (their absolute value for `start`
-    "positive"). Escapes by noise, where the drift is too weak or of the wrong sign, are part of it.
+    "positive"). Escapes by noise, where the drift is too weak or of the wrong sign, are included.
     `converged` is true if the time is below the horizon.
 
     Raises:
         ValueError: for targets of several directions.
 
-    Accuracy: exact as d grows, 1e-4 by the grid. Single steps must be small: for degree 3 at small
-    d measured times are longer.
+    Accuracy: exact in the limit of large d, to 1e-4 because of the grid. Single steps must be
+    small: for degree 3 at small d measured times are longer.
 
     Source: derived here; the drift is that of Ben Arous, Gheissari, Jagannath (2021).
 

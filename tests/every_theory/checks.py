@@ -41,6 +41,7 @@ state_of = importlib.import_module("_site.state").state_of
 
 DRAWS = 200
 WITH_OPTIONS = 60  # of a theory, with any of its options
+ALIKE = 5  # consecutive draws with the same options: a theory is compiled for each choice of them
 SECONDS = float(os.environ.get("ORDERPARAM_TEST_SECONDS_EACH", "inf"))  # for these, of an example
 # what a result says of itself when its other fields mean nothing
 FLAGS = ("converged", "valid", "reliable", "first_order")
@@ -236,6 +237,10 @@ class Book:
 def hold_with_options(theory, system, book, words, infinite, decades):
     """Asserts that a theory keeps its word at random parameters and with random options. Each draw
     has a key of its own, so that a run that was stopped goes on where it was."""
+    choices = [
+        {**options, **words}
+        for options in draw_options(theory, book.name, math.ceil(book.draws.of / ALIKE))
+    ]
     name = f"{book.name} options"
     wrong, missing = [], range(book.draws.right, book.draws.of)
     usual = outcome(theory, system, {}, words) if missing else None
@@ -244,7 +249,7 @@ def hold_with_options(theory, system, book, words, infinite, decades):
         if number != missing[0] and time.monotonic() - begin > SECONDS:
             break  # after one at least
         rng = np.random.default_rng([zlib.crc32(name.encode()), number])
-        changes, options = draw(system, rng, decades), {**draw_options(theory, rng), **words}
+        changes, options = draw(system, rng, decades), choices[number // ALIKE]
         found = outcome(theory, system, changes, options)
         if isinstance(found, ValueError):
             named = names_a_field(found, system, theory.options)
@@ -258,30 +263,31 @@ def hold_with_options(theory, system, book, words, infinite, decades):
     assert not wrong, f"{name}, {len(wrong)} draws: " + "\n".join(wrong)
 
 
-def draw_options(theory, rng):
-    """Values of about half of the options: any of their words, numbers around the usual ones."""
-    chosen = {}
+def draw_options(theory, key, count):
+    """`count` random choices of values for all options. An option has its usual value in about half
+    of them, and in the others each of its values about equally often."""
+    rng = np.random.default_rng(zlib.crc32(f"{key} choices".encode()))
+    chosen = [{} for _ in range(count)]
     for name, option in theory.options.items():
-        kinds, words = theory.kinds(name), theory.choices(name)
-        if rng.uniform() < 0.5:
-            continue
-        if words:
-            chosen[name] = words[rng.integers(len(words))]
-        elif bool in kinds:
-            chosen[name] = bool(rng.integers(2))
-        elif is_number(option.default) and option.default:
-            if float in kinds:
-                chosen[name] = option.default * 10.0 ** rng.uniform(-1, 0.5)
-            else:
-                few = whole_numbers(f"{theory.name} {name}", option.default)
-                chosen[name] = few[rng.integers(len(few))]
+        values = [{name: value} for value in option_values(theory, name, option, rng)]
+        deck = [*values, *({} for _ in values)]
+        for place, options in zip(rng.permutation(count), chosen if deck else (), strict=False):
+            options.update(deck[place % len(deck)])
     return chosen
 
 
-def whole_numbers(key, usual):
-    """Four around the usual one: a theory is compiled for each value of a whole option."""
-    rng = np.random.default_rng(zlib.crc32(key.encode()))
-    return [max(1, round(usual * 10.0**power)) for power in rng.uniform(-1, 0.5, 4)]
+def option_values(theory, name, option, rng):
+    """Values that an option may take: its words, both truth values, or four numbers around the
+    usual one."""
+    kinds, words = theory.kinds(name), theory.choices(name)
+    if words:
+        return [words[place] for place in rng.permutation(len(words))]
+    if bool in kinds:
+        return [False, True]
+    if is_number(option.default) and option.default:
+        numbers = option.default * 10.0 ** rng.uniform(-1, 0.5, 4)
+        return list(numbers) if float in kinds else [max(1, round(one)) for one in numbers]
+    return []
 
 
 def names_a_field(error, system, further=()):

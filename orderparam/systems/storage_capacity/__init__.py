@@ -26,7 +26,6 @@ from orderparam.systems.storage_capacity.enumerated_errors import (
 from orderparam.systems.storage_capacity.experiment import (
     Enumerated,
     FewestErrors,
-    LearnedPatterns,
     MeasuredMargin,
     Separability,
     StorageLimit,
@@ -34,10 +33,16 @@ from orderparam.systems.storage_capacity.experiment import (
     enumerated_solutions,
     fewest_errors,
     maximal_margin,
-    perceptron_learning,
     separability,
     storage_limit,
 )
+from orderparam.systems.storage_capacity.learning import (
+    CorrectionsBound,
+    LearnedPatterns,
+    corrections_bound,
+    perceptron_learning,
+)
+from orderparam.systems.storage_capacity.measured_volume import MeasuredVolume, measured_volume
 from orderparam.systems.storage_capacity.model import (
     BinaryPatterns,
     SphericalPatterns,

@@ -1,5 +1,5 @@
-"""Random patterns stored by real couplings (linear programming, perceptron learning, largest
-margin) and by binary couplings (enumeration, simulated annealing).
+"""Random patterns stored by real couplings (linear programming, largest margin) and by binary
+couplings (enumeration, simulated annealing).
 """
 
 import itertools
@@ -42,8 +42,8 @@ def mean(values: np.ndarray) -> tuple[float, float]:
 
 
 # ------------------------------------------------------------------------------------------------
-# Random patterns stored by a perceptron with real couplings: linear programming, perceptron
-# learning, the largest margin.
+# Random patterns stored by a perceptron with real couplings: linear programming, the largest
+# margin.
 
 _CORNERS = 1_000_000
 _TIGHT = 1e-6  # a pattern this close to its constraint counts as a support vector
@@ -58,22 +58,6 @@ class Separability(Result):
 
     success_fraction: Float[Array, ""]
     success_fraction_error: Float[Array, ""]
-
-
-class LearnedPatterns(Result):
-    """Samples that perceptron learning stores.
-
-    Fields:
-        success_fraction, success_fraction_error: share of samples stored within the allowed sweeps,
-            and its standard error.
-        sweeps, sweeps_error: mean number of sweeps that these samples needed, and its standard
-            error.
-    """
-
-    success_fraction: Float[Array, ""]
-    success_fraction_error: Float[Array, ""]
-    sweeps: Float[Array, ""]
-    sweeps_error: Float[Array, ""]
 
 
 class MeasuredMargin(Result):
@@ -175,39 +159,6 @@ def separability(
 
     stored = np.array([separable(patterns) for patterns in _samples(system, key, samples)])
     return Separability(*map(jnp.asarray, fraction(stored)))
-
-
-@experiment(check=_without_margin)
-def perceptron_learning(
-    system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 50, max_sweeps: int = 1000
-) -> LearnedPatterns:
-    r"""Share of samples that Rosenblatt's rule stores, and the number of sweeps that it needs.
-
-    The patterns are presented in turn, and a pattern that is not stored is added to the couplings,
-    $J \leftarrow J + y^\mu x^\mu$, until all are stored.
-
-    Args:
-        samples: number of independent samples in one run.
-        max_sweeps: number of sweeps through all patterns after which a sample counts as not stored.
-
-    Raises:
-        ValueError: for a margin, or less than one pattern.
-
-    Source: Rosenblatt (1962).
-
-    >>> import jax
-    >>> system = SphericalPatterns(load=1.0, input_dim=10)
-    >>> float(perceptron_learning(system, jax.random.key(0), samples=10).success_fraction)
-    1.0
-    """
-    needed = np.asarray(
-        _sweeps_needed(jnp.asarray(np.stack(list(_samples(system, key, samples)))), max_sweeps),
-        float,
-    )
-    stored = needed <= max_sweeps
-    return LearnedPatterns(
-        *map(jnp.asarray, (*fraction(stored), *mean(np.where(stored, needed, np.nan))))
-    )
 
 
 @experiment(check=_convex)
@@ -316,31 +267,6 @@ def _fewest_errors(patterns: np.ndarray) -> int:
     # correct side.
     wrong = np.sum(w[..., 0] @ patterns.T < -_TIGHT * np.linalg.norm(w, axis=1), axis=1)
     return int(min(np.min(wrong), np.min(p - (n - 1) - wrong)))
-
-
-@partial(jax.jit, static_argnames=("max_sweeps",))
-def _sweeps_needed(patterns: Float[Array, "sample p n"], max_sweeps: int) -> Int[Array, "sample"]:
-    """Number of sweeps until all patterns of a sample are stored; max_sweeps + 1 for samples that
-    are never stored.
-    """
-
-    def learn(patterns: Array) -> Array:
-        def one(w: Array, pattern: Array) -> tuple[Array, None]:
-            return w + jnp.where(pattern @ w <= 0, pattern, 0.0), None
-
-        def sweep(state: tuple[Array, Array]) -> tuple[Array, Array]:
-            w, count = state
-            return jax.lax.scan(one, w, patterns)[0], count + 1
-
-        def unfinished(state: tuple[Array, Array]) -> Array:
-            w, count = state
-            return jnp.any(patterns @ w <= 0) & (count <= max_sweeps)
-
-        return jax.lax.while_loop(
-            unfinished, sweep, (jnp.zeros(patterns.shape[1]), jnp.asarray(0))
-        )[1]
-
-    return jax.vmap(learn)(patterns)
 
 
 # ------------------------------------------------------------------------------------------------

@@ -27,10 +27,10 @@ from orderparam.systems.storage_capacity.experiment import (
     enumerated_solutions,
     fewest_errors,
     maximal_margin,
-    perceptron_learning,
     separability,
     storage_limit,
 )
+from orderparam.systems.storage_capacity.learning import perceptron_learning
 from orderparam.systems.storage_capacity.model import (
     BinaryPatterns,
     SphericalPatterns,

@@ -1,0 +1,188 @@
+"""The volume of the couplings that store random patterns, measured by a population of walkers."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from orderparam.core.fields import check_integer
+from orderparam.core.result import Result
+from orderparam.core.verb import experiment
+from orderparam.systems.storage_capacity.experiment import _convex, _samples, mean
+from orderparam.systems.storage_capacity.model import SphericalPatterns
+
+_FEWEST = 0.2  # least share of the walkers that survives a step
+
+
+class MeasuredVolume(Result):
+    """Volume of the couplings that store patterns.
+
+    Fields:
+        entropy, entropy_error: logarithm of the fraction of the sphere that the solutions fill,
+            over N, mean over the samples, and its standard error.
+        overlap, overlap_error: mean overlap of two walkers, J.J'/(|J||J'|), and its standard error.
+        ancestors: share of the walkers at the start that have descendants at the end, the smallest
+            of the samples.
+    """
+
+    entropy: Float[Array, ""]
+    entropy_error: Float[Array, ""]
+    overlap: Float[Array, ""]
+    overlap_error: Float[Array, ""]
+    ancestors: Float[Array, ""]
+
+
+def _enough(
+    system: SphericalPatterns, *, samples: int = 10, walkers: int = 200, moves: int = 100
+) -> None:
+    _convex(system)
+    for name, value, least in (
+        ("samples", samples, 2),
+        ("walkers", walkers, 2),
+        ("moves", moves, 1),
+    ):
+        check_integer(name, value, least)
+
+
+@experiment(check=_enough)
+def measured_volume(
+    system: SphericalPatterns,
+    key: PRNGKeyArray,
+    *,
+    samples: int = 10,
+    walkers: int = 200,
+    moves: int = 100,
+) -> MeasuredVolume:
+    r"""Volume and overlap of the couplings that store random patterns, by splitting.
+
+    Walkers begin uniformly on the sphere. The patterns are added one after another: the fraction
+    $f_\mu$ of walkers that store pattern $\mu$ survives, the others are replaced by copies of
+    survivors, and each walker moves along random great circles, on which it is redrawn uniformly
+    from the arc that stores all patterns so far. Where fewer than a fifth store a pattern, its
+    margin is raised in steps that a fifth survives. The volume is the product of all fractions.
+    Volume and overlap are exact as walkers and moves grow.
+
+    Args:
+        samples: number of independent samples in one run.
+        walkers: number of walkers of a sample.
+        moves: number of great circles of each walker after each pattern.
+
+    Raises:
+        ValueError: for a negative margin, less than one pattern, or less than 2 samples, 2 walkers
+            or one move.
+
+    Source: derived here, from splitting (Kahn, Harris 1951) and hit-and-run (Smith 1984).
+
+    >>> import jax
+    >>> found = measured_volume(SphericalPatterns(0.5, input_dim=10), jax.random.key(0))
+    >>> bool(abs(found.entropy + 0.36) < 0.06)
+    True
+    """
+    patterns = jnp.asarray(np.stack(list(_samples(system, key, samples))))
+    keys = jax.random.split(jax.random.fold_in(key, 1), samples)
+    entropy, overlap, ancestors = map(
+        np.asarray, _split(keys, patterns, jnp.asarray(system.margin), walkers, moves)
+    )
+    return MeasuredVolume(*map(jnp.asarray, (*mean(entropy), *mean(overlap), np.min(ancestors))))
+
+
+@partial(jax.jit, static_argnames=("walkers", "moves"))
+def _split(
+    keys: PRNGKeyArray,
+    patterns: Float[Array, "sample p n"],
+    margin: Float[Array, ""],
+    walkers: int,
+    moves: int,
+) -> tuple[Float[Array, "sample"], Float[Array, "sample"], Float[Array, "sample"]]:
+    """Entropy, overlap of two walkers and share of surviving ancestors, of each sample."""
+
+    def one(keys_and_patterns: tuple[Array, Array]) -> tuple[Array, Array, Array]:
+        return _split_one(*keys_and_patterns, margin, walkers, moves)
+
+    return lax.map(one, (keys, patterns))
+
+
+def _split_one(
+    key: PRNGKeyArray,
+    patterns: Float[Array, "p n"],
+    margin: Float[Array, ""],
+    walkers: int,
+    moves: int,
+) -> tuple[Array, Array, Array]:
+    p, n = patterns.shape
+    first, last = jax.random.split(key)
+    couplings = _on_sphere(jax.random.normal(first, (walkers, n)))
+
+    def climb(state: tuple, number: Array) -> tuple:
+        """Raise the margin that is asked of pattern `number`, to `margin` if enough walkers are
+        there."""
+        couplings, ancestor, _, log_volume, key = state
+        key, choose, move = jax.random.split(key, 3)
+        stability = couplings @ patterns[number]
+        level = jnp.minimum(margin, jnp.quantile(stability, 1 - _FEWEST))
+        stored = stability >= level
+        survivor = jax.random.categorical(
+            choose, jnp.where(stored, 0.0, -jnp.inf), shape=(walkers,)
+        )
+        # the survivors stay as they are, the others are replaced by copies
+        parent = jnp.where(stored, jnp.arange(walkers), survivor)
+        order = jnp.arange(p)
+        asked = jnp.where(order < number, margin, level)
+        moved = _moved(move, couplings[parent], patterns, asked, order <= number, moves)
+        return moved, ancestor[parent], level, log_volume + jnp.log(jnp.mean(stored)), key
+
+    def add(state: tuple, number: Array) -> tuple[tuple, None]:
+        couplings, ancestor, log_volume, key = state
+        below = couplings, ancestor, -jnp.inf * jnp.ones(()), log_volume, key
+        couplings, ancestor, _, log_volume, key = lax.while_loop(
+            lambda state: state[2] < margin, lambda state: climb(state, number), below
+        )
+        return (couplings, ancestor, log_volume, key), None
+
+    start = couplings, jnp.arange(walkers), jnp.zeros(()), last
+    couplings, ancestor, log_volume, _ = lax.scan(add, start, jnp.arange(p))[0]
+    total = jnp.sum(couplings, axis=0)
+    overlap = (total @ total - walkers) / (walkers * (walkers - 1))
+    left = jnp.sum(jnp.zeros(walkers).at[ancestor].set(1.0)) / walkers
+    return log_volume / n, overlap, left
+
+
+def _on_sphere(vectors: Float[Array, "walker n"]) -> Float[Array, "walker n"]:
+    return vectors / jnp.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def _moved(
+    key: PRNGKeyArray,
+    couplings: Float[Array, "walker n"],
+    patterns: Float[Array, "p n"],
+    margins: Float[Array, "p"],
+    imposed: Bool[Array, "p"],
+    moves: int,
+) -> Float[Array, "walker n"]:
+    """Each walker after `moves` moves along great circles.
+
+    On the circle J cos t + v sin t the stability of a pattern is R cos(t - c), so that it is stored
+    for |t - c| <= arccos(margin/R). The solutions are convex, hence all patterns are stored on one
+    arc around t = 0.
+    """
+
+    def move(couplings: Array, key: PRNGKeyArray) -> tuple[Array, None]:
+        direction, place = jax.random.split(key)
+        across = jax.random.normal(direction, couplings.shape)
+        across -= jnp.sum(across * couplings, axis=1, keepdims=True) * couplings
+        across = _on_sphere(across)
+        ahead, aside = couplings @ patterns.T, across @ patterns.T
+        centre = jnp.arctan2(aside, ahead)
+        half = jnp.arccos(jnp.clip(margins / jnp.hypot(ahead, aside), -1.0, 1.0))
+        low = jnp.max(jnp.where(imposed, centre - half, -jnp.pi), axis=1)
+        high = jnp.min(jnp.where(imposed, centre + half, jnp.pi), axis=1)
+        uniform = jax.random.uniform(place, low.shape)
+        # rounding can put a walker just beyond its arc
+        low, high = jnp.minimum(low, 0.0), jnp.maximum(high, 0.0)
+        angle = (low + (high - low) * uniform)[:, None]
+        return _on_sphere(couplings * jnp.cos(angle) + across * jnp.sin(angle)), None
+
+    return lax.scan(move, couplings, jax.random.split(key, moves))[0]

@@ -27,7 +27,7 @@ def drawn_tokens(sequences: int, tokens: int, input_dim: int) -> Any:
 
 @study(
     "attention-heads",
-    title="In theory a random layer of attention becomes Gaussian as one over the number of heads",
+    title="A random layer of attention becomes Gaussian as one over the number of heads",
     source=f"{HRON} for the limit; the kurtosis is derived here",
     panels=[
         Panel(
@@ -44,16 +44,13 @@ def drawn_tokens(sequences: int, tokens: int, input_dim: int) -> Any:
         The mean over tokens of one layer with $H$ random heads on two sequences of {tokens} tokens in {input_dim} dimensions,
         with queries of {key_width} entries. Lines: $(3/H) [E k^2/(E k)^2 - 1]$ with the variance $k$ that a head has given
         its queries and keys. Marks: drawn layers, {networks} for each of {seeds} runs, with values averaged exactly; both are
-        means over the two sequences.
+        means over the two sequences. The line of softmax holds for infinitely wide queries; that of linear attention is exact at
+        every width.
     """,
     seconds=(60, 600),
     observables=("kurtosis",),
     full={"key_width": 1024, "networks": 8000, "seeds": 32},
     gallery={"networks": 600},
-    explained=(
-        "The softmax line holds for infinitely wide queries: drawn kurtoses of softmax differ by a term of order one over "
-        "the width of the queries. The line of linear attention is exact at every width."
-    ),
 )
 def attention_heads(
     heads: tuple[int, ...] = (1, 2, 4, 8, 16),

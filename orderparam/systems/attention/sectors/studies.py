@@ -125,7 +125,7 @@ def draw_heads(axes: Any, comparison: Comparison) -> None:
     seconds=(120, 1200),
     observables=("test_error",),
     full={"heads": (4, 8, 16, 32), "seeds": 64},
-    gallery={"heads": (4, 8, 16), "seeds": 24},
+    gallery={"heads": (4, 8, 16), "seeds": 48},
     explained=(
         "The theory is that of infinitely many heads and treats features as Gaussian; the figure divides by regression on "
         "the same sequences, which leaves the number of heads as the only difference."
@@ -158,6 +158,7 @@ def attention_sectors_heads(
             system,
             one,
             seeds,
+            paired=("n_train",),  # the sequences of the trained layers
             facets={**facets, "layer": "infinite"},
         )
         over = {"heads": heads}

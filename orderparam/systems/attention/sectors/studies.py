@@ -99,13 +99,13 @@ def draw_heads(axes: Any, comparison: Comparison) -> None:
         error = differences.std(axis=1, ddof=1) / np.sqrt(len(limit)) / limit.mean()
         inverse = 1 / data["heads"].values.astype(float)
         look: dict[str, Any] = {"color": f"C{number}"}
-        axes.errorbar(inverse, mean, error, fmt="o", label=f"{target} target", **look)
+        axes.errorbar(inverse, mean, error, fmt="o", label=WORDS[target], **look)
         if not np.all(error > 0) or len(inverse) < 2:
             continue  # a single run has no error for a fit
-        design = np.stack([np.ones_like(inverse), inverse], axis=1)
-        solve = np.linalg.pinv(design / error[:, None]) / error
-        at = np.linspace(0, inverse.max(), 2)
-        axes.plot(at, np.stack([np.ones(2), at], axis=1) @ (solve @ mean), "--", **look)
+        terms = 3 if len(inverse) > 3 else 2
+        solve = np.linalg.pinv(np.vander(inverse, terms, True) / error[:, None]) / error
+        at = np.linspace(0, inverse.max(), 50)
+        axes.plot(at, np.vander(at, terms, True) @ (solve @ mean), "--", **look)
         spread = np.sqrt(np.sum((solve[0] * error) ** 2))
         axes.errorbar(0, solve[0] @ mean, spread, fmt="s", fillstyle="none", **look)
     axes.set(xlabel="$1/H$", ylabel="test error / that of regression")
@@ -113,19 +113,19 @@ def draw_heads(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "attention-sectors-heads",
-    title="Trained layers of attention compared with regression with infinitely many heads, by sector",
+    title="Few heads learn differences of tokens worse, and sums of tokens better, than infinitely many",
     source=f"sectors of {LAVIE}; training and extrapolation are chosen here",
     panels=[Freehand(draw_heads)],
     caption=r"""
         All weights of a layer with $H$ heads, and queries of {width_per_head} $H$ entries, are trained on {n_train} sequences of
         {tokens} tokens in {input_dim} dimensions with a ridge towards their start. Marks: mean test error over {seeds} runs,
-        divided by that of regression with the kernel on the same sequences. Dashed: least squares of $a + b/H$; open squares: the
-        limits $a$.
+        divided by that of regression with the kernel on the same sequences. Dashed: least squares of $a + b/H$, with a term
+        $c/H^2$ where there are four numbers of heads; open squares: the limits $a$.
     """,
     seconds=(120, 1200),
     observables=("test_error",),
-    full={"heads": (4, 8, 16, 32), "seeds": 64},
-    gallery={"heads": (4, 8, 16), "seeds": 48},
+    full={"heads": (4, 8, 16, 32, 64), "seeds": 64},
+    gallery={"heads": (4, 8, 16, 32), "seeds": 48},
     explained=(
         "The theory is that of infinitely many heads and treats features as Gaussian; the figure divides by regression on "
         "the same sequences, which leaves the number of heads as the only difference."

@@ -71,7 +71,7 @@ def _place(facets: dict[str, Any]) -> tuple[float, str]:
     """Shift along the axis and colour of a problem, by whether its target depends on all
     coordinates."""
     whole = facets["target_dim"] == facets["input_dim"]
-    return (-0.06, COLOURS[0]) if whole else (0.06, COLOURS[1])
+    return (-0.06, COLOURS[3]) if whole else (0.06, COLOURS[4])
 
 
 def _exponent(data: xr.Dataset) -> tuple[float, float]:
@@ -87,7 +87,7 @@ def _exponent(data: xr.Dataset) -> tuple[float, float]:
 
 @study(
     "curse-of-dimensionality",
-    title="In theory the dimension of the kernel sets the rate of learning, not that of the target",
+    title="The dimension of the kernel sets the rate of learning on a torus, not that of the target",
     source="Stone 1982, rates; the curves are derived here",
     observables=("test_error",),
     panels=[
@@ -113,9 +113,9 @@ def _exponent(data: xr.Dataset) -> tuple[float, float]:
     caption=(
         "Regression on the torus in $d$ dimensions at the best ridge, label noise {noise}; kernel "
         "and target of smoothness $a$ = {smoothness:g}, waves up to |k| = {cuts}. Right: exponents of "
-        "the measured errors (circles) and of the theory at the same $n$ (bars), blue: target of all "
-        "coordinates, orange: of the first one alone. The exponents come near $2a/(2a+d)$ (Stone) "
-        "at large $n$ only."
+        "the measured errors (circles) and of the theory at the same $n$ (dashes), pink: target of all "
+        "coordinates, yellow: of the first one alone. The exponents come near $2a/(2a+d)$ (Stone) "
+        "at larger $n$ than were measured."
     ),
     seconds=(60, 3600),
     gallery={"seeds": 64},

@@ -518,7 +518,7 @@ def binary_perceptron_errors(
 
 @study(
     "binary-capacity-annealing",
-    title="Simulated annealing of a binary perceptron: patterns stored, and time needed",
+    title="In a fixed number of sweeps annealing stores fewer patterns per input, the more inputs there are",
     source="Horner 1992; Krauth, Mezard 1989",
     seconds=(60, 3600),
     observables=("success_fraction",),
@@ -532,9 +532,12 @@ def binary_perceptron_errors(
             by="input_dim",
             reference=[vertical(CAPACITY, r"$\alpha_c$")],
         ),
-        Panel("load", "sweeps", facet="annealing_sweeps", by="input_dim", log="y"),
     ],
-    caption=r"Each run has {samples} samples. For many inputs solutions exist up to $\alpha_c$.",
+    caption=(
+        r"Simulated annealing of a perceptron with binary couplings, cooled in the same way in each "
+        r"number of sweeps; {samples} samples in a run. For many inputs solutions exist up to "
+        r"$\alpha_c$."
+    ),
 )
 def binary_perceptron_annealing(
     dims: tuple[int, ...] = (51, 101),

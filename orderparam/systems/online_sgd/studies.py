@@ -118,7 +118,7 @@ def draw_plane(axes: Any, comparison: Comparison) -> None:
     axes.plot(kappa, -kappa, color=COLOURS[0], linewidth=2)
     axes.text(0.55, 0.6, "perfect learning", ha="center", color=COLOURS[2])
     axes.text(0.6, -0.56, "Saad-Solla", color=COLOURS[0], rotation=-31)
-    axes.text(0.66, -1.04, "noise dominated", ha="center", color=COLOURS[4], rotation=-31)
+    axes.text(0.62, -1.0, "noise dominated", ha="center", color=COLOURS[4], rotation=-31)
     axes.text(0.3, -1.3, "no differential equation", ha="center", color=GREY)
     for number, (one, other) in enumerate(_points(comparison)):
         colour = _REGION_COLOURS[region(one, other)]
@@ -440,12 +440,13 @@ def risk(data: xr.Dataset) -> xr.DataArray:
     ),
     source="Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022",
     seconds=(60, 900),
-    gallery={"resolution": 40},
+    gallery={"resolution": 32},
     full={"resolution": 32, "input_dim": 1e5},
     panels=[phases_panel("width_exponent", "rate_exponent", order="log10 of the risk")],
     caption=(
         r"One teacher unit, $d$ = {input_dim:g}, {base_width:g} units at $\kappa$ = 0, noise "
-        r"{noise}; both lines have slope $-1$. Colour: risk."
+        r"{noise}, in theory. Dash-dotted: end of the steady state, which the white region does not "
+        r"have. Dotted: risk of a tenth of the noise. Both have slope $-1$."
     ),
 )
 def sgd_plane(

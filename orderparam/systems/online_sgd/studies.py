@@ -445,8 +445,8 @@ def risk(data: xr.Dataset) -> xr.DataArray:
     panels=[phases_panel("width_exponent", "rate_exponent", order="log10 of the risk")],
     caption=(
         r"One teacher unit, $d$ = {input_dim:g}, {base_width:g} units at $\kappa$ = 0, noise "
-        r"{noise}, in theory. Dash-dotted: end of the steady state, which the white region does not "
-        r"have. Dotted: risk of a tenth of the noise. Both have slope $-1$."
+        r"{noise}, in theory. Dash-dotted: end of the steady state; the white region has "
+        r"none. Dotted: risk of a tenth of the noise. Both lines have slope $-1$."
     ),
 )
 def sgd_plane(

@@ -79,10 +79,10 @@ def three_bits(width: int, **fields: object) -> BooleanTraining:
     columns=2,
     caption=r"""
         Three bits: networks with one hidden layer of erf units fit labels on four inputs by gradient descent on all layers; a
-        function is the pattern of signs on the other four. First three: the eight most frequent functions, of {networks} networks of
-        {width} units in each of {seeds} runs (marks, the same in all three), and the laws that training might follow (lines).
-        Last: squared distance of the law of networks from each of the three, without the part that chance adds; lines:
-        infinite width.
+        function is the pattern of signs on the other four. First three: the eight most frequent functions, of {networks}
+        networks of {width} units in each of {seeds} runs (marks, the same in all three), and the laws that training might
+        follow (lines). Last: squared distance of the law of networks from each of the three, without the part that chance
+        adds; lines: infinite width.
     """,
     seconds=(120, 900),
     observables=("likely",),

@@ -1,5 +1,5 @@
-"""Experiments of in-context learning: regression on quadratic features, a trained layer, and the
-Bayes estimate that knows the training tasks."""
+"""Experiments of in-context learning: regression on quadratic features, a layer of linear attention
+with all its weights trained, and the Bayes estimate that knows the training tasks."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class TrainedErrors(Result):
 
     Fields:
         icl_error: mean squared error on fresh tasks.
-        idg_error: mean squared error on the tasks of training, in new contexts.
+        idg_error: mean squared error on the training tasks, in new contexts.
         train_error: mean squared error on the training sequences.
         task_gap: icl_error - idg_error.
     """
@@ -44,12 +44,12 @@ class TrainedAttention(Result):
 
     Fields:
         icl_error: mean squared error on fresh tasks.
-        idg_error: mean squared error on the tasks of training, in new contexts.
+        idg_error: mean squared error on the training tasks, in new contexts.
         train_error: mean squared error on the training sequences.
         task_gap: icl_error - idg_error.
         label_share: |v_y|/|v|, the share of the value vector v on the label; 1 in the theory.
-        residual: largest entry of the gradient of the loss over n at the end.
-        converged: whether it is below 1e-5.
+        residual: largest entry, at the end of training, of the gradient of the loss divided by n.
+        converged: whether the residual is below 1e-5.
     """
 
     icl_error: Scalar
@@ -66,7 +66,7 @@ class PosteriorErrors(Result):
 
     Fields:
         icl_error: mean squared error on fresh tasks.
-        idg_error: mean squared error on the tasks of training.
+        idg_error: mean squared error on the training tasks, in new contexts.
         task_gap: icl_error - idg_error.
     """
 
@@ -77,11 +77,11 @@ class PosteriorErrors(Result):
 
 @experiment
 def quadratic_regression(system: LinearAttention, key: PRNGKeyArray) -> TrainedErrors:
-    r"""Errors of linear attention with fixed values, trained to the minimum of its loss.
+    r"""Errors of linear attention with a fixed value vector, trained to the minimum of its loss.
 
     Tasks and sequences are drawn, and $\Gamma$ is found by ridge regression on the features $x
-    \otimes \tilde h$. Given a task, $h$ and $s$ are drawn from their exact joint law, which needs a
-    few random numbers for each sequence instead of a whole context. Test errors are exact averages
+    \otimes \tilde h$. Given a task, $h$ and $s$ are drawn from their exact joint law, which needs d
+    + 2 random numbers for each sequence instead of a whole context. Test errors are exact averages
     over contexts and queries, and over the law of fresh tasks or the k drawn tasks.
 
     Returns:
@@ -89,9 +89,10 @@ def quadratic_regression(system: LinearAttention, key: PRNGKeyArray) -> TrainedE
         rounded to whole numbers of examples, tasks and sequences.
 
     Raises:
-        ValueError: for an infinite `sample_ratio`, or variances whose number does not divide d.
+        ValueError: for an infinite `sample_ratio`, and for task variances whose number does not
+        divide d.
 
-    Cost: n d^4 + d^6/3 operations, n = tau d^2: a second at d = 40, tau = 3.
+    Cost: n d^4 + d^6/3 operations with n = tau d^2: one second at d = 40 and tau = 3.
 
     Source: the experiment of Lu, Letey, Zavatone-Veth, Maiti, Pehlevan (2025), at any ridge.
 
@@ -107,16 +108,16 @@ def quadratic_regression(system: LinearAttention, key: PRNGKeyArray) -> TrainedE
 def extrapolated_regression(system: LinearAttention, key: PRNGKeyArray) -> TrainedErrors:
     r"""Errors of `quadratic_regression`, extrapolated to infinite dimension.
 
-    Single trainings at d, 3 d/4 and d/2 (`input_dim` d, two and four of the smaller ones) are
-    fitted by $a + b/d$ with the number of trainings as weights; a is the value. The scatter of a
-    over keys is that of a fitted parameter: single values may lie below the noise variance, the
-    smallest possible error.
+    The layer is trained once at d = `input_dim`, twice at 3 d/4 and four times at d/2. The mean
+    errors are fitted by $a + b/d$ with the numbers of trainings as weights, and a is returned. The
+    scatter of a over keys is that of a fitted parameter, so that single values may lie below the
+    noise variance, which is the smallest possible error.
 
     Returns:
         The fitted errors for infinite d. The remaining finite-size correction is of order 1/d^2.
 
     Raises:
-        ValueError: as `quadratic_regression`.
+        ValueError: for the systems that `quadratic_regression` refuses.
 
     Source: derived here.
 
@@ -147,16 +148,16 @@ def trained_attention(system: LinearAttention, key: PRNGKeyArray) -> TrainedAtte
 
     $$ \sum_\mu (y - \hat y)^2 + \frac nd \frac\lambda d |v|^2 |M|^2 $$
 
-    which does not change under $v \to c v$, $M \to M/c$. With $v$ fixed to the label this is
-    `quadratic_regression`. The loss is not convex: small layers have minima in which the value
-    vector hardly depends on the label. The layer is trained twice, from small random weights and
-    from a value vector along the label, and the lower minimum is kept. Test errors are averages
-    over 4,000 new contexts and exact averages over queries.
+    which does not change under $v \to c v$, $M \to M/c$. With a vector $v$ that picks the label
+    alone, this is `quadratic_regression`. The loss is not convex: small layers have minima in which
+    the label component of $v$ is small. The layer is therefore trained twice, from small random
+    weights and from a value vector along the label, and the lower of the two minima is kept. Test
+    errors are averages over 4,000 new contexts and exact averages over queries.
 
     Raises:
-        ValueError: as `quadratic_regression`.
+        ValueError: for the systems that `quadratic_regression` refuses.
 
-    Cost: some hundred passes over n (d+1)^2 numbers: seconds at d = 24, tau = 3.
+    Cost: some hundred passes over n (d+1)^2 numbers: a few seconds at d = 24 and tau = 3.
 
     Source: the layer of Lu, Letey, Zavatone-Veth, Maiti, Pehlevan (2025) before their reduction.
 
@@ -193,18 +194,18 @@ def task_posterior(
 
     $$ \hat w = \sum_j w_j\, \mathrm{softmax}_j\!\left( -\frac{|Y - X w_j|^2}{2 \rho'} \right) $$
 
-    at `test_noise` $\rho'$, averaged over random contexts, fresh tasks and training tasks, k =
-    `task_ratio` * d. On the training tasks no estimate is better; on a fresh task the estimate is
-    close to the nearest of the k.
+    with the noise variance `test_noise` $\rho'$ and k = `task_ratio` * d. Its errors are averaged
+    over random contexts of fresh tasks and of training tasks. On the training tasks no estimate is
+    better; on a fresh task the estimate is close to the nearest of the k training tasks.
 
     Args:
-        sequences: number of contexts over which the errors are averaged, for each kind of task.
+        sequences: number of contexts over which each of the two errors is averaged.
 
     Returns:
         Errors at dimension `input_dim`; averages over queries are exact.
 
     Raises:
-        ValueError: for infinitely many tasks, and for labels without noise.
+        ValueError: for infinitely many training tasks, and for labels without noise.
 
     Source: the discrete estimator of Raventos, Paul, Chen, Ganguli (2023), in Lu et al. (2025).
 
@@ -232,7 +233,7 @@ _TESTS = 4000
 
 
 def _per_direction(system: LinearAttention) -> tuple[Array, Array]:
-    """Variances of training and of fresh tasks, along each of the d directions."""
+    """Variances of the training tasks and of fresh tasks along each of the d directions."""
     dimension = system.size("input_dim")
     given, fresh = system.task_law
     if dimension % len(given):
@@ -245,7 +246,7 @@ def _per_direction(system: LinearAttention) -> tuple[Array, Array]:
 
 
 def _test_context(system: LinearAttention, dimension: int) -> tuple[int, Any]:
-    """Context length and noise of tests."""
+    """Length of a test context, in examples, and variance of its label noise."""
     ratio, noise = system.test_law
     return max(1, round(float(ratio) * dimension)), noise
 
@@ -280,7 +281,8 @@ def _regression(system: LinearAttention, key: PRNGKeyArray) -> TrainedErrors:
     task_key, data_key = jax.random.split(key)
     tasks, assigned = _draw_tasks(system, task_key)
     test_context, test_noise = _test_context(system, dimension)
-    # of infinitely many training tasks the law is known; of k the mean over them is taken
+    # With infinitely many training tasks the average over tasks is that over their known law; with
+    # k tasks it is the mean over these.
     seen = (
         fresh_moments(variances, test_noise, test_context)
         if count is None
@@ -308,7 +310,8 @@ def _solve(
     summary = drawn_summaries(context_key, tasks, noise, context)
     features = (x[:, :, None] * summary[:, None, :]).reshape(sequences, -1)
     penalty = ridge * sequences / dimension
-    # the smaller of the two Gram matrices; where a ridge of 0 is its limit, rounding is added
+    # The system is solved with the smaller of the two Gram matrices. A ridge of 0 means the limit
+    # of small ridges: a ridge of the size of rounding errors takes its place.
     dual = sequences < features.shape[1]
     gram = features @ features.T if dual else features.T @ features
     tiny = 1e-13 * jnp.trace(gram) / len(gram)
@@ -325,8 +328,10 @@ def drawn_summaries(
 ) -> Float[Array, "sequence feature"]:
     r"""(h, s) of one context of every task, from its exact law.
 
-    Labels are N(0, v), v = |w|^2/d + rho, so that l s = v chi^2_l; given them, the signal along w
-    is a Gaussian regression on the labels, and inputs across w are independent of everything.
+    Labels are N(0, v) with v = |w|^2/d + rho, so that l s is v times a chi^2 variable with l
+    degrees of freedom. Given the labels, the component of h along w is Gaussian, with the mean of a
+    linear regression on the labels; the components orthogonal to w are Gaussian, because the inputs
+    orthogonal to w are independent of the labels.
     """
     sequences, dimension = tasks.shape
     label_key, along_key, across_key = jax.random.split(key, 3)
@@ -371,7 +376,8 @@ def _train_layer(
     ridge: Any,
     context: int,
 ) -> tuple[tuple[Array, Array], Scalar, Scalar]:
-    """Values and key-query product of a trained layer, its training error and residual."""
+    """Value vector and key-query product of a trained layer, its training error and its
+    residual."""
     sequences, dimension = tasks.shape
     query_key, label_key, context_key = jax.random.split(data_key, 3)
     x = jax.random.normal(query_key, tasks.shape) / jnp.sqrt(dimension)
@@ -406,7 +412,8 @@ def _layer_error(
     noise: Any,
     context: int,
 ) -> Scalar:
-    """Mean squared error in new contexts, exact over queries and their labels."""
+    """Mean squared error of a layer in new contexts, averaged exactly over queries and their
+    labels."""
     values, product = layer
     guesses = (_contexts(key, tasks, noise, context) @ values) @ product
     return noise + jnp.mean(jnp.sum((guesses - tasks) ** 2, axis=1)) / tasks.shape[1]
@@ -420,7 +427,8 @@ def _posterior_error(
     noise: Any,
     context: int,
 ) -> Scalar:
-    """Mean squared error of the posterior mean over the prior's tasks, exact over queries."""
+    """Mean squared error of the posterior mean, averaged exactly over queries; the prior is uniform
+    on the tasks of `prior`."""
     dimension = tasks.shape[1]
 
     def one(key: PRNGKeyArray, task: Array) -> Array:

@@ -19,7 +19,7 @@ class LinearAttention(System):
     A sequence holds $l = \alpha d$ examples $(x_i, y_i)$ and a query $x$: inputs $x \sim N(0,
     1_d/d)$, labels $y = x \cdot w + \epsilon$ with $\epsilon \sim N(0, \rho)$, for the query too.
     Training takes $n = \tau d^2$ sequences, each about one of $k = \kappa d$ tasks $w_j$, drawn
-    from the sphere $|w|^2 = d$. With values that pick the label the layer predicts
+    from the sphere $|w|^2 = d$. With a value vector that picks the label the layer predicts
 
     $$ \hat y = x^T \Gamma \tilde h, \qquad \tilde h = (h, s), \qquad h = \frac dl \sum_i y_i x_i,
        \qquad s = \frac1l \sum_i y_i^2 $$
@@ -51,13 +51,14 @@ class LinearAttention(System):
 
     @property
     def task_law(self) -> tuple[Float[Array, "direction"], Float[Array, "direction"]]:
-        """Variances of the tasks along equally many directions: in training, and of fresh tasks."""
+        """Variances of the training tasks and of fresh tasks, each for an equal share of the
+        directions."""
         one = jnp.ones(1)
         return one, one
 
     @property
     def test_law(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Context ratio and label noise of tests."""
+        """Context ratio and variance of the label noise in tests."""
         context = self.context_ratio if self.test_context_ratio is None else self.test_context_ratio
         noise = self.noise if self.test_noise is None else self.test_noise
         return jnp.asarray(context), jnp.asarray(noise)
@@ -83,10 +84,10 @@ class StructuredTasks(LinearAttention):
     r"""In-context regression with tasks that are larger along some directions than along others.
 
     The model is that of `LinearAttention`, with tasks $w = C^{1/2} u$ for $u$ on the sphere $|u|^2
-    = d$ and a diagonal covariance $C$. The theory takes the given variances as equally frequent; an
-    experiment at dimension d repeats them, so that d must be a multiple of their number. Fresh
-    tasks may have another covariance, diagonal in the same basis. `idg_error` is measured on the
-    training tasks themselves.
+    = d$ and a diagonal covariance $C$. Each of the given variances belongs to an equal share of the
+    directions; an experiment at dimension d repeats them, so that d must be a multiple of their
+    number. Fresh tasks may have another covariance, diagonal in the same basis. `idg_error` is
+    measured on the training tasks themselves.
     """
 
     task_variances: Float[Array, "direction"] = parameter(

@@ -1,5 +1,5 @@
-r"""Exact second moments of (h, s) at any dimension and context length, and with them the error of
-any matrix Gamma without a test set.
+r"""Exact second moments of (h, s) at any dimension and context length. They give the error of any
+matrix Gamma without a test set.
 
 For a task w, with v = |w|^2/d + rho,
 
@@ -19,7 +19,9 @@ from jaxtyping import Array, Float
 class TaskMoments(eqx.Module):
     """Averages over a law of tasks and their contexts.
 
-    labels: E y^2 of the query. cross: E w (h, s)^T. second: E (h, s) (h, s)^T.
+    labels: E y^2, the second moment of the label of the query.
+    cross: E w (h, s)^T, the correlation of the task with the features.
+    second: E (h, s) (h, s)^T, the second moment of the features.
     """
 
     labels: Float[Array, ""]
@@ -28,7 +30,7 @@ class TaskMoments(eqx.Module):
 
 
 def mean_error(gamma: Float[Array, "input feature"], law: TaskMoments) -> Float[Array, ""]:
-    """E (y - x^T Gamma (h, s))^2 over tasks, contexts and queries."""
+    """E (y - x^T Gamma (h, s))^2, averaged over tasks, contexts and queries."""
     explained = 2 * jnp.sum(gamma * law.cross) - jnp.sum(gamma @ law.second * gamma)
     return law.labels - explained / len(gamma)
 
@@ -60,7 +62,7 @@ def fresh_moments(variances: Float[Array, "input"], noise: Any, context: Any) ->
 
 
 def _moments(second: Array, mixed: Array, variance: Any, square: Any, context: Any) -> TaskMoments:
-    """From E w w^T, E v w, E v and E v^2."""
+    """The moments from `second` E w w^T, `mixed` E v w, `variance` E v and `square` E v^2."""
     dimension = len(second)
     more = 1 + 2 / context
     hh = (1 + 1 / context) * second + dimension / context * variance * jnp.eye(dimension)

@@ -24,7 +24,7 @@ LAYER = "whole layer trained"
 
 @study(
     "in-context-transition",
-    title="Linear attention with few training tasks is far better on these than on fresh tasks; with many, about as good",
+    title="With few training tasks linear attention is far better on them than on fresh tasks; with many, about as good on both",
     source=f"{SOURCE}; Raventos, Paul, Chen, Ganguli 2023 (arXiv:2306.15063); any ridge derived here",
     panels=[
         Panel(
@@ -43,10 +43,10 @@ LAYER = "whole layer trained"
     columns=2,
     caption=r"""
         Linear regression in context: $l$ = {context_ratio} $d$ examples with label noise $\rho$ = {noise}; predicting 0 has the
-        error $1 + \rho$. Linear attention trained on $n$ = {sample_ratio} $d^2$ sequences with ridge $\lambda$ = {ridge}, and, in
-        theory alone, on infinitely many without a ridge.
-        Marks of linear attention: fits of $a + b/d$ to trainings at $d$ = {input_dim} and at 3/4 and 1/2 of it. Bayes:
-        Gaussian tasks (line, fresh tasks only), and the $k$ training tasks as prior (marks, $d$ = {posterior_dim}).
+        error $1 + \rho$. Linear attention is trained on $n$ = {sample_ratio} $d^2$ sequences with ridge $\lambda$ = {ridge}, and,
+        in the theory only, on infinitely many sequences without a ridge. Marks of linear attention: the limit $a$ of fits
+        $a + b/d$ to trainings at $d$ = {input_dim} and at 3/4 and 1/2 of it. Bayes estimates: with a Gaussian prior
+        (line, fresh tasks only), and with the $k$ training tasks as prior (marks, $d$ = {posterior_dim}).
     """,
     seconds=(120, 900),
     observables=("icl_error", "idg_error"),
@@ -97,7 +97,7 @@ def in_context_transition(
 
 @study(
     "in-context-length",
-    title="A layer trained on short contexts keeps a larger error, however long the test context",
+    title="A layer trained on short contexts keeps a larger error, however long the test context is",
     source=f"derived here; the layer of {SOURCE}",
     panels=[
         Panel(
@@ -111,8 +111,8 @@ def in_context_transition(
     ],
     caption=r"""
         Linear attention trained with $l$ examples in a context ($k$ = {task_ratio} $d$ tasks, $n$ = {sample_ratio} $d^2$
-        sequences, ridge $\lambda$ = {ridge}, label noise $\rho$ = {noise}) and tested with $l'$. Marks: fits of
-        $a + b/d$ to trainings at $d$ = {input_dim} and at 3/4 and 1/2 of it. Bayes: ridge regression in the test context.
+        sequences, ridge $\lambda$ = {ridge}, label noise $\rho$ = {noise}) and tested with $l'$ examples. Marks: the limit $a$
+        of fits $a + b/d$ to trainings at $d$ = {input_dim} and at 3/4 and 1/2 of it. Bayes: ridge regression in the test context.
     """,
     seconds=(120, 900),
     observables=("icl_error", "idg_error"),
@@ -149,7 +149,8 @@ def in_context_length(
 
 
 def draw_fits(axes: Any, comparison: Comparison) -> None:
-    """Errors against 1/d with the fits a + b/d (+ c/d^2) through them, and the theory at 1/d = 0."""
+    """Draws the errors against 1/d, the fits a + b/d (+ c/d^2) through them, and the theory at 1/d
+    = 0."""
     for data in comparison.theories().values():
         level = float(np.ravel(data["icl_error"])[0])
         axes.axhline(level, color=ink(), label="theory, infinite dimension")
@@ -232,10 +233,10 @@ def in_context_size(
         ),
     ],
     caption=r"""
-        Training tasks have the variances {variances}, each along a sixth of the directions; fresh tasks the same, or the same in
-        reverse order. Linear attention, $k$ = {task_ratio} $d$, $l$ = {context_ratio} $d$, $n$ = {sample_ratio} $d^2$, ridge
-        $\lambda$ = {ridge}, label noise $\rho$ = {noise}. Marks: fits of $a + b/d$ to trainings at
-        $d$ = {input_dim} and at 3/4 and 1/2 of it.
+        Training tasks have the variances {variances}, each along a sixth of the directions; fresh tasks have the same variances,
+        in the same or in the reverse order. Linear attention, $k$ = {task_ratio} $d$, $l$ = {context_ratio} $d$,
+        $n$ = {sample_ratio} $d^2$, ridge $\lambda$ = {ridge}, label noise $\rho$ = {noise}. Marks: the limit $a$ of fits
+        $a + b/d$ to trainings at $d$ = {input_dim} and at 3/4 and 1/2 of it.
     """,
     seconds=(90, 900),
     observables=("icl_error", "idg_error"),

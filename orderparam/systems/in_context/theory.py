@@ -2,11 +2,11 @@ r"""Theory of in-context learning: errors of linear attention for any ridge, tas
 test distribution.
 
 The layer is ridge regression on the d^2 quadratic features x (x) h. Their covariance is $(1/d)\, 1
-\otimes B$ with B = R + x, R = (1/k) sum_j w_j w_j^T the second moment of the training tasks and x =
-(tr R/d + rho)/alpha the noise of a context. Two equations of the same form remain. The first, for
-the sequences, gives the effective ridge nu. The second, for the tasks, gives the effective ridge
-theta, which turns traces of (R + y)^{-1} at y = x + nu into sums over the covariance C of the
-tasks.
+\otimes B$ with B = R + x. Here R = (1/k) sum_j w_j w_j^T is the second moment of the training
+tasks, and x = (tr R/d + rho)/alpha is the variance that the finite length of a context adds. Two
+equations of the same form remain. The first, for the sequences, gives the effective ridge nu. The
+second, for the tasks, gives the effective ridge theta, which turns traces of (R + y)^{-1} at y = x
++ nu into sums over the covariance C of the tasks.
 """
 
 from typing import Any
@@ -29,13 +29,13 @@ class InContextErrors(Result):
 
     Fields:
         icl_error: mean squared error on fresh tasks: in-context learning.
-        idg_error: mean squared error on the tasks of training, in new contexts.
+        idg_error: mean squared error on the training tasks, in new contexts.
         train_error: mean squared error on the training sequences.
         task_gap: icl_error - idg_error, which measures how much the layer remembers the training
             tasks.
         effective_ridge: nu, the effective ridge of the regression on the features.
         residual: largest relative error of the two equations.
-        converged: whether both were solved.
+        converged: whether both equations were solved.
     """
 
     icl_error: Scalar
@@ -53,7 +53,7 @@ class ContextRidge(Result):
     Fields:
         icl_error: mean squared error on fresh tasks.
         residual: relative error of the equation.
-        converged: whether it was solved.
+        converged: whether the equation was solved.
     """
 
     icl_error: Scalar
@@ -65,9 +65,10 @@ class ContextRidge(Result):
 def linear_attention(system: LinearAttention) -> InContextErrors:
     r"""Errors of linear attention on fresh tasks and on the training tasks.
 
-    Means $\langle \cdot \rangle$ run over the directions, of variances $c_i$ in training. With
-    $\alpha$ `context_ratio`, $\kappa$ `task_ratio`, $\tau$ `sample_ratio`, $\rho$ `noise`,
-    $\lambda$ `ridge`, $x = (\langle c \rangle + \rho)/\alpha$ and $y = x + \nu$ the tasks give
+    Means $\langle \cdot \rangle$ are over the directions, along which the training tasks have the
+    variances $c_i$. With $\alpha$ `context_ratio`, $\kappa$ `task_ratio`, $\tau$ `sample_ratio`,
+    $\rho$ `noise`, $\lambda$ `ridge`, $x = (\langle c \rangle + \rho)/\alpha$ and $y = x + \nu$ the
+    tasks give
 
     $$ 1 = \frac{y}{\theta} + \frac1\kappa \langle L \rangle, \qquad L_i = \frac{c_i}{c_i + \theta}, \qquad
        q = 1 - L, \qquad \gamma = \frac1\kappa \langle L^2 \rangle $$
@@ -80,8 +81,8 @@ def linear_attention(system: LinearAttention) -> InContextErrors:
        T(M) = \left\langle M q \Big[ \frac{x}{y^2} + \frac{\nu L}{\theta y (1 - \gamma)} \Big]
        \right\rangle , \quad E_\nu = \rho + y \langle L \rangle - \nu g . $$
 
-    A test law of task variances $c'$, noise $\rho'$ and context ratio $\alpha'$, with $x' =
-    (\langle c' \rangle + \rho')/\alpha'$, has the error
+    On fresh tasks with variances $c'$, label noise $\rho'$ and context ratio $\alpha'$, with $x' =
+    (\langle c' \rangle + \rho')/\alpha'$, the error is
 
     $$ \mathrm{icl} = \rho' + \langle c' (1 - 2L + L^2) \rangle + \frac{\langle L q \rangle
        \langle c' L q \rangle}{\kappa (1 - \gamma)} + x' g + \frac{E_\nu\, T(c' + x')}{\tau -
@@ -99,7 +100,7 @@ def linear_attention(system: LinearAttention) -> InContextErrors:
         The limit of large dimension d. Corrections are of order 1/d: 1 to 5 % at d = 20 with a
         ridge of 0.02 to 0.3, up to 16 % without a ridge.
 
-    Accuracy: 1e-10 relative. Without a ridge at `sample_ratio` 1 errors are infinite.
+    Accuracy: 1e-10 relative. Without a ridge the errors are infinite at `sample_ratio` 1.
 
     Source: derived here; the case of isotropic tasks with no ridge is that of Lu, Letey,
     Zavatone-Veth, Maiti, Pehlevan (2025), equations of their result 1 and 2.
@@ -121,7 +122,7 @@ def linear_attention(system: LinearAttention) -> InContextErrors:
     mean, square = jnp.mean(learned), jnp.mean(learned**2)
     share = per_task * mean
 
-    # traces over Gamma = R (R + y)^-1 and over (B + nu)^-2, free of cancellations
+    # traces of Gamma = R (R + y)^-1 and of (B + nu)^-2, in a form without cancellations
     gamma_square = (square * (1 - share) + share * jnp.mean(learned * left)) / rest
     weight = left * (blur / argument**2 + nu * learned / (threshold * argument * rest))
     trace = jnp.mean(weight)
@@ -153,9 +154,10 @@ def context_ridge(system: LinearAttention) -> ContextRidge:
 
     $$ \alpha' = \frac{\rho'}{K} + \left\langle \frac{c'}{c' + K} \right\rangle $$
 
-    at `test_context_ratio` $\alpha'$ and `test_noise` $\rho'$ (those of training where they are not
-    given) and the mean over the variances $c'$ of fresh tasks. No estimate from the context alone
-    is better on fresh tasks. `task_ratio`, `sample_ratio` and `ridge` are not used.
+    at `test_context_ratio` $\alpha'$ and `test_noise` $\rho'$ (where these are not given, the
+    values of training are taken). The mean is over the variances $c'$ of fresh tasks. No estimate
+    from the context alone is better on fresh tasks. `task_ratio`, `sample_ratio` and `ridge` are
+    not used.
 
     Returns:
         The limit of large dimension.
@@ -180,18 +182,20 @@ def _directions(variances: Array, weight: Any = 1.0) -> Spectrum:
 
 
 def _tasks(variances: Array, per_task: Any, argument: Any) -> Any:
-    """theta and what follows from it: the effective ridge of the tasks, one sample with weights
-    1/kappa."""
+    """The effective ridge theta of the tasks and the sums that depend on it: that of a spectrum
+    with multiplicities 1/kappa and one sample."""
     return effective_ridge(_directions(variances, per_task), 1.0, argument)
 
 
 def _sequences(
     system: LinearAttention, variances: Array, blur: Scalar
 ) -> tuple[Scalar, Scalar, Scalar, Bool[Array, ""]]:
-    """nu, lambda/nu, and the residual and success of the equation 1 = lambda/nu + df1(nu)/tau."""
+    """nu, lambda/nu, the residual of the equation 1 = lambda/nu + df1(nu)/tau, and whether it was
+    solved."""
     ridge, per_sample, per_task = system.ridge, 1 / system.sample_ratio, 1 / system.task_ratio
     determined = (ridge <= 0) & (per_sample <= 1)
-    solved_ridge = jnp.where(determined, 1.0, ridge)  # a harmless problem where nu = 0
+    # where nu = 0 is known, an equation with ridge 1 is solved instead and not used
+    solved_ridge = jnp.where(determined, 1.0, ridge)
 
     def excess(log_nu: Scalar, args: tuple) -> Scalar:
         variances, per_task, per_sample, ridge, blur = args
@@ -204,7 +208,8 @@ def _sequences(
     lower = jnp.log(jnp.maximum(solved_ridge, blur * (per_sample - 1)))
     upper = jnp.log(solved_ridge + per_sample * (jnp.mean(variances) + blur))
     root = decreasing_root(excess, lower - 1e-6, upper + 1e-6, args)
-    # nu = 0 without a ridge and with enough sequences, with the right derivative
+    # Without a ridge and with enough sequences nu is 0. The expression is the first order in the
+    # ridge, so that its derivative by the ridge is right.
     spare = jnp.where(determined & (per_sample < 1), 1 - per_sample, 1.0)
     nu = jnp.where(determined, ridge / spare, jnp.exp(root.value))
     left = 1 - _tasks(variances, per_task, blur + nu).learnability

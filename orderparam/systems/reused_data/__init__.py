@@ -1,5 +1,5 @@
-"""Training on re-used data: every step of gradient descent, mini-batches, momentum and Langevin
-noise on one set of examples."""
+"""Training on re-used data: every step of gradient descent, with mini-batches, momentum and
+Langevin noise, on one set of examples."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.reused_data.experiment import trained_committee, trained_student

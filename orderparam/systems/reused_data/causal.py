@@ -1,4 +1,4 @@
-r"""One causal sweep of dynamical mean-field theory, with sampled examples.
+r"""Dynamical mean-field theory in one causal sweep, with sampled examples.
 
 As $d \to \infty$ one example and one weight obey, with p x p matrices R (response), C (correlation)
 and $\Gamma$,
@@ -7,15 +7,17 @@ and $\Gamma$,
     v_t = u_t + sum_{s<=t} Gamma(t,s) w_s + G_t w*,     E u_t u_s^T = alpha E g_t g_s^T,
     w_{t+1} = (1 - eta lambda + beta) w_t - beta w_{t-1} - eta v_t + sqrt(2 eta T) xi_t,
 
-where g_t is the slope of the loss of the example at step t (over b where it is in the batch, else
-0), Gamma(t,r) = alpha E[dg_t/dzeta_r] is a total derivative and G_t = alpha E[g_t h*^T] - sum_s
-Gamma(t,s) M_s. Every quantity of a step needs earlier ones alone, so that nothing is iterated.
+where g_t is the slope of the loss of the example at step t (divided by b if the example is in the
+batch, 0 otherwise), Gamma(t,r) = alpha E[dg_t/dzeta_r] is a total derivative and G_t = alpha E[g_t
+h*^T] - sum_s Gamma(t,s) M_s. Every quantity of a step depends on those of earlier steps only, so
+that nothing is iterated.
 
-The weight side is linear, and is kept as coefficients on an orthonormal basis of Gaussian
-directions: the teacher's, the start's, one for each new slope g_t (found by Gram-Schmidt over the
-sampled examples) and one for each Langevin step. Sampled fields zeta are the same coefficients times
-sampled components of an example, so that the covariances are positive by construction. The
-components are whitened over the samples: for linear slopes every average is exact.
+The equation of the weights is linear. The weights are kept as coefficients on an orthonormal basis
+of Gaussian directions: the teacher's direction, that of the start, one for each new slope g_t
+(found by Gram-Schmidt over the sampled examples) and one for each Langevin step. Sampled fields
+zeta are the same coefficients times sampled components of an example, so that the covariances are
+positive by construction. The components are whitened over the samples, so that every average is
+exact for linear slopes.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +28,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.systems.reused_data.problem import LearningTask
 
-# A new slope within this share of the span of the earlier ones counts as a combination of these.
+# A new slope whose part outside the span of the earlier slopes is below this share of the slope
+# counts as a combination of the earlier ones.
 _NEGLIGIBLE = 1e-10
 # Number of steps in a block in which the responses of an example are summed, as products of
 # matrices.
@@ -44,7 +47,7 @@ class Path(NamedTuple):
 
 
 class _Drawn(NamedTuple):
-    """The random numbers of a sweep, none of which depends on a number of the system."""
+    """The random numbers of a sweep; none of them depends on a parameter of the system."""
 
     basis: Float[Array, "direction sample"]
     noise: Float[Array, "sample"]
@@ -60,16 +63,19 @@ class _State(NamedTuple):
 
 
 def directions(students: int, teachers: int, steps: int) -> int:
-    """Number of Gaussian directions of a sweep; there must be more samples than these and two."""
+    """Number of Gaussian directions of a sweep; the number of samples must exceed it by more than
+    two."""
     return teachers + students + 2 * students * steps
 
 
 def start_rows(overlap: Array, self_overlap: Array) -> Float[Array, "student axis"]:
-    """Weights over sqrt(d) at the start, on an axis for each teacher and then one for each student."""
+    """Weights divided by sqrt(d) at the start, on one axis for each teacher and then one for each
+    student."""
     across = self_overlap - overlap @ overlap.T
     if len(across) > 1:
         return jnp.concatenate([overlap, jnp.linalg.cholesky(across)], axis=1)
-    # a root with derivative 0 at 0, where the student starts on the teacher's axis
+    # The derivative of the root is set to 0 where its argument is 0: the student starts on the
+    # teacher's axis there.
     safe = jnp.where(across > 0, across, 1.0)
     return jnp.concatenate([overlap, jnp.where(across > 0, jnp.sqrt(safe), 0.0)], axis=1)
 
@@ -79,8 +85,8 @@ def causal_sweep(
 ) -> Path:
     """Overlaps, losses, correlation and response along the steps, from one set of samples.
 
-    system: has `sample_ratio`, `learning_rate`, `weight_decay`, `momentum`, `temperature`,
-    `batch_fraction` and `start`.
+    system: a `ReusedData` or `ReusedCommittee`; its fields `sample_ratio`, `learning_rate`,
+    `weight_decay`, `momentum`, `temperature`, `batch_fraction` and `start` are used.
     """
     m0, q0 = system.start
     students, teachers = m0.shape
@@ -109,8 +115,9 @@ def causal_sweep(
         field = zeta + seen
         train_loss = jnp.mean(problem.loss(field, label))
 
-        # The batch of a step is independent of all that came before it: averages linear in g_t take
-        # the whole slope, with less scatter; the example itself, and u_t, feel the batch.
+        # The batch of a step is independent of all that came before it. Averages that are linear in
+        # g_t are therefore taken over the slopes of all examples, which has less scatter; the field
+        # of the example and u_t contain the slope of the batch.
         share = system.batch_fraction
         mask = (drawn.masks[jnp.minimum(t, steps - 1)] < share) / share
         whole, bend = _slope_and_bend(problem, field, label)
@@ -118,7 +125,7 @@ def causal_sweep(
         slopes, bends = state.slopes.at[t].set(slope), state.bends.at[t].set(bend * mask)
         gamma = alpha * _total_derivatives(state.response, bends, bend, t)
 
-        # u_t on the orthonormal frame of slopes, and what the example pulls towards the teacher
+        # the coefficients of u_t on the orthonormal frame of slopes, and alpha E g_t h*^T
         frame, new = _extend(state.frame, slope, jnp.minimum(t, steps - 1) * students)
         teacher_pull = alpha * whole @ drawn.basis[:teachers].T / samples
         overlaps = weights[:, :, :teachers]
@@ -139,7 +146,7 @@ def causal_sweep(
         ahead = kept * response[t] - system.momentum * back
         ahead = ahead - rate * jnp.einsum("asb,sbrc->arc", gamma, response)
         ahead = ahead.at[:, t].add(-rate * jnp.eye(students))
-        # the last step's successor is beyond the horizon and is not stored
+        # the weights after the last step are not needed, and are dropped
         weights = weights.at[t + 1].set(following, mode="drop")
         response = response.at[t + 1].set(ahead, mode="drop")
         return _State(weights, slopes, bends, frame, response), train_loss
@@ -153,8 +160,8 @@ def causal_sweep(
 
 
 def _draw(key: PRNGKeyArray, count: int, samples: int, steps: int) -> _Drawn:
-    """Whitened components of the samples, with mean 0, and the batches: a stratified uniform number
-    of every sample and step, below b where the sample is in the batch.
+    """Components of the samples, whitened and with mean 0, and a stratified uniform number for
+    every sample and step: the sample is in the batch of the step if the number is below b.
     """
     normal_key, mask_key = jax.random.split(key)
     normals = jax.random.normal(normal_key, (samples, count + 1))
@@ -172,7 +179,8 @@ def _draw(key: PRNGKeyArray, count: int, samples: int, steps: int) -> _Drawn:
 
 
 def _slope_and_bend(problem: LearningTask, field: Array, label: Array) -> tuple[Array, Array]:
-    """g (student, sample) and dg/dh (student, by student, sample)."""
+    """The slope g (student, sample) of the loss and its derivative dg/dh (student, by student,
+    sample)."""
     columns = []
     for unit in jnp.eye(len(field)):
         direction = jnp.broadcast_to(unit[:, None], field.shape)
@@ -182,14 +190,14 @@ def _slope_and_bend(problem: LearningTask, field: Array, label: Array) -> tuple[
 
 
 def _total_derivatives(response: Array, bends: Array, bend: Array, t: Array) -> Array:
-    """E[dg_t/dzeta_r] (student, time, student), from r = t back to 0: with X_t = J_t,
+    """E[dg_t/dzeta_r] (student, time, student), computed from r = t back to 0 with X_t = J_t and
 
         X_r = sum_{r<s<=t} X_s R(s,r) J_r,
 
-    a block of times r at once, where later blocks enter by one product of matrices.
+    for a block of times r at once; the later blocks contribute by one product of matrices.
     """
     times, students, _, samples = bends.shape
-    # X with its second index beside the time: (time, student, first student, sample)
+    # X, with its second index next to the time: (time, student, first student, sample)
     seed = jnp.swapaxes(bend, 0, 1)
     flat = response.reshape(times * students, times, students)
 
@@ -219,10 +227,11 @@ def _total_derivatives(response: Array, bends: Array, bend: Array, t: Array) -> 
 
 
 def _extend(frame: Array, slope: Array, place: Array) -> tuple[Array, Array]:
-    """The frame with the new slopes' own directions, and the slopes' coefficients on it.
+    """The frame extended by the directions of the new slopes, and the coefficients of these slopes
+    on it.
 
-    Gram-Schmidt, twice, with E over samples as the inner product; a slope in the span of earlier
-    ones adds no direction.
+    Gram-Schmidt is applied twice, against rounding, with the mean over samples as the inner
+    product; a slope in the span of earlier ones adds no direction.
     """
     samples = slope.shape[1]
     rows = []

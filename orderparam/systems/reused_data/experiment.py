@@ -1,4 +1,4 @@
-"""Training on re-used data: students of finite dimension on drawn examples."""
+"""Experiments of training on re-used data: students of finite dimension on drawn examples."""
 
 import equinox as eqx
 import jax
@@ -15,12 +15,13 @@ from orderparam.systems.reused_data.theory import ReusedCommitteePath, ReusedPat
 def trained_student(system: ReusedData, key: PRNGKeyArray) -> ReusedPath:
     r"""Overlaps and errors of one student along training on one drawn set of examples.
 
-    n = `sample_ratio` * `input_dim` examples, rounded. The teacher and the start lie on the first
-    two axes with exactly the overlaps of the system; inputs are isotropic, so that this is no
-    restriction. The test error is that of Gaussian inputs at the measured overlaps, exactly.
+    There are n = `sample_ratio` * `input_dim` examples, rounded. The teacher and the start lie in
+    the plane of the first two axes and have exactly the overlaps of the system; because inputs are
+    isotropic, this is no restriction. The test error is the exact average over Gaussian inputs at
+    the measured overlaps.
 
     Raises:
-        ValueError: where `input_dim` is no whole number.
+        ValueError: if `input_dim` is not a whole number.
 
     Source: the experiment of Mignacco, Krzakala, Urbani, Zdeborová (2020).
 
@@ -37,11 +38,11 @@ def trained_student(system: ReusedData, key: PRNGKeyArray) -> ReusedPath:
 def trained_committee(system: ReusedCommittee, key: PRNGKeyArray) -> ReusedCommitteePath:
     r"""Overlaps and errors of one committee along training on one drawn set of examples.
 
-    As `trained_student`, with teachers and starts on the first p + r axes.
+    Training is that of `trained_student`; teachers and starts lie on the first p + r axes.
 
     Raises:
-        ValueError: where `input_dim` is no whole number, or below the number of teachers and
-            students.
+        ValueError: if `input_dim` is not a whole number, or below the number of teachers plus that
+            of students.
 
     Source: the experiment of Mignacco, Krzakala, Urbani, Zdeborová (2020), for a committee.
 

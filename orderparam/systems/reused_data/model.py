@@ -1,7 +1,7 @@
 """Training on re-used data: the systems.
 
 A student trains for many steps on one set of examples. From the second step on its weights depend
-on every example that it sees again, so that the fields of an example are not Gaussian any more.
+on every example that it sees again, so that its field on such an example is no longer Gaussian.
 """
 
 from typing import Any, Literal
@@ -22,18 +22,19 @@ Task = Literal["regression", "logistic", "hinge", "phase retrieval"]
 class ReusedData(System):
     r"""A student of one direction that trains on one set of examples, whole or in mini-batches.
 
-    Inputs $x_\mu \sim N(0, 1_d)$, $\mu = 1 \dots n$ with $n = \alpha d$ (`sample_ratio`), the
-    teacher's field $h^*_\mu = w^* \cdot x_\mu / \sqrt d + \sqrt\Delta\, \xi_\mu$ (`noise`) with
-    $|w^*|^2 = d$, the student's field $h_\mu = w \cdot x_\mu / \sqrt d$. One step is
+    There are $n = \alpha d$ inputs $x_\mu \sim N(0, 1_d)$ (`sample_ratio` $\alpha$). The teacher's
+    field is $h^*_\mu = w^* \cdot x_\mu / \sqrt d + \sqrt\Delta\, \xi_\mu$ with $|w^*|^2 = d$
+    (`noise` $\Delta$), the student's field is $h_\mu = w \cdot x_\mu / \sqrt d$. One step is
 
     $$ w_{t+1} = w_t + \beta (w_t - w_{t-1}) - \eta \left[ \lambda w_t + \frac{1}{\sqrt d}
        \sum_\mu s_{\mu t}\, \ell'(h_\mu, y_\mu)\, x_\mu \right] + \sqrt{2 \eta T}\, \xi_t, \qquad
        w_{-1} = w_0 $$
 
-    where every example is in the batch of every step with probability b (`batch_fraction`), drawn
-    again in every step, and then has $s_{\mu t} = 1/b$. This is the gradient of the loss summed
-    over examples; a learning rate for the mean over examples is $\alpha$ times $\eta$. As $\eta \to
-    0$ the stationary law of Langevin steps is $\exp(-L/T)$, $L = \sum_\mu \ell + \lambda |w|^2/2$.
+    where in every step each example is in the batch with probability b (`batch_fraction`), and then
+    has $s_{\mu t} = 1/b$; otherwise $s_{\mu t} = 0$. This is the gradient of the loss summed over
+    examples; the corresponding learning rate for the mean over examples is $\alpha\eta$. As $\eta
+    \to 0$ the stationary law of Langevin steps is $\exp(-L/T)$, $L = \sum_\mu \ell + \lambda
+    |w|^2/2$.
 
     Tasks, with the loss $\ell(h, y)$: "regression" $y = h^*$, $(h - y)^2/2$; "logistic" $y =
     \mathrm{sign}\, h^*$, $\log(1 + e^{-y h})$; "hinge" $y = \mathrm{sign}\, h^*$, $\max(0, 1 - y
@@ -41,7 +42,7 @@ class ReusedData(System):
     $(h^2 - y)^2 / (4 (1 + y))$.
 
     Raises:
-        ValueError: where no weights have the overlaps at the start: m^2 > q.
+        ValueError: if no weights have the overlaps of the start: m^2 > q.
     """
 
     sample_ratio: float = parameter("examples per dimension alpha = n/d", above=0)
@@ -74,13 +75,13 @@ class ReusedData(System):
 
     @property
     def start(self) -> tuple[Array, Array]:
-        """The overlaps M (1, 1) and Q (1, 1) at the start."""
+        """The overlaps M and Q at the start, as 1 x 1 matrices."""
         first, second = jnp.asarray(self.teacher_overlap), jnp.asarray(self.self_overlap)
         return first[None, None], second[None, None]
 
     @property
     def problem(self) -> LearningTask:
-        """Labels, slope of the loss and errors of the task, for fields of one component."""
+        """Labels, loss, its slope and test error of the task, for fields with one component."""
         scale = jnp.sqrt(self.noise)
         if self.task == "phase retrieval":
             return LearningTask(
@@ -134,13 +135,14 @@ class ReusedCommittee(System):
     r"""A committee of erf units that trains on the labels of another one, on one set of examples.
 
     The student's fields $h_\mu = W x_\mu / \sqrt d$ have p components, the teacher's $h^*_\mu = W^*
-    x_\mu/\sqrt d$ have r, with orthogonal $w^*_a$ of norm $\sqrt d$. Outputs and labels are
+    x_\mu/\sqrt d$ have r components, with orthogonal $w^*_a$ of norm $\sqrt d$. Outputs and labels
+    are
 
     $$ f = \sum_{i=1}^p \mathrm{erf}(h_i/\sqrt2), \qquad y = \sum_{a=1}^r
        \mathrm{erf}(h^*_a/\sqrt2) + c\, h^*_1 h^*_2 + \sqrt\Delta\, \xi $$
 
-    with c = `product` and the loss $(f - y)^2/2$; steps are those of `ReusedData`. The product is a
-    part of the target that no committee without biases can fit.
+    with c = `product`, $\Delta$ = `noise` and the loss $(f - y)^2/2$; steps are those of
+    `ReusedData`. No committee without biases can fit the product, which is even in the input.
 
     Raises:
         ValueError: for overlaps at the start that no weights can have ($Q - M M^T$ must be
@@ -193,7 +195,7 @@ class ReusedCommittee(System):
 
     @property
     def problem(self) -> LearningTask:
-        """Labels, slope of the loss and errors of the committee."""
+        """Labels, loss, its slope and test error of the committee."""
         scale = jnp.sqrt(self.noise)
         teachers = self.teacher_overlap.shape[1]
 
@@ -228,6 +230,7 @@ def _unit_slope(h: Array) -> Array:
 
 
 def _pair(covariance: Array, rows: Array, columns: Array) -> Array:
-    """E erf(u/sqrt2) erf(v/sqrt2) for Gaussian pairs, (2/pi) arcsin."""
+    """E erf(u/sqrt2) erf(v/sqrt2) for Gaussian u of `rows` and v of `columns`, which is 2/pi times
+    an arcsine."""
     norms = jnp.sqrt((1 + rows)[:, None] * (1 + columns))
     return 2 / jnp.pi * jnp.arcsin(covariance / norms)

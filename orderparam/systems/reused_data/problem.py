@@ -12,10 +12,13 @@ class LearningTask(NamedTuple):
 
     Fields:
         teachers: number r of components of the teacher's field.
-        label: of the teacher's fields (r, ...) and of standard normal noise (...), y (...).
-        slope: of the student's fields (p, ...) and y, the derivative l'(h, y) by h, (p, ...).
-        loss: of the student's fields and y, l(h, y) (...).
-        test_error: of the overlaps M (p, r) and Q (p, p), the error on new inputs.
+        label: function of the teacher's fields (r, ...) and of standard normal noise (...) that
+            returns the label y (...).
+        slope: function of the student's fields (p, ...) and y that returns the derivative l'(h, y)
+            of the loss by h, (p, ...).
+        loss: function of the student's fields (p, ...) and y that returns the loss l(h, y), (...).
+        test_error: function of the overlaps M (p, r) and Q (p, p) that returns the error on new
+            inputs.
     """
 
     teachers: int

@@ -18,7 +18,7 @@ from orderparam.systems.reused_data.theory import (
 
 
 def _marked(data: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
-    """Values along the steps: all of a theory, for a line, and a dozen of a measurement, for
+    """Values along the steps: all steps of a theory, for a line; about twelve of a measurement, for
     marks."""
     if "seed" not in data.dims:
         return values
@@ -69,8 +69,8 @@ _TASKS = {
     caption=r"""
         One set of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}, of which a step uses all or a random fifth. Regression:
         mean squared error, labels with noise 0.1; logistic and hinge loss (rounded over 0.5): share of wrong signs. Lines are for
-        $d \to \infty$, closed for regression, else averages over {samples} sampled examples in each of {runs} runs, whose errors
-        are not drawn but counted. Marks: students trained on drawn examples.
+        $d \to \infty$: in closed form for regression, otherwise averages over {samples} sampled examples in each of {runs} runs,
+        whose standard errors are not drawn but enter the comparison. Marks: students trained on drawn examples.
     """,
     seconds=(90, 600),
     observables=("test_error", "overlap", "train_loss"),
@@ -108,7 +108,7 @@ def sgd_reused_data(
 
 @study(
     "batch-size-noise",
-    title="After equally many steps smaller batches leave a higher error, the more so the larger the learning rate",
+    title="After the same number of steps smaller batches leave a higher error, and the more so at larger learning rates",
     source="Mignacco, Urbani 2022 (arXiv:2112.10852); closed theory derived here",
     panels=[
         Panel(
@@ -151,7 +151,7 @@ def batch_size_noise(
 
 @study(
     "committee-reused-data",
-    title="On re-used data the overlaps of a committee with its teachers grow as the theory says, within sampling errors",
+    title="On re-used data the overlaps of a committee with its teachers grow as in the theory, within sampling errors",
     source="Derived here; Celentano, Cheng, Montanari 2021 (arXiv:2112.07572) for the equations",
     panels=[
         Panel(
@@ -166,8 +166,8 @@ def batch_size_noise(
     caption=r"""
         Two erf units learn two erf units and {product} times the product of the teachers, $n$ = {sample_ratio} $d$ examples,
         all seen in every step, $d$ = {input_dim}, learning rate {learning_rate} on the summed loss. Overlaps of each student
-        (panels) with both teachers (colours). Lines are for $d\to\infty$, averages over {samples} sampled examples in each of
-        {runs} runs, whose errors are not drawn but counted. Marks: committees on drawn examples.
+        (panels) with both teachers (colours). Lines: theory for $d\to\infty$, averaged over {samples} sampled examples in each of
+        {runs} runs; its standard errors are not drawn but enter the comparison. Marks: committees on drawn examples.
     """,
     seconds=(90, 600),
     observables=("overlap", "self_overlap", "test_error"),

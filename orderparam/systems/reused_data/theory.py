@@ -1,8 +1,9 @@
 """Training on re-used data: dynamical mean-field theory of every step.
 
 As $d \\to \\infty$ the overlaps after any number of steps are deterministic, and one example and one
-weight obey the coupled equations of `causal.py`. They are derived here with the Gaussian cavity;
-for the square loss they close in matrices, and otherwise the average over examples is sampled.
+weight obey the coupled equations of `causal.py`. They are derived here with the Gaussian cavity
+method. For the square loss they close in matrices over the steps; otherwise the average over
+examples is sampled.
 """
 
 from typing import Any
@@ -27,9 +28,9 @@ class ReusedPath(Result):
     Fields:
         overlap: m = w.w*/d after 0, 1, ... steps.
         self_overlap: q = w.w/d.
-        test_error: on new inputs without label noise: E (h - h*)^2 for regression, the share of
-            wrong signs for the losses of signs, E (h^2 - h*^2)^2 for phase retrieval.
-        train_loss: mean of the loss over all examples, before the step that it leads to.
+        test_error: error on new inputs without label noise: E (h - h*)^2 for regression, the share
+            of wrong signs for logistic and hinge loss, E (h^2 - h*^2)^2 for phase retrieval.
+        train_loss: mean of the loss over all examples after 0, 1, ... steps.
     """
 
     overlap: Series
@@ -66,14 +67,14 @@ class SampledPath(Result):
     Fields:
         overlap: m = w.w*/d after 0, 1, ... steps.
         self_overlap: q = w.w/d.
-        test_error: as in `ReusedPath`.
+        test_error: error on new inputs without label noise, as in `ReusedPath`.
         train_loss: mean of the loss over all examples.
         correlation: C(t, s) = w_t.w_s/d.
         response: R(t, s), change of the field h_t of an example by its slope at step s < t.
         overlap_uncertainty: standard error of the overlap over the runs.
-        self_overlap_uncertainty: that of the self-overlap.
-        test_error_uncertainty: that of the test error.
-        train_loss_uncertainty: that of the training loss.
+        self_overlap_uncertainty: standard error of the self-overlap.
+        test_error_uncertainty: standard error of the test error.
+        train_loss_uncertainty: standard error of the training loss.
         converged: whether the path is finite and |w|^2/d stays below 1e6.
     """
 
@@ -115,9 +116,9 @@ class SampledCommitteePath(Result):
         test_error: E (f - f*)^2 on new inputs, without label noise (no factor 1/2).
         train_loss: mean of (f - y)^2/2 over all examples.
         overlap_uncertainty: standard error of the overlaps over the runs.
-        self_overlap_uncertainty: that of the self-overlaps.
-        test_error_uncertainty: that of the test error.
-        train_loss_uncertainty: that of the training loss.
+        self_overlap_uncertainty: standard error of the self-overlaps.
+        test_error_uncertainty: standard error of the test error.
+        train_loss_uncertainty: standard error of the training loss.
         converged: whether the path is finite and |w|^2/d stays below 1e6.
     """
 
@@ -167,16 +168,18 @@ def closed_dynamics(system: ReusedData) -> ClosedPath:
        C = M M^T + H \begin{pmatrix} q_0 - m_0^2 & 0 \\ 0 & \eta^2 \alpha K + 2 \eta T
        \end{pmatrix} H^T $$
 
-    where $K(t, s) = E\, g_t g_s$ of one example follows from $e = h - y$ and $Z(t, r) = C(t, r) -
-    M_t - M_r + 1 + \Delta$ ($\Delta$ `noise`): $E[e_t g_r] = \sum_q D(r, q) Z(t, q) + \sum_{s<t} R(t, s)
-    K(s, r)$, $E\, e_t^2 = \sum_q D(t, q) Z(t, q) + \sum_{s<t} R(t, s) E[e_t g_s]$ and $K(t, t) =
-    E\, e_t^2 / b$ (b `batch_fraction`).
+    where $K(t, s) = E\, g_t g_s$ is the correlation of the slopes of one example. It follows from
+    $e = h - y$ and $Z(t, r) = C(t, r) - M_t - M_r + 1 + \Delta$ ($\Delta$ `noise`): $E[e_t g_r] =
+    \sum_q D(r, q) Z(t, q) + \sum_{s<t} R(t, s) K(s, r)$, $E\, e_t^2 = \sum_q D(t, q) Z(t, q) +
+    \sum_{s<t} R(t, s) E[e_t g_s]$ and $K(t, t) = E\, e_t^2 / b$ (b `batch_fraction`).
 
     Raises:
         ValueError: for another task than regression.
 
-    Accuracy: rounding, 1e-12, as d grows at any number of steps; unstable steps diverge as they
-    should. Cost: steps^3.
+    Accuracy: rounding, 1e-12, in the limit of large d at a fixed number of steps. Where training is
+    unstable, the path diverges as training does.
+
+    Cost: of order steps^3.
 
     Source: derived here; the equations are those of Mignacco, Krzakala, Urbani, Zdeborová (2020)
     with momentum and a square loss.
@@ -190,7 +193,7 @@ def closed_dynamics(system: ReusedData) -> ClosedPath:
     kept = 1 - rate * system.weight_decay + system.momentum
     m0, q0 = system.teacher_overlap, system.self_overlap
     zero = jnp.zeros((size, size))
-    # sources: the start's own direction, then one at every step
+    # sources: the component of the start orthogonal to the teacher, then one at every step
     sources = zero.at[0, 0].set(q0 - m0**2)
     hot = 2 * rate * system.temperature
 
@@ -200,8 +203,9 @@ def closed_dynamics(system: ReusedData) -> ClosedPath:
         row = (response[t] @ d).at[t].add(1.0)  # D = 1 + R D
         d = d.at[t].set(row)
 
-        # M_t and C(t, s), s <= t: sources up to step t - 1 reach w_t
-        pull = alpha * jnp.sum(d, axis=1)  # -G_s; rows that are still empty are not reached
+        # M_t and C(t, s) for s <= t: w_t depends on the sources up to step t - 1
+        # -G_s; the rows that are still empty meet zeros of h[t]
+        pull = alpha * jnp.sum(d, axis=1)
         now = h[t, 0] * m0 + rate * h[t, 1:] @ pull[:-1]
         overlap = overlap.at[t].set(now)
         line = now * overlap + h @ (sources @ h[t])
@@ -253,22 +257,25 @@ def sampled_dynamics(
     $$ \Gamma(t, s) = \alpha E \frac{d g_t}{d \zeta_s}, \qquad E\, u_t u_s = \alpha E\, g_t g_s,
        \qquad G_t = \alpha E[g_t h^*] - \sum_s \Gamma(t, s) M_s $$
 
-    One causal sweep solves them: averages over examples are means over samples, the linear weight
-    side is exact. All randomness is drawn before, so that results are smooth in the numbers of the
-    system, except in `batch_fraction`, and in `noise` where labels are signs.
+    One causal sweep solves them: averages over examples are means over samples, and the linear
+    equation of the weights is solved exactly. All random numbers are drawn before the sweep, so that
+    results are smooth in the parameters of the system, except in `batch_fraction`, and in `noise`
+    where labels are signs.
 
     Args:
-        samples: examples sampled in a run.
-        runs: independent runs, whose scatter gives the standard errors.
-        seed: of the samples.
+        samples: number of examples that are sampled in a run.
+        runs: number of independent runs, whose scatter gives the standard errors.
+        seed: seed of the samples.
 
     Raises:
         ValueError: for fewer samples than Gaussian directions, 2 `steps` + 5, or a single run.
 
-    Accuracy: statistical, given by the fields of uncertainty, which fall as (samples * runs)^(-1/2),
-    and a bias of order 1/samples. For regression with whole batches it is exact to 1e-9. Cost:
-    samples * runs * steps^3; forward derivatives cost as much, reverse ones the memory of
-    samples * runs * steps^2 numbers.
+    Accuracy: statistical, with the standard errors of the result, which fall as
+    (samples * runs)^(-1/2), and a bias of order 1/samples. For regression with whole batches the
+    result is exact to 1e-9.
+
+    Cost: of order samples * runs * steps^3. A forward derivative costs as much; a reverse one needs
+    memory for samples * runs * steps^2 numbers.
 
     Source: derived here; equations of Mignacco, Krzakala, Urbani, Zdeborová (2020), Celentano,
     Cheng, Montanari (2021) and Gerbelot et al. (2022).
@@ -308,15 +315,15 @@ def committee_dynamics(
     `sample_ratio`), and M is p x r for r teachers.
 
     Args:
-        samples: examples sampled in a run.
-        runs: independent runs, whose scatter gives the standard errors.
-        seed: of the samples.
+        samples: number of examples that are sampled in a run.
+        runs: number of independent runs, whose scatter gives the standard errors.
+        seed: seed of the samples.
 
     Raises:
         ValueError: for fewer samples than Gaussian directions, 2 p `steps` + p + r + 3, or a single
             run.
 
-    Accuracy: statistical, given by the fields of uncertainty, and a bias of order 1/samples.
+    Accuracy: statistical, with the standard errors of the result, and a bias of order 1/samples.
 
     Source: derived here, as `sampled_dynamics`.
 
@@ -340,12 +347,12 @@ def committee_dynamics(
 
 
 def _response(h: Array, rate: Any) -> Array:
-    """R(t, s) = -eta H(t, s + 1), strictly lower."""
+    """The response R(t, s) = -eta H(t, s + 1), a strictly lower triangular matrix."""
     return -rate * jnp.roll(h, -1, axis=1).at[:, -1].set(0.0)
 
 
 def _paths(system: ReusedData | ReusedCommittee, samples: int, runs: int, seed: int) -> Path:
-    """The path of every run, each from its own keys."""
+    """The path of every run, each from its own random keys."""
     keys = jax.random.split(jax.random.key(seed), runs)
     problem = system.problem
     return jax.vmap(lambda key: causal_sweep(system, problem, key, samples, system.steps))(keys)
@@ -356,7 +363,7 @@ def _test_error(system: ReusedData | ReusedCommittee, paths: Path) -> Float[Arra
 
 
 def _summary(series: dict[str, Array]) -> dict[str, Array]:
-    """Means over runs, and their standard errors under the name with `_uncertainty`."""
+    """Means over runs, and their standard errors under the same names with `_uncertainty`."""
     means = {name: jnp.mean(values, axis=0) for name, values in series.items()}
     errors = {f"{name}_uncertainty": _standard_error(one) for name, one in series.items()}
     return means | errors
@@ -365,7 +372,7 @@ def _summary(series: dict[str, Array]) -> dict[str, Array]:
 def _standard_error(values: Float[Array, "run *dims"]) -> Float[Array, "*dims"]:
     runs = len(values)
     square = jnp.sum((values - jnp.mean(values, axis=0)) ** 2, axis=0) / (runs - 1) / runs
-    # the start does not vary: derivative 0 there
+    # The start is the same in every run: its standard error is 0, and so is the derivative.
     return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
 
 

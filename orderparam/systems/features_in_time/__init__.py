@@ -1,5 +1,5 @@
-"""Features in time: networks of infinite width that learn features on given data, from lazy to
-rich, and the learning rate that is best for them."""
+"""Features in time: networks of infinite width that learn features on given data, in lazy and rich
+training, and their best learning rate."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.features_in_time.experiment import (

@@ -1,4 +1,4 @@
-"""Features in time: networks of finite width, trained on the same data."""
+"""Experiments of features in time: networks of finite width, trained on the same data."""
 
 from typing import NamedTuple
 
@@ -21,9 +21,9 @@ class NetworkFeaturePath(Result):
 
     Fields:
         test_error: mean squared error on the test inputs after 0, 1, ... steps.
-        train_error: mean squared error on the training set.
-        kernel_drift: Frobenius norm of Theta_T - Theta_0 on the training set, relative to that of
-            Theta_0, T the last step.
+        train_error: mean squared error on the training set after 0, 1, ... steps.
+        kernel_drift: Frobenius norm of Theta_T - Theta_0 on the training set, divided by that of
+            Theta_0; T is the last step.
     """
 
     test_error: Float[Array, "step"]
@@ -32,7 +32,7 @@ class NetworkFeaturePath(Result):
 
 
 class FeatureLayers(NamedTuple):
-    """Weights of one network, all N(0, 1) at the start."""
+    """Weights of one network; all are drawn from N(0, 1) at the start."""
 
     hidden: Float[Array, "unit input"]
     readout: Float[Array, "unit"]
@@ -66,14 +66,15 @@ def trained_features(system: FeatureDescent, key: PRNGKeyArray) -> NetworkFeatur
 
 @experiment(check=_even)
 def tuned_network(system: FeatureDescent, key: PRNGKeyArray) -> BestRate:
-    r"""The learning rate with which one network of `width` units fits best after `steps` steps.
+    r"""The learning rate with which one network of `width` units has the smallest training error
+    after `steps` steps.
 
-    The same network is trained with every rate of the search of `best_rate`.
+    The network is trained from the same start with every rate of the search of `best_rate`.
 
     Raises:
         ValueError: for an odd width.
 
-    Source: the experiment of Yang et al. (2022), in small.
+    Source: the experiment of Yang et al. (2022), for small networks.
 
     >>> import jax
     >>> import numpy as np
@@ -100,7 +101,8 @@ def _output(system: FeatureDescent, layers: FeatureLayers, x: Array) -> Array:
 
 
 def _rates(system: FeatureDescent, rate: Scalar | None) -> FeatureLayers:
-    """The factor of the gradient of the summed loss, layer by layer."""
+    """The factor by which the gradient of the summed loss is multiplied in a step, for each
+    layer."""
     gamma, hidden_rate, readout_rate = system.scales(rate)
     scale = gamma * jnp.asarray(system.width, float)
     return FeatureLayers(scale * hidden_rate, scale * readout_rate)
@@ -127,7 +129,7 @@ def _descend(
 
 
 def _tangent(system: FeatureDescent, layers: FeatureLayers, rate: Scalar | None) -> Array:
-    """The matrix that takes the residual to the first-order change of f in a step."""
+    """The matrix that maps the residual y - f to the first-order change of f in a step."""
     rates = _rates(system, rate)
     slopes = jax.jacrev(lambda layers: _output(system, layers, system.inputs))(layers)
     hidden = slopes.hidden.reshape(len(system.targets), -1)

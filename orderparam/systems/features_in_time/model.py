@@ -1,7 +1,8 @@
 """Features in time: a network with one hidden layer that learns a training set.
 
-As N grows at a fixed richness its hidden units become independent particles, which move in the
-field of their own mean output. Small richness is lazy, large richness is rich.
+As the number N of hidden units grows at a fixed richness, the units become independent particles,
+which move in the field of their own mean output. Training is lazy at small richness: the tangent
+kernel stays fixed. At large richness it learns features.
 """
 
 from typing import Literal
@@ -19,9 +20,9 @@ Scalar = Float[Array, ""]
 class FeatureDescent(System):
     r"""A network with one hidden layer that learns a training set by gradient descent.
 
-    $f(x) = \frac{1}{\gamma N} \sum_i a_i \phi(h_i(x))$ with $h_i = w_i \cdot x/\sqrt D$ and all
-    weights N(0, 1). On the loss $\frac12 \sum_\mu (y_\mu - f_\mu)^2$ a step is, with $\Delta = y -
-    f$ and $K = x \cdot x'/D$,
+    The output is $f(x) = \frac{1}{\gamma N} \sum_i a_i \phi(h_i(x))$ with $h_i = w_i \cdot x/\sqrt
+    D$ and inputs x of dimension D; all weights are N(0, 1) at the start. With $\Delta = y - f$ and
+    $K = x \cdot x'/D$ a step on the loss $\frac12 \sum_\mu (y_\mu - f_\mu)^2$ is
 
     $$ h_i \leftarrow h_i + \eta_h a_i \sum_\mu \phi'(h_{i\mu}) \Delta_\mu K_\mu, \qquad
        a_i \leftarrow a_i + \eta_a \sum_\mu \phi(h_{i\mu}) \Delta_\mu $$
@@ -29,13 +30,14 @@ class FeatureDescent(System):
     `parametrisation` determines $\gamma$, $\eta_h$ and $\eta_a$, with $\eta$ the `learning_rate`
     and N the `width`:
 
-    - mean-field: $\gamma$ = `richness`, $\eta_h = \eta_a = \eta\gamma$, at every width;
+    - mean-field: $\gamma$ = `richness`, $\eta_h = \eta_a = \eta\gamma$, independent of the width;
     - ntk: $\gamma = N^{-1/2}$, $\eta_h = \eta_a = \eta\gamma$;
-    - standard, the usual layers with entries $1/\sqrt D$ and $1/\sqrt N$ and one rate for both:
-      $\gamma = N^{-1/2}$, $\eta_h = \eta D/\sqrt N$, $\eta_a = \eta \sqrt N$.
+    - standard, in which the entries of the two layers are of the usual sizes $1/\sqrt D$ and
+      $1/\sqrt N$, with one rate for both layers: $\gamma = N^{-1/2}$, $\eta_h = \eta D/\sqrt N$,
+      $\eta_a = \eta \sqrt N$.
 
-    The start is antisymmetric: units come in pairs (a, h) and (-a, h), so that f = 0. Raises
-    `ValueError` for shapes that do not fit, and for an odd width.
+    The start is antisymmetric: units come in pairs (a, h) and (-a, h), so that f = 0. `ValueError`
+    is raised for shapes that do not fit, and for an odd width.
     """
 
     inputs: Float[Array, "train input"] = parameter("training inputs")
@@ -58,8 +60,7 @@ class FeatureDescent(System):
     steps: int = structure("number of steps", minimum=1, default=40)
 
     def scales(self, rate: Scalar | float | None = None) -> tuple[Scalar, Scalar, Scalar]:
-        """gamma, and the rates of hidden units and of read-outs; `rate` replaces the learning
-        rate."""
+        """gamma, eta_h and eta_a at the learning rate, or at `rate` if it is given."""
         eta = self.learning_rate if rate is None else rate
         root = jnp.sqrt(jnp.asarray(self.width, float))
         if self.parametrisation == "standard":

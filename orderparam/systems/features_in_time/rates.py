@@ -13,11 +13,14 @@ LOWEST, HIGHEST, GRID, REFINED = 0.05, 8.0, 48, 5
 def best_of_rates(
     error: Callable[[Scalar], Scalar], fastest: Scalar
 ) -> tuple[Scalar, Scalar, Bool[Array, ""]]:
-    """The rate of the smallest error, that error, and whether it lies inside the range.
+    """The learning rate with the smallest error, that error, and whether the rate lies inside the
+    range searched.
 
-    fastest: largest rate of relaxation for a learning rate of 1, whose inverse is the unit of the
-    range. The grid is refined five times around its lowest point; an error that is not a number
-    counts as infinite.
+    The grid is refined five times around its lowest point; an error that is not finite counts as
+    infinite.
+
+    fastest: largest rate of relaxation for a learning rate of 1; the ends of the range are
+        multiples of its inverse.
     """
     errors = jax.vmap(error)
 

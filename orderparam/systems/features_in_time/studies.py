@@ -15,14 +15,15 @@ from orderparam.systems.features_in_time.theory import best_rate, particle_dynam
 
 
 def single_index(dim: int, n_train: int, n_test: int) -> tuple[np.ndarray, ...]:
-    """Gaussian inputs and targets sin(2 x_1): training and test, the same in every run."""
+    """Gaussian inputs and targets sin(2 x_1) for training and test, the same in every run."""
     x = np.random.default_rng(0).standard_normal((n_train + n_test, dim))
     y = np.sin(2 * x[:, 0])
     return x[:n_train], y[:n_train], x[n_train:], y[n_train:]
 
 
 def _marked(data: xr.Dataset, name: str) -> xr.DataArray:
-    """All steps of a theory, for a line, and a dozen of a measurement, for marks."""
+    """Values along the steps: all steps of a theory, for a line; about twelve of a measurement, for
+    marks."""
     steps = xr.DataArray(np.arange(data.sizes["step"]), dims=["step"])
     values = steps if name == "step" else data[name]
     if "seed" not in data.dims:
@@ -40,7 +41,7 @@ def _errors(name: str, label: str, **words: Any) -> Panel:
 
 @study(
     "features-in-time",
-    title="Infinite width is computed on given data from lazy to rich, and networks follow it step by step",
+    title="The theory of infinite width holds on given data from lazy to rich training; networks follow it step by step",
     source="Mei, Montanari, Nguyen 2018 (arXiv:1804.06561); Bordelon, Pehlevan 2022 (arXiv:2205.09653)",
     panels=[
         _errors("train_error", "training error", by="richness", where={"quantity": "path"}),
@@ -63,10 +64,10 @@ def _errors(name: str, label: str, **words: Any) -> Panel:
     ],
     columns=2,
     caption=r"""
-        Networks with one hidden layer of erf units on {n_train} examples of $\sin(2x_1)$ in {dim} dimensions, gradient descent
-        with rate {learning_rate} from a start with $f = 0$; {n_test} test inputs, one data set. $\gamma$: richness of the
-        mean-field parametrisation. Lines: particles of infinite width, {samples} Sobol pairs in 4 runs. Marks: networks of
-        {width} units. Last panel: $\gamma$ = {rich}, networks of several widths.
+        Networks with one hidden layer of erf units learn {n_train} examples of $\sin(2x_1)$ in {dim} dimensions by gradient
+        descent with rate {learning_rate}, from a start with $f = 0$; {n_test} test inputs. $\gamma$: richness of the
+        mean-field parametrisation. Lines: infinite width, with {samples} pairs of particles at Sobol points in each of 4
+        runs. Marks: networks of {width} units. Last panel: networks of several widths at $\gamma$ = {rich}.
     """,
     seconds=(60, 600),
     observables=("test_error", "train_error", "kernel_drift"),
@@ -109,7 +110,7 @@ def features_in_time(
 
 @study(
     "width-transfer",
-    title="Two parametrisations keep their best learning rate at any width, the standard one loses it as 1/N",
+    title="The best learning rate tends to a constant in two parametrisations; in the standard one it falls as 1/N",
     source="Yang, Hu 2021 (arXiv:2011.14522); Yang et al. 2022 (arXiv:2203.03466); the curves are derived here",
     panels=[
         Panel(
@@ -133,9 +134,9 @@ def features_in_time(
     ],
     columns=2,
     caption=r"""
-        Networks with one hidden layer of erf units on {n_train} examples of $\sin(2x_1)$ in {dim} dimensions, {steps} steps of
-        gradient descent: the learning rate with the smallest training error at the end. Lines: particles of infinite width at
-        the scales of each parametrisation. Marks: networks of N units, each trained with all rates.
+        Networks with one hidden layer of erf units learn {n_train} examples of $\sin(2x_1)$ in {dim} dimensions in {steps} steps
+        of gradient descent. Shown is the learning rate with the smallest training error after the last step. Lines: infinitely
+        many particles at the scales of each parametrisation. Marks: networks of N units, each trained with all rates.
     """,
     seconds=(40, 300),
     observables=("best_rate",),

@@ -1,4 +1,4 @@
-"""Features in time: the network of infinite width on a given training set."""
+"""Theory of features in time: the network of infinite width on a given training set."""
 
 from typing import NamedTuple
 
@@ -19,18 +19,18 @@ Steps = Float[Array, "step"]
 
 
 class FeaturePath(Result):
-    """Errors along training, and how far the tangent kernel moved; uncertainties are standard errors
-    over independent runs of the particles, 0 where the theory is exact.
+    """Errors along training, and how far the tangent kernel moved. Standard errors are those over
+    independent runs of the particles, and 0 where the theory is exact.
 
     Fields:
         test_error: mean squared error on the test inputs after 0, 1, ... steps.
-        train_error: mean squared error on the training set.
-        kernel_drift: Frobenius norm of Theta_T - Theta_0 on the training set, relative to that of
-            Theta_0, T the last step.
-        test_error_uncertainty: of the test error.
-        train_error_uncertainty: of the training error.
-        kernel_drift_uncertainty: of the drift.
-        converged: whether all numbers are finite.
+        train_error: mean squared error on the training set after 0, 1, ... steps.
+        kernel_drift: Frobenius norm of Theta_T - Theta_0 on the training set, divided by that of
+            Theta_0; T is the last step.
+        test_error_uncertainty: standard error of the test error.
+        train_error_uncertainty: standard error of the training error.
+        kernel_drift_uncertainty: standard error of `kernel_drift`.
+        converged: whether all results are finite.
     """
 
     test_error: Steps
@@ -46,9 +46,9 @@ class BestRate(Result):
     """The learning rate with the smallest training error after the last step.
 
     Fields:
-        best_rate: that learning rate.
-        best_error: the training error with it.
-        converged: whether it lies inside the range that was searched.
+        best_rate: the learning rate with the smallest training error.
+        best_error: the training error with the best rate.
+        converged: whether the best rate lies inside the range that was searched.
     """
 
     best_rate: Scalar
@@ -57,14 +57,14 @@ class BestRate(Result):
 
 
 class FeatureParticles(NamedTuple):
-    """Read-outs, and pre-activations on training and test inputs."""
+    """Read-outs of the particles, and their pre-activations on the training and test inputs."""
 
     readout: Float[Array, "unit"]
     hidden: Float[Array, "unit point"]
 
 
 class LinearMoments(NamedTuple):
-    """The moments of linear units: <a^2>, <a h> and <h h> on training and test inputs."""
+    """The moments <a^2>, <a h> and <h h> of linear units, on the training and test inputs."""
 
     square: Scalar
     mixed: Float[Array, "point"]
@@ -94,28 +94,31 @@ def _linear(system: FeatureDescent) -> None:
 def particle_dynamics(
     system: FeatureDescent, *, samples: int = 2048, runs: int = 4, seed: int = 0
 ) -> FeaturePath:
-    r"""Errors of a network of infinite width along gradient descent on given data, lazy to rich.
+    r"""Errors of a network of infinite width along gradient descent on given data, at any richness.
 
-    As $N \to \infty$ at fixed scales $\gamma, \eta_h, \eta_a$ of the system the units are independent
-    particles (a, h) in the field of $f(x) = \frac1\gamma E\, a\, \phi(h(x))$: h has one component
-    for each input, a ~ N(0, 1) and h ~ N(0, K) at the start, and each follows the equations of
-    `FeatureDescent`. Averages over the start are means over scrambled Sobol points, whose error
-    falls nearly as one over their number; they have no bias of finite width. In the ntk and standard
-    parametrisations `width` sets the scales and nothing else.
+    As $N \to \infty$ at fixed scales $\gamma, \eta_h, \eta_a$ of the system the units are
+    independent particles (a, h) in the field of $f(x) = \frac1\gamma E\, a\, \phi(h(x))$. The
+    vector h has one component for each input; at the start a ~ N(0, 1) and h ~ N(0, K), and each
+    particle follows the equations of `FeatureDescent`. Averages over the start are means over
+    scrambled Sobol points, whose error falls nearly as one over their number; they have no bias of
+    finite width. In the ntk and standard parametrisations `width` determines the scales and nothing
+    else.
 
     Args:
-        samples: points of a run, a power of 2; each is a pair (a, h), (-a, h).
-        runs: independent scramblings, whose scatter gives the standard errors.
-        seed: of the scramblings.
+        samples: number of Sobol points in a run, a power of 2; each gives a pair (a, h), (-a, h).
+        runs: number of independent scramblings, whose scatter gives the standard errors.
+        seed: seed of the scramblings.
 
     Raises:
-        ValueError: for samples that are no power of 2, or a single run.
+        ValueError: if `samples` is not a power of 2, or for a single run.
 
-    Accuracy: statistical, given by the fields of uncertainty. Cost: samples * runs * steps * train *
-    (train + test).
+    Accuracy: statistical, with the standard errors of the result.
 
-    Source: Mei, Montanari, Nguyen (2018); Bordelon, Pehlevan (2022); Sobol points instead of a
-    large network are from here.
+    Cost: of order samples * runs * steps * train * (train + test), with `train` training and `test`
+    test inputs.
+
+    Source: Mei, Montanari, Nguyen (2018); Bordelon, Pehlevan (2022). The use of Sobol points instead
+    of a large network is new here.
 
     >>> import numpy as np
     >>> x = np.eye(3)
@@ -152,13 +155,13 @@ def linear_recursion(system: FeatureDescent) -> FeaturePath:
     r"""Errors of a linear network of infinite width along gradient descent, exactly.
 
     With $A = \langle a^2 \rangle$, $u = \langle a h \rangle$, $H = \langle h h^T \rangle$ and $c =
-    K\Delta$ a step of `FeatureDescent` is
+    K\Delta$ a step of `FeatureDescent` changes the moments to
 
     $$ A' = A + 2\eta_a \Delta \cdot u + \eta_a^2 \Delta \cdot H \Delta, \qquad
        u' = u + \eta_a H \Delta + \eta_h A c + \eta_a \eta_h c\, (\Delta \cdot u), \qquad
        H' = H + \eta_h (u c^T + c u^T) + \eta_h^2 A c c^T $$
 
-    from $A = 1, u = 0, H = K$, and $f = u/\gamma$.
+    The start is $A = 1, u = 0, H = K$, and the output is $f = u/\gamma$.
 
     Raises:
         ValueError: for an activation that is not linear.
@@ -181,7 +184,8 @@ def linear_recursion(system: FeatureDescent) -> FeaturePath:
 def _linear_path(
     system: FeatureDescent, scales: tuple[Scalar, Scalar, Scalar]
 ) -> tuple[Steps, Steps, Scalar]:
-    """Test and training error at every step, and the drift of the kernel, of linear units."""
+    """Test and training error of linear units at every step, and the change of the tangent
+    kernel."""
     kernel, count = _kernel(system), len(system.targets)
     (gamma, hidden_rate, readout_rate), wanted = scales, _wanted(system)
 
@@ -218,24 +222,25 @@ def _linear_path(
 def best_rate(
     system: FeatureDescent, *, samples: int = 2048, runs: int = 2, seed: int = 0
 ) -> BestRate:
-    r"""The learning rate with which a network of infinite width fits best after `steps` steps.
+    r"""The learning rate with which a network of infinite width has the smallest training error
+    after `steps` steps.
 
     It minimises the training error of `particle_dynamics` after the last step, averaged over the
-    runs; of a linear activation that of `linear_recursion`. Rates are searched between a twentieth
-    and eight times the inverse of the largest eigenvalue of the tangent kernel at the start, on a
-    grid that is refined around its lowest point; `learning_rate` is not used. In the mean-field
-    parametrisation the result does not depend on the width, in the ntk parametrisation it tends to
-    a constant, and in the standard one it falls as 1/N.
+    runs; for a linear activation it minimises that of `linear_recursion`. Rates are searched
+    between 0.05 and 8 times the inverse of the largest eigenvalue of the tangent kernel at the
+    start, on a grid that is refined around its lowest point; `learning_rate` is not used. In the
+    mean-field parametrisation the result does not depend on the width, in the ntk parametrisation
+    it tends to a constant, and in the standard one it falls as 1/N.
 
     Args:
-        samples: points of a run, a power of 2.
-        runs: independent scramblings, which are averaged.
-        seed: of the scramblings.
+        samples: number of Sobol points in a run, a power of 2.
+        runs: number of independent scramblings, over which the error is averaged.
+        seed: seed of the scramblings.
 
     Raises:
-        ValueError: for samples that are no power of 2, or a single run.
+        ValueError: if `samples` is not a power of 2, or for a single run.
 
-    Accuracy: 1e-4 of the rate, beside the statistical error of the particles.
+    Accuracy: 1e-4 relative, in addition to the statistical error of the particles.
 
     Source: Yang, Hu (2021); the curve in the width is derived here.
 
@@ -268,7 +273,7 @@ def _particle_path(
     start: FeatureParticles,
     scales: tuple[Scalar, Scalar, Scalar],
 ) -> tuple[FeatureParticles, tuple[Steps, Steps]]:
-    """The particles at the end, test and training error at every step."""
+    """The particles after the last step, and test and training error at every step."""
     gamma, hidden_rate, readout_rate = scales
     count, wanted, phi = len(system.targets), _wanted(system), system.activation
 
@@ -295,7 +300,7 @@ def _tangent(
     state: FeatureParticles,
     scales: tuple[Scalar, Scalar, Scalar],
 ) -> Float[Array, "train other_train"]:
-    """gamma times the matrix that takes Delta to the first-order change of f in a step."""
+    """gamma times the matrix that maps Delta to the first-order change of f in a step."""
     count, phi = len(system.targets), system.activation
     h = state.hidden[:, :count]
     values, slopes = phi(h), state.readout[:, None] * phi.derivative(h)
@@ -314,7 +319,8 @@ def _wanted(system: FeatureDescent) -> Float[Array, "point"]:
 
 
 def _start_points(system: FeatureDescent, samples: int, runs: int, seed: int) -> FeatureParticles:
-    """(run, particle): antisymmetric pairs from scrambled Sobol points."""
+    """The particles (run, particle) at the start: antisymmetric pairs from scrambled Sobol
+    points."""
     x = jnp.concatenate([system.inputs, system.test_inputs])
     inputs = x.shape[1]
     drawn = []

@@ -1,4 +1,5 @@
-"""Learning in time: when to stop, and how far a wide network follows its frozen kernel."""
+"""Learning in time: when to stop training, and how closely a wide network follows its frozen
+kernel."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.training_in_time.experiment import (

@@ -21,7 +21,7 @@ from orderparam.systems.training_in_time.theory import DescentError
 
 
 class FlowErrors(Result):
-    """Errors of one training set after a training time.
+    """Errors after a training time on one training set.
 
     Fields:
         test_error: |Sigma^(1/2) (w - theta)|^2, the exact error on new inputs, without label noise.
@@ -37,9 +37,9 @@ class DescentPath(Result):
 
     Fields:
         test_error: mean squared error on the test inputs after 0, 1, ... steps.
-        train_error: mean squared error on the training set.
-        kernel_drift: Frobenius norm of Theta_T - Theta_0 on the training set, relative to that of
-            Theta_0, T the last step.
+        train_error: mean squared error on the training set after 0, 1, ... steps.
+        kernel_drift: Frobenius norm of Theta_T - Theta_0 on the training set, divided by that of
+            Theta_0; T is the last step.
     """
 
     test_error: Float[Array, "step"]
@@ -51,14 +51,13 @@ class DescentPath(Result):
 def drawn_flow(system: FeatureTraining, key: PRNGKeyArray) -> FlowErrors:
     r"""Errors of gradient flow on one drawn training set, exact in time.
 
-    The features, the labels' noise, the start and the direction of the target inside every level of
-    the spectrum are drawn; the flow is solved in the eigenbasis of $X^T X/n$. Multiplicities and
-    `n_train` must be whole numbers.
+    The features, the label noise, the weights at the start and the direction of the target inside
+    every level of the spectrum are drawn; the flow is solved in the eigenbasis of $X^T X/n$.
 
     Raises:
-        ValueError: for multiplicities or a number of examples that are no whole numbers.
+        ValueError: if the multiplicities or `n_train` are not whole numbers.
 
-    Cost: an eigendecomposition of d x d, d the number of modes.
+    Cost: one eigendecomposition of a d x d matrix, where d is the number of modes.
 
     Source: the experiment of Ali, Kolter, Tibshirani (2019), for any spectrum.
 
@@ -81,7 +80,7 @@ def drawn_flow(system: FeatureTraining, key: PRNGKeyArray) -> FlowErrors:
 def drawn_descent(system: IsotropicTraining, key: PRNGKeyArray) -> DescentError:
     r"""Errors along gradient descent with momentum on one drawn training set.
 
-    n = `sample_ratio` * `input_dim` examples, rounded; every step is taken.
+    There are n = `sample_ratio` * `input_dim` examples, rounded; every step is taken.
 
     Source: the experiment of Paquette, Lee, Pedregosa, Paquette (2021) with all examples in a step.
 
@@ -96,9 +95,10 @@ def drawn_descent(system: IsotropicTraining, key: PRNGKeyArray) -> DescentError:
 
 @experiment
 def trained_network(system: NetworkDescent, key: PRNGKeyArray) -> DescentPath:
-    r"""One network of finite width, drawn from the prior and trained by gradient descent.
+    r"""Errors of one network of finite width, drawn from the prior and trained by gradient descent.
 
-    Every step is taken on all trained numbers of the network; momentum is that of the heavy ball.
+    Every step is taken on all trained parameters of the network; momentum is that of the heavy
+    ball.
 
     Source: the experiment of Lee et al. (2019).
 
@@ -125,7 +125,7 @@ def _flow(
     total = sum(counts)
     sigma = jnp.repeat(spectrum.eigenvalues, each, total_repeat_length=total)
     x = jnp.sqrt(sigma) * jax.random.normal(feature_key, (examples, total))
-    # The target's direction inside a level is uniform, its power there exact.
+    # The direction of the target inside a level is uniform; its power in the level is exact.
     direction = jax.random.normal(target_key, (total,))
     level = jnp.repeat(jnp.arange(len(counts)), each, total_repeat_length=total)
     norm = jax.ops.segment_sum(direction**2, level, len(counts))
@@ -171,7 +171,8 @@ def _descent(
 @eqx.filter_jit
 def _train(system: NetworkDescent, architecture: Architecture, drawn: Any) -> DescentPath:
     x, y = system.inputs, system.targets
-    # Two copies with opposite signs, f = (f_1 - f_2)/sqrt(2): zero at the start, the same kernel.
+    # Two copies with opposite signs, f = (f_1 - f_2)/sqrt(2): f is zero at the start and has the
+    # tangent kernel of one copy.
     start = (drawn, drawn) if system.antisymmetric else (drawn,)
 
     def output(weights: Any, inputs: Array) -> Array:

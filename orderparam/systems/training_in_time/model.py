@@ -1,8 +1,8 @@
 """Learning in time: the systems.
 
-Two questions are asked of a wide network that trains on a fixed training set. What is its error on
-new inputs after a time, averaged over training sets? And how far is a network of finite width from
-the frozen kernel that infinite width trains with?
+Two questions are asked about a wide network that trains on a fixed training set. What is its error
+on new inputs after a training time, averaged over training sets? And how much does a network of
+finite width differ from one of infinite width, whose tangent kernel is frozen?
 """
 
 from typing import Any
@@ -16,24 +16,24 @@ from orderparam.kernels.spectrum import Spectrum
 from orderparam.networks.architecture import Architecture
 
 # ------------------------------------------------------------------------------------------------
-# Training averaged over training sets: linear regression on features with a given spectrum, which
-# is what a wide network with a frozen tangent kernel does.
+# Training averaged over training sets: linear regression on features with a given spectrum, to
+# which the training of a wide network with a frozen tangent kernel is equivalent.
 
 
 class FeatureTraining(System):
     r"""Linear regression on features with a given covariance, trained by gradient flow for a time.
 
-    Inputs $x \sim N(0, \mathrm{diag}(\sigma_k))$, labels $y = \theta \cdot x + \sqrt{\Delta}\, \xi$
-    and $n$ examples. The weights start at $w_0$, independent of $\theta$, and follow
+    The $n$ examples have inputs $x \sim N(0, \mathrm{diag}(\sigma_k))$ and labels $y = \theta \cdot
+    x + \sqrt{\Delta}\, \xi$. The weights start at $w_0$, independent of $\theta$, and follow
 
     $$ \frac{dw}{dt} = -\frac{1}{n} X^T (X w - y) - \lambda w $$
 
-    For a wide network $\sigma_k$ are the eigenvalues of its tangent kernel over the inputs and $t$
+    For a wide network $\sigma_k$ are the eigenvalues of its tangent kernel over the inputs, and $t$
     is n times the time of a flow on the summed loss $\frac12 \sum_\mu (f - y)^2$.
 
-    Conventions: `spectrum.target_power` is $\sigma_k \theta_k^2$, summed over a level; the start's
-    power `start` * $\sigma_k$ in every mode. Labels have no factor 1/2 in errors. A spectrum's tail
-    and eigenvalues of 0 are refused: such modes have no dynamics.
+    Conventions: `spectrum.target_power` is $\sigma_k \theta_k^2$, summed over a level; the power of
+    the start is `start` * $\sigma_k$ in every mode. Errors have no factor 1/2. A spectrum with a
+    tail or with eigenvalues of 0 is refused, because such modes have no dynamics.
     """
 
     spectrum: Spectrum = part("covariance of the features, with the target's power on it")
@@ -60,16 +60,17 @@ class FeatureTraining(System):
 
 
 def _any(condition: Any) -> bool:
-    """True if a condition holds anywhere; False for traced values, whose numbers are unknown."""
+    """True if a condition holds for any entry; False for traced arrays, whose values are
+    unknown."""
     return not isinstance(condition, jax.core.Tracer) and bool(np.any(condition))
 
 
 class IsotropicTraining(System):
     r"""Linear regression on isotropic inputs, trained by gradient descent with momentum.
 
-    Inputs $x \sim N(0, 1_d)$, labels $y = \theta \cdot x + \sqrt{\Delta}\, \xi$ with $|\theta| = 1$
-    and $n$ = `sample_ratio` * d examples. With mean loss $\frac{1}{2n} |X w - y|^2 +
-    \frac{\lambda}{2} |w|^2$ one step of the heavy ball is
+    There are $n$ = `sample_ratio` * d examples with inputs $x \sim N(0, 1_d)$ and labels $y =
+    \theta \cdot x + \sqrt{\Delta}\, \xi$, $|\theta| = 1$. On the mean loss $\frac{1}{2n} |X w -
+    y|^2 + \frac{\lambda}{2} |w|^2$ one step of the heavy ball is
 
     $$ w_{k+1} = w_k - \eta\, \nabla(w_k) + \beta (w_k - w_{k-1}), \qquad w_{-1} = w_0 = 0 $$
     """
@@ -94,11 +95,11 @@ class NetworkDescent(System):
 
     The loss is $\frac12 \sum_\mu (f(x_\mu) - y_\mu)^2$, summed over the examples, and one step of
     the heavy ball is $\theta_{k+1} = \theta_k - \eta \nabla L + \beta (\theta_k - \theta_{k-1})$ on
-    the trained numbers of the architecture's scaling.
+    the trained parameters in the scaling of the architecture.
 
     An antisymmetric start takes two copies of the network with the same weights, $f = (f_1 -
     f_2)/\sqrt2$: the function is zero at the start and the tangent kernel is that of one copy.
-    Raises `ValueError` for shapes that do not fit.
+    `ValueError` is raised for shapes that do not fit.
     """
 
     inputs: Float[Array, "train input"] = parameter("training inputs")

@@ -1,4 +1,4 @@
-"""When to stop gradient descent on a person's own data, and what stopping gains over a ridge."""
+"""When to stop gradient descent on the user's data, and what stopping gains over a ridge."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,20 +15,23 @@ EXAMPLES, SHARE, GRID = 1500, 0.8, 97
 
 @dataclass(frozen=True)
 class BestStop:
-    """Held-out errors along gradient flow and along ridges, and the best of both.
+    """Held-out errors at all times of gradient flow and at all ridges, and the best time and ridge.
 
-    Errors are mean squares on held-out examples, summed over the columns of the target; pairs are
-    (value, standard error), where the overlap of the training sets of different splits is counted.
+    Errors are mean squares on held-out examples, summed over the columns of the target. Pairs are
+    (value, standard error); the standard errors account for examples that several splits share.
 
-    times, flow_error: training times of the mean loss, and the error at each, averaged over splits.
-    ridges, ridge_error: ridges of the mean loss, and the error with each.
-    time, earliest, latest: best time, and the span of times that are not worse by more than a
-        standard error of the difference.
-    steps: steps of plain gradient descent up to that time, at the rate 1/(largest eigenvalue).
-    stopped, ridged, ended: error at the best time, with the best ridge, and trained to the end. Time
-        and ridge of a split are chosen on the other splits.
+    times, flow_error: training times for the mean loss, and the error at each, averaged over splits.
+    ridges, ridge_error: ridges for the mean loss, and the error with each, averaged over splits.
+    time, earliest, latest: the best time, and the first and last of the times around it whose error
+        is larger by at most a standard error of the difference.
+    steps: number of steps of plain gradient descent up to the best time, at the learning rate
+        1/(largest eigenvalue).
+    stopped, ridged, ended: error at the best time, error with the best ridge, and error after
+        training to the end. The time and the ridge for a split are chosen on the other splits.
     gain: (error with the best ridge - error at the best time) / error with the best ridge.
-    inside: whether the best time lies inside the range; if not, more training is never worse.
+    inside: whether the best time lies inside the range searched. If not, the error is smallest at
+        an end of the range.
+    n_train: number of training examples in a split.
     """
 
     times: Float[np.ndarray, "time"]
@@ -54,29 +57,32 @@ def when_to_stop(
     splits: int = 16,
     seed: int = 0,
 ) -> BestStop:
-    r"""The best time to stop gradient descent of a linear model on features of yours, beside the best
-    ridge, by exact training paths on random splits.
+    r"""The best time to stop gradient descent of a linear model on given features, compared with
+    the best ridge, from exact training paths on random splits.
 
-    Features are divided by the root of their number; features and targets are centred on the
-    training part, which is a free intercept. With $X^T X/n = V \mathrm{diag}(s) V^T$ the weights of
-    gradient flow on $\frac{1}{2n} |Xw - y|^2$ from zero at time t, and those of a ridge $\lambda$, are
+    Features are divided by the root of their number. The means over the training part are
+    subtracted from features and targets, which is equivalent to an intercept without a penalty.
+    With $X^T X/n = V \mathrm{diag}(s) V^T$ the weights of gradient flow on $\frac{1}{2n} |Xw -
+    y|^2$ from zero at time t, and those of a ridge $\lambda$, are
 
     $$ V\, \mathrm{diag}\Big( \frac{1 - e^{-s t}}{s} \Big) V^T \frac{X^T y}{n}, \qquad
        V\, \mathrm{diag}\Big( \frac{1}{s + \lambda} \Big) V^T \frac{X^T y}{n} $$
 
-    so that no step is taken. Wide networks with a frozen tangent kernel are the case of the features
-    of that kernel.
+    so that no step is taken. A wide network with a frozen tangent kernel is a linear model on the
+    features of that kernel.
 
     Args:
         features: (example, feature) matrix. At most 1500 examples are used, chosen at random.
         targets: target of each example, or several columns.
-        splits: random splits into four fifths for training and one fifth.
-        seed: of the choice and the splits.
+        splits: number of random splits into four fifths for training and one fifth held out.
+        seed: seed of the choice of examples and of the splits.
 
     Raises:
-        ValueError: for fewer than 10 examples, or fewer than 3 splits, or features that are constant.
+        ValueError: for fewer than 10 examples, for fewer than 3 splits, and for features that are
+            the same for all examples.
 
-    Accuracy: statistical, given by standard errors; times and ridges lie on a grid of 12 to a decade.
+    Accuracy: statistical, with the standard errors of the result; times and ridges lie on a grid
+    with 12 points to a decade.
 
     Source: derived here; compare Ali, Kolter, Tibshirani (2019).
 
@@ -112,13 +118,13 @@ def when_to_stop_network(
     splits: int = 16,
     seed: int = 0,
 ) -> BestStop:
-    r"""The best time to stop gradient descent of a wide network on data of yours, beside the best
-    ridge, by exact training paths on random splits.
+    r"""The best time to stop gradient descent of a wide network on given data, compared with the
+    best ridge, from exact training paths on random splits.
 
-    The tangent kernel of infinite width and the targets are centred on the training part, which is a
-    free intercept. With the centred kernel $K = V \mathrm{diag}(n s) V^T$ of the n training examples
-    the outputs at new examples are, at time t of gradient flow on half the mean square from zero,
-    and with a ridge $\lambda$ on it,
+    The tangent kernel of infinite width and the targets are centred on the training part, which is
+    equivalent to an intercept without a penalty. Let $K = V \mathrm{diag}(n s) V^T$ be the centred
+    kernel of the n training examples. The loss is half the mean square. The outputs at new examples
+    are, at time t of gradient flow from zero and with a ridge $\lambda$ respectively,
 
     $$ K_* V\, \mathrm{diag}\Big( \frac{1 - e^{-s t}}{n s} \Big) V^T y, \qquad
        K_* V\, \mathrm{diag}\Big( \frac{1}{n (s + \lambda)} \Big) V^T y $$
@@ -127,13 +133,15 @@ def when_to_stop_network(
         architecture: the network; its widths are not used.
         inputs: (example, input) matrix. At most 1500 examples are used, chosen at random.
         targets: target of each example, or several columns.
-        splits: random splits into four fifths for training and one fifth.
-        seed: of the choice and the splits.
+        splits: number of random splits into four fifths for training and one fifth held out.
+        seed: seed of the choice of examples and of the splits.
 
     Raises:
-        ValueError: for fewer than 10 examples, or fewer than 3 splits, or inputs that are constant.
+        ValueError: for fewer than 10 examples, for fewer than 3 splits, and for inputs that are the
+            same for all examples.
 
-    Accuracy: statistical, given by standard errors; times and ridges lie on a grid of 12 to a decade.
+    Accuracy: statistical, with the standard errors of the result; times and ridges lie on a grid
+    with 12 points to a decade.
 
     Source: Jacot, Gabriel, Hongler (2018); compare Ali, Kolter, Tibshirani (2019).
 
@@ -177,8 +185,9 @@ def _best_stop(
     """The comparison of `when_to_stop`, for held-out errors of any model that is linear in its
     weights.
 
-    errors_of: of an order of rows, the number of the first of them that are trained on, times and
-    ridges; largest_rate: largest eigenvalue of the covariance of some rows.
+    errors_of: function that returns the held-out errors. Its arguments are an order of the rows,
+        how many of the first rows are trained on, the times and the ridges.
+    largest_rate: function of some rows that returns the largest eigenvalue of their covariance.
     """
     if splits < 3:
         raise ValueError(f"splits = {splits}: must be >= 3, to choose on the others")
@@ -195,7 +204,9 @@ def _best_stop(
     flow, ridge, end = errors[:, :GRID], errors[:, GRID:-1], errors[:, -1]
 
     stopped, ridged = (_chosen_on_the_others(each) for each in (flow, ridge))
-    share = 1 / splits + (len(chosen) - n_train) / n_train  # splits share examples
+    # Splits share examples and are not independent: to 1/splits the ratio of held-out to training
+    # examples is added, in the variance of the mean (Nadeau, Bengio 2003).
+    share = 1 / splits + (len(chosen) - n_train) / n_train
 
     def estimate(values: np.ndarray) -> tuple[float, float]:
         return float(values.mean()), float(np.sqrt(values.var(ddof=1) * share))
@@ -204,7 +215,7 @@ def _best_stop(
     best = int(np.argmin(mean))
     beyond = flow - flow[:, [best]]
     as_good = beyond.mean(axis=0) <= np.sqrt(beyond.var(axis=0, ddof=1) * share)
-    # the unbroken span around the best
+    # the times around the best one that are as good without a gap
     worse = np.flatnonzero(~as_good)
     first = worse[worse < best].max(initial=-1) + 1
     last = worse[worse > best].min(initial=GRID) - 1
@@ -258,7 +269,7 @@ def _kernel_errors(
     times: np.ndarray,
     ridges: np.ndarray,
 ) -> np.ndarray:
-    """The same as `_errors`, of a kernel between all examples."""
+    """Held-out errors as in `_errors`, for a kernel between all examples."""
     train, test = order[:n_train], order[n_train:]
     block, cross = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
     means, level = block.mean(axis=0), y[train].mean(axis=0)
@@ -277,7 +288,8 @@ def _kernel_errors(
 def _held_out(
     seen: np.ndarray, learned: np.ndarray, inner: np.ndarray, left: np.ndarray
 ) -> np.ndarray:
-    """Mean squares over held-out examples, summed over the columns, for every choice."""
+    """Mean squared errors on held-out examples, summed over the columns, for every time and
+    ridge."""
     squares = np.zeros(learned.shape[1])
     for column in range(left.shape[1]):
         outputs = seen @ (learned * inner[:, [column]])
@@ -286,6 +298,6 @@ def _held_out(
 
 
 def _chosen_on_the_others(errors: Float[np.ndarray, "split choice"]) -> np.ndarray:
-    """Error of every split at the choice that is best on all other splits."""
+    """Error on every split with the time or ridge that is best on all other splits."""
     others = errors.sum(axis=0) - errors
     return errors[np.arange(len(errors)), np.argmin(others, axis=1)]

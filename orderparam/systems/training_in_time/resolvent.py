@@ -28,11 +28,11 @@ _POLISH = 6
 def threshold(
     spectrum: Spectrum, n_train: Any, ridge: Complex[Array, "node"]
 ) -> tuple[Complex[Array, "node"], Scalar]:
-    """kappa with kappa (1 - (1/n) sum m sigma/(sigma + kappa)) = ridge, for complex ridges, and the
-    largest relative residual.
+    """The solution kappa of kappa (1 - (1/n) sum m sigma/(sigma + kappa)) = ridge for complex
+    ridges, and the largest relative residual.
 
-    At a large ridge kappa = ridge + sum sigma / n; from there the ridge comes down along its ray
-    in factors, with Newton steps at each.
+    At a large ridge kappa = ridge + (1/n) sum m sigma. From there the modulus of the ridge is
+    decreased by constant factors at fixed phase, with Newton steps at each value.
     """
     sigma, many = spectrum.eigenvalues, spectrum.multiplicities
 
@@ -56,8 +56,8 @@ def threshold(
     path = np.append(np.repeat(np.linspace(1.0, 0.0, _PATH), _CORRECTIONS), np.zeros(_POLISH))
     kappa, _ = jax.lax.scan(down, start, jnp.asarray(path))
     residual = jnp.max(jnp.abs(excess(kappa, *frozen)[0]) / (size + jnp.abs(kappa)))
-    # Two more steps, seen by derivatives: the first makes those of first order exact, the second
-    # those of second order.
+    # Two more Newton steps are differentiated, those before are not: the first step makes first
+    # derivatives exact, the second makes second derivatives exact.
     for _ in range(2):
         value, slope = excess(kappa, ridge, numbers)
         kappa = kappa - value / slope
@@ -71,13 +71,14 @@ def quadratic(
     spectrum: Spectrum,
     n_train: Any,
 ) -> Scalar:
-    """Sum over pairs of nodes of c_i c_j (sum_k power_k q_ki q_kj)/(1 - G_ij), with G_ij =
-    (1/n) sum_k m_k (1 - q_ki)(1 - q_kj), of coefficients c with doubled weights."""
+    """The sum over pairs of nodes of c_i c_j (sum_k power_k q_ki q_kj)/(1 - G_ij), with G_ij =
+    (1/n) sum_k m_k (1 - q_ki)(1 - q_kj). Only one half of the contour is given, and the weights in
+    the coefficients c are doubled in return."""
 
     def pairs(other: Complex[Array, "node level"]) -> Complex[Array, "node node"]:
         shared = ((1 - left) * spectrum.multiplicities) @ (1 - other).T / n_train
         return ((left * power) @ other.T) / (1 - shared)
 
-    # the second node of a pair runs over both halves
+    # the second node of a pair runs over both halves of the contour
     inner = pairs(left) @ coefficients + pairs(left.conj()) @ coefficients.conj()
     return jnp.real(coefficients @ inner) / 2

@@ -36,7 +36,7 @@ def _isotropic(modes: int) -> Spectrum:
 
 
 def _power_law(modes: int) -> Spectrum:
-    """Eigenvalues k^-1.2 and target power k^-1.8, all modes levels of their own."""
+    """Eigenvalues k^-1.2 and target power k^-1.8; every mode is a level of its own."""
     k = np.arange(1, modes + 1)
     power = k**-1.8
     return Spectrum(k**-1.2, power / power.sum())
@@ -47,7 +47,7 @@ _STEP = ("step", lambda data: xr.DataArray(np.arange(data.sizes["step"]), dims=[
 
 
 def _marked(data: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
-    """Values along the steps: all of a theory, for a line, and a dozen of a measurement, for
+    """Values along the steps: all steps of a theory, for a line; about twelve of a measurement, for
     marks."""
     if "seed" not in data.dims:
         return values
@@ -64,7 +64,7 @@ _MARKED_STEP = ("step", lambda data: _marked(data, _STEP[1](data)))
 
 @study(
     "early-stopping",
-    title="Stopped at the right time, gradient flow is within 5 % of the best ridge",
+    title="At the best stopping time the error of gradient flow is within 5 % of that of the best ridge",
     source="Ali, Kolter, Tibshirani 2019 (arXiv:1810.10082); theory at all times derived here",
     panels=[
         Panel(
@@ -88,10 +88,10 @@ _MARKED_STEP = ("step", lambda data: _marked(data, _STEP[1](data)))
         ),
     ],
     caption=r"""
-        Linear regression on {modes} Gaussian features, {n_train} examples, gradient flow from zero; target power 1. Isotropic
-        features, and eigenvalues $k^{{-1.2}}$ with target power $\propto k^{{-1.8}}$. Above: theory for large $n$, and the mean
-        over drawn training sets. Below: the smallest error in time over that of the best ridge (theory). For isotropic features
-        the best ridge is Bayes-optimal, so that the ratio exceeds 1; on the power law stopping does better.
+        Linear regression on {modes} Gaussian features, {n_train} examples, gradient flow from zero; target power 1. Features are
+        isotropic, or have eigenvalues $k^{{-1.2}}$ and target power $\propto k^{{-1.8}}$. Above: theory for large $n$, and means
+        over drawn training sets. Below: the smallest error in time divided by that of the best ridge (theory). For isotropic
+        features the best ridge is Bayes-optimal, so that the ratio exceeds 1; with the power law stopping has the lower error.
     """,
     seconds=(40, 300),
     gallery={"modes": 600, "n_train": 450, "seeds": 48},
@@ -120,7 +120,7 @@ def early_stopping(
 
 @study(
     "train-error-in-time",
-    title="The training error of gradient flow follows the theory until single eigenvalues of the sample decide",
+    title="The training error of gradient flow follows the theory until the smallest eigenvalue of the sample dominates it",
     source="derived here; Ali, Kolter, Tibshirani 2019 (arXiv:1810.10082)",
     panels=[
         Panel(
@@ -147,7 +147,7 @@ def early_stopping(
     ],
     caption="Linear regression on {modes} Gaussian features and {n_train} examples, gradient flow from zero. Mean squared error "
     "against the noisy labels; it tends to zero because there are more features than examples. At "
-    "the latest times the smallest eigenvalue of a finite sample decides: a few draws make the mean.",
+    "the latest times the smallest eigenvalue of a finite sample dominates the error, and few draws dominate the mean.",
     seconds=(30, 200),
     observables=("train_error",),
     gallery={"modes": 600, "n_train": 450, "seeds": 48},
@@ -173,7 +173,7 @@ def train_error_in_time(
 
 @study(
     "grokking-in-time",
-    title="Grokking is computed in time: the data are fitted first, a large start is forgotten with the weight decay",
+    title="Grokking in time: the data are fitted first; weight decay makes the network forget its large start later",
     source="Levi, Beck, Bar-Sinai 2024 (arXiv:2310.16441); the theory with weight decay is derived here",
     panels=[
         Panel(
@@ -190,8 +190,8 @@ def train_error_in_time(
     caption=r"""
         Linear regression on {modes} isotropic Gaussian features and {n_train} examples without label noise, gradient flow with
         weight decay $\lambda$ (colours) from large random weights, $|w_0|^2$ = {start}, and a target of power 1. Lines: theory
-        for large $n$. Marks: drawn training sets. The examples are fitted after some 100 units of time. What the start has put
-        into directions that no example sees leaves the test error after $1/(2\lambda)$ only.
+        for large $n$. Marks: drawn training sets. The examples are fitted after some 100 units of time. In directions orthogonal
+        to all examples the weights of the start decay slowly; their share of the test error vanishes after $1/(2\lambda)$ only.
     """,
     seconds=(30, 200),
     observables=("train_error", "test_error"),
@@ -217,7 +217,7 @@ def grokking_in_time(
 
 @study(
     "momentum-in-time",
-    title="At one learning rate momentum 1/2 comes to nearly the same best error in half the steps; momentum 0.9 overshoots it",
+    title="At the same learning rate momentum 1/2 comes to nearly the same lowest error in half the steps; 0.9 overshoots",
     source="derived here; Paquette, Lee, Pedregosa, Paquette 2021 (arXiv:2102.04396)",
     panels=[
         Panel(
@@ -258,8 +258,8 @@ def momentum_in_time(
 
 
 def _digits(dataset: str, task: str, n_train: int, n_test: int) -> tuple[Any, ...]:
-    """Training and test images, normalised, with their targets: the first ones after a shuffle that
-    is the same in every run.
+    """Training and test images, normalised, with their targets: the first images after a shuffle
+    that is the same in every run.
     """
     pool, targets = apply_task(load(dataset), task)
     pool = normalise(centre(pool))
@@ -271,7 +271,7 @@ def _digits(dataset: str, task: str, n_train: int, n_test: int) -> tuple[Any, ..
 
 @study(
     "training-time",
-    title="Networks follow the frozen kernel step by step, the more closely the wider they are",
+    title="Networks follow the frozen kernel step by step, and more closely the wider they are",
     source="Jacot, Gabriel, Hongler 2018; Lee et al. 2019 (arXiv:1902.06720)",
     panels=[
         Panel(_STEP, "test_error", by="width", xlabel="step", ylabel="test error"),
@@ -289,8 +289,8 @@ def _digits(dataset: str, task: str, n_train: int, n_test: int) -> tuple[Any, ..
     ],
     columns=3,
     caption="{dataset}, {task}: {n_train} training and {n_test} test images; {activation} networks, depth {depth}, "
-    "$N$ units in a layer (colours), antisymmetric start, learning rate {learning_rate} on the summed loss. Line: the tangent "
-    "kernel of infinite width.",
+    "$N$ units in a layer (colours), antisymmetric start, learning rate {learning_rate} on the summed loss. Line: training with "
+    "the tangent kernel of infinite width.",
     seconds=(60, 900),
     observables=("test_error", "train_error"),
     explained="Networks of finite width differ from the frozen kernel, the less the wider they are: "
@@ -328,7 +328,7 @@ def training_time(
 
 @study(
     "kernel-drift",
-    title="The tangent kernel moves by 1/N for erf, and by more for wide relu networks",
+    title="The tangent kernel changes by an amount of order 1/N in erf networks, and by more in wide relu networks",
     source="Jacot, Gabriel, Hongler 2018; Lee et al. 2019 (arXiv:1902.06720)",
     panels=[
         Panel(
@@ -346,7 +346,7 @@ def training_time(
     caption="{dataset}, {task}: {n_train} images, one hidden layer, antisymmetric start, {steps} steps of gradient descent with "
     "learning rate {learning_rate} on the summed loss. $N$ times the change of the tangent "
     "kernel on the training set after the last step, Frobenius norm: flat where the change is of "
-    "order $1/N$. A share $N^{{-1/2}}$ of the relu units switches on an image, with random signs: "
+    "order $1/N$. On a given image a share $N^{{-1/2}}$ of the relu units is switched on or off by training, with random signs: "
     "this is estimated to add a term $N^{{-3/4}}$ to the term $1/N$.",
     seconds=(45, 600),
     observables=("kernel_drift",),

@@ -1,8 +1,9 @@
-"""Learning in time: exact errors of wide networks along their training.
+"""Theory of learning in time: errors of wide networks along their training.
 
-Averaged over training sets, any function of the covariance S = X^T X/n is a contour integral of its
-resolvent, whose deterministic equivalent is the effective ridge at complex ridges (`resolvent.py`).
-Derived here; at infinite time and as a ridge it is the known theory of kernel regression.
+A function of the covariance S = X^T X/n is a contour integral of the resolvent of S. Averaged over
+training sets, the resolvent has a deterministic equivalent, which is given by the effective ridge
+at complex ridges (`resolvent.py`). The theory is derived here; at infinite time it is the known
+theory of kernel regression.
 """
 
 from typing import Any
@@ -33,11 +34,12 @@ class TrainingError(Result):
 
     Fields:
         test_error: E (f(x) - theta.x)^2 on new inputs, without label noise: bias + variance + start.
-        bias: the part of the target that is not learned yet, and its fluctuation.
-        variance: the part that the label noise causes.
-        start: the part that is left of the weights at the start.
+        bias: error that remains without label noise and from zero weights, with its fluctuation
+            over training sets.
+        variance: part of the error that the label noise causes.
+        start: part of the error that is due to the weights at the start.
         residual: largest relative error of the equations for kappa.
-        converged: whether all of them were solved.
+        converged: whether all equations were solved.
     """
 
     test_error: Scalar
@@ -52,9 +54,9 @@ class TrainError(Result):
     """Error on the training set after a training time.
 
     Fields:
-        train_error: E (1/n) |X w - y|^2 against the noisy labels, no factor 1/2.
+        train_error: E (1/n) |X w - y|^2 against the noisy labels, without a factor 1/2.
         residual: largest relative error of the equations for kappa.
-        converged: whether all of them were solved.
+        converged: whether all equations were solved.
     """
 
     train_error: Scalar
@@ -63,16 +65,16 @@ class TrainError(Result):
 
 
 class StoppingTime(Result):
-    """The best time to stop, beside the best ridge.
+    """The best time to stop, and the best ridge for comparison.
 
     Fields:
-        time: training time t of the smallest test error.
-        test_error: the error at that time.
-        ridge: the ridge lambda of the best fully trained estimator, for the mean loss.
-        ridge_error: the test error of that estimator.
+        time: training time t with the smallest test error.
+        test_error: test error at the best time.
+        ridge: the ridge lambda, for the mean loss, with the smallest test error after full training.
+        ridge_error: test error with the best ridge.
         cost_of_stopping: test_error / ridge_error.
         end_error: test error after an infinite time without a ridge.
-        residual: of the two minimisations: the slope of the logarithm of the error.
+        residual: largest slope of the logarithm of the error at the two minima.
         converged: whether both minima lie inside the range that was searched.
     """
 
@@ -91,7 +93,7 @@ class DescentError(Result):
 
     Fields:
         test_error: error on new inputs against targets without noise, after 0, 1, ... steps.
-        train_error: mean squared error on the training set against its labels.
+        train_error: mean squared error on the training set against its labels, at the same steps.
     """
 
     test_error: Float[Array, "step"]
@@ -100,7 +102,7 @@ class DescentError(Result):
 
 @theory
 def gradient_flow_error(system: FeatureTraining) -> TrainingError:
-    r"""Test error at a time of gradient flow, averaged over Gaussian training sets.
+    r"""Test error after a time of gradient flow, averaged over Gaussian training sets.
 
     With $e^{-u} = \sum_j w_j/(z_j + u)$ on the Talbot contour, $\ell_j = z_j/t + \lambda$ (`time`
     t, `weight_decay` $\lambda$), $q_{kj} = \kappa_j/(\sigma_k + \kappa_j)$ at $\kappa_j =
@@ -110,19 +112,20 @@ def gradient_flow_error(system: FeatureTraining) -> TrainingError:
        \frac{\sum_k \sigma_k \theta_k^2\, q_{ki} q_{kj}}{1 - G_{ij}}, \qquad
        a_j = \frac{w_j (1 + \lambda t/z_j)}{t \ell_j} $$
 
-    and the part of the start is the same sum with $w_j/(t\ell_j)$ and the power of $w_0$. The
-    variance, linear in the noise $\Delta$, needs one resolvent only, at the times t and 2t:
-    $\frac{\Delta}{n} (2t [F_1(t) - F_1(2t)] - \lambda t^2 [4 F_2(2t) - 2 F_2(t)])$ with $F_m(s) =
-    \mathrm{Re} \sum_j \frac{w_j}{z_j^m} \frac{1}{s\ell_j} \sum_k \sigma_k q_k(\ell_j)$ and $\ell_j
-    = z_j/s + \lambda$.
+    and the part due to the start is the same sum with $w_j/(t\ell_j)$ in place of $a_j$ and the
+    power of $w_0$ in place of that of the target. The variance is linear in the noise $\Delta$ and
+    contains single resolvents only, at the times t and 2t: $\frac{\Delta}{n} (2t [F_1(t) - F_1(2t)]
+    - \lambda t^2 [4 F_2(2t) - 2 F_2(t)])$ with $F_m(s) = \mathrm{Re} \sum_j \frac{w_j}{z_j^m}
+    \frac{1}{s\ell_j} \sum_k \sigma_k q_k(\ell_j)$ and $\ell_j = z_j/s + \lambda$.
 
-    Fields of the system as in `FeatureTraining`; errors are relative to nothing (squares of y).
+    Errors are in units of the square of y.
 
     Accuracy: 1e-9 relative for Gaussian features at large n; the deterministic equivalent has
     corrections of order 1/n. Features of real kernels are not Gaussian: on images the theory agrees
-    at the optimum within some per cent, but not at the interpolating end.
+    with experiments within a few per cent at the best time, but not when training interpolates the
+    data.
 
-    Cost: some hundred sums over the levels for each of 12 nodes, for a time.
+    Cost: some hundred sums over the levels for each of 12 nodes.
 
     Source: derived here; the static equations are those of Simon et al. (2021).
 
@@ -143,7 +146,7 @@ def gradient_flow_error(system: FeatureTraining) -> TrainingError:
     initial = system.start * spectrum.eigenvalues * spectrum.multiplicities
     start = quadratic(from_start, left, initial, spectrum, system.n_train)
 
-    # The noise: a single resolvent at two times, t and 2 t.
+    # The part of the noise: single resolvents at the two times t and 2 t.
     once = _noise_sums(system, time, threshold, ridge)
     other = z / (2 * time) + decay
     double, residual_double = complex_threshold(spectrum, system.n_train, other)
@@ -157,7 +160,7 @@ def gradient_flow_error(system: FeatureTraining) -> TrainingError:
 
 @theory
 def gradient_flow_train_error(system: FeatureTraining) -> TrainError:
-    r"""Training error at a time of gradient flow, averaged over Gaussian training sets.
+    r"""Training error after a time of gradient flow, averaged over Gaussian training sets.
 
     With $e = e^{-(S + \lambda) t}$ and $\rho = \lambda/(S + \lambda)$ the residual of the labels
     is $f = \rho + (1 - \rho) e$ (time $t$ `time`, $\lambda$ `weight_decay`, $\Delta$ `noise`), and
@@ -165,11 +168,12 @@ def gradient_flow_train_error(system: FeatureTraining) -> TrainError:
     $$ E_\mathrm{train} = \theta^T S f^2 \theta + w_0^2\, \mathrm{tr}(S e^2) + \frac{\Delta}{n}
        \big[ n - d + \mathrm{tr} f^2 \big] $$
 
-    Every term is a function of S alone: products of $\rho$ and e at the times t and 2t, each one
-    sum over the contour of `gradient_flow_error`; $S \rho = \lambda (1 - \rho)$ removes the rest.
+    Every term is a function of S alone. With $S \rho = \lambda (1 - \rho)$ the terms become
+    products of $\rho$ and e at the times t and 2t, and each is one sum over the contour of
+    `gradient_flow_error`.
 
-    Accuracy: 1e-9 absolute, at large n; 1e-16 times the square of `weight_decay` * `time` where
-    that is more.
+    Accuracy: 1e-9 absolute at large n, or 1e-16 times the square of `weight_decay` * `time` where
+    that is larger.
 
     Source: derived here.
 
@@ -182,13 +186,14 @@ def gradient_flow_train_error(system: FeatureTraining) -> TrainError:
     spectrum, time, decay = system.spectrum, system.time, system.weight_decay
     sigma, many = spectrum.eigenvalues, spectrum.multiplicities
     solved = effective_ridge(spectrum, system.n_train, decay * system.n_train)
-    # rho and its square: the resolvent at the real ridge lambda, and its derivative there
+    # rho and its square follow from the resolvent at the real ridge lambda and its derivative there
     rest = solved.threshold / (sigma + solved.threshold)
     slope = jnp.where(decay > 0, solved.complement, 1.0)
     rest_square = rest - decay * sigma / (sigma + solved.threshold) ** 2 / slope
 
     def products(time: Any) -> tuple[Array, Array, Array, Array, Scalar]:
-        """exp(-(S + lambda) t) times 1, rho, rho^2 and S, in every mode, and the residual."""
+        """exp(-(S + lambda) t) times 1, rho, rho^2 and S in every mode, and the residual of the
+        equations."""
         z, w = jnp.asarray(NODES), jnp.asarray(WEIGHTS)
         ridge = z / time + decay
         threshold, residual = complex_threshold(spectrum, system.n_train, ridge)
@@ -215,23 +220,25 @@ def gradient_flow_train_error(system: FeatureTraining) -> TrainError:
     noise = 1 + many @ (squared - 1) / system.n_train
     residual = jnp.maximum(residual, residual_2)
     converged = (residual < 1e-10) & solved.converged
-    # rounding may leave an error of zero below zero
+    # by rounding, an error that is zero may come out negative
     return TrainError(jnp.maximum(signal + system.noise * noise, 0.0), residual, converged)
 
 
 @theory
 def stopping_time(system: FeatureTraining) -> StoppingTime:
-    r"""The time at which gradient flow has its smallest test error, beside the best ridge.
+    r"""The time at which gradient flow has its smallest test error, and the best ridge for
+    comparison.
 
-    Both errors are minimised over a logarithm: that of `gradient_flow_error` over $\ln t$ (a scan,
-    then the root of its slope), and the error of ridge regression trained to its end,
+    Two errors are minimised, each by a scan and then by the root of the slope: that of
+    `gradient_flow_error` over $\ln t$, and the error of ridge regression after full training,
 
     $$ E(\lambda) = \frac{\sum_k \sigma_k\theta_k^2 q_k^2 + \Delta G}{1 - G}, \qquad
        n\lambda = \text{ridge added to the Gram matrix} $$
 
-    over $\ln \lambda$. `time` and `weight_decay` of the system are not used; the start is.
+    over $\ln \lambda$. `time` and `weight_decay` of the system are not used; `start` is used for
+    gradient flow.
 
-    Accuracy: 1e-8 of the errors, 1e-5 of the time and the ridge (the minimum is flat).
+    Accuracy: 1e-8 relative for the errors and 1e-5 for time and ridge, because the minima are flat.
 
     Source: derived here; early stopping and ridge were compared by Ali, Kolter, Tibshirani (2019).
 
@@ -250,7 +257,8 @@ def stopping_time(system: FeatureTraining) -> StoppingTime:
     def ridge(log_ridge: Scalar, system: FeatureTraining) -> Scalar:
         return jnp.log(_ridge_error(system, jnp.exp(log_ridge)))
 
-    # A mode is learned after 1/sigma; the scan covers the whole spectrum and beyond.
+    # A mode is learned after a time of order 1/sigma; the scan covers the times of all modes and
+    # more.
     largest = jnp.max(spectrum.eigenvalues)
     smallest = jnp.min(jnp.where(spectrum.eigenvalues > 0, spectrum.eigenvalues, jnp.inf))
     ends = jnp.log(1e-2 / largest), jnp.log(1e2 / smallest) + 2 * jnp.log1p(spectrum.rank / n_train)
@@ -276,8 +284,9 @@ def descent_error(system: IsotropicTraining) -> DescentError:
     r"""Errors after every step of gradient descent with momentum, averaged over training sets.
 
     For isotropic inputs the error is an integral over the Marchenko-Pastur law $\rho$ of $S = X^T
-    X/n$ with aspect ratio $\psi = d/n$, exact for any residual polynomial $r_k$ (heavy ball:
-    $r_{k+1} = r_k - \eta (s + \lambda) r_k + \beta (r_k - r_{k-1})$),
+    X/n$ with aspect ratio $\psi = d/n$. This holds for any residual polynomial $r_k$; that of the
+    heavy ball is $r_{k+1} = r_k - \eta (s + \lambda) r_k + \beta (r_k - r_{k-1})$. The test error
+    is
 
     $$ E_k = \int \rho(ds)\, [f^2 + \Delta \psi s g^2], \qquad
        g = \frac{1 - r_k}{s + \lambda}, \quad f = 1 - s g $$
@@ -285,10 +294,11 @@ def descent_error(system: IsotropicTraining) -> DescentError:
     and the training error is $\int \rho(ds) s f^2 + \Delta [1 - 2\psi \int s g + \psi \int s^2
     g^2]$.
 
-    Accuracy: 1e-10. Steps beyond the stable range, $\eta (s + \lambda) \ge 2 (1 + \beta)$, diverge
-    as they should.
+    Accuracy: 1e-10. Beyond the stable range, at $\eta (s + \lambda) \ge 2 (1 + \beta)$, the errors
+    diverge as those of training do.
 
-    Source: derived here; equal to the closed dynamical mean-field equations of ridge regression.
+    Source: derived here; the errors equal those of the dynamical mean-field equations of ridge
+    regression.
 
     >>> import numpy as np
     >>> found = descent_error(IsotropicTraining(sample_ratio=2.0, noise=0.1, steps=3))
@@ -301,7 +311,8 @@ def descent_error(system: IsotropicTraining) -> DescentError:
     safe = jnp.where(rate > 0, rate, 1.0)
 
     def errors(left: Array) -> tuple[Scalar, Scalar]:
-        # s = 0 is never learned without weight decay: there g is multiplied by s everywhere
+        # Modes with s = 0 have rate 0 without weight decay. Their g may be anything, because g
+        # enters with a factor s.
         step = jnp.where(rate > 0, (1 - left) / safe, 0.0)
         unlearned = 1 - s * step
         test = mass @ (unlearned**2 + system.noise * aspect * s * step**2)
@@ -332,10 +343,12 @@ def frozen_kernel(system: NetworkDescent) -> DescentError:
        \text{mean} = A_k y, \qquad
        \mathrm{cov} = K_{**} + A_k K A_k^T - A_k K_{X*} - K_{*X} A_k^T $$
 
-    The error of one network is the squared error of the mean plus the mean variance; an
+    The mean error of a network is the squared error of the mean plus the mean variance; an
     antisymmetric start has no variance. `width` is not used.
 
-    Accuracy: 1e-10 of the kernel's. Cost: one eigendecomposition of n x n.
+    Accuracy: 1e-10 relative, for the kernel that is used.
+
+    Cost: one eigendecomposition of an n x n matrix.
 
     Source: Lee et al. (2019), equations 14-16; momentum derived here.
 
@@ -360,7 +373,8 @@ def frozen_kernel(system: NetworkDescent) -> DescentError:
     safe = jnp.where(rates > 0, rates, 1.0)
 
     def errors(left: Array, slope: Array) -> tuple[Scalar, Scalar]:
-        # (1 - r)/omega is a polynomial, whose value at omega = 0 is carried along
+        # (1 - r)/omega is a polynomial in omega; its value at omega = 0 is computed by its own
+        # recursion
         response = projected * jnp.where(rates > 0, (1 - left) / safe, slope)
         mean = response @ target
         spread = (
@@ -387,7 +401,7 @@ def frozen_kernel(system: NetworkDescent) -> DescentError:
 def _noise_sums(
     system: FeatureTraining, time: Any, threshold: Array, ridge: Array
 ) -> tuple[Scalar, Scalar]:
-    """F_1 and F_2 of the variance at a time."""
+    """The sums F_1 and F_2 of the variance at a time."""
     z, w = jnp.asarray(NODES), jnp.asarray(WEIGHTS)
     sigma = system.spectrum.eigenvalues
     traced = (sigma * threshold[:, None] / (sigma + threshold[:, None])) @ (
@@ -398,7 +412,7 @@ def _noise_sums(
 
 
 def _ridge_error(system: FeatureTraining, ridge: Any) -> Scalar:
-    """Test error of ridge regression on the mean loss, trained to its end."""
+    """Test error of ridge regression with the mean loss, after full training."""
     spectrum = system.spectrum
     solved = effective_ridge(spectrum, system.n_train, ridge * system.n_train)
     unlearned = (1 - solved.learnability) ** 2 @ spectrum.target_power
@@ -408,8 +422,8 @@ def _ridge_error(system: FeatureTraining, ridge: Any) -> Scalar:
 def _minimum(
     function: Any, system: FeatureTraining, low: Scalar, high: Scalar
 ) -> tuple[Scalar, Scalar, Scalar, Bool[Array, ""]]:
-    """Place, value, slope at it and whether it lies inside, of the lowest of 64 scanned points and
-    the minimum next to it.
+    """The minimum of the function next to the lowest of 64 scanned points: its place, its value,
+    the slope there, and whether it lies inside the range.
     """
     grid = jax.lax.stop_gradient(jnp.linspace(low, high, 64))
     best = jnp.argmin(jax.lax.map(lambda u: function(u, system), grid, batch_size=8))

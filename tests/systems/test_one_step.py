@@ -23,10 +23,12 @@ from orderparam.systems.one_step import (
     one_step_asymptotics,
     plant_first_layer,
     predict_read_out,
+    spectral_density,
     spiked_asymptotics,
     train_first_layer,
 )
 from orderparam.systems.one_step.saddle import moments
+from orderparam.systems.one_step.theory import spiked
 
 TANH = OneStep(
     2.0, 1.0, 4.0, 1.0, ridge=0.05, activation="tanh", labels=RealLabels("tanh", 0.1), input_dim=100
@@ -175,6 +177,19 @@ def test_a_step_too_long_for_the_theory_of_a_drawn_layer_is_refused_by_name():
         pytest.raises(ValueError, match=r"^OneStep\.step = 4, batch_ratio = 0\.07: "),
     ):
         predict_read_out(TANH.with_(step=4.0, batch_ratio=0.07, width_ratio=70.0, input_dim=20))
+
+
+@pytest.mark.parametrize("load", [0.3, 1.1946168488667557, 4.0])
+@pytest.mark.parametrize("batch_ratio", [0.05028962296779193, 1.0])
+def test_the_edge_is_where_the_density_ends(load, batch_ratio):
+    """Within a thousandth. In one of these cases the equations have no solution shortly after it."""
+    step = OneStep(load, 1.0, batch_ratio, 1.3271451237561462, ridge=0.1, input_dim=33)
+    edge = float(feature_spectrum(FeatureMatrix(step, bins=1)).edge)
+    inside, outside = (
+        float(spectral_density(spiked(step), edge * share).density) for share in (0.999, 1.001)
+    )
+    assert inside > 30 * outside
+    assert outside < 1e-4
 
 
 def test_the_density_is_found_at_the_edges_of_the_bulk_too():

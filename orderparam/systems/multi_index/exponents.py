@@ -145,8 +145,7 @@ def threshold(
     if overlap is not None:
         if labels is not None:
             raise ValueError("overlap: for a target, not for samples with labels")
-        # type: ignore[arg-type]
-        return _next(normalised(target(what, dimension, kinks))[0], np.asarray(overlap, float))
+        return _next(normalised(target(what, dimension, kinks))[0], np.asarray(overlap, float))  # type: ignore[arg-type]
     wide = wide_product(what, dimension) if labels is None else None
     if wide is not None:
         powers = powers_of_product(wide)

@@ -313,16 +313,17 @@ def compressed_sensing_plane(resolution: int = 16) -> list[Curve]:
 
 @study(
     "measurement-conditioning",
-    title="Sparse weights measured by ill-conditioned matrices: VAMP and its state evolution",
+    title="VAMP follows its state evolution when ill-conditioned matrices measure sparse weights",
     source="Rangan, Schniter, Fletcher 2019",
     seconds=(30, 600),
     observables=("error",),
-    gallery={"conditions": (1.0, 2.0, 4.0, 8.0, 15.0, 30.0), "seeds": 16},
+    gallery={"conditions": (1.0, 2.0, 4.0, 8.0, 15.0, 30.0), "seeds": 48},
     full={"input_dim": 4000, "seeds": 16, "conditions": tuple(np.geomspace(1, 300, 9).tolist())},
     panels=[Panel("condition", "error", by="sample_ratio", log="xy")],
     caption=(
         "$y = Xw + $ noise of variance {noise}, weights of density {density}, $d$ = {input_dim}. "
-        "The singular values of $X$ are evenly spaced in their logarithm."
+        "The singular values of $X$ are evenly spaced in their logarithm. $\\varepsilon$: mean squared "
+        "error of a weight."
     ),
 )
 def measurement_conditioning(

@@ -62,7 +62,10 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
         )
         for lower, data in enumerate(comparison.curves(part="error", data=name).values()):
             x = np.asarray(data["n_train"].values, float)
-            y = data["test_error" if "test_error" in data else "population_error"]
+            pool = comparison.parameters["pool"]
+            # the error on the rest of a pool, of which the training set is a part
+            outside = pool / (pool - data["n_train"])
+            y = data["test_error"] if "test_error" in data else data["population_error"] * outside
             if "seed" in y.dims:
                 slope, error = power_law(x, y)
             else:
@@ -88,8 +91,8 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
 @study(
     "scale-free-data",
     title=(
-        "The full spectrum predicts learning curves of images; power laws fitted to it give their "
-        "exponent roughly"
+        "The full spectrum predicts learning curves of images within a fifth; power laws fitted to it "
+        "give their exponent roughly"
     ),
     source="Bahri et al. 2024 (arXiv:2102.06701); Spigler, Geiger, Wyart 2020; Caponnetto, De Vito 2007",
     panels=[
@@ -111,8 +114,9 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
     full={"pool": 4000, "sizes": (20, 40, 80, 160, 320, 640), "seeds": 16},
     columns=2,
     explained=(
-        "Real images are not Gaussian: predictions from their spectrum hold to a few percent, and "
-        "for Gaussian clones exactly."
+        "Real images are not Gaussian: from 60 digits on the measured error is 9 to 20 % above the "
+        "prediction from the spectrum, and 6 to 10 % from 240 images of MNIST on. Gaussian clones with "
+        "the same spectrum and target have 0 of 12 points beyond three standard errors."
     ),
 )
 def scale_free_data(

@@ -1,4 +1,5 @@
-"""Boolean functions: does training follow the posterior? Three laws, and networks of any width."""
+"""Boolean functions: does training sample the Bayesian posterior? Three laws, and networks of any
+width."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.boolean_functions.experiment import TrainedFunctions, trained_functions

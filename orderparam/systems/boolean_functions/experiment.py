@@ -1,4 +1,4 @@
-"""Boolean functions: how often trained networks become each of them."""
+"""Experiments of Boolean functions: how often trained networks compute each function."""
 
 from typing import Any
 
@@ -17,18 +17,19 @@ FITTED = 1e-2  # largest residual of a network that fits its labels
 
 
 class TrainedFunctions(Result):
-    """Functions that many networks have after training.
+    """Functions that many networks compute after training.
 
     Fields:
-        probability: share of the networks with each pattern of signs, the last input changing
-            fastest, -1 before 1.
-        likely: share of the networks with each of the half of the functions that the law of the tangent
-            kernel makes likeliest, in the order of patterns, and with any other function.
+        probability: share of the networks with each pattern of signs. In the order of patterns the
+            last input changes fastest, and -1 comes before 1.
+        likely: share of the networks with each of the likelier half of the functions, in the order
+            of patterns, and share with any other function. Which half is likelier is taken from the
+            law of the tangent kernel.
         squared_distance: sum over the functions of the squared difference from the probabilities of
-            three laws (tangent kernel, regression posterior, label posterior), less what chance
-            adds: its mean does not depend on the number of networks.
-        fitted: share of the networks with all training outputs within 0.01 of the labels; of the
-            logistic loss, with all labels' signs.
+            three laws (tangent kernel, regression posterior, label posterior). The bias of a finite
+            number of networks is subtracted, so that the mean does not depend on this number.
+        fitted: share of the networks with all training outputs within 0.01 of the labels; for the
+            logistic loss, share with the signs of all labels.
     """
 
     probability: Float[Array, "pattern"]
@@ -39,10 +40,11 @@ class TrainedFunctions(Result):
 
 @experiment
 def trained_functions(system: BooleanTraining, key: PRNGKeyArray) -> TrainedFunctions:
-    r"""Shares of the functions among networks of one width, drawn and trained one by one.
+    r"""Shares of the functions among networks of one width, which are drawn and trained one by one.
 
-    The distance of frequencies $\hat P$ of M networks from a law Q is $\sum_p [(\hat P_p - Q_p)^2 -
-    \hat P_p (1 - \hat P_p)/(M - 1)]$, whose mean is the distance of the law of the networks.
+    The squared distance of the frequencies $\hat P$ of M networks from a law Q is estimated by
+    $\sum_p [(\hat P_p - Q_p)^2 - \hat P_p (1 - \hat P_p)/(M - 1)]$, whose mean is the squared
+    distance of the law of the networks from Q.
 
     Source: the experiment of Mingard et al. (2021).
 

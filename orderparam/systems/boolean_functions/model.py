@@ -1,4 +1,5 @@
-"""Boolean functions: networks trained on some inputs, and the signs that they give the others."""
+"""Boolean functions: networks trained on some inputs, and the signs of their outputs on the other
+inputs."""
 
 from typing import Literal
 
@@ -11,18 +12,19 @@ from orderparam.networks.architecture import Architecture
 
 
 class BooleanTraining(System):
-    r"""Networks that fit labels $\pm1$ on a few inputs; their signs on the others are a function.
+    r"""Networks that fit labels $\pm1$ on a few inputs; the signs of the outputs on the test inputs
+    define a function.
 
-    Networks are drawn from the prior and trained by gradient descent, all layers or the read-out
-    alone: on the `square` loss $\frac12 \sum (y - f)^2$ until it is fitted, or for the given number of
-    steps on the `logistic` loss $\sum \ln(1 + e^{-y f})$, which is the cross entropy of two classes.
-    A step takes all examples, or a `batch` of them drawn without replacement, whose gradient is
-    multiplied by n/`batch`. Learning rates are in units of the inverse of the largest eigenvalue of the
-    kernel of infinite width. Functions are the patterns of signs on the test inputs, the last of
-    which changes fastest, -1 before 1.
+    Networks are drawn from the prior. Gradient descent trains all layers or the read-out only, for
+    `steps` steps: on the `square` loss $\frac12 \sum (y - f)^2$, or on the `logistic` loss $\sum
+    \ln(1 + e^{-y f})$, which is the cross entropy of two classes. A step takes all examples, or a
+    `batch` of them drawn without replacement, whose gradient is multiplied by n/`batch`. Learning
+    rates are in units of the inverse of the largest eigenvalue of the kernel of infinite width.
+    Functions are the patterns of signs on the test inputs. In their order the last test input
+    changes fastest, and -1 comes before 1.
 
-    Raises `ValueError` for more than ten test inputs, for a batch of more examples than there are,
-    and for an architecture that is not in ntk scaling.
+    `ValueError` is raised for more than ten test inputs, for a batch of more examples than there
+    are, and for an architecture that is not in ntk scaling.
     """
 
     inputs: Float[Array, "train input"] = parameter("training inputs")
@@ -62,8 +64,8 @@ class BooleanTraining(System):
             )
 
     def slope(self, outputs: Float[Array, "train"], key: PRNGKeyArray) -> Float[Array, "train"]:
-        """Derivatives of the loss in the outputs on the training inputs, with the weights of a
-        batch that is drawn."""
+        """Derivatives of the loss by the outputs on the training inputs, on a randomly drawn batch
+        in units of its share of the examples; 0 outside the batch."""
         logistic = -self.labels * jax.nn.sigmoid(-self.labels * outputs)
         found = outputs - self.labels if self.loss == "square" else logistic
         if self.batch == 0:

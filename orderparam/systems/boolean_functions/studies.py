@@ -18,7 +18,7 @@ from orderparam.systems.boolean_functions.theory import (
     wide_distances,
 )
 
-# of these eight functions, which are 1 on the last input; all others have 1 % together
+# the eight functions that are shown are 1 on the last input; all others have 1 % together
 _SHOWN = slice(1, None, 2)
 FUNCTION = (
     "function, its signs read as a binary number",
@@ -33,8 +33,8 @@ LAWS = {
 
 
 def three_bits(width: int, **fields: object) -> BooleanTraining:
-    """Labels -1, 1, 1, 1 on four of the eight inputs of three bits; erf units, of which the biases
-    have variance 1 and the weights 6."""
+    """The system of the study: labels -1, 1, 1, 1 on four of the eight inputs of three bits, and
+    erf units whose weights have variance 6 and whose biases have variance 1."""
     x = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
     network = fully_connected(
         1,
@@ -79,14 +79,15 @@ def three_bits(width: int, **fields: object) -> BooleanTraining:
     columns=2,
     caption=r"""
         Three bits: networks with one hidden layer of erf units fit labels on four inputs by gradient descent on all layers; a
-        function is the pattern of signs on the other four. First three: the eight most frequent functions, of {networks}
-        networks of {width} units in each of {seeds} runs (marks, the same in all three), and the laws that training might
-        follow (lines). Last: squared distance of the law of networks from each of the three, without the part that chance
-        adds; lines: infinite width.
+        function is the pattern of signs on the other four. First three panels: the eight most frequent functions, for {networks}
+        networks of {width} units in each of {seeds} runs (marks, the same in all three), and the three laws that training might
+        follow (lines). Last panel: squared distance of the law of networks from each of the three, without the bias of a finite
+        number of networks; lines: infinite width.
     """,
     seconds=(120, 900),
     observables=("likely",),
-    explained="Both posteriors are rejected. Finite width differs from the tangent kernel, the less the wider.",
+    explained="Both posteriors are rejected. Networks of finite width differ from the law of the tangent kernel, and less "
+    "the wider they are.",
     gallery={"widths": (8, 16, 32, 64), "width": 128, "networks": 250, "seeds": 16},
     full={"widths": (8, 16, 32, 64, 128, 256), "width": 256, "networks": 2000, "seeds": 16},
 )

@@ -1,4 +1,4 @@
-"""Boolean functions: three laws that training might follow."""
+"""Theory of Boolean functions: three laws that training might follow."""
 
 import jax
 import jax.numpy as jnp
@@ -18,11 +18,13 @@ class FunctionLaw(Result):
     """Probabilities of all functions on the test inputs.
 
     Fields:
-        probability: of each pattern of signs, the last input changing fastest, -1 before 1.
-        likely: of each of the half of the functions that the law of the tangent kernel makes
-            likeliest, in the order of patterns, and of all the others together.
-        uncertainty: standard error of the integration of every probability.
-        likely_uncertainty: the same of `likely`.
+        probability: probability of each pattern of signs. In the order of patterns the last input
+            changes fastest, and -1 comes before 1.
+        likely: probability of each of the likelier half of the functions, in the order of patterns,
+            and of all other functions together. Which half is likelier is taken from the law of the
+            tangent kernel.
+        uncertainty: standard error of every probability, from the integration.
+        likely_uncertainty: standard error of `likely`, from the integration.
     """
 
     probability: Float[Array, "pattern"]
@@ -32,11 +34,11 @@ class FunctionLaw(Result):
 
 
 class LawDistances(Result):
-    """How far the law of trained networks is from three laws, in the order tangent kernel, regression
-    posterior, label posterior.
+    """Distances of the law of trained networks from three laws, in the order tangent kernel,
+    regression posterior, label posterior.
 
     Fields:
-        squared_distance: sum over the functions of the squared difference of both probabilities.
+        squared_distance: sum over the functions of the squared difference of the probabilities.
     """
 
     squared_distance: Float[Array, "law"]
@@ -57,25 +59,27 @@ def _enough_points(
 def tangent_kernel_law(
     system: BooleanTraining, *, samples: int = 4096, runs: int = 4, seed: int = 0
 ) -> FunctionLaw:
-    r"""Probabilities of functions that infinitely wide networks have after training to zero loss.
+    r"""Probabilities of the functions that infinitely wide networks compute after training to zero
+    loss.
 
     With the tangent kernel $\Theta$ and the kernel K of the prior on training (S) and test inputs,
     and $V = \Theta_{*S} \Theta_{SS}^{-1}$, the outputs are Gaussian,
 
     $$ f_* \sim N\big(V y,\; K_{**} + V K_{SS} V^T - V K_{S*} - K_{*S} V^T\big) $$
 
-    and a function is an orthant. With `trained` = "readout" $\Theta$ is K, and the law that of
-    `regression_posterior`.
+    and the probability of a function is that of an orthant. With `trained` = "readout" $\Theta$ is
+    K, and the law is that of `regression_posterior`.
 
     Args:
-        samples: points of the integration, a power of 2.
-        runs: independent scramblings of the points.
-        seed: of the scramblings.
+        samples: number of points of the integration in a run, a power of 2.
+        runs: number of independent scramblings of the points.
+        seed: seed of the scramblings.
 
     Raises:
-        ValueError: for samples that are no power of 2, or a single run.
+        ValueError: if `samples` is not a power of 2, or for a single run.
 
-    Accuracy: given by `uncertainty`; 1e-4 and better for the default and ten inputs.
+    Accuracy: statistical, with the standard errors `uncertainty`; 1e-4 or better for the defaults
+    and ten inputs.
 
     Source: Lee et al. (2019).
 
@@ -94,21 +98,21 @@ def tangent_kernel_law(
 def regression_posterior(
     system: BooleanTraining, *, samples: int = 4096, runs: int = 4, seed: int = 0
 ) -> FunctionLaw:
-    r"""Probabilities of functions under the Gaussian process of the prior that regresses on the
-    labels, without noise.
+    r"""Probabilities of functions under Gaussian process regression on the labels, without noise.
 
-    $f_* \sim N(K_{*S} K_{SS}^{-1} y,\; K_{**} - K_{*S} K_{SS}^{-1} K_{S*})$: the posterior for the
-    square loss, and the exact law of wide networks of which the read-out alone is trained.
+    The outputs have the law $f_* \sim N(K_{*S} K_{SS}^{-1} y,\; K_{**} - K_{*S} K_{SS}^{-1}
+    K_{S*})$. This is the posterior for the square loss, and the exact law of wide networks of which
+    only the read-out is trained.
 
     Args:
-        samples: points of the integration, a power of 2.
-        runs: independent scramblings of the points.
-        seed: of the scramblings.
+        samples: number of points of the integration in a run, a power of 2.
+        runs: number of independent scramblings of the points.
+        seed: seed of the scramblings.
 
     Raises:
-        ValueError: for samples that are no power of 2, or a single run.
+        ValueError: if `samples` is not a power of 2, or for a single run.
 
-    Accuracy: given by `uncertainty`.
+    Accuracy: statistical, with the standard errors `uncertainty`.
 
     Source: Lee et al. (2019); Mingard et al. (2021).
 
@@ -128,20 +132,20 @@ def regression_posterior(
 def label_posterior(
     system: BooleanTraining, *, samples: int = 4096, runs: int = 4, seed: int = 0
 ) -> FunctionLaw:
-    r"""Probabilities of functions of random networks that happen to give the training labels' signs.
+    r"""Probabilities of functions among random networks that have the signs of the labels by chance.
 
-    $P(\mathrm{sign} f_* \mid \mathrm{sign} f_S = y)$ with $f \sim N(0, K)$: the posterior of the
-    prior over functions for a likelihood that is 0 or 1.
+    It is $P(\mathrm{sign} f_* \mid \mathrm{sign} f_S = y)$ with $f \sim N(0, K)$: the posterior
+    over functions for a likelihood that is 1 if all labels are right and 0 otherwise.
 
     Args:
-        samples: points of the integration, a power of 2.
-        runs: independent scramblings of the points.
-        seed: of the scramblings.
+        samples: number of points of the integration in a run, a power of 2.
+        runs: number of independent scramblings of the points.
+        seed: seed of the scramblings.
 
     Raises:
-        ValueError: for samples that are no power of 2, or a single run.
+        ValueError: if `samples` is not a power of 2, or for a single run.
 
-    Accuracy: given by `uncertainty`.
+    Accuracy: statistical, with the standard errors `uncertainty`.
 
     Source: Mingard et al. (2021).
 
@@ -165,27 +169,28 @@ def label_posterior(
 def frozen_kernel_law(
     system: BooleanTraining, *, samples: int = 4096, runs: int = 4, seed: int = 0
 ) -> FunctionLaw:
-    r"""Probabilities of functions that infinitely wide networks have after the steps of training, for
-    either loss and any batch.
+    r"""Probabilities of the functions that infinitely wide networks compute after `steps` steps of
+    training, for either loss and any batch.
 
     The outputs at the start are drawn from the prior, $f \sim N(0, K)$, and follow the steps of the
     networks with the tangent kernel at infinite width,
 
     $$ f \leftarrow f - \eta\, \Theta_{\cdot S}\, g(f_S), \qquad g = \partial L/\partial f_S $$
 
-    with g of the batch of every step. On the square loss every batch leads to the law of
-    `tangent_kernel_law` once the labels are fitted, since all steps lie in the span of the training
-    inputs. On the logistic loss the number of steps matters.
+    where g is the derivative on the batch of the step. On the square loss every choice of batches
+    leads to the law of `tangent_kernel_law` once the labels are fitted, since all steps lie in the
+    span of the training inputs. On the logistic loss the law depends on the number of steps.
 
     Args:
-        samples: drawn starts of one run, a power of 2.
-        runs: independent scramblings of the points, and independent batches.
-        seed: of both.
+        samples: number of starts that are drawn in a run, a power of 2.
+        runs: number of independent scramblings of the points, each with its own batches.
+        seed: seed of the scramblings and of the batches.
 
     Raises:
-        ValueError: for samples that are no power of 2, or a single run.
+        ValueError: if `samples` is not a power of 2, or for a single run.
 
-    Accuracy: given by `uncertainty`, of counts: 1e-3 for the default.
+    Accuracy: statistical, with the standard errors `uncertainty` of the counts; 1e-3 for the
+    defaults.
 
     Source: derived here from Lee et al. (2019).
 
@@ -200,7 +205,8 @@ def frozen_kernel_law(
     k, theta, train = _kernels(system)
     kernel = (k if system.trained == "readout" else theta)[:, :train]
     rate = system.learning_rate / jnp.linalg.norm(trained_kernel(system, system.inputs), 2)
-    # a prior of few directions is singular up to rounding
+    # the kernel of a prior on few directions is singular, and rounding may leave negative
+    # eigenvalues
     modes = jnp.linalg.eigh(k)
     root = modes[1] * jnp.sqrt(jnp.maximum(modes[0], 0.0))
     weight = 2 ** jnp.arange(len(system.test_inputs))[::-1]
@@ -237,18 +243,18 @@ def wide_distances(
 ) -> LawDistances:
     r"""Squared distances of the law of infinitely wide trained networks from three laws.
 
-    $\sum_p (P_p - Q_p)^2$ with P that of `tangent_kernel_law`, and Q the same (0),
-    `regression_posterior` and `label_posterior`.
+    The squared distance is $\sum_p (P_p - Q_p)^2$, where P is the law of `tangent_kernel_law` and Q
+    is the same law (distance 0), `regression_posterior` or `label_posterior`.
 
     Args:
-        samples: points of the integration, a power of 2.
-        runs: independent scramblings of the points.
-        seed: of the scramblings.
+        samples: number of points of the integration in a run, a power of 2.
+        runs: number of independent scramblings of the points.
+        seed: seed of the scramblings.
 
     Raises:
-        ValueError: for samples that are no power of 2, or a single run.
+        ValueError: if `samples` is not a power of 2, or for a single run.
 
-    Accuracy: 1e-5 absolute for the default and a few inputs.
+    Accuracy: 1e-5 absolute for the defaults and a few inputs.
 
     Source: derived here.
 
@@ -266,7 +272,8 @@ def wide_distances(
 def three_laws(
     system: BooleanTraining, samples: int = 4096, runs: int = 4, seed: int = 0
 ) -> Float[Array, "law pattern"]:
-    """Probabilities of functions after training, under regression and under labels."""
+    """Probabilities of functions under the three laws: tangent kernel, regression posterior, label
+    posterior."""
     options = {"samples": samples, "runs": runs, "seed": seed}
     verbs = (tangent_kernel_law, regression_posterior, label_posterior)
     return jnp.stack([verb.fn(system, **options).probability for verb in verbs])
@@ -275,8 +282,8 @@ def three_laws(
 def likely(
     probability: Float[Array, "pattern"], law: Float[Array, "pattern"]
 ) -> Float[Array, "group"]:
-    """Probabilities of the half of the functions that a law makes likeliest, in the order of
-    patterns, and of all the others together."""
+    """Probabilities of the half of the functions that is likelier under `law`, in the order of
+    patterns, and of all other functions together."""
     shown = jnp.sort(jnp.argsort(-law)[: len(law) // 2])
     chosen = probability[shown]
     return jnp.append(chosen, jnp.sum(probability) - jnp.sum(chosen))
@@ -297,7 +304,7 @@ def trained_kernel(
 def _tangent_law(
     system: BooleanTraining, samples: int, runs: int, seed: int
 ) -> tuple[Array, Array]:
-    """The law of `tangent_kernel_law`, and its errors."""
+    """The probabilities of `tangent_kernel_law`, and their standard errors."""
     k, theta, train = _kernels(system)
     return _law(system, k, k if system.trained == "readout" else theta, train, samples, runs, seed)
 
@@ -317,12 +324,12 @@ def _law(
     runs: int,
     seed: int,
 ) -> tuple[Array, Array]:
-    """Orthants of the outputs after training with the kernel theta from the prior k, and their
-    errors."""
+    """Orthant probabilities of the outputs after training with the tangent kernel theta from the
+    prior with kernel k, and their standard errors."""
     v = jnp.linalg.solve(theta[:train, :train], theta[:train, train:]).T
     mixed = v @ k[:train, train:]
     covariance = k[train:, train:] + v @ k[:train, :train] @ v.T - mixed - mixed.T
-    # an output that the training set fixes has no variance but rounding, of either sign
+    # An output that the training set determines has variance 0, up to rounding of either sign.
     least = 1e-12 * jnp.trace(k) / len(k)
     covariance = covariance + least * jnp.eye(len(covariance))
     signs = patterns(len(system.test_inputs))

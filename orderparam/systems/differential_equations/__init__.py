@@ -1,4 +1,5 @@
-"""Differential equations: kernels and networks that learn a function from its equation."""
+"""Differential equations: kernels and networks that learn a function from the differential equation
+that it solves."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.differential_equations.experiment import (

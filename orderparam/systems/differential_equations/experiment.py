@@ -1,4 +1,5 @@
-"""Differential equations: regression at drawn points, and networks trained on the residual."""
+"""Experiments of differential equations: regression at drawn points, and networks trained on the
+residual."""
 
 from typing import Any, Literal
 
@@ -20,8 +21,11 @@ from orderparam.systems.differential_equations.theory import EquationErrors
 
 Scalar = Float[Array, ""]
 TEST_POINTS = 256
-STEPS, STATIONARY = 60, 1e-6  # largest number of Gauss-Newton steps, and gradient that is left
-HALVED = 8  # shorter steps that are tried, each half of the last
+# largest number of Gauss-Newton steps, and the size of the gradient, relative to the first, at which
+# they end
+STEPS, STATIONARY = 60, 1e-6
+# number of step lengths that are tried, each half as long as the one before
+HALVED = 8
 
 
 class NetworkErrors(Result):
@@ -45,15 +49,17 @@ def solved_at_points(
     *,
     points: Literal["random", "grid", "gaussian"] = "random",
 ) -> EquationErrors:
-    r"""Errors of one estimate of the solution, from the values of the equation at drawn points.
+    r"""Errors of one estimate of the solution, from values of the right-hand side at drawn points.
 
     The coefficients of the true solution are drawn with the given power at every frequency, and the
-    kernel system of n x n is solved. Errors are sums over the coefficients, exact in x.
+    n x n linear system of kernel regression is solved. Errors are sums over the coefficients, so
+    that the average over x is exact.
 
     Args:
-        points: "random": independent and uniform. "grid": equidistant, at a random place of the
-            circle, or j/(n + 1). "gaussian": no points at all; every value of a mode is an
-            independent Gaussian, the control for theories that take modes for Gaussian.
+        points: "random": independent and uniform. "grid": equidistant, with a random offset on the
+            circle, or at j/(n + 1) on the interval. "gaussian": there are no points; the values of
+            all modes are independent Gaussian numbers, which is the control for theories that take
+            the modes as Gaussian.
 
     Source: the collocation of Raissi, Perdikaris, Karniadakis (2017), with a Gaussian process.
 
@@ -69,9 +75,9 @@ def solved_at_points(
 def trained_equation_network(system: EquationNetwork, key: PRNGKeyArray) -> NetworkErrors:
     r"""Errors of one network of `width` units that is trained on the residual of an equation.
 
-    All weights move, by Gauss-Newton steps on the penalised loss until its gradient is 1e-6 of its
-    first; a step is halved where that lowers the loss. The first step alone would be regression
-    with the network's own tangent kernel.
+    All weights are trained by Gauss-Newton steps on the penalised loss, until the gradient is 1e-6
+    of the gradient at the start. Of every step and its repeated halves the one with the lowest loss
+    is taken. The first full step alone is regression with the tangent kernel of this network.
 
     Source: the experiment of Wang, Yu, Perdikaris (2022), trained to the end.
 
@@ -97,7 +103,8 @@ def _solve(
     each += [k for k in range(len(each), len(system.prior)) for _ in range(_modes(system))]
     frequency = jnp.asarray(each)
     gain = system.operator.gain(system.wave_numbers)[frequency]
-    # the direction in the modes of one frequency is uniform: a sign, or an angle
+    # The direction of the true solution within the modes of one frequency is uniform: a sign, or an
+    # angle.
     angle = jax.random.uniform(sign_key, (len(system.prior),), maxval=2 * jnp.pi)
     sign = jnp.where(angle < jnp.pi, 1.0, -1.0)
     if system.domain == "circle":
@@ -126,12 +133,13 @@ def _solve(
 
 
 def _modes(system: EquationRegression) -> int:
-    """Modes of a frequency above 0."""
+    """Number of modes of each frequency above 0."""
     return 2 if system.domain == "circle" else 1
 
 
 def _values(system: EquationRegression, share: Array) -> Array:
-    """All modes, rotated by the phase of the operator, at points given as shares of the domain."""
+    """Values of all modes, rotated by the phase of the operator, at points given as fractions of
+    the domain."""
     wave = jnp.arange(len(system.prior))
     if system.domain == "interval":
         return jnp.sqrt(2.0) * jnp.sin(jnp.pi * share[:, None] * (wave + 1))
@@ -156,7 +164,7 @@ def _train(
         return (first - second) / jnp.sqrt(2.0)
 
     def acted(function: Any, x: Array) -> Array:
-        """L of a function at points."""
+        """Values of L applied to a function, at points."""
 
         def value(shift: Array) -> Array:
             return function(x + shift)
@@ -172,7 +180,8 @@ def _train(
         return acted(lambda x: output(weights, x), x) - acted(solution, x)
 
     def at(weights: Array) -> tuple[Array, Array, Array]:
-        """Residuals, their slopes, and the size of the gradient of the penalised loss."""
+        """Residuals, their derivatives by the weights, and the size of the gradient of the
+        penalised loss."""
         rest, slopes = residual(weights, points), jax.jacrev(residual)(weights, points)
         return (
             rest,
@@ -187,7 +196,8 @@ def _train(
     def step(state: tuple[Array, Any, Array]) -> tuple[Array, Any, Array]:
         weights, (rest, slopes, _), count = state
         gram = slopes @ slopes.T + system.ridge * jnp.eye(len(points))
-        # towards the minimum of the loss with the residual linear in the weights
+        # The step leads to the minimum of the loss in which the residual is linearised in the
+        # weights.
         inner = jnp.linalg.solve(gram, slopes @ (weights - start) - rest)
         direction = start + slopes.T @ inner - weights
         share = 0.5 ** jnp.arange(HALVED)

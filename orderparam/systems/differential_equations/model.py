@@ -1,9 +1,9 @@
 r"""Differential equations: a function is learned from values of L u = f at points.
 
-A kernel, or the tangent kernel of a wide network, is a prior of the solution u. The operator acts on
-both its arguments, and what comes out is the kernel of the residual L u. On a circle, and between
-walls where u vanishes, operators with constant coefficients are diagonal in waves, so that all
-spectra are known exactly.
+A kernel, such as the tangent kernel of a wide network, is the covariance of a prior of the solution
+u. The operator, applied to both arguments of this kernel, gives the kernel of the residual L u. On
+a circle, and on an interval at whose ends u vanishes, operators with constant coefficients are
+diagonal in waves, so that all spectra are known exactly.
 """
 
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from jaxtyping import Array, Complex, Float, Num
 from orderparam.core.system import Record, System, parameter, part, structure
 from orderparam.networks.architecture import Architecture
 
-FREQUENCIES = 96  # that are kept of the tangent kernel on the circle
+FREQUENCIES = 96  # number of Fourier coefficients of the tangent kernel that are kept
 
 
 class Operator(Record):
@@ -32,12 +32,12 @@ class Operator(Record):
     )
 
     def multiplier(self, wave_numbers: Num[Array, "frequency"]) -> Complex[Array, "frequency"]:
-        """What every wave is multiplied by."""
+        """The factor c + i v q + D q^2 by which the operator multiplies each wave."""
         even = self.reaction + self.diffusion * wave_numbers**2
         return even + 1j * self.advection * wave_numbers
 
     def gain(self, wave_numbers: Num[Array, "frequency"]) -> Float[Array, "frequency"]:
-        """Its squared modulus."""
+        """The squared modulus of the multiplier of each wave."""
         even = self.reaction + self.diffusion * wave_numbers**2
         return even**2 + (self.advection * wave_numbers) ** 2
 
@@ -46,15 +46,16 @@ class EquationRegression(System):
     r"""Regression on values of a differential equation, with a kernel whose modes are waves.
 
     The solution u of $L u = f$ has a Gaussian prior with covariance $K(x, x') = \sum_k \lambda_k
-    \phi_k(x) \phi_k(x')$. At n points the equation's right-hand side is known, $y_\mu = f(x_\mu) +
-    \sqrt{\Delta}\, \xi_\mu$, and the estimate minimises $\sum_\mu (L u(x_\mu) - y_\mu)^2 + T |u|_K^2$.
+    \phi_k(x) \phi_k(x')$. At n points the right-hand side is observed with noise, $y_\mu = f(x_\mu)
+    + \sqrt{\Delta}\, \xi_\mu$, and the estimate minimises $\sum_\mu (L u(x_\mu) - y_\mu)^2 + T
+    |u|_K^2$.
 
     On the `circle`, $0 \le x < 2\pi$, the modes are 1, $\sqrt2 \cos kx$ and $\sqrt2 \sin kx$: arrays
     begin with frequency 0, and a frequency k > 0 has two modes. On the `interval`, $0 \le x \le 1$
     with u = u'' = 0 at both ends, they are $\sqrt2 \sin k \pi x$, and arrays begin with k = 1. Errors are
-    averages over x; of u the modes that the operator removes count as unknown.
+    averages over x. Modes of u that the operator maps to 0 are estimated as 0.
 
-    Raises `ValueError` for advection on the interval, which mixes sines and cosines.
+    `ValueError` is raised for advection on the interval, which mixes sines and cosines.
     """
 
     prior: Float[Array, "frequency"] = parameter(
@@ -96,17 +97,17 @@ class EquationRegression(System):
 class EquationNetwork(System):
     r"""A network that is trained on the residual of a differential equation on the circle.
 
-    Its inputs are $\sqrt2 (\cos x, \sin x)$, so that every function of it is periodic, and its
-    derivatives are taken exactly. At the points $x_\mu = 2 \pi \mu/n$ the right-hand side f = L u of
-    the true solution $u(x) = \sum_k (a_k \cos kx + b_k \sin kx)$ is known, and all numbers of the network
-    minimise
+    Its inputs are $\sqrt2 (\cos x, \sin x)$, so that its output is periodic in x; derivatives by x
+    are computed exactly. At the points $x_\mu = 2 \pi \mu/n$ the right-hand side f = L u of the
+    true solution $u(x) = \sum_k (a_k \cos kx + b_k \sin kx)$ is known, and all parameters of the
+    network minimise
 
     $$ \frac12 \sum_\mu \big(L \hat u(x_\mu) - f(x_\mu)\big)^2 + \frac T2 |\theta - \theta_0|^2 $$
 
     from an antisymmetric start: two copies with the same weights, $\hat u = (u_1 - u_2)/\sqrt2$, which
     is zero at the start.
 
-    Raises `ValueError` for an architecture that is not in ntk scaling.
+    `ValueError` is raised for an architecture that is not in ntk scaling.
     """
 
     cosines: Float[Array, "frequency"] = parameter(
@@ -141,5 +142,5 @@ class EquationNetwork(System):
 
 
 def circle(angles: Float[Array, "point"]) -> Float[Array, "point 2"]:
-    """Points of the circle as inputs of a network, of squared length 2."""
+    """The points of the circle at these angles as inputs of a network, with squared length 2."""
     return jnp.sqrt(2.0) * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)

@@ -32,7 +32,7 @@ ERRORS = (("equation_error", "error of the equation"), ("solution_error", "error
 
 @study(
     "equation-learning-curve",
-    title="The error of the solution falls one power of the number of points faster than that of the equation",
+    title="The error of the solution falls by one power of the number of points faster than that of the equation",
     source="derived here; Raissi, Perdikaris, Karniadakis 2017 (arXiv:1701.02440) for the method",
     panels=[
         *(
@@ -63,16 +63,16 @@ ERRORS = (("equation_error", "error of the equation"), ("solution_error", "error
     ],
     columns=2,
     caption=r"""
-        $L u = u - u'' = f$ on a circle, f known at n points, a Gaussian prior of u with eigenvalues $\propto (1 + k)^{{-7}}$, the
-        true solution with the same power at frequency k, {frequencies} frequencies, no noise, no ridge. Exponents of the theory
-        at large n: 2 for the equation, 3 for the solution. Lines: the operator kernel, averaged over random points (large n,
-        modes taken for Gaussian), and exact for equidistant ones. Below: the ratio to the theory; Gaussian modes are the
-        control, in which the values of all modes at all points are independent Gaussian numbers.
+        $L u = u - u'' = f$ on a circle; f is known at n points, without noise, and there is no ridge. The prior of u is Gaussian
+        with eigenvalues $\propto (1 + k)^{{-7}}$, and the true solution has the same power at frequency k; {frequencies}
+        frequencies. Exponents of the theory at large n: 2 for the equation, 3 for the solution. Lines: theory for random points
+        (large n, modes taken as Gaussian) and for equidistant points (exact). Below: the ratio to the theory; in the control
+        "Gaussian modes" the values of all modes at all points are independent Gaussian numbers.
     """,
     seconds=(40, 200),
     observables=("equation_error", "solution_error"),
-    explained="Waves at random points of a line are no Gaussian numbers: a gap between neighbours is sometimes large, and errors "
-    "without a ridge exceed the theory, which the control with Gaussian modes meets.",
+    explained="Waves at random points of a line are not Gaussian numbers: gaps between neighbours are sometimes large, and "
+    "the errors without a ridge exceed the theory. The control with Gaussian modes agrees with the theory.",
     gallery={"frequencies": 768, "n_points": (8, 16, 32, 64, 128), "seeds": 96},
     full={"frequencies": 4096, "n_points": (8, 16, 32, 64, 128, 256, 512), "seeds": 256},
 )
@@ -94,7 +94,7 @@ def equation_learning_curves(
 
 
 def draw_widths(axes: Any, comparison: Comparison, name: str, label: str) -> None:
-    """Draw an error over that of the kernel against 1/N, for every number of points."""
+    """Draws the ratio of an error to that of the kernel against 1/N, for every number of points."""
     (kernel,) = comparison.theories().values()
     runs = [data for data in comparison.experiments().values() if data.sizes["width"] > 1]
     (networks,) = runs
@@ -110,7 +110,7 @@ def draw_widths(axes: Any, comparison: Comparison, name: str, label: str) -> Non
 
 @study(
     "physics-informed-network",
-    title="The wider a network that is trained on an equation, the nearer its errors come to those of the operator kernel",
+    title="The errors of networks that are trained on an equation approach those of the operator kernel as the width grows",
     source="Raissi, Perdikaris, Karniadakis 2019; Wang, Yu, Perdikaris 2022 (arXiv:2007.14527); errors derived here",
     panels=[
         *(
@@ -128,16 +128,17 @@ def draw_widths(axes: Any, comparison: Comparison, name: str, label: str) -> Non
     ],
     columns=2,
     caption=r"""
-        $L u = u + u'/2 - u''/10 = f$ on a circle, a true solution with frequencies 1 to 5, f known at n equidistant points.
-        Networks with one hidden layer of erf units (weight variance 6, bias variance 1) and N units in each of two antisymmetric
-        copies, trained on the residual with all weights to the minimum of the loss, ridge {ridge}. Line: infinite width, the
-        tangent kernel with the operator on both arguments, exact for these points. Below: ratios to it with a line in $1/N$,
-        and its value at infinite width.
+        $L u = u + u'/2 - u''/10 = f$ on a circle; the true solution has frequencies 1 to 5; f is known at n equidistant points.
+        All weights of networks with one hidden layer of erf units (weight variance 6, bias variance 1) and N units in each of two
+        antisymmetric copies are trained on the residual to the minimum of the loss, ridge {ridge}. Line: infinite width, from the
+        tangent kernel with the operator applied to both arguments, exact for these points. Below: ratios to infinite width, with
+        linear fits in $1/N$ and their limits.
     """,
     seconds=(90, 400),
     observables=("equation_error", "solution_error"),
-    explained="Finite width: the narrower a network is, the more its kernel differs from its mean and moves in training. Lines "
-    "in 1/N end 2 to 24 % above the kernel, by one to two and a half standard errors: 64 units are too few for a line.",
+    explained="The kernel of a network of finite width differs from its mean and changes in training, the more the narrower the "
+    "network is. The linear fits in 1/N end 2 to 24 % above the kernel, which is 1 to 2.5 standard errors: 64 units are too few "
+    "for a linear fit.",
     gallery={"seeds": 32},
     full={
         "widths": (64, 128, 256, 512, 1024, 2048),

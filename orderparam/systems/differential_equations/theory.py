@@ -1,4 +1,4 @@
-"""Differential equations: learning curves of the residual and of the solution."""
+"""Theory of differential equations: learning curves of the residual and of the solution."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from orderparam.systems.differential_equations.model import (
 )
 
 Scalar = Float[Array, ""]
-SAMPLES = 512  # of the tangent kernel on the circle
+SAMPLES = 512  # number of points at which the tangent kernel on the circle is evaluated
 
 
 class EquationErrors(Result):
@@ -37,12 +37,12 @@ class EquationCurve(Result):
     """Errors of an estimate of the solution, averaged over random points.
 
     Fields:
-        equation_error: E (L u - f)^2 over all x, without noise; infinite without a ridge where there
-            are as many points as modes.
-        solution_error: E (u - true solution)^2 over all x; likewise.
-        threshold: eigenvalue kappa of the operator kernel that is learned by half.
-        residual: of the equation for kappa.
-        converged: whether it was solved.
+        equation_error: E (L u - f)^2 over all x, without noise; infinite if there is no ridge and the
+            number of points equals the number of modes.
+        solution_error: E (u - true solution)^2 over all x; infinite in the same case.
+        threshold: kappa; a mode of the operator kernel with this eigenvalue is half learned.
+        residual: relative error of the equation for kappa.
+        converged: whether the equation was solved.
     """
 
     equation_error: Scalar
@@ -54,23 +54,26 @@ class EquationCurve(Result):
 
 @theory
 def equation_learning_curve(system: EquationRegression) -> EquationCurve:
-    r"""Errors of the solution of a differential equation that is known at random points.
+    r"""Errors of the solution of a differential equation whose right-hand side is known at random
+    points.
 
-    The residual is regression with the operator kernel $L_x L_{x'} K(x, x')$, of which the
-    eigenvalues are $h_k = |\ell_k|^2 \lambda_k$ with the multiplier $\ell_k$ of the operator. With
-    $\kappa$ of $n = T/\kappa + \sum_k h_k/(h_k + \kappa)$, learnabilities $A_k = h_k/(h_k +
-    \kappa)$ and the power $f_k^2 = |\ell_k|^2 u_k^2$ of the right-hand side,
+    The estimate of $L u$ is regression with the operator kernel $L_x L_{x'} K(x, x')$. The
+    eigenvalues of this kernel are $h_k = |\ell_k|^2 \lambda_k$ with the multiplier $\ell_k$ of the
+    operator. Let $\kappa$ be the solution of $n = T/\kappa + \sum_k h_k/(h_k + \kappa)$. With the
+    learnabilities $A_k = h_k/(h_k + \kappa)$ and the power $f_k^2 = |\ell_k|^2 u_k^2$ of the
+    right-hand side,
 
     $$ E = \frac{\sum_k (1 - A_k)^2 f_k^2 + \Delta}{1 - \frac1n \sum_k A_k^2}, \qquad
        E\,(L\hat u - f)_k^2 = (1 - A_k)^2 f_k^2 + \frac{A_k^2}{n} E $$
 
-    The error of the equation is the sum over the modes, that of the solution the sum with
-    $1/|\ell_k|^2$. For $\lambda_k \sim k^{-a}$, $u_k^2 \sim k^{-b}$ and an operator of order s the
-    first falls as $n^{-(b - 2s - 1)}$ and the second as $n^{-(b - 2s)}$ where no ridge or noise stands
-    against it, one power of n faster and 2s - 1 powers slower than from values of u itself.
+    The error of the equation is the sum over the modes, and that of the solution is the sum with
+    weights $1/|\ell_k|^2$. For $\lambda_k \sim k^{-a}$, $u_k^2 \sim k^{-b}$ and an operator of
+    order s the first falls as $n^{-(b - 2s - 1)}$ and the second as $n^{-(b - 2s)}$, if there is no
+    ridge or noise. The second falls by one power of n faster than the first, and by 2s - 1 powers
+    slower than with values of u itself.
 
-    Accuracy: 1e-10 of its equations, which are exact for Gaussian features; waves at random points
-    are not Gaussian, and the errors at small ridges differ from it by some ten per cent.
+    Accuracy: 1e-10 for its equations, which are exact for Gaussian features; waves at random points
+    are not Gaussian, and the errors at small ridges differ from the theory by some ten per cent.
 
     Source: derived here from the learning curve of Simon et al. (2021) for the operator kernel.
 
@@ -96,17 +99,20 @@ def equation_learning_curve(system: EquationRegression) -> EquationCurve:
 
 @theory
 def equation_on_grid(system: EquationRegression) -> EquationErrors:
-    r"""Errors of the solution of a differential equation that is known at equidistant points.
+    r"""Errors of the solution of a differential equation whose right-hand side is known at
+    equidistant points.
 
-    On the circle n points cannot tell frequencies apart that are equal modulo n. With the sums
-    $\bar h = \sum h_{k'}$ and $\bar f^2 = \sum f_{k'}^2$ over the class of a complex wave k,
+    On the circle complex waves whose frequencies are equal modulo n are equal at all n points, up
+    to a phase. They form a class. With the sums $\bar h = \sum h_{k'}$ and $\bar f^2 = \sum
+    f_{k'}^2$ over the class of a wave k,
 
     $$ g_k = \frac{h_k}{\bar h + T/n}, \qquad E\,(L\hat u - f)_k^2 = (1 - g_k)^2 f_k^2 + g_k^2
        \Big(\bar f^2 - f_k^2 + \frac{\Delta}{n}\Big) $$
 
-    averaged over the place of the points on the circle: exact at every n. On the interval the points are
-    j/(n + 1), classes are $\pm k$ modulo 2(n + 1), n + 1 stands for n above, and the average is over
-    the signs of the modes of the true solution; frequencies divisible by n + 1 vanish at all points.
+    This is averaged over the offset of the points on the circle, and exact at every n. On the
+    interval the points are j/(n + 1), classes are $\pm k$ modulo 2(n + 1), n + 1 takes the place of
+    n above, and the average is over the signs of the modes of the true solution; modes whose
+    frequency is divisible by n + 1 vanish at all points.
 
     Accuracy: 1e-12.
 
@@ -144,17 +150,19 @@ def wide_equation_network(system: EquationNetwork) -> EquationErrors:
     r"""Errors of an infinitely wide network that is trained on the residual of an equation.
 
     The tangent kernel $\Theta$ of the network is a function of the angle between two points of the
-    circle, with Fourier coefficients $\theta_k$, and the operator kernel $L_x L_{x'} \Theta(x, x')$ with
-    $h_k = |\ell_k|^2 \theta_k$ is the tangent kernel of the residual. Points that are equidistant
-    see the sum of all frequencies equal modulo n. With the complex coefficients $u_k$ of the true
-    solution,
+    circle, with Fourier coefficients $\theta_k$. The tangent kernel of the residual is the operator
+    kernel $L_x L_{x'} \Theta(x, x')$, with coefficients $h_k = |\ell_k|^2 \theta_k$. At equidistant
+    points the waves whose frequencies are equal modulo n have the same values. With the complex
+    coefficients $u_k$ of the true solution,
 
     $$ \hat u_k = \frac{1}{\ell_k} \frac{h_k}{\sum_{k'} h_{k'} + T/n} \sum_{k'} \ell_{k'} u_{k'},
        \qquad k' \equiv k \bmod n $$
 
-    The average over the place of the points is `equation_on_grid`. `width` is not used.
+    `equation_on_grid` is the average of the errors over the offset of the points. `width` is not
+    used.
 
-    Accuracy: 1e-8; 96 frequencies are kept, and what a smooth activation leaves beyond is less.
+    Accuracy: 1e-8 for smooth activations, whose coefficients beyond the 96 frequencies that are
+    kept are smaller.
 
     Source: Wang, Yu, Perdikaris (2022), for the tangent kernel of the residual; errors derived here.
 
@@ -176,7 +184,7 @@ def wide_equation_network(system: EquationNetwork) -> EquationErrors:
     place = _classes(frequency, system.n_points)
     learned = kernel / (_of_class(kernel, place) + system.ridge / system.n_points)
     estimate = learned * _of_class(right_hand, place)
-    # a mode that the operator removes stays at zero
+    # the estimate of a mode that the operator maps to 0 is 0
     safe = jnp.where(gain > 0, multiplier, 1.0)
     missed = jnp.where(gain > 0, estimate / safe, 0.0) - solution
     return EquationErrors(
@@ -192,11 +200,11 @@ def tangent_spectrum(system: EquationNetwork) -> Float[Array, "frequency"]:
 
 
 def _classes(frequency: Array, points: Any) -> Array:
-    """Of every complex wave the number of its class, of waves that are the same at n points."""
+    """For every complex wave the number of its class: waves of a class are equal at the points."""
     alone = points >= len(frequency)
     return jnp.where(alone, frequency - frequency[0], jnp.mod(frequency, points)).astype(int)
 
 
 def _of_class(values: Array, place: Array) -> Array:
-    """For every wave the sum over its class."""
+    """For every wave the sum of the values over its class."""
     return jax.ops.segment_sum(values, place, len(values) + 1)[place]

@@ -1,4 +1,4 @@
-"""Words that are drawn, and text that is read."""
+"""Experiments of word frequencies: words drawn from a law, and a text that is read."""
 
 import equinox as eqx
 import jax
@@ -14,7 +14,7 @@ from orderparam.systems.word_frequencies.theory import RankFit, Vocabulary
 
 @experiment
 def drawn_vocabulary(system: RankLaw, key: PRNGKeyArray) -> Vocabulary:
-    """Numbers of types among words drawn from a law of ranks.
+    """Numbers of types (different words) among words drawn from a law of ranks.
 
     Source: derived here.
 
@@ -34,14 +34,14 @@ def refitted_law(
     least: int = 10,
     ranked: bool = True,
 ) -> RankFit:
-    """A law fitted to drawn words after they were ranked by their counts.
+    """The law fitted to drawn words, whose types are ranked by their counts.
 
-    Ranks are those of the counts and not of the law: a type that was drawn often by chance moves up,
-    which bends the tail.
+    Ranks are those of the counts and not those of the law: a type that is drawn often by chance
+    moves up in rank, which distorts the tail.
 
     Args:
         method: "likelihood" or "squares", see `fitted`.
-        least: ranks from the first one with fewer counts on are left out.
+        least: the fit uses the ranks before the first one with a smaller count than this.
         ranked: False keeps the ranks of the law and fits all of them, as a control.
 
     Source: derived here.
@@ -74,10 +74,10 @@ def read_vocabulary(system: ReadText, key: PRNGKeyArray) -> Vocabulary:
 
 @experiment
 def fitted_text(system: ReadText, key: PRNGKeyArray, *, method: Method = "likelihood") -> RankFit:
-    """A law fitted to the `window` most frequent words of a text of which documents were drawn.
+    """The law fitted to the `window` most frequent words of a text whose documents are resampled.
 
-    As many documents as there are, drawn with replacement, make each text: the scatter over keys is
-    the standard error of the fit.
+    As many documents as the text has are drawn with replacement (bootstrap): the scatter over keys
+    is the standard error of the fit.
 
     Args:
         method: "likelihood" or "squares", see `fitted`.
@@ -102,7 +102,8 @@ def _fit(counts: Array, window: Array, method: Method) -> tuple[Array, ...]:
 
 
 def _drawn(system: RankLaw, key: PRNGKeyArray) -> Float[Array, "rank"]:
-    """Counts of all types; NumPy draws a multinomial in one pass over the types."""
+    """Counts of all types, drawn from a multinomial distribution by NumPy in one pass over the
+    types."""
     seed = np.asarray(jax.random.bits(key, (2,))).tolist()
     p = np.asarray(system.probabilities)
     return jnp.asarray(

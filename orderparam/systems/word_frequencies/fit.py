@@ -1,4 +1,4 @@
-"""The law of Zipf and Mandelbrot that is nearest to counted words, within a window of ranks."""
+"""Fit of the law of Zipf and Mandelbrot to the counts of words, within a window of ranks."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,8 @@ Scalar = Float[Array, ""]
 
 
 class FittedLaw(NamedTuple):
-    """A fitted law: exponent a, offset b, and how the fit went."""
+    """A fitted law: exponent a, offset b, divergence of the counts from it, and convergence of the
+    fit."""
 
     exponent: Scalar
     offset: Scalar
@@ -23,12 +24,13 @@ class FittedLaw(NamedTuple):
 
 
 def fitted(counts: Float[Array, "rank"], window: Scalar, method: Method) -> FittedLaw:
-    r"""The law $(r + b)^{-a}$ of the ranks 1 to `window` that is nearest to `counts`.
+    r"""The law $(r + b)^{-a}$ on the ranks 1 to `window` that fits `counts` best.
 
-    "likelihood" minimises the divergence $\sum_r f_r \ln(f_r/p_r)$ of the shares f of the counts in
-    the window; "squares" the mean square of $\ln f_r - \ln p_r$ with an arbitrary norm, with the
-    weight 1/r, so that every octave of ranks counts the same; there ranks without a count are left
-    out. `divergence` is that of the law found in either case.
+    Let f be the shares of the counts in the window. The method "likelihood" minimises the
+    divergence $\sum_r f_r \ln(f_r/p_r)$. The method "squares" minimises the mean square of $\ln f_r
+    - \ln p_r$ over the ranks with a count, up to a free additive constant and with the weight 1/r,
+    so that every octave of ranks has the same weight. `divergence` is that of the fitted law for
+    both methods.
     """
     ranks = jnp.arange(1, len(counts) + 1, dtype=float)
     counted = counts > 0

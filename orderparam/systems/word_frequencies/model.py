@@ -1,4 +1,4 @@
-"""Frequencies of words: a law over ranks, and text as it is read."""
+"""Frequencies of words: a law over ranks, and a text of documents."""
 
 from typing import Literal
 
@@ -30,7 +30,7 @@ class RankLaw(System):
 
     @property
     def probabilities(self) -> Float[Array, "rank"]:
-        """p_r from the most frequent type on."""
+        """The probabilities p_r, from the most frequent type on."""
         weights = (jnp.arange(1, self.types + 1) + self.offset) ** -self.exponent
         return weights / weights.sum()
 
@@ -38,10 +38,10 @@ class RankLaw(System):
 class ReadText(System):
     """A text of N words in documents, of which the first words are read.
 
-    Words are numbers, 0 the most frequent. `reach` is the largest number of words that an experiment
-    reads; `share` the part of the text that is read.
+    Words are numbers, with 0 for the most frequent one. `share` is the fraction of the text that is
+    read.
 
-    `orderparam.data.text.numbered_words` makes the two arrays of a corpus.
+    `orderparam.data.text.numbered_words` makes the two arrays from a corpus.
 
     >>> float(ReadText([0, 1, 0, 2], [2, 4], share=0.5).read)
     2.0

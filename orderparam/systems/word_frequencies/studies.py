@@ -50,7 +50,7 @@ def installed_text(packages: tuple[str, ...]) -> ReadText:
     columns=3,
     caption=r"""
         The law $(r + b)^{{-a}}$ fitted to the most frequent words of the documentation of {packages}. Each of {seeds} runs draws
-        as many documents as there are, with replacement; bars are their scatter over the root of their number. If the law held,
+        as many documents as there are, with replacement; bars are the standard errors of the mean over runs. If the law held,
         $a$ and $b$ would be the same in every window.
     """,
     seconds=(60, 300),
@@ -81,16 +81,16 @@ def words_window(
     columns=2,
     caption=r"""
         Words are drawn from $(r + b)^{{-a}}$ with $a$ = {exponent}, $b$ = {offset} over {types} types, ranked by their
-        counts, and the law is fitted by likelihood to the ranks that were counted ten times or more. Control: the same words
-        with the ranks of the law, all of which are fitted. Lines: the law itself. Marks: {seeds} runs.
+        counts, and the law is fitted by likelihood to the ranks with a count of ten or more. Control: the same words
+        with the ranks of the law, all of which are fitted. Lines: the law itself. Marks: means over {seeds} runs.
     """,
     seconds=(30, 120),
     observables=("exponent", "offset"),
     full={"seeds": 64},
     gallery={"seeds": 32},
     explained=(
-        "Types are ranked by their counts: those that were drawn often by chance move up, and a count of ten cuts the tail where "
-        "chance decides. With the ranks of the law (control) the fit has no bias."
+        "Types are ranked by their counts: those that were drawn often by chance move up, and the limit of ten counts cuts the "
+        "tail at a rank that depends on chance. With the ranks of the law (control) the fit has no bias."
     ),
 )
 def words_refitted(
@@ -110,7 +110,7 @@ def words_refitted(
 
 @study(
     "words-vocabulary",
-    title="A text that is read in its order shows fewer different words than the same words shuffled",
+    title="The beginning of a text has fewer different words than the same number of its words after shuffling",
     source=f"Heaps 1978 for the growth; measured here on {TEXT}",
     panels=[
         Panel(
@@ -134,17 +134,17 @@ def words_refitted(
     ],
     columns=2,
     caption=r"""
-        Left: documentation of {packages}, documents in a random order in each of {seeds} runs (marks), and the exact mean
-        when all of its words are shuffled (line). Right: words drawn from $(r + b)^{{-a}}$, $a$ = 1.05, $b$ = 2.7, over 20 000
-        types (marks) and the exact mean (line).
+        Left: documentation of {packages}, with the documents in a random order in each of {seeds} runs (marks), and the exact
+        mean when all of its words are shuffled (line). Right: words drawn from $(r + b)^{{-a}}$, $a$ = 1.05, $b$ = 2.7, over
+        20,000 types (marks) and the exact mean (line).
     """,
     seconds=(30, 120),
     observables=("distinct",),
     full={"packages": ("pydoc_data", "numpy", "scipy", "sklearn"), "seeds": 64},
     gallery={"seeds": 32},
     explained=(
-        "Words of a text come in bursts: a document repeats its own. The drawn words, which are independent, are the "
-        "control: they lie on their line."
+        "Words of a text come in bursts, because a document repeats its own words. The drawn words, which are independent, are "
+        "the control: their numbers lie on the line."
     ),
 )
 def words_vocabulary(

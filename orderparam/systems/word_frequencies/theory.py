@@ -1,4 +1,5 @@
-"""Vocabularies and fits of a law of ranks, and of a text whose words are shuffled."""
+"""Theory of word frequencies: expected vocabularies of a law of ranks and of a text whose words are
+shuffled."""
 
 import jax.numpy as jnp
 from jax.scipy.special import gammaln
@@ -12,11 +13,11 @@ Scalar = Float[Array, ""]
 
 
 class Vocabulary(Result):
-    """How many words are different among those that were read.
+    """Numbers of types (different words) among the words that were read.
 
     Fields:
-        distinct: number of types that were met.
-        once: number of types that were met exactly once.
+        distinct: number of types that occurred.
+        once: number of types that occurred exactly once.
     """
 
     distinct: Scalar
@@ -24,13 +25,13 @@ class Vocabulary(Result):
 
 
 class RankFit(Result):
-    """The law of Zipf and Mandelbrot that is fitted to counted words.
+    """The law of Zipf and Mandelbrot that is fitted to the counts of words.
 
     Fields:
-        exponent: a.
-        offset: b.
-        divergence: sum of f ln(f/p) over the window, f the shares that were counted.
-        residual: largest entry of the gradient.
+        exponent: exponent a of the law.
+        offset: offset b of the ranks.
+        divergence: sum over the window of f ln(f/p), with the shares f of the counts.
+        residual: largest entry of the gradient at the end of the fit.
         converged: whether the minimum was found.
     """
 
@@ -48,8 +49,8 @@ def expected_vocabulary(system: RankLaw) -> Vocabulary:
     $$ E\, \mathrm{distinct} = \sum_r [1 - (1 - p_r)^N], \qquad
        E\, \mathrm{once} = \sum_r N p_r (1 - p_r)^{N - 1} $$
 
-    While N is small beside the number of types they grow as a power of N with the exponent 1/a for a
-    > 1: the law of Heaps.
+    As long as N is small compared with the number of types, both grow as $N^{1/a}$ for a > 1, which
+    is the law of Heaps.
 
     Source: Heaps (1978) for the growth; the sums are elementary.
 
@@ -66,7 +67,7 @@ def expected_vocabulary(system: RankLaw) -> Vocabulary:
 
 @theory
 def true_law(system: RankLaw) -> RankFit:
-    """The law that the words are drawn from: what a fit would find with infinitely many words.
+    """The law from which the words are drawn, which a fit would find with infinitely many words.
 
     Source: Mandelbrot (1953).
 
@@ -92,7 +93,8 @@ def shuffled_vocabulary(system: ReadText) -> Vocabulary:
     $$ E\, \mathrm{distinct} = \sum_i \left[ 1 - \binom{N - n_i}{m} \Big/ \binom Nm \right] , \qquad
        E\, \mathrm{once} = \sum_i n_i \binom{N - n_i}{m - 1} \Big/ \binom Nm . $$
 
-    Accuracy: exact; rounding of logarithms of factorials, 1e-9 relative for a million words.
+    Accuracy: exact up to the rounding of logarithms of factorials, 1e-9 relative for a million
+    words.
 
     Source: derived here.
 

@@ -1,6 +1,6 @@
-"""Attention in three lights: tied low-rank weights as an index model (recovery, positions and contents),
-random layers with many heads, and what regression with their kernels learns in each sector under
-permutations of tokens."""
+"""Attention: a layer with tied low-rank weights as an index model (recovery, positions and
+contents), random layers with many heads, and which functions regression with their kernels learns
+in each sector under permutations of tokens."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.attention.experiment import (

@@ -1,4 +1,5 @@
-"""Attention, run: message passing on drawn sequences, and a layer trained from two starts."""
+"""Experiments of attention: message passing on drawn sequences, and a layer trained from two
+starts."""
 
 import math
 from typing import NamedTuple
@@ -27,12 +28,12 @@ Scalar = Float[Array, ""]
 
 
 class PassedVector(Result):
-    """The result of message passing for a vector of attention.
+    """The result of message passing for a vector that is observed through attention.
 
     Fields:
-        overlap: |w.a|/d of the estimate a, whose sign is free, with the vector.
+        overlap: |w.a|/d, the overlap of the estimate a, whose sign is arbitrary, with the vector.
         residual: root mean square change of the estimate in the last step.
-        converged: whether that is small, and the length of a agrees with its variance.
+        converged: whether the residual is small and the length of a agrees with its variance.
     """
 
     overlap: Scalar
@@ -48,10 +49,10 @@ class TrainedState(Result):
         teacher_overlap: theta = s^2 w.w*/d.
         positional_overlap: m = 1.w/d.
         free_energy: the training objective over d at its minimum.
-        test_error: s^2 E|Y - S|^2 on new sequences, to three digits; |y - y^|^2/d adds what the
-            means of the tokens contribute, E sum (2 S_ll - 1)^2/d.
-        residual: largest entry of the gradient of the objective over `ridge`.
-        converged: whether it is below 1e-5.
+        test_error: s^2 E|Y - S|^2 on new sequences, to three digits. At finite d, |y - y^|^2/d is
+            larger by the contribution E sum (2 S_ll - 1)^2/d of the means of the tokens.
+        residual: largest entry of the gradient of the objective divided by `ridge`.
+        converged: whether the residual is below 1e-5.
     """
 
     self_overlap: Scalar
@@ -75,16 +76,17 @@ def sequence_passing(
 ) -> PassedVector:
     r"""Overlap that message passing reaches on drawn sequences from a small first overlap.
 
-    Tokens of all sequences are rows of one matrix X of variance 1/d, and those of one sequence have
-    a common sign that is not known: with $\omega = X a - v g'$
+    The tokens of all sequences are the rows of one matrix X with entries of variance 1/d. The
+    fields of one sequence have a common unknown sign. With $\omega = X a - v g'$
 
     $$ g = \frac1v \left[ h \tanh\frac{h \cdot \omega}{v} - \omega \right] , \qquad
        a \leftarrow \frac{A a + X^T g}{1 + A} , \qquad v = \frac{1}{1 + A} . $$
 
-    Only the product $h h^T$, which the attention shows, enters. No direction is preferred, so that
-    the hidden vector may lie along an axis. A small first overlap takes the place of the logarithm
-    of d steps that a random estimate needs to rise: above the threshold it grows, below it is lost.
-    From random estimates some runs at d = 1000 end in fixed points that misjudge signs.
+    Only the product $h h^T$, which the attention determines, is used. No direction is preferred, so
+    that the hidden vector may lie along an axis. From a random estimate the overlap grows from
+    $d^{-1/2}$ in a number of steps of order $\ln d$; a small first overlap avoids these steps.
+    Above the threshold the overlap grows, and below it decays. From random estimates some runs at d
+    = 1000 end in fixed points in which the signs of some sequences are wrong.
 
     Args:
         first_overlap: overlap of the first estimate with the vector, from 0 to below 1.
@@ -93,7 +95,7 @@ def sequence_passing(
         tolerance: root mean square change at which the iteration ends.
 
     Raises:
-        ValueError: where no sequence is left, and for numbers outside of their ranges.
+        ValueError: if the number of sequences rounds to 0, and for options outside of their ranges.
 
     Source: the algorithm of Troiani et al. (2025) for one layer.
 
@@ -122,19 +124,20 @@ def sequence_passing(
 def trained_state(
     system: TiedAttention, key: PRNGKeyArray, *, branch: Branch = "semantic"
 ) -> TrainedState:
-    r"""A layer of tied attention trained on drawn sequences, from one of two starts.
+    r"""Order parameters and errors of a layer of tied attention trained on drawn sequences, from
+    one of two starts.
 
     The minimum next to $w = 1_d$ (positional) or to $w = w_*$ (semantic) is found by L-BFGS on all
-    sequences. With the same key both starts see the same sequences. Order parameters are those of
-    the trained $w$; given them, the test error is a Gaussian average of four variables.
+    sequences. With the same key the sequences are the same for both starts. Order parameters are
+    those of the trained $w$; given them, the test error is a Gaussian average of four variables.
 
     Args:
         branch: "positional" or "semantic", the start.
 
     Raises:
-        ValueError: where no sequence is left.
+        ValueError: if the number of sequences rounds to 0.
 
-    Cost: some hundred passes over 2 n d numbers: a second at d = 400, n = 800.
+    Cost: some hundred passes over 2 n d numbers: one second at d = 400 and n = 800.
 
     Source: the experiment of Cui, Behrens, Krzakala, Zdeborova (2024).
 
@@ -147,7 +150,8 @@ def trained_state(
     tokens, targets, teacher = drawn_sequences(system, key)
     start = jnp.ones(d) if branch == "positional" else teacher
     weights, residual, converged = _trained(system, tokens, targets, start)
-    # the sign is free: that of the start
+    # the sign of the weights is arbitrary; it is chosen so that the overlap with the start is
+    # positive
     weights = weights * jnp.sign(weights @ start)
     size = system.token_spread**2 * jnp.sum(weights**2) / d
     content = system.token_spread**2 * (weights @ teacher) / d
@@ -165,7 +169,7 @@ def _sequences(ratio: float, dimension: int) -> int:
 
 
 def _signs(omega: Array, v: Array, fields: Array) -> tuple[Array, Array]:
-    """g and its slopes for rows that belong together in sequences, each with one unknown sign."""
+    """g and its derivatives, for rows grouped in sequences with one unknown sign each."""
     mean = omega.reshape(fields.shape)
     bias = jnp.tanh(jnp.sum(fields * mean, axis=1, keepdims=True) / v)
     gradient = (fields * bias - mean) / v
@@ -177,9 +181,9 @@ class Sequences(NamedTuple):
     """Drawn data of a layer of tied attention.
 
     Fields:
-        tokens: x.
-        targets: y.
-        teacher: w*.
+        tokens: tokens x of every sequence.
+        targets: targets y.
+        teacher: teacher w*.
     """
 
     tokens: Float[Array, "sequence 2 input"]
@@ -207,7 +211,7 @@ def _mixed(own: Float[Array, "sequence 2"], tokens: Array) -> Array:
 
 
 def objective(system: TiedAttention, weights: Array, tokens: Array, targets: Array) -> Scalar:
-    """sum |y - y^|^2/(2 d) + (lambda/2) |w|^2."""
+    """The training objective sum |y - y^|^2/(2 d) + (lambda/2) |w|^2."""
     d = len(weights)
     given = own_attention(tokens @ weights / math.sqrt(d))
     loss = jnp.sum((targets - _mixed(given, tokens)) ** 2) / (2 * d)
@@ -218,9 +222,11 @@ def objective(system: TiedAttention, weights: Array, tokens: Array, targets: Arr
 def _trained(
     system: TiedAttention, tokens: Array, targets: Array, start: Array
 ) -> tuple[Array, Scalar, Bool[Array, ""]]:
-    """The minimum next to a start. Over the ridge the objective has a curvature of order one."""
+    """The minimum next to a start. The objective is divided by the ridge, so that its curvature is
+    of order one."""
     d = len(start)
-    # y - y^ = (Y - S) s z - S mean: three scalar products for a sequence replace its 2 d numbers
+    # y - y^ = (Y - S) s z - S mean: the loss of a sequence depends on three scalar products instead
+    # of 2 d numbers
     first, second = tokens[:, 0], tokens[:, 1]
     step = first - second
     rest = targets - tokens[:, ::-1]  # y - y^ = rest - S_ll (x_l - x_other)
@@ -239,7 +245,7 @@ def _trained(
 
 @eqx.filter_jit
 def _test_error(system: TiedAttention, size: Scalar, content: Scalar, position: Scalar) -> Scalar:
-    """s^2 E|Y - S|^2 for fields of these order parameters."""
+    """The test error s^2 E|Y - S|^2 for fields with these order parameters."""
     points = jnp.asarray(normal_points(4, 13))
     noise, other = points[:, :2], points[:, 2:]
     fields = jnp.sqrt(size) * noise + position * jnp.array([1.0, -1.0])

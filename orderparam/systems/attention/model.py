@@ -1,7 +1,8 @@
 """Attention whose queries and keys are one vector: the systems.
 
-A layer of dot-product attention with tied low-rank weights sees its tokens through a few numbers,
-the products of tokens with the weights. It is a multi-index model whose examples are sequences.
+A layer of dot-product attention with tied low-rank weights depends on its tokens only through a few
+numbers, the products of the tokens with the weights. It is a multi-index model whose examples are
+sequences.
 """
 
 from typing import Literal
@@ -13,15 +14,16 @@ from orderparam.core.system import System, parameter
 
 
 class SeenSequence(System):
-    r"""A vector that is to be found from the attention that it gives to sequences.
+    r"""A vector that is to be recovered from the attention matrices that it produces on sequences.
 
-    The vector has entries $w \sim N(0, 1_d)$. One of $n = \alpha d$ examples is a sequence of L
-    tokens $x_l \sim N(0, 1_d)$ with the matrix of attention
+    The vector is $w \sim N(0, 1_d)$. Each of the $n = \alpha d$ examples is a sequence of L tokens
+    $x_l \sim N(0, 1_d)$ with the matrix of attention
 
     $$ y = \mathrm{softmax}(h h^T), \qquad h_l = x_l \cdot w/\sqrt d , $$
 
-    taken row by row. For $L \ge 2$ it determines $h h^T$, and so h up to one sign. For a single
-    token the softmax is one; the label is then taken to be $h^2$ itself: phase retrieval.
+    taken row by row. For $L \ge 2$ it determines $h h^T$, and therefore h up to one sign. For a
+    single token the softmax is 1; the label is then taken to be $h^2$ itself, which is phase
+    retrieval.
     """
 
     sample_ratio: float = parameter("sequences over dimension, n/d", above=0)
@@ -34,10 +36,11 @@ class SeenSequence(System):
 
 
 class TiedAttention(System):
-    r"""A layer of dot-product attention that can learn from where tokens are or from what they are.
+    r"""A layer of dot-product attention that can learn from the positions or from the contents of
+    tokens.
 
-    A sequence has two tokens $x_l = \pm 1_d/\sqrt d + s z_l$, $z_l \sim N(0, 1_d)$: their means,
-    the same in all sequences, determine the positions. The targets mix the noise $s z$ of the
+    A sequence has two tokens $x_l = \pm 1_d/\sqrt d + s z_l$, $z_l \sim N(0, 1_d)$. Their means are
+    the same in all sequences and encode the positions. The targets mix the noise $s z$ of the
     tokens by a matrix that depends on both,
 
     $$ y = \left[ (1 - \omega)\, \mathrm{softmax}(t t^T) + \omega A \right] s z , \qquad
@@ -72,7 +75,8 @@ Pairs = Float[Array, "*batch 2"]
 
 
 def own_attention(fields: Pairs) -> Pairs:
-    """The diagonal of softmax(h h^T) for two tokens, what each gives to itself; it fixes the matrix."""
+    """The diagonal of softmax(h h^T) for two tokens, the attention of each to itself; it determines
+    the matrix."""
     first, second = fields[..., 0], fields[..., 1]
     difference = first - second
     exponents = jnp.stack([first * difference, -second * difference], axis=-1)

@@ -1,4 +1,4 @@
-"""The fields of a trained layer of tied attention: those that fit one sequence at the least cost."""
+"""The fields of a trained layer of tied attention: the minimum of the cost of one sequence."""
 
 from typing import NamedTuple
 
@@ -8,8 +8,8 @@ from jaxtyping import Array, Float
 
 from orderparam.systems.attention.model import Pairs, TiedAttention, attention_cost, own_attention
 
-_STEPS = 14  # Newton steps: 12 leave 1e-9, see the tests
-_LEAST = 0.1  # curvature, in units of 1/V, that a Newton step takes at least
+_STEPS = 14  # Newton steps; after 12 the error is 1e-9 (see the tests)
+_LEAST = 0.1  # smallest curvature of a Newton step, in units of 1/V
 
 
 class _Local(NamedTuple):
@@ -18,7 +18,7 @@ class _Local(NamedTuple):
     Fields:
         value: cost.
         slope: gradient.
-        curvature: Hessian: first and last diagonal entry, and the other one.
+        curvature: Hessian: the two diagonal entries, and the off-diagonal one.
     """
 
     value: Float[Array, "*batch"]
@@ -33,11 +33,12 @@ def nearest_fields(
     wanted: Float[Array, "point 2"],
     teacher: Float[Array, "point 2"],
 ) -> Float[Array, "point 2"]:
-    r"""The h with the least $|h - \omega|^2/(2V) + \frac{s^2}2 |Y - S(h)|^2$, point by point.
+    r"""The fields h that minimise $|h - \omega|^2/(2V) + \frac{s^2}2 |Y - S(h)|^2$, for each point.
 
-    The cost of attention does not change under $h \to -h$ and has several minima. Newton steps
-    start from 0 and from both signs of the fields of the target, and the lowest end is kept. The
-    two unknowns have a Hessian in closed form: tens of thousands of points take milliseconds.
+    The cost of attention does not change under $h \to -h$, and the sum has several minima. Newton
+    steps start from 0 and from both signs of the fields of the target, and the lowest minimum is
+    kept. The Hessian of the two unknowns is in closed form: tens of thousands of points take
+    milliseconds.
     """
     starts = jnp.stack([jnp.zeros_like(mean), teacher, -teacher])
 
@@ -67,7 +68,8 @@ def _local(system: TiedAttention, h: Array, mean: Array, variance: Array, wanted
     scale = 2 * system.token_spread**2
     first = scale * error * flat
     second = scale * (flat**2 + error * flat * (1 - 2 * given))
-    own = 2 * h - h[..., ::-1]  # derivative of an exponent by its own field; -h by the other
+    # derivative of an exponent by its own field; that by the other field is -h
+    own = 2 * h - h[..., ::-1]
     slope = (h - mean) / variance + first * own - (first * h)[..., ::-1]
     diagonal = 1 / variance + second * own**2 + 2 * first + (second * h**2)[..., ::-1]
     mixed = -jnp.sum(second * own * h + first, axis=-1)

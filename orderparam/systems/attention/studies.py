@@ -19,7 +19,7 @@ BRANCHES = ("positional", "semantic")
 
 @study(
     "attention-recovery",
-    title="The more tokens a sequence has, the fewer numbers it takes to recover a vector from its attention",
+    title="The more tokens a sequence has, the fewer fields per weight are needed to begin to recover a vector from attention",
     source="Troiani et al. 2025 (arXiv:2502.00901), one layer; thresholds derived here",
     panels=[
         Panel(
@@ -34,17 +34,17 @@ BRANCHES = ("positional", "semantic")
         )
     ],
     caption=r"""
-        A vector with Gaussian entries and the softmax of $h h^T$, $h_l = x_l \cdot w/\sqrt{{d}}$, of sequences of $L$ tokens (one
-        token: $h^2$). Lines: state evolution from no knowledge. Marks: message passing at $d$ = {input_dim} from a first overlap
-        of 0.1. The overlap leaves 0 at $n/d = 1/(L (L + 1))$. It reaches 1 at $1/L$, continuously, for $L \geq 2$, and by a jump
-        at 1.128 for one token.
+        A vector $w$ with Gaussian entries is recovered from the softmax of $h h^T$, $h_l = x_l \cdot w/\sqrt{{d}}$, of sequences
+        of $L$ tokens (one token: from $h^2$). Lines: state evolution from overlap 0. Marks: message passing at
+        $d$ = {input_dim} from a first overlap of 0.1. The overlap leaves 0 at $n/d = 1/(L (L + 1))$. It reaches
+        1 at $n/d = 1/L$, continuously, for $L \geq 2$, and by a jump at 1.128 for one token.
     """,
     seconds=(90, 900),
     observables=("overlap",),
     full={"input_dim": 4000, "seeds": 32},
     gallery={"input_dim": 1000},
     explained=(
-        "At finite d the onset is blurred: below twice the threshold the overlaps of single runs scatter by ten percent and more."
+        "At finite d the onset is rounded: below twice the threshold the overlaps of single runs scatter by 10 % and more."
     ),
 )
 def attention_recovery(
@@ -65,7 +65,7 @@ def attention_recovery(
 
 @study(
     "attention-states",
-    title="Contents predict better than positions from fewer sequences than make them the minimum of the objective",
+    title="The semantic state has the lower test error from fewer sequences on than it has the lower training objective",
     source=TIED,
     panels=[
         Panel("sample_ratio", "free_energy", by="state", ylabel="training objective over $d$"),
@@ -73,18 +73,18 @@ def attention_recovery(
     ],
     columns=2,
     caption=r"""
-        A layer of dot-product attention with query, key and weights $w$ on two tokens of spread $s$ = 0.5; targets are to a
-        share $\omega$ = {positional_share} positional; ridge $\lambda$ = 0.01. Lines: the two replica-symmetric states. Marks:
-        layers with $d$ = {input_dim} trained on all sequences from $w = 1_d$ (positional) and from $w = w_*$ (semantic). The
-        lower objective is the global minimum.
+        A layer of dot-product attention with the same weights $w$ for query and key, on two tokens of spread $s$ = 0.5; the
+        positional part of the targets has the weight $\omega$ = {positional_share}; ridge $\lambda$ = 0.01. Lines: the two
+        replica-symmetric states. Marks: layers with $d$ = {input_dim} trained on all sequences from $w = 1_d$ (positional) and
+        from $w = w_*$ (semantic). The state with the lower objective is the global minimum.
     """,
     seconds=(120, 1200),
     observables=("free_energy", "test_error"),
     gallery={"input_dim": 500},
     full={"input_dim": 1600, "seeds": 64},
     explained=(
-        "Finite size: at d = 500 objectives lie 1 to 2.4 % above the limit, as 1/d (study attention-size), and test errors "
-        "within 6 % of it. The extrapolation in 1/d was made for the objectives alone, not for test errors."
+        "At d = 500 the objectives lie 1 to 2.4 % above the limit, by a term in 1/d (study attention-size), and test errors lie "
+        "within 6 % of the limit. Only the objectives were extrapolated in 1/d, not the test errors."
     ),
 )
 def attention_states(
@@ -103,7 +103,7 @@ def attention_states(
 
 
 def draw_sizes(axes: Any, comparison: Comparison) -> None:
-    """Training objectives against 1/d relative to the theory, with straight fits."""
+    """Draws the ratio of training objectives to the theory against 1/d, with linear fits."""
     theory = {
         data.attrs["facets"]["state"]: float(data["free_energy"].values.ravel()[0])
         for data in comparison.theories().values()
@@ -130,7 +130,7 @@ def draw_sizes(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "attention-size",
-    title="With growing dimension a trained layer of attention comes near the theory of either state",
+    title="As the dimension grows, the objective of a trained layer of attention approaches the theory in both states",
     source=f"{TIED}; the extrapolation is derived here",
     panels=[Freehand(draw_sizes)],
     caption=r"""

@@ -1,5 +1,5 @@
-"""Attention as an index model: what is recovered from sequences, and the two states of a layer that
-may learn positions or contents."""
+"""Theory of attention as an index model: recovery of a vector from sequences, and the two states of
+a layer that may learn positions or contents."""
 
 from typing import Any
 
@@ -27,14 +27,14 @@ Scalar = Float[Array, ""]
 
 
 class RecoveredVector(Result):
-    """The result of the best algorithm for a vector of attention.
+    """Overlap of the best algorithm with a vector that is observed through attention, and thresholds.
 
     Fields:
-        overlap: q = w.a/d of the posterior mean a with the vector; also its squared length.
-        weak_threshold: sequences over dimension from which the overlap is not 0.
-        full_threshold: sequences over dimension from which the overlap is 1.
+        overlap: q = w.a/d, the overlap of the posterior mean a with the vector; also |a|^2/d.
+        weak_threshold: sequences over dimension n/d above which the overlap is not 0.
+        full_threshold: sequences over dimension n/d above which the overlap is 1.
         residual: error of the equations.
-        converged: whether they were solved.
+        converged: whether the equations were solved.
     """
 
     overlap: Scalar
@@ -49,14 +49,14 @@ class AttentionState(Result):
 
     Fields:
         self_overlap: q = s^2 |w|^2/d.
-        teacher_overlap: theta = s^2 w.w*/d, what is learned of contents.
-        positional_overlap: m = 1.w/d, what is learned of positions.
-        cavity_variance: V, how far the field of a new sequence moves when it is trained on.
+        teacher_overlap: theta = s^2 w.w*/d, overlap with the teacher of the contents.
+        positional_overlap: m = 1.w/d, overlap with the direction of the positions.
+        cavity_variance: V, response of the field of a new sequence when it is added to training.
         free_energy: the training objective over d, alpha E (s^2/2)|Y - S|^2 + lambda q/(2 s^2); the
-            state with the lower one is the minimum.
+            state with the lower value is the global minimum.
         test_error: s^2 E|Y - S|^2, the limit of |y - y^|^2/d on new sequences.
-        residual: largest relative change of one more iteration.
-        converged: whether it is below 1e-7.
+        residual: largest relative change in one more iteration.
+        converged: whether the residual is below 1e-7.
     """
 
     self_overlap: Scalar
@@ -70,7 +70,7 @@ class AttentionState(Result):
 
 
 # ------------------------------------------------------------------------------------------------
-# A vector seen through attention.
+# A vector that is observed through attention.
 
 # The integrand has its poles at k = i and beyond: the error of the trapezoidal rule is exp(-2 pi/h).
 _STEP, _END = 0.125, 25.0
@@ -82,25 +82,26 @@ _FIRST, _LAST = 1e-9, 32.0
 
 @theory
 def recovered_vector(system: SeenSequence) -> RecoveredVector:
-    r"""Overlap that Bayes-optimal message passing reaches from no knowledge, by state evolution.
+    r"""Overlap that Bayes-optimal message passing reaches from overlap 0, by state evolution.
 
-    The sign of h is one bit, of which a field $\omega$ of variance $q$ knows by $\tanh(h \cdot
-    \omega/(1 - q))$. Averaging over everything but one integral, state evolution $q/(1 - q) =
-    \alpha\, E|g|^2$ becomes $\alpha = \alpha(q)$ with
+    The sign of h is one bit. Given a field $\omega$ of variance $q$, its posterior mean is $\tanh(h
+    \cdot \omega/(1 - q))$. All averages but one can be done in closed form, and state evolution
+    $q/(1 - q) = \alpha\, E|g|^2$ becomes $\alpha = \alpha(q)$ with
 
     $$ \alpha(q) = \frac{q}{L \left[ 1 - (1 - q)^{L/2} S(q) \right]} , \qquad
        S(q) = \int_0^\infty \frac{dk}{\cosh(\pi k/2)} \left( 1 + q k^2 \right)^{-(L + 2)/2} . $$
 
-    Message passing climbs from $q = 0$ to the smallest root. The overlap leaves 0 at $\alpha(0) =
+    Message passing leads from $q = 0$ to the smallest root. The overlap leaves 0 at $\alpha(0) =
     1/(L (L + 1))$, `weak_threshold`, and reaches 1 at the largest value of $\alpha(q)$,
-    `full_threshold`. For $L \ge 2$ that is $\alpha(1) = 1/L$, reached continuously: there is no hard
-    phase. For $L = 1$ it lies in between, at 1.1285, while $q = 1$ is stable from 1 on.
+    `full_threshold`. For $L \ge 2$ that is $\alpha(1) = 1/L$, reached continuously: there is no
+    hard phase. For $L = 1$ the largest value is 1.1285, at an overlap between 0 and 1, while $q =
+    1$ is stable from $\alpha = 1$ on.
 
     Returns:
         The limit of large dimension.
 
-    Accuracy: 1e-10 relative in $\alpha$; next to `full_threshold` of a single token the overlap has
-    a vertical slope.
+    Accuracy: 1e-10 relative in $\alpha$. For a single token the slope of the overlap diverges at
+    `full_threshold`, so that the overlap is less accurate there.
 
     Source: the model of Troiani et al. (2025) with one layer; thresholds and integral derived here.
 
@@ -110,7 +111,7 @@ def recovered_vector(system: SeenSequence) -> RecoveredVector:
     """
     tokens, ratio = system.tokens, system.sample_ratio
 
-    # a single token alone has a largest value of alpha(q) below q = 1
+    # only for a single token the largest value of alpha(q) lies below q = 1
     single = tokens < 2
     lower, upper = jnp.asarray(0.1), jnp.asarray(_LAST)
     highest = decreasing_root(_log_ratio_slope, lower, upper, jnp.where(single, tokens, 1.0))
@@ -131,17 +132,17 @@ def recovered_vector(system: SeenSequence) -> RecoveredVector:
 
 
 def _ratio(depth: Scalar, tokens: Any) -> Scalar:
-    """alpha(q) at q = 1 - exp(-depth)."""
+    """The sample ratio alpha(q) at q = 1 - exp(-depth)."""
     overlap = -jnp.expm1(-depth)
     integrand = (1 + overlap * _WAVES**2) ** (-(tokens + 2) / 2)
-    # 1 - (1 - q)^(L/2) S(q) without a cancellation at small q: S(0) = 1
+    # 1 - (1 - q)^(L/2) S(q), computed without cancellation at small q, where S(0) = 1
     missing = jnp.sum(_WEIGHTS * -jnp.expm1(jnp.log(integrand)))
     unknown = jnp.exp(-depth * tokens / 2)
     return overlap / (tokens * (-jnp.expm1(-depth * tokens / 2) + unknown * missing))
 
 
 def _log_ratio_slope(depth: Scalar, tokens: Any) -> Scalar:
-    """d ln alpha(q) / d depth, with a factor exp(depth/2) that keeps it of order one."""
+    """The derivative d ln alpha(q) / d depth, times exp(depth/2), which keeps it of order one."""
     return jnp.exp(depth / 2) * jax.grad(lambda at: jnp.log(_ratio(at, tokens)))(depth)
 
 
@@ -153,12 +154,13 @@ def _log_ratio_slope(depth: Scalar, tokens: Any) -> Scalar:
 def attention_state(
     system: TiedAttention, *, branch: Branch = "semantic", log2_points: int = 14
 ) -> AttentionState:
-    r"""The positional or the semantic minimum of a trained layer of tied attention.
+    r"""Order parameters of the positional or the semantic minimum of a trained layer of tied
+    attention.
 
-    With $\xi, \eta$ standard in two dimensions, $\omega = \sqrt q\, \xi + (m, -m)$, $t = \theta
-    \xi/\sqrt q + \sqrt{s^2 - \theta^2/q}\, \eta$, the matrix Y of targets at t and the fields $h =
-    \mathrm{argmin}\, |h - \omega|^2/(2V) + \frac{s^2}2 |Y - S(h)|^2$ after training, $g = (h -
-    \omega)/V$ gives
+    Let $\xi, \eta$ be standard normal in two dimensions, $\omega = \sqrt q\, \xi + (m, -m)$, $t =
+    \theta \xi/\sqrt q + \sqrt{s^2 - \theta^2/q}\, \eta$, and Y the matrix of targets at t. After
+    training the fields are $h = \mathrm{argmin}\, |h - \omega|^2/(2V) + \frac{s^2}2 |Y - S(h)|^2$.
+    With $g = (h - \omega)/V$
 
     $$ \hat m = \alpha E (g_1 - g_2), \quad \hat q = \alpha E |g|^2, \quad \hat\theta = \frac{\alpha
        E\, g \cdot \eta}{\sqrt{s^2 - \theta^2/q}}, \quad \hat V = -\frac{\alpha E\, g \cdot
@@ -168,8 +170,8 @@ def attention_state(
        \frac{s^4 \hat\theta}D, \quad q = \frac{s^2 (s^2 \hat q + \hat m^2 + s^4
        \hat\theta^2)}{D^2} . $$
 
-    The branches have $\theta = 0$ and $m = 0$ exactly. Where they cross in `free_energy` the
-    global minimum changes; both remain minima.
+    The positional branch has $\theta = 0$ and the semantic branch $m = 0$, exactly. Where their
+    values of `free_energy` cross, the global minimum changes; both remain minima.
 
     Args:
         branch: "positional" (theta = 0) or "semantic" (m = 0).
@@ -180,13 +182,13 @@ def attention_state(
         The replica-symmetric state. Where the semantic branch does not exist, the iteration does
         not converge or `teacher_overlap` falls to the accuracy of the average.
 
-    Accuracy: that of the average; for given points the solution is good to 1e-5. With the 2^15
-    default points the semantic branch is good to
-    0.2 % from `sample_ratio` 1.5 on, the positional one to 1 % in `self_overlap` and
-    `cavity_variance` and 0.3 % in `free_energy` and `test_error` (at `sample_ratio` 2; near 1 the
-    semantic overlap moves by 2 to 3 % from one set of points to another). The fields h minimise a
-    cost that is not convex, and for some points there are several minima, which stability against
-    breaking of replica symmetry does not allow: the state is an approximation.
+    Accuracy: that of the average; for given points the solution is accurate to 1e-5. With the 2^15
+    default points the semantic branch is accurate to 0.2 % from `sample_ratio` 1.5 on; near 1 its
+    overlap changes by 2 to 3 % from one set of points to another. At `sample_ratio` 2 the
+    positional branch is accurate to 1 % in `self_overlap` and `cavity_variance` and to 0.3 % in
+    `free_energy` and `test_error`. The fields h minimise a cost that is not convex and has several
+    minima for some points. Replica symmetry is then not stable, so that the state is an
+    approximation.
 
     Source: Cui, Behrens, Krzakala, Zdeborova (2024), the equations of their result for two tokens.
 
@@ -199,7 +201,8 @@ def attention_state(
     spread, ridge = system.token_spread, system.ridge
 
     def evaluated(logs: Array) -> tuple[Array, Scalar, Scalar]:
-        """One iteration, the free energy and the error at the point where it begins."""
+        """The result of one iteration, and the free energy and the test error at its starting
+        point."""
         size, learned, variance = jnp.exp(logs)
         position, content = (learned, 0.0) if positional else (0.0, learned)
         noise, other = points[:, :2], points[:, 2:]
@@ -227,7 +230,7 @@ def attention_state(
     strength = 0.45 * spread
     first = (strength**2, strength) if positional else (2 * strength**2, strength * spread)
     start = jnp.stack([*first, 0.12 / ridge])
-    # a first step of 0.3 of the change: the positional branch swings with more
+    # The first step is 0.3 of the change; with larger steps the positional branch oscillates.
     solved = secant_fixed_point(
         lambda logs, _: evaluated(logs)[0],
         jnp.log(start),

@@ -1,2 +1,2 @@
-"""Random attention with many heads: its kernels, and how a finite number of heads differs from
-them."""
+"""Random attention with many heads: its kernels, and the corrections of a finite number of
+heads."""

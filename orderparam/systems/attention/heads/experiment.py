@@ -1,4 +1,4 @@
-"""Random attention with a finite number of heads."""
+"""Experiments of random attention with a finite number of heads."""
 
 import equinox as eqx
 import jax
@@ -102,7 +102,8 @@ def drawn_transformer_kernels(
 
 @eqx.filter_jit
 def _mean_kernels(architecture: Architecture, x: Array, keys: PRNGKeyArray) -> tuple[Array, Array]:
-    """Averages over networks; the kernel is that given all but the last weights of each."""
+    """Averages over networks of the kernel and the tangent kernel; the kernel of each network is
+    averaged exactly over its last weights."""
 
     def one(key: PRNGKeyArray) -> tuple[Array, Array]:
         whitened = architecture.draw(key, x.shape[1:])
@@ -132,7 +133,8 @@ def _variances(
 
 
 def _read_tokens(architecture: Architecture, whitened: tuple, x: Array) -> Array:
-    """What each head makes of the mean over tokens, before its values: (sequence, head, channel)."""
+    """The output of each head before its value weights, averaged over tokens: (sequence, head,
+    channel)."""
     layer = architecture.layers.layers[0]
     assert isinstance(layer, Attention)
     own: HeadWeights = whitened[0]

@@ -9,7 +9,8 @@ from orderparam.networks.attention import Attention, transformer
 
 
 class RandomHeads(System):
-    r"""One layer of attention with H random heads, of which the mean over the T tokens is read.
+    r"""One layer of attention with H random heads, whose mean over the T tokens is the output.
+
 
     $$ f(X) = \frac1{\sqrt H} \sum_h \bar A_h \cdot X v_h/\sqrt d, \qquad
        \bar A_{h,b} = \frac1T \sum_a A^h_{ab}, \qquad
@@ -37,7 +38,7 @@ class RandomHeads(System):
         """The layer and the mean over tokens.
 
         Args:
-            finite: False leaves the widths open, as the limit needs it.
+            finite: False leaves the widths open, for the limit of infinite widths.
         """
         layer = Attention(
             self.size("heads") if finite else None,
@@ -56,7 +57,8 @@ class RandomTransformer(System):
     Tokens are embedded by random weights; each of `depth` blocks adds attention and a network of one
     hidden layer that acts on single tokens, $x \leftarrow x + \mathrm{attention}(x)$ and $x
     \leftarrow x + W \varphi(V x)$; the mean over tokens is read out. With H `heads`, queries, keys
-    and tokens have H times `width_per_head` entries, so that 1/H measures all that is finite.
+    and tokens have H times `width_per_head` entries, so that all corrections of finite size are in
+    powers of 1/H.
 
     Source: Hron, Bahri, Sohl-Dickstein, Novak (2020).
 
@@ -80,7 +82,7 @@ class RandomTransformer(System):
         """The transformer.
 
         Args:
-            finite: False leaves the widths open, as the limit needs it.
+            finite: False leaves the widths open, for the limit of infinite widths.
         """
         heads = self.size("heads") if finite else None
         width = self.size("heads") * self.size("width_per_head") if finite else None

@@ -72,7 +72,8 @@ def attention_heads(
 
 
 def draw_limits(axes: Any, comparison: Comparison) -> None:
-    """Kernels of finite transformers over their limits against 1/H, with fits a + b/H + c/H^2."""
+    """Draws the ratio of kernels of finite transformers to their limits against 1/H, with fits a +
+    b/H + c/H^2."""
     theories = {data.attrs["facets"]["tokens"]: data for data in comparison.theories().values()}
     axes.axhline(1.0, color=ink(), linewidth=1.0, label="limit of many heads")
     number = 0
@@ -102,7 +103,7 @@ def draw_limits(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "attention-kernels",
-    title="Mean kernels of random transformers lie near the limit of many heads, from three heads on",
+    title="The mean kernels of random transformers are close to the limit of many heads already with three heads",
     source=f"{HRON}; the extrapolation is derived here",
     panels=[Freehand(draw_limits)],
     caption=r"""

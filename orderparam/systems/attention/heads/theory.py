@@ -1,4 +1,5 @@
-"""Kernels of random attention with infinitely many heads, and the first sign of their number."""
+"""Kernels of random attention with infinitely many heads, and the excess kurtosis of finitely
+many."""
 
 import jax
 import jax.numpy as jnp
@@ -14,8 +15,8 @@ class AttentionKernels(Result):
     """Kernels of a random network on sequences.
 
     Fields:
-        nngp: E f(X) f(X').
-        ntk: the tangent kernel, over weights of unit variance.
+        nngp: E f(X) f(X'), the covariance of the outputs.
+        ntk: the tangent kernel, for weights of unit variance.
     """
 
     nngp: Float[Array, "first second"]
@@ -23,11 +24,11 @@ class AttentionKernels(Result):
 
 
 class HeadKurtosis(Result):
-    """How far the output of a layer of random heads is from a Gaussian.
+    """Variance and excess kurtosis of the output of a layer of random heads.
 
     Fields:
-        variance: E f(X)^2, at each sequence.
-        kurtosis: excess kurtosis of f(X).
+        variance: E f(X)^2 for each sequence.
+        kurtosis: excess kurtosis of f(X) for each sequence; 0 for a Gaussian.
         head_kurtosis: `kurtosis` times the number of heads.
     """
 
@@ -44,15 +45,15 @@ def head_kernels(system: RandomHeads) -> AttentionKernels:
 
     $$ K_{ac} = E \sum_{bd} A_{ab} K_{bd} A'_{cd}, \qquad E G_{ab} G'_{cd} = K_{ac} K_{bd} $$
 
-    on the right with $K = X X'^T/d$. The average is over one head: with infinitely wide queries
-    `nngp` holds for every number of heads, and for linear attention, where it is $s^2 K_{ac}
-    |K|_F^2$, at every key width too. The tangent kernel is that of infinitely many heads.
+    where $K = X X'^T/d$ on the right-hand sides. The average is over one head: with infinitely wide
+    queries `nngp` holds for every number of heads. For linear attention it is $s^2 K_{ac} |K|_F^2$
+    and holds at every key width too. The tangent kernel is that of infinitely many heads.
 
     Accuracy: rounding for linear attention; about 1e-8 for two tokens with logits of standard
     deviation up to 2; a few parts in a thousand at the default points for more tokens.
 
-    Source: Hron, Bahri, Sohl-Dickstein, Novak (2020); the share of queries and keys in the tangent
-    kernel is derived here in this form.
+    Source: Hron, Bahri, Sohl-Dickstein, Novak (2020); the terms of queries and keys in the tangent
+    kernel are derived here in this form.
 
     >>> found = head_kernels(RandomHeads([[[1.0, 0.0], [0.0, 1.0]]], normaliser="identity"))
     >>> round(float(found.nngp[0, 0]), 12)  # K = 1/2: |K|^2 sum K/4
@@ -66,8 +67,9 @@ def head_kernels(system: RandomHeads) -> AttentionKernels:
 def transformer_kernels(system: RandomTransformer) -> AttentionKernels:
     """Kernels of a transformer with infinitely many heads and infinite widths.
 
-    The covariance of all pairs of tokens is carried from layer to layer: attention as in
-    `head_kernels`, a sum of branches adds, a nonlinearity acts entry by entry.
+    The covariance of all pairs of tokens is computed layer by layer: attention acts as in
+    `head_kernels`, covariances of parallel branches are added, and a nonlinearity acts on each pair
+    of tokens.
 
     Accuracy: that of `head_kernels`.
 
@@ -124,7 +126,8 @@ def _moments(
     if tokens == 1:
         return gram[0, 0], jnp.ones(())
     points, weights = logit_rule(tokens * (tokens - 1), system.log2_points)
-    # rows of G have the covariance K, its columns that of the differences that a softmax sees
+    # The rows of G have the covariance K. A softmax depends only on the differences within a row,
+    # and these have the covariance of the differences of tokens.
     draws = points.reshape(-1, tokens, tokens - 1)
     logits = covariance_root(gram) @ draws @ covariance_root(differences(gram))
     mean = jnp.mean(softmax_of(logits, system.scale), axis=1)

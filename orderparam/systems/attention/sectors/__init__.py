@@ -1,2 +1,2 @@
-"""Regression on sequences with a kernel that does not see the order of tokens: what is learned in
-each sector under permutations."""
+"""Regression on sequences with a kernel that does not depend on the order of tokens: learning
+curves of each sector under permutations."""

@@ -1,5 +1,5 @@
-"""Regression on drawn sequences: with the kernel, and by training a layer with a finite number of
-heads."""
+"""Experiments on drawn sequences: regression with the kernel, and training of a layer with a finite
+number of heads."""
 
 from typing import Any
 
@@ -25,11 +25,11 @@ Scalar = Float[Array, ""]
 
 
 class SectorRegression(Result):
-    """What one training set teaches of the target of a sector.
+    """Errors of regression on one training set, for the target of a sector.
 
     Fields:
         test_error: mean of (f - y)^2 on 4000 new sequences.
-        learnability: mean of f y over that of y^2.
+        learnability: mean of f y divided by that of y^2.
     """
 
     test_error: Scalar
@@ -37,13 +37,13 @@ class SectorRegression(Result):
 
 
 class SectorTraining(Result):
-    """What a finite layer learned of the target of a sector.
+    """Errors of a trained layer with finitely many heads, for the target of a sector.
 
     Fields:
         test_error: mean of (f - y)^2 on 4000 new sequences.
-        learnability: mean of f y over that of y^2.
-        residual: largest entry of the gradient.
-        converged: whether it is below 1e-5.
+        learnability: mean of f y divided by that of y^2.
+        residual: largest entry of the gradient at the end of training.
+        converged: whether the residual is below 1e-5.
     """
 
     test_error: Scalar
@@ -54,7 +54,8 @@ class SectorTraining(Result):
 
 @experiment
 def sector_regression(system: SequenceRegression, key: PRNGKeyArray) -> SectorRegression:
-    r"""Gaussian-process regression on drawn sequences with the kernel of infinitely many heads.
+    r"""Errors of Gaussian-process regression on drawn sequences with the kernel of infinitely many
+    heads.
 
     Source: the experiment of Lavie, Gur-Ari, Ringel (2024), with this kernel.
 
@@ -63,7 +64,7 @@ def sector_regression(system: SequenceRegression, key: PRNGKeyArray) -> SectorRe
     >>> bool(found.test_error < 0.5)
     True
     """
-    # the same sequences as those of `sector_training`
+    # the sequences are the same as in `sector_training`
     data_key, _ = jax.random.split(key)
     train, test, labels, wanted = _drawn(system, data_key)
     phi = sequence_features(system, train)
@@ -74,16 +75,18 @@ def sector_regression(system: SequenceRegression, key: PRNGKeyArray) -> SectorRe
 
 @experiment
 def sector_training(system: SequenceRegression, key: PRNGKeyArray) -> SectorTraining:
-    r"""All weights of a layer with a finite number of heads are trained on drawn sequences.
+    r"""Errors of a layer with a finite number of heads, all of whose weights are trained on drawn
+    sequences.
 
     From weights $u_0 \sim N(0, 1)$ (the "ntk" scaling) the minimum of
 
     $$ \frac1{2 T_{\mathrm{ridge}}} \sum_\mu \big( f_u(X_\mu) - f_{u_0}(X_\mu) - y_\mu \big)^2 +
        \frac12 |u - u_0|^2 $$
 
-    is found by L-BFGS, and $f_u - f_{u_0}$ predicts. With infinitely many heads and infinitely wide
-    queries this is regression with the tangent kernel. The derivatives of tied queries vanish with
-    their width, so that it equals the kernel of the Gaussian process.
+    is found by L-BFGS, and the prediction is $f_u - f_{u_0}$. With infinitely many heads and
+    infinitely wide queries this is regression with the tangent kernel. The derivatives by the tied
+    queries vanish as their width grows, so that the tangent kernel equals the kernel of the
+    Gaussian process.
 
     Source: derived here.
 
@@ -131,7 +134,7 @@ def _trained(
 
     before = outputs(jnp.zeros_like(start), train)
 
-    # divided by n/ridge, so that values are of order one
+    # the objective is divided by n/ridge, so that its values are of order one
     unit = len(labels) / ridge
 
     def objective(change: Array) -> Scalar:

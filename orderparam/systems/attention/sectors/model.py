@@ -1,4 +1,5 @@
-"""Regression on sequences with a model that commutes with permutations of tokens: the system."""
+"""Regression on sequences with a kernel that is invariant under permutations of tokens: the
+system."""
 
 from typing import Literal
 
@@ -22,20 +23,21 @@ Sequences = Float[Array, "sequence token channel"]
 
 
 class SequenceRegression(System):
-    r"""A linear function of sequences is learned by attention beside a linear read-out of the tokens.
+    r"""A linear function of sequences that a sum of attention and a linear read-out of the tokens
+    learns.
 
-    Tokens are independent, $x_t \sim N(0, 1_d)$. The model has heads with tied queries, of which the
-    mean over tokens is read, and a read-out of all tokens. With infinitely many heads it is a
-    Gaussian process with the kernel
+    Tokens are independent, $x_t \sim N(0, 1_d)$. The model is the sum of heads with tied queries,
+    whose mean over tokens is read out, and of a linear read-out of all tokens. With infinitely many
+    heads it is a Gaussian process with the kernel
 
     $$ k(X, Y) = a\, T\, \bar a_X^T \frac{X Y^T}d \bar a_Y + \frac bT \sum_t \frac{x_t \cdot y_t}d ,
        \qquad \bar a_X = \frac1T \sum_t \mathrm{softmax}\Big( \frac cd X X^T \Big)_{t\, \cdot} $$
 
-    which does not change when the tokens of both sequences are permuted in the same way: its
-    eigenfunctions belong to representations of the permutations. Linear functions have two: those
-    of the sum of tokens (symmetric, dimension 1) and of their differences (standard, dimension T -
-    1). The target is $y = \sum_t x_{t1}/\sqrt T$ or $y = (x_{11} - x_{21})/\sqrt 2$, of mean square
-    1. `ridge` is added to the Gram matrix.
+    which does not change when the tokens of both sequences are permuted in the same way. Its
+    eigenfunctions therefore belong to representations of the permutation group. Linear functions
+    contain two of them: the sum of tokens (symmetric, dimension 1) and their differences (standard,
+    dimension T - 1). The target is $y = \sum_t x_{t1}/\sqrt T$ or $y = (x_{11} - x_{21})/\sqrt 2$,
+    of mean square 1. `ridge` is added to the Gram matrix.
 
     Source: the sectors of Lavie, Gur-Ari, Ringel (2024); this kernel is chosen here.
 
@@ -57,10 +59,10 @@ class SequenceRegression(System):
     target: Sector = structure("the sector of the target", default="symmetric")
 
     def architecture(self, finite: bool = True) -> Architecture:
-        """The model as a network: heads and their mean beside a read-out of all tokens.
+        """The model as a network: the mean over tokens of heads, plus a read-out of all tokens.
 
         Args:
-            finite: False leaves the widths open, as the kernel needs it.
+            finite: False leaves the widths open, for the kernel of infinite widths.
         """
         heads = Attention(
             self.size("heads") if finite else None,
@@ -83,7 +85,7 @@ class SequenceRegression(System):
 
 
 def attended(system: SequenceRegression, x: Sequences) -> Float[Array, "sequence channel"]:
-    """psi = sqrt(T a/d) a_X^T X, the features of the attention in the kernel."""
+    """The features psi = sqrt(T a/d) a_X^T X of the attention in the kernel."""
     logits = system.scale / system.input_dim * x @ jnp.swapaxes(x, 1, 2)
     mean = jnp.mean(jax.nn.softmax(logits, axis=-1), axis=1)
     size = jnp.sqrt(system.tokens * system.attention_share / system.input_dim)
@@ -91,6 +93,6 @@ def attended(system: SequenceRegression, x: Sequences) -> Float[Array, "sequence
 
 
 def sequence_features(system: SequenceRegression, x: Sequences) -> Float[Array, "sequence feature"]:
-    """Features of which the kernel is the product: psi, and all tokens times sqrt(b/(T d))."""
+    """Features whose scalar product is the kernel: psi, and all tokens times sqrt(b/(T d))."""
     alone = jnp.sqrt(system.token_share / (system.tokens * system.input_dim))
     return jnp.concatenate([attended(system, x), alone * x.reshape(len(x), -1)], axis=1)

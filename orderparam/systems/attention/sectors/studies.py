@@ -1,4 +1,4 @@
-"""The named figures of what attention learns of sequences in each sector under permutations."""
+"""The named figures of learning with attention in each sector under permutations of tokens."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ WORDS: dict[Any, str] = {
 
 @study(
     "attention-sectors",
-    title="Longer sequences delay what depends on the order of tokens far more than what is symmetric",
+    title="In longer sequences functions that depend on the order of tokens are learned much later than symmetric ones",
     source=f"sectors of {LAVIE}; the kernel and its spectrum are chosen and derived here",
     panels=[
         Panel(
@@ -49,10 +49,10 @@ WORDS: dict[Any, str] = {
     ],
     columns=2,
     caption=r"""
-        Regression on sequences of $T$ tokens in {input_dim} dimensions with the kernel of infinitely many heads beside a
-        read-out of the tokens; logits times {scale}, ridge {ridge}. Lines: the self-consistent theory on the spectrum of the
-        kernel, in which sums of tokens have $2 d$ modes and differences $d (T - 1)$. Marks: Gaussian-process regression on
-        drawn sequences.
+        Regression on sequences of $T$ tokens in {input_dim} dimensions with the kernel of infinitely many heads plus that of a
+        linear read-out of the tokens; logits are multiplied by {scale}, ridge {ridge}. Lines: self-consistent theory with the
+        spectrum of the kernel, in which sums of tokens have $2 d$ modes and differences $d (T - 1)$ modes. Marks:
+        Gaussian-process regression on drawn sequences.
     """,
     seconds=(60, 600),
     observables=("learnability", "test_error"),
@@ -79,7 +79,8 @@ def attention_sectors(
 
 
 def draw_heads(axes: Any, comparison: Comparison) -> None:
-    """Test errors of trained layers over those of regression on the same data, against 1/H."""
+    """Draws the ratio of test errors of trained layers to those of regression on the same data
+    against 1/H."""
     axes.axhline(1.0, color=ink(), linewidth=1.0, label="infinitely many heads")
     runs = comparison.experiments().values()
     limits = {
@@ -93,7 +94,8 @@ def draw_heads(axes: Any, comparison: Comparison) -> None:
         values = data["test_error"].transpose("heads", ..., "seed").values
         values = values.reshape(data.sizes["heads"], -1)
         limit = limits[target]
-        # the same sequences in both: the ratio of means, and its error from paired differences
+        # Both have the same sequences: the error of the ratio of means follows from paired
+        # differences.
         mean = values.mean(axis=1) / limit.mean()
         differences = values - mean[:, None] * limit
         error = differences.std(axis=1, ddof=1) / np.sqrt(len(limit)) / limit.mean()

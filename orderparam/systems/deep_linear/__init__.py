@@ -1,4 +1,4 @@
-"""Deep linear networks in time: exact training from lazy to rich, as calibration."""
+"""Deep linear networks in time: exact solutions of training from lazy to rich."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.deep_linear.experiment import (

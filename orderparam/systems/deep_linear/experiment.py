@@ -1,4 +1,5 @@
-"""Deep linear networks in time: networks whose weights are trained on whitened data."""
+"""Experiments of deep linear networks in time: networks whose weights are trained on whitened
+data."""
 
 import math
 from typing import Any
@@ -15,7 +16,8 @@ from orderparam.systems.deep_linear.model import DeepModes, LinearModes, LinearN
 from orderparam.systems.deep_linear.theory import ModePath, times
 
 Weights = tuple[Float[Array, "output input"], ...]
-STEP = 0.1  # Runge-Kutta step times the fastest rate: errors below 1e-6 over a mode's time
+# Runge-Kutta step times the fastest rate; errors stay below 1e-6 until a mode is learned
+STEP = 0.1
 
 
 class DeepLayerPath(Result):
@@ -23,8 +25,8 @@ class DeepLayerPath(Result):
 
     Fields:
         time: times of the records, the last is `duration`.
-        output: u_k . W_L ... W_1 v_k of every mode.
-        loss: |Sigma - W_L ... W_1|^2/2, modes and what is between them.
+        output: u_k . W_L ... W_1 v_k for every mode.
+        loss: |Sigma - W_L ... W_1|^2/2, with the elements between different modes.
     """
 
     time: Float[Array, "record"]
@@ -37,7 +39,7 @@ class LinearNetworkPath(Result):
 
     Fields:
         time: times of the records, the last is `duration`.
-        product: W_2 W_1.
+        product: product W_2 W_1 of the layers.
         loss: |Sigma - W_2 W_1|^2/2.
     """
 
@@ -50,12 +52,12 @@ class LinearNetworkPath(Result):
 def trained_modes(system: LinearModes, key: PRNGKeyArray) -> ModePath:
     r"""Modes of one linear network with wide random layers, trained on drawn whitened data.
 
-    There are as many inputs and outputs as modes. Singular vectors of the target, inputs and
-    weights are drawn: entries of $W_1$ have variance a/N and those of $W_2$ variance b/N, with a +
-    b = `kernel_start`. Every weight follows gradient flow on the data, by steps of Runge and Kutta.
+    There are as many inputs and outputs as modes. The singular vectors of the target, the inputs and
+    the weights are drawn: entries of $W_1$ have variance a/N and those of $W_2$ variance b/N, with
+    a + b = `kernel_start`. All weights follow gradient flow on the data, in Runge-Kutta steps.
 
     Raises:
-        ValueError: for a `start_output`, which random layers do not have.
+        ValueError: for a `start_output` other than 0, which random layers cannot have.
 
     Source: the experiment of Saxe, McClelland, Ganguli (2014), from wide random layers.
 
@@ -90,12 +92,12 @@ def trained_modes(system: LinearModes, key: PRNGKeyArray) -> ModePath:
 
 @experiment
 def trained_layers(system: DeepModes, key: PRNGKeyArray) -> DeepLayerPath:
-    r"""Modes of one deep linear network that starts along the modes of its target, but for noise.
+    r"""Modes of one deep linear network that starts along the modes of its target, up to noise.
 
-    Layers are $W_l = R_l a R_{l-1}^T$ with random rotations R, $R_L$ and $R_0$ the singular vectors
-    of the target, $a^L$ = `start_output`, and a Gaussian of standard deviation `misalignment`
-    $a/\sqrt d$ in every entry, d the number of modes. Every weight follows gradient flow on drawn
-    whitened data.
+    The layers at the start are $W_l = R_l a R_{l-1}^T$ with random rotations R and $a^L$ =
+    `start_output`; $R_L$ and $R_0$ are the singular vectors of the target. To every entry a
+    Gaussian of standard deviation `misalignment` $a/\sqrt d$ is added, where d is the number of
+    modes. All weights follow gradient flow on drawn whitened data.
 
     Source: the experiment of Saxe, McClelland, Ganguli (2014).
 
@@ -151,7 +153,7 @@ def trained_linear_network(system: LinearNetwork, key: PRNGKeyArray) -> LinearNe
 
 
 def _parts(system: LinearModes | DeepModes | LinearNetwork, fastest: float) -> int:
-    """Steps between records that the fastest rate asks for."""
+    """Number of steps between records that the fastest rate requires."""
     return max(1, math.ceil(float(system.duration) / system.records * fastest / STEP))
 
 
@@ -160,7 +162,7 @@ def _rotation(key: PRNGKeyArray, size: int) -> Array:
 
 
 def _frames(key: PRNGKeyArray, size: int) -> tuple[Array, Array]:
-    """Singular vectors of the target on the side of outputs and of inputs."""
+    """Left and right singular vectors of the target."""
     left, right = jax.random.split(key)
     return _rotation(left, size), _rotation(right, size)
 
@@ -174,7 +176,7 @@ def _losses(target: Array, product: Array) -> Array:
 
 
 def _product(layers: Weights) -> Array:
-    """W_L ... W_1, record by record."""
+    """The product W_L ... W_1 of the layers at every record."""
     product = layers[0]
     for layer in layers[1:]:
         product = layer @ product
@@ -185,7 +187,7 @@ def _product(layers: Weights) -> Array:
 def _train(
     start: Weights, target: Array, key: PRNGKeyArray, duration: Any, records: int, parts: int
 ) -> Weights:
-    """All layers at all records (record, output, input)."""
+    """The weights of all layers at all records (record, output, input)."""
     inputs = target.shape[1]
     drawn = jax.random.normal(key, (4 * inputs, inputs))
     x = jnp.linalg.qr(drawn)[0] * jnp.sqrt(len(drawn))  # x^T x / n = 1

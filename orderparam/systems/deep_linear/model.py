@@ -12,16 +12,17 @@ from orderparam.core.system import System, parameter, structure
 
 
 class LinearModes(System):
-    r"""A linear network with one hidden layer, mode by mode of its target.
+    r"""A linear network with one hidden layer, described by the modes of its target.
 
-    $f = W_2 W_1 x$ learns $\Sigma = \sum_k s_k u_k v_k^T$. Mode k has the output $o_k = u_k^T W_2
-    W_1 v_k$ and the tangent kernel $\kappa_k = v_k^T W_1^T W_1 v_k + u_k^T W_2 W_2^T u_k$; while
-    modes do not mix, $\kappa_k^2 - 4 o_k^2 = c^2$ is conserved.
+    The network $f = W_2 W_1 x$ learns $\Sigma = \sum_k s_k u_k v_k^T$. Mode k has the output $o_k =
+    u_k^T W_2 W_1 v_k$ and the tangent kernel $\kappa_k = v_k^T W_1^T W_1 v_k + u_k^T W_2 W_2^T
+    u_k$. As long as modes do not mix, $\kappa_k^2 - 4 o_k^2 = c^2$ is conserved.
 
-    Two starts are of this kind. Wide random layers, entries of variance a/N and b/N with N = `width`
-    hidden units, have $o_k = 0$ and $c = a + b$ as $N \to \infty$: large c is lazy, small c is rich.
-    Layers along the target's modes have $c = 0$ where they are balanced. An experiment draws wide
-    random layers, with as many inputs and outputs as modes, and refuses any `start_output`.
+    From two kinds of starts the modes do not mix. Wide random layers with entries of variance a/N
+    and b/N and N = `width` hidden units have $o_k = 0$ and $c = a + b$ as $N \to \infty$: training
+    is lazy at large c and rich at small c. Layers along the modes of the target have $c = 0$ if
+    they are balanced. An experiment draws wide random layers, with as many inputs and outputs as
+    modes, and refuses any `start_output`.
     """
 
     strengths: Float[Array, "mode"] = parameter("singular values s_k of the target", above=0)
@@ -58,7 +59,8 @@ class DeepModes(System):
     $$ \frac{do_k}{dt} = L\, o_k^{2 - 2/L} (s_k - o_k) $$
 
     An experiment adds to each entry of each layer a Gaussian of standard deviation
-    `misalignment` * $a/\sqrt d$, for d modes; the theory is for none.
+    `misalignment` * $a/\sqrt d$, where d is the number of modes; the theory is for `misalignment`
+    0.
     """
 
     strengths: Float[Array, "mode"] = parameter("singular values s_k of the target", above=0)
@@ -78,8 +80,8 @@ class LinearNetwork(System):
 
     $$ \frac{dW_1}{dt} = W_2^T (\Sigma - W_2 W_1), \qquad \frac{dW_2}{dt} = (\Sigma - W_2 W_1) W_1^T $$
 
-    The matrix $W_2^T W_2 - W_1 W_1^T$ is conserved. The start is balanced when it is a multiple
-    $\lambda$ of 1. Raises `ValueError` for shapes that do not fit.
+    The matrix $W_2^T W_2 - W_1 W_1^T$ is conserved. The start is balanced if this matrix is
+    $\lambda$ times the identity. `ValueError` is raised for shapes that do not fit.
     """
 
     target: Float[Array, "output input"] = parameter("Sigma = E y x^T")

@@ -1,4 +1,4 @@
-"""Deep linear networks in time: exact outputs, losses and tangent kernels."""
+"""Theory of deep linear networks in time: exact outputs, losses and tangent kernels."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from orderparam.solve.flow import flow
 from orderparam.systems.deep_linear.model import DeepModes, LinearModes, LinearNetwork
 
 Scalar = Float[Array, ""]
-PARTS = 8  # parts of the time between records, in which no exponential grows large
+PARTS = 8  # number of parts of the time between records, short enough that exponentials stay small
 
 
 class ModePath(Result):
@@ -18,9 +18,9 @@ class ModePath(Result):
 
     Fields:
         time: times of the records, the last is `duration`.
-        output: o_k of every mode.
+        output: output o_k of every mode.
         kernel: tangent kernel of every mode.
-        loss: |Sigma - W_2 W_1|^2/2, modes and what is between them.
+        loss: |Sigma - W_2 W_1|^2/2, with the elements between different modes.
     """
 
     time: Float[Array, "record"]
@@ -34,9 +34,9 @@ class DeepModePath(Result):
 
     Fields:
         time: times of the records, the last is `duration`.
-        output: o_k of every mode.
-        loss: |Sigma - W_L ... W_1|^2/2, modes and what is between them.
-        converged: whether the flow was followed to its end.
+        output: output o_k of every mode.
+        loss: |Sigma - W_L ... W_1|^2/2, with the elements between different modes.
+        converged: whether the flow was integrated to its end.
     """
 
     time: Float[Array, "record"]
@@ -50,11 +50,11 @@ class LinearPath(Result):
 
     Fields:
         time: times of the records, the last is `duration`.
-        product: W_2 W_1.
+        product: product W_2 W_1 of the layers.
         loss: |Sigma - W_2 W_1|^2/2.
-        imbalance: Frobenius norm of W_2^T W_2 - W_1 W_1^T - lambda at the start, lambda the mean of
-            its diagonal, relative to that of W_2^T W_2 + W_1 W_1^T.
-        converged: whether the theory holds for this start, and was followed to its end.
+        imbalance: Frobenius norm of W_2^T W_2 - W_1 W_1^T - lambda 1 at the start, divided by that
+            of W_2^T W_2 + W_1 W_1^T; lambda is the mean of the diagonal of W_2^T W_2 - W_1 W_1^T.
+        converged: whether the theory holds for this start and was computed up to the last record.
     """
 
     time: Float[Array, "record"]
@@ -68,19 +68,20 @@ class LinearPath(Result):
 def lazy_to_rich_modes(system: LinearModes) -> ModePath:
     r"""Output and tangent kernel of every mode of a linear network with one hidden layer in time.
 
-    While modes do not mix, $\kappa^2 - 4 o^2 = c^2$ (`kernel_start` c) closes the flow,
+    As long as modes do not mix, $\kappa^2 - 4 o^2 = c^2$ is conserved (`kernel_start` c), and the
+    flow is
 
     $$ \frac{do}{dt} = (s - o) \sqrt{c^2 + 4 o^2} $$
 
-    from the exponential $o = s (1 - e^{-ct})$ of a frozen kernel at $c \gg s$ to the sigmoid of
-    Saxe et al. at $c \to 0$. With $f^2 = s^2 + c^2/4$, $\tau = \tanh(ft)/f$ and $\kappa_0, o_0$ at
-    the start,
+    It leads from the exponential $o = s (1 - e^{-ct})$ of a frozen kernel at $c \gg s$ to the
+    sigmoid of Saxe et al. at $c \to 0$. With $f^2 = s^2 + c^2/4$, $\tau = \tanh(ft)/f$ and the
+    values $\kappa_0, o_0$ at the start,
 
     $$ o(t) = \frac{o_0 + \tau s \kappa_0 + \tau^2 [o_0 (s^2 - c^2/4) + s c^2/2]}
                    {\cosh^{-2}(ft) + \tau \kappa_0 + \tau^2 (c^2/2 + 2 s o_0)} $$
 
-    `width` and `readout_share` are not used: for wide random layers the law is that of the sum of
-    both variances, with corrections of order modes/width.
+    `width` and `readout_share` are not used: for wide random layers the output depends only on the
+    sum of both variances, with corrections of order (number of modes)/width.
 
     Accuracy: 1e-12.
 
@@ -98,7 +99,7 @@ def lazy_to_rich_modes(system: LinearModes) -> ModePath:
     tau = jnp.tanh(phase) / fast
     kernel = jnp.sqrt(c**2 + 4 * first**2)
     above = first + tau * s * kernel + tau**2 * (first * (s**2 - c**2 / 4) + s * c**2 / 2)
-    # 1/cosh^2 without overflow
+    # 1/cosh^2, computed without overflow
     decayed = jnp.exp(-2 * phase)
     rest = 4 * decayed / (1 + decayed) ** 2
     output = above / (rest + tau * kernel + tau**2 * (c**2 / 2 + 2 * s * first))
@@ -148,10 +149,10 @@ def balanced_flow(system: LinearNetwork) -> LinearPath:
     $$ X(t) = e^{Ft} Q_0 \Big[1 + Q_0^T \int_0^t e^{2Fu} du\, Q_0\Big]^{-1} Q_0^T e^{Ft}, \qquad
        F = \begin{pmatrix} -\lambda/2 & \Sigma^T \\ \Sigma & \lambda/2 \end{pmatrix} $$
 
-    and $W_2 W_1$ is its lower left block. It is applied in eight parts between records, $Q
-    \leftarrow e^{F\delta} Q R^{-1}$ with $R^T R$ the bracket, which does not overflow. `converged`
-    is false for a start that is not balanced (`imbalance` above 1e-9), of which this is no
-    solution, and for records so far from one another that digits are lost.
+    and $W_2 W_1$ is the lower left block of X. The solution is computed in eight parts between
+    records, by $Q \leftarrow e^{F\delta} Q R^{-1}$ where $R^T R$ is the bracket, so that nothing
+    overflows. `converged` is false for a start that is not balanced (`imbalance` above 1e-9), for
+    which this is not the solution, and for records so far apart that digits are lost.
 
     Accuracy: 1e-10.
 
@@ -192,7 +193,7 @@ def balanced_flow(system: LinearNetwork) -> LinearPath:
 
     start = modes.T @ jnp.concatenate([system.first.T, system.readout])
     _, product = jax.lax.scan(record, start, length=system.records)
-    short = jnp.max(jnp.abs(rates)) * part < 8  # e^16 within a bracket leaves ten digits
+    short = jnp.max(jnp.abs(rates)) * part < 8  # with factors up to e^16 ten digits remain
     sound = (imbalance < 1e-9) & short & jnp.all(jnp.isfinite(product))
     return LinearPath(time, product, _loss(system, product), imbalance, sound)
 
@@ -201,12 +202,14 @@ def balanced_flow(system: LinearNetwork) -> LinearPath:
 def moment_flow(system: LinearNetwork) -> LinearPath:
     r"""Product of the layers of a linear network in time, from any start.
 
-    The second moments $X = Q Q^T$ of the stacked layers $Q = (W_1^T; W_2)$ close at any width,
+    The equations of the second moments $X = Q Q^T$ of the stacked layers $Q = (W_1^T; W_2)$ close
+    at any width,
 
     $$ \frac{dX}{dt} = S X + X S, \qquad S = \begin{pmatrix} 0 & E^T \\ E & 0 \end{pmatrix}, \qquad
        E = \Sigma - X_{21} $$
 
-    with $W_2 W_1 = X_{21}$. It is integrated; `imbalance` is given for comparison only.
+    with $W_2 W_1 = X_{21}$. They are integrated numerically; `imbalance` is given for comparison
+    only.
 
     Accuracy: 1e-9.
 
@@ -239,12 +242,12 @@ def times(system: LinearModes | DeepModes | LinearNetwork) -> Float[Array, "reco
 
 
 def _balance(system: LinearNetwork) -> tuple[Scalar, Scalar]:
-    """lambda, and how far the start is from balanced."""
+    """lambda and `imbalance` of the start."""
     gram, other = system.first @ system.first.T, system.readout.T @ system.readout
     balance = jnp.trace(other - gram) / len(gram)
     off = jnp.sum((other - gram - balance * jnp.eye(len(gram))) ** 2)
     size = jnp.sum((other + gram) ** 2)
-    # for a start that is zero, or balanced to rounding, the root has no slope
+    # The derivative of the root is set to 0 for a start that is zero, or balanced up to rounding.
     share = off / jnp.where(size > 0, size, 1.0)
     return balance, jnp.where(share > 0, jnp.sqrt(jnp.where(share > 0, share, 1.0)), 0.0)
 

@@ -23,7 +23,7 @@ ACCURACY = 1e-6  # accuracy of the drawn curves
 
 @study(
     "committee-specialisation",
-    title="A committee of two units specialises where theory says, in the runs of message passing that converge",
+    title="A committee of two units specialises where the theory predicts, in the runs of message passing that converge",
     source="Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová 2018",
     seconds=(20, 1800),
     observables=("overlap", "cross_overlap", "classification_error"),

@@ -331,7 +331,7 @@ def sgd_perfect_learning(
 
 @study(
     "sgd-noise-dominated",
-    title="At large learning rates noise alone decides the risk, within 1 % from ten million inputs on",
+    title="At large learning rates noise alone determines the risk, within 1 % from ten million inputs on",
     source=f"{VEIGA}, Fig. 4",
     gallery={"dims": (1e3, 1e5, 1e7, 1e9), "seeds": 128},
     full={"dims": (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9), "seeds": 512},

@@ -27,7 +27,7 @@ def drawn_tokens(sequences: int, tokens: int, input_dim: int) -> Any:
 
 @study(
     "attention-heads",
-    title="A random layer of attention becomes Gaussian as one over the number of heads",
+    title="The excess kurtosis of a random layer of attention falls as one over the number of heads",
     source=f"{HRON} for the limit; the kurtosis is derived here",
     panels=[
         Panel(

@@ -22,11 +22,17 @@ from orderparam.observables import (
     Observed,
     alignment,
     calibration,
+    difference,
+    difficulty,
     dimension,
     excess_kurtosis,
+    feature_drift,
+    kernel_drift,
     lazy_to_rich,
     learnability,
+    overlap,
     power_law_tail,
+    seed_overlap,
     similarity,
     tangent_kernel,
     weight_spectrum,
@@ -110,6 +116,62 @@ def _strength(theta: float) -> Callable[[np.random.Generator], Observed]:
     return draw
 
 
+def _moved(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Linear features before and after the first three have grown."""
+    x = rng.normal(size=(n, 30)) * np.sqrt(DECAY)
+    return x, x * np.sqrt(GROWN)
+
+
+def _drift(which: int) -> Callable[[np.random.Generator], Observed]:
+    def draw(rng: np.random.Generator) -> Observed:
+        return kernel_drift(*(one @ one.T for one in _moved(rng, 150)), draws=0)[which]
+
+    return draw
+
+
+def _sketched(which: int) -> Callable[[np.random.Generator], Observed]:
+    def draw(rng: np.random.Generator) -> Observed:
+        v = rng.normal(size=(30, 64))
+        features = [(one @ v)[:, :, None] for one in _moved(rng, 150)]
+        return feature_drift(*features, draws=0)[which]
+
+    return draw
+
+
+def _gain(rng: np.random.Generator) -> Observed:
+    before, after = _moved(rng, 150)
+    y = before[:, 0]
+    early, late = (alignment(one, y, estimand="examples", draws=0) for one in (before, after))
+    return difference("gain", late, early)
+
+
+def _units(rng: np.random.Generator, cosine: float, count: int) -> list[np.ndarray]:
+    """Units of some trainings, of which any two have this cosine, in other orders."""
+    common = rng.normal(size=(64, 200))
+    return [
+        rng.permutation(cosine**0.5 * common + (1 - cosine) ** 0.5 * rng.normal(size=(64, 200)))
+        for _ in range(count)
+    ]
+
+
+def _overlap(cosine: float) -> Callable[[np.random.Generator], Observed]:
+    def draw(rng: np.random.Generator) -> Observed:
+        return overlap(*_units(rng, cosine, 2), seed=int(rng.integers(2**31))).measured
+
+    return draw
+
+
+def _seeds(rng: np.random.Generator) -> Observed:
+    return seed_overlap(_units(rng, 0.6, 5), seed=int(rng.integers(2**31)))
+
+
+def _left_out(rng: np.random.Generator) -> Observed:
+    """The read-out of 20 features that explain all but noise of variance 0.25."""
+    x = rng.normal(size=(200, 20))
+    y = x @ np.ones(20) / 20**0.5 + 0.5 * rng.normal(size=200)
+    return difficulty(x, y, seed=int(rng.integers(2**31))).measured
+
+
 @cache
 def _trained() -> tuple:
     """A network of 32 tanh units that learned 60 examples of x1 x2, and its lazy-to-rich number on
@@ -148,8 +210,13 @@ def _lazy(rng: np.random.Generator) -> Observed:
     return _number(rng.permutation(FRESH)[:200])
 
 
+GROWN = np.where(np.arange(30) < 3, 2.0, 1.0)
+_KERNELS = DECAY, GROWN * DECAY  # eigenvalues before and after
 TRUE = float(DECAY @ ROLLED / (DECAY @ DECAY))
 DIMENSION = float(DECAY.sum() ** 2 / (DECAY @ DECAY))
+NORM = float(np.linalg.norm(_KERNELS[1] - DECAY) / np.linalg.norm(DECAY))
+SHAPE = 1 - float(DECAY @ _KERNELS[1] / np.prod([np.linalg.norm(one) for one in _KERNELS]))
+GAIN = float(np.diff([one[0] / np.linalg.norm(one) for one in _KERNELS])[0])
 INTERVALS = {
     "similarity, n = 200, p = 50": (TRUE, _similar(200, 50)),
     "similarity, n = 200, p = 200": (TRUE, _similar(200, 200)),
@@ -167,6 +234,15 @@ INTERVALS = {
     "strength 1.2 of a direction, 160 x 80": (1.2, _strength(1.2)),
     "strength 2 of a direction, 160 x 80": (2.0, _strength(2.0)),
     "lazy-to-rich number, n = 200": (None, _lazy),
+    "kernel drift, n = 150": (NORM, _drift(0)),
+    "kernel drift in shape, n = 150": (SHAPE, _drift(1)),
+    "kernel drift, n = 150, 64 directions": (NORM, _sketched(0)),
+    "kernel drift in shape, n = 150, 64 directions": (SHAPE, _sketched(1)),
+    "gain of alignment, n = 150": (GAIN, _gain),
+    "overlap of two trainings, 64 units": (0.6, _overlap(0.6)),
+    "overlap of five trainings, 64 units": (0.6, _seeds),
+    # least squares of 20 + 1 numbers on 199 examples
+    "read-out left out, n = 200": (0.25 * (1 + 1 / 199) * (1 + 20 / (199 - 22)), _left_out),
 }
 
 

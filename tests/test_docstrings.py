@@ -64,6 +64,7 @@ WRITTEN = (
     "deep_linear",
     "features_in_time",
     "boolean_functions",
+    "trained_networks",
     "attention",
     "diffusion",
     "differential_equations",

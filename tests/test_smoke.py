@@ -88,6 +88,7 @@ SMALL = {
     ),
     "features_in_time": ("width-transfer", "widths=8,16 n_train=6 steps=2 samples=16 seeds=2"),
     "boolean_functions": ("sgd-against-bayes", "widths=4 width=4 networks=5 seeds=2"),
+    "trained_networks": ("alignment-of-few-neurons", "n_train=12 depth=1 widths=16 seeds=2"),
     "deep_linear": ("linear-depth-in-time", "depths=2 duration=2 records=4 seeds=2"),
     "training_in_time": ("momentum-in-time", "input_dim=20 steps=5 momenta=0.5 seeds=2"),
 }

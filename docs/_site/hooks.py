@@ -62,6 +62,7 @@ THEORY = {
         "features_in_time",
         "boolean_functions",
         "differential_equations",
+        "trained_networks",
         "reused_data",
         "online_sgd",
         "multi_index",

@@ -1,0 +1,25 @@
+"""Trained networks: order parameters of networks that were trained on data, with their nulls and
+intervals, beside the theory of infinite width."""
+
+from orderparam.core.exported import without_modules
+from orderparam.systems.trained_networks.experiment import NetworkOrderParameters, inspected_network
+from orderparam.systems.trained_networks.model import NetworkTraining
+from orderparam.systems.trained_networks.theory import (
+    ChanceAlignment,
+    WideOrderParameters,
+    infinite_width,
+    permuted_targets,
+)
+
+LABELS = {
+    "richness": ("richness", r"\gamma"),
+    "alignment": ("alignment with the target", ""),
+    "wide_alignment": ("alignment with the target, many neurons", ""),
+    "similarity": ("similarity to the start", ""),
+    "lazy_to_rich": ("lazy-to-rich number", r"\Lambda"),
+    "kernel_drift": ("drift of the tangent kernel", ""),
+    "shape_drift": ("drift of its shape", ""),
+    "outliers": ("outliers of the weights", ""),
+}
+
+__all__ = without_modules(globals())

@@ -1,0 +1,66 @@
+"""Trained networks: a network that learns a training set by gradient descent, and is looked at when
+its training error has fallen to given levels."""
+
+from jaxtyping import Array, Float
+
+from orderparam.core.system import System, parameter, part, structure
+from orderparam.networks.architecture import Architecture, of_width
+from orderparam.networks.dense import Nonlinearity
+from orderparam.networks.layer import Layer
+
+
+class NetworkTraining(System):
+    r"""A network of any architecture that learns a training set by gradient descent.
+
+    $f(x) = [g_\theta(x) - g_{\theta_0}(x)] / (\gamma \sqrt N)$, where g is the network in ntk
+    scaling, N the number of units (channels) of its last hidden layer, and $\gamma$ the `richness`:
+    small is lazy, of order 1 is rich. All parameters are trained on
+    $\frac1n \sum_\mu (y_\mu - f_\mu)^2$ with the learning rate that changes the outputs by
+    `learning_rate` times the residual along the largest eigenvalue of the tangent kernel at the
+    start. The network is looked at when the training error is 1 (the start) and when it has first
+    fallen to each of the `levels`, in units of the mean of $y^2$.
+
+    Raises `ValueError` for an architecture that is not in ntk scaling or has no hidden layer, for
+    levels that do not fall between 1 and 0.
+    """
+
+    inputs: Float[Array, "train *input"] = parameter("training inputs")
+    targets: Float[Array, "train"] = parameter("their targets")
+    test_inputs: Float[Array, "test *input"] = parameter("inputs at which outputs are compared")
+    test_targets: Float[Array, "test"] = parameter("their targets")
+    architecture: Architecture = part(
+        "one output, ntk scaling; where it leaves widths open, `width` fills them"
+    )
+    width: int = parameter(
+        "width of the hidden layers of an experiment", minimum=1, integer=True, default=64
+    )
+    richness: float = parameter("richness gamma", above=0, default=0.1)
+    learning_rate: float = parameter(
+        "part of the residual that a first step takes away at most", above=0, maximum=1, default=0.4
+    )
+    levels: tuple[float, ...] = structure(
+        "training errors, over the mean square of the targets", default=(0.5, 0.1)
+    )
+    steps: int = structure("largest number of steps", minimum=1, default=20_000)
+
+    def __check_init__(self) -> None:
+        if self.architecture.scaling != "ntk":
+            raise ValueError(
+                f"NetworkTraining.architecture has scaling {self.architecture.scaling!r}: must be 'ntk'"
+            )
+        if not hidden(self.architecture):
+            raise ValueError("NetworkTraining.architecture has no hidden layer: must have one")
+        falling = all(a > b for a, b in zip((1.0, *self.levels), (*self.levels, 0.0)))
+        if not falling:
+            raise ValueError(f"NetworkTraining.levels = {self.levels}: must fall, between 1 and 0")
+
+    def network(self) -> Architecture:
+        """The architecture with all widths filled in."""
+        return of_width(self.architecture, self.size("width"))
+
+
+def hidden(architecture: Architecture) -> tuple[tuple[Layer, ...], ...]:
+    """For each hidden layer all layers up to its activation."""
+    layers = architecture.layers.layers
+    ends = [i + 1 for i, layer in enumerate(layers) if isinstance(layer, Nonlinearity)]
+    return tuple(layers[:end] for end in ends)

@@ -1,0 +1,238 @@
+"""The named figures of trained networks."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import xarray as xr
+
+from orderparam.comparison import Curve, study
+from orderparam.data.images import image_task
+from orderparam.networks.architecture import Architecture
+from orderparam.networks.convolutional import convolutional
+from orderparam.networks.fully_connected import fully_connected
+from orderparam.plotting import Panel, horizontal
+from orderparam.systems.trained_networks.experiment import inspected_network
+from orderparam.systems.trained_networks.model import NetworkTraining
+from orderparam.systems.trained_networks.theory import infinite_width, permuted_targets
+
+WHEN = {0: "start", 1: "early", 2: "late"}
+TRAINED = {0: "early", 1: "late"}  # without the start
+LAYER = (
+    "hidden layer",
+    lambda data: xr.DataArray(
+        [str(layer + 1) for layer in range(data.sizes["layer"])], dims=["layer"]
+    ),
+)
+SOURCE = "Chizat, Oyallon, Bach 2019 (arXiv:1812.07956)"
+
+
+def split(name: str, task: str, n_train: int, n_test: int) -> tuple[np.ndarray, ...]:
+    """Images that are centred and normalised, and targets: training and test, the same in every
+    run."""
+    x, y = image_task(name, task, n_train + n_test)
+    y = np.asarray(y, float).reshape(-1)
+    return x[:n_train], y[:n_train], x[n_train:], y[n_train:]
+
+
+def coarse(images: np.ndarray, factor: int = 4) -> np.ndarray:
+    """Colour images (examples, side, side, 3) of 32 x 32 pixels, averaged over squares."""
+    side = 32 // factor
+    blocks = images.reshape(len(images), side, factor, side, factor, 3).mean(axis=(2, 4))
+    return blocks / np.sqrt(np.mean(blocks**2, axis=(1, 2, 3), keepdims=True))
+
+
+def dense(depth: int) -> Architecture:
+    return fully_connected(depth, None, "erf_scaled", weight_variance=1.5, readout_variance=1.0)
+
+
+def small_convolutional(channels: int) -> Architecture:
+    """Two layers of 3 x 3 filters at every second pixel."""
+    return convolutional(
+        2, channels, 3, "erf_scaled", strides=2, weight_variance=1.5, readout_variance=1.0
+    )
+
+
+@study(
+    "networks-lazy-to-rich",
+    title="Small outputs keep networks linear: early in training the distance grows in proportion to the richness",
+    source=SOURCE,
+    panels=[
+        Panel(
+            "richness",
+            "lazy_to_rich",
+            facet="network",
+            by="level",
+            where={"level": slice(1, None)},
+            log="xy",
+            fit=r"\gamma",
+            reference=[horizontal(0.1), horizontal(0.3)],
+            ylabel=r"lazy-to-rich number $\Lambda$",
+            text=TRAINED,
+        ),
+        Panel(
+            "richness",
+            "shape_drift",
+            facet="network",
+            by="level",
+            where={"level": slice(1, None)},
+            log="xy",
+            fit=r"\gamma",
+            ylabel="change of the tangent kernel's shape",
+            text=TRAINED,
+        ),
+        Panel(
+            "richness",
+            "test_error",
+            facet="network",
+            by="level",
+            where={"level": slice(1, None)},
+            log="x",
+            text=TRAINED,
+        ),
+    ],
+    columns=2,
+    caption=r"""
+        Even against odd digits, {n_train} training and {n_test} test images: networks of {width}
+        erf units in each of 1 or {depth} hidden layers, $f = (g - g_0)/(\gamma \sqrt N)$, gradient
+        descent until the training error is 0.5 (early) and 0.1 (late) of that of the start; {seeds}
+        networks at each point. Guides: a network is called lazy below 0.1 and rich above 0.3.
+        Infinite width has 0 in the first two rows.
+    """,
+    seconds=(60, 2400),
+    observables=("lazy_to_rich", "shape_drift", "test_error"),
+    explained=(
+        "The theory is that of infinite width at richness 0. The distances from it are what is "
+        "measured: they fall with the richness."
+    ),
+    gallery={"n_train": 100, "width": 64, "richnesses": (0.03, 0.1, 0.3, 1.0), "seeds": 16},
+    full={
+        "n_train": 400,
+        "n_test": 800,
+        "width": 256,
+        "richnesses": (0.01, 0.03, 0.1, 0.3, 1.0),
+        "seeds": 64,
+    },
+)
+def networks_lazy_to_rich(
+    n_train: int = 60,
+    n_test: int = 300,
+    width: int = 32,
+    depth: int = 3,
+    richnesses: tuple[float, ...] = (0.03, 0.3),
+    seeds: int = 4,
+) -> Iterator[Curve]:
+    data, over = split("digits", "even-odd", n_train, n_test), {"richness": richnesses}
+    for layers in (1, depth):
+        system = NetworkTraining(*data, dense(layers), width)
+        facets = {"network": "1 hidden layer" if layers == 1 else f"{layers} hidden layers"}
+        yield Curve("infinite width", infinite_width, system, over, facets=facets)
+        yield Curve("network", inspected_network, system, over, seeds, facets=facets)
+
+
+@study(
+    "networks-layers",
+    title="Lazy layers keep the alignment of infinite width, rich layers gain it in training",
+    source=SOURCE,
+    panels=[
+        Panel(
+            LAYER,
+            "wide_alignment",
+            facet="case",
+            by="level",
+            ylabel="alignment with the target",
+            text=WHEN,
+        ),
+        Panel(
+            LAYER,
+            "similarity",
+            facet="case",
+            by="level",
+            ylabel="similarity to the start",
+            text=WHEN,
+        ),
+    ],
+    columns=2,
+    caption=r"""
+        Networks of {depth} hidden layers of {width} erf units, even against odd digits of MNIST,
+        and two convolutional layers of {channels} channels with 3 x 3 filters at every second pixel,
+        airplanes against frogs of CIFAR-10 on 8 x 8 pixels; {n_train} training images, gradient
+        descent until the training error is 0.5 (early) and 0.1 (late) of that of the start. Lazy:
+        richness {lazy}, rich: {rich}. Marks: {seeds} networks, alignment without the bias of few
+        examples and of few neurons. Lines: infinite width. Grey: what one in a hundred permutations
+        of the targets exceeds.
+    """,
+    seconds=(60, 2400),
+    observables=("wide_alignment", "similarity"),
+    explained=(
+        "The lines are those of lazy networks. Rich ones leave them because they learn features; "
+        "lazy ones are the control. In lazy networks deeper layers stand on a few units of the "
+        "one before."
+    ),
+    gallery={"n_train": 100, "width": 64, "channels": 32, "seeds": 16},
+    full={"n_train": 400, "n_test": 800, "width": 256, "channels": 64, "seeds": 64},
+)
+def networks_layers(
+    n_train: int = 60,
+    n_test: int = 100,
+    width: int = 32,
+    depth: int = 3,
+    channels: int = 16,
+    lazy: float = 0.03,
+    rich: float = 1.0,
+    seeds: int = 4,
+) -> Iterator[Curve]:
+    x, y, fresh, y_fresh = split("cifar10", "airplane-vs-frog", n_train, n_test)
+    digits = split("mnist", "even-odd", n_train, n_test)
+    networks = {
+        "MNIST, dense": NetworkTraining(*digits, dense(depth), width),
+        "CIFAR-10, convolutional": NetworkTraining(
+            coarse(x), y, coarse(fresh), y_fresh, small_convolutional(channels)
+        ),
+    }
+    for name, system in networks.items():
+        for regime, richness in (("lazy", lazy), ("rich", rich)):
+            facets, at = {"case": f"{name}, {regime}"}, {"richness": [richness]}
+            yield Curve("infinite width", infinite_width, system, at, facets=facets)
+            yield Curve(
+                "permuted targets", permuted_targets, system, at, facets=facets, baseline=True
+            )
+            yield Curve("network", inspected_network, system, at, seeds, facets=facets)
+
+
+@study(
+    "alignment-of-few-neurons",
+    title="Without equal neurons the alignment of a first layer is that of infinite width at every width",
+    source="Chun, Canatar, Chung, Lee 2025 (arXiv:2502.15104); Song et al. 2012",
+    panels=[
+        Panel("width", quantity, by="layer", log="x", xlabel="width $N$", ylabel=label)
+        for quantity, label in (
+            ("alignment", "alignment of the layer"),
+            ("wide_alignment", "the same without equal neurons"),
+        )
+    ],
+    columns=2,
+    caption=r"""
+        Even against odd digits, {n_train} images: alignment of each hidden layer with the target at
+        the start, in networks of {depth} hidden layers of N erf units; {seeds} networks at each
+        point. Lines: infinite width. Left: without the bias of few examples. Right: without that of
+        few neurons, too; what remains in deeper layers is that of the layers before.
+    """,
+    seconds=(30, 1200),
+    observables=("alignment", "wide_alignment"),
+    explained=(
+        "The number on the left is biased by 1/N. On the right the first layer is the control; "
+        "deeper ones stand on N units of the layer before, which no estimator of theirs can undo."
+    ),
+    gallery={"n_train": 100, "widths": (32, 64, 128, 256), "seeds": 48},
+    full={"n_train": 400, "widths": (32, 64, 128, 256, 512, 1024), "seeds": 200},
+)
+def alignment_of_few_neurons(
+    n_train: int = 60,
+    depth: int = 3,
+    widths: tuple[int, ...] = (32, 128),
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    data = split("digits", "even-odd", n_train, 8)
+    system, over = NetworkTraining(*data, dense(depth), levels=()), {"width": widths}
+    yield Curve("infinite width", infinite_width, system, over)
+    yield Curve("network", inspected_network, system, over, seeds)

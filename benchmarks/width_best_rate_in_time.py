@@ -1,12 +1,14 @@
-"""The exponent of the best learning rate of standard networks with Adam against the number of steps.
+"""What sets the best learning rate of standard networks with Adam: its exponent in the width against
+the number of steps, for each layer trained alone, and without saturation of the units.
 
-    python benchmarks/width_best_rate_in_time.py
+    python benchmarks/width_best_rate_in_time.py [--widths 32 64 128 256] [--seeds 3]
 
-The runs are those of docs/howto/width.py: three-layer tanh networks on 200 digits, odd against even.
-The first step changes the output by rate x N^(3/2), so that the best rate of one step falls as N^(-3/2).
-For each number of steps the best rate of every width is the minimum of a parabola through the logarithm
-of the mean loss at three rates around the smallest; errors of the exponent are those of a straight line
-through the widths.
+The runs are those of docs/howto/width.py: three-layer networks on 200 digits, odd against even. The
+first step changes the output by rate x N^(1/2), N^(3/2), N where the input, hidden or output layer is
+trained alone. Linear units are the control: they do not saturate, and learn the part of the targets that
+is linear in the inputs, so that the smallest loss is 0 for them too. For each number of steps the best
+rate of every width is the minimum of a parabola through the logarithm of the mean loss at three rates
+around the smallest; errors of the exponent are those of a straight line through the widths.
 """
 
 import argparse
@@ -22,15 +24,24 @@ from orderparam.solve.straight_line import straight_line
 
 EXAMPLES = 200
 TIMES = (1, 2, 4, 8, 16, 32, 60)
-RATES = 2.0 ** np.arange(-19, -3)
+RATES = 2.0 ** np.arange(-17, 0)
+LAYERS = {"all": (1, 1, 1), "input": (1, 0, 0), "hidden": (0, 1, 0), "output": (0, 0, 1)}
 
 
-def losses(width: int, seeds: int) -> np.ndarray:
-    """Mean losses (rates, times)."""
+def examples(activation: str) -> tuple[jax.Array, jax.Array]:
+    """Inputs and targets, of which a linear network learns the linear part."""
     x, y = load_digits(return_X_y=True)
-    x = jnp.asarray((x - x.mean()) / x.std() / 8)[:EXAMPLES]
-    y = jnp.asarray(1.0 - 2.0 * (y % 2))[:EXAMPLES]
-    network = fully_connected(2, width, "tanh", readout_variance=1.0, scaling="standard")
+    x = ((x - x.mean()) / x.std() / 8)[:EXAMPLES]
+    y = 1.0 - 2.0 * (y % 2)[:EXAMPLES]
+    if activation == "linear":
+        y = x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    return jnp.asarray(x), jnp.asarray(y)
+
+
+def losses(width: int, seeds: int, activation: str, trained: str) -> np.ndarray:
+    """Mean losses (rates, times)."""
+    x, y = examples(activation)
+    network = fully_connected(2, width, activation, readout_variance=1.0, scaling="standard")
     like = network.network(jax.random.key(0), x.shape[1])
 
     def loss(weights):
@@ -40,10 +51,13 @@ def losses(width: int, seeds: int) -> np.ndarray:
     def run(key, rate):
         start = network.network(key, x.shape[1]).weights
         moves = optax.adam(rate)
+        moving = iter(LAYERS[trained])
+        moved = [jax.tree.map(lambda _, s=next(moving): s, one) if one else one for one in parts(start)]
 
         def step(state, _):
             weights, moments = state
             change, moments = moves.update(jax.grad(loss)(weights), moments)
+            change = jax.tree.map(jnp.multiply, change, like_tree(start, moved))
             weights = optax.apply_updates(weights, change)
             return (weights, moments), loss(weights)
 
@@ -54,34 +68,3 @@ def losses(width: int, seeds: int) -> np.ndarray:
     return np.array(
         [np.mean([np.asarray(run(key, rate))[at] for key in keys], axis=0) for rate in RATES]
     )
-
-
-def best(values: np.ndarray) -> float:
-    """log2 of the best rate."""
-    place = int(np.clip(np.argmin(values), 1, len(values) - 2))
-    curve = np.polyfit([-1, 0, 1], np.log(values[place - 1 : place + 2]), 2)
-    return float(np.log2(RATES[place]) - curve[1] / (2 * curve[0]))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--widths", type=int, nargs="+", default=[32, 64, 128, 256])
-    parser.add_argument("--seeds", type=int, default=3)
-    options = parser.parse_args()
-    tables = []
-    for width in options.widths:
-        tables.append(losses(width, options.seeds))
-        print(width, "done", flush=True)
-    for place, time in enumerate(TIMES):
-        rates = np.array([best(table[:, place]) for table in tables])
-        line = straight_line(np.log2(options.widths), rates)
-        error = line.error * (line.chi_squared / line.freedom) ** 0.5
-        print(
-            f"{time} steps: log2 of best rates {rates.round(2)}, exponent {line.slope:.2f} "
-            f"({error:.2f})",
-            flush=True,
-        )
-
-
-if __name__ == "__main__":
-    main()

@@ -36,7 +36,6 @@ class NetworkOrderParameters(Result):
         kernel_drift: relative change of the tangent kernel (`observables.kernel_drift`).
         shape_drift: 1 - similarity of the tangent kernel to that of the start.
         alignment: of each hidden layer with the targets, of this network as it is.
-        alignment_error: its standard error for other examples, a quarter of the interval's width.
         wide_alignment: of infinitely many neurons, of which those of the layer are a sample; NaN
             where it is not determined.
         similarity: of each hidden layer to itself at the start.
@@ -51,7 +50,6 @@ class NetworkOrderParameters(Result):
     kernel_drift: Float[Array, "level"]
     shape_drift: Float[Array, "level"]
     alignment: Float[Array, "level layer"]
-    alignment_error: Float[Array, "level layer"]
     wide_alignment: Float[Array, "level layer"]
     similarity: Float[Array, "level layer"]
     outliers: Float[Array, "layer"]
@@ -117,20 +115,17 @@ def inspected_network(system: NetworkTraining, key: PRNGKeyArray) -> NetworkOrde
         kernel_drift=columns[3],
         shape_drift=columns[4],
         alignment=tables[..., 0],
-        alignment_error=tables[..., 1],
-        wide_alignment=tables[..., 2],
-        similarity=tables[..., 3],
+        wide_alignment=tables[..., 1],
+        similarity=tables[..., 2],
         outliers=jnp.asarray(outliers),
         converged=reached.astype(float),
     )
 
 
 def _of_layer(before: np.ndarray, now: np.ndarray, y: np.ndarray) -> tuple[float, ...]:
-    """Alignment, its error, that of many neurons, similarity to the start."""
-    as_it_is = alignment(now, y, estimand="examples", draws=0)
+    """Alignment, that of many neurons, similarity to the start."""
     return (
-        as_it_is.value,
-        as_it_is.error,
+        alignment(now, y, estimand="examples", draws=0).value,
         alignment(now, y, draws=0).value,
         similarity(before, now, draws=0).value,
     )

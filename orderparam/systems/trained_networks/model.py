@@ -36,7 +36,7 @@ class NetworkTraining(System):
     )
     richness: float = parameter("richness gamma", above=0, default=0.1)
     learning_rate: float = parameter(
-        "part of the residual that a first step takes away at most", above=0, maximum=1, default=0.4
+        "part of the residual that a first step takes away at most", above=0, maximum=1, default=0.1
     )
     levels: tuple[float, ...] = structure(
         "training errors, over the mean square of the targets", default=(0.5, 0.1)

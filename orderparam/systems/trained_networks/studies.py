@@ -10,7 +10,7 @@ from orderparam.data.images import image_task
 from orderparam.networks.architecture import Architecture
 from orderparam.networks.convolutional import convolutional
 from orderparam.networks.fully_connected import fully_connected
-from orderparam.plotting import Panel, horizontal
+from orderparam.plotting import Panel, horizontal, slope
 from orderparam.systems.trained_networks.experiment import inspected_network
 from orderparam.systems.trained_networks.model import NetworkTraining
 from orderparam.systems.trained_networks.theory import infinite_width, permuted_targets
@@ -54,7 +54,7 @@ def small_convolutional(channels: int) -> Architecture:
 
 @study(
     "networks-lazy-to-rich",
-    title="Small outputs keep networks linear: early in training the distance grows in proportion to the richness",
+    title="At small richness the distance of a network from a linear one is proportional to the richness",
     source=SOURCE,
     panels=[
         Panel(
@@ -64,8 +64,7 @@ def small_convolutional(channels: int) -> Architecture:
             by="level",
             where={"level": slice(1, None)},
             log="xy",
-            fit=r"\gamma",
-            reference=[horizontal(0.1), horizontal(0.3)],
+            reference=[slope(1, r"$\gamma$"), horizontal(0.1), horizontal(0.3)],
             ylabel=r"lazy-to-rich number $\Lambda$",
             text=TRAINED,
         ),
@@ -76,7 +75,7 @@ def small_convolutional(channels: int) -> Architecture:
             by="level",
             where={"level": slice(1, None)},
             log="xy",
-            fit=r"\gamma",
+            reference=[slope(2, r"$\gamma^2$")],
             ylabel="change of the tangent kernel's shape",
             text=TRAINED,
         ),
@@ -93,18 +92,26 @@ def small_convolutional(channels: int) -> Architecture:
     columns=2,
     caption=r"""
         Even against odd digits, {n_train} training and {n_test} test images: networks of {width}
-        erf units in each of 1 or {depth} hidden layers, $f = (g - g_0)/(\gamma \sqrt N)$, gradient
+        erf units in each of 1 or {depth} hidden layers, $f = (g - g_0)/(\gamma \sqrt{{N}})$, gradient
         descent until the training error is 0.5 (early) and 0.1 (late) of that of the start; {seeds}
-        networks at each point. Guides: a network is called lazy below 0.1 and rich above 0.3.
+        networks at each point. Guides: proportional to the richness, and to its square; a network is
+        called lazy below 0.1 and rich above 0.3.
         Infinite width has 0 in the first two rows.
     """,
     seconds=(60, 2400),
     observables=("lazy_to_rich", "shape_drift", "test_error"),
     explained=(
-        "The theory is that of infinite width at richness 0. The distances from it are what is "
-        "measured: they fall with the richness."
+        "The theory is that of infinite width, which is lazy: the first two rows measure the "
+        "distance from it, which falls with the richness. The late test error of 3 hidden layers of "
+        "64 units is 5 % above that of infinite width at small richness; that of 256 units is "
+        "0.423 +- 0.004, beside 0.421."
     ),
-    gallery={"n_train": 100, "width": 64, "richnesses": (0.03, 0.1, 0.3, 1.0), "seeds": 16},
+    gallery={
+        "n_train": 100,
+        "width": 64,
+        "richnesses": (0.01, 0.03, 0.1, 0.3, 1.0),
+        "seeds": 16,
+    },
     full={
         "n_train": 400,
         "n_test": 800,
@@ -119,11 +126,12 @@ def networks_lazy_to_rich(
     width: int = 32,
     depth: int = 3,
     richnesses: tuple[float, ...] = (0.03, 0.3),
+    learning_rate: float = 0.02,
     seeds: int = 4,
 ) -> Iterator[Curve]:
     data, over = split("digits", "even-odd", n_train, n_test), {"richness": richnesses}
     for layers in (1, depth):
-        system = NetworkTraining(*data, dense(layers), width)
+        system = NetworkTraining(*data, dense(layers), width, learning_rate=learning_rate)
         facets = {"network": "1 hidden layer" if layers == 1 else f"{layers} hidden layers"}
         yield Curve("infinite width", infinite_width, system, over, facets=facets)
         yield Curve("network", inspected_network, system, over, seeds, facets=facets)
@@ -223,7 +231,7 @@ def networks_layers(
         "The number on the left is biased by 1/N. On the right the first layer is the control; "
         "deeper ones stand on N units of the layer before, which no estimator of theirs can undo."
     ),
-    gallery={"n_train": 100, "widths": (32, 64, 128, 256), "seeds": 48},
+    gallery={"n_train": 100, "widths": (32, 64, 128, 256), "seeds": 64},
     full={"n_train": 400, "widths": (32, 64, 128, 256, 512, 1024), "seeds": 200},
 )
 def alignment_of_few_neurons(

@@ -62,7 +62,7 @@ def _curvlinops(x: np.ndarray) -> tuple[Found, Found]:
     from scipy.sparse.linalg import eigsh
 
     module, loss, rows, zeros = _module(x)
-    parameters = dict(module.named_parameters())
+    parameters = list(module.parameters())
     operator = curvlinops.HessianLinearOperator(module, loss, parameters, [(rows, zeros)])
     top = eigsh(operator.to_scipy(), 1, which="LA", return_eigenvectors=False)[0]
     trace = curvlinops.hutchinson_trace(operator, PROBES)

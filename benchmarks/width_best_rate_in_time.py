@@ -25,7 +25,12 @@ from orderparam.solve.straight_line import straight_line
 EXAMPLES = 200
 TIMES = (1, 2, 4, 8, 16, 32, 60)
 RATES = 2.0 ** np.arange(-17, 0)
-LAYERS = {"all": (1, 1, 1), "input": (1, 0, 0), "hidden": (0, 1, 0), "output": (0, 0, 1)}
+LAYERS = {  # which parts are trained: layers, and nonlinearities between them
+    "all": (1, 1, 1, 1, 1),
+    "input": (1, 0, 0, 0, 0),
+    "hidden": (0, 0, 1, 0, 0),
+    "output": (0, 0, 0, 0, 1),
+}
 
 
 def examples(activation: str) -> tuple[jax.Array, jax.Array]:
@@ -47,18 +52,18 @@ def losses(width: int, seeds: int, activation: str, trained: str) -> np.ndarray:
     def loss(weights):
         return jnp.mean((like.with_weights(weights)(x)[:, 0] - y) ** 2) / 2
 
+    moving = LAYERS[trained]
+
     @jax.jit
     def run(key, rate):
         start = network.network(key, x.shape[1]).weights
         moves = optax.adam(rate)
-        moving = iter(LAYERS[trained])
-        moved = [jax.tree.map(lambda _, s=next(moving): s, one) if one else one for one in parts(start)]
 
         def step(state, _):
             weights, moments = state
             change, moments = moves.update(jax.grad(loss)(weights), moments)
-            change = jax.tree.map(jnp.multiply, change, like_tree(start, moved))
-            weights = optax.apply_updates(weights, change)
+            kept = [jax.tree.map(lambda w, s=s: s * w, one) for s, one in zip(moving, change)]
+            weights = optax.apply_updates(weights, tuple(kept))
             return (weights, moments), loss(weights)
 
         return jax.lax.scan(step, (start, moves.init(start)), length=max(TIMES))[1]
@@ -68,3 +73,39 @@ def losses(width: int, seeds: int, activation: str, trained: str) -> np.ndarray:
     return np.array(
         [np.mean([np.asarray(run(key, rate))[at] for key in keys], axis=0) for rate in RATES]
     )
+
+
+def best(values: np.ndarray) -> float:
+    """log2 of the best rate."""
+    values = np.nan_to_num(values, nan=1e300, posinf=1e300)
+    place = int(np.argmin(values))
+    if not 0 < place < len(values) - 1:
+        return np.nan  # at the end of the grid
+    curve = np.polyfit([-1, 0, 1], np.log(values[place - 1 : place + 2]), 2)
+    return float(np.log2(RATES[place]) - curve[1] / (2 * curve[0]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--widths", type=int, nargs="+", default=[32, 64, 128, 256])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--activations", nargs="+", default=["tanh", "linear"])
+    parser.add_argument("--layers", nargs="+", choices=LAYERS, default=list(LAYERS))
+    asked = parser.parse_args()
+    for activation in asked.activations:
+        for trained in asked.layers:
+            tables = [losses(width, asked.seeds, activation, trained) for width in asked.widths]
+            for place, time in enumerate(TIMES):
+                rates = np.array([best(table[:, place]) for table in tables])
+                line = straight_line(np.log2(asked.widths), rates)
+                error = line.error * (line.chi_squared / line.freedom) ** 0.5
+                least = [float(table[:, place].min()) for table in tables]
+                print(
+                    f"{activation}, {trained}, {time} steps: exponent {line.slope:.2f} ({error:.2f}), "
+                    f"log2 of best rates {rates.round(2)}, losses {np.array(least).round(5)}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

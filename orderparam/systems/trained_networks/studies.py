@@ -176,7 +176,7 @@ def networks_lazy_to_rich(
         "lazy ones are the control. In lazy networks deeper layers stand on a few units of the "
         "one before."
     ),
-    gallery={"n_train": 100, "width": 64, "channels": 32, "seeds": 16},
+    gallery={"n_train": 80, "width": 64, "channels": 16, "seeds": 16},
     full={"n_train": 400, "n_test": 800, "width": 256, "channels": 64, "seeds": 64},
 )
 def networks_layers(

@@ -77,10 +77,11 @@ def inspected_network(system: NetworkTraining, key: PRNGKeyArray) -> NetworkOrde
     width = Serial(hidden(network)[-1]).output_shape(shape)[-1]
     gamma = float(system.richness) * width**0.5
     x, fresh, y = (np.asarray(one) for one in (system.inputs, system.test_inputs, system.targets))
-    kernel = tangent_kernel(model, start, x)
-    across = tangent_kernel(model, start, fresh, x)
-    # along the largest eigenvalue of K / gamma^2 a step takes away this part of the residual
-    step = float(system.learning_rate) * gamma**2 / np.linalg.eigvalsh(kernel)[-1]
+    if system.levels:
+        kernel = tangent_kernel(model, start, x)
+        across = tangent_kernel(model, start, fresh, x)
+        # along the largest eigenvalue of K / gamma^2 a step takes away this part of the residual
+        step = float(system.learning_rate) * gamma**2 / np.linalg.eigvalsh(kernel)[-1]
     before = _layers(network, start, x)
     layers = [[_of_layer(one, one, y) for one in before]]
     test = np.asarray(system.test_targets)

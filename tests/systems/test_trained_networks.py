@@ -93,14 +93,16 @@ def test_a_convolutional_network_has_channels_for_neurons():
 
 
 def test_the_start_alone_is_looked_at_without_levels():
-    found = inspected_network(_system(levels=()), jax.random.key(0))
+    found = inspected_network(_system(levels=(1.0,)), jax.random.key(0))
     assert found.lazy_to_rich.tolist() == [0.0]
-    assert infinite_width(_system(levels=())).test_error.shape == (1,)
+    assert infinite_width(_system(levels=(1.0,))).test_error.shape == (1,)
 
 
 def test_what_is_refused():
     with pytest.raises(ValueError, match="must fall"):
         _system(levels=(0.1, 0.5))
+    with pytest.raises(ValueError, match="must fall"):
+        _system(levels=())
     standard = fully_connected(1, None, "erf", scaling="standard")
     with pytest.raises(ValueError, match="must be 'ntk'"):
         NetworkTraining(X[:30], Y[:30], X[30:], Y[30:], standard)

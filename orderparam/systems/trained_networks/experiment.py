@@ -77,7 +77,7 @@ def inspected_network(system: NetworkTraining, key: PRNGKeyArray) -> NetworkOrde
     width = Serial(hidden(network)[-1]).output_shape(shape)[-1]
     gamma = float(system.richness) * width**0.5
     x, fresh, y = (np.asarray(one) for one in (system.inputs, system.test_inputs, system.targets))
-    if system.levels:
+    if system.below():
         kernel = tangent_kernel(model, start, x)
         across = tangent_kernel(model, start, fresh, x)
         # along the largest eigenvalue of K / gamma^2 a step takes away this part of the residual
@@ -86,7 +86,7 @@ def inspected_network(system: NetworkTraining, key: PRNGKeyArray) -> NetworkOrde
     layers = [[_of_layer(one, one, y) for one in before]]
     test = np.asarray(system.test_targets)
     numbers, theta = [(np.mean(test**2), np.mean(y**2), 0.0, 0.0, 0.0)], start
-    for level in system.levels:
+    for level in system.below():
         theta = _trained(
             network,
             (x, system.targets),
@@ -108,7 +108,7 @@ def inspected_network(system: NetworkTraining, key: PRNGKeyArray) -> NetworkOrde
         layers.append([_of_layer(one, late, y) for one, late in zip(before, now)])
     outliers = [float(len(weight_spectrum(w).outliers)) for w in _weights(theta)]
     columns, tables = jnp.asarray(numbers, float).T, jnp.asarray(layers, float)
-    reached = columns[1, -1] <= (1.0, *system.levels)[-1] * np.mean(y**2)
+    reached = columns[1, -1] <= (1.0, *system.below())[-1] * np.mean(y**2)
     return NetworkOrderParameters(
         test_error=columns[0],
         train_error=columns[1],

@@ -18,10 +18,10 @@ class NetworkTraining(System):
     $\frac1n \sum_\mu (y_\mu - f_\mu)^2$ with the learning rate that changes the outputs by
     `learning_rate` times the residual along the largest eigenvalue of the tangent kernel at the
     start. The network is looked at when the training error is 1 (the start) and when it has first
-    fallen to each of the `levels`, in units of the mean of $y^2$.
+    fallen to each of the `levels` below 1, in units of the mean of $y^2$.
 
     Raises `ValueError` for an architecture that is not in ntk scaling or has no hidden layer, for
-    levels that do not fall between 1 and 0.
+    levels that do not fall from at most 1 to above 0.
     """
 
     inputs: Float[Array, "train *input"] = parameter("training inputs")
@@ -39,7 +39,8 @@ class NetworkTraining(System):
         "part of the residual that a first step takes away at most", above=0, maximum=1, default=0.1
     )
     levels: tuple[float, ...] = structure(
-        "training errors, over the mean square of the targets", default=(0.5, 0.1)
+        "training errors over the mean square of the targets; 1 alone for the start",
+        default=(0.5, 0.1),
     )
     steps: int = structure("largest number of steps", minimum=1, default=20_000)
 
@@ -50,9 +51,14 @@ class NetworkTraining(System):
             )
         if not hidden(self.architecture):
             raise ValueError("NetworkTraining.architecture has no hidden layer: must have one")
-        falling = all(a > b for a, b in zip((1.0, *self.levels), (*self.levels, 0.0)))
-        if not falling:
+        below = (1.0, *self.below(), 0.0)
+        falling = all(a > b for a, b in zip(below, below[1:]))
+        if not self.levels or not falling or self.levels[0] > 1 or 1.0 in self.levels[1:]:
             raise ValueError(f"NetworkTraining.levels = {self.levels}: must fall, between 1 and 0")
+
+    def below(self) -> tuple[float, ...]:
+        """The levels that are reached by training."""
+        return tuple(level for level in self.levels if level < 1)
 
     def network(self) -> Architecture:
         """The architecture with all widths filled in."""

@@ -241,6 +241,6 @@ def alignment_of_few_neurons(
     seeds: int = 16,
 ) -> Iterator[Curve]:
     data = split("digits", "even-odd", n_train, 8)
-    system, over = NetworkTraining(*data, dense(depth), levels=()), {"width": widths}
+    system, over = NetworkTraining(*data, dense(depth), levels=(1.0,)), {"width": widths}
     yield Curve("infinite width", infinite_width, system, over)
     yield Curve("network", inspected_network, system, over, seeds)

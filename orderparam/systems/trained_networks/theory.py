@@ -82,7 +82,7 @@ def infinite_width(system: NetworkTraining) -> WideOrderParameters:
     (3, 1)
     """
     aligned = jnp.stack([_alignment(kernel, system.targets) for kernel in _kernels(system)])
-    levels = jnp.asarray((1.0, *system.levels))
+    levels = jnp.asarray((1.0, *system.below()))
     outputs, converged = _flow(system)
     count, layers = len(levels), len(aligned)
     error = jnp.mean((outputs - system.test_targets) ** 2, axis=1)
@@ -162,7 +162,7 @@ def _dependence(k: Matrix, l: Matrix) -> Float[Array, ""]:
 def _flow(system: NetworkTraining) -> tuple[Float[Array, "level test"], Float[Array, ""]]:
     """Outputs of the tangent kernel's flow at the start and at each level."""
     start = jnp.zeros((1, len(system.test_inputs)))
-    if not system.levels:
+    if not system.below():
         return start, jnp.ones(())
     architecture = system.architecture
     kernel = architecture.kernel(system.inputs).ntk
@@ -181,5 +181,5 @@ def _flow(system: NetworkTraining) -> tuple[Float[Array, "level test"], Float[Ar
         grown = -jnp.expm1(-jnp.exp(solved.value) * values / values[-1]) / values
         return across @ (vectors @ (grown * residual)), solved.converged
 
-    outputs, converged = at(jnp.asarray(system.levels))
+    outputs, converged = at(jnp.asarray(system.below()))
     return jnp.concatenate([start, outputs]), jnp.all(converged).astype(float)

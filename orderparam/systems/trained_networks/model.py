@@ -1,6 +1,8 @@
 """Trained networks: a network that learns a training set by gradient descent, and is looked at when
 its training error has fallen to given levels."""
 
+from itertools import pairwise
+
 from jaxtyping import Array, Float
 
 from orderparam.core.system import System, parameter, part, structure
@@ -52,7 +54,7 @@ class NetworkTraining(System):
         if not hidden(self.architecture):
             raise ValueError("NetworkTraining.architecture has no hidden layer: must have one")
         below = (1.0, *self.below(), 0.0)
-        falling = all(a > b for a, b in zip(below, below[1:]))
+        falling = all(a > b for a, b in pairwise(below))
         if not self.levels or not falling or self.levels[0] > 1 or 1.0 in self.levels[1:]:
             raise ValueError(f"NetworkTraining.levels = {self.levels}: must fall, between 1 and 0")
 

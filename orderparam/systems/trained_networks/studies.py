@@ -231,7 +231,7 @@ def networks_layers(
         "The number on the left is biased by 1/N. On the right the first layer is the control; "
         "deeper ones stand on N units of the layer before, which no estimator of theirs can undo."
     ),
-    gallery={"n_train": 100, "widths": (32, 64, 128, 256), "seeds": 64},
+    gallery={"n_train": 100, "widths": (32, 64, 128, 256), "seeds": 160},
     full={"n_train": 400, "widths": (32, 64, 128, 256, 512, 1024), "seeds": 200},
 )
 def alignment_of_few_neurons(

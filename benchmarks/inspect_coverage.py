@@ -161,8 +161,18 @@ def _overlap(cosine: float) -> Callable[[np.random.Generator], Observed]:
     return draw
 
 
-def _seeds(rng: np.random.Generator) -> Observed:
-    return seed_overlap(_units(rng, 0.6, 5), seed=int(rng.integers(2**31)))
+def _seeds(rng: np.random.Generator, count: int = 5) -> Observed:
+    """Trainings that have one fixed part in common, as trainings on one data set do."""
+    common = np.random.default_rng(0).normal(size=(64, 200))
+    trained = [
+        rng.permutation(0.6**0.5 * common + 0.4**0.5 * rng.normal(size=common.shape))
+        for _ in range(count)
+    ]
+    return seed_overlap(trained, seed=int(rng.integers(2**31)))
+
+
+def _of_many_seeds() -> float:
+    return _seeds(np.random.default_rng(2**32), 50).value
 
 
 def _left_out(rng: np.random.Generator) -> Observed:
@@ -206,6 +216,10 @@ def _number(rows: np.ndarray) -> Observed:
     return lazy_to_rich(before[rows], after[rows], across[rows], *given)
 
 
+def _of_all_fresh() -> float:
+    return _number(np.arange(FRESH)).value
+
+
 def _lazy(rng: np.random.Generator) -> Observed:
     return _number(rng.permutation(FRESH)[:200])
 
@@ -233,14 +247,14 @@ INTERVALS = {
     "learnability of a weak mode, n = 300": (0.3, _learned(2)),
     "strength 1.2 of a direction, 160 x 80": (1.2, _strength(1.2)),
     "strength 2 of a direction, 160 x 80": (2.0, _strength(2.0)),
-    "lazy-to-rich number, n = 200": (None, _lazy),
+    "lazy-to-rich number, n = 200": (_of_all_fresh, _lazy),
     "kernel drift, n = 150": (NORM, _drift(0)),
     "kernel drift in shape, n = 150": (SHAPE, _drift(1)),
     "kernel drift, n = 150, 64 directions": (NORM, _sketched(0)),
     "kernel drift in shape, n = 150, 64 directions": (SHAPE, _sketched(1)),
     "gain of alignment, n = 150": (GAIN, _gain),
     "overlap of two trainings, 64 units": (0.6, _overlap(0.6)),
-    "overlap of five trainings, 64 units": (0.6, _seeds),
+    "overlap of five trainings, 64 units": (_of_many_seeds, _seeds),
     # least squares of 20 + 1 numbers on 199 examples
     "read-out left out, n = 200": (0.25 * (1 + 1 / 199) * (1 + 20 / (199 - 22)), _left_out),
 }
@@ -290,7 +304,7 @@ def main() -> None:
     for name, (known_truth, draw) in INTERVALS.items():
         if only not in name:
             continue
-        truth = _number(np.arange(FRESH)).value if known_truth is None else known_truth
+        truth = known_truth() if callable(known_truth) else known_truth
         found = [draw(np.random.default_rng(seed)) for seed in range(repeats)]
         known = [one for one in found if np.isfinite(one.value)]
         held = sum(one.low <= truth <= one.high for one in known) / len(known)

@@ -440,13 +440,12 @@ def risk(data: xr.Dataset) -> xr.DataArray:
     ),
     source="Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022",
     seconds=(60, 900),
-    gallery={"resolution": 32},
     full={"resolution": 32, "input_dim": 1e5},
     panels=[phases_panel("width_exponent", "rate_exponent", order="log10 of the risk")],
     caption=(
         r"One teacher unit, $d$ = {input_dim:g}, {base_width:g} units at $\kappa$ = 0, noise "
-        r"{noise}, in theory. Dash-dotted: end of the steady state; the white region has "
-        r"none. Dotted: risk of a tenth of the noise. Both lines have slope $-1$."
+        r"{noise}, in theory. The white region has no steady state. Dotted: risk of a tenth of the "
+        r"noise. This line and the border of the white region have slope $-1$."
     ),
 )
 def sgd_plane(

@@ -188,19 +188,25 @@ def test_a_study_does_not_depend_on_words(tmp_path, monkeypatch):
 @study("a", title="{words}")
 def build(width={width}):
     '''{words}.'''
+    if width < 0:
+        raise ValueError(f"{words}, not {{other}}")
     return width  # {words}
+other = {other}
 """
     (tmp_path / "orderparam").mkdir()
     monkeypatch.setattr(
         state_of.orderparam, "__file__", str(tmp_path / "orderparam" / "__init__.py")
     )
 
-    def state(words, width):
-        (tmp_path / "orderparam" / "studies.py").write_text(code.format(words=words, width=width))
+    def state(words, width, other=1):
+        (tmp_path / "orderparam" / "studies.py").write_text(
+            code.format(words=words, width=width, other=other)
+        )
         state_of.forget()
         return state_of.source_state("orderparam.studies", "build")
 
     assert state("One", 10) == state("Two", 10) != state("Two", 11)
+    assert state("One", 10, other=2) != state("One", 10)
 
 
 def test_a_long_test_is_left_out_until_what_it_reaches_changes(tmp_path, monkeypatch):

@@ -190,8 +190,10 @@ def build(width={width}):
     '''{words}.'''
     if width < 0:
         raise ValueError(f"{words}, not {{other}}")
-    return width  # {words}
+    return width, Box  # {words}
 other = {other}
+class Box:
+    side = parameter("{words}", default={other})
 """
     (tmp_path / "orderparam").mkdir()
     monkeypatch.setattr(

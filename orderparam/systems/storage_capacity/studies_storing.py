@@ -118,7 +118,7 @@ def capacity_volume(
 
 @study(
     "capacity-biased",
-    title="Biased patterns: the success fractions of linear programs cross near the capacity, the later the larger the bias",
+    title="The success fractions of linear programs on biased patterns cross at Gardner's capacity, which grows with the bias",
     source="Gardner 1988",
     seconds=(90, 900),
     observables=("success_fraction",),

@@ -23,16 +23,20 @@ class MeasuredVolume(Result):
     Fields:
         entropy, entropy_error: logarithm of the fraction of the sphere that the solutions fill,
             over N, mean over the samples, and its standard error.
-        overlap, overlap_error: mean overlap of two walkers, J.J'/(|J||J'|), and its standard error.
-        ancestors: share of the walkers at the start that have descendants at the end, the smallest
-            of the samples.
+        overlap, overlap_error: mean overlap of two walkers at the end, J.J'/(|J||J'|), and its
+            standard error.
+        drift, drift_error: mean change of the overlap in the second half of the last moves, and its
+            standard error over samples. Copies that have not separated make it negative.
+        converged: whether the drift is within four standard errors of zero, or below 0.01.
     """
 
     entropy: Float[Array, ""]
     entropy_error: Float[Array, ""]
     overlap: Float[Array, ""]
     overlap_error: Float[Array, ""]
-    ancestors: Float[Array, ""]
+    drift: Float[Array, ""]
+    drift_error: Float[Array, ""]
+    converged: Bool[Array, ""]
 
 
 def _enough(
@@ -63,7 +67,8 @@ def measured_volume(
     survivors, and each walker moves along random great circles, on which it is redrawn uniformly
     from the arc that stores all patterns so far. Where fewer than a fifth store a pattern, its
     margin is raised in steps that a fifth survives. The volume is the product of all fractions.
-    Volume and overlap are exact as walkers and moves grow.
+    After the last pattern the walkers move as often again as in all patterns together, so that
+    copies separate. Volume and overlap are exact as walkers and moves grow.
 
     Args:
         samples: number of independent samples in one run.
@@ -83,10 +88,14 @@ def measured_volume(
     """
     patterns = jnp.asarray(np.stack(list(_samples(system, key, samples))))
     keys = jax.random.split(jax.random.fold_in(key, 1), samples)
-    entropy, overlap, ancestors = map(
+    entropy, halfway, overlap = map(
         np.asarray, _split(keys, patterns, jnp.asarray(system.margin), walkers, moves)
     )
-    return MeasuredVolume(*map(jnp.asarray, (*mean(entropy), *mean(overlap), np.min(ancestors))))
+    drift, error = mean(overlap - halfway)
+    settled = abs(drift) < max(4 * error, 0.01)
+    return MeasuredVolume(
+        *map(jnp.asarray, (*mean(entropy), *mean(overlap), drift, error, settled))
+    )
 
 
 @partial(jax.jit, static_argnames=("walkers", "moves"))
@@ -97,7 +106,7 @@ def _split(
     walkers: int,
     moves: int,
 ) -> tuple[Float[Array, "sample"], Float[Array, "sample"], Float[Array, "sample"]]:
-    """Entropy, overlap of two walkers and share of surviving ancestors, of each sample."""
+    """Entropy, and overlap of two walkers halfway through the last moves and at the end."""
 
     def one(keys_and_patterns: tuple[Array, Array]) -> tuple[Array, Array, Array]:
         return _split_one(*keys_and_patterns, margin, walkers, moves)
@@ -115,11 +124,12 @@ def _split_one(
     p, n = patterns.shape
     first, last = jax.random.split(key)
     couplings = _on_sphere(jax.random.normal(first, (walkers, n)))
+    order = jnp.arange(p)
 
     def climb(state: tuple, number: Array) -> tuple:
         """Raise the margin that is asked of pattern `number`, to `margin` if enough walkers are
         there."""
-        couplings, ancestor, _, log_volume, key = state
+        couplings, _, log_volume, key = state
         key, choose, move = jax.random.split(key, 3)
         stability = couplings @ patterns[number]
         level = jnp.minimum(margin, jnp.quantile(stability, 1 - _FEWEST))
@@ -129,25 +139,28 @@ def _split_one(
         )
         # the survivors stay as they are, the others are replaced by copies
         parent = jnp.where(stored, jnp.arange(walkers), survivor)
-        order = jnp.arange(p)
         asked = jnp.where(order < number, margin, level)
         moved = _moved(move, couplings[parent], patterns, asked, order <= number, moves)
-        return moved, ancestor[parent], level, log_volume + jnp.log(jnp.mean(stored)), key
+        return moved, level, log_volume + jnp.log(jnp.mean(stored)), key
 
     def add(state: tuple, number: Array) -> tuple[tuple, None]:
-        couplings, ancestor, log_volume, key = state
-        below = couplings, ancestor, -jnp.inf * jnp.ones(()), log_volume, key
-        couplings, ancestor, _, log_volume, key = lax.while_loop(
-            lambda state: state[2] < margin, lambda state: climb(state, number), below
+        couplings, log_volume, key = state
+        couplings, _, log_volume, key = lax.while_loop(
+            lambda state: state[1] < margin,
+            lambda state: climb(state, number),
+            (couplings, -jnp.inf * jnp.ones(()), log_volume, key),
         )
-        return (couplings, ancestor, log_volume, key), None
+        return (couplings, log_volume, key), None
 
-    start = couplings, jnp.arange(walkers), jnp.zeros(()), last
-    couplings, ancestor, log_volume, _ = lax.scan(add, start, jnp.arange(p))[0]
-    total = jnp.sum(couplings, axis=0)
-    overlap = (total @ total - walkers) / (walkers * (walkers - 1))
-    left = jnp.sum(jnp.zeros(walkers).at[ancestor].set(1.0)) / walkers
-    return log_volume / n, overlap, left
+    def settle(couplings: Array, key: Array) -> tuple[Array, Array]:
+        half = max(1, moves * p // 2)
+        moved = _moved(key, couplings, patterns, jnp.full(p, margin), order < p, half)
+        total = jnp.sum(moved, axis=0)
+        return moved, (total @ total - walkers) / (walkers * (walkers - 1))
+
+    (couplings, log_volume, last), _ = lax.scan(add, (couplings, jnp.zeros(()), last), order)
+    _, (halfway, overlap) = lax.scan(settle, couplings, jax.random.split(last))
+    return log_volume / n, halfway, overlap
 
 
 def _on_sphere(vectors: Float[Array, "walker n"]) -> Float[Array, "walker n"]:

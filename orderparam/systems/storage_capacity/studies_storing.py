@@ -76,7 +76,7 @@ def _inverse_size(data: xr.Dataset) -> xr.DataArray:
     source="Gardner 1988; splitting (Kahn, Harris 1951) and hit-and-run (Smith 1984)",
     seconds=(90, 900),
     observables=("entropy", "overlap"),
-    gallery={"dims": (10, 20, 40), "samples": 10},
+    gallery={"dims": (10, 20, 40), "samples": 6, "moves": 80},
     columns=3,
     panels=[
         Panel("load", "entropy", by="input_dim"),
@@ -98,8 +98,8 @@ def capacity_volume(
     dims: tuple[int, ...] = (10, 20),
     loads: tuple[float, ...] = (0.3, 0.6, 1.0),
     samples: int = 4,
-    walkers: int = 200,
-    moves: int = 50,
+    walkers: int = 100,
+    moves: int = 40,
     seeds: int = 16,
 ) -> Iterator[Curve]:
     fine = np.unique(np.append(np.linspace(0.05, 1.2, 47), loads).round(12))

@@ -19,7 +19,7 @@ from orderparam.systems.storage_capacity.theory import capacity, largest_margin,
 
 @study(
     "perceptron-margin",
-    title="Perceptron learning with a margin makes less than half of the corrections that its proof allows, at every size",
+    title="Perceptron learning needs less than half of the corrections that its proof allows, up to 0.8 of the largest margin",
     source="Rosenblatt 1962; Novikoff 1962; Gardner 1988",
     seconds=(60, 600),
     observables=("corrections",),
@@ -93,6 +93,11 @@ def _inverse_size(data: xr.Dataset) -> xr.DataArray:
         No margin. {walkers} walkers in each of {samples} samples of a run, with {moves} moves after each
         pattern. Right: theory (cross at zero) is for many inputs.
     """,
+    explained=(
+        "The theory is the limit of many inputs. The overlap of 10 inputs lies 4 to 6 % above it, "
+        "that of 20 inputs 3 to 4 %, and that of 40 inputs agrees within two standard errors, of "
+        "0.7 %."
+    ),
 )
 def capacity_volume(
     dims: tuple[int, ...] = (10, 20),

@@ -5,14 +5,14 @@ from checks import checks
 
 from orderparam.networks.convolutional import convolutional
 from orderparam.networks.fully_connected import fully_connected
-from orderparam.systems.trained_networks import NetworkTraining
+from orderparam.systems.trained_networks import InspectedTraining
 
 X = np.random.default_rng(0).standard_normal((14, 4))
 IMAGES = X.reshape(14, 2, 2, 1)
 DENSE = fully_connected(2, None, "erf", weight_variance=2.0)
 SMALL = convolutional(1, 4, 2, "relu")
 SYSTEMS = [
-    NetworkTraining(x[:10], X[:10, 0], x[10:], X[10:, 0], network, 8)
+    InspectedTraining(x[:10], X[:10, 0], x[10:], X[10:, 0], network, 8)
     for x, network in ((X, DENSE), (IMAGES, SMALL))
 ]
 globals().update(

@@ -10,7 +10,7 @@ from orderparam.networks.fully_connected import fully_connected
 from orderparam.observables import alignment
 from orderparam.observables.tangent_kernel import factor, linearised
 from orderparam.systems.trained_networks import (
-    NetworkTraining,
+    InspectedTraining,
     infinite_width,
     inspected_network,
     permuted_targets,
@@ -23,7 +23,7 @@ DENSE = fully_connected(2, None, "erf_scaled", weight_variance=1.5, readout_vari
 
 
 def _system(width=64, **fields):
-    return NetworkTraining(X[:30], Y[:30], X[30:], Y[30:], DENSE, width, **fields)
+    return InspectedTraining(X[:30], Y[:30], X[30:], Y[30:], DENSE, width, **fields)
 
 
 def test_the_alignment_of_infinite_width_is_that_of_its_kernel():
@@ -83,7 +83,7 @@ def test_lazy_networks_approach_infinite_width_and_rich_ones_leave_it():
 def test_a_convolutional_network_has_channels_for_neurons():
     images = RNG.normal(size=(20, 4, 4, 2))
     network = convolutional(2, 6, 3, "relu", strides=2)
-    system = NetworkTraining(images[:14], Y[:14], images[14:], Y[14:20], network, levels=(0.6,))
+    system = InspectedTraining(images[:14], Y[:14], images[14:], Y[14:20], network, levels=(0.6,))
     found = inspected_network(system, jax.random.key(0))
     assert found.alignment.shape == (2, 2)
     assert float(found.train_error[1]) <= 0.6 * np.mean(Y[:14] ** 2)
@@ -105,4 +105,4 @@ def test_what_is_refused():
         _system(levels=())
     standard = fully_connected(1, None, "erf", scaling="standard")
     with pytest.raises(ValueError, match="must be 'ntk'"):
-        NetworkTraining(X[:30], Y[:30], X[30:], Y[30:], standard)
+        InspectedTraining(X[:30], Y[:30], X[30:], Y[30:], standard)

@@ -3,7 +3,7 @@ intervals, beside the theory of infinite width."""
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.trained_networks.experiment import NetworkOrderParameters, inspected_network
-from orderparam.systems.trained_networks.model import NetworkTraining
+from orderparam.systems.trained_networks.model import InspectedTraining
 from orderparam.systems.trained_networks.theory import (
     ChanceAlignment,
     WideOrderParameters,

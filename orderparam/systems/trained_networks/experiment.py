@@ -20,7 +20,7 @@ from orderparam.observables import (
     tangent_kernel,
     weight_spectrum,
 )
-from orderparam.systems.trained_networks.model import NetworkTraining, hidden
+from orderparam.systems.trained_networks.model import InspectedTraining, hidden
 
 Scalar = Float[Array, ""]
 
@@ -57,7 +57,7 @@ class NetworkOrderParameters(Result):
 
 
 @experiment
-def inspected_network(system: NetworkTraining, key: PRNGKeyArray) -> NetworkOrderParameters:
+def inspected_network(system: InspectedTraining, key: PRNGKeyArray) -> NetworkOrderParameters:
     r"""One network of the prior, trained by gradient descent on all its parameters and inspected at
     each level.
 
@@ -67,7 +67,7 @@ def inspected_network(system: NetworkTraining, key: PRNGKeyArray) -> NetworkOrde
     >>> from orderparam.networks.fully_connected import fully_connected
     >>> x = np.random.default_rng(0).normal(size=(20, 4))
     >>> network = fully_connected(1, None, "erf")
-    >>> system = NetworkTraining(x[:12], x[:12, 0], x[12:], x[12:, 0], network, 8, levels=(0.5,))
+    >>> system = InspectedTraining(x[:12], x[:12, 0], x[12:], x[12:, 0], network, 8, levels=(0.5,))
     >>> inspected_network(system, jax.random.key(0)).similarity.shape
     (2, 1)
     """

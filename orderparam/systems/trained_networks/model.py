@@ -11,7 +11,7 @@ from orderparam.networks.dense import Nonlinearity
 from orderparam.networks.layer import Layer
 
 
-class NetworkTraining(System):
+class InspectedTraining(System):
     r"""A network of any architecture that learns a training set by gradient descent.
 
     $f(x) = [g_\theta(x) - g_{\theta_0}(x)] / (\gamma \sqrt N)$, where g is the network in ntk
@@ -49,14 +49,16 @@ class NetworkTraining(System):
     def __check_init__(self) -> None:
         if self.architecture.scaling != "ntk":
             raise ValueError(
-                f"NetworkTraining.architecture has scaling {self.architecture.scaling!r}: must be 'ntk'"
+                f"InspectedTraining.architecture has scaling {self.architecture.scaling!r}: must be 'ntk'"
             )
         if not hidden(self.architecture):
-            raise ValueError("NetworkTraining.architecture has no hidden layer: must have one")
+            raise ValueError("InspectedTraining.architecture has no hidden layer: must have one")
         below = (1.0, *self.below(), 0.0)
         falling = all(a > b for a, b in pairwise(below))
         if not self.levels or not falling or self.levels[0] > 1 or 1.0 in self.levels[1:]:
-            raise ValueError(f"NetworkTraining.levels = {self.levels}: must fall, between 1 and 0")
+            raise ValueError(
+                f"InspectedTraining.levels = {self.levels}: must fall, between 1 and 0"
+            )
 
     def below(self) -> tuple[float, ...]:
         """The levels that are reached by training."""

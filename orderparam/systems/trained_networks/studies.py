@@ -12,7 +12,7 @@ from orderparam.networks.convolutional import convolutional
 from orderparam.networks.fully_connected import fully_connected
 from orderparam.plotting import Panel, horizontal, slope
 from orderparam.systems.trained_networks.experiment import inspected_network
-from orderparam.systems.trained_networks.model import NetworkTraining
+from orderparam.systems.trained_networks.model import InspectedTraining
 from orderparam.systems.trained_networks.theory import infinite_width, permuted_targets
 
 WHEN = {0: "start", 1: "early", 2: "late"}
@@ -131,7 +131,7 @@ def networks_lazy_to_rich(
 ) -> Iterator[Curve]:
     data, over = split("digits", "even-odd", n_train, n_test), {"richness": richnesses}
     for layers in (1, depth):
-        system = NetworkTraining(*data, dense(layers), width, learning_rate=learning_rate)
+        system = InspectedTraining(*data, dense(layers), width, learning_rate=learning_rate)
         facets = {"network": "1 hidden layer" if layers == 1 else f"{layers} hidden layers"}
         yield Curve("infinite width", infinite_width, system, over, facets=facets)
         yield Curve("network", inspected_network, system, over, seeds, facets=facets)
@@ -193,8 +193,8 @@ def networks_layers(
     x, y, fresh, y_fresh = split("cifar10", "airplane-vs-frog", n_train, n_test)
     digits = split("mnist", "even-odd", n_train, n_test)
     networks = {
-        "MNIST, dense": NetworkTraining(*digits, dense(depth), width),
-        "CIFAR-10, convolutional": NetworkTraining(
+        "MNIST, dense": InspectedTraining(*digits, dense(depth), width),
+        "CIFAR-10, convolutional": InspectedTraining(
             coarse(x), y, coarse(fresh), y_fresh, small_convolutional(channels)
         ),
     }
@@ -242,6 +242,6 @@ def alignment_of_few_neurons(
     seeds: int = 16,
 ) -> Iterator[Curve]:
     data = split("digits", "even-odd", n_train, 8)
-    system, over = NetworkTraining(*data, dense(depth), levels=(1.0,)), {"width": widths}
+    system, over = InspectedTraining(*data, dense(depth), levels=(1.0,)), {"width": widths}
     yield Curve("infinite width", infinite_width, system, over)
     yield Curve("network", inspected_network, system, over, seeds)

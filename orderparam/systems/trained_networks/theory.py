@@ -10,7 +10,7 @@ from orderparam.core.verb import theory
 from orderparam.kernels.covariance import input_covariance
 from orderparam.networks.composition import Serial
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.trained_networks.model import NetworkTraining, hidden
+from orderparam.systems.trained_networks.model import InspectedTraining, hidden
 
 Matrix = Float[Array, "example example"]
 _LONG = 60.0  # logarithm of the longest training time, in units of that of the fastest mode
@@ -57,7 +57,7 @@ class ChanceAlignment(Result):
 
 
 @theory
-def infinite_width(system: NetworkTraining) -> WideOrderParameters:
+def infinite_width(system: InspectedTraining) -> WideOrderParameters:
     r"""All observables of the infinitely wide network at fixed learning rate in ntk scaling: lazy.
 
     Hidden layers keep the kernel $K_l$ of the start, so that their alignment is that of $K_l$,
@@ -77,7 +77,7 @@ def infinite_width(system: NetworkTraining) -> WideOrderParameters:
     >>> from orderparam.networks.fully_connected import fully_connected
     >>> x = np.random.default_rng(0).normal(size=(12, 4))
     >>> network = fully_connected(1, None, "erf")
-    >>> system = NetworkTraining(x[:8], x[:8, 0], x[8:], x[8:, 0], network)
+    >>> system = InspectedTraining(x[:8], x[:8, 0], x[8:], x[8:, 0], network)
     >>> infinite_width(system).alignment.shape
     (3, 1)
     """
@@ -103,7 +103,7 @@ def infinite_width(system: NetworkTraining) -> WideOrderParameters:
 
 @theory(differentiable=False)
 def permuted_targets(
-    system: NetworkTraining, *, draws: int = 2000, seed: int = 0
+    system: InspectedTraining, *, draws: int = 2000, seed: int = 0
 ) -> ChanceAlignment:
     r"""The alignment of infinitely wide layers that one in a hundred permutations of the targets
     exceeds.
@@ -120,7 +120,7 @@ def permuted_targets(
     >>> from orderparam.networks.fully_connected import fully_connected
     >>> x = np.random.default_rng(0).normal(size=(30, 4))
     >>> network = fully_connected(1, None, "erf")
-    >>> system = NetworkTraining(x[:20], x[:20, 0], x[20:], x[20:, 0], network)
+    >>> system = InspectedTraining(x[:20], x[:20, 0], x[20:], x[20:, 0], network)
     >>> bool(permuted_targets(system).wide_alignment[0] < infinite_width(system).alignment[0, 0])
     True
     """
@@ -133,7 +133,7 @@ def permuted_targets(
     return ChanceAlignment(jnp.stack(found))
 
 
-def _kernels(system: NetworkTraining) -> list[Matrix]:
+def _kernels(system: InspectedTraining) -> list[Matrix]:
     """The kernel of each hidden layer, positions summed, on the training inputs."""
     found = []
     for layers in hidden(system.architecture):
@@ -159,7 +159,7 @@ def _dependence(k: Matrix, l: Matrix) -> Float[Array, ""]:
     return (jnp.sum(k * l) + total - 2 * rows @ others / (n - 2)) / (n * (n - 3))
 
 
-def _flow(system: NetworkTraining) -> tuple[Float[Array, "level test"], Float[Array, ""]]:
+def _flow(system: InspectedTraining) -> tuple[Float[Array, "level test"], Float[Array, ""]]:
     """Outputs of the tangent kernel's flow at the start and at each level."""
     start = jnp.zeros((1, len(system.test_inputs)))
     if not system.below():

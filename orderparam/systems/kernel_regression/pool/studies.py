@@ -43,7 +43,7 @@ CLOSE = ("effective ridge", "cavity", "Gaussian process", "network")
         "images": 900,
         "n_train": (8, 16, 32, 64, 128, 256, 512),
         "seeds": 100,
-        "network_n_train": (8, 32, 128),
+        "network_n_train": (8, 32),
         "network_seeds": 16,
     },
     full={

@@ -1,7 +1,7 @@
 """Draws that are made go on where they stopped, on the same code only."""
 
 import pytest
-from checks import Book, draws_of
+from checks import Book, draw_options, draws_of
 
 import orderparam as op
 from orderparam.systems.spins import MeanFieldMagnet
@@ -36,3 +36,14 @@ def test_draws_of_another_example_or_number_begin_anew():
     made().right(0)
     assert made(system=SYSTEM.with_(field=0.1)).draws.right == 0
     assert made(draws=60).draws.right == 0
+
+
+def test_every_word_of_an_option_is_drawn():
+    """In about half of the choices an option has its usual value, and each of its words occurs."""
+    theory = op.theories()["online_sgd.overlap_flow"]
+    chosen = draw_options(theory, "online_sgd.overlap_flow CommitteeSGD", 12)
+    for name in ("terms", "stiff"):
+        values = [options[name] for options in chosen if name in options]
+        words = theory.choices(name) or (False, True)
+        assert {*values} == {*words}
+        assert len(values) == 6

@@ -212,7 +212,7 @@ def _with(grid: np.ndarray, values: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(np.unique(np.append(grid, values).round(12)).tolist())
 
 
-def _inverse_size(data: xr.Dataset) -> xr.DataArray:
+def inverse_size(data: xr.Dataset) -> xr.DataArray:
     """1/N for a measurement, 0 for the theory of many inputs."""
     facets = data.attrs["facets"]
     return xr.DataArray(1 / facets["input_dim"] if "input_dim" in facets else 0.0)
@@ -236,7 +236,7 @@ def _inverse_size(data: xr.Dataset) -> xr.DataArray:
             title="fewest errors",
         ),
         Panel(
-            ("$1/N$", _inverse_size),
+            ("$1/N$", inverse_size),
             "error_fraction",
             where={"part": "errors", "load": 4.0},
             by="input_dim",

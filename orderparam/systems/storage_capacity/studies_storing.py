@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-import xarray as xr
 
 from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel, horizontal, vertical
@@ -14,6 +13,7 @@ from orderparam.systems.storage_capacity.experiment import separability
 from orderparam.systems.storage_capacity.learning import corrections_bound, perceptron_learning
 from orderparam.systems.storage_capacity.measured_volume import measured_volume
 from orderparam.systems.storage_capacity.model import SphericalPatterns
+from orderparam.systems.storage_capacity.studies import inverse_size
 from orderparam.systems.storage_capacity.theory import capacity, largest_margin, volume
 
 
@@ -64,12 +64,6 @@ def perceptron_margin(
             )
 
 
-def _inverse_size(data: xr.Dataset) -> xr.DataArray:
-    """1/N of a measurement, 0 for the theory of many inputs."""
-    facets = data.attrs["facets"]
-    return xr.full_like(data["load"], 1 / facets["input_dim"] if "input_dim" in facets else 0.0)
-
-
 @study(
     "capacity-volume",
     title="The volume of the couplings that store random patterns, and the overlap of two of them, approach Gardner's theory",
@@ -82,7 +76,7 @@ def _inverse_size(data: xr.Dataset) -> xr.DataArray:
         Panel("load", "entropy", by="input_dim"),
         Panel("load", "overlap", by="input_dim"),
         Panel(
-            ("$1/N$", _inverse_size),
+            ("$1/N$", inverse_size),
             "overlap",
             by="input_dim",
             where={"load": 1.0},

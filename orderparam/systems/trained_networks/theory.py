@@ -109,10 +109,10 @@ def permuted_targets(
     exceeds.
 
     Args:
-        draws: permutations.
-        seed: of the permutations.
+        draws: number of permutations.
+        seed: seed of the random permutations.
 
-    Accuracy: of a quantile of `draws` permutations, 3 % with 2000 of them.
+    Accuracy: that of a quantile of `draws` permutations, 3 % with 2000 of them.
 
     Source: the permutation test of Fisher 1935; the mean over permutations is 0.
 

@@ -23,8 +23,11 @@ from orderparam.solve.root import decreasing_root
 Scalar = Float[Array, ""]
 
 _NEAR = -12.0  # smallest ln(l / tau - 1): below it single nodes of the quadrature would dominate
-# lower cut of T, which tends to minus infinity for labels that exclude almost all fields
+_AT = -40.0  # the same where no node of the quadrature comes close to tau
+_FLAT = 1e-8  # slope of psi, relative to 1 / delta, that counts as zero
+_EQUAL = 1e-10  # distance of phi and psi at the edge, relative, that counts as none
 _ROUNDING = 1e-14  # smallest squared cosine that counts
+# lower cut of T, which tends to minus infinity for labels that exclude almost all fields
 LEAST = -1e8
 # lower cut of T for eigenvectors found by Lanczos steps, whose number grows with the range of T
 LEAST_MEASURED = -30.0
@@ -62,14 +65,18 @@ def outlier(
     sample_ratio: Scalar | float,
     least: float = LEAST,
     weight_power: Scalar | float = 1.0,
+    bound: Scalar | float = jnp.nan,
 ) -> SpectralEstimate:
     """The leading eigenvector for labels of probability `share` (summing to one), power = E[z^2 |
     y], at n = sample_ratio * d.
 
-    least: the value below which T is cut. weight_power: E w^2, for the overlap.
+    least: the value below which T is cut. weight_power: E w^2, for the overlap. bound: the
+    supremum of T where labels come close to it with a probability that vanishes, so that no label
+    of the quadrature does; NaN where the largest weight of the given labels is the supremum.
     """
     weight = best_weight(power, least)
-    top = jnp.max(jnp.where(share > 0, weight, -jnp.inf))
+    attained = jnp.isnan(bound)
+    top = jnp.where(attained, jnp.max(jnp.where(share > 0, weight, -jnp.inf)), bound)
 
     def phi(level: Scalar) -> Scalar:
         return level * jnp.sum(share * power * weight / (level - weight))
@@ -80,12 +87,13 @@ def outlier(
     def at(u: Scalar) -> Scalar:
         return top * (1 + jnp.exp(u))
 
-    low, high = jnp.asarray(_NEAR), jnp.asarray(28.0)
+    low, high = jnp.where(attained, _NEAR, _AT), jnp.asarray(28.0)
     edge = decreasing_root(lambda u, _: -jax.grad(psi)(at(u)), low, high)
-    at_top = jax.grad(psi)(at(low)) > 0  # no minimum: with few samples psi grows from tau on
+    # No minimum, up to rounding: with few samples psi grows from tau on.
+    at_top = sample_ratio * jax.grad(psi)(at(low)) > -_FLAT
     level = decreasing_root(lambda u, _: phi(at(u)) - psi(at(u)), edge.value, high)
     start = at(edge.value)
-    out = phi(start) > psi(start)
+    out = phi(start) - psi(start) > _EQUAL * jnp.abs(psi(start))
     rise, fall = (jax.grad(part)(at(level.value)) for part in (psi, phi))
     square = jnp.where(out, rise / jnp.where(out, rise - fall, 1.0), 0.0)
     # Where the two curves meet at the edge itself the squared cosine is zero up to rounding, whose

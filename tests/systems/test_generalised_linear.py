@@ -258,6 +258,19 @@ def test_the_leading_eigenvector_is_where_theory_puts_it(labels):
     assert float(theory.eigenvalue) > float(theory.edge)
 
 
+@pytest.mark.parametrize(("labels", "weak"), [("relu", 1.0), ("abs", 0.5)])
+def test_with_few_samples_the_bulk_ends_at_the_sample_of_the_largest_weight(labels, weak):
+    """T tends to one, so that a single sample has the eigenvalue |x|^2 / n = d / n. The quadrature
+    has no such label."""
+    for ratio in (0.05, 0.13, 0.4, weak):
+        found = spectral(GeneralisedLinear(ratio, labels))
+        assert found.converged
+        assert float(found.edge) == pytest.approx(1 / ratio, rel=1e-9)
+        assert float(found.cosine) == 0
+    seen = 1.02 * weak
+    assert float(spectral(GeneralisedLinear(seen, labels)).edge) < (1 - 1e-5) / seen
+
+
 def test_the_eigenvector_stands_out_from_weak_recovery_on():
     weak = 0.5
     for ratio, out in ((0.98 * weak, False), (1.02 * weak, True)):

@@ -7,7 +7,7 @@ import numpy as np
 from jax.scipy.special import erf, erfc
 from jaxtyping import Array, Float
 
-from orderparam.channels.outlier import outlier
+from orderparam.channels.outlier import best_weight, outlier
 from orderparam.core.verb import theory
 from orderparam.gaussian.quadrature import DEEP, Panels, standard_normal_rule
 from orderparam.solve.fixed_point import fixed_point
@@ -190,5 +190,8 @@ def spectral(system: HintedParity) -> HintedSpectrum:
     """
     z, share = standard_normal_rule([0.0], DEEP)
     margin = jnp.sqrt(system.hint / jnp.maximum(1 - system.hint, _LEAST)) * z
-    found = outlier(1 + correlation(margin), share / jnp.sum(share), system.sample_ratio)
+    bound = best_weight(1 + correlation(jnp.inf))  # of margins that tend to infinity
+    found = outlier(
+        1 + correlation(margin), share / jnp.sum(share), system.sample_ratio, bound=bound
+    )
     return HintedSpectrum(found.cosine**2, found.eigenvalue, found.converged)

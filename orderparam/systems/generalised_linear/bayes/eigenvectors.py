@@ -22,6 +22,9 @@ from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
 # Montanari 2018).
 
 _NONE = 1e-9
+# Probability of the labels in the upper half of the range of E[z^2 | y], below which the end of
+# that range is the end of the quadrature and not of the labels.
+_TAIL = 1e-8
 
 
 def label_power(system: GeneralisedLinear, label: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
@@ -68,7 +71,9 @@ def spectral(system: GeneralisedLinear, *, least_weight: float = LEAST) -> Spect
     $$ \phi(l) = l\, E\Big[ \frac{z^2 T}{l - T} \Big] , \qquad
        \psi(l) = l\, \Big( \frac1\alpha + E\Big[ \frac{T}{l - T} \Big] \Big) . $$
 
-    The bulk of eigenvalues ends at the minimum of $\psi$, at $\bar l$ (`edge`). If $\phi = \psi$ at
+    The bulk of eigenvalues ends at the minimum of $\psi$ above the supremum of $T$, at $\bar l$
+    (`edge`). With few samples $\psi$ has no minimum if labels show arbitrarily large fields: then
+    $\bar l = 1$ and the bulk ends at $1 / \alpha$. If $\phi = \psi$ at
     some $l^* > \bar l$, the eigenvalue $\psi(l^*)$ (`eigenvalue`) stands out, and its eigenvector
     has the squared cosine $\psi' / (\psi' - \phi')$ with the weights. The prior enters by its
     variance alone.
@@ -90,10 +95,8 @@ def spectral(system: GeneralisedLinear, *, least_weight: float = LEAST) -> Spect
     label, share = system.labels.label_rule(jnp.zeros(()), system.prior.power)
     kept = share > 0
     power = jnp.where(kept, label_power(system, label), 1.0)
-    return outlier(
-        power,
-        jnp.where(kept, share, 0.0) / jnp.sum(jnp.where(kept, share, 0.0)),
-        system.sample_ratio,
-        least_weight,
-        system.prior.power,
-    )
+    share = jnp.where(kept, share, 0.0) / jnp.sum(jnp.where(kept, share, 0.0))
+    far = jnp.sum(jnp.where(power - 1 > (jnp.max(power) - 1) / 2, share, 0.0))
+    # Labels that tell of ever larger fields, with the tail of a Gaussian: T tends to 1.
+    bound = jnp.where(far < _TAIL, 1.0, jnp.nan)
+    return outlier(power, share, system.sample_ratio, least_weight, system.prior.power, bound=bound)

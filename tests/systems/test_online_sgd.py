@@ -21,6 +21,7 @@ from orderparam.systems.online_sgd import (
     overlap_flow,
     phase_flow,
     region,
+    residual_risk,
     time_exponent,
     trained_network,
 )
@@ -350,6 +351,21 @@ def test_regions_of_the_phase_diagram():
 def test_refusals_name_the_field(arguments, field):
     with pytest.raises(ValueError, match=field):
         CommitteeSGD(**arguments)
+
+
+def test_the_steady_state_ends_where_its_risk_diverges():
+    """Points beyond the critical learning rate have no state, which a transition can use; points
+    that did not converge would say nothing."""
+    point = PhasePoint(input_dim=1e4, base_width=100, noise=1e-3, teacher_width=1)
+    over = {"rate_exponent": (-0.8, 0.8)}
+    found = op.transition(residual_risk, point, over, order="test_error")
+    assert found.kind == "divergence"
+    assert found.exponent == pytest.approx(-1, abs=1e-5)
+    rates = [
+        residual_risk(point.with_(rate_exponent=found.location + step)) for step in (-1e-6, 1e-6)
+    ]
+    assert [bool(rate.valid) for rate in rates] == [False, True]
+    assert np.isnan(float(rates[0].test_error))
 
 
 def test_experiments_refuse_what_they_cannot_run():

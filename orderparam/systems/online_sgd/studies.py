@@ -429,7 +429,7 @@ def sgd_trade_off(
 
 def risk(data: xr.Dataset) -> xr.DataArray:
     """Decimal logarithm of the risk of the steady state, where there is one."""
-    return xr.DataArray(np.log10(data["test_error"].where(data["converged"])))
+    return xr.DataArray(np.log10(data["test_error"]))
 
 
 @study(

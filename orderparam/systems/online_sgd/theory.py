@@ -424,18 +424,17 @@ class AsymptoticError(Result):
     """Risk due to weak label noise at the matched solution, to first order in the noise.
 
     Fields:
-        test_error: R with its factor 1/2, without label noise.
+        test_error: R with its factor 1/2, without label noise; NaN where there is no steady state.
         critical_learning_rate: learning rate below which the solution is stable.
         small_rate_risk: limit of small learning rates, learning_rate noise / 4 sum_j v_j^2 E
             sigma'(lambda_j)^2.
-        converged: whether the learning rate is below the critical one; otherwise there is no steady
-            state and the risk is meaningless.
+        valid: whether there is a steady state: the learning rate is below the critical one.
     """
 
     test_error: Float[Array, ""]
     critical_learning_rate: Float[Array, ""]
     small_rate_risk: Float[Array, ""]
-    converged: Bool[Array, ""]
+    valid: Bool[Array, ""]
 
 
 def _matched(system: CommitteeSGD) -> None:
@@ -514,11 +513,12 @@ def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
     scaled = jax.scipy.linalg.solve_triangular(factor, quartic, lower=True)
     scaled = jax.scipy.linalg.solve_triangular(factor, scaled.T, lower=True)
     critical = 1 / jnp.linalg.eigvalsh(scaled)[-1] * system.batch_size * copies
+    valid = system.learning_rate < critical
     return AsymptoticError(
-        test_error=0.5 * hessian.ravel() @ error,
+        test_error=jnp.where(valid, 0.5 * hessian.ravel() @ error, jnp.nan),
         critical_learning_rate=critical,
         small_rate_risk=rate * system.noise / 4 * jnp.trace(hessian),
-        converged=system.learning_rate < critical,
+        valid=valid,
     )
 
 

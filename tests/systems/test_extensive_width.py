@@ -23,6 +23,7 @@ from orderparam.systems.extensive_width import (
     channel,
     compressed,
     gaussian_readouts,
+    informed_state,
     posterior_hmc,
     quadratic_bayes_optimal,
     quadratic_posterior_hmc,
@@ -30,6 +31,7 @@ from orderparam.systems.extensive_width import (
     steep_hierarchy,
 )
 from orderparam.systems.extensive_width.quadratic import matrix_channel, quadrature
+from orderparam.systems.extensive_width.state import LevelEquation
 
 CUBIC = HierarchicalTeacher(input_dim=100, width=50, decay=0.6, noise=0.05, activation=Hermite(3))
 
@@ -351,3 +353,20 @@ def test_refusals():
         posterior_hmc(CUBIC.with_(n_train=10.5), jax.random.key(0))
     with pytest.raises(ValueError, match=r"start = 'informd'"):
         posterior_hmc(CUBIC, jax.random.key(0), start="informd")
+
+
+@pytest.mark.parametrize("n_train", [800 * 10 ** (k / 149) for k in (20, 37, 38, 59)] + [2000.0])
+def test_the_informed_state_is_the_solution_of_the_highest_level(n_train):
+    """At n = 1417.138 (k = 37) a solution was missed that begins right at the level at which its last
+    feature is learned: rounding decided whether it was."""
+    teacher = HierarchicalTeacher(40, 20, decay=0.2, noise=0.05, n_train=n_train)
+    problem = LevelEquation.of(teacher, informed=True)
+    most = 0
+    for number in range(21):
+        low, high = (float(end) for end in problem.between(jnp.asarray(number)))
+        if low < high:
+            first, second = (
+                float(problem.excess(jnp.asarray(end), jnp.asarray(number))) for end in (low, high)
+            )
+            most = number if first < 0 <= second else most
+    assert float(informed_state(teacher).effective_width) == most

@@ -243,6 +243,9 @@ def _around(
     return low, high, number
 
 
+_ABOVE = 1e-12  # from a level to one just above it; levels are logarithms
+
+
 def last(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
     """Bracket of the solution of highest level, which is the last interval between two kinks in
     which F rises through zero."""
@@ -252,8 +255,9 @@ def last(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""], Ar
     if problem.features.count <= _QUANTILES:  # every kink, and every interval between two
         level = jnp.sort(jnp.concatenate([level, jnp.minimum(problem.kinks, scanned[-1])]))
 
-    # F just above and just below each scanned level: they differ at a kink.
-    learned = jax.vmap(problem.learned)(level)
+    # F just above and just below each scanned level: they differ at a kink. At the kink itself
+    # rounding would decide whether its feature is learned.
+    learned = jax.vmap(problem.learned)(level + _ABOVE)
     above = jax.vmap(problem.excess)(level, learned)
     below = jax.vmap(problem.excess)(level[1:], learned[:-1])
     rises = (above[:-1] < 0) & (below >= 0)

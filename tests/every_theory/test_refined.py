@@ -41,10 +41,18 @@ DOCUMENTED = {
     "perceptron.binary_transitions spinodal_overlap": 1e-7,
     "generalised_linear.best_penalty penalty": 1e-6,
     "one_step.feature_spectrum density": 1e-7,
+    # Places of flat minima; the energies move by less than 1e-9.
+    "broken_symmetry.ground_state overlaps": 1e-6,
+    "broken_symmetry.ground_state heights": 1e-6,
+    "broken_symmetry.equilibrium largest_overlap": 1e-4,
+    # Without label noise the fixed points are a continuum, of which one is found.
+    "online_sgd.steady_state self_overlap": 1e-6,
+    "online_sgd.steady_state teacher_overlap": 1e-6,
     "storage_capacity.broken_capacity overlaps": 1e-6,
     "storage_capacity.broken_capacity heights": 1e-6,
 }
-BOOKKEEPING = ("residual", "steps")
+# Distances from a solution, which are smaller where everything is finer.
+BOOKKEEPING = ("residual", "stationarity", "steps")
 
 
 def test_a_theory_is_told_from_a_finer_one():

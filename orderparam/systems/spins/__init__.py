@@ -66,6 +66,10 @@ from orderparam.systems.spins.scalar_field.theory import (
     transfer_matrix,
 )
 from orderparam.systems.spins.thermodynamics import Thermodynamics
+from orderparam.systems.spins.universality.experiment import critical_field, critical_potts
+from orderparam.systems.spins.universality.measurement import CriticalMoments
+from orderparam.systems.spins.universality.model import PottsLattice
+from orderparam.systems.spins.universality.theory import IsingUniversality, ising_universality
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {
@@ -76,6 +80,9 @@ LABELS = {
     "states": ("states", "q"),
     "steps": ("diagonal steps", "n"),
     "correlation": ("correlation", r"\langle s_0 s_r\rangle"),
+    "relative_length": ("correlation length", r"\xi/L"),
+    "structure_factor": ("structure factor", r"S(2\pi/L)"),
+    "binder_slope": ("slope of the Binder ratio", "dU/dK"),
     "energy": ("energy per spin", "e"),
     "magnetisation": ("magnetisation", r"\langle m\rangle"),
 }

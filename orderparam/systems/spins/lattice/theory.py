@@ -5,7 +5,6 @@ lattices, and finite-size scaling.
 import functools
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +15,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.analysis import Collapse, Exponent, collapse, exponent
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
+from orderparam.systems.spins.lattice.conformal import torus_correlator
 from orderparam.systems.spins.lattice.model import CRITICAL_TEMPERATURE, IsingLattice
 from orderparam.systems.spins.thermodynamics import Thermodynamics, averages
 
@@ -194,7 +194,6 @@ _RULE = _double_exponential()
 # Finite lattices: the square torus by Kaufman's formula, small lattices by counting configurations.
 
 _FROZEN = 100.0  # above this coupling excitations have a weight below exp(-400)
-_THETA_TERMS = 12
 _LARGEST = 20  # spins whose configurations are counted one by one
 
 
@@ -294,21 +293,8 @@ def torus_correlation(system: IsingLattice, *, reach: int = 0) -> DiagonalCorrel
     """
     rows, columns = system.shape
     steps = np.arange(1, (reach or min(system.shape) // 2) + 1)
-    nome = np.exp(-np.pi * columns / rows)
-    z = steps * (1 + 1j) / rows
-    slope = (
-        2
-        * np.pi
-        * sum((-1) ** n * (2 * n + 1) * nome ** ((n + 0.5) ** 2) for n in range(_THETA_TERMS))
-    )
-    # Ratio of the partition sums of the torus with and without the two spins, in units of the
-    # amplitude of the infinite lattice.
-    shape = sum(np.abs(theta) for theta in _theta(z / 2, nome)) / sum(
-        np.abs(theta) for theta in _theta(0.0, nome)[1:]
-    )
-    correlation = (
-        CRITICAL_AMPLITUDE * rows**-0.25 * np.abs(slope / _theta(z, nome)[0]) ** 0.25 * shape
-    )
+    shape = torus_correlator(steps * (1 + 1j) / rows, columns / rows)
+    correlation = CRITICAL_AMPLITUDE * rows**-0.25 * shape
     return DiagonalCorrelation(
         jnp.asarray(steps, float), jnp.asarray(correlation), at_critical_point(system)
     )
@@ -337,20 +323,6 @@ def enumerated(system: IsingLattice) -> Thermodynamics:
     n = system.spins
     m = magnetisation / n
     return averages(log_count, energy / n - system.field * m, m, system.temperature, n)
-
-
-def _theta(u: Any, nome: float) -> tuple[Any, ...]:
-    """Jacobi's theta functions theta_1 .. theta_4 at the argument pi u."""
-    odd, even = (
-        [(n, nome ** ((n + 0.5) ** 2)) for n in range(_THETA_TERMS)],
-        [(n, nome ** (n**2)) for n in range(1, _THETA_TERMS)],
-    )
-    return (
-        2 * sum((-1) ** n * weight * np.sin((2 * n + 1) * np.pi * u) for n, weight in odd),
-        2 * sum(weight * np.cos((2 * n + 1) * np.pi * u) for n, weight in odd),
-        1 + 2 * sum(weight * np.cos(2 * n * np.pi * u) for n, weight in even),
-        1 + 2 * sum((-1) ** n * weight * np.cos(2 * n * np.pi * u) for n, weight in even),
-    )
 
 
 def _log_partition(coupling: Float[Array, ""] | float, shape: tuple[int, ...]) -> Float[Array, ""]:

@@ -3,11 +3,12 @@ change sign as a whole.
 """
 
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
@@ -51,6 +52,13 @@ def _even(system: ScalarField, **_: object) -> None:
         raise ValueError(
             f"ScalarField.shape = {system.shape}: must be even (colours of a checkerboard are updated in turn)"
         )
+
+
+def even_and_square(system: ScalarField, **_: object) -> None:
+    """Raise `ValueError` unless the lattice is a square of even length."""
+    _even(system)
+    if len(system.shape) != 2 or system.shape[0] != system.shape[1]:
+        raise ValueError(f"ScalarField.shape = {system.shape}: must be two equal lengths")
 
 
 @experiment(check=_even)
@@ -97,6 +105,57 @@ def field_clusters(
     return MeasuredField(*jnp.stack([value, error], axis=1).ravel(), *health)
 
 
+class Sweep(NamedTuple):
+    """One sweep of local and cluster updates of replicas of the field."""
+
+    mass: Float[Array, ""]
+    coupling: Float[Array, ""]
+    shape: tuple[int, ...]
+
+    def __call__(
+        self, field: Float[Array, "replica *shape"], words: Counter
+    ) -> tuple[Array, Counter, Int[Array, "replica *shape"], Float[Array, ""]]:
+        """The new field and random words, the label of the cluster of every site, and the share of
+        accepted local updates.
+        """
+        axes, stiffness = tuple(range(1, field.ndim)), self.mass + 2 * len(self.shape)
+        colour = np.sum(np.indices(self.shape), axis=0) % 2
+        step = (
+            2
+            * _WIDTH
+            / jnp.sqrt(
+                jnp.maximum(stiffness, 0)
+                + 2 * jnp.abs(jnp.minimum(stiffness, 0))
+                + 3 * jnp.sqrt(self.coupling)
+            )
+        )
+
+        def uniform(words: Counter) -> tuple[Counter, Array]:
+            words, drawn = random_words(words, field.size)
+            return words, ((drawn >> np.uint64(11)).astype(float) * 2.0**-53).reshape(field.shape)
+
+        accepted = jnp.zeros(())
+        for own in (0, 1):
+            around = sum(jnp.roll(field, shift, axis) for axis in axes for shift in (1, -1))
+            words, change = uniform(words)
+            words, chance = uniform(words)
+            new = field + step * (2 * change - 1)
+            rise = (
+                stiffness / 2 * (new**2 - field**2)
+                + self.coupling * (new**4 - field**4)
+                - around * (new - field)
+            )
+            taken = (chance < jnp.exp(-rise)) & (colour == own)
+            field, accepted = jnp.where(taken, new, field), accepted + jnp.mean(taken)
+        joined = jnp.stack([field * jnp.roll(field, -1, axis) for axis in axes])
+        words, drawn = random_words(words, joined.size)
+        bonds = below(drawn.reshape(joined.shape), -jnp.expm1(-2 * jnp.maximum(joined, 0)))
+        labels = cluster_labels(bonds)
+        words, drawn = random_words(words, field.size)
+        field = jnp.where((drawn & 1).astype(bool)[labels], field, -field)
+        return field, words, labels, accepted
+
+
 @partial(jax.jit, static_argnames=("shape", "replicas", "warmup", "sweeps"))
 def field_series(
     mass: Float[Array, ""],
@@ -110,44 +169,12 @@ def field_series(
     """Values of phi^2, phi^4, |m|, m^2 and m^4 after each sweep, and the share of accepted
     changes.
     """
-    axes, stiffness = tuple(range(1, 1 + len(shape))), mass + 2 * len(shape)
-    colour = np.sum(np.indices(shape), axis=0) % 2
-    step = (
-        2
-        * _WIDTH
-        / jnp.sqrt(
-            jnp.maximum(stiffness, 0)
-            + 2 * jnp.abs(jnp.minimum(stiffness, 0))
-            + 3 * jnp.sqrt(coupling)
-        )
-    )
-
-    def uniform(words: Counter) -> tuple[Counter, Array]:
-        words, drawn = random_words(words, replicas * int(np.prod(shape)))
-        return words, ((drawn >> np.uint64(11)).astype(float) * 2.0**-53).reshape(replicas, *shape)
+    axes, update = tuple(range(1, 1 + len(shape))), Sweep(mass, coupling, shape)
 
     def sweep(
         carry: tuple[Array, Counter], _: None
     ) -> tuple[tuple[Array, Counter], tuple[Array, Array]]:
-        field, words = carry
-        accepted = jnp.zeros(())
-        for own in (0, 1):
-            around = sum(jnp.roll(field, shift, axis) for axis in axes for shift in (1, -1))
-            words, change = uniform(words)
-            words, chance = uniform(words)
-            new = field + step * (2 * change - 1)
-            rise = (
-                stiffness / 2 * (new**2 - field**2)
-                + coupling * (new**4 - field**4)
-                - around * (new - field)
-            )
-            taken = (chance < jnp.exp(-rise)) & (colour == own)
-            field, accepted = jnp.where(taken, new, field), accepted + jnp.mean(taken)
-        joined = jnp.stack([field * jnp.roll(field, -1, axis) for axis in axes])
-        words, drawn = random_words(words, joined.size)
-        bonds = below(drawn.reshape(joined.shape), -jnp.expm1(-2 * jnp.maximum(joined, 0)))
-        words, drawn = random_words(words, field.size)
-        field = jnp.where((drawn & 1).astype(bool)[cluster_labels(bonds)], field, -field)
+        field, words, _, accepted = update(*carry)
         m = jnp.mean(field, axis=axes)
         kept = jnp.stack(
             [jnp.mean(field**2, axis=axes), jnp.mean(field**4, axis=axes), jnp.abs(m), m**2, m**4],

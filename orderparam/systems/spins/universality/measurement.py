@@ -1,0 +1,145 @@
+"""What simulations of different models report near a critical point, so that they can be compared.
+
+Every model has an order parameter with cluster sums M_c, whose signs (or states) are independent
+given the clusters. Averages over them are known, and are used in place of one value (improved
+estimators, Wolff 1988).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from orderparam.core.result import Result
+from orderparam.sampling import estimate
+from orderparam.sampling.jackknife import blocked_jackknife
+
+
+class CriticalMoments(Result):
+    """Measured averages near a critical point, with standard errors.
+
+    m is the order parameter per site, N the number of sites, L the length.
+
+    Fields:
+        binder, binder_error: Binder's ratio 1 - <|m|^4> / (f <|m|^2>^2), with f = 1 + 2/(q - 1) the
+            ratio of a Gaussian order parameter of q - 1 components; f = 3 for Ising spins and
+            fields.
+        binder_slope, binder_slope_error: derivative of Binder's ratio with respect to the coupling
+            (of a field: to its mass).
+        squared_magnetisation, squared_magnetisation_error: <|m|^2>.
+        structure_factor, structure_factor_error: S(k) = <|sum_x phi_x e^{ikx}|^2>/N at the smallest
+            wave number k = 2 pi/L along an axis.
+        relative_length, relative_length_error: xi/L, with the second-moment correlation length
+            xi = (S(0)/S(k) - 1)^{1/2} / (2 sin(k/2)).
+        converged: whether R-hat of |m|^2 is below 1.05 and there are at least 100 effective
+            samples.
+    """
+
+    binder: Float[Array, ""]
+    binder_error: Float[Array, ""]
+    binder_slope: Float[Array, ""]
+    binder_slope_error: Float[Array, ""]
+    squared_magnetisation: Float[Array, ""]
+    squared_magnetisation_error: Float[Array, ""]
+    structure_factor: Float[Array, ""]
+    structure_factor_error: Float[Array, ""]
+    relative_length: Float[Array, ""]
+    relative_length_error: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class ClusterMoments(NamedTuple):
+    """Values after one sweep, averaged over the states of the clusters: |m|^2, |m|^4, S(2 pi/L)."""
+
+    second: Float[Array, "replica"]
+    fourth: Float[Array, "replica"]
+    structure: Float[Array, "replica"]
+
+
+def cluster_moments(
+    field: Float[Array, "replica row column"],
+    labels: Int[Array, "replica row column"],
+    components: int = 1,
+) -> ClusterMoments:
+    r"""The moments of an order parameter whose cluster sums point to random states.
+
+    With $M_c = \sum_{x \in c} \phi_x$ and states that are the corners of a simplex in
+    `components` = q - 1 dimensions,
+
+    $$ |m|^2 = \sum_c \frac{M_c^2}{N^2}, \qquad
+       |m|^4 = \sum_c \frac{M_c^4}{N^4}
+          + f \Big[ \Big( \sum_c \frac{M_c^2}{N^2} \Big)^2 - \sum_c \frac{M_c^4}{N^4} \Big], \qquad
+       f = 1 + \frac{2}{q - 1} . $$
+
+    Args:
+        field: modulus of the order parameter at every site; 1 for spins.
+        labels: label of every site, numbered through all replicas.
+        components: number q - 1 of components of the order parameter; 1 for two signs.
+    """
+    replicas, length, _ = field.shape
+    sites = length**2
+    wave = 2 * np.pi * np.arange(length) / length
+
+    def summed(weight: Array) -> Float[Array, "replica cluster"]:
+        """Sums over the clusters of each replica."""
+        flat = jnp.broadcast_to(weight, field.shape).ravel()
+        sums = jnp.zeros(flat.size).at[labels.ravel()].add(flat)
+        return sums.reshape(replicas, sites)
+
+    squares = (summed(field) / sites) ** 2
+    second, fourth = jnp.sum(squares, axis=1), jnp.sum(squares**2, axis=1)
+    waves = (
+        turn[:, None] if axis == 0 else turn
+        for axis in (0, 1)
+        for turn in (np.cos(wave), np.sin(wave))
+    )
+    structure = sum(jnp.sum(summed(field * turn) ** 2, axis=1) for turn in waves) / (2 * sites)
+    ratio = gaussian_ratio(components)
+    return ClusterMoments(second, fourth + ratio * (second**2 - fourth), structure)
+
+
+def gaussian_ratio(components: int) -> float:
+    """<|m|^4>/<|m|^2>^2 of a Gaussian order parameter: 1 + 2/components."""
+    return 1 + 2 / components
+
+
+def critical_moments(
+    moments: ClusterMoments,
+    conjugate: Float[Array, "replica sweep"],
+    length: int,
+    components: int = 1,
+) -> CriticalMoments:
+    """The averages of series of all replicas.
+
+    Args:
+        moments: values (replica, sweep) of `ClusterMoments`.
+        conjugate: derivative of the logarithm of a configuration's weight with respect to the
+            coupling, up to a constant. It must not depend on the states of the clusters.
+        length: number L of sites along each direction.
+        components: as in `cluster_moments`.
+    """
+    ratio = gaussian_ratio(components)
+    scale = jnp.std(conjugate)
+    push = (conjugate - jnp.mean(conjugate)) / scale
+
+    def derived(means: Float[Array, "moment"]) -> Float[Array, "observable"]:
+        second, fourth, structure, force, second_force, fourth_force = means
+        second_slope = (second_force - second * force) * scale
+        fourth_slope = (fourth_force - fourth * force) * scale
+        binder = 1 - fourth / (ratio * second**2)
+        slope = -(fourth_slope - 2 * fourth * second_slope / second) / (ratio * second**2)
+        relative = jnp.sqrt(second * length**2 / structure - 1) / (
+            2 * length * jnp.sin(jnp.pi / length)
+        )
+        return jnp.stack([binder, slope, second, structure, relative])
+
+    second, fourth, structure = moments
+    series = jnp.stack([second, fourth, structure, push, second * push, fourth * push], axis=-1)
+    value, error = blocked_jackknife(derived, series)
+    reliable = estimate(second).reliable
+    return CriticalMoments(*jnp.stack([value, error], axis=1).ravel(), reliable)
+
+
+critical_moments = jax.jit(critical_moments, static_argnames=("length", "components"))

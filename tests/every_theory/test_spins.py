@@ -6,6 +6,7 @@ from orderparam.systems.spins import (
     IsingLattice,
     MeanFieldMagnet,
     PottsGraph,
+    PottsLattice,
     RegularPotts,
     ScalarField,
     lattice_edges,
@@ -19,6 +20,7 @@ SYSTEMS = [
     IsingLattice(CRITICAL_TEMPERATURE, (4, 4)),
     PottsGraph(0.7, lattice_edges((3, 2)), 3),
     RegularPotts(0.8, 100, 4, 3),
+    PottsLattice(0.88, 8),
     ScalarField(-0.5, 0.25, (8,)),
 ]
 # they hold at one temperature: no differences

@@ -5,7 +5,7 @@ import math
 from orderparam.core.system import System, parameter, structure
 
 # Critical coupling of the Ising model with equal couplings to nearest and next-nearest neighbours:
-# twice the K_c of spins +-1 (Luijten, Bloete, Baillie 1994).
+# twice the K_c of spins +-1 (Luijten, Blöte, Binder 1996).
 _CRITICAL_DIAGONAL = 2 * 0.1901926807
 
 
@@ -40,7 +40,7 @@ class PottsLattice(System):
         """Critical K of the infinite lattice, ln(1 + sqrt q) without diagonals (exact); NaN where
         it is not in the literature used here.
 
-        Source: Potts (1952); Luijten, Blöte, Baillie (1994) for two states with diagonals.
+        Source: Potts (1952); Luijten, Blöte, Binder (1996) for two states with diagonals.
         """
         if not self.diagonals:
             return math.log(1 + math.sqrt(self.states))

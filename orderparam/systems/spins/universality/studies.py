@@ -161,7 +161,7 @@ def _look(model: str) -> dict[str, Any]:
 @study(
     "universality",
     title="Three Hamiltonians share exponents and a scaling function; the three-state Potts model has others",
-    source="Luijten, Blöte, Baillie 1994; Salas, Sokal 2000; Brower, Tamayo 1989",
+    source="Luijten, Blöte, Binder 1996; Salas, Sokal 2000; Brower, Tamayo 1989",
     seconds=(60, 3600),
     observables=("binder", "relative_length"),
     gallery={"lengths": (16, 32, 64), "sweeps": 1000, "seeds": 16},

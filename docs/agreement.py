@@ -57,10 +57,14 @@ table of all points. The columns mean:
 - *beyond 3*: how many of the points at which a measurement with its error stands beside a theory differ by more than three
   standard errors. An error from the scatter of n runs is itself uncertain: the deviation is judged by Student's t with n − 1
   degrees of freedom, so that 0.27 % of independent points lie beyond three by chance at any n. With four runs this means 9.2 of
-  the errors that are drawn, with sixteen 3.6, with forty 3.2. *chance* says that chance explains the number (more than 1 %
-  probable, binomial).
+  the errors that are drawn, with sixteen 3.6, with forty 3.2.
 - *rms z*: the root mean square of these deviations in standard errors: 1 within 1/√(2 points) where theory and measurement agree;
   less where errors are overestimated or correlated.
+- *probability*: that chance gives such an rms z or a larger one (χ² of all points). Points of the same runs are correlated, as
+  those of one training at many times are. The degrees of freedom are therefore K²/Σr², where r is the correlation of two of the K
+  points over the runs. A small probability means that many points differ a little, even if none lies beyond three.
+- *why*: the reason for a disagreement. *chance* stands where points lie beyond three, but chance explains their number (binomial)
+  and the rms z, each with a probability of more than 1 %.
 - *median*, *worst*: of |mean / theory − 1|. Where a theory is zero to rounding its largest value stands in the denominator.
 
 Where several theories stand beside the same measurements, the row is that of the one with the fewest points beyond three, then
@@ -73,11 +77,12 @@ COARSEST = 0.05  # resolution of a study that proves something
 
 def unexplained(shown: Mapping[str, Any], explained: str) -> bool:
     """Whether the best theory is beyond chance and nothing says why."""
-    return bool(shown["best"]["beyond"] and not shown["best"]["by_chance"] and not explained)
+    return bool(shown["best"]["points"] and not shown["best"]["by_chance"] and not explained)
 
 
 HEADS = (
-    "study", "size", "theory", "runs", "unconverged", "resolution", "beyond 3", "rms z", "median", "worst", "core seconds", "why",
+    "study", "size", "theory", "runs", "unconverged", "resolution", "beyond 3", "rms z", "probability", "median", "worst",
+    "core seconds", "why",
 )  # fmt: skip
 
 
@@ -91,8 +96,10 @@ def row(name: str, shown: Mapping[str, Any] | None, explained: str) -> str:
         beyond = "no errors"
     if best["points"]:
         beyond = f"{best['beyond']} of {best['points']}"
-    if best["beyond"]:
-        why = "chance" if best["by_chance"] else explained or "**not explained**"
+    if best["points"] and not best["by_chance"]:
+        why = explained or "**not explained**"
+    elif best["beyond"]:
+        why = "chance"
     runs = best.get("runs")
     measured = shown["points"]["experiment"]
     return _joined(
@@ -105,6 +112,7 @@ def row(name: str, shown: Mapping[str, Any] | None, explained: str) -> str:
             _percent(best.get("resolution")),
             beyond,
             "" if best.get("rms_z") is None else f"{best['rms_z']:.2g}",
+            "" if best.get("probability") is None else f"{best['probability']:.1g}",
             _percent(best["median_deviation"]),
             _percent(best.get("worst_deviation")),
             f"{shown['processor_seconds']:.0f}",

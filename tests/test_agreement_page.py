@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import unchanged
 from magnet import Paramagnet, exact, sampled
+from scipy import stats
 
 from orderparam.comparison import Curve, compare, study
 from orderparam.comparison.registry import _registry
@@ -60,9 +61,10 @@ def test_a_row_is_that_of_the_theory_that_agrees_at_most_points(finished):
     cells = page.row("test-page", shown(finished()), "The field is another one.").split(" | ")
     assert cells[0] == "| `test-page`"
     assert cells[1:5] == ["quick", "exact", "8", ""]
-    resolution, beyond, rms_z, median, worst = cells[5:10]
+    resolution, beyond, rms_z, probability, median, worst = cells[5:11]
     assert beyond == "0 of 3"
     assert 0 < float(rms_z) < 3
+    assert record.BY_CHANCE < float(probability) <= 1
     assert 0 < float(resolution.removesuffix(" %")) < 100
     assert 0 < float(median.removesuffix(" %")) <= float(worst.removesuffix(" %"))
     assert cells[-1] == " |"  # nothing to explain
@@ -128,9 +130,36 @@ def test_a_result_of_this_code_comes_before_newer_ones_of_other_code(tmp_path):
 def test_what_chance_explains(beyond, points, by_chance):
     """P(at least one of 40 beyond three) = 10 %, of three 0.8 %; at least 3 of 1000 47 %, at least
     12 of 1000 2e-5."""
-    one = record.Agreement("", np.repeat([4.0, 1.0], [beyond, points - beyond]), *np.zeros((3, 0)))
+    z = np.repeat([4.0, 0.8], [beyond, points - beyond])
+    one = record.Agreement("", z, *np.zeros((3, 0)), independent(points))
     assert one.beyond == beyond
     assert one.by_chance is by_chance
+
+
+def independent(points):
+    """Deviations of so many runs that no two points have the same."""
+    return tuple(np.eye(points))
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0, 2.0])
+def test_a_shift_of_all_points_is_no_chance_though_none_is_beyond_three(shift):
+    """Twenty independent points within one standard error, and the same points shifted by one or two:
+    sum z^2 is 7.4, 27.4 and 87.4."""
+    z = np.abs(np.linspace(-1, 1, 20) + shift)
+    one = record.Agreement("", z, *np.zeros((3, 0)), independent(20))
+    assert one.beyond == 0
+    assert one.independent == pytest.approx(20)
+    assert one.probability == pytest.approx(stats.chi2.sf(20 * np.mean(z**2), 20))
+    assert one.by_chance is (shift < 2)
+
+
+def test_a_systematic_disagreement_needs_a_sentence(finished):
+    shift = shown(finished())
+    shift["best"] |= {"beyond": 0, "points": 20, "rms_z": 1.8, "by_chance": False}
+    assert page.unexplained(shift, "")
+    assert not page.unexplained(shift, "The field is another one.")
+    assert page.row("test-page", shift, "").endswith("| **not explained** |")
+    assert page.row("test-page", shift, "Another field.").endswith("| Another field. |")
 
 
 def test_a_study_depends_on_the_definitions_that_it_reaches(tmp_path, monkeypatch):
@@ -250,8 +279,8 @@ def test_unconverged_runs_and_coarse_ones_prove_nothing(finished):
 
 def test_a_repeated_measurement_counts_once(finished):
     done = finished()
-    (tables,) = done.agreement.values()
-    column = tables["magnetisation"].isel(theory=0)
+    ((key, tables),) = done.agreement.items()
+    _, _, column = next(record._columns(done, key, "magnetisation", tables["magnetisation"]))
     assert (
         record._pooled("exact", [column, column]).numbers()
         == record._pooled("exact", [column]).numbers()

@@ -33,7 +33,7 @@ def test_a_study_is_drawn(name, monkeypatch):
     comparison = _built(lambda: compare(STUDIES[name]))
     assert list(comparison.datasets)
     for key, agreement in comparison.agreement.items():
-        assert all(table.row_count for table in tables(key, agreement))
+        assert all(table.row_count for table in tables(key, agreement, comparison.datasets[key]))
     figure = comparison.figure()
     assert figure.axes
     if STUDIES[name].draw is not None:  # what is drawn from panels has been laid out

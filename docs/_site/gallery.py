@@ -237,13 +237,18 @@ def _agreement(study: Study, shown: dict[str, Any]) -> Iterator[str]:
     median = f"the median of |mean / theory − 1| is {_percent(best['median_deviation'])}"
     if best["points"]:
         chance = " (chance explains that)" if best["beyond"] and best["by_chance"] else ""
+        if best.get("rms_z") is not None:
+            chance += (
+                f"; the root mean square of z is {best['rms_z']:.2g}, as large as chance makes it with"
+                f" probability {best['probability']:.1g}"
+            )
         counted = f"{best['beyond']} of {best['points']} measured points differ by more than three standard errors{chance}"
         yield f"**{best['theory']}**: {counted}{'' if best['median_deviation'] is None else f'; {median}'}."
     elif best["median_deviation"] is not None:
         yield f"**{best['theory']}**: {median}; the measurement has no errors."
     else:
         yield "Nothing is measured here."
-    if study.explained and best["beyond"] and not best["by_chance"]:
+    if study.explained and best["points"] and not best["by_chance"]:
         yield f'!!! info "Why they differ"\n    {study.explained}'
     if shown["agreement"]:
         rows = [

@@ -15,12 +15,16 @@ from PIL import Image
 from scipy import stats
 
 from orderparam.comparison import Comparison
+from orderparam.comparison.agreement import (
+    BY_CHANCE,
+    independent_points,
+    probability_by_chance,
+    run_deviations,
+)
 from orderparam.plotting import Panel, house_style
 from orderparam.plotting.captions import filled
 
 BEYOND = 2 * stats.norm.sf(3)  # of points that differ by chance alone
-# a number of points beyond three standard errors that is less probable than this is no chance
-BY_CHANCE = 0.01
 PIXELS = 1400  # across a figure as wide as a page
 NARROW_PIXELS, NARROW_BYTES = 780, 25_000  # the same of a figure for a telephone
 BYTES = 60_000  # a figure is compressed until it is no larger, as far as it can be
@@ -32,7 +36,8 @@ class Agreement:
 
     z: deviation in standard errors, as a normal deviate of Student's t; deviation: |mean / theory -
     1|; resolution: standard error over the theory (see `orderparam.comparison.agreement`); runs:
-    converged runs. Entries that are no numbers are left out.
+    converged runs. Entries that are no numbers are left out. vectors: of every entry of z, the
+    deviations of the runs from their mean.
     """
 
     theory: str
@@ -40,6 +45,7 @@ class Agreement:
     deviation: np.ndarray
     resolution: np.ndarray
     runs: np.ndarray
+    vectors: tuple[np.ndarray, ...]
 
     @property
     def beyond(self) -> int:
@@ -50,8 +56,21 @@ class Agreement:
         return float(np.sqrt(np.mean(self.z**2))) if self.z.size else None
 
     @property
+    def independent(self) -> float:
+        """Number of independent points among those with z."""
+        return independent_points(self.vectors)
+
+    @property
+    def probability(self) -> float | None:
+        """That chance gives such a root mean square of z, or a larger one."""
+        return probability_by_chance(self.z, self.independent)
+
+    @property
     def by_chance(self) -> bool:
-        return bool(stats.binom.sf(self.beyond - 1, self.z.size, BEYOND) > BY_CHANCE)
+        """Whether chance explains both the number of points beyond three standard errors and the
+        root mean square of all z."""
+        number = stats.binom.sf(self.beyond - 1, self.z.size, BEYOND)
+        return bool(min(number, 1.0 if self.probability is None else self.probability) > BY_CHANCE)
 
     def numbers(self) -> dict[str, Any]:
         """What a record holds of it; None where there is nothing."""
@@ -59,6 +78,8 @@ class Agreement:
             "points": int(self.z.size),
             "beyond": self.beyond,
             "rms_z": _rounded(self.rms_z),
+            "independent": _rounded(self.independent),
+            "probability": _rounded(self.probability),
             "median_deviation": _rounded(
                 np.median(self.deviation) if self.deviation.size else None
             ),
@@ -72,49 +93,63 @@ def _rounded(number: float | None) -> float | None:
     return None if number is None else float(f"{number:.3g}")
 
 
-def _pooled(theory: str, columns: Iterable[xr.Dataset]) -> Agreement:
+Column = tuple[xr.Dataset, np.ndarray]  # a theory beside a measurement, and `run_deviations`
+
+
+def _columns(
+    finished: Comparison, key: str, observable: str, table: xr.Dataset
+) -> Iterator[tuple[str, bool, Column]]:
+    """The label of every theory in a table, whether it is a baseline, and its column."""
+    for name in table["theory"].values:
+        column = table.sel(theory=name)
+        vectors = run_deviations(finished.datasets[key], observable, column["z"])
+        label = str(finished.datasets[str(name)].attrs["label"])
+        yield label, bool(column["baseline"]), (column, vectors)
+
+
+def _pooled(theory: str, columns: Iterable[Column]) -> Agreement:
     """One theory beside several measurements. A mean with its error that stands at several points
     of a theory's grid is one measurement: it counts once, with its largest deviation."""
-    parts: dict[tuple[float, float], tuple[float, float, float, float]] = {}
+    names = (
+        "z",
+        "relative_deviation",
+        "resolution",
+        "runs",
+        "mean",
+        "standard_error",
+        "theory_value",
+    )
+    parts: dict[tuple[float, float], tuple[tuple[float, ...], np.ndarray]] = {}
     unnamed = itertools.count()
-    for column in columns:
-        names = (
-            "z",
-            "relative_deviation",
-            "resolution",
-            "runs",
-            "mean",
-            "standard_error",
-            "theory_value",
-        )
-        for z, deviation, resolution, runs, mean, error, value in zip(
-            *(column[name].values.ravel() for name in names)
-        ):
+    for column, vectors in columns:
+        numbers = (column[name].transpose(*column["z"].dims).values.ravel() for name in names)
+        for vector, z, deviation, resolution, runs, mean, error, value in zip(vectors, *numbers):
             if not np.isfinite(mean - value):
                 continue
             point = (abs(z), abs(deviation), resolution, runs)
             key = (mean, error) if error > 0 else (np.nan, next(unnamed))
             known = parts.get(key)
-            if known is None or np.nan_to_num(point[0]) > np.nan_to_num(known[0]):
-                parts[key] = point
-    found = np.asarray(list(parts.values()), float).reshape(-1, 4).T
-    return Agreement(theory, *(part[np.isfinite(part)] for part in found))
+            if known is None or np.nan_to_num(point[0]) > np.nan_to_num(known[0][0]):
+                parts[key] = point, vector
+    found = np.asarray([point for point, _ in parts.values()], float).reshape(-1, 4).T
+    compared = tuple(vector for point, vector in parts.values() if np.isfinite(point[0]))
+    return Agreement(theory, *(part[np.isfinite(part)] for part in found), compared)
 
 
 def best(finished: Comparison) -> Agreement:
     """The theory that agrees best with the observables that the figure shows: the fewest points
     beyond three standard errors, then the smallest root mean square of z. Never a baseline.
     Measurements beside different sets of theories are judged apart, and pooled."""
-    found: dict[frozenset[str], dict[str, list[xr.Dataset]]] = {}
+    found: dict[frozenset[str], dict[str, list[Column]]] = {}
     shown = drawn(finished)
-    for tables in finished.agreement.values():
+    for key, tables in finished.agreement.items():
         for observable, table in tables.items():
             if observable not in shown:
                 continue
             columns = [
-                (str(finished.datasets[str(name)].attrs["label"]), table.sel(theory=name))
-                for name in table["theory"].values
-                if not bool(table["baseline"].sel(theory=name))
+                (label, column)
+                for label, baseline, column in _columns(finished, key, observable, table)
+                if not baseline
             ]
             group = found.setdefault(frozenset(label for label, _ in columns), {})
             for label, column in columns:
@@ -131,7 +166,7 @@ def best(finished: Comparison) -> Agreement:
     parts = [
         np.concatenate([np.zeros(0), *(getattr(one, name) for one in chosen)]) for name in PARTS
     ]
-    return Agreement(names, *parts)
+    return Agreement(names, *parts, tuple(itertools.chain(*(one.vectors for one in chosen))))
 
 
 PARTS = ("z", "deviation", "resolution", "runs")
@@ -188,15 +223,12 @@ def record(finished: Comparison, state: str, caption: str) -> dict[str, Any]:
 
 def _rows(finished: Comparison) -> Iterator[dict[str, Any]]:
     """One row for each observable, measurement and theory, whatever their facets are."""
-    pooled: dict[tuple[str, str, str, bool], list[xr.Dataset]] = {}
+    pooled: dict[tuple[str, str, str, bool], list[Column]] = {}
     for key, tables in finished.agreement.items():
         measured = str(finished.datasets[key].attrs["label"])
         for observable, table in tables.items():
-            for name in table["theory"].values:
-                column = table.sel(theory=name)
-                theory = str(finished.datasets[str(name)].attrs["label"])
-                row = (observable, measured, theory, bool(column["baseline"]))
-                pooled.setdefault(row, []).append(column)
+            for theory, baseline, column in _columns(finished, key, observable, table):
+                pooled.setdefault((observable, measured, theory, baseline), []).append(column)
     for (observable, measured, theory, baseline), columns in sorted(
         pooled.items(), key=lambda item: item[0]
     ):

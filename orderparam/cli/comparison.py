@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 def print_comparison(finished: "Comparison", folder: Path) -> None:
     """Prints a finished study: its parameters, its agreement tables with the reason for
     disagreements, failures, and the place of the files."""
+    from orderparam.comparison.agreement import differs
     from orderparam.comparison.table import tables
 
     out = console()
@@ -20,14 +21,15 @@ def print_comparison(finished: "Comparison", folder: Path) -> None:
     settings = ", ".join(f"{key} = {short(value)}" for key, value in summary["parameters"].items())
     out.print(f"[dim]{plain(settings)}[/]\n", highlight=False)
     for label, table in finished.agreement.items():
-        for one in tables(label, table, out.width):
+        for one in tables(label, table, finished.datasets[label], out.width):
             out.print(one)
             out.print()
     entries = [entry for table in summary["agreement"].values() for entry in table]
-    if finished.study.explained and any(
-        entry["points_beyond_3"] and not entry["baseline"] for entry in entries
-    ):
-        out.print(f"Where |z| > 3: {plain(finished.study.explained)}\n", highlight=False)
+    if finished.study.explained and any(map(differs, entries)):
+        out.print(
+            f"Where |z| > 3, or deviations are systematic: {plain(finished.study.explained)}\n",
+            highlight=False,
+        )
     for record in summary["curves"]:
         if record["failed"] or record["unconverged"]:
             out.print(

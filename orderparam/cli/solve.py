@@ -176,7 +176,10 @@ def _report(
     if measured is not None:
         theory, experiment = found
         for table in tables(
-            measured.name, agreement({theory: found[theory]}, found[experiment], names), out.width
+            measured.name,
+            agreement({theory: found[theory]}, found[experiment], names),
+            found[experiment],
+            out.width,
         ):
             out.print(table)
             out.print()

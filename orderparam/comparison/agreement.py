@@ -1,7 +1,7 @@
 """The difference between theory and measurement, point by point: mean ± standard error, z-score,
 relative deviation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import xarray as xr
 from scipy import stats
 
 from orderparam.running.estimate import pooled_runs, unconverged_runs
-from orderparam.running.program import DONE
+from orderparam.running.program import DONE, UNCONVERGED
 
 ENOUGH_RUNS = 4  # the scatter of fewer runs does not determine the error of their mean
 # a theory counts as zero where it is smaller than this, relative to its largest value at the
@@ -17,6 +17,7 @@ ENOUGH_RUNS = 4  # the scatter of fewer runs does not determine the error of the
 ZERO = 1e-6
 # deviations and errors that are both smaller than this, in the same units, are rounding errors
 ROUNDING = 1e-9
+BY_CHANCE = 0.01  # what is less probable than this is no chance
 
 
 def agreement(
@@ -111,6 +112,60 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
     )
 
 
+def run_deviations(measured: xr.Dataset, name: str, like: xr.DataArray) -> np.ndarray:
+    """A vector for every measured point, in the order of `like`: the deviations of the converged
+    runs from their mean, over the root of their sum of squares.
+
+    The product of the vectors of two points is the correlation of these points over the runs. A
+    vector is zero where the runs do not scatter.
+    """
+    values = measured[name].astype(float)
+    if "seed" not in values.dims:
+        return np.zeros((like.size, 1))
+    if "status" in measured and set(measured["status"].dims) <= set(values.dims):
+        values = values.where(measured["status"] != UNCONVERGED)
+    away = (values - values.mean("seed")).fillna(0.0)
+    length = (away**2).sum("seed") ** 0.5
+    unit = (away / length.where(length > 0)).fillna(0.0).transpose(*like.dims, "seed")
+    return np.asarray(unit.values).reshape(like.size, -1)
+
+
+def independent_points(vectors: Iterable[np.ndarray]) -> float:
+    """Number of independent points among measured ones, K^2 / sum_ij r_ij^2.
+
+    vectors: those of `run_deviations`, one for each of the K points.
+
+    r_ij^2 is the squared correlation of two points over the runs, without
+    its bias for n runs: r^2 - (1 - r^2) / (n - 2). With this number of degrees of freedom K z^2 has
+    the mean and variance of chi-squared where all z are normal deviates with these correlations.
+    Points of few runs, or of a different number of runs, count as uncorrelated.
+    """
+    listed = list(vectors)
+    together = float(len(listed))
+    for runs in {len(vector) for vector in listed}:
+        rows = np.asarray([vector for vector in listed if len(vector) == runs])
+        rows = rows[(rows != 0).any(1)]
+        if runs < ENOUGH_RUNS or not len(rows):
+            continue
+        squares = float(((rows.T @ rows) ** 2).sum())  # sum_ij r_ij^2
+        pairs, bias = len(rows) * (len(rows) - 1), 1 / (runs - 2)
+        together += max(0.0, (1 + bias) * (squares - len(rows)) - bias * pairs)
+    return len(listed) ** 2 / together if listed else 0.0
+
+
+def probability_by_chance(z: np.ndarray, independent: float) -> float | None:
+    """Probability that chance gives a root mean square of normal deviates as large as that of `z`
+    or larger, by chi-squared with `independent` degrees of freedom; None without points."""
+    return float(stats.chi2.sf(independent * np.mean(z**2), independent)) if z.size else None
+
+
+def differs(record: Mapping[str, Any]) -> bool:
+    """Whether a theory that is no baseline has points beyond three standard errors, or deviations
+    that are systematic, in its record of `summary`."""
+    systematic = record["probability"] is not None and record["probability"] < BY_CHANCE
+    return not record["baseline"] and bool(record["points_beyond_3"] or systematic)
+
+
 def _normal_deviate(t: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:
     """The normal deviate with the tail probability of Student's t. It is at most 37, whose tail is
     the smallest positive number."""
@@ -130,11 +185,13 @@ def _at(theory: xr.Dataset, name: str, like: xr.DataArray) -> xr.DataArray:
     return value.reindex(shared).broadcast_like(like).transpose(*like.dims)
 
 
-def summary(tables: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
-    """One record per theory and observable.
+def summary(tables: Mapping[str, xr.Dataset], measured: xr.Dataset) -> list[dict[str, Any]]:
+    """One record per theory and observable, from the tables of a measurement (see `agreement`).
 
     points: points compared; points_with_z, points_beyond_3: those with an error, and with |z| > 3;
-    rms_z: root mean square of z, 1 within 1 / sqrt(2 points) where theory and measurement agree;
+    rms_z: root mean square of z, 1 within 1 / sqrt(2 independent points) where theory and
+    measurement agree; independent_points: see there; probability: that chance gives this rms_z or a
+    larger one, so that a small one says that deviations are systematic even if none is beyond 3;
     median and worst relative deviation; resolution: median of the error of the deviation over the
     theory (see `agreement`); runs: fewest and most converged runs at a point. A `baseline` is
     recorded as such and never counts as a disagreement.
@@ -147,6 +204,8 @@ def summary(tables: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
             z, relative, resolution = (
                 part[name].values[np.isfinite(part[name].values)] for name in names
             )
+            vectors = run_deviations(measured, observable, part["z"])
+            independent = independent_points(vectors[np.isfinite(part["z"].values.ravel())])
             runs = part["runs"].values[np.isfinite((part["mean"] - part["theory_value"]).values)]
             records.append(
                 {
@@ -157,6 +216,8 @@ def summary(tables: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
                     "points_with_z": int(z.size),
                     "points_beyond_3": int(np.sum(np.abs(z) > 3)),
                     "rms_z": float(np.sqrt(np.mean(z**2))) if z.size else None,
+                    "independent_points": independent,
+                    "probability": probability_by_chance(z, independent),
                     "median_relative_deviation": float(np.median(np.abs(relative)))
                     if relative.size
                     else None,

@@ -60,7 +60,7 @@ def summary_of(
             }
             for key, data in results.items()
         ],
-        "agreement": {key: summary(table) for key, table in tables.items()},
+        "agreement": {key: summary(table, results[key]) for key, table in tables.items()},
         "seconds": round(seconds, 3),
         "processor_seconds": round(processor_seconds, 3),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

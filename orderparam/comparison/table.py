@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from orderparam.comparison.agreement import ENOUGH_RUNS
+from orderparam.comparison.agreement import BY_CHANCE, ENOUGH_RUNS, summary
 from orderparam.core.text import with_error
 
 _ROW = " row"  # name of a table's dimension, which no dimension of a result has
 
 
-def tables(key: str, agreement: Mapping[str, xr.Dataset], width: int = 160) -> Iterator[Any]:
+def tables(
+    key: str, agreement: Mapping[str, xr.Dataset], measured: xr.Dataset, width: int = 160
+) -> Iterator[Any]:
     """Rich tables of one experiment: a row per measured point; measured mean ± s.e., then every
     theory.
 
@@ -22,7 +24,8 @@ def tables(key: str, agreement: Mapping[str, xr.Dataset], width: int = 160) -> I
     defined are left out. Baselines come last, are marked as such, and have no z, because they need
     not agree. Beside a mean stands the number of runs that it leaves out because they did not
     converge. Theories that do not fit side by side into `width` characters follow in tables of
-    their own.
+    their own. A line below gives the root mean square of z of every theory, and the probability
+    that chance makes it as large.
     """
     for observable, table in agreement.items():
         grid = [str(dim) for dim in table["mean"].dims if dim != "theory"]
@@ -33,21 +36,47 @@ def tables(key: str, agreement: Mapping[str, xr.Dataset], width: int = 160) -> I
         part = part.isel({_ROW: np.flatnonzero(defined)})
         theories = sorted(part["theory"].values, key=lambda name: _aside(part, name))
         title = f"{key}: {observable.replace('_', ' ')}"
+        together = {
+            record["theory"]: _together(record)
+            for record in summary({observable: table}, measured)
+            if record["points_with_z"] > 1 and not record["baseline"]
+        }
         for beside in range(len(theories), 0, -1):
             groups = [theories[i : i + beside] for i in range(0, len(theories), beside)]
-            found = [_table(title, part, grid, group) for group in groups]
+            found = [_table(title, part, grid, group, together) for group in groups]
             if beside == 1 or all(_characters(table) <= width for table in found):
                 yield from found
                 break
 
 
-def _table(title: str, part: xr.Dataset, grid: list[str], theories: list[Any]) -> Any:
+def _together(record: Mapping[str, Any]) -> str:
+    """The line below a table on all points of a theory."""
+    said = (
+        f"{record['theory']}: rms z {record['rms_z']:.2f} at {record['points_with_z']} points"
+        f" ({record['independent_points']:.3g} independent), probability {record['probability']:.2g}"
+    )
+    return f"{said}: systematic" if record["probability"] < BY_CHANCE else said
+
+
+def _table(
+    title: str,
+    part: xr.Dataset,
+    grid: list[str],
+    theories: list[Any],
+    together: Mapping[str, str],
+) -> Any:
     """One observable at every measured point, with some of the theories."""
     from rich import box
     from rich.table import Table
 
     table = Table(
-        title=title, title_justify="left", header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
+        title=title,
+        title_justify="left",
+        caption="\n".join(together[name] for name in theories if name in together) or None,
+        caption_justify="left",
+        header_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
     )
     for name in grid:
         table.add_column(name, justify="right", no_wrap=True)

@@ -8,7 +8,13 @@ import xarray as xr
 from rich.console import Console
 from scipy import stats
 
-from orderparam.comparison.agreement import agreement, summary
+from orderparam.comparison.agreement import (
+    agreement,
+    differs,
+    independent_points,
+    probability_by_chance,
+    summary,
+)
 from orderparam.comparison.table import tables
 from orderparam.running.estimate import estimate
 
@@ -45,15 +51,15 @@ def test_a_dimension_may_have_any_name():
     (table,) = tables(
         "runs",
         agreement({"theory": measured["error"].mean("seed").to_dataset()}, measured, ["error"]),
+        measured,
     )
     assert table.row_count == 2
 
 
 def test_z_and_relative_deviation_at_the_measured_points():
     theory = xr.Dataset({"error": ("n", [2.5, 1.0, 4.0])}, {"n": [10.0, 15.0, 20.0]})
-    found = agreement(
-        {"theory": theory}, _measured([[1, 2, 3, 2], [4, 5, 6, 5]]), ["error", "unknown"]
-    )
+    measured = _measured([[1, 2, 3, 2], [4, 5, 6, 5]])
+    found = agreement({"theory": theory}, measured, ["error", "unknown"])
     row = found["error"].sel(theory="theory")
     t = np.array([-0.5, 1.0]) / np.sqrt(2 / 3 / 4)
     np.testing.assert_allclose(row["theory_value"], [2.5, 4.0])
@@ -62,12 +68,12 @@ def test_z_and_relative_deviation_at_the_measured_points():
     )
     np.testing.assert_allclose(np.sign(row["z"]), np.sign(t))
     np.testing.assert_allclose(row["relative_deviation"], [-0.2, 0.25])
-    (record,) = summary(found)
+    (record,) = summary(found, measured)
     assert record["rms_z"] == pytest.approx(float(np.sqrt(np.mean(row["z"] ** 2))))
     assert record["worst_relative_deviation"] == pytest.approx(0.25)
     assert record["median_relative_deviation"] == pytest.approx(0.225)
     assert (record["points"], record["points_beyond_3"]) == (2, 0)
-    assert len(list(tables("run", found))) == 1
+    assert len(list(tables("run", found, measured))) == 1
 
 
 def test_the_standard_error_of_a_theory_counts_with_that_of_the_measurement():
@@ -110,8 +116,8 @@ def test_three_runs_do_not_say_how_far_is_far_and_their_own_errors_do():
     measured = _measured([[1, 1.001], [4, 4.001]])
     found = agreement({"theory": theory}, measured, ["error"])
     assert np.isnan(found["error"]["z"]).all()
-    assert "2 runs" in _printed(found)
-    (record,) = summary(found)
+    assert "2 runs" in _printed(found, measured)
+    (record,) = summary(found, measured)
     assert (record["points"], record["points_with_z"], record["rms_z"]) == (2, 0, None)
     own = agreement(
         {"theory": theory},
@@ -130,8 +136,8 @@ def test_a_number_is_one_row_beside_an_observable_with_a_dimension():
     }
     measured = xr.Dataset(values, {"n": [10, 20], "seed": range(4)})
     found = agreement({"theory": measured.isel(seed=0, drop=True)}, measured, ["error", "overlap"])
-    assert [record["points"] for record in summary(found)] == [2, 6]
-    assert [table.row_count for table in tables("run", found)] == [2, 6]
+    assert [record["points"] for record in summary(found, measured)] == [2, 6]
+    assert [table.row_count for table in tables("run", found, measured)] == [2, 6]
 
 
 def test_what_is_nowhere_defined_is_no_row_and_not_counted():
@@ -141,9 +147,9 @@ def test_what_is_nowhere_defined_is_no_row_and_not_counted():
         measured,
         ["error"],
     )
-    assert summary(found)[0]["points"] == 1
-    assert [table.row_count for table in tables("run", found)] == [1]
-    assert "nan" not in _printed(found)
+    assert summary(found, measured)[0]["points"] == 1
+    assert [table.row_count for table in tables("run", found, measured)] == [1]
+    assert "nan" not in _printed(found, measured)
 
 
 def test_an_unconverged_theory_says_nothing():
@@ -158,20 +164,21 @@ def test_a_baseline_stands_apart():
         "fixed kernel": xr.Dataset(values, {"n": [10, 20]}, {"baseline": True}),
         "theory": xr.Dataset(values, {"n": [10, 20]}, {"baseline": False}),
     }
-    found = agreement(theories, _measured([[1, 2, 3, 4], [4, 5, 6, 7]]), ["error"])
-    assert {record["theory"]: record["baseline"] for record in summary(found)} == {
+    measured = _measured([[1, 2, 3, 4], [4, 5, 6, 7]])
+    found = agreement(theories, measured, ["error"])
+    assert {record["theory"]: record["baseline"] for record in summary(found, measured)} == {
         "fixed kernel": True,
         "theory": False,
     }
-    printed = _printed(found)
+    printed = _printed(found, measured)
     assert printed.index("theory") < printed.index("fixed kernel (baseline)")
     z = f"{float(found['error']['z'].sel(theory='theory', n=10)):+.1f}"
     assert printed.count(z) == 1  # beside the theory, and not beside the baseline
 
 
-def _printed(found):
+def _printed(found, measured):
     console = Console(width=200, file=io.StringIO())
-    console.print(*tables("run", found, 200))
+    console.print(*tables("run", found, measured, 200))
     return console.file.getvalue()
 
 
@@ -179,11 +186,12 @@ def test_a_narrow_terminal_gets_more_tables_and_loses_no_digit():
     theories = {
         f"theory {i}": xr.Dataset({"error": ("n", [2.5, 4.0])}, {"n": [10, 20]}) for i in range(3)
     }
-    table = agreement(theories, _measured([[1, 2, 3], [4, 5, 6]]), ["error"])
-    assert len(list(tables("run", table, width=200))) == 1
+    measured = _measured([[1, 2, 3], [4, 5, 6]])
+    table = agreement(theories, measured, ["error"])
+    assert len(list(tables("run", table, measured, width=200))) == 1
     for width, expected in ((70, 2), (45, 3)):
         console = Console(width=width, file=io.StringIO())
-        found = list(tables("run", table, width))
+        found = list(tables("run", table, measured, width))
         assert len(found) == expected
         console.print(*found)
         assert "…" not in console.file.getvalue()
@@ -231,8 +239,8 @@ def test_runs_that_did_not_converge_are_in_no_mean_and_counted():
     assert row["runs"].values.tolist() == [3, 5]
     assert row["unconverged"].values.tolist() == [2, 0]
     np.testing.assert_allclose(row["mean_of_all"], [4.32, 4.4])
-    assert summary(found)[0]["runs"] == [3, 5]
-    assert "(2 unconverged)" in _printed(found)
+    assert summary(found, measured)[0]["runs"] == [3, 5]
+    assert "(2 unconverged)" in _printed(found, measured)
 
 
 def test_a_point_at_which_no_run_converged_is_not_compared():
@@ -240,15 +248,17 @@ def test_a_point_at_which_no_run_converged_is_not_compared():
     found = agreement(
         {"theory": xr.Dataset({"error": ("n", [1.2, 4.4])}, {"n": [10, 20]})}, measured, ["error"]
     )
-    assert summary(found)[0]["points"] == 1
+    assert summary(found, measured)[0]["points"] == 1
 
 
 def test_resolution_is_the_standard_error_over_the_theory():
     theory = xr.Dataset({"error": ("n", [2.0, 5.0])}, {"n": [10, 20]})
-    found = agreement({"theory": theory}, _measured([[1, 2, 3, 2], [4, 5, 6, 5]]), ["error"])
+    measured = _measured([[1, 2, 3, 2], [4, 5, 6, 5]])
+    found = agreement({"theory": theory}, measured, ["error"])
     spread = np.sqrt(2 / 3 / 4)
     np.testing.assert_allclose(found["error"]["resolution"].squeeze(), [spread / 2, spread / 5])
-    assert summary(found)[0]["resolution"] == pytest.approx(np.median([spread / 2, spread / 5]))
+    (record,) = summary(found, measured)
+    assert record["resolution"] == pytest.approx(np.median([spread / 2, spread / 5]))
 
 
 def test_a_theory_that_is_zero_to_rounding_is_compared_with_its_largest_value():
@@ -257,3 +267,67 @@ def test_a_theory_that_is_zero_to_rounding_is_compared_with_its_largest_value():
         {"theory": theory}, _measured([[1e-16, 2e-16, 3e-16, 2e-16], [4, 5, 6, 5]]), ["error"]
     )
     assert np.abs(found["error"]["relative_deviation"].values).max() < 1e-15
+
+
+def _correlated(points, runs, correlation, seed=0):
+    """Runs of points that have all the same correlation with each other: mean 0, variance 1."""
+    draw = np.random.default_rng(seed)
+    common = draw.normal(size=(1, runs))
+    own = draw.normal(size=(points, runs))
+    return np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own
+
+
+def _beside_zero(values):
+    n = np.arange(len(values))
+    measured = xr.Dataset(
+        {"error": (("n", "seed"), values)}, {"n": n, "seed": range(values.shape[1])}
+    )
+    theory = xr.Dataset({"error": ("n", np.zeros(len(values)))}, {"n": n})
+    (record,) = summary(agreement({"theory": theory}, measured, ["error"]), measured)
+    return record
+
+
+def test_points_of_the_same_runs_are_counted_by_their_correlation():
+    """Equal correlations r give K^2 / (K + K (K - 1) r^2) independent points."""
+    independent = [
+        _beside_zero(_correlated(40, 16, 0.0, i))["independent_points"] for i in range(20)
+    ]
+    assert np.mean(independent) == pytest.approx(40, rel=0.05)
+    half = [_beside_zero(_correlated(40, 200, 0.5, i))["independent_points"] for i in range(20)]
+    assert np.mean(half) == pytest.approx(40 / (1 + 39 / 4), rel=0.1)
+    same = np.tile(_correlated(1, 16, 0.0), (40, 1))
+    assert _beside_zero(same)["independent_points"] == pytest.approx(1)
+    assert independent_points([]) == 0
+    assert independent_points(np.ones((3, 1))) == 3  # one run says nothing about correlations
+    assert probability_by_chance(np.zeros(0), 0) is None
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.6, 0.95])
+def test_the_probability_of_chance_is_uniform_where_theory_is_right(correlation):
+    """Of 400 tables of a right theory about 5 % have a probability below 5 %, and about 1 % below 1 %,
+    with whatever correlation."""
+    found = np.array(
+        [_beside_zero(_correlated(20, 32, correlation, i))["probability"] for i in range(400)]
+    )
+    assert 0.02 < np.mean(found < 0.05) < 0.09
+    assert np.mean(found < 0.01) < 0.04
+
+
+def test_a_small_shift_of_every_point_is_systematic():
+    """One and a half standard errors at each of 30 points: none is beyond three."""
+    values = _correlated(30, 16, 0.0)
+    values = values - values.mean(1, keepdims=True)
+    shifted = values + 1.5 * values.std(1, ddof=1, keepdims=True) / 4
+    right, wrong = _beside_zero(values), _beside_zero(shifted)
+    assert right["points_beyond_3"] == wrong["points_beyond_3"] == 0
+    assert right["probability"] == pytest.approx(1)
+    assert wrong["probability"] < 0.001
+    assert differs(wrong)
+    assert not differs(right)
+    assert not differs({**wrong, "baseline": True})
+    n = np.arange(30)
+    measured = xr.Dataset({"error": (("n", "seed"), shifted)}, {"n": n, "seed": range(16)})
+    theory = xr.Dataset({"error": ("n", np.zeros(30))}, {"n": n})
+    printed = _printed(agreement({"theory": theory}, measured, ["error"]), measured)
+    assert f"theory: rms z {wrong['rms_z']:.2f} at 30 points" in printed
+    assert "systematic" in printed

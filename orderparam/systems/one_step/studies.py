@@ -240,7 +240,7 @@ def one_step_learning_curve(
 
 @study(
     "one-step-groups",
-    title="The signs of the read-out during the step: relu features learn |z| only if both signs occur",
+    title="Relu features learn an even target only if their spikes have both signs",
     source="Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024 (arXiv:2410.18938)",
     panels=lambda p: [
         Panel(

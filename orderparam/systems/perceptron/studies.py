@@ -148,7 +148,10 @@ ONLINE = ("hebb", "rosenblatt", "adaline", "optimal")
 
 @study(
     "perceptron-rules",
-    title="Learning rules of a perceptron that use all examples at once, or each example once",
+    title=(
+        "A perceptron that sees all examples at once learns best with maximal stability, and worst "
+        "with the pseudo-inverse at n = d; one that sees each once, with the optimal rule"
+    ),
     source="Opper, Kinzel, Kleinz, Nehl 1990; Kinouchi, Caticha 1992; Watkin, Rau, Biehl 1993",
     seconds=(50, 900),
     observables=("teacher_overlap", "classification_error"),

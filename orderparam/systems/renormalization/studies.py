@@ -1,6 +1,7 @@
 """Study of finite-size scaling, in which the number of samples corresponds to the length of a
 magnet."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -24,18 +25,17 @@ from orderparam.systems.renormalization.magnet.model import SpinBlocks
 # `orderparam.analysis.collapse`.
 
 
-def learnabilities(runs: xr.Dataset, reach: float = 2.0, groups: int = 24) -> Collapse:
+def learnabilities(runs: xr.Dataset, reach: float = 1.0, groups: int = 20) -> Collapse:
     """Collapse L_k = F(k P^inverse_nu) of learnabilities; without a ridge inverse_nu = -1.
 
-    Modes k up to `reach` times the largest P are used, averaged in `groups` of equal width in k.
-    The fit uses modes below `reach` times the number of frozen modes, k_h ~ P.
+    Modes k up to the largest P are used, averaged in groups of about equal width in ln k. The fit
+    uses modes below `reach` times the number of frozen modes, k_h ~ P.
     """
-    largest = reach * float(runs["n_train"].max())
-    count = min(runs.sizes["mode"], int(largest))
-    group = np.arange(count) * groups // count
-    near = runs[["learnability"]].squeeze("temperature", drop=True).isel(mode=slice(0, count))
-    near = near.assign_coords(mode=("mode", np.arange(1.0, count + 1)))
-    parts = [near.isel(mode=group == one) for one in np.unique(group)]
+    largest = min(runs.sizes["mode"], int(reach * float(runs["n_train"].max())))
+    near = runs[["learnability"]].squeeze("temperature", drop=True)
+    near = near.assign_coords(mode=("mode", np.arange(1.0, runs.sizes["mode"] + 1)))
+    edges = np.unique(np.geomspace(1, largest + 1, groups + 1).round().astype(int)) - 1
+    parts = [near.isel(mode=slice(*ends)) for ends in itertools.pairwise(edges)]
     means = [part.mean("mode").expand_dims(mode=[float(part["mode"].mean())]) for part in parts]
     merged = xr.concat(means, "mode")
     return collapse(
@@ -46,7 +46,7 @@ def learnabilities(runs: xr.Dataset, reach: float = 2.0, groups: int = 24) -> Co
         critical=0.0,
         power=0.0,
         window=reach,
-        order=4,
+        order=6,
     )
 
 
@@ -145,7 +145,7 @@ def _magnets(comparison: Any) -> xr.Dataset:
     source="Fisher, Barber 1972; Ringel et al. 2025 (finite-size effects)",
     seconds=(60, 900),
     observables=("test_error",),
-    gallery={"n_train": (50, 100, 200, 400), "magnets": 16, "seeds": 24},
+    gallery={"n_train": (50, 100, 200, 400), "modes": 10_000, "magnets": 16, "seeds": 32},
     full={
         "seeds": 40,
         "magnets": 16,
@@ -197,7 +197,8 @@ def _magnets(comparison: Any) -> xr.Dataset:
         r"Left and middle: Gaussian features, $\lambda_k=y_k^2=k^{{-1-\alpha}}$, $\alpha$ = "
         r"{alpha}, {modes} modes. The theory at large $P$ predicts $x$ = 1 on the left ($T$ = "
         r"{cold:g}) and $x=y=\alpha$ in the middle. Right: Ising model, where exactly $T_c$ = "
-        r"2.2692, $1/\nu$ = 1 and $2\beta/\nu$ = 0.25. Lines: fitted polynomials."
+        r"2.2692, $1/\nu$ = 1 and $2\beta/\nu$ = 0.25. Lines: fitted polynomials. Above: exponents "
+        r"that bring all sizes onto one line, with standard errors."
     ),
 )
 def finite_size(

@@ -65,7 +65,7 @@ _PLANE = ("2*z1 + z1**2/2 + z2/2", "(z1 + z1**2 + z2 - z2**2)/2")
 
 @study(
     "giant-steps-staircase",
-    title="Several giant steps learn a hierarchy of directions, one step after another",
+    title="A giant step learns a direction only if the target joins it to directions learned before",
     source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270); Abbe, Boix-Adsera, Misiakiewicz 2022",
     panels=lambda p: [
         Panel(
@@ -92,7 +92,8 @@ _PLANE = ("2*z1 + z1**2/2 + z2/2", "(z1 + z1**2 + z2 - z2**2)/2")
         relu, step 3; erf with bias 1, step 2; relu with bias 0.5, step 2. Top row: correlation
         loss; exact recursion for $d\to\infty$, and means over {neurons} neurons and {repeats} draws
         of the batches in each run. Bottom row: square loss, neurons with read-outs $\pm 1$ (no
-        theory); $1/d$ is the value of a random direction.
+        theory); $1/d$ is the value of a random direction, and a direction that is not learned yet falls
+        below it while the neurons grow along others.
     """,
     seconds=(60, 1800),
     observables=("overlap",),

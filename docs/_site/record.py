@@ -133,7 +133,8 @@ def _pooled(theory: str, columns: Iterable[Column]) -> Agreement:
                 parts[key] = point, vector
     found = np.asarray([point for point, _ in parts.values()], float).reshape(-1, 4).T
     compared = tuple(vector for point, vector in parts.values() if np.isfinite(point[0]))
-    return Agreement(theory, *(part[np.isfinite(part)] for part in found), compared)
+    z, deviation, resolution, run_counts = (part[np.isfinite(part)] for part in found)
+    return Agreement(theory, z, deviation, resolution, run_counts, compared)
 
 
 def best(finished: Comparison) -> Agreement:
@@ -163,13 +164,12 @@ def best(finished: Comparison) -> Agreement:
                 min(pooled, key=lambda one: (one.beyond + most - one.z.size, one.rms_z or 0.0))
             )
     names = ", ".join(dict.fromkeys(one.theory for one in chosen))
-    parts = [
-        np.concatenate([np.zeros(0), *(getattr(one, name) for one in chosen)]) for name in PARTS
-    ]
-    return Agreement(names, *parts, tuple(itertools.chain(*(one.vectors for one in chosen))))
-
-
-PARTS = ("z", "deviation", "resolution", "runs")
+    z, deviation, resolution, runs = (
+        np.concatenate([np.zeros(0), *(getattr(one, name) for one in chosen)])
+        for name in ("z", "deviation", "resolution", "runs")
+    )
+    vectors = tuple(itertools.chain.from_iterable(one.vectors for one in chosen))
+    return Agreement(names, z, deviation, resolution, runs, vectors)
 
 
 def drawn(finished: Comparison) -> set[str]:

@@ -101,25 +101,26 @@ def functional_flow(
 @study(
     "quartic-regression",
     title=(
-        "A quartic loss: the gap equation is accurate for Gaussian features, and up to 15 % too small "
-        "for digits"
+        "A quartic loss: the gap equation is exact at large ridge, and at ridge 10 up to 17 % too small "
+        "for digits as for Gaussian features of their spectrum"
     ),
     source="Coppola, Helias, Ringel 2025 (their setting; equations derived here)",
     seconds=(60, 900),
     observables=("squared_deviation", "test_error", "fluctuation"),
     explained=(
         "The theory of large ridge neglects the scatter over training sets, which is of the order "
-        "of the error over T. Features of images are not Gaussian, and a quartic loss can depend on "
-        "their fourth moments; the Gaussian clone is the control."
+        "of the error over T. Control: at the same n/T and u = 1 the squared deviation of the "
+        "Gaussian clone exceeds the theory by 14.4(9) % at T = 10, 4.3(6) % at 30 and 0.7(2) % at 100. "
+        "Digits lie 2 to 5 % above the clone, because their features are not Gaussian."
     ),
     gallery={"n_train": (100, 320, 1000), "seeds": 16},
     full={"n_train": (100, 200, 500, 1000), "seeds": 16, "samples": 2000},
-    columns=3,
+    columns=4,
     panels=[
         Panel("n_train", "squared_deviation", facet="features", by="quartic", log="x"),
         Panel("n_train", "fluctuation", facet="features", by="quartic", log="xy"),
     ],
-    caption=r"$T$ = {temperature}, $u$: weight of the quartic term. Gaussian: {modes} modes, $\lambda_k=y_k^2=k^{{-2}}$. "
+    caption=r"$T$ = {temperature}, right {ratio} times as large; $u$: weight of the quartic term. Gaussian: {modes} modes, $\lambda_k=y_k^2=k^{{-2}}$. "
     "Digits: the {modes} largest modes of an erf kernel, even against odd. Clone: Gaussian features of the "
     "same eigenvalues and targets. Hamiltonian Monte Carlo of the posterior of each training set.",
 )
@@ -128,6 +129,7 @@ def quartic_regression(
     modes: int = 40,
     quartics: tuple[float, ...] = (0.0, 1.0),
     n_train: tuple[int, ...] = (100, 300, 1000),
+    ratio: int = 10,
     samples: int = 200,
     seeds: int = 4,
 ) -> Iterator[Curve]:
@@ -137,11 +139,14 @@ def quartic_regression(
     systems = {
         "Gaussian features": InteractingRegression(Spectrum(k**-2.0, k**-2.0), 100, temperature),
         "digits": digits,
-        "Gaussian clone of digits": InteractingRegression(digits.spectrum, 100, temperature),
+        "Gaussian clone": InteractingRegression(digits.spectrum, 100, temperature),
+        "clone, large ridge": InteractingRegression(digits.spectrum, 100, ratio * temperature),
     }
     for features, system in systems.items():
-        fine = {"quartic": quartics, "n_train": np.geomspace(min(n_train), max(n_train), 25)}
-        measured = {"quartic": quartics, "n_train": n_train}
+        scale = round(float(system.temperature) / temperature)
+        examples = [scale * n for n in n_train]
+        fine = {"quartic": quartics, "n_train": np.geomspace(min(examples), max(examples), 25)}
+        measured = {"quartic": quartics, "n_train": examples}
         yield Curve("gap equation", gap_equation, system, fine, facets={"features": features})
         yield Curve(
             "posterior",

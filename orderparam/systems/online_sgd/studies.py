@@ -55,8 +55,10 @@ from orderparam.systems.online_sgd.theory import (
     seconds=(60, 20_000),
     observables=("test_error",),
     explained=(
-        "Runs leave the plateau at random times: while some runs are still on the plateau, the "
-        "mean over runs differs from the flow."
+        "Runs leave the plateau at random times, and the slowest dominate the mean. Control, 32 "
+        "chains without noise: after the plateau their mean is 41(17) to 152(61) % above the flow with "
+        "100 inputs and 21(13) to 23(13) % with 1600, their median within 17 and 4 %. Before, they "
+        "deviate by up to 7(3) and 0.6(6) %."
     ),
     panels=[
         Panel(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from orderparam.comparison import Comparison, Curve, study
-from orderparam.plotting import Freehand, Panel, horizontal, slope
+from orderparam.plotting import Freehand, Panel, horizontal
 from orderparam.plotting.measured import dots
 from orderparam.plotting.style import COLOURS, GREY, ink
 from orderparam.systems.scaling_laws.one_pass.compute_optimal import (
@@ -26,6 +26,7 @@ from orderparam.systems.scaling_laws.one_pass.experiment import (
     scheduled_mean,
     scheduled_sgd,
 )
+from orderparam.systems.scaling_laws.one_pass.frontier_figure import draw_best_widths, draw_risks
 from orderparam.systems.scaling_laws.one_pass.model import PowerLawFeatures
 from orderparam.systems.scaling_laws.one_pass.theory import deterministic_risk
 
@@ -90,13 +91,6 @@ def _draw_names(axes: Any, _: Any) -> None:
         axes.text(alpha, beta, name, ha="center", va="center", color=ink())
 
 
-def _draw_phases(axes: Any, comparison: Any) -> None:
-    """Draw the names of the phases, and the places of the other panels."""
-    _draw_names(axes, comparison)
-    for place in PLACES.values():
-        axes.plot(*place, "o", color=ink(), markersize=3)
-
-
 def _draw_difference(name: str, axes: Any, comparison: Comparison) -> None:
     """Draw the exponent at the given compute minus that of the phase, over the plane."""
     field = name.removesuffix("_exponent")
@@ -122,25 +116,22 @@ def _draw_difference(name: str, axes: Any, comparison: Comparison) -> None:
 
 @study(
     "sgd-compute-frontier",
-    title=("Random features and one pass of SGD: the risk at a given compute, and the best width"),
+    title=(
+        "Random features and one pass of SGD: every width is the best one at some compute, and theory "
+        "predicts at which"
+    ),
     source=SOURCE,
-    panels=lambda p: [
-        Panel(
-            ("compute $f = NBt$", lambda data: data["compute"]),
-            ("risk $R$", lambda data: data["risk"]),
-            facet="phase",
-            by="width",
-            log="xy",
-            reference=[slope(lambda phase: -compute_exponents(*PLACES[phase]).risk, "optimum")],
-            text=_AXES,
-        ),
-        Freehand(_draw_phases, "the phases"),
+    panels=[
+        *(Freehand(partial(draw_risks, phase, PLACES[phase]), _AXES[phase]) for phase in PLACES),
+        Freehand(draw_best_widths, "the best width"),
     ],
     caption=(
         r"$v = 4N$ inputs, $\lambda_j = j^{{-2\alpha}}$, $b_j = j^{{-\beta}}$, batches of one "
         r"sample, learning rate {share} / $\sum\lambda$. Lines: theory of large width, without "
-        r"random numbers. Drawn features: exact mean over samples. SGD: one stream for each draw, "
-        r"$N$ = {sgd_width}. Dotted: slope of the lower envelope at large compute."
+        r"random numbers; grey: its lowest risk over {between} widths. Circles: drawn features, exact "
+        r"mean over samples. Squares: SGD, one stream for each draw, $N$ = {sgd_width}. Dotted: slope "
+        r"of the lowest risk at large compute. Last: the compute at which one width takes over from "
+        r"the next, at the geometric mean of the two."
     ),
     observables=("risk",),
     seconds=(60, 1800),
@@ -150,20 +141,23 @@ def _draw_difference(name: str, axes: Any, comparison: Comparison) -> None:
 )
 def sgd_compute_frontier(
     widths: tuple[int, ...] = (10, 32, 100, 320),
+    between: int = 13,
     sgd_width: int = 32,
     share: float = 0.5,
     horizon: float = 3e4,
     seeds: int = 12,
 ) -> Iterator[Curve]:
+    fine = {round(width) for width in np.geomspace(min(widths), max(widths), between)}
     for phase, place in PLACES.items():
-        for width in widths:
+        for width in sorted(fine | set(widths)):
             system, facets, over = (
                 _features(place, width, share, horizon),
                 {"phase": phase, "width": width},
                 {"width": (width,)},
             )
             yield Curve("large width", deterministic_risk, system, over, facets=facets)
-            yield Curve("drawn features", drawn_features, system, over, seeds, facets=facets)
+            if width in widths:
+                yield Curve("drawn features", drawn_features, system, over, seeds, facets=facets)
             if width == sgd_width:
                 yield Curve("SGD", one_pass_sgd, system, over, seeds, facets=facets)
 

@@ -1,0 +1,129 @@
+"""The figure of the risk at a given compute: the lower envelope over widths, and the best width,
+from the computes at which one width takes over from the next."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from orderparam.comparison import Comparison
+from orderparam.plotting.measured import dots
+from orderparam.plotting.style import COLOURS, GREY, ink
+from orderparam.systems.scaling_laws.one_pass.compute_optimal import compute_exponents
+
+
+def takeover(
+    smaller: tuple[np.ndarray, np.ndarray], larger: tuple[np.ndarray, np.ndarray]
+) -> float:
+    """The largest compute at which the risks (compute, risk) of two widths are equal; beyond it the
+    larger width has the smaller risk. Interpolated linearly in logarithms, and NaN where there is none.
+    """
+    (f, one), (g, other) = (np.log(np.asarray(curve, float)) for curve in (smaller, larger))
+    grid = np.linspace(max(f[0], g[0]), min(f[-1], g[-1]), 2001)
+    ahead = np.interp(grid, f, one) - np.interp(grid, g, other)
+    changes = np.flatnonzero((ahead[:-1] <= 0) & (ahead[1:] > 0))
+    if not changes.size:
+        return float("nan")
+    at = changes[-1]
+    share = ahead[at] / (ahead[at] - ahead[at + 1])
+    return float(np.exp(grid[at] + share * (grid[at + 1] - grid[at])))
+
+
+def measured_takeover(smaller: xr.Dataset, larger: xr.Dataset) -> tuple[float, float]:
+    """`takeover` of the mean risks of two widths, and the standard error of its logarithm: by leaving
+    out one draw after another."""
+    risks = [data["risk"].squeeze(drop=True).transpose("seed", ...) for data in (smaller, larger)]
+    computes = [
+        data["compute"].squeeze(drop=True).isel(seed=0).values for data in (smaller, larger)
+    ]
+    seeds = risks[0].sizes["seed"]
+    found = takeover(*((f, risk.mean("seed").values) for f, risk in zip(computes, risks)))
+    without = [
+        takeover(
+            *((f, risk.drop_isel(seed=i).mean("seed").values) for f, risk in zip(computes, risks))
+        )
+        for i in range(seeds)
+    ]
+    return found, float(np.sqrt((seeds - 1) * np.var(np.log(without))))
+
+
+def _theories(comparison: Comparison, phase: str) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """Width -> compute and risk at large width."""
+    return {
+        int(data.attrs["facets"]["width"]): (
+            data["compute"].values.ravel(),
+            data["risk"].values.ravel(),
+        )
+        for data in comparison.theories(phase=phase).values()
+    }
+
+
+def _experiments(comparison: Comparison, phase: str, label: str) -> dict[int, xr.Dataset]:
+    """Width -> runs."""
+    return {
+        int(data.attrs["facets"]["width"]): data
+        for data in comparison.experiments(phase=phase).values()
+        if data.attrs["label"] == label
+    }
+
+
+def draw_risks(phase: str, place: tuple[float, float], axes: Any, comparison: Comparison) -> None:
+    """Draw the risks of the measured widths, and the lowest risk of all widths."""
+    theories = _theories(comparison, phase)
+    drawn = _experiments(comparison, phase, "drawn features")
+    sgd = _experiments(comparison, phase, "SGD")
+    low, high = (
+        pick([f[end] for f, _ in theories.values()]) for pick, end in ((min, 0), (max, -1))
+    )
+    grid = np.geomspace(low, high, 200)
+    logs = [
+        np.interp(np.log(grid), np.log(f), np.log(risk), left=np.inf, right=np.inf)
+        for f, risk in theories.values()
+    ]
+    lowest = np.exp(np.min(logs, axis=0))
+    axes.plot(grid, lowest, color=GREY, alpha=0.5, linewidth=5, label="lowest of all widths")
+    for number, width in enumerate(drawn):
+        colour = COLOURS[number]
+        axes.plot(*theories[width], color=colour, linewidth=1, label=f"$N$ = {width}")
+        for runs, mark, size in ((drawn, "o", 3.0), (sgd, "s", 5.0)):
+            if width in runs:
+                data = runs[width].squeeze(drop=True)
+                compute = data["compute"].isel(seed=0).values
+                dots(axes, compute, data["risk"], number, fmt=mark, markersize=size, linewidth=0.7)
+    power = compute_exponents(*place).risk
+    end = grid[grid > grid[-1] / 100]
+    axes.plot(end, 0.6 * lowest[-1] * (end / end[-1]) ** -power, ":", color=GREY, linewidth=1)
+    axes.set(xscale="log", yscale="log", xlabel="compute $f=NBt$", ylabel="risk $R$")
+
+
+def draw_best_widths(axes: Any, comparison: Comparison) -> None:
+    """Draw the width of the smallest risk against the compute, for every phase."""
+    phases = list(
+        dict.fromkeys(data.attrs["facets"]["phase"] for data in comparison.theories().values())
+    )
+    for phase in phases:
+        theories = _theories(comparison, phase)
+        pairs = list(itertools.pairwise(sorted(theories)))
+        computes = [takeover(theories[a], theories[b]) for a, b in pairs]
+        widths = [np.sqrt(a * b) for a, b in pairs]
+        axes.plot(computes, widths, color=ink(), linewidth=0.8)
+        finite = np.flatnonzero(np.isfinite(computes))
+        if finite.size:
+            last = finite[-1]
+            axes.annotate(
+                phase,
+                (computes[last], widths[last]),
+                (3, 0),
+                textcoords="offset points",
+                fontsize=8,
+                va="center",
+            )
+        runs = _experiments(comparison, phase, "drawn features")
+        for a, b in itertools.pairwise(sorted(runs)):
+            compute, error = measured_takeover(runs[a], runs[b])
+            bar = [[compute * (1 - np.exp(-error))], [compute * (np.exp(error) - 1)]]
+            axes.errorbar(
+                compute, np.sqrt(a * b), xerr=bar, fmt="o", color=ink(), markerfacecolor="white"
+            )
+    axes.set(xscale="log", yscale="log", xlabel="compute $f=NBt$", ylabel="best width $N^*$")

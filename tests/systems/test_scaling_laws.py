@@ -21,6 +21,7 @@ from orderparam.systems.scaling_laws import (
     one_pass_sgd,
 )
 from orderparam.systems.scaling_laws.one_pass import theory
+from orderparam.systems.scaling_laws.one_pass.frontier_figure import takeover
 from orderparam.systems.scaling_laws.one_pass.theory import late_risk, risk_at
 
 SYSTEM = PowerLawFeatures(
@@ -184,3 +185,12 @@ def test_sweeps():
     data = op.sweep(deterministic_risk, SYSTEM, {"width": [50, 100], "learning_rate": [0.1, 0.2]})
     assert data["risk"].dims == ("width", "learning_rate", "time")
     assert (data["status"] == 1).all()
+
+
+def test_a_width_takes_over_where_two_power_laws_cross():
+    """f^-1/2 + 0.1 against 10 f^-1: the crossing is at 10 f^-1 = f^-1/2 + 0.1, f = 38.2."""
+    compute = np.geomspace(1, 1e4, 400)
+    flat, steep = (compute, compute**-0.5 + 0.1), (compute, 10 / compute)
+    crossing = ((np.sqrt(1 + 4) - 1) / 0.2) ** 2
+    assert takeover(flat, steep) == pytest.approx(crossing, rel=1e-4)
+    assert np.isnan(takeover(steep, flat))

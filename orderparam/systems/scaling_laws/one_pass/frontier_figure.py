@@ -9,7 +9,7 @@ import xarray as xr
 
 from orderparam.comparison import Comparison
 from orderparam.plotting.measured import dots
-from orderparam.plotting.style import COLOURS, GREY, ink
+from orderparam.plotting.style import COLOURS, GREY, MARKERS, ink
 from orderparam.systems.scaling_laws.one_pass.compute_optimal import compute_exponents
 
 
@@ -92,8 +92,12 @@ def draw_risks(phase: str, place: tuple[float, float], axes: Any, comparison: Co
                 compute = data["compute"].isel(seed=0).values
                 dots(axes, compute, data["risk"], number, fmt=mark, markersize=size, linewidth=0.7)
     power = compute_exponents(*place).risk
-    end = grid[grid > grid[-1] / 100]
-    axes.plot(end, 0.6 * lowest[-1] * (end / end[-1]) ** -power, ":", color=GREY, linewidth=1)
+    middle = np.sqrt(
+        low * high
+    )  # from there on the dotted line falls as it should at large compute
+    start = 0.5 * np.interp(middle, grid, lowest)
+    ends = middle * np.array([0.1, 10.0])
+    axes.plot(ends, start * (ends / middle) ** -power, ":", color=ink(), linewidth=1)
     axes.set(xscale="log", yscale="log", xlabel="compute $f=NBt$", ylabel="risk $R$")
 
 
@@ -102,28 +106,18 @@ def draw_best_widths(axes: Any, comparison: Comparison) -> None:
     phases = list(
         dict.fromkeys(data.attrs["facets"]["phase"] for data in comparison.theories().values())
     )
-    for phase in phases:
+    for number, phase in enumerate(phases):
         theories = _theories(comparison, phase)
         pairs = list(itertools.pairwise(sorted(theories)))
         computes = [takeover(theories[a], theories[b]) for a, b in pairs]
-        widths = [np.sqrt(a * b) for a, b in pairs]
-        axes.plot(computes, widths, color=ink(), linewidth=0.8)
-        finite = np.flatnonzero(np.isfinite(computes))
-        if finite.size:
-            last = finite[-1]
-            axes.annotate(
-                phase,
-                (computes[last], widths[last]),
-                (3, 0),
-                textcoords="offset points",
-                fontsize=8,
-                va="center",
-            )
+        axes.plot(computes, [np.sqrt(a * b) for a, b in pairs], color=GREY, linewidth=0.8)
+        look = {"fmt": MARKERS[number], "color": ink(), "markerfacecolor": "white"}
         runs = _experiments(comparison, phase, "drawn features")
         for a, b in itertools.pairwise(sorted(runs)):
             compute, error = measured_takeover(runs[a], runs[b])
             bar = [[compute * (1 - np.exp(-error))], [compute * (np.exp(error) - 1)]]
-            axes.errorbar(
-                compute, np.sqrt(a * b), xerr=bar, fmt="o", color=ink(), markerfacecolor="white"
-            )
+            axes.errorbar(compute, np.sqrt(a * b), xerr=bar, markersize=4, **look)
+        axes.plot([], [], MARKERS[number], color=ink(), markerfacecolor="white", markersize=4)
+    marks = [line for line in axes.get_lines() if not len(line.get_xdata())]
+    axes.legend(marks, phases, loc="upper left", fontsize=8, frameon=False, title="phase")
     axes.set(xscale="log", yscale="log", xlabel="compute $f=NBt$", ylabel="best width $N^*$")

@@ -130,7 +130,7 @@ def _draw_difference(name: str, axes: Any, comparison: Comparison) -> None:
         r"sample, learning rate {share} / $\sum\lambda$. Lines: theory of large width, without "
         r"random numbers; grey: its lowest risk over {between} widths. Circles: drawn features, exact "
         r"mean over samples. Squares: SGD, one stream for each draw, $N$ = {sgd_width}. Dotted: slope "
-        r"of the lowest risk at large compute. Last: the compute at which one width takes over from "
+        r"of the lowest risk at large compute. Last, lines and marks: the compute at which one width takes over from "
         r"the next, at the geometric mean of the two."
     ),
     observables=("risk",),

@@ -120,9 +120,12 @@ def functional_flow(
         Panel("n_train", "squared_deviation", facet="features", by="quartic", log="x"),
         Panel("n_train", "fluctuation", facet="features", by="quartic", log="xy"),
     ],
-    caption=r"$T$ = {temperature}, right {ratio} times as large; $u$: weight of the quartic term. Gaussian: {modes} modes, $\lambda_k=y_k^2=k^{{-2}}$. "
-    "Digits: the {modes} largest modes of an erf kernel, even against odd. Clone: Gaussian features of the "
-    "same eigenvalues and targets. Hamiltonian Monte Carlo of the posterior of each training set.",
+    caption=(
+        r"$T$ = {temperature}, right {ratio} times as large; $u$: weight of the quartic term. "
+        r"Gaussian: {modes} modes, $\lambda_k=y_k^2=k^{{-2}}$. Digits: the {modes} largest modes of an "
+        r"erf kernel, even against odd. Clone: Gaussian features of the same eigenvalues and targets. "
+        r"Hamiltonian Monte Carlo of the posterior of each training set."
+    ),
 )
 def quartic_regression(
     temperature: float = 10.0,

@@ -44,6 +44,12 @@ from orderparam.systems.renormalization.wilsonian.experiment import (
     sampled_modes,
     sampled_regression,
 )
+from orderparam.systems.renormalization.wilsonian.losses import (
+    HuberLoss,
+    LossCorrection,
+    loss_correction,
+    measured_loss_correction,
+)
 from orderparam.systems.renormalization.wilsonian.model import (
     EvenLoss,
     InteractingPool,
@@ -68,6 +74,7 @@ from orderparam.systems.renormalization.wilsonian.theory import (
 LABELS = {
     "length": ("length", "L"),
     "neighbour_coupling": ("coupling of neighbours", "K_1"),
+    "correction": ("change of the error by the loss", r"Q/Q_0-1"),
     "cut": ("modes kept", r"\Lambda"),
     "exact_ridge": ("ridge", r"T(\Lambda)"),
     "fluctuation": ("posterior variance", ""),

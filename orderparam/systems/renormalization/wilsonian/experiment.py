@@ -98,7 +98,7 @@ def sampled_modes(
     )
 
 
-def _resolved(system: InteractingRegression, **_: Any) -> None:
+def resolved(system: InteractingRegression, **_: Any) -> None:
     single_modes(system)
     if system.spectrum.tail > 0:
         raise ValueError(
@@ -106,7 +106,7 @@ def _resolved(system: InteractingRegression, **_: Any) -> None:
         )
 
 
-@experiment(check=_resolved)
+@experiment(check=resolved)
 def sampled_regression(
     system: InteractingRegression,
     key: PRNGKeyArray,

@@ -145,6 +145,8 @@ def _plain_column(column: pd.Series) -> pd.Series:
             0.0, index=column.index
         )
     cells = column.dropna()
+    if pd.api.types.infer_dtype(cells) == "string":
+        return column.astype(object).where(column.notna(), None)
     if cells.map(lambda value: isinstance(value, bool | np.bool_ | int | float | np.number)).all():
         return column.astype(float)
     return column.map(str, na_action="ignore").astype(object).where(column.notna(), None)
@@ -167,7 +169,8 @@ def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
             )
         if (
             len(cells) == different == len(column)
-            and (cells.sort_values().diff().iloc[1:] == 1).all()
+            and cells.max() - cells.min() == different - 1
+            and (cells == np.round(cells)).all()
         ):
             return "identifier", "left out: it counts the rows", None
         if _identifies(str(name), column):
@@ -178,7 +181,7 @@ def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
             )
             return "identifier", f"left out: {different} whole numbers, all different", None
         filled = f"{gaps} gaps filled with the median and marked; " if gaps else ""
-        if set(cells.unique()) <= {0.0, 1.0}:
+        if different <= 2 and set(cells.unique()) <= {0.0, 1.0}:
             imputer = SimpleImputer(strategy="most_frequent", add_indicator=True)
             return (
                 "yes/no",

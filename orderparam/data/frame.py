@@ -44,7 +44,10 @@ def read_frame(path: Path, fewest: int = 2, missing: Sequence[str] = ()) -> pd.D
             return frame
         table = read_table(path, row_names=True, fewest=fewest)
         frame = pd.DataFrame(
-            {name: _typed(cells, MISSING | gaps) for name, cells in zip(table.names, table.columns)}
+            {
+                name: _typed(pd.Series(cells, dtype=object), MISSING | gaps)
+                for name, cells in zip(table.names, table.columns)
+            }
         )
         return frame.set_axis(pd.Index(table.lines, name="line"))
     read = {".parquet": pd.read_parquet, ".feather": pd.read_feather}.get(suffix, pd.read_excel)
@@ -149,25 +152,28 @@ def _plainly(column: pd.Series, gaps: frozenset[str]) -> pd.Series:
         column.dtype
     ):
         return column
-    return _typed(
-        tuple("" if cell is None or cell != cell else str(cell).strip() for cell in column), gaps
-    ).set_axis(column.index)
+    words = column.astype(object).where(column.notna(), "")
+    return _typed(words.map({cell: str(cell).strip() for cell in words.unique()}), gaps)
 
 
-def _typed(cells: tuple[str, ...], gaps: frozenset[str]) -> pd.Series:
-    filled = [None if cell.lower() in gaps else cell for cell in cells]
-    words = {cell.lower() for cell in filled if cell is not None}
+def _typed(cells: pd.Series, gaps: frozenset[str]) -> pd.Series:
+    """Cells of text as numbers, truth values or words; each different cell is read once."""
+    filled = {cell: None if cell.lower() in gaps else cell for cell in cells.unique()}
+    words = {cell.lower() for cell in filled.values() if cell is not None}
     if words and words <= set(_TRUTH):
-        return pd.Series(
-            [None if cell is None else _TRUTH[cell.lower()] for cell in filled], dtype="boolean"
-        )
-    numbers = [np.nan if cell is None else number(cell) for cell in filled]
-    if any(value is None for value in numbers):
-        return pd.Series(filled, dtype=object)
-    values = np.array(numbers, np.float64)
+        truth = {
+            cell: pd.NA if one is None else _TRUTH[one.lower()] for cell, one in filled.items()
+        }
+        return cells.map(truth).astype("boolean")
+    numbers = {cell: np.nan if one is None else number(one) for cell, one in filled.items()}
+    if any(value is None for value in numbers.values()):
+        return cells.map(filled).astype(object).where(cells.map(filled).notna(), None)
+    values = cells.map(numbers).to_numpy(np.float64)
     whole = (
         np.isfinite(values).all()
         and (values == np.round(values)).all()
-        and all("." not in cell for cell in cells)
+        and all("." not in cell for cell in filled)
     )
-    return pd.Series(values.astype(np.int64) if whole and np.abs(values).max() < 2**53 else values)
+    return pd.Series(
+        values.astype(np.int64) if whole and np.abs(values).max() < 2**53 else values, cells.index
+    )

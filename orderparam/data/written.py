@@ -47,7 +47,9 @@ class Numbers:
 
     def read(self, words: pd.Series) -> pd.Series:
         """Numbers; nan for gaps and for words that are not numbers."""
-        return words.map(self._one, na_action="ignore").astype(np.float64)
+        return words.map({word: self._one(word) for word in words.dropna().unique()}).astype(
+            np.float64
+        )
 
     def _one(self, word: str) -> float:
         digits, sign = _parts(word)
@@ -97,19 +99,25 @@ def _parts(word: str) -> tuple[str, str]:
 def numbers_of(words: pd.Series) -> Numbers | None:
     """The format in which most of the words are numbers; None where none is a number. Raises
     `ValueError` for several units in one column."""
-    parts = [_parts(word) for word in words]
-    signs = Counter(sign for _, sign in parts if sign)
+    different = words.value_counts(sort=False)
+    parts = [_parts(word) for word in different.index]
+    signs: Counter[str] = Counter()
+    for (_, beside), count in zip(parts, different):
+        if beside:
+            signs[beside] += count
     sign = max(signs, key=signs.__getitem__, default="")
-    if len(signs) > 1 and 2 * signs.total() >= len(parts):
+    if len(signs) > 1 and 2 * signs.total() >= len(words):
         examples = [
-            next(word for word, (_, beside) in zip(words, parts) if beside == one)
+            next(word for word, (_, beside) in zip(different.index, parts) if beside == one)
             for one in list(signs)[:2]
         ]
         raise ValueError(
             f"holds {examples[0]!r} and {examples[1]!r}: all numbers of a column must be in one unit"
         )
-    bare = [word for word, (_, beside) in zip(words, parts) if not beside and number(word)]
-    if sign == "%" and bare and 2 * signs.total() >= len(parts):
+    bare = [
+        word for word, (_, beside) in zip(different.index, parts) if not beside and number(word)
+    ]
+    if sign == "%" and bare and 2 * signs.total() >= len(words):
         raise ValueError(
             f"holds numbers with % and without, such as {bare[0]!r}: all numbers of a column must be in one unit"
         )
@@ -125,7 +133,9 @@ def dates_of(words: pd.Series) -> Dates | None:
     Raises `ValueError` where day and month cannot be distinguished, and
     for years of two digits.
     """
-    like = words[words.str.fullmatch(_LIKE_A_DATE) | words.str.match(r"[0-9]{4}-[0-9]{2}")]
+    different = pd.Series(words.unique(), dtype=object)
+    dated = different.str.fullmatch(_LIKE_A_DATE) | different.str.match(r"[0-9]{4}-[0-9]{2}")
+    like = words[words.isin(different[dated])]
     if len(like) < MOST * len(words):
         return None
     forms = [_ISO, *(day + clock for day in _DAYS for clock in _CLOCKS)]

@@ -19,7 +19,6 @@ from orderparam.systems.random_features.experiment import (
 )
 from orderparam.systems.random_features.model import (
     ExplicitSpectrum,
-    FeaturePool,
     FeatureRegression,
     FeatureSpectrum,
     GaussianFeatures,
@@ -27,6 +26,7 @@ from orderparam.systems.random_features.model import (
     RandomFeatures,
     gaussian_equivalent,
 )
+from orderparam.systems.random_features.pool import FeaturePool, PoolSpectrum
 from orderparam.systems.random_features.spectral import (
     DecayExponents,
     ScalingPath,

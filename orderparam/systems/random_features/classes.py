@@ -27,9 +27,9 @@ from orderparam.solve.root import decreasing_root
 from orderparam.systems.random_features.model import (
     ExplicitSpectrum,
     GaussianFeatures,
-    random_features,
     without_chance,
 )
+from orderparam.systems.random_features.pool import random_features
 
 MOST = 50  # classes
 NODES = 64  # points of the integral over training sets, for each example

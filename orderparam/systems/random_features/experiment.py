@@ -26,11 +26,11 @@ from orderparam.losses.fitted import measured_errors
 from orderparam.losses.fresh import Batch
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.random_features.model import (
-    FeaturePool,
     GaussianFeatures,
     RandomFeatures,
     gaussian_equivalent,
 )
+from orderparam.systems.random_features.pool import FeaturePool, gaussian_clone
 from orderparam.systems.random_features.theory import Minimiser, optimal_ridge
 
 Features = Literal["real", "gaussian"]
@@ -127,11 +127,18 @@ def learn_at_optimal_ridge(
 
 
 @experiment
-def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
+def learn_pool(
+    system: FeaturePool, key: PRNGKeyArray, *, features: Features = "real"
+) -> MeasuredCurve:
     """Errors of a convex learner on n_train examples of a pool, measured on the other examples.
 
     Every example is drawn at most once. (Drawing with replacement would represent an infinite
     population at any size, but duplicates do not act as Gaussian features.)
+
+    Args:
+        features: "real" (the default) for the examples of the pool; "gaussian" for a pool of
+            Gaussian features, drawn anew, with the same sample covariance and the same sample
+            correlation with the targets.
 
     Raises:
         ValueError: for an `n_train` that is not whole or leaves no example for testing.
@@ -148,6 +155,9 @@ def learn_pool(system: FeaturePool, key: PRNGKeyArray) -> MeasuredCurve:
         raise ValueError(
             f"n_train = {count}: must be at most {size - 1}; the pool has {size} examples"
         )
+    if features == "gaussian":
+        key, clone_key = jax.random.split(key)
+        system = gaussian_clone(system, clone_key)
     draw_key, label_key = jax.random.split(key)
     matrix = system.features / jnp.sqrt(system.feature_count)
     order = jax.random.permutation(draw_key, size)

@@ -28,7 +28,7 @@ from orderparam.systems.random_features.classes import (
     learn_classes,
 )
 from orderparam.systems.random_features.experiment import learn_pool
-from orderparam.systems.random_features.model import FeaturePool
+from orderparam.systems.random_features.pool import FeaturePool
 from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
 
 LARGEST_POOL, MOST_FEATURES, FEWEST = 4000, 4000, 60

@@ -17,8 +17,7 @@ penalty = "sum" and F = phi/sqrt(p) the design matrix:
 """
 
 import abc
-from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -27,12 +26,9 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Num
 
 from orderparam.core.system import Record, parameter, part, structure
-from orderparam.data import Dataset, apply_task, centre, load
 from orderparam.gaussian import Activation, activation, activation_names
-from orderparam.gaussian import activation as find_activation
 from orderparam.gaussian.marchenko_pastur import inverse_moments
-from orderparam.losses import ClassLabels, PenalisedRisk, Penalty, RealLabels, Square
-from orderparam.losses import loss as find_loss
+from orderparam.losses import ClassLabels, PenalisedRisk
 
 # ------------------------------------------------------------------------------------------------
 # Covariance spectra of features, and averages over omega / (penalty + stiffness omega).
@@ -301,111 +297,6 @@ class GaussianFeatures(FeatureRegression):
         return self.explicit_spectrum
 
 
-class FeaturePool(GaussianFeatures):
-    """Features of real data with their targets. Training sets are drawn from the pool, which is a
-    sample of N from the population. Build it with `FeaturePool.from_data`.
-
-    features: (pool, feature), centred; targets: (pool,).
-
-    The square loss depends on the data only through the covariance Omega = V^T V / N, the
-    correlation s = V^T y / N and the power of y: the teacher's field is y itself. The squared
-    projections of s on the modes of Omega are corrected for their bias: lambda_k/N times the
-    variance of y that no mode explains is subtracted. Logistic and hinge loss take labels ±1 and
-    depend on more properties of the data; for them the features of each class are taken to be
-    Gaussian about the mean of their class, with a common covariance (`ClassLabels`). This is an
-    approximation, because real classes are not Gaussian. The distance of the classes is corrected
-    for bias in the same way; with a quarter as many features as examples the uncorrected bias would
-    make errors 20 % too small.
-    """
-
-    takes_classes: ClassVar[bool] = True
-
-    features: Float[Array, "pool feature"] = parameter("centred features of the pool", kw_only=True)
-    targets: Float[Array, "pool"] = parameter("targets of the pool", kw_only=True)
-    offset: float = parameter(
-        "what was taken from targets -1 and 1: the sign of a prediction and this is its class",
-        default=0.0,
-        kw_only=True,
-    )
-
-    def __check_init__(self) -> None:
-        wanted = RealLabels if isinstance(self.loss, Square) else ClassLabels
-        if not isinstance(self.labels, wanted):
-            raise ValueError(
-                f"FeaturePool.labels: the {self.loss.name} loss needs {wanted.__name__} here (see the class)"
-            )
-
-    @property
-    def field(self) -> Float[Array, "pool"]:
-        """The teacher's field of every example: y; for classes y centred and scaled to variance
-        1.
-        """
-        if isinstance(self.labels, ClassLabels):
-            return (self.targets - self.labels.mean) / self.labels.scale
-        return self.targets
-
-    @classmethod
-    def from_data(
-        cls,
-        features: Num[ArrayLike, "pool feature"],
-        targets: Num[ArrayLike, "pool"],
-        n_train: Any,
-        ridge: Any,
-        noise: Any = 0.0,
-        loss: Any = "square",
-        penalty: Penalty = "sum",
-        offset: float = 0.0,
-    ) -> Self:
-        """The pool with centred features, the modes of their covariance, and the correlation with
-        the targets, corrected for bias.
-
-        noise: variance of noise added to training and test labels (square loss). offset: mean that
-        was subtracted from targets -1 and 1 (square loss).
-
-        Raises:
-            ValueError: for arrays that are not finite or do not fit each other, and for a binary
-                loss whose targets are not -1 and +1.
-        """
-        matrix, y = np.asarray(features, np.float64), np.asarray(targets, np.float64)
-        if matrix.ndim != 2 or y.shape != matrix.shape[:1] or matrix.size == 0:
-            raise ValueError(
-                f"features has shape {matrix.shape} and targets {y.shape}: must be (pool, feature) and (pool,)"
-            )
-        if not (np.isfinite(matrix).all() and np.isfinite(y).all()):
-            raise ValueError("features and targets must be finite numbers")
-        chosen = find_loss(loss)
-        matrix = matrix - matrix.mean(axis=0)
-        covariance, field = matrix.T @ matrix / len(y), y
-        labels: RealLabels | ClassLabels = RealLabels("linear", noise)
-        if chosen.binary:
-            if set(np.unique(y)) != {-1.0, 1.0}:
-                raise ValueError(
-                    f"targets: the {chosen.name} loss needs labels -1 and +1, both of them"
-                )
-            labels = ClassLabels(y.mean())
-            field = (y - y.mean()) / y.std()
-        alignment = matrix.T @ field / len(y)
-        spectrum = without_chance(
-            ExplicitSpectrum.from_covariance(covariance, alignment),
-            float(np.mean(field**2)),
-            len(y),
-        )
-        if chosen.binary:
-            spectrum = _within_classes(spectrum)
-        return cls(
-            spectrum,
-            np.mean(field**2),
-            n_train=n_train,
-            ridge=ridge,
-            features=matrix,
-            targets=y,
-            labels=labels,
-            loss=chosen,
-            penalty=penalty,
-            offset=offset,
-        )
-
-
 def without_chance(spectrum: ExplicitSpectrum, power: float, examples: int) -> ExplicitSpectrum:
     """The spectrum with an unbiased estimate of the population's squared projections, from those
     measured on a number of examples: lambda_k sigma^2/examples is subtracted, with sigma^2 the
@@ -416,51 +307,3 @@ def without_chance(spectrum: ExplicitSpectrum, power: float, examples: int) -> E
     freedom = max(1 - kept.sum() / examples, 1 / examples)
     unexplained = max(power - np.sum(squares[kept] / values[kept]), 0.0) / freedom
     return ExplicitSpectrum(values, np.maximum(squares - values * unexplained / examples, 0.0))
-
-
-def _within_classes(spectrum: ExplicitSpectrum) -> ExplicitSpectrum:
-    """Spectrum of the covariance of each class about its own mean, Omega - s s^T, with the
-    projections in its modes. Only the squares of s are known; its signs do not matter.
-    """
-    values, along = np.asarray(spectrum.eigenvalues), np.sqrt(np.asarray(spectrum.projections))
-    return ExplicitSpectrum.from_covariance(np.diag(values) - np.outer(along, along), along)
-
-
-# ------------------------------------------------------------------------------------------------
-# Random features of real images, as a pool to learn from.
-
-
-@lru_cache(maxsize=4)
-def image_features(
-    dataset: str = "digits",
-    task: str = "even-odd",
-    activation: Any = "erf",
-    width: int = 300,
-    n_train: float = 300,
-    ridge: float = 0.01,
-    split: str | None = None,
-    seed: int = 0,
-    penalty: Penalty = "sum",
-    loss: str = "square",
-) -> FeaturePool:
-    """Features activation(W x) of all images of a standard data set, with the ±1 targets of a task
-    of `orderparam.data`, see `random_features`.
-    """
-    chosen, targets = apply_task(load(dataset, split), task)
-    if targets.values.ndim != 1:
-        raise ValueError(f"task = {task!r}: must have one output")
-    features = random_features(chosen, activation, width, seed)
-    return FeaturePool.from_data(
-        features, targets.values, n_train, ridge, loss=loss, penalty=penalty
-    )
-
-
-def random_features(
-    images: Dataset, activation: Any, width: int, seed: int = 0
-) -> Float[Array, "example feature"]:
-    """Features activation(W x) of images. The mean image is subtracted, and all pixels are scaled
-    by one factor to mean square 1; W has `width` rows of entries N(0, 1/input_dim)."""
-    x = centre(images).inputs
-    x = x / np.sqrt(np.mean(x**2))
-    rows = np.random.default_rng(seed).standard_normal((width, x.shape[1])) / np.sqrt(x.shape[1])
-    return find_activation(activation)(jnp.asarray(x @ rows.T))

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import jax
 import numpy as np
 import xarray as xr
 from matplotlib.colors import LogNorm
@@ -14,7 +13,7 @@ from orderparam.analysis.phases.study import diagram_curve
 from orderparam.comparison import Comparison, Curve, between, study
 from orderparam.kernels import Spectrum
 from orderparam.kernels.spectra import power_law, zonal_multiplicities
-from orderparam.losses import ClassLabels, RealLabels, SignLabels
+from orderparam.losses import RealLabels, SignLabels
 from orderparam.plotting import Freehand, Panel, curve, horizontal, vertical
 from orderparam.plotting.measured import mean_and_error
 from orderparam.plotting.style import COLOURS, GREY
@@ -29,7 +28,8 @@ from orderparam.systems.random_features.experiment import (
     learn_at_optimal_ridge,
     learn_pool,
 )
-from orderparam.systems.random_features.model import FeaturePool, RandomFeatures, image_features
+from orderparam.systems.random_features.model import RandomFeatures
+from orderparam.systems.random_features.pool import image_features
 from orderparam.systems.random_features.spectral import (
     ScalingPath,
     SpectralFeatures,
@@ -271,23 +271,6 @@ def gaussian_equivalence(
                 yield Curve(label, run, system, {"n_train": n_train}, seeds, facets=facets)
 
 
-def gaussian_clone(pool: FeaturePool, examples: int = 4096, seed: int = 0) -> FeaturePool:
-    """A pool of Gaussian features with the law that the theory assumes for the features of `pool`:
-    the same covariance and the same correlation with the targets, or the same covariance within
-    classes for labels that are classes."""
-    omega, signal = (np.asarray(leaf) for leaf in jax.tree.leaves(pool.explicit_spectrum))
-    rng = np.random.default_rng(seed)
-    z = rng.standard_normal((examples, omega.size))
-    features = z * np.sqrt(omega)
-    if isinstance(pool.labels, ClassLabels):
-        targets = np.where(rng.random(examples) < (1 + pool.labels.mean) / 2, 1.0, -1.0)
-        field = (targets - pool.labels.mean) / np.asarray(pool.labels.scale)
-        return pool.with_(features=features + np.outer(field, np.sqrt(signal)), targets=targets)
-    along = np.sqrt(np.divide(signal, omega, out=np.zeros_like(signal), where=omega > 0))
-    rest = np.sqrt(max(float(pool.teacher_variance) - along @ along, 0.0))
-    return pool.with_(features=features, targets=z @ along + rest * rng.standard_normal(examples))
-
-
 @study(
     "random-features-real-data",
     title="Test errors on images lie up to 15 % above the theory of covariances, which Gaussian clones obey",
@@ -339,8 +322,9 @@ def random_features_real_data(
         pool = image_features(dataset, task, activation, width, ridge=ridge, split=split)
         facets = {"ridge": ridge}
         yield Curve("theory", asymptotics, pool, {"n_train": between(n_train)}, facets=facets)
-        for label, examples in (("images", pool), ("Gaussian clone", gaussian_clone(pool))):
-            yield Curve(label, learn_pool, examples, {"n_train": n_train}, seeds, facets=facets)
+        for label, features in (("images", "real"), ("Gaussian clone", "gaussian")):
+            run = partial(learn_pool, features=features)
+            yield Curve(label, run, pool, {"n_train": n_train}, seeds, facets=facets)
 
 
 @study(
@@ -392,8 +376,9 @@ def random_features_real_classes(
             yield Curve(
                 "theory", asymptotics, pool, {"n_train": between(n_train, 12)}, facets=facets
             )
-            for label, examples in (("images", pool), ("Gaussian clone", gaussian_clone(pool))):
-                yield Curve(label, learn_pool, examples, {"n_train": n_train}, seeds, facets=facets)
+            for label, features in (("images", "real"), ("Gaussian clone", "gaussian")):
+                run = partial(learn_pool, features=features)
+                yield Curve(label, run, pool, {"n_train": n_train}, seeds, facets=facets)
 
 
 @study(

@@ -45,7 +45,7 @@ class PoolSpectrum(FeatureSpectrum):
 
     and their derivatives give the others. Within classes Omega is replaced by Omega - s s^T.
 
-    Source: Ledoit, Peche (2011) and Dobriban, Wager (2018) for the equivalents; their use for a
+    Source: Ledoit, Péché (2011) and Dobriban, Wager (2018) for the equivalents; their use for a
     finite pool is derived here.
     """
 

@@ -41,12 +41,7 @@ class MeasuredCurve(Minimiser):
     """Errors and order parameters of the minimiser on one training set."""
 
 
-def _no_pool(system: RandomFeatures | GaussianFeatures, **options: object) -> None:
-    if isinstance(system, FeaturePool):
-        raise ValueError("a FeaturePool has no examples outside the pool: use learn_pool")
-
-
-@experiment(check=_no_pool)
+@experiment
 def learn(
     system: RandomFeatures | GaussianFeatures,
     key: PRNGKeyArray,
@@ -69,7 +64,7 @@ def learn(
             4000 by default.
 
     Raises:
-        ValueError: for a `FeaturePool` (use `learn_pool`), or for sizes that are not whole numbers.
+        ValueError: for sizes that are not whole numbers.
 
     Source: Gerace, Loureiro, Krzakala, Mézard, Zdeborová (2020); Goldt et al. (2020) for the
     equivalent.
@@ -95,7 +90,7 @@ def learn(
     return _measured(system.loss, minimum, labels, means)
 
 
-@experiment(check=_no_pool)
+@experiment
 def learn_at_optimal_ridge(
     system: RandomFeatures | GaussianFeatures,
     key: PRNGKeyArray,
@@ -113,7 +108,7 @@ def learn_at_optimal_ridge(
             4000 by default.
 
     Raises:
-        ValueError: for a `FeaturePool`, and for sizes that are not whole numbers.
+        ValueError: for sizes that are not whole numbers.
 
     Source: Gerace, Loureiro, Krzakala, Mézard, Zdeborová (2020).
 

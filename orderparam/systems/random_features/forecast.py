@@ -316,9 +316,10 @@ def draw_features(result: FeatureForecast, title: str) -> Any:
                 Panel("n_train", "ridge", log="xy", where={"kind": "theory"}),
             ],
             title=title,
-            caption=f"{result.loss} loss, {result.feature_count} features. Theory: from the covariance of the features over all "
-            f"{result.examples} examples and their correlation with the targets, without a fit{classes}. Measured: random training sets,"
-            rf" error on the others. Ridge: penalty added to the sum of losses, features scaled by $1/\sqrt{{p}}$: {result.other_penalty}.",
+            caption=f"{result.loss} loss, {result.feature_count} features. Theory: from the covariance of the features over "
+            f"all {result.examples} examples and their correlation with the targets, without a fit{classes}. Measured: random "
+            rf"training sets, error on the others. Ridge: penalty added to the sum of losses, features scaled by $1/\sqrt{{p}}$: "
+            f"{result.other_penalty}.",
         )
         data = result.ahead
         figure.axes[0].fill_between(

@@ -81,5 +81,24 @@ def test_the_measured_change_is_paired():
     assert np.std(change) < 0.5 * np.std(own / own.mean())
     expected = float(loss_correction(system).correction)
     error = np.std(change, ddof=1) / 2
-    # the scatter over training sets, which the theory neglects, is of order Q/T
-    assert abs(change.mean() - expected) < 4 * error + 0.05 * abs(expected)
+    # the fluctuation of Q in the posterior, which the theory neglects, adds some per cent
+    assert abs(change.mean() - expected) < 4 * error + 0.1 * abs(expected)
+    with pytest.raises(ValueError, match="one of drawn, averaged"):
+        measured_loss_correction(system, jax.random.key(0), examples="none")
+
+
+def test_a_fluctuating_error_adds_to_the_change():
+    """Without any training set the change is 7 % larger than in theory with forty modes, and this
+    excess falls where more modes fluctuate."""
+    k, excess = np.arange(1.0, 201), {}
+    for decay in (2.0, 1.3):
+        spectrum = Spectrum(k**-decay / np.sum(k**-decay), k**-decay / np.sum(k**-decay))
+        system = InteractingRegression(spectrum, 900, 30.0, quartic=0.1)
+        runs = [
+            measured_loss_correction(system, jax.random.key(seed), examples="averaged", chains=8)
+            for seed in range(3)
+        ]
+        change = np.mean([float(run.correction) for run in runs])
+        excess[decay] = change / float(loss_correction(system).correction) - 1
+    assert 0.02 < excess[2.0] < 0.15
+    assert abs(excess[1.3]) < 0.5 * excess[2.0]

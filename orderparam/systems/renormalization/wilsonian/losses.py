@@ -3,6 +3,7 @@ has a scaling dimension, which is the exponent of its correction.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,11 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment, theory
-from orderparam.systems.renormalization.wilsonian.experiment import resolved, sampled_regression
+from orderparam.systems.renormalization.wilsonian.experiment import (
+    resolved,
+    sampled_modes,
+    sampled_regression,
+)
 from orderparam.systems.renormalization.wilsonian.model import EvenLoss, InteractingRegression
 from orderparam.systems.renormalization.wilsonian.theory import gap_equation
 
@@ -112,16 +117,20 @@ def measured_loss_correction(
     system: InteractingRegression,
     key: PRNGKeyArray,
     *,
+    examples: Literal["drawn", "averaged"] = "drawn",
     chains: int = 8,
     warmup: int = 200,
     samples: int = 300,
 ) -> LossCorrection:
-    """The change of the squared deviation by the loss on one training set.
+    """The change of the squared deviation by the loss.
 
-    The posteriors of both losses are sampled on the same examples with the same random numbers, so
-    that most of their scatter cancels.
+    The posteriors of both losses are sampled with the same random numbers, so that most of their
+    scatter cancels.
 
     Args:
+        examples: "drawn" (the default) samples the posterior of one training set
+            (`sampled_regression`); "averaged" that of the loss averaged over inputs
+            (`sampled_modes`), the limit of a high temperature at fixed P/T.
         chains: number of Markov chains; 8 by default.
         warmup: steps of each chain before it is recorded; 200 by default.
         samples: recorded steps of each chain; 300 by default.
@@ -129,7 +138,7 @@ def measured_loss_correction(
     Raises:
         ValueError: for a spectrum with several modes in a level, or with a tail.
 
-    Accuracy: as that of `sampled_regression`.
+    Accuracy: as that of `sampled_regression` and `sampled_modes`.
 
     Source: derived here, in the setting of Coppola, Helias, Ringel (2025).
 
@@ -140,8 +149,9 @@ def measured_loss_correction(
     >>> bool(run.correction < 0)
     True
     """
+    sampled = sampled_regression if examples == "drawn" else sampled_modes
     both = (
-        sampled_regression(one, key, chains=chains, warmup=warmup, samples=samples)
+        sampled(one, key, chains=chains, warmup=warmup, samples=samples)
         for one in (system, _squared(system))
     )
     return _of(*both)

@@ -39,31 +39,35 @@ def _size(data: xr.Dataset) -> xr.DataArray:
 
 
 def draw_temperatures(axes: Any, comparison: Comparison) -> None:
-    """Draw measured over predicted corrections at one density against the temperature."""
+    """Draw measured over predicted corrections at one density against the temperature; that of the
+    loss averaged over inputs belongs to an infinite temperature."""
     found: dict[str, list[xr.DataArray]] = {}
     for data in comparison.experiments().values():
         facets = data.attrs["facets"]
-        (theory,) = comparison.theories(**facets).values()
+        own = {"loss": facets["loss"], "part": "drawn", "temperature": facets["temperature"]}
+        (theory,) = comparison.theories(**own).values()
         density = _density(data)
         at = int(np.argmin(np.abs(np.log(density.values / comparison.parameters["control"]))))
         n_train = float(data["n_train"][at])
         exact = float(theory["correction"].sel(n_train=n_train).squeeze())
         ratio = data["correction"].isel(n_train=at) / exact
+        drawn = facets["part"] == "drawn"
+        place = 1 / facets["temperature"] if drawn else 0.0
         found.setdefault(facets["loss"], []).append(
-            ratio.expand_dims(temperature=[facets["temperature"]])
+            ratio.drop_vars("n_train").expand_dims(inverse=[place])
         )
     for number, each in enumerate(found.values()):
-        ratio = xr.concat(each, "temperature").sortby("temperature")
-        shift = 1.04 ** (number - 1.5)
+        ratio = xr.concat(each, "inverse").sortby("inverse")
+        shift = 0.02 * (number - 1.5) * float(ratio["inverse"].max())
         dots(
             axes,
-            ratio["temperature"] * shift,
-            ratio.transpose("seed", "temperature"),
+            ratio["inverse"] + shift,
+            ratio.transpose("seed", "inverse"),
             number,
             colour=COLOURS[number],
         )
     axes.axhline(1, color=ink(), linewidth=0.8)
-    axes.set(xscale="log", xlabel="temperature $T$", ylabel="measured / theory")
+    axes.set(xlabel="$1/T$ (0: average over inputs)", ylabel="measured / theory")
 
 
 @study(
@@ -73,8 +77,9 @@ def draw_temperatures(axes: Any, comparison: Comparison) -> None:
     seconds=(60, 1800),
     observables=("correction",),
     explained=(
-        "The theory of large ridge neglects the scatter over training sets, of relative order Q/T. The "
-        "right panel is the control: at the same P/T the deviation falls with the temperature."
+        "The theory replaces Q by its mean, while Q fluctuates in the posterior. The right panel is the "
+        "control: the deviation is still there when the loss is averaged over inputs, without any "
+        "training set."
     ),
     gallery={"densities": (10.0, 30.0, 100.0), "temperatures": (10.0, 30.0), "seeds": 16},
     full={"densities": (10.0, 30.0, 100.0), "temperatures": (10.0, 30.0, 100.0), "seeds": 32},
@@ -134,3 +139,6 @@ def loss_dimensions(
             fine = np.unique([*at, *np.geomspace(0.5 * min(at), 2 * max(at), 17)])
             yield Curve("gap equation", loss_correction, system, {"n_train": fine}, facets=facets)
             yield Curve("posterior", measured, system, {"n_train": at}, seeds, facets=facets)
+        averaged = partial(measured, examples="averaged")
+        own = facets | {"part": "averaged"}
+        yield Curve("averaged loss", averaged, system, {"n_train": at}, seeds, facets=own)

@@ -160,7 +160,10 @@ def _look(model: str) -> dict[str, Any]:
 
 @study(
     "universality",
-    title="Three Hamiltonians share exponents and a scaling function; the three-state Potts model has others",
+    title=(
+        "Two Ising models share exponents and a scaling function, a scalar field approaches them, and "
+        "the three-state Potts model has others"
+    ),
     source="Luijten, Blöte, Binder 1996; Salas, Sokal 2000; Brower, Tamayo 1989",
     seconds=(60, 3600),
     observables=("binder", "relative_length"),

@@ -6,9 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from orderparam import observables as ob
+from orderparam.observables.observable import _freedom, jackknifed
 from orderparam.observables.tangent_features import _square
 
 
@@ -31,6 +33,33 @@ def test_the_dimension_of_linear_features(estimand):
     assert np.mean(plain) < 0.93 * truth
     assert abs(values.mean() - truth) < 4 * values.std() / 40**0.5 + 0.02 * truth
     assert _held(found, truth) >= 34
+
+
+def test_a_few_heavy_units_leave_few_degrees_of_freedom():
+    """Student's quantile follows the precision of the jackknife's variance: 2 (E s^2)^2 / Var s^2."""
+    rng = np.random.default_rng(0)
+    # 60 numbers show only a part of a heavy tail
+    for draw, most in ((rng.standard_normal, 1.2), (rng.standard_exponential, 2.2)):
+        many = draw((2000, 60))
+        variances = many.var(axis=1, ddof=1)
+        measured = 2 * variances.mean() ** 2 / variances.var()
+        found = [_freedom(one) for one in many]
+        assert max(found) <= 59
+        assert 0.8 * measured < np.median(found) < most * measured
+    assert np.median(found) < 30
+    assert _freedom(np.ones(5)) == 4
+
+
+def test_the_mean_of_skewed_numbers_is_held():
+    rng = np.random.default_rng(0)
+    held = narrow = 0
+    for _ in range(1000):
+        x = rng.standard_normal(40) ** 2 * rng.standard_normal(40) ** 2
+        left = (x.sum() - x) / 39
+        found = jackknifed("mean", x.mean(), {"examples": left}, unbiased=False)
+        held += found.low <= 1 <= found.high
+        narrow += abs(x.mean() - 1) < stats.t.ppf(0.975, 39) * x.std(ddof=1) / 40**0.5
+    assert narrow < held
 
 
 def test_kurtosis_of_gaussian_and_uniform_units():

@@ -27,7 +27,7 @@ def _system(width=64, **fields):
 
 
 def test_the_alignment_of_infinite_width_is_that_of_its_kernel():
-    """Two ways of writing the estimator: from kernels here, from activations in `alignment`."""
+    """From whole kernels here, from activations in `alignment`."""
     found = infinite_width(_system()).alignment[0]
     for depth, value in enumerate(found, 1):
         kernel = fully_connected(depth, None, "erf_scaled", weight_variance=1.5).nngp(X[:30])

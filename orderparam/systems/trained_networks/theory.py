@@ -9,6 +9,7 @@ from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.kernels.covariance import input_covariance
 from orderparam.networks.composition import Serial
+from orderparam.observables.hsic import of_kernels
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.trained_networks.model import InspectedTraining, hidden
 
@@ -146,17 +147,8 @@ def _kernels(system: InspectedTraining) -> list[Matrix]:
 
 def _alignment(kernel: Matrix, targets: Float[Array, "example"]) -> Float[Array, ""]:
     label = jnp.outer(targets, targets)
-    power = _dependence(kernel, kernel) * _dependence(label, label)
-    return _dependence(kernel, label) / jnp.sqrt(power)
-
-
-def _dependence(k: Matrix, l: Matrix) -> Float[Array, ""]:
-    """h(K, L): the dependence of two kernels, without the bias of few examples."""
-    n = len(k)
-    k, l = (one - jnp.diag(jnp.diag(one)) for one in (k, l))
-    rows, others = k.sum(axis=1), l.sum(axis=1)
-    total = rows.sum() * others.sum() / ((n - 1) * (n - 2))
-    return (jnp.sum(k * l) + total - 2 * rows @ others / (n - 2)) / (n * (n - 3))
+    power = of_kernels(kernel, kernel) * of_kernels(label, label)
+    return of_kernels(kernel, label) / jnp.sqrt(power)
 
 
 def _flow(system: InspectedTraining) -> tuple[Float[Array, "level test"], Float[Array, ""]]:

@@ -18,9 +18,10 @@ from jaxtyping import Float
 
 from orderparam.observables.observable import Observed, clocked, jackknifed
 from orderparam.observables.similarity import DRAWS, similarity
-from orderparam.observables.tangent_kernel import SOURCE, Drift, Model
+from orderparam.observables.tangent_kernel import BLOCK, SOURCE, Drift, Model
 
 BATCH = 1000  # examples of one forward pass
+MOST_AT_ONCE = 16  # directions that share a pass through the network
 FEWEST = 4  # directions
 _ENTRIES = 2**24  # of a block of rows of the kernel
 
@@ -41,34 +42,41 @@ def tangent_features(
     (3, 5, 1)
     """
     batches = [jnp.asarray(inputs[start : start + BATCH]) for start in range(0, len(inputs), BATCH)]
-    found = None
-    for place, key in enumerate(jax.random.split(jax.random.key(seed), directions)):
-        direction = _drawn(parameters, key)
-        column = np.concatenate(
-            [np.asarray(_along(model, parameters, direction, x)) for x in batches]
-        )
-        if found is None:
-            found = np.empty((len(column), directions, column.shape[1]))
-        found[:, place] = column
-    assert found is not None
-    return found
+    keys = jax.random.split(jax.random.key(seed), directions)
+    count = sum(np.size(leaf) for leaf in jax.tree.leaves(parameters))
+    step = max(1, min(MOST_AT_ONCE, BLOCK // (8 * max(count, 1))))
+    found = []
+    for start in range(0, directions, step):
+        drawn = _drawn(parameters, keys[start : start + step])
+        moved = [np.asarray(_along(model, parameters, drawn, x), np.float64) for x in batches]
+        found.append(np.concatenate(moved, axis=1))
+    return np.ascontiguousarray(np.moveaxis(np.concatenate(found), 0, 1))
 
 
 @eqx.filter_jit
-def _drawn(parameters: Any, key: Any) -> Any:
-    """A random direction of the parameters."""
+def _drawn(parameters: Any, keys: Any) -> Any:
+    """Random directions of the parameters, one for each key."""
     leaves, tree = jax.tree.flatten(parameters)
-    drawn = [
-        jax.random.normal(one, jnp.shape(leaf), jnp.asarray(leaf).dtype)
-        for one, leaf in zip(jax.random.split(key, len(leaves)), leaves)
-    ]
-    return jax.tree.unflatten(tree, drawn)
+
+    def one(key: Any) -> list[Any]:
+        return [
+            jax.random.normal(part, jnp.shape(leaf), jnp.asarray(leaf).dtype)
+            for part, leaf in zip(jax.random.split(key, len(leaves)), leaves)
+        ]
+
+    return jax.tree.unflatten(tree, jax.vmap(one)(keys))
 
 
 @eqx.filter_jit
-def _along(model: Model, parameters: Any, direction: Any, x: Any) -> Any:
-    moved = jax.jvp(lambda theta: model(theta, x), (parameters,), (direction,))[1]
-    return moved.reshape(len(x), -1)
+def _along(model: Model, parameters: Any, directions: Any, x: Any) -> Any:
+    """Derivatives of the outputs (direction, example, output): one pass through the network for the
+    outputs, and one more for each direction."""
+
+    def one(direction: Any) -> Any:
+        moved = jax.jvp(lambda theta: model(theta, x), (parameters,), (direction,))[1]
+        return moved.reshape(len(x), -1)
+
+    return jax.vmap(one)(directions)
 
 
 def feature_drift(initial: Features, trained: Features, *, draws: int = DRAWS) -> Drift:

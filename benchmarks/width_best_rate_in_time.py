@@ -1,5 +1,6 @@
 """What sets the best learning rate of standard networks with Adam: its exponent in the width against
-the number of steps, for each layer trained alone, and without saturation of the units.
+the number of steps, for each layer and each pair of layers trained alone, and without saturation of
+the units.
 
     python benchmarks/width_best_rate_in_time.py [--widths 32 64 128 256] [--seeds 3]
 
@@ -30,6 +31,9 @@ LAYERS = {  # which parts are trained: layers, and nonlinearities between them
     "input": (1, 0, 0, 0, 0),
     "hidden": (0, 0, 1, 0, 0),
     "output": (0, 0, 0, 0, 1),
+    "input+hidden": (1, 0, 1, 0, 0),
+    "hidden+output": (0, 0, 1, 0, 1),
+    "input+output": (1, 0, 0, 0, 1),
 }
 
 

@@ -104,7 +104,7 @@ def inspect(
             _write(found, folder, compared)
         console().print(
             f"report: {plain(str(folder / 'report.html'))}; numbers: "
-            f"{plain(str(folder / 'forecast.zarr'))}",
+            f"{plain(str(folder / 'observed.zarr'))}",
             soft_wrap=True,
         )
 
@@ -181,6 +181,6 @@ def _write(found: "Inspection", folder: Path, compared: "TheoryComparison | None
     if compared is not None:
         data["theories"] = compared.dataset()
         summary["theory"] = compared.sentence
-    write_folder(folder, data, found.figure, summary)
+    write_folder(folder, data, found.figure, summary, "observed.zarr", attributes=True)
     with whole_file(folder / "report.html") as aside:
         aside.write_text(found.html(compared))

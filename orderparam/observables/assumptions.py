@@ -10,6 +10,7 @@ import numpy as np
 from orderparam.observables.observable import Observed
 
 Verdict = Literal["applies", "approximate", "refused"]
+UNTESTED = "not tested: "  # begins the reason of an assumption for which an input is missing
 _WORSE: dict[Verdict, int] = {"applies": 0, "approximate": 1, "refused": 2}
 
 

@@ -6,6 +6,7 @@ with $q_i = \phi_i^\top (\Phi^\top D \Phi + \lambda)^{-1} \phi_i$ and derivative
 $$ f_{-i} = f_i + \frac{q_i\, l'_i}{1 - l''_i q_i} . $$
 """
 
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -147,7 +148,8 @@ def _mean(each: np.ndarray, null: Null | None) -> Observed:
     n, mean = len(each), float(each.mean())
     p_value = null.p_value(-mean) if null else np.nan
     without = {"examples": (each.sum() - each) / (n - 1)}
-    return jackknifed(
+    found = jackknifed(
         "leave-one-out error of the read-out", mean, without, unbiased=False, null=null,
         p_value=p_value, source=SOURCE,
     )  # fmt: skip
+    return replace(found, low=max(found.low, 0.0))

@@ -16,6 +16,7 @@ from orderparam.core.registry import load_file
 from orderparam.data.safetensors import read_safetensors
 
 KINDS = (".npy", ".npz", ".safetensors")
+_BEGINNINGS = {".npy": (b"\x93NUMPY",), ".npz": (b"PK", b"\x93NUMPY")}
 _PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".joblib")
 
 
@@ -33,6 +34,12 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
             f"{found}: may hold a pickle, which could run code, and is not loaded; save the arrays "
             "as .safetensors or .npz"
         )
+    if ending == ".py":
+        raise ValueError(f"{found}: name the model in it, as in {found.name}:network")
+    if ending in _BEGINNINGS:
+        with found.open("rb") as opened:
+            if not opened.read(6).startswith(_BEGINNINGS[ending]):
+                raise ValueError(f"{found}: is not an {ending} file, whatever its name says")
     if ending == ".npy":
         return {found.stem: read_npy(found)}
     if ending == ".npz":

@@ -215,12 +215,17 @@ def _read(
 
         def read(other: Any) -> InspectedNetwork:
             named = {k: v for k, v in read_all(_files(other) or [other]).items() if k != name}
-            return of_arrays(named, examples)
+            return of_arrays(named, examples, activated=False)
 
         return ", ".join(Path(one).name for one in files), of_arrays(kept, examples), y, read
     if isinstance(model, Mapping):
         examples = None if targets is None else len(targets)
-        return "arrays", of_arrays(model, examples), targets, lambda one: of_arrays(one, examples)
+        return (
+            "arrays",
+            of_arrays(model, examples),
+            targets,
+            lambda one: of_arrays(one, examples, activated=False),
+        )
     if _is_name(targets):
         raise ValueError(f"targets = {targets!r}: a name is meant for files; give an array")
     network = read_network(model, inputs, _loaded(parameters))
@@ -407,7 +412,8 @@ def _calibrated(probabilities: np.ndarray, y: np.ndarray, seed: int) -> list[Obs
         measured = calibration(probabilities.max(axis=1), answers == truth, seed=seed).measured
     except ValueError:
         return []
-    return [_named(measured, "calibration: squared gap")]
+    note = "on the examples given: on those of training a network looks better calibrated"
+    return [replace(measured, name="calibration: squared gap", note=note)]
 
 
 def _overlaps(

@@ -61,10 +61,12 @@ def read_network(model: Any, inputs: np.ndarray | None, parameters: Any = None) 
     )
 
 
-def of_arrays(arrays: Mapping[str, np.ndarray], examples: int | None) -> InspectedNetwork:
+def of_arrays(
+    arrays: Mapping[str, np.ndarray], examples: int | None, activated: bool = True
+) -> InspectedNetwork:
     """The network behind saved arrays. Arrays named `..weight`, `..kernel` or `..coef` are weights;
     of the others, arrays with a row for each example are activations, and other matrices are
-    weights."""
+    weights. activated: where there are examples there must be activations."""
     layers, activations = [], {}
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":
@@ -75,7 +77,7 @@ def of_arrays(arrays: Mapping[str, np.ndarray], examples: int | None) -> Inspect
             activations[name] = array
         elif array.ndim >= 2 and min(array.shape[0], array[0].size) >= 2:
             layers.append(NetworkLayer(name, weight=np.asarray(array)))
-    if not activations and (examples is not None or not layers):
+    if not activations and not (layers and (examples is None or not activated)):
         shapes = ", ".join(f"{name} {array.shape}" for name, array in list(arrays.items())[:20])
         rows = "" if examples is None else f" of the {examples}"
         raise ValueError(f"no array has a row for each{rows} examples; there are: {shapes}")

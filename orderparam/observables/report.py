@@ -223,8 +223,8 @@ def page(found: "Inspection", compared: "TheoryComparison | None" = None) -> str
         "<!doctype html><html lang='en'><meta charset='utf-8'>",
         f"<title>{html.escape(found.title)}</title>",
         "<style>body{font:15px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}"
-        "td,th{text-align:right;padding:.15em .7em}td:first-child,th:first-child,td:last-child"
-        "{text-align:left}img{max-width:100%}</style>",
+        "td,th{text-align:right;padding:.15em .7em}td:first-child,th:first-child,td:last-child,"
+        "th:last-child{text-align:left}img{max-width:100%}</style>",
         f"<h1>{html.escape(found.title)}</h1>",
         f"<p>Regime: {html.escape(regime)}.</p>" if regime else "",
         f"<img alt='layers and spectra' src='data:image/png;base64,{picture}'>",

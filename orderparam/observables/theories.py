@@ -14,6 +14,7 @@ from jaxtyping import Float
 from orderparam.core.registry import find_tool
 from orderparam.data import Dataset, Targets
 from orderparam.observables.assumptions import (
+    UNTESTED,
     Assumption,
     Predicted,
     TheoryVerdict,
@@ -28,6 +29,7 @@ from orderparam.observables.learnability import learnability
 from orderparam.observables.observable import Observed, jackknifed
 from orderparam.observables.tangent_kernel import LAZY, RICH, lazy_to_rich, linearised
 
+NO_START = f"{UNTESTED}give the network before training"
 RANK_ONE = 0.9  # share of the change of the first layer that lies in one direction
 ISOTROPIC = 0.9  # participation ratio of the inputs over their number
 LINEAR = 0.9  # share of the target that one direction explains
@@ -80,14 +82,11 @@ def of_the_start(case: Case) -> TheoryVerdict:
     small = "the network stays close to its linearisation (lazy-to-rich number)"
     start = None if case.seen.initial is None else case.seen.initial.function
     if start is None or case.before is None:
-        reason = (
-            "not tested: give the network before training, as a model that can be differentiated"
-        )
-        return TheoryVerdict(name, (unmet(small, reason),), source=source)
+        return TheoryVerdict(name, (unmet(small, NO_START),), source=source)
     x, fresh = case.train[0], case.test[0]
     y, f, f0 = case.train[1], case.outputs, case.before
     if y.shape[1] != 1:
-        return TheoryVerdict(name, (unmet(small, "not tested: one output only"),), source=source)
+        return TheoryVerdict(name, (unmet(small, f"{UNTESTED}one output only"),), source=source)
     everything = np.concatenate([x, fresh])
     pool = start.kernel(everything, None)
     n = len(x)
@@ -136,7 +135,7 @@ def of_fixed_features(case: Case) -> TheoryVerdict:
     small = "the hidden layers are those of the start (change of the outputs by them)"
     initial = case.seen.initial
     if initial is None or initial.function is None or case.before is None:
-        return TheoryVerdict(name, (unmet(small, "not tested: give the network before training"),))
+        return TheoryVerdict(name, (unmet(small, NO_START),))
     try:
         scale = read_out(case.seen.network)
         now, old = (_features(one, case) for one in (case.seen.network, initial))
@@ -338,7 +337,7 @@ def of_one_step(case: Case) -> TheoryVerdict:
     says = "the first layer changed in one direction (its share of the change)"
     two = "two layers without biases"
     if case.seen.initial is None:
-        return TheoryVerdict(name, (unmet(two, "not tested: give the network before training"),))
+        return TheoryVerdict(name, (unmet(two, NO_START),))
     try:
         late, start = (
             recognise(one, case.train[0]) for one in (case.seen.network, case.seen.initial)
@@ -462,10 +461,10 @@ def _posterior(
     and the one at the start, whose weights have the prior's variances."""
     says = "the network is a sample of a posterior"
     if case.temperature is None:
-        reason = "not told so: give temperature= if it was sampled by Langevin dynamics or the like"
+        reason = f"{UNTESTED}give temperature= if it was sampled by Langevin dynamics or the like"
         return (unmet(says, reason),), None
     if case.seen.initial is None or case.seen.network.function is None:
-        reason = "not tested: give a network drawn from the prior as the start"
+        reason = f"{UNTESTED}give a network drawn from the prior as the start"
         return (unmet(says, reason),), None
     try:
         late, start = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orderparam.core.text import with_error
-from orderparam.observables.assumptions import Predicted, TheoryVerdict
+from orderparam.observables.assumptions import UNTESTED, Predicted, TheoryVerdict
 from orderparam.observables.inspection import Inspection, Seen
 from orderparam.observables.observable import Observed
 from orderparam.observables.similarity import target_columns
@@ -72,8 +72,8 @@ class TheoryComparison:
             if one.test_error is not None and math.isfinite(one.test_error.value)
         ]
         if not found:
-            return "No theory here describes the test error of this network: " + "; ".join(
-                f"{one.theory}: {_failed(one)}" for one in self.theories if one.verdict == "refused"
+            return "No theory here describes the test error of this network" + _refusals(
+                [one for one in self.theories if one.verdict == "refused"]
             )
         best, number = min(found, key=lambda pair: abs(pair[1].deviation))
         assert number is not None
@@ -270,8 +270,23 @@ def _width(seen: Seen) -> int:
     return int(layers[-1].inputs.shape[1])
 
 
-def _failed(theory: TheoryVerdict) -> str:
-    return str(next(one for one in theory.assumptions if one.verdict == "refused"))
+def _refusals(refused: Sequence[TheoryVerdict]) -> str:
+    """The assumption of each theory that fails; then the theories that were not tested, and what
+    they need."""
+    failed: list[str] = []
+    untested: dict[str, list[str]] = {}
+    for one in refused:
+        decisive = next(each for each in one.assumptions if each.verdict == "refused")
+        if decisive.bound.startswith(UNTESTED):
+            needs = decisive.bound.removeprefix(UNTESTED)
+            untested.setdefault(needs, []).append(f"'{one.theory}'")
+        else:
+            failed.append(f"'{one.theory}' is refused, {decisive}")
+    words = (": " + "; ".join(failed) if failed else "") + "."
+    if untested:
+        each = (f"{', '.join(names)} ({needs})" for needs, names in untested.items())
+        words += f" Not tested: {'; '.join(each)}."
+    return words
 
 
 def _interval(measured: Observed) -> str:

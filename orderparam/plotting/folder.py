@@ -1,4 +1,4 @@
-"""A finished forecast on disk: data, figure and summary in a folder of its own."""
+"""Finished numbers on disk: data, figure and summary in a folder of its own."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -12,10 +12,15 @@ from orderparam.running.store import StoreError, is_free, make_whole
 
 
 def write_folder(
-    out: Path, data: Mapping[str, xr.Dataset], draw: Callable[[], Any], summary: Mapping[str, Any]
+    out: Path,
+    data: Mapping[str, xr.Dataset],
+    draw: Callable[[], Any],
+    summary: Mapping[str, Any],
+    numbers: str = "forecast.zarr",
+    attributes: bool = False,
 ) -> None:
-    """Writes `figure.png`, `figure.pdf`, `forecast.zarr` (a group for each data set) and
-    `summary.json` into a new folder.
+    """Writes `figure.png`, `figure.pdf`, the numbers (a group for each data set) and `summary.json`
+    into a new folder. attributes: those of the data are written too.
 
     The folder is written completely or not at all. Raises `StoreError` when it exists and is not
     empty, or cannot be written.
@@ -24,9 +29,8 @@ def write_folder(
 
     def fill(aside: Path) -> None:
         for name, one in data.items():
-            one.drop_attrs().to_zarr(
-                aside / "forecast.zarr", group=name, zarr_format=3, consolidated=False
-            )
+            kept = _portable(one if attributes else one.drop_attrs())
+            kept.to_zarr(aside / numbers, group=name, zarr_format=3, consolidated=False)
         save(draw(), aside / "figure")
         (aside / "summary.json").write_text(json.dumps(dict(summary), indent=2) + "\n")
 
@@ -36,3 +40,11 @@ def write_folder(
             raise StoreError(f"{out} is not empty; choose another folder with --out")
     except OSError as error:
         raise StoreError(f"cannot write {out}: {error.strerror or error}") from None
+
+
+def _portable(data: xr.Dataset) -> xr.Dataset:
+    """The same with words of any length, for which the format has a specification."""
+    words = {
+        name: one.astype(object) for name, one in data.variables.items() if one.dtype.kind == "U"
+    }
+    return data.assign(words)

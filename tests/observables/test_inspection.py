@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 from typer.testing import CliRunner
 
 import orderparam as op
@@ -242,16 +243,37 @@ def test_no_pickle_is_loaded(tmp_path, monkeypatch):
         (["acts.npz", "--target", "short"], "no array has a row"),
         (["acts.npz", "--init", "no.npz"], "there is no file"),
         (["words.npz"], "must be real numbers"),
+        (["letter.npz"], "is not an .npz file"),
+        (["net.py", "acts.npz"], "name the model in it, as in net.py:network"),
     ],
 )
 def test_wrong_calls_end_in_one_line(words, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.savez("acts.npz", h=np.random.default_rng(0).normal(size=(30, 4)), short=np.ones(3))
     np.savez("words.npz", h=np.array([["a", "b"]] * 9))
+    (tmp_path / "letter.npz").write_text("Dear Sir or Madam")
+    (tmp_path / "net.py").write_text("")
     ended = _run(*words)
     assert ended.exit_code == 2
     assert said in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
+
+
+def test_a_start_may_consist_of_weights_alone(tmp_path, monkeypatch):
+    """Activations with targets are saved after training, often without those before."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    start = rng.normal(size=(20, 6))
+    np.savez("acts.npz", h=rng.normal(size=(30, 4)), y=rng.normal(size=30))
+    np.savez("net.npz", **{"first.weight": start + np.outer(np.ones(20), np.ones(6))})
+    np.savez("start.npz", **{"first.weight": start})
+    ended = _run("acts.npz", "net.npz", "--target", "y", "--init", "start.npz", "--out", "found")
+    assert ended.exit_code == 0, ended.stderr
+    assert "warning" not in ended.stderr
+    found = xr.open_zarr("found/observed.zarr", group="observed", consolidated=False)
+    moved = np.linalg.norm(np.ones((20, 6))) / np.linalg.norm(start)
+    assert float(found.change_of_weights.squeeze()) == pytest.approx(moved)
+    assert found.outliers.attrs["estimand"] == "entries"
 
 
 def test_descent_at_the_edge_of_stability():

@@ -293,7 +293,11 @@ def test_what_cannot_be_compared_is_refused():
     found = op.inspect(linear, x, x @ w, parameters=w, held_out=(x, x @ w), quick=True)
     with pytest.raises(ValueError, match="temperature"):
         op.compare_with_theory(found, temperature=0.0)
-    assert op.compare_with_theory(found).sentence.startswith("No theory here describes")
+    words = op.compare_with_theory(found).sentence
+    assert words.startswith("No theory here describes the test error of this network")
+    asked = "'kernel of the start', 'random features, given first layers', 'one giant step'"
+    assert f"{asked} (give the network before training)" in words
+    assert "(give temperature= if it was sampled" in words
 
 
 PROGRAM = """

@@ -135,13 +135,17 @@ def _print_shift(found: "WidthTransfer") -> None:
     out.print(table)
     out.print(f"{plain(found.sentence())}", highlight=False, soft_wrap=True)
     if shift.excess is not None:
-        value, low, high = (f"{100 * (factor - 1):.2g} %" for factor in shift.excess)
+        value, low, high = (_percent(factor - 1) for factor in shift.excess)
         out.print(
             "the largest width at the best rate of the smallest: "
             f"loss higher by {value} (95 %: {low} to {high})",
             highlight=False,
             soft_wrap=True,
         )
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.2g} %" if part < 1 else f"{100 * part:.0f} %"
 
 
 def _write(found: "WidthTransfer", folder: Path, file: Path) -> None:

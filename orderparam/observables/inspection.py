@@ -9,32 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orderparam.observables.calibration import calibration
-from orderparam.observables.difficulty import difficulty
 from orderparam.observables.dimension import dimension
 from orderparam.observables.files import read_all, read_arrays, target_of
 from orderparam.observables.gaussianity import excess_kurtosis
 from orderparam.observables.layers import InspectedNetwork
 from orderparam.observables.network import of_arrays, read_network
+from orderparam.observables.network_numbers import numbers_of_network, overlaps_of, sharpness
 from orderparam.observables.observable import Observed, difference
-from orderparam.observables.overlaps import overlap, seed_overlap
 from orderparam.observables.similarity import alignment, similarity, target_columns
 from orderparam.observables.tail import power_law_tail
-from orderparam.observables.tangent_features import feature_drift
-from orderparam.observables.tangent_kernel import kernel_drift, lazy_to_rich
-from orderparam.observables.weights import WeightSpectrum, weight_spectrum
+from orderparam.observables.weights import Outlier, WeightSpectrum, weight_spectrum
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from orderparam.observables.theory_comparison import TheoryComparison
 
-MOST_TANGENT = 500  # examples of the exact tangent kernel
-MOST_EXACT = 1e12  # products of it: examples^2 x parameters x outputs
-MOST_SKETCHED = 2000  # examples of the tangent kernel in random directions
-WORK = 2.5e12  # examples x directions x parameters
-FEWEST_DIRECTIONS, MOST_DIRECTIONS = 16, 256
 MOST_COLUMNS = 4096  # of a weight matrix whose singular values are found
+MOST_OUTLIERS = 5  # whose strengths are reported
 FEWEST_STARTS = 20
 
 Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -116,16 +108,17 @@ def inspect(
     """The order parameters of a trained network, each with an interval, a null and a p-value.
 
     Args:
-        model: A function f(parameters, inputs) in JAX, an Equinox or Flax NNX module, a
+        model: A function f(parameters, inputs) in JAX, an Equinox or Flax module, a
             `torch.nn.Module`, a fitted scikit-learn estimator, or the names of files (`.npy`,
             `.npz`, `.safetensors`) with activations (a row an example) and weights.
         inputs: Examples as the model takes them; not for files.
         targets: One for each example; for files also the name of an array in them.
-        parameters: Of a function, or of a PyTorch module by name (a state dictionary); also the
-            name of a file (`.safetensors`, `.npz`) with these arrays.
+        parameters: Of a function, the variables of a Flax Linen module, or those of a PyTorch
+            module by name (a state dictionary); also the name of a file (`.safetensors`, `.npz`)
+            with these arrays.
         initial: The same before training: parameters as above, another module, or files.
-        held_out: Inputs and targets that were not trained on, for the lazy-to-rich number; then
-            `inputs` and `targets` are those of training.
+        held_out: Inputs and targets that were not trained on, for the lazy-to-rich number and the
+            learnability; then `inputs` and `targets` are those of training.
         starts: 20 or more networks at initialisation (as `initial`), the null of the
             pre-activations.
         seeds: Further trainings of the same network (as `initial`), for overlaps.
@@ -182,11 +175,11 @@ def inspect(
             continue
         spectra[layer.name] = weight_spectrum(layer.weight, old.get(layer.name), seed=seed)
     weights = {name: _weights(spectrum, seed) for name, spectrum in spectra.items()}
-    whole = _whole(network, first, inputs, y, held_out, rate, quick, missing, seed)
+    whole = numbers_of_network(network, first, inputs, y, held_out, rate, quick, missing, seed)
     if rate is not None:
-        whole += _sharpness(network, first, inputs, y, rate, missing)
+        whole += sharpness(network, first, inputs, y, rate, missing)
     others = tuple(read(one) for one in seeds)
-    whole += _overlaps(network, others, seed, missing)
+    whole += overlaps_of(network, others, seed, missing)
     if y is None:
         missing.append("alignment, read-out error: give targets")
     if first is None:
@@ -264,12 +257,12 @@ def _layer(
     try:
         if before is not None:
             similar = similarity(before, array, draws=draws, seed=seed)
-            found.append(_named(similar, "similarity to start"))
+            found.append(replace(similar, name="similarity to start"))
         if y is not None:
             now = alignment(array, y, estimand="examples", draws=draws, seed=seed)
             found.append(now)
             wide = alignment(array, y, draws=0)
-            found.append(_named(wide, "alignment of the wide network"))
+            found.append(replace(wide, name="alignment of the wide network"))
             if before is not None:
                 early = alignment(before, y, estimand="examples", draws=0)
                 found.append(difference("gain of alignment", now, early))
@@ -277,10 +270,6 @@ def _layer(
     except ValueError as error:
         found.append(Observed("dimension", np.nan, note=str(error)))
     return found
-
-
-def _named(measured: Observed, name: str) -> Observed:
-    return replace(measured, name=name)
 
 
 def _hidden(network: InspectedNetwork) -> dict[str, int]:
@@ -310,126 +299,23 @@ def _weights(spectrum: WeightSpectrum, seed: int) -> list[Observed]:
     found = [count, spectrum.stable_rank, power_law_tail(spectrum, seed=seed).exponent]
     if np.isfinite(spectrum.shift):
         found.append(Observed("change of weights", spectrum.shift, estimand="entries"))
-    return found
+    return found + [
+        _strength(outlier, place)
+        for place, outlier in enumerate(spectrum.outliers[:MOST_OUTLIERS], 1)
+    ]
 
 
-def _whole(
-    network: InspectedNetwork,
-    first: InspectedNetwork | None,
-    inputs: np.ndarray | None,
-    y: np.ndarray | None,
-    held_out: tuple[np.ndarray, np.ndarray] | None,
-    rate: float | None,
-    quick: bool,
-    missing: list[str],
-    seed: int,
-) -> list[Observed]:
-    """The numbers of the whole network: drift, lazy-to-rich number, read-out, calibration."""
-    found: list[Observed] = []
-    hidden = [array for name, array in network.representations().items() if name != "outputs"]
-    if y is not None and hidden and network.outputs is not None:
-        found.append(difficulty(hidden[-1], y, seed=seed).measured)
-    if y is not None and network.probabilities is not None:
-        found += _calibrated(network.probabilities, y, seed)
-    late, start = network.function, None if first is None else first.function
-    if late is None or start is None or inputs is None:
-        return found
-    if quick:
-        missing.append("drift of the tangent kernel, lazy-to-rich number: leave --quick out")
-        return found
-    order = np.random.default_rng(seed).permutation(len(inputs))
-    some = order[:MOST_TANGENT]
-    columns = 1 if network.outputs is None else network.outputs.shape[1]
-    if len(some) ** 2 * late.parameters * columns > MOST_EXACT:
-        x = np.asarray(inputs)[order[:MOST_SKETCHED]]
-        most = int(WORK / (len(x) * late.parameters))
-        directions = min(max(most, FEWEST_DIRECTIONS), MOST_DIRECTIONS)
-        found += feature_drift(*(one.features(x, directions, seed) for one in (start, late)))
-        missing.append(f"lazy-to-rich number: {late.parameters} parameters are too many")
-        return found
-    x = np.asarray(inputs)[some]
-    kernels = [one.kernel(x, None) for one in (start, late)]
-    found += kernel_drift(*kernels)
-    if y is None or held_out is None:
-        missing.append("lazy-to-rich number: give targets, and held-out inputs and targets")
-        return found
-    if len(some) < len(inputs):
-        missing.append(f"lazy-to-rich number: more than {MOST_TANGENT} training examples")
-        return found
-    fresh = np.asarray(held_out[0])
-    before, after, before_train, after_train = (
-        one.outputs(points) for points in (fresh, x) for one in (start, late)
+def _strength(outlier: Outlier, place: int) -> Observed:
+    """The strength of an outlier; its note has the overlaps of its singular vectors."""
+    note = (
+        f"singular value {outlier.value.value:.3g}; squared overlaps with the signal "
+        f"{outlier.long_overlap:.2f} (long side) and {outlier.short_overlap:.2f}"
     )
-    across = start.kernel(fresh, x)
-    if before.shape[1] != 1 or y.shape[1] != 1:
-        missing.append("lazy-to-rich number: the network must have one output")
-        return found
-    try:
-        number = lazy_to_rich(
-            before, after, across, kernels[0], before_train, after_train, y[some],
-            None if rate is None else 2 * rate / len(x),
-        )  # fmt: skip
-        found.append(number)
-    except ValueError as error:
-        missing.append(f"lazy-to-rich number: {error}")
-    return found
-
-
-def _sharpness(
-    network: InspectedNetwork,
-    first: InspectedNetwork | None,
-    inputs: np.ndarray | None,
-    y: np.ndarray | None,
-    rate: float,
-    missing: list[str],
-) -> list[Observed]:
-    """The largest curvature of the squared error times rate / 2, now and at the start."""
-    found = []
-    for when, one in (("", network), (" at the start", first)):
-        if one is None:
-            continue
-        if one.function is None or one.function.curvature is None or inputs is None or y is None:
-            missing.append(f"curvature{when}: give a model in JAX, inputs and targets")
-            continue
-        if one.outputs is None or one.outputs.shape != y.shape:
-            missing.append(f"curvature{when}: outputs and targets must have the same columns")
-            continue
-        most = one.function.curvature(np.asarray(inputs), y)
-        note = "1 is the edge of stability; the interval holds an eigenvalue for certain"
-        found.append(
-            replace(
-                most, name=f"largest curvature x rate / 2{when}", value=most.value * rate / 2,
-                low=most.low * rate / 2, high=most.high * rate / 2, note=note,
-            )
-        )  # fmt: skip
-    return found
-
-
-def _calibrated(probabilities: np.ndarray, y: np.ndarray, seed: int) -> list[Observed]:
-    answers = probabilities.argmax(axis=1)
-    truth = (y[:, 0] > 0).astype(int) if y.shape[1] == 1 else y.argmax(axis=1)
-    try:
-        measured = calibration(probabilities.max(axis=1), answers == truth, seed=seed).measured
-    except ValueError:
-        return []
-    note = "on the examples given: on those of training a network looks better calibrated"
-    return [replace(measured, name="calibration: squared gap", note=note)]
-
-
-def _overlaps(
-    network: InspectedNetwork, others: Sequence[InspectedNetwork], seed: int, missing: list[str]
-) -> list[Observed]:
-    found: list[Observed] = []
-    if not others:
-        missing.append("overlaps between trainings: give other trainings of the network")
-        return found
-    weights = [one.layers[0].weight for one in (network, *others) if one.layers]
-    units = [w.reshape(len(w), -1) for w in weights if w is not None]
-    if len(units) == len(others) + 1 and units[0].shape[1] >= 4:
-        one = (
-            seed_overlap(units, seed=seed)
-            if len(units) > 2
-            else overlap(units[0], units[1], seed=seed).measured
-        )
-        found.append(_named(one, f"overlap of trainings, {network.layers[0].name}"))
-    return found
+    if np.isfinite(outlier.shift_overlap[0]):
+        note += "; with the change of weights {:.2f} and {:.2f}".format(*outlier.shift_overlap)
+    return replace(
+        outlier.strength,
+        name=f"strength of outlier {place}",
+        p_value=outlier.value.p_value,
+        note=note,
+    )

@@ -75,7 +75,7 @@ def learnability(
         if modes is not None:
             bottom = jackknifed("d", float(d[k]), {"examples": left_d[k]})
             if bottom.low <= 0 <= bottom.high:
-                note = "the target does not have the mode"
+                note = "the target may not have the mode"
                 found.append(Observed(name, np.nan, note=note, source=SOURCE))
                 continue
         null = Null("outputs permuted", drawn[:, k])

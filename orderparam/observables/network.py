@@ -21,7 +21,7 @@ _WEIGHTS = ("weight", "kernel", "coef")  # endings of the names of weights
 
 
 def read_network(model: Any, inputs: np.ndarray | None, parameters: Any = None) -> InspectedNetwork:
-    """The network behind a model: a JAX function of parameters and inputs, an Equinox or Flax NNX
+    """The network behind a model: a JAX function of parameters and inputs, an Equinox or Flax
     module, a `torch.nn.Module`, or a fitted scikit-learn estimator.
 
     Raises `ValueError` for another kind of model, missing inputs or parameters, and a network whose
@@ -45,19 +45,25 @@ def read_network(model: Any, inputs: np.ndarray | None, parameters: Any = None) 
 
         arrays, static = eqx.partition(eqx.nn.inference_mode(model), eqx.is_inexact_array)
         return _of_jax(lambda theta, x: jax.vmap(eqx.combine(theta, static))(x), arrays, x)
-    if "flax" in origins and callable(model) and parameters is None:
+    if any(kind.__module__.startswith("flax.nnx") for kind in type(model).__mro__):
+        if parameters is not None:
+            raise ValueError("parameters: a Flax NNX module has its own; give another module")
         from flax import nnx
 
         model.eval()
         graph, state, rest = nnx.split(model, nnx.Param, ...)
         return _of_jax(lambda theta, x: nnx.merge(graph, theta, rest)(x), state, x)
+    if any(kind.__module__.startswith("flax.linen") for kind in type(model).__mro__):
+        if parameters is None:
+            raise ValueError("parameters: a Flax linen module needs its variables, as from init")
+        return _of_jax(model.apply, parameters, x)
     if callable(model):
         if parameters is None:
             raise ValueError("parameters: a function f(parameters, inputs) needs its parameters")
         return _of_jax(model, parameters, x)
     raise ValueError(
         f"a model of type {type(model).__name__}: must be a function f(parameters, inputs) in JAX, "
-        "an Equinox or Flax NNX module, a torch.nn.Module, a scikit-learn estimator, or files"
+        "an Equinox or Flax module, a torch.nn.Module, a scikit-learn estimator, or files"
     )
 
 

@@ -86,8 +86,13 @@ class Observed:
         if math.isfinite(self.low):
             words.append(f"[{self.low:.4g}, {self.high:.4g}]")
         if math.isfinite(self.p_value):
-            words.append(f"p = {self.p_value:.2g}")
+            words.append(f"p {as_p_value(self.p_value)}")
         return " ".join(words) + (f" ({self.note})" if self.note else "")
+
+
+def as_p_value(p: float) -> str:
+    """A p-value in words, such as "= 0.03"."""
+    return f"= {p:.2g}" if p > 0 else f"< {np.finfo(float).tiny:.0e}"
 
 
 def jackknifed(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orderparam.core.text import with_error
-from orderparam.observables.observable import Observed
+from orderparam.observables.observable import Observed, as_p_value
 from orderparam.observables.tangent_kernel import regime
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def rows(numbers: Sequence[Observed]) -> list[tuple[str, str, str, str, str, str
                 value,
                 interval,
                 edge,
-                f"{one.p_value:.2g}" if math.isfinite(one.p_value) else "",
+                as_p_value(one.p_value).removeprefix("= ") if math.isfinite(one.p_value) else "",
                 one.note,
             )
         )

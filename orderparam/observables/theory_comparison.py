@@ -78,12 +78,20 @@ class TheoryComparison:
         best, number = min(found, key=lambda pair: abs(pair[1].deviation))
         assert number is not None
         assert number.measured is not None
-        agrees = abs(number.z) <= AGREES
+        verb = "comes nearest to"
+        if abs(number.z) <= AGREES:
+            verb = "describes" if best.verdict == "applies" else "describes approximately"
         words = (
-            f"The theory '{best.theory}' {'describes' if agrees else 'comes nearest to'} this "
+            f"The theory '{best.theory}' {verb} this "
             f"network: test error {number.value:.3g} predicted, {_interval(number.measured)} "
             f"measured, off by {100 * number.deviation:+.0f} % (z = {number.z:.1f})"
         )
+        wrong = [
+            f"{one.name} (z = {one.z:.1f})"
+            for one in best.predictions
+            if one is not number and abs(one.z) > AGREES
+        ]
+        words += f"; it misses {', '.join(wrong)}" if wrong else ""
         others = [one for one, _ in found if one is not best]
         return words + "." + _decisive(best, others, (self.examples, self.width))
 

@@ -129,6 +129,33 @@ def test_a_dense_network_in_equinox_and_flax(nnx):
     _same(_all_of(_in_equinox), _all_of(lambda layers: _in_flax(nnx, layers)))
 
 
+def test_a_dense_network_in_equinox_and_flax_linen(nnx):
+    linen = pytest.importorskip("flax.linen")
+    x, y = _data()
+
+    class Dense(linen.Module):
+        @linen.compact
+        def __call__(self, x):
+            for k, size in enumerate((WIDTH, WIDTH, 1)):
+                x = linen.Dense(size, name=f"layer{k}", param_dtype=jnp.float64)(x)
+                x = linen.relu(x) if k < 2 else x
+            return x
+
+    def variables(layers):
+        return {
+            "params": {
+                f"layer{k}": {"kernel": weight.T, "bias": bias}
+                for k, (weight, bias) in enumerate(layers)
+            }
+        }
+
+    expected = op.inspect(_in_equinox(_dense(1)), x, y, initial=_in_equinox(_dense(2)))
+    found = op.inspect(Dense(), x, y, parameters=variables(_dense(1)), initial=variables(_dense(2)))
+    _same(expected, found)
+    with pytest.raises(ValueError, match="needs its variables"):
+        op.inspect(Dense(), x, y)
+
+
 class _Convolutional(eqx.Module):
     conv: eqx.nn.Conv2d
     out: eqx.nn.Linear

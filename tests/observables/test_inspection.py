@@ -127,6 +127,46 @@ def test_a_network_at_its_start_has_not_moved(network):
     assert layer["gain of alignment"].value == 0
 
 
+def test_what_was_learned_of_the_target_and_of_the_modes_of_a_kernel():
+    """A linear model on inputs of unequal variances: modes are the inputs, learned in parts."""
+    rng = np.random.default_rng(0)
+    scales = np.array([4.0, 2.0, 1.0, 0.5])
+    x, fresh = (rng.normal(size=(count, 4)) * scales for count in (200, 3000))
+    truth, learned = np.ones(4) / scales, np.array([0.9, 0.7, 0.4, 0.1])
+
+    def model(theta, x):
+        return x @ theta
+
+    found = op.inspect(
+        model, x, x @ truth, parameters=learned * truth, initial=0 * truth,
+        held_out=(fresh, fresh @ truth),
+    )  # fmt: skip
+    numbers = {one.name: one for one in found.network}
+    whole = numbers["learnability of the target"]
+    assert whole.low < learned.mean() < whole.high
+    assert whole.p_value == pytest.approx(1e-3)
+    for k, part in enumerate(learned, 1):
+        mode = numbers[f"learnability of mode {k} of the start's kernel"]
+        assert mode.value == pytest.approx(part, abs=0.05)
+    alone = op.inspect(model, x, x @ truth, parameters=learned * truth)
+    assert any("learnability of the target: give held-out" in one for one in alone.missing)
+
+
+def test_the_strengths_of_outliers_stand_in_the_table():
+    rng = np.random.default_rng(0)
+    u, v = (one / np.linalg.norm(one) for one in (rng.normal(size=80), rng.normal(size=40)))
+    start = rng.normal(size=(80, 40))
+    w = start + 3 * 80**0.5 * np.outer(u, v)
+    found = op.inspect({"w.weight": w}, initial={"w.weight": start})
+    numbers = {one.name: one for one in found.weights["w.weight"]}
+    assert numbers["outliers"].value == 1
+    strength = numbers["strength of outlier 1"]
+    assert strength.low < 3 < strength.high
+    left, _, right = np.linalg.svd(w)
+    for overlap in ((left[:, 0] @ u) ** 2, (right[0] @ v) ** 2):
+        assert f"{overlap:.2f}" in strength.note.partition("change of weights")[2]
+
+
 def test_scikit_learn_and_its_probabilities():
     from sklearn.linear_model import LogisticRegression
 
@@ -309,7 +349,7 @@ def test_a_large_network_is_seen_in_random_directions(network, monkeypatch):
     fresh = x[:20], y[:20]
     asked = {"parameters": moved, "initial": start, "held_out": fresh}
     exact = op.inspect(model, x, y, **asked)
-    monkeypatch.setattr("orderparam.observables.inspection.MOST_EXACT", 1.0)
+    monkeypatch.setattr("orderparam.observables.network_numbers.MOST_EXACT", 1.0)
     found = op.inspect(model, x, y, **asked)
     numbers, others = ({one.name: one for one in each.network} for each in (exact, found))
     for name in ("kernel drift", "kernel drift in shape"):

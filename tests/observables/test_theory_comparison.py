@@ -10,8 +10,11 @@ from typer.testing import CliRunner
 
 import orderparam as op
 from orderparam.cli.commands import app
+from orderparam.observables.assumptions import Predicted, TheoryVerdict, below
 from orderparam.observables.dense import recognise
 from orderparam.observables.network import read_network
+from orderparam.observables.observable import Observed
+from orderparam.observables.theory_comparison import TheoryComparison
 from orderparam.systems.extensive_width import WeightedTeacher, bayes_optimal
 
 
@@ -298,6 +301,19 @@ def test_what_cannot_be_compared_is_refused():
     asked = "'kernel of the start', 'random features, given first layers', 'one giant step'"
     assert f"{asked} (give the network before training)" in words
     assert "(give temperature= if it was sampled" in words
+
+
+def test_the_sentence_names_what_a_theory_misses():
+    right = Predicted("test error", 1.0, Observed("test error", 1.01, 0.9, 1.12))
+    wrong = Predicted("learnability", 0.8, Observed("learnability", 0.5, 0.45, 0.55))
+
+    def words(measured, predictions):
+        verdict = TheoryVerdict("kernel", (below("lazy", measured, 0.1, 0.3),), predictions)
+        return TheoryComparison((verdict,), 100, 10, right.measured, 0.1).sentence
+
+    assert words(0.05, (right,)).startswith("The theory 'kernel' describes this network")
+    assert words(0.05, (right, wrong)).endswith("it misses learnability (z = -11.8).")
+    assert "describes approximately this network" in words(0.2, (right,))
 
 
 PROGRAM = """

@@ -35,8 +35,8 @@ from sklearn.kernel_ridge import KernelRidge
 
 from orderparam.data import apply_task, load
 from orderparam.learning_curves import forecast_problem
+from orderparam.learning_curves.classes import class_errors
 from orderparam.learning_curves.estimators import compared, residuals
-from orderparam.learning_curves.measured import class_errors
 from orderparam.learning_curves.problem import Problem, from_dataset, from_frame
 
 KEYS = ("median |log ratio|", "90 %", "rms", "inside 95 %", "upper/lower")

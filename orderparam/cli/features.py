@@ -7,8 +7,9 @@ import typer
 
 from orderparam.cli.arguments import check_file, check_finite, free_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
+from orderparam.cli.forecasts import print_columns
 from orderparam.cli.limits import SEEDS, within_memory
-from orderparam.cli.predict import print_columns, words_for_gaps
+from orderparam.cli.predict import words_for_gaps
 from orderparam.cli.stopping import print_stop
 from orderparam.cli.terminal import console, new_table, plain
 

@@ -2,15 +2,24 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from orderparam.cli.arguments import architecture, check_file, check_finite, free_folder, widths_of
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
+from orderparam.cli.forecasts import (
+    Goal,
+    print_answers,
+    print_columns,
+    print_forecast,
+    print_new_rows,
+    print_sentences,
+    print_widths,
+)
 from orderparam.cli.limits import SEEDS, within_memory
 from orderparam.cli.stopping import print_stop
-from orderparam.cli.terminal import console, new_table, plain
+from orderparam.cli.terminal import console
 
 if TYPE_CHECKING:
     from orderparam.learning_curves import Forecast, Problem
@@ -88,6 +97,14 @@ def predict(
             help="Column of times: held-out rows are later than training rows.",
         ),
     ] = None,
+    new: Annotated[
+        str | None,
+        typer.Option(
+            "--new",
+            metavar="FILE",
+            help="A table of rows that the learner will meet, with or without the target: do they differ from yours?",
+        ),
+    ] = None,
     missing: Annotated[
         str | None,
         typer.Option(
@@ -123,6 +140,8 @@ def predict(
     """Predict the learning curve of your own data, out to 100 times as many examples as you have."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         check_file(file)
+        if new is not None:
+            check_file(new)
         archs = [] if arch == AUTOMATIC else arch.split(",")
         for one in archs:
             architecture(one)
@@ -138,10 +157,12 @@ def predict(
                 "--stop: is for a network and for rows drawn at random; leave --estimator, --groups and --time out"
             )
         from orderparam.learning_curves.forecast import forecast_problem
-        from orderparam.learning_curves.problem import from_file
+        from orderparam.learning_curves.problem import from_file, table_of
         from orderparam.learning_curves.report import save_forecast
 
-        problem = from_file(file, target, task, groups, time, words_for_gaps(missing))
+        gaps = words_for_gaps(missing)
+        problem = from_file(file, target, task, groups, time, gaps)
+        further = None if new is None else table_of(new, gaps)
         with free_folder(out, f"predict-{Path(problem.name.split('/')[0]).stem}") as folder:
             if goal is not None:
                 check_goal(problem, reach, goal)
@@ -152,6 +173,8 @@ def predict(
             print_columns(problem)
             print_forecast(result, folder)
             print_answers(result)
+            if further is not None:
+                print_new_rows(result, further)
             save_forecast(result, folder)
         if stop:
             _stop(result)
@@ -176,7 +199,6 @@ MEASURES = {
     "r2": "r2",
     "log_loss": "log_loss",
 }
-Goal = tuple[float, str | None]
 
 
 def goal_of(text: str) -> Goal:
@@ -224,159 +246,6 @@ def check_goal(problem: "Problem", text: str | None, goal: Goal) -> None:
         raise ValueError(f"--reach {text}: of {what} must be one of {allowed}")
 
 
-def print_sentences(result: "Forecast", goal: Goal | None) -> None:
-    """Prints the answer in words, for the requested learner and for the best one."""
-    out = console()
-    for one in (result, result.best):
-        if one is not None:
-            which = (
-                ""
-                if result.best is None
-                else ", asked for"
-                if one is result
-                else ", the best of those compared"
-            )
-            out.print(
-                f"[bold]{plain(one.learner + which)}.[/] {plain(one.sentence(*(goal or ())))}",
-                highlight=False,
-                soft_wrap=True,
-            )
-            if one.problem.classes:
-                last = one.measured.isel(n_train=-1).mean("seed")
-                sure, right = float(last["confidence"]), 1 - float(last["error_rate"])
-                out.print(
-                    f"Its probabilities say {sure:.1%} on average, and it is right in {right:.1%}.",
-                    highlight=False,
-                )
-    out.print()
-
-
-def print_columns(problem: "Problem") -> None:
-    """Prints how every column of a table was treated."""
-    if not problem.columns:
-        return
-    table = new_table("column", "taken for", "what was done", "inputs")
-    alike: dict[tuple[str, str], list[Any]] = {}
-    for one in problem.columns:
-        alike.setdefault((one.kind, one.done), []).append(one)
-    for (kind, done), ones in alike.items():
-        names = ", ".join(one.name for one in ones[:6]) + (
-            f", … ({len(ones)})" if len(ones) > 6 else ""
-        )
-        table.add_row(plain(names), kind, plain(done), str(sum(one.inputs for one in ones)))
-    console().print(table, "")
-
-
-def print_forecast(result: "Forecast", folder: Path) -> None:
-    """Prints a predicted learning curve with the measured points."""
-    from orderparam.core.text import with_error
-    from orderparam.running.estimate import estimate
-
-    out, problem = console(), result.problem
-    out.print(f"[bold]{plain(f'{problem.name}: {problem.task}, {result.learner}')}[/]\n")
-    for note in result.notes:
-        out.print(f"note: {plain(note)}", highlight=False, soft_wrap=True)
-    names = (
-        ("wrong", "log loss")
-        if problem.classes
-        else (f"root mean square in {problem.names[0]}",)
-        if len(problem.names) == 1
-        else ()
-    )
-    table = new_table(
-        "examples", "measured error", "predicted", "95 % interval", *names, right=True
-    )
-    mean, error = estimate(result.measured, "test_error")
-    measured = [int(n) for n in result.measured["n_train"].values]
-    for n in [*measured[:-1:2], measured[-1], *(result.examples * k for k in (2, 3, 10, 30, 100))]:
-        value, low, high = result.at(n)
-        shown = (
-            with_error(float(mean.sel(n_train=n)), float(error.sel(n_train=n)))
-            if n in measured
-            else ""
-        )
-        times = f" ({n // result.examples} x your data)" if n > result.examples else ""
-        table.add_row(
-            f"{n}{times}", shown, f"{value:.4g}", f"{low:.3g} to {high:.3g}", *_further(result, n)
-        )
-    out.print(table)
-    low, high = (share * result.leave_one_out for share in result.law.floor_interval)
-    lines = [
-        f"unit                 an error of 1 is the variance of {plain(', '.join(problem.names))}, {result.unit:.4g}",
-        f"power law            error ~ n^-{result.exponent():.2f} over the next decade of data",
-        f"floor                {low:.3g} to {high:.3g} (95 %); there is none with probability {result.law.without_floor:.2f}",
-        *(
-            [
-                f"best ridge           {result.best_ridge:.3g} (used {result.ridge:.3g}), "
-                f"last measured error {result.leave_one_out:.4g}"
-            ]
-            if result.estimator is None
-            else []
-        ),
-        f"figure: {folder / 'figure.png'} (and .pdf); numbers: {folder / 'summary.json'}, {folder / 'forecast.zarr'}",
-    ]
-    out.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)
-
-
-def _further(result: "Forecast", n: int) -> list[str]:
-    if result.problem.classes:
-        return [
-            "{:.3g} ({:.2g} to {:.2g})".format(*result.at(n, name))
-            for name in ("error_rate", "log_loss")
-        ]
-    return (
-        ["{:.4g} ({:.3g} to {:.3g})".format(*result.in_units(n))]
-        if len(result.problem.names) == 1
-        else []
-    )
-
-
-def print_answers(result: "Forecast") -> None:
-    """Prints what would lower the error: rows, columns, another learner, another network or
-    ridge."""
-    out = console()
-    out.print()
-    table = new_table("what brings more", "change of the error (95 %)")
-    gain, least, most = result.gain_of_doubling()
-    table.add_row("twice the rows", f"{-gain:+.1%} ({-most:+.1%} to {-least:+.1%})")
-    if result.columns_halved:
-        ratio, low, high = (one - 1 for one in result.columns_halved)
-        table.add_row(
-            "half of the columns, drawn at random", f"{ratio:+.1%} ({low:+.1%} to {high:+.1%})"
-        )
-    own = next((one for one in result.compared if one.name == result.learner), None)
-    for one in result.compared:
-        if own is not None and one is not own:
-            ratio, low, high = (number - 1 for number in one.against(own))
-            wrong = f", wrong {one.error_rate:.3g}" if result.problem.classes else ""
-            words = f"{ratio:+.1%} ({low:+.1%} to {high:+.1%}); error {one.error:.4g}{wrong} with {one.examples} rows"
-            table.add_row(plain(f"{one.name} instead"), words)
-    if result.estimator is None and result.ridge != result.best_ridge:
-        table.add_row(
-            f"the best ridge, {result.best_ridge:.3g}", "not measured here: leave --temperature out"
-        )
-    out.print(table)
-    if result.estimator is None:
-        chosen = result.candidates[0]
-        kernels = new_table(
-            f"networks, on {chosen.examples} rows", "log evidence", "leave-one-out error there"
-        )
-        for kernel in result.candidates:
-            used = " (used: largest evidence)" if kernel is chosen else ""
-            evidence = f"{kernel.log_evidence * kernel.examples:.1f}"
-            kernels.add_row(f"{kernel.arch}{used}", evidence, f"{kernel.leave_one_out:.4g}")
-        out.print()
-        out.print(kernels)
-        lower = min(result.candidates, key=lambda kernel: kernel.leave_one_out)
-        if lower is not chosen:
-            out.print(
-                f"{lower.arch} has the lower leave-one-out error there, but the lower evidence, too, which is the probability of "
-                f"all targets together and scatters less. --arch {lower.arch} forecasts it instead.",
-                highlight=False,
-                soft_wrap=True,
-            )
-
-
 def _stop(result: "Forecast") -> None:
     """When to stop the wide network of the forecast, on the rows that its kernel is made of."""
     from orderparam.core.registry import find_tool
@@ -406,33 +275,3 @@ def _widths(result: "Forecast", widths: list[float]) -> None:
         activation=activation,
     )
     print_widths(report)
-
-
-def print_widths(report: Any) -> None:
-    """Prints the gain of networks of finite width over their infinite limit."""
-    table = new_table(
-        "width",
-        "error of the average network",
-        "of one network",
-        "gain over infinite width",
-        right=True,
-    )
-    for width in report["width"].values:
-        row = report.sel(width=width)
-        doubt = "" if bool(row["trusted"]) else " (theory unsure)"
-        errors = (f"{float(row[name]):.4g}" for name in ("test_bias", "test_error"))
-        table.add_row(f"{width:g}", *errors, f"{float(row['gain']):+.1%}{doubt}")
-    table.add_row(
-        "infinite",
-        *(f"{float(report[f'infinite_{name}']):.4g}" for name in ("test_bias", "test_error")),
-        "",
-    )
-    out = console()
-    out.print(
-        f"\nfinite width, {report.attrs['n_train']} training examples, T = {report.attrs['temperature']:.3g},"
-    )
-    out.print(
-        "squared errors on held-out examples as shares of the variance; gain: of one network from the posterior"
-    )
-    out.print(table)
-    out.print(report.attrs["verdict"], highlight=False)

@@ -9,8 +9,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from orderparam.data.columns import fit_encoding
 from orderparam.learning_curves.choice import best_ridge
-from orderparam.learning_curves.forecast import Forecast, forecast
+from orderparam.learning_curves.forecast import forecast
 from orderparam.learning_curves.learners import Exact, kernel_of
+from orderparam.learning_curves.result import Forecast
 
 
 class KernelForecaster(RegressorMixin, BaseEstimator):

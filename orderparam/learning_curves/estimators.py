@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.multioutput import MultiOutputRegressor
 from threadpoolctl import threadpool_limits
 
-from orderparam.learning_curves.problem import Problem
+from orderparam.learning_curves.problem import Problem, codes_of
 
 # number of rows above which the threads of an estimator gain more than they lose by waiting for one
 # another
@@ -113,16 +113,10 @@ def residuals(
     return (values[test] - predicted) / np.sqrt(problem.variance)
 
 
-def codes_of(problem: Problem) -> Int[np.ndarray, "example"]:
-    """The class of each example, counted as in `problem.classes`."""
-    values = problem.values
-    return (values[:, 0] > 0).astype(int) if values.shape[1] == 1 else np.argmax(values, axis=1)
-
-
 def _probabilities(
     problem: Problem, estimator: Any, train: np.ndarray, test: np.ndarray
 ) -> np.ndarray:
-    codes, count = codes_of(problem), len(problem.classes)
+    codes, count = codes_of(problem.values), len(problem.classes)
     present = np.unique(codes[train])
     chances = np.zeros((len(test), count))
     if len(present) == 1:

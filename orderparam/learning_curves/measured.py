@@ -9,11 +9,13 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
+from orderparam.learning_curves.classes import CLASS_ERRORS, Calibration, calibrated, class_errors
 from orderparam.learning_curves.estimators import residuals as left_over
-from orderparam.learning_curves.learners import LARGEST, TESTED, Exact, Learner
+from orderparam.learning_curves.learners import LARGEST, MOST_ROWS, TESTED, Exact, Learner
 from orderparam.learning_curves.problem import Problem
 
 POINTS = 14  # sizes
+ORDERS = 16  # number of random orders of the examples
 FEW = 5_000  # number of rows up to which every size is measured on several training sets
 MOST_TESTED = 20_000  # number of held-out examples of a measured point
 FOLDS = 5  # number of folds in the comparison of learners
@@ -27,8 +29,6 @@ PRIOR_SCATTER = 6.0
 # scatter of the error over pools, relative to that of its residuals alone: training sets scatter
 # too
 BEYOND_RESIDUALS = 1.5
-CLASS_ERRORS = ("error_rate", "log_loss", "confidence")
-SURE = 0.01  # smallest distance of class probabilities from 0 and 1
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class Measured:
     error is taken as a share of the variance; absolute_scatter: in the units of the target. doubt:
     standard error of the last point, relative to it, from the scatter of its residuals only.
     tested: the rows of these residuals; together: doubt relative to that of independent rows.
+    calibration: of the probabilities of these rows, for classes.
     """
 
     curve: xr.Dataset
@@ -50,6 +51,7 @@ class Measured:
     doubt: float
     tested: int
     together: float
+    calibration: Calibration | None = None
 
 
 def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Measured:
@@ -122,6 +124,7 @@ def _with_scatter(
         doubt,
         len(rows),
         doubt / float(np.sqrt(np.sum((relative - 1) ** 2)) / len(relative)),
+        calibrated(problem, rows, residuals) if problem.classes else None,
     )
 
 
@@ -214,31 +217,10 @@ def measure_estimator(
     return _with_scatter(problem, curve, rows, residuals)
 
 
-def class_errors(
-    problem: Problem, rows: np.ndarray, residuals: Float[np.ndarray, "test output"]
-) -> tuple[float, float, float]:
-    """Error rate, mean negative log probability of the true class, and mean probability of the
-    predicted class. Two classes: the sign, p = (1 + f)/2; more: the largest output, and shares of
-    outputs; probabilities are kept within 0.01 .. 0.99."""
-    truth = problem.values[rows]
-    predicted = truth - residuals * np.sqrt(problem.variance)
-    if truth.shape[1] == 1:
-        agreement = predicted[:, 0] * truth[:, 0]
-        chance = np.clip((1 + agreement) / 2, SURE, 1 - SURE)
-        return (
-            float(np.mean(agreement <= 0)),
-            float(-np.mean(np.log(chance))),
-            float(np.mean(np.maximum(chance, 1 - chance))),
-        )
-    right = np.argmax(truth, axis=1)
-    chances = np.clip(predicted + 1 / truth.shape[1], SURE, 1 - SURE)
-    chances /= chances.sum(axis=1, keepdims=True)
-    loss = -np.mean(np.log(chances[np.arange(len(right)), right]))
-    return (
-        float(np.mean(np.argmax(predicted, axis=1) != right)),
-        float(loss),
-        float(np.mean(chances.max(axis=1))),
-    )
+def orders_of(count: int, orders: int) -> int:
+    """The number of random orders, smaller for many rows: their factorisations cost the cube, and
+    each tests more rows."""
+    return int(np.clip(orders * (MOST_ROWS / min(count, LARGEST)) ** 2, 2, orders))
 
 
 def _orders(problem: Problem, orders: int) -> Iterator[Int[np.ndarray, "row"]]:

@@ -80,7 +80,7 @@ def from_file(
     """
     if not (file in DATASETS and target is None) and Path(file).suffix.lower() in FRAMES:
         path = existing(file)
-        frame = read_frame(path, missing=missing).drop(columns="(row)", errors="ignore")
+        frame = table_of(file, missing)
         columns = list(frame.columns)
         targets = (
             [target]
@@ -104,6 +104,14 @@ def from_file(
             )
     data = load(file) if file in DATASETS and target is None else load_file(file, target)
     return from_dataset(data, task)
+
+
+def table_of(file: str, missing: Sequence[str] = ()) -> "pd.DataFrame":
+    """The rows of a table, without the numbers of its rows. Raises `ValueError` for a file that is
+    no table."""
+    if Path(file).suffix.lower() not in FRAMES:
+        raise ValueError(f"{file}: must be a table ({', '.join(FRAMES)})")
+    return read_frame(existing(file), missing=missing).drop(columns="(row)", errors="ignore")
 
 
 def from_dataset(data: Dataset, task: str | None) -> Problem:
@@ -304,6 +312,35 @@ def _labels(column: "pd.Series", name: str) -> tuple[np.ndarray, tuple[str, ...]
             else "",
         )
     return *_words(words.to_numpy(dtype=str)), ""
+
+
+def target_values(problem: Problem, column: "pd.Series") -> Float[np.ndarray, "row output"]:
+    """Targets of new rows in the form of `Problem.values`, nan where they are not known. Raises
+    `ValueError` for a class that the problem does not have."""
+    known = column.notna().to_numpy()
+    found = np.full((len(column), problem.values.shape[1]), np.nan)
+    if not known.any():
+        return found
+    values, names, _ = _labels(column[known], str(column.name))
+    if not problem.classes:
+        if names is not None:
+            raise ValueError(f"target {str(column.name)!r} holds words, such as {names[0]!r}")
+        found[known, 0] = values
+        return found
+    words = [str(value) if names is None else names[value] for value in values]
+    codes = codes_of(problem.values)
+    forms = {name: problem.values[codes == code][0] for code, name in enumerate(problem.classes)}
+    if foreign := sorted(set(words) - set(forms)):
+        raise ValueError(
+            f"target {str(column.name)!r} holds {foreign[0]!r}: must be one of {', '.join(problem.classes)}"
+        )
+    found[known] = [forms[word] for word in words]
+    return found
+
+
+def codes_of(values: Float[np.ndarray, "example output"]) -> Int[np.ndarray, "example"]:
+    """The class of each example, counted as in `Problem.classes`."""
+    return (values[:, 0] > 0).astype(int) if values.shape[1] == 1 else np.argmax(values, axis=1)
 
 
 def _words(words: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from orderparam.learning_curves.forecast import Forecast
+    from orderparam.learning_curves.result import Forecast
 
 
 def draw_forecast(result: "Forecast") -> Any:

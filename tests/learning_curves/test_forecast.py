@@ -71,7 +71,7 @@ def test_what_it_says_of_itself_hangs_together(known):
 
 
 def test_why_the_network_with_the_lower_error_is_not_used_is_said(known, capsys):
-    from orderparam.cli.predict import print_answers
+    from orderparam.cli.forecasts import print_answers
 
     used, other = Candidate(ARCH, 1.0, 0.3, 0.1, 250), Candidate("fc:1:erf", 0.9, 0.2, 0.1, 250)
     print_answers(dataclasses.replace(known, candidates=(used, other)))
@@ -200,12 +200,12 @@ def test_rows_in_random_order_seldom_drift_significantly(monkeypatch):
     at most 18, which chance exceeds once in 300 times.
     """
     x, y = table(80, noise=1.0)
-    assert (
-        op.forecast(x, y, arch=ARCH, compare=False, time=np.arange(80), orders=2)
-        .notes[-1]
-        .endswith(": no significant difference")
-    )
-    learning = sys.modules["orderparam.learning_curves.forecast"]
+    of_rows, of_inputs = op.forecast(
+        x, y, arch=ARCH, compare=False, time=np.arange(80), orders=2
+    ).notes[-2:]
+    assert of_rows.endswith(": no significant difference")
+    assert of_inputs.startswith("inputs of the last fifth of the rows and those of earlier rows: ")
+    learning = sys.modules["orderparam.learning_curves.drift"]
     monkeypatch.setattr(learning, "best_ridge", lambda found: (1.0, 1.0))
     drifting = 0
     for seed in range(200):
@@ -215,7 +215,7 @@ def test_rows_in_random_order_seldom_drift_significantly(monkeypatch):
         found = learning.learner(ARCH, problem.inputs, problem.targets)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            said = learning._dependence(problem, found, learning.measure(problem, found, 1.0, 2))
+            said = learning.dependence(problem, found, learning.measure(problem, found, 1.0, 2))
         drifting += "a significant difference" in said[0]
     assert drifting <= 18
 

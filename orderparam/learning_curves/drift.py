@@ -1,0 +1,232 @@
+"""Rows that differ from those that were learned: other groups, later rows, and new rows of the
+person's own, each with the significance of the difference."""
+
+import dataclasses
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import ks_2samp, norm
+from sklearn.ensemble import RandomForestClassifier
+
+from orderparam.learning_curves.choice import best_ridge
+from orderparam.learning_curves.estimators import residuals
+from orderparam.learning_curves.learners import TESTED, Learner, learner
+from orderparam.learning_curves.measured import FOLDS, ORDERS, Measured, measure, orders_of
+from orderparam.learning_curves.problem import Problem, target_values
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from orderparam.learning_curves.result import Forecast
+
+NORMAL = 1.96
+# relative difference of errors above which grouped or ordered rows are reported to matter
+MATTERS = 0.1
+SIGNIFICANT = 0.05
+FEWEST_NEW, MOST_NEW = 10, 2000  # rows that are compared
+
+
+@dataclass(frozen=True)
+class Apart:
+    """How well a forest tells two sets of rows apart by their inputs alone.
+
+    area: the probability that it ranks a row of the second set above one of the first, 1/2 for sets
+    of the same law; error: its standard deviation for such sets; p_value: the probability that such
+    sets reach this area.
+    """
+
+    area: float
+    error: float
+
+    @property
+    def p_value(self) -> float:
+        return float(norm.sf((self.area - 0.5) / self.error))
+
+    @property
+    def significant(self) -> bool:
+        return self.p_value < SIGNIFICANT
+
+    def __str__(self) -> str:
+        verdict = "a significant difference" if self.significant else "no significant difference"
+        return (
+            f"a forest ranks {self.area:.0%} of pairs in the right order "
+            f"(50 ± {100 * self.error:.1f} % by chance, p = {self.p_value:.2g}): {verdict}"
+        )
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """New rows beside those that were learned.
+
+    rows: their number. apart: of their inputs. columns: the columns that differ most, with the
+    probability of such a difference by chance (corrected for the number of columns), where it is
+    below 5 %. error, expected: the squared error on the new rows of what learned all rows, and that
+    on held-out rows, as shares of the variance, each with its standard error; None without targets.
+    """
+
+    rows: int
+    apart: Apart
+    columns: tuple[tuple[str, float], ...]
+    error: tuple[float, float] | None = None
+    expected: tuple[float, float] | None = None
+
+    @property
+    def p_value(self) -> float | None:
+        """The probability that the errors differ as much by chance; None without targets."""
+        if self.error is None or self.expected is None:
+            return None
+        width = np.hypot(self.error[1], self.expected[1])
+        return float(2 * norm.sf(abs(self.error[0] - self.expected[0]) / width))
+
+    def sentences(self) -> list[str]:
+        """What a person should know of the new rows, one statement in each."""
+        said = [f"{self.rows} new rows, inputs: {self.apart}"]
+        if self.columns:
+            names = ", ".join(f"{name} (p = {p:.1g})" for name, p in self.columns)
+            said.append(f"columns that differ most: {names}")
+        if self.error is not None and self.expected is not None and self.p_value is not None:
+            differ = self.p_value < SIGNIFICANT
+            verdict = "a significant difference" if differ else "no significant difference"
+            said.append(
+                f"error on the new rows {self.error[0]:.3g} ± {self.error[1]:.1g}, on held-out rows of yours "
+                f"{self.expected[0]:.3g} ± {self.expected[1]:.1g} (p = {self.p_value:.2g}): {verdict}"
+            )
+        return said
+
+
+def told_apart(
+    first: Float[np.ndarray, "row input"], second: Float[np.ndarray, "other input"]
+) -> Apart:
+    """How well a forest tells two sets of rows apart, learned on one half of both and tested on the
+    other, and the reverse."""
+    random = np.random.default_rng(7)
+    sets = [random.permutation(rows)[:MOST_NEW] for rows in (first, second)]
+    halves = [(one[0::2], one[1::2]) for one in sets]
+    areas, variances = [], []
+    for train, test in ((0, 1), (1, 0)):
+        parts = [half[train] for half in halves]
+        forest = RandomForestClassifier(
+            100, min_samples_leaf=3, class_weight="balanced", random_state=0
+        ).fit(np.concatenate(parts), np.repeat([0, 1], [len(part) for part in parts]))
+        below, above = (forest.predict_proba(half[test])[:, 1] for half in halves)
+        below = np.sort(below)
+        lower, upper = (np.searchsorted(below, above, side) for side in ("left", "right"))
+        areas.append(float(np.mean(lower + upper)) / (2 * len(below)))
+        n, m = len(below), len(above)
+        variances.append((n + m + 1) / (12 * n * m))  # of the statistic of Mann and Whitney
+    # both directions see the same chance patterns: their areas are taken as fully correlated
+    return Apart(float(np.mean(areas)), float(np.mean(np.sqrt(variances))))
+
+
+def new_rows(result: "Forecast", frame: "pd.DataFrame") -> NewRows:
+    """Compares new rows of a table with those of a forecast.
+
+    Raises `ValueError` for a forecast that is not of a table, for fewer than 10 rows, for columns
+    that are missing, and for targets that are no class or number of the forecast.
+    """
+    problem = result.problem
+    if problem.encoding is None:
+        raise ValueError(f"{problem.name}: new rows can be compared for tables only")
+    if len(frame) < FEWEST_NEW:
+        raise ValueError(f"{len(frame)} new rows: there must be at least {FEWEST_NEW}")
+    inputs = problem.encoding(frame)
+    apart = told_apart(problem.inputs, inputs)
+    columns = _differing(problem, inputs)
+    if len(problem.names) > 1 or problem.names[0] not in frame.columns:
+        return NewRows(len(frame), apart, columns)
+    values = target_values(problem, frame[problem.names[0]])
+    known = np.flatnonzero(np.isfinite(values).all(axis=1))
+    if len(known) < FEWEST_NEW:
+        return NewRows(len(frame), apart, columns)
+    squares = _squares(result, inputs[known], values[known])
+    # new squared errors without drift scatter as those on held-out rows do, of which there are more
+    each = max(float(squares.std()), result.leave_one_out * result.doubt * np.sqrt(result.tested))
+    return NewRows(
+        len(frame),
+        apart,
+        columns,
+        (float(squares.mean()), each / np.sqrt(len(known))),
+        (result.leave_one_out, result.leave_one_out * result.doubt),
+    )
+
+
+def _differing(
+    problem: Problem, inputs: Float[np.ndarray, "row input"]
+) -> tuple[tuple[str, float], ...]:
+    names = [one.name for one in problem.columns for _ in range(one.inputs)]
+    found: dict[str, float] = {}
+    for name, old, new in zip(names, problem.inputs.T, inputs.T):
+        chance = float(ks_2samp(old[:: max(1, len(old) // MOST_NEW)], new).pvalue)
+        found[name] = min(found.get(name, 1.0), chance * len(names))
+    worst = sorted(found.items(), key=lambda one: one[1])[:3]
+    return tuple((name, chance) for name, chance in worst if chance < SIGNIFICANT)
+
+
+def _squares(
+    result: "Forecast", inputs: Float[np.ndarray, "row input"], values: np.ndarray
+) -> Float[np.ndarray, "row"]:
+    """The squared errors, on new rows, of what learned all rows of the forecast."""
+    problem, count = result.problem, len(result.problem.inputs)
+    both = dataclasses.replace(
+        problem,
+        inputs=np.concatenate([problem.inputs, inputs]),
+        values=np.concatenate([problem.values, values]),
+    )
+    unit = np.sqrt(both.variance / problem.variance)
+    rows = np.arange(len(both.values))
+    if result.estimator is not None:
+        return np.sum(
+            (unit * residuals(both, result.estimator, rows[:count], rows[count:])) ** 2, 1
+        )
+    targets = (both.values - problem.mean) / np.sqrt(problem.variance)
+    found: Any = learner(result.arch, both.inputs, targets)
+    size = min(count, TESTED * 2)
+    missed = found.curve(result.ridge, np.concatenate([rows[:size], rows[count:]]), [size])
+    return np.sum(missed.residuals[0] ** 2, axis=1)
+
+
+def dependence(problem: Problem, found: Learner, measured: Measured) -> list[str]:
+    """Compares the error on held-out groups, or on later rows, with that on random rows, both with
+    their standard errors.
+
+    Few later rows are tested, and squared errors are skewed: where their mean is small by chance,
+    so is its standard error. Without drift they scatter as random rows do, so the scatter is taken
+    from the more numerous random rows; stretches of time whose errors are correlated count less.
+    """
+    if problem.groups is None and not problem.ordered:
+        return []
+    plain = dataclasses.replace(problem, groups=None, ordered=False)
+    orders = orders_of(found.examples, ORDERS)
+    random = measure(plain, found, best_ridge(found)[0], orders)
+    last = float(measured.curve["n_train"][-1])
+    ours = float(np.nanmean(measured.curve["test_error"].values[-1]))
+    theirs = float(random.curve["test_error"].mean("seed").interp(n_train=last))
+    errors = ours * measured.doubt, theirs * random.doubt
+    if problem.ordered:
+        each = errors[1] * np.sqrt(random.tested)  # variance of one random row
+        drawn = orders * min(found.examples - last, TESTED) / found.examples
+        different = found.examples * (1 - np.exp(-drawn))
+        # the start at the first row; later starts test parts of the same rows
+        ours = float(measured.curve["test_error"].values[-1, 0])
+        later = each / np.sqrt(measured.tested) * max(measured.together, 1.0)
+        errors = later, each / np.sqrt(different)
+    what = "other groups" if problem.groups is not None else "later rows"
+    text = f"held-out {what}: error {ours:.3g} ± {errors[0]:.1g}; random rows: {theirs:.3g} ± {errors[1]:.1g}: "
+    if abs(ours - theirs) < NORMAL * np.hypot(*errors):
+        return [f"{text}no significant difference"]
+    text += f"a significant difference, by a factor {ours / theirs:.2f}"
+    if abs(np.log(ours / theirs)) > MATTERS:
+        warnings.warn(f"{text}: an error measured on random rows would mislead", stacklevel=2)
+    return [text]
+
+
+def later_inputs(problem: Problem) -> list[str]:
+    """For rows in the order of time: whether the inputs of the last fifth differ from those before."""
+    if not problem.ordered:
+        return []
+    cut = int(len(problem.inputs) * (1 - 1 / FOLDS))
+    apart = told_apart(problem.inputs[:cut], problem.inputs[cut:])
+    return [f"inputs of the last fifth of the rows and those of earlier rows: {apart}"]

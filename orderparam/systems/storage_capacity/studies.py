@@ -114,6 +114,11 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
     source="Cover 1965; Gardner 1988; Rosenblatt 1962",
     seconds=(50, 1800),
     observables=("success_fraction",),
+    explained=(
+        "Linear programs agree with Cover at all 27 points. Perceptron learning that is stopped after "
+        "1000 sweeps finds 9.4(12) % fewer solutions than there are at a load of 1.7. Control: after "
+        "10 000 sweeps it is 2.9(9) %."
+    ),
     gallery={"samples": 60, "seeds": 16},
     full={"dims": (20, 50, 100, 200), "samples": 200, "seeds": 8},
     columns=2,
@@ -131,8 +136,8 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
         sweeps. Right: success fractions of linear programming, collapsed on $\Phi(F)$, where $F$ is
         a fitted polynomial (black) in $(\alpha-\alpha_c) N^{{1/\nu}}$ with $N$ = $d$. Cover's law
         has $1/\nu$ = 1/2; fitted in the same way, its own values at 10, 20 and 50 inputs give
-        $\alpha_c$ = 1.988 and $1/\nu$ = 0.49. The learning that is stopped
-        finds 9 % fewer solutions than there are at a load of 1.7.
+        $\alpha_c$ = 1.988 and $1/\nu$ = 0.49. The learning that is stopped finds 9 % fewer
+        solutions than there are at a load of 1.7, and 3 % fewer after 10 000 sweeps.
     """,
 )
 def capacity_separability(

@@ -80,6 +80,12 @@ def committee_specialisation(
     source="Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024; Mondelli, Montanari 2018",
     seconds=(60, 1200),
     observables=("overlap",),
+    gallery={
+        "sample_ratios": tuple(np.linspace(1.5, 5.0, 36).tolist()),
+        "runs": (1.5, 2.0, 2.25, 2.5, 2.75, 3.0, 4.0, 5.0),
+        "input_dim": 700,
+        "seeds": 16,
+    },
     full={
         "input_dim": 3000,
         "seeds": 16,

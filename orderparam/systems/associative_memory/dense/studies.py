@@ -20,6 +20,11 @@ from orderparam.systems.associative_memory.dense.theory import dense_retrieval, 
     observables=("overlap", "flip_probability"),
     full={"spins": (100, 200, 400), "exponential_spins": (20, 25, 30), "trials": 50, "seeds": 16},
     columns=3,
+    explained=(
+        "The theories are those of Gaussian noise and of many spins. At a load of 0.04 the noise of few "
+        "spins flips 85(36) % more spins than the theory says with 50 spins and 51(22) % more with 100, "
+        "and the overlap lies 0.56(20) and 0.24(10) % below its limit."
+    ),
     panels=lambda p: [
         Panel(
             "load",

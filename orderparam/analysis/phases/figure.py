@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from matplotlib.colors import TwoSlopeNorm
 
 from orderparam.plotting.layout import canvas, finish
 from orderparam.plotting.plane import plane_image
@@ -23,22 +24,29 @@ _NAMES = {
 _MARKS = {"tricritical": "*", "critical": "o"}
 
 
-def draw_plane(axes: Any, data: xr.Dataset, topic: str = "") -> None:
+def draw_plane(axes: Any, data: xr.Dataset, topic: str = "", centre: float | None = None) -> None:
     """Draws `data` of a phase diagram on axes. The boundaries of the first branch have the colour
-    of text, and those of each further branch another colour."""
+    of text, and those of each further branch another colour.
+
+    centre: a value of the order parameter that is white, between two colours for larger and smaller
+    values.
+    """
     x, y, log = (data.attrs[name] for name in ("x", "y", "log"))
     columns, rows, image = plane_image(data)
     if np.isfinite(image).any():
+        look: dict[str, Any] = {"cmap": "cividis", "alpha": 0.6}
+        if centre is not None and np.nanmin(image) < centre < np.nanmax(image):
+            norm = TwoSlopeNorm(centre, np.nanmin(image), np.nanmax(image))
+            look = {"cmap": "RdBu_r", "norm": norm}
         mesh = axes.pcolormesh(
             columns,
             rows,
             image,
             shading="nearest",
-            cmap="cividis",
-            alpha=0.6,
             linewidth=0,
             rasterized=True,
             zorder=0,
+            **look,
         )
         axes.figure.colorbar(mesh, ax=axes, label=words(str(data["component"].values[0]), topic))
     branches = list(data.attrs["branches"])

@@ -112,17 +112,18 @@ def phases_panel(
     order: str = "order",
     branches: Sequence[str] = ("",),
     title: str = "",
+    centre: float | None = None,
     **facets: Any,
 ) -> Freehand:
     """The panel that draws the `diagram_curve` with these facets: the fields on its axes, the name
-    of its order parameter, and the names of its branches (as `PhaseDiagram.data` lists them)."""
+    of its order parameter, and the names of its branches (as `PhaseDiagram.data` lists them). `centre`: see
+    `draw_plane`."""
 
     def draw(axes: Any, comparison: Any) -> None:
         for found in comparison.theories(**facets).values():
             if "boundary_kind" in found:
-                draw_plane(
-                    axes, _as_drawn(found, x, y, log, order, branches), comparison.study.topic
-                )
+                drawn = _as_drawn(found, x, y, log, order, branches)
+                draw_plane(axes, drawn, comparison.study.topic, centre)
 
     return Freehand(draw, title)
 

@@ -241,23 +241,27 @@ def readout_laws(
 # The phases of a teacher of extensive width: which of its features are learned.
 
 
+def sum_of_overlaps(data: xr.Dataset) -> xr.DataArray:
+    """About the number of features that are learned."""
+    overlap = data["overlap"]
+    return overlap.sum([dim for dim in overlap.dims if dim != "point"])
+
+
 @study(
     "feature-plane",
     title="Features are learned together if their read-outs are similar, one by one if the read-outs decay",
     source="derived for this package from the free entropy of Nguyen and Barbier 2026",
     seconds=(60, 1200),
+    gallery={"resolution": 64},
     full={"resolution": 128, "width": 20},
-    panels=[phases_panel("n_train", "decay", log="x", order="overlap 1")],
-    caption="d = {input_dim}, k = {width}, noise {noise}; colour: overlap of the first feature; lines: "
-    "jumps of one or more features.",
+    panels=[phases_panel("n_train", "decay", log="x", order="sum of the overlaps of features")],
+    caption="d = {input_dim}, k = {width}, noise {noise}; colour: sum of the overlaps of all features, "
+    "about the number that is learned; lines: jumps of one or more features. Theory alone.",
 )
 def feature_plane(
     resolution: int = 32, input_dim: int = 150, width: int = 6, noise: float = 0.1
 ) -> list[Curve]:
-    over = {"n_train": (input_dim**2 / 100, 2.0 * input_dim**2, "log"), "decay": (0.2, 1.8)}
+    over = {"n_train": (input_dim**2 / 100, 2.0 * input_dim**2, "log"), "decay": (0.0, 1.8)}
     system = HierarchicalTeacher(input_dim, width, 0.8, noise)
-    return [
-        diagram_curve(
-            bayes_optimal, system, over, order="overlap", resolution=resolution, accuracy=1e-4
-        )
-    ]
+    options: dict[str, Any] = {"resolution": resolution, "accuracy": 1e-4}
+    return [diagram_curve(bayes_optimal, system, over, order=sum_of_overlaps, **options)]

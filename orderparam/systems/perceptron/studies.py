@@ -128,7 +128,7 @@ def teacher_overlap(data: xr.Dataset) -> xr.DataArray:
     title="Phases of the binary perceptron: perfect generalisation beyond a first-order line",
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
     seconds=(60, 600),
-    gallery={"resolution": 40},
+    gallery={"resolution": 32},
     full={"resolution": 64},
     panels=[phases_panel("sample_ratio", "temperature", order="teacher_overlap")],
     caption="Colour: overlap with the teacher in equilibrium; {resolution} squares along each axis.",

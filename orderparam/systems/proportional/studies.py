@@ -538,8 +538,12 @@ def order_parameter(data: xr.Dataset) -> xr.DataArray:
     source="Pacelli, Ariosto, Pastore, Ginelli, Gherardi, Rotondo 2023",
     seconds=(40, 600),
     full={"data": "mnist", "n_train": 200, "resolution": 32},
-    panels=[phases_panel("width", "temperature", log="xy", order="order_parameters")],
-    caption="{data}, $P$ = {n_train}, one hidden layer of erf units; colour: the order parameter $Q$, which is 1 on the line.",
+    gallery={"resolution": 32},
+    panels=[
+        phases_panel("width", "temperature", log="xy", order="order parameter $Q$", centre=1.0)
+    ],
+    caption="{data}, $P$ = {n_train}, one hidden layer of erf units; colour: the order parameter $Q$, the factor of the "
+    "kernel, which is 1 on the line; the two colours have scales of their own. Theory alone.",
 )
 def finite_width_plane(
     data: str = "digits", n_train: int = 40, resolution: int = 16

@@ -292,7 +292,7 @@ def compressed_sensing(
     title="Compressed sensing: message passing finds sparse weights with fewer samples than dimensions",
     source="Krzakala, Mézard, Sausset, Sun, Zdeborová 2012",
     seconds=(90, 900),
-    gallery={"resolution": 24},
+    gallery={"resolution": 32},
     full={"resolution": 64},
     panels=[phases_panel("prior.density", "sample_ratio", order="error")],
     caption=(

@@ -235,7 +235,7 @@ def _pruning_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     panels=_pruning_panels,
     caption="Digits 8 x 8, {n_train} training and {n_test} test examples; two hidden layers of {width} relu units, one-hot "
     "targets, temperature {temperature}$/\\chi$, read-out variance $1/\\chi$. Pruned without retraining; {seeds} networks on "
-    "one split. Dotted: number of classes minus one.",
+    "one split. Dotted: number of classes minus one; dashed: features of the start.",
     seconds=(40, 400),
     observables=("accuracy",),
     gallery={"seeds": 16},

@@ -27,6 +27,11 @@ BRANCHES = {"stable": "along", "metastable": "against"}  # branch -> where the d
     source="Weiss 1907; Landau 1937; Glauber 1963",
     seconds=(30, 1200),
     observables=("absolute_magnetisation", "binder"),
+    explained=(
+        "Below right the theory is that of infinitely many spins. Exact sums for 4000 spins, of either "
+        "sign of the magnetisation, are smaller by 0.005 to 0.03 %, and the measurements agree with them "
+        "within 1.3 standard errors."
+    ),
     full={"spins": (100, 1000, 10_000), "large": 20_000, "sweeps": 4000, "seeds": 8},
     columns=2,
     panels=lambda p: [

@@ -190,7 +190,7 @@ def spectral(system: HintedParity) -> HintedSpectrum:
     """
     z, share = standard_normal_rule([0.0], DEEP)
     margin = jnp.sqrt(system.hint / jnp.maximum(1 - system.hint, _LEAST)) * z
-    bound = best_weight(1 + correlation(jnp.inf))  # of margins that tend to infinity
+    bound = best_weight(1 + correlation(jnp.asarray(jnp.inf)))  # of margins that tend to infinity
     found = outlier(
         1 + correlation(margin), share / jnp.sum(share), system.sample_ratio, bound=bound
     )

@@ -70,10 +70,10 @@ class LossCorrection(Result):
 
 def _of(one: Result, square: Result) -> LossCorrection:
     return LossCorrection(
-        one.squared_deviation / square.squared_deviation - 1,
-        one.squared_deviation,
-        square.squared_deviation,
-        one.converged & square.converged,
+        one.squared_deviation / square.squared_deviation - 1,  # type: ignore[attr-defined]
+        one.squared_deviation,  # type: ignore[attr-defined]
+        square.squared_deviation,  # type: ignore[attr-defined]
+        one.converged & square.converged,  # type: ignore[attr-defined]
     )
 
 

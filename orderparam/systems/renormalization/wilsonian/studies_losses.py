@@ -35,7 +35,7 @@ def _density(data: xr.Dataset) -> xr.DataArray:
 
 
 def _size(data: xr.Dataset) -> xr.DataArray:
-    return np.abs(data["correction"])
+    return np.abs(data["correction"])  # type: ignore[return-value]
 
 
 def draw_temperatures(axes: Any, comparison: Comparison) -> None:

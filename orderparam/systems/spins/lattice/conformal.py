@@ -33,7 +33,7 @@ def _theta(u: np.ndarray, nome: float) -> tuple[np.ndarray, ...]:
     """Jacobi's theta functions theta_1 .. theta_4 at the argument pi u."""
     odd = [(n, nome ** ((n + 0.5) ** 2)) for n in range(_TERMS)]
     even = [(n, nome ** (n**2)) for n in range(1, _TERMS)]
-    return (
+    return (  # type: ignore[return-value]
         2 * sum((-1) ** n * weight * np.sin((2 * n + 1) * np.pi * u) for n, weight in odd),
         2 * sum(weight * np.cos((2 * n + 1) * np.pi * u) for n, weight in odd),
         1 + 2 * sum(weight * np.cos(2 * n * np.pi * u) for n, weight in even),

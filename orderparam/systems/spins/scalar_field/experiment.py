@@ -174,7 +174,7 @@ def field_series(
     def sweep(
         carry: tuple[Array, Counter], _: None
     ) -> tuple[tuple[Array, Counter], tuple[Array, Array]]:
-        field, words, _, accepted = update(*carry)
+        field, words, _, accepted = update(*carry)  # type: ignore[assignment]
         m = jnp.mean(field, axis=axes)
         kept = jnp.stack(
             [jnp.mean(field**2, axis=axes), jnp.mean(field**4, axis=axes), jnp.abs(m), m**2, m**4],

@@ -171,7 +171,7 @@ def scalar_series(
     def sweep(
         carry: tuple[Array, Counter], _: None
     ) -> tuple[tuple[Array, Counter], tuple[ClusterMoments, Array]]:
-        field, words, labels, _ = update(*carry)
+        field, words, labels, _ = update(*carry)  # type: ignore[assignment]
         # Clusters of one sign: with random signs the sums of |phi| are those of the field.
         found = cluster_moments(jnp.abs(field), labels)
         return (field, words), (found, jnp.mean(field**2, axis=(1, 2)))

@@ -97,7 +97,7 @@ def cluster_moments(
     )
     structure = sum(jnp.sum(summed(field * turn) ** 2, axis=1) for turn in waves) / (2 * sites)
     ratio = gaussian_ratio(components)
-    return ClusterMoments(second, fourth + ratio * (second**2 - fourth), structure)
+    return ClusterMoments(second, fourth + ratio * (second**2 - fourth), structure)  # type: ignore[arg-type]
 
 
 def gaussian_ratio(components: int) -> float:
@@ -139,7 +139,7 @@ def critical_moments(
     series = jnp.stack([second, fourth, structure, push, second * push, fourth * push], axis=-1)
     value, error = blocked_jackknife(derived, series)
     reliable = estimate(second).reliable
-    return CriticalMoments(*jnp.stack([value, error], axis=1).ravel(), reliable)
+    return CriticalMoments(*jnp.stack([value, error], axis=1).ravel(), reliable)  # type: ignore[call-arg]
 
 
 critical_moments = jax.jit(critical_moments, static_argnames=("length", "components"))

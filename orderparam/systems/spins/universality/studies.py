@@ -68,17 +68,17 @@ def at_criticality(comparison: Comparison, model: str) -> AtCriticality:
         abscissa = (coupling if control else runs["binder"]).broadcast_like(runs["binder"])
         place = told.middle if control else binder
         reads = {name: np.log(np.abs(runs[name])) for name in _OBSERVABLES}
-        reads["place"] = coupling.broadcast_like(runs["binder"])
+        reads["place"] = coupling.broadcast_like(runs["binder"])  # type: ignore[assignment]
         rows = {
             name: [
-                np.polyval(np.polyfit(abscissa.isel(seed=k) - place, values.isel(seed=k), 2), 0.0)
+                np.polyval(np.polyfit(abscissa.isel(seed=k) - place, values.isel(seed=k), 2), 0.0)  # type: ignore[attr-defined]
                 for k in range(runs.sizes["seed"])
             ]
             for name, values in reads.items()
         }
         one = xr.Dataset({name: ("seed", row) for name, row in rows.items()})
         fields.append(one["place"].expand_dims(length=[length]))
-        found.append(np.exp(one[list(_OBSERVABLES)]).expand_dims(length=[length]))
+        found.append(np.exp(one[list(_OBSERVABLES)]).expand_dims(length=[length]))  # type: ignore[attr-defined]
     return AtCriticality(xr.concat(fields, "length"), xr.concat(found, "length"))
 
 

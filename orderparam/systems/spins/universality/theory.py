@@ -69,7 +69,7 @@ def ising_universality(system: PottsLattice | ScalarField) -> IsingUniversality:
     """
     member = isinstance(system, ScalarField) or system.states == 2
     numbers = (_BINDER, relative_length(), -0.25, 1.75, 1.0)
-    return IsingUniversality(*map(jnp.asarray, numbers), jnp.asarray(member))
+    return IsingUniversality(*map(jnp.asarray, numbers), jnp.asarray(member))  # type: ignore[call-arg]
 
 
 def relative_length() -> float:

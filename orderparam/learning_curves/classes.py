@@ -19,7 +19,7 @@ BINS, FEWEST_OF_BIN, DRAWS = 10, 20, 400
 
 
 @dataclass(frozen=True)
-class Calibration:
+class ClassCalibration:
     """How well the probability of the predicted class agrees with how often that class is right.
 
     confidence: the mean probability; accuracy: how often it is right. error: the expected
@@ -70,7 +70,7 @@ def class_errors(
 
 def calibrated(
     problem: Problem, rows: np.ndarray, residuals: Float[np.ndarray, "test output"]
-) -> Calibration:
+) -> ClassCalibration:
     """The calibration of held-out rows."""
     chances, right = probabilities(problem, rows, residuals)
     sure = chances.max(axis=1)
@@ -84,7 +84,7 @@ def calibrated(
     random = np.random.default_rng(6)
     perfect = np.array([error(random.random(len(sure)) < sure) for _ in range(DRAWS)])
     found = error(hits)
-    return Calibration(
+    return ClassCalibration(
         float(sure.mean()),
         float(hits.mean()),
         found,

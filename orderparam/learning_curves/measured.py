@@ -9,7 +9,12 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
-from orderparam.learning_curves.classes import CLASS_ERRORS, Calibration, calibrated, class_errors
+from orderparam.learning_curves.classes import (
+    CLASS_ERRORS,
+    ClassCalibration,
+    calibrated,
+    class_errors,
+)
 from orderparam.learning_curves.estimators import residuals as left_over
 from orderparam.learning_curves.learners import LARGEST, MOST_ROWS, TESTED, Exact, Learner
 from orderparam.learning_curves.problem import Problem
@@ -51,7 +56,7 @@ class Measured:
     doubt: float
     tested: int
     together: float
-    calibration: Calibration | None = None
+    calibration: ClassCalibration | None = None
 
 
 def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Measured:

@@ -8,7 +8,7 @@ import xarray as xr
 
 from orderparam.kernels.extrapolation import Extrapolated
 from orderparam.learning_curves.choice import Candidate
-from orderparam.learning_curves.classes import Calibration
+from orderparam.learning_curves.classes import ClassCalibration
 from orderparam.learning_curves.comparison import Compared
 from orderparam.learning_curves.drift import NewRows, new_rows
 from orderparam.learning_curves.problem import Problem
@@ -54,7 +54,7 @@ class Forecast:
     compared: tuple[Compared, ...] = ()
     columns_halved: tuple[float, float, float] | None = None
     best: "Forecast | None" = None
-    calibration: Calibration | None = None
+    calibration: ClassCalibration | None = None
     doubt: float = float("nan")
     tested: int = 0
 

@@ -342,7 +342,7 @@ def test_blocks_flow_to_order_and_to_disorder():
 
 
 def test_one_tool_collapses_learnabilities_and_learning_curves():
-    k = np.arange(1.0, 1001)
+    k = np.arange(1.0, 5001)  # fewer modes shift the exponents
     system = DecimatedRegression(Spectrum(k**-2, k**-2), 50, 1e-8)
     sizes = [40, 80, 160]
     modes = learnabilities(

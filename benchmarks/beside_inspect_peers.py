@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=100)
     asked = parser.parse_args()
     table = Table(
-        title=f"{asked.repeats} cases each; 20 of the population with a power law, 6 of the coefficient"
+        title=f"{asked.repeats} cases each; 20 of the population with a power law, 5 of the coefficient"
     )
     for header in HEADERS:
         table.add_column(header, overflow="fold")

@@ -93,7 +93,7 @@ def contests() -> list[Contest]:
                     for step in STEPS
                 ),
             ),
-            repeats=6,
+            repeats=5,
         )
         for sizes in CASES
     ]  # fmt: skip

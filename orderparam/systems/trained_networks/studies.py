@@ -89,12 +89,12 @@ def small_convolutional(channels: int) -> Architecture:
             text=TRAINED,
         ),
     ],
-    columns=2,
+    columns=3,
     caption=r"""
         Even against odd digits, {n_train} training and {n_test} test images: networks of {width}
-        erf units in each of 1 or {depth} hidden layers, $f = (g - g_0)/(\gamma \sqrt{{N}})$, gradient
-        descent until the training error is 0.5 (early) and 0.1 (late) of that of the start; {seeds}
-        networks at each point. Guides: proportional to the richness, and to its square; a network is
+        erf units in each of 1 or {depth} hidden layers, and of {control} units as a control,
+        $f = (g - g_0)/(\gamma \sqrt{{N}})$, gradient descent until the training error is 0.5 (early)
+        and 0.1 (late) of that of the start; {seeds} networks at each point. Guides: proportional to the richness, and to its square; a network is
         called lazy below 0.1 and rich above 0.3.
         Infinite width has 0 in the first two rows.
     """,
@@ -109,13 +109,15 @@ def small_convolutional(channels: int) -> Architecture:
     gallery={
         "n_train": 100,
         "width": 64,
+        "control": 256,
         "richnesses": (0.01, 0.03, 0.1, 0.3, 1.0),
-        "seeds": 16,
+        "seeds": 24,
     },
     full={
         "n_train": 400,
         "n_test": 800,
         "width": 256,
+        "control": 1024,
         "richnesses": (0.01, 0.03, 0.1, 0.3, 1.0),
         "seeds": 64,
     },
@@ -125,14 +127,15 @@ def networks_lazy_to_rich(
     n_test: int = 300,
     width: int = 32,
     depth: int = 3,
+    control: int = 64,
     richnesses: tuple[float, ...] = (0.03, 0.3),
     learning_rate: float = 0.02,
     seeds: int = 4,
 ) -> Iterator[Curve]:
     data, over = split("digits", "even-odd", n_train, n_test), {"richness": richnesses}
-    for layers in (1, depth):
-        system = InspectedTraining(*data, dense(layers), width, learning_rate=learning_rate)
-        facets = {"network": "1 hidden layer" if layers == 1 else f"{layers} hidden layers"}
+    for layers, units in ((1, width), (depth, width), (depth, control)):
+        system = InspectedTraining(*data, dense(layers), units, learning_rate=learning_rate)
+        facets = {"network": f"{layers} hidden layer{'s' * (layers > 1)}, {units} units"}
         yield Curve("infinite width", infinite_width, system, over, facets=facets)
         yield Curve("network", inspected_network, system, over, seeds, facets=facets)
 
@@ -177,7 +180,7 @@ def networks_lazy_to_rich(
         "line, because it stands on a few units of the layers before: on other digits "
         "(alignment-of-few-neurons) it lies 28 % below at 32 units, 4 % at 256."
     ),
-    gallery={"n_train": 80, "width": 64, "channels": 16, "seeds": 16},
+    gallery={"n_train": 100, "width": 256, "channels": 32, "seeds": 16},
     full={"n_train": 400, "n_test": 800, "width": 256, "channels": 64, "seeds": 64},
 )
 def networks_layers(
@@ -232,7 +235,7 @@ def networks_layers(
         "The number on the left is biased by 1/N. On the right the first layer is the control; "
         "deeper ones stand on N units of the layer before, which no estimator of theirs can undo."
     ),
-    gallery={"n_train": 100, "widths": (32, 64, 128, 256), "seeds": 160},
+    gallery={"n_train": 200, "widths": (32, 64, 128, 256, 512), "seeds": 160},
     full={"n_train": 400, "widths": (32, 64, 128, 256, 512, 1024), "seeds": 200},
 )
 def alignment_of_few_neurons(

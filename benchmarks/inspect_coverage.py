@@ -11,8 +11,11 @@ share.
 """
 
 import argparse
+import os
 from collections.abc import Callable
 from functools import cache
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # small matrices: threads only wait for one another
 
 import jax
 import jax.numpy as jnp
@@ -54,6 +57,13 @@ def _similar(n: int, p: int) -> Callable[[np.random.Generator], Observed]:
         return similarity(x, y, estimand="neurons", draws=0)
 
     return draw
+
+
+def _one_kernel(rng: np.random.Generator) -> Observed:
+    """Two layers of relu features of one kernel."""
+    z = rng.normal(size=(256, 20))
+    x, y = (np.maximum(z @ rng.normal(size=(20, 64)), 0) for _ in range(2))
+    return similarity(x, y, estimand="neurons", draws=0)
 
 
 def _aligned(rng: np.random.Generator) -> Observed:
@@ -116,10 +126,12 @@ def _strength(theta: float) -> Callable[[np.random.Generator], Observed]:
     return draw
 
 
-def _moved(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Linear features before and after the first three have grown."""
+def _moved(
+    rng: np.random.Generator, n: int, grown: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Linear features before and after some, by default the first three, have grown."""
     x = rng.normal(size=(n, 30)) * np.sqrt(DECAY)
-    return x, x * np.sqrt(GROWN)
+    return x, x * np.sqrt(GROWN if grown is None else grown)
 
 
 def _drift(which: int) -> Callable[[np.random.Generator], Observed]:
@@ -127,6 +139,10 @@ def _drift(which: int) -> Callable[[np.random.Generator], Observed]:
         return kernel_drift(*(one @ one.T for one in _moved(rng, 150)), draws=0)[which]
 
     return draw
+
+
+def _drift_of_later(rng: np.random.Generator) -> Observed:
+    return kernel_drift(*(one @ one.T for one in _moved(rng, 150, LATER)), draws=0).norm
 
 
 def _sketched(which: int) -> Callable[[np.random.Generator], Observed]:
@@ -225,16 +241,19 @@ def _lazy(rng: np.random.Generator) -> Observed:
 
 
 GROWN = np.where(np.arange(30) < 3, 2.0, 1.0)
+LATER = np.where((np.arange(30) >= 2) & (np.arange(30) < 10), 2.0, 1.0)
 _KERNELS = DECAY, GROWN * DECAY  # eigenvalues before and after
 TRUE = float(DECAY @ ROLLED / (DECAY @ DECAY))
 DIMENSION = float(DECAY.sum() ** 2 / (DECAY @ DECAY))
 NORM = float(np.linalg.norm(_KERNELS[1] - DECAY) / np.linalg.norm(DECAY))
+NORM_OF_LATER = float(np.linalg.norm((LATER - 1) * DECAY) / np.linalg.norm(DECAY))
 SHAPE = 1 - float(DECAY @ _KERNELS[1] / np.prod([np.linalg.norm(one) for one in _KERNELS]))
 GAIN = float(np.diff([one[0] / np.linalg.norm(one) for one in _KERNELS])[0])
 INTERVALS = {
     "similarity, n = 200, p = 50": (TRUE, _similar(200, 50)),
     "similarity, n = 200, p = 200": (TRUE, _similar(200, 200)),
     "similarity, n = 1000, p = 50": (TRUE, _similar(1000, 50)),
+    "similarity of two layers of one kernel, n = 256, p = 64": (1.0, _one_kernel),
     "similarity of the network as it is, n = 200": (TRUE, _network_as_it_is),
     "alignment, n = 200, p = 100": (float(DECAY[1] / np.sqrt(DECAY @ DECAY)), _aligned),
     "dimension, n = 200, p = 100": (DIMENSION, _wide),
@@ -249,6 +268,7 @@ INTERVALS = {
     "strength 2 of a direction, 160 x 80": (2.0, _strength(2.0)),
     "lazy-to-rich number, n = 200": (_of_all_fresh, _lazy),
     "kernel drift, n = 150": (NORM, _drift(0)),
+    "kernel drift of later directions, n = 150": (NORM_OF_LATER, _drift_of_later),
     "kernel drift in shape, n = 150": (SHAPE, _drift(1)),
     "kernel drift, n = 150, 64 directions": (NORM, _sketched(0)),
     "kernel drift in shape, n = 150, 64 directions": (SHAPE, _sketched(1)),

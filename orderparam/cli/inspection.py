@@ -58,12 +58,26 @@ def inspect(
         list[str] | None,
         typer.Option("--seeds", help="The same arrays of another training; may be repeated."),
     ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            "--rate",
+            help="Of a model: learning rate of gradient descent on the mean of |f - y|^2, for the largest curvature.",
+        ),
+    ] = None,
     theory: Annotated[
         bool,
         typer.Option(
             "--theory", help="Also: which theories describe the model, and what they predict."
         ),
     ] = False,
+    temperature: Annotated[
+        float | None,
+        typer.Option(
+            "--temperature",
+            help="With --theory: of the posterior, if the model is a sample of it.",
+        ),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer permutations.")] = False,
     out: Annotated[
         Path | None,
@@ -83,7 +97,7 @@ def inspect(
             if not is_model(file):
                 existing(expanded(file), KINDS)
         of_model = is_model(files[0])
-        _check(of_model, inputs, parameters, held_out, theory, target)
+        _check(of_model, inputs, parameters, held_out, rate, theory, temperature, target)
         name = files[0].rpartition(":")[2] if of_model else Path(files[0]).stem
         with free_folder(out, f"inspect-{name}") as folder:
             with console().status("measuring"):
@@ -92,14 +106,14 @@ def inspect(
                 else:
                     asked = {"model": files, "targets": target, "initial": init}
                     asked["seeds"] = seeds or ()
-                found = measure(**asked, quick=quick)
+                found = measure(**asked, rate=rate, quick=quick)
             console().print(plain(str(found)), highlight=False, soft_wrap=True)
             compared = None
             if theory:
                 from orderparam.observables.theory_comparison import compare_with_theory
 
                 with console().status("comparing with theory"):
-                    compared = compare_with_theory(found)
+                    compared = compare_with_theory(found, temperature=temperature, rate=rate)
                 console().print("\n" + plain(str(compared)), highlight=False, soft_wrap=True)
             _write(found, folder, compared)
         console().print(
@@ -114,7 +128,9 @@ def _check(
     inputs: str | None,
     parameters: str | None,
     held_out: str | None,
+    rate: float | None,
     theory: bool,
+    temperature: float | None,
     target: str | None,
 ) -> None:
     """Options that belong together."""
@@ -122,12 +138,14 @@ def _check(
         raise ValueError("--inputs: a model needs inputs; name an array of a file, or a .npy file")
     for option, value in (
         ("--inputs", inputs), ("--parameters", parameters), ("--held-out", held_out),
-        ("--theory", theory),
+        ("--rate", rate), ("--theory", theory), ("--temperature", temperature),
     ):  # fmt: skip
         if value and not of_model:
             raise ValueError(f"{option}: is for a model (FILE.py:NAME), not for saved arrays")
     if theory and (held_out is None or target is None):
         raise ValueError("--theory: needs --target and --held-out, examples not trained on")
+    if temperature is not None and not theory:
+        raise ValueError("--temperature: is for --theory")
 
 
 def _of_model(

@@ -122,9 +122,9 @@ def inspect(
         starts: 20 or more networks at initialisation (as `initial`), the null of the
             pre-activations.
         seeds: Further trainings of the same network (as `initial`), for overlaps.
-        rate: Learning rate of gradient descent on the mean over examples of |f - y|^2, of a model
-            in JAX: the lazy-to-rich number then counts its steps, and the largest curvature is
-            compared with 2 / rate, above which descent does not stay.
+        rate: Learning rate of gradient descent on the mean over examples of |f - y|^2: the
+            lazy-to-rich number then counts its steps, and the largest curvature of a model in JAX
+            or PyTorch is compared with 2 / rate, above which descent does not stay.
         quick: Without the tangent kernel, and with 99 permutations.
         seed: Of random numbers.
 

@@ -143,7 +143,7 @@ def sharpness(
         if one is None:
             continue
         if one.function is None or one.function.curvature is None or inputs is None or y is None:
-            missing.append(f"curvature{when}: give a model in JAX, inputs and targets")
+            missing.append(f"curvature{when}: give a model in JAX or PyTorch, inputs and targets")
             continue
         if one.outputs is None or one.outputs.shape != y.shape:
             missing.append(f"curvature{when}: outputs and targets must have the same columns")

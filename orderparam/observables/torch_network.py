@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.func import functional_call, jacrev, jvp, vmap
+from scipy.sparse.linalg import LinearOperator, eigsh
+from torch.func import functional_call, grad, jacrev, jvp, vmap
 
 from orderparam.observables.layers import (
     InspectedNetwork,
@@ -13,6 +14,7 @@ from orderparam.observables.layers import (
     NetworkLayer,
     check_twice,
 )
+from orderparam.observables.observable import Observed
 from orderparam.observables.tangent_features import BATCH
 from orderparam.observables.tangent_kernel import BLOCK
 
@@ -34,6 +36,7 @@ def read_torch(model: Any, x: np.ndarray) -> InspectedNetwork:
         function.features,
         function.along,
         function.count,
+        function.curvature,
     )
     return InspectedNetwork(function.read(x), outputs, evaluated)
 
@@ -135,6 +138,35 @@ class _Function:
         given = self.given(x)
         moved = jvp(lambda theta: self.run(theta, given), (self.parameters,), (self.parameters,))[1]
         return _numbers(moved).reshape(len(x), -1)
+
+    def curvature(self, x: np.ndarray, y: np.ndarray) -> Observed:
+        """The largest eigenvalue of the Hessian of the mean over examples of |f - y|^2, by Lanczos;
+        the norm of its residual bounds the distance to an eigenvalue."""
+        given, goal = self.given(x), torch.as_tensor(y).to(self.kind)
+        sizes = [value.numel() for value in self.parameters.values()]
+
+        def error(theta: Any) -> Any:
+            gap = self.run(theta, given).reshape(len(goal), -1) - goal
+            return (gap**2).sum(dim=1).mean()
+
+        def product(vector: np.ndarray) -> np.ndarray:
+            parts = torch.as_tensor(vector).to(self.kind).split(sizes)
+            along = {
+                name: part.reshape(value.shape)
+                for part, (name, value) in zip(parts, self.parameters.items())
+            }
+            moved = jvp(grad(error), (self.parameters,), (along,))[1]
+            return np.concatenate([_numbers(moved[name]).ravel() for name in self.parameters])
+
+        start = np.random.default_rng(0).standard_normal(self.count)
+        operator = LinearOperator((self.count,) * 2, matvec=product, dtype=np.float64)
+        values, vectors = eigsh(operator, 1, which="LA", v0=start)
+        value, vector = float(values[0]), vectors[:, 0]
+        bound = float(np.linalg.norm(product(vector) - value * vector))
+        return Observed(
+            "largest curvature", value, value - bound, value + bound, estimand="entries",
+            source="Lanczos 1950",
+        )  # fmt: skip
 
 
 def _numbers(tensor: Any) -> np.ndarray:

@@ -125,6 +125,21 @@ def test_a_dense_network_in_equinox_and_pytorch(torch):
     _same(first, _all_of(lambda layers: _in_torch(torch, layers)))
 
 
+def test_the_largest_curvature_in_equinox_and_pytorch(torch):
+    x, y = _data()
+    found = []
+    for make in (_in_equinox, lambda layers: _in_torch(torch, layers)):
+        seen = op.inspect(
+            make(_dense(1)), x, y, initial=make(_dense(2)), rate=0.01, quick=True
+        )  # fmt: skip
+        found.append([one for one in seen.network if one.name.startswith("largest curvature")])
+    assert len(found[0]) == len(found[1]) == 2
+    for ours, theirs in zip(*found):
+        assert theirs.value == pytest.approx(ours.value, rel=1e-4)
+        assert theirs.high - theirs.low < 1e-6 * theirs.value
+        assert ours.low - 1e-9 <= theirs.value <= ours.high + 1e-9
+
+
 def test_a_dense_network_in_equinox_and_flax(nnx):
     _same(_all_of(_in_equinox), _all_of(lambda layers: _in_flax(nnx, layers)))
 

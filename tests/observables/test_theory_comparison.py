@@ -342,8 +342,11 @@ def test_the_command_reads_a_model_and_compares(tmp_path, monkeypatch):
         "inspect", "inspected_nets.py:network", "data.npz", "--inputs", "x", "--target", "y",
         "--parameters", "net.npz", "--init", "start.npz",
     ]  # fmt: skip
-    ended = CliRunner().invoke(app, [*words, "--held-out", "fresh.npz", "--theory", "--quick"])
+    asked = ["--held-out", "fresh.npz", "--theory", "--rate", "0.01", "--temperature", "0.1"]
+    ended = CliRunner().invoke(app, [*words, *asked, "--quick"])
     assert ended.exit_code == 0, ended.output
+    assert "largest curvature x rate / 2 at the start" in ended.output
+    assert "give temperature=" not in ended.output
     assert "random features, given first layers: applies" in ended.output
     page = next(tmp_path.glob("results/*/report.html")).read_text()
     assert "<td>random features, given first layers</td><td>applies</td>" in page.replace("\n", "")
@@ -352,6 +355,7 @@ def test_the_command_reads_a_model_and_compares(tmp_path, monkeypatch):
     for wrong, said in (
         ([*words, "--theory"], "--theory: needs"),
         (["inspect", "data.npz", "--theory"], "--theory: is for a model"),
+        ([*words, "--temperature", "1"], "--temperature: is for --theory"),
         (["inspect", "inspected_nets.py:nothing", "data.npz", "--inputs", "x"], "there is no"),
         (["inspect", "inspected_nets.py:network", "data.npz"], "--inputs: a model needs"),
         (["inspect", "no_module_here:f", "data.npz", "--inputs", "x"], "there is no module"),

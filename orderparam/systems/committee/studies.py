@@ -27,6 +27,12 @@ ACCURACY = 1e-6  # accuracy of the drawn curves
     source="Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová 2018",
     seconds=(20, 1800),
     observables=("overlap", "cross_overlap", "classification_error"),
+    explained=(
+        "Dimensions are finite: units are paired with the teacher's so that overlaps are largest, and "
+        "near the transition a run specialises or not by chance. Control: with binary weights at n/d = "
+        "1.45 the overlap is 5.6(17), 3.0(10) and 1.2(9) % above the theory at d = 250, 500 and 1000; "
+        "with Gaussian weights at n/d = 3 it is 8.5(22) % below at d = 500 and 0.4(12) % at 2000."
+    ),
     gallery={"runs": (1.0, 1.45, 1.7, 1.9, 2.2, 2.5, 3.0), "input_dim": 500, "seeds": 16},
     full={
         "input_dim": 4000,

@@ -119,8 +119,9 @@ def draw_plane(axes: Any, comparison: Comparison) -> None:
     axes.fill_between(kappa, -kappa - 0.5, -kappa, color=COLOURS[4], alpha=0.25, linewidth=0)
     axes.plot(kappa, -kappa, color=COLOURS[0], linewidth=2)
     axes.text(0.55, 0.6, "perfect learning", ha="center", color=COLOURS[2])
-    axes.text(0.6, -0.56, "Saad-Solla", color=COLOURS[0], rotation=-31)
-    axes.text(0.62, -1.0, "noise dominated", ha="center", color=COLOURS[4], rotation=-31)
+    along: dict[str, Any] = {"ha": "center", "va": "center", "rotation": -17}
+    axes.text(0.75, -0.63, "Saad-Solla", color=COLOURS[0], **along)
+    axes.text(0.62, -0.88, "noise dominated", color=COLOURS[4], **along)
     axes.text(0.3, -1.3, "no differential equation", ha="center", color=GREY)
     for number, (one, other) in enumerate(_points(comparison)):
         colour = _REGION_COLOURS[region(one, other)]
@@ -233,7 +234,10 @@ def _scaled_time(words: str, horizon: float) -> tuple:
 
 @study(
     "sgd-phase-diagram",
-    title="Phase diagram of one-pass SGD: width and learning rate against dimension",
+    title=(
+        "One pass of SGD: the samples it takes grow with the dimension as the phases of width and "
+        "learning rate predict"
+    ),
     source=f"{VEIGA}, Fig. 1",
     gallery={"seeds": 32},
     full={

@@ -179,7 +179,7 @@ def print_new_rows(result: "Forecast", frame: Any) -> None:
     out.print()
     for sentence in found.sentences():
         out.print(plain(sentence), highlight=False, soft_wrap=True)
-    if found.apart.significant or (found.p_value is not None and found.p_value < 0.05):
+    if found.significant:
         warnings.warn(
             "the new rows differ from yours by more than chance: the forecast is for rows like yours",
             stacklevel=2,

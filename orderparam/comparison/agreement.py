@@ -135,8 +135,8 @@ def independent_points(vectors: Iterable[np.ndarray]) -> float:
 
     vectors: those of `run_deviations`, one for each of the K points.
 
-    r_ij^2 is the squared correlation of two points over the runs, without
-    its bias for n runs: r^2 - (1 - r^2) / (n - 2). With this number of degrees of freedom K z^2 has
+    r_ij^2 is the squared correlation of two points over the runs, without its bias for n runs: r^2 -
+    (1 - r^2) / (n - 2). With this number of degrees of freedom K z^2 has
     the mean and variance of chi-squared where all z are normal deviates with these correlations.
     Points of few runs, or of a different number of runs, count as uncorrelated.
     """

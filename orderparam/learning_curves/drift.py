@@ -81,6 +81,11 @@ class NewRows:
         width = np.hypot(self.error[1], self.expected[1])
         return float(2 * norm.sf(abs(self.error[0] - self.expected[0]) / width))
 
+    @property
+    def significant(self) -> bool:
+        """Whether the inputs or the errors differ by more than chance."""
+        return self.apart.significant or (self.p_value is not None and self.p_value < SIGNIFICANT)
+
     def sentences(self) -> list[str]:
         """What a person should know of the new rows, one statement in each."""
         said = [f"{self.rows} new rows, inputs: {self.apart}"]

@@ -94,8 +94,8 @@ def small_convolutional(channels: int) -> Architecture:
         Even against odd digits, {n_train} training and {n_test} test images: networks of {width}
         erf units in each of 1 or {depth} hidden layers, and of {control} units as a control,
         $f = (g - g_0)/(\gamma \sqrt{{N}})$, gradient descent until the training error is 0.5 (early)
-        and 0.1 (late) of that of the start; {seeds} networks at each point. Guides: proportional to the richness, and to its square; a network is
-        called lazy below 0.1 and rich above 0.3.
+        and 0.1 (late) of that of the start; {seeds} networks at each point. Guides: proportional to
+        the richness, and to its square; a network is called lazy below 0.1 and rich above 0.3.
         Infinite width has 0 in the first two rows.
     """,
     seconds=(60, 2400),

@@ -85,7 +85,8 @@ def spectral(system: GeneralisedLinear, *, least_weight: float = LEAST) -> Spect
     Raises:
         ValueError: for labels that do not depend on the size of a field, such as signs.
 
-    Accuracy: exact as d grows.
+    Accuracy: exact as d grows. Where labels whose $E[z^2 | y]$ exceeds half of the largest one in
+    the quadrature have a probability below 1e-8, the supremum of $T$ is taken to be 1.
 
     Source: Lu, Li (2020); Mondelli, Montanari (2018).
 

@@ -12,12 +12,13 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment, theory
 from orderparam.systems.renormalization.wilsonian.experiment import (
+    SampledModes,
     resolved,
     sampled_modes,
     sampled_regression,
 )
 from orderparam.systems.renormalization.wilsonian.model import EvenLoss, InteractingRegression
-from orderparam.systems.renormalization.wilsonian.theory import gap_equation
+from orderparam.systems.renormalization.wilsonian.theory import Gap, gap_equation
 
 _SQUARE = EvenLoss("z**2")
 
@@ -68,12 +69,12 @@ class LossCorrection(Result):
     converged: Bool[Array, ""]
 
 
-def _of(one: Result, square: Result) -> LossCorrection:
+def _of(one: Gap | SampledModes, square: Gap | SampledModes) -> LossCorrection:
     return LossCorrection(
-        one.squared_deviation / square.squared_deviation - 1,  # type: ignore[attr-defined]
-        one.squared_deviation,  # type: ignore[attr-defined]
-        square.squared_deviation,  # type: ignore[attr-defined]
-        one.converged & square.converged,  # type: ignore[attr-defined]
+        one.squared_deviation / square.squared_deviation - 1,
+        one.squared_deviation,
+        square.squared_deviation,
+        one.converged & square.converged,
     )
 
 

@@ -35,7 +35,7 @@ def _density(data: xr.Dataset) -> xr.DataArray:
 
 
 def _size(data: xr.Dataset) -> xr.DataArray:
-    return np.abs(data["correction"])  # type: ignore[return-value]
+    return xr.DataArray(np.abs(data["correction"]))
 
 
 def draw_temperatures(axes: Any, comparison: Comparison) -> None:
@@ -57,7 +57,7 @@ def draw_temperatures(axes: Any, comparison: Comparison) -> None:
             ratio.drop_vars("n_train").expand_dims(inverse=[place])
         )
     for number, each in enumerate(found.values()):
-        ratio = xr.concat(each, "inverse").sortby("inverse")
+        ratio = xr.concat(each, "inverse", coords="minimal").sortby("inverse")
         shift = 0.02 * (number - 1.5) * float(ratio["inverse"].max())
         dots(
             axes,
@@ -96,7 +96,7 @@ def draw_temperatures(axes: Any, comparison: Comparison) -> None:
                 slope(-0.5, "slope -1/2", (3e3, 0.06)),
                 slope(-1.0, "slope -1", (2e4, 1.5e-4)),
             ],
-            title="four hundred thousand modes",
+            title="400,000 modes",
         ),
         Panel(
             ("$P/T$", _density),

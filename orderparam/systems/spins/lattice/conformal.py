@@ -1,5 +1,7 @@
 """Correlations of the critical Ising model on a torus, by conformal invariance."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Complex, Float
 
@@ -23,19 +25,21 @@ def torus_correlator(
     orders = np.arange(_TERMS)
     slope = 2 * np.pi * np.sum((-1.0) ** orders * (2 * orders + 1) * nome ** ((orders + 0.5) ** 2))
     # the ratio of the partition sums with and without the two spins
-    shape = sum(np.abs(theta) for theta in _theta(z / 2, nome)) / sum(
-        np.abs(theta) for theta in _theta(np.zeros(()), nome)[1:]
-    )
+    shape = np.sum(np.abs(_theta(z / 2, nome)), axis=0) / np.sum(np.abs(_theta(0j, nome)[1:]))
     return np.abs(slope / _theta(z, nome)[0]) ** 0.25 * shape
 
 
-def _theta(u: np.ndarray, nome: float) -> tuple[np.ndarray, ...]:
+def _theta(u: Any, nome: float) -> list[np.ndarray]:
     """Jacobi's theta functions theta_1 .. theta_4 at the argument pi u."""
-    odd = [(n, nome ** ((n + 0.5) ** 2)) for n in range(_TERMS)]
-    even = [(n, nome ** (n**2)) for n in range(1, _TERMS)]
-    return (  # type: ignore[return-value]
-        2 * sum((-1) ** n * weight * np.sin((2 * n + 1) * np.pi * u) for n, weight in odd),
-        2 * sum(weight * np.cos((2 * n + 1) * np.pi * u) for n, weight in odd),
-        1 + 2 * sum(weight * np.cos(2 * n * np.pi * u) for n, weight in even),
-        1 + 2 * sum((-1) ** n * weight * np.cos(2 * n * np.pi * u) for n, weight in even),
-    )
+    n = np.arange(_TERMS)
+    odd, even = nome ** ((n + 0.5) ** 2), nome ** (n**2) * np.where(n == 0, 0.5, 1.0)
+    angle, signs = np.pi * np.asarray(u)[..., None], (-1.0) ** n
+    return [
+        2 * np.sum(weight * term, axis=-1)
+        for weight, term in (
+            (signs * odd, np.sin((2 * n + 1) * angle)),
+            (odd, np.cos((2 * n + 1) * angle)),
+            (even, np.cos(2 * n * angle)),
+            (signs * even, np.cos(2 * n * angle)),
+        )
+    ]

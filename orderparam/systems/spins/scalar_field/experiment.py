@@ -47,21 +47,15 @@ class MeasuredField(Result):
     converged: Bool[Array, ""]
 
 
-def _even(system: ScalarField, **_: object) -> None:
+def even_lengths(system: ScalarField, **_: object) -> None:
+    """Raise `ValueError` for a lattice with an odd length."""
     if any(length % 2 for length in system.shape):
         raise ValueError(
             f"ScalarField.shape = {system.shape}: must be even (colours of a checkerboard are updated in turn)"
         )
 
 
-def even_and_square(system: ScalarField, **_: object) -> None:
-    """Raise `ValueError` unless the lattice is a square of even length."""
-    _even(system)
-    if len(system.shape) != 2 or system.shape[0] != system.shape[1]:
-        raise ValueError(f"ScalarField.shape = {system.shape}: must be two equal lengths")
-
-
-@experiment(check=_even)
+@experiment(check=even_lengths)
 def field_clusters(
     system: ScalarField,
     key: PRNGKeyArray,
@@ -174,7 +168,7 @@ def field_series(
     def sweep(
         carry: tuple[Array, Counter], _: None
     ) -> tuple[tuple[Array, Counter], tuple[Array, Array]]:
-        field, words, _, accepted = update(*carry)  # type: ignore[assignment]
+        field, words, _labels, accepted = update(*carry)
         m = jnp.mean(field, axis=axes)
         kept = jnp.stack(
             [jnp.mean(field**2, axis=axes), jnp.mean(field**4, axis=axes), jnp.abs(m), m**2, m**4],

@@ -33,6 +33,11 @@ class ScalarField(System):
         if not self.shape:
             raise ValueError(f"{type(self).__name__}.shape = (): must have at least one direction")
 
+    def check_square(self) -> None:
+        """Raise `ValueError` unless the lattice has two equal lengths."""
+        if len(self.shape) != 2 or self.shape[0] != self.shape[1]:
+            raise ValueError(f"ScalarField.shape = {self.shape}: must be two equal lengths")
+
     @property
     def sites(self) -> int:
         """Number of sites."""

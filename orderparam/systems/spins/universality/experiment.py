@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from orderparam.core.verb import experiment
 from orderparam.sampling.lattice.labels import smallest_labels
 from orderparam.sampling.lattice.random_words import Counter, below, first_word, random_words
-from orderparam.systems.spins.scalar_field.experiment import Sweep, even_and_square
+from orderparam.systems.spins.scalar_field.experiment import Sweep, even_lengths
 from orderparam.systems.spins.scalar_field.model import ScalarField
 from orderparam.systems.spins.universality.measurement import (
     ClusterMoments,
@@ -65,7 +65,12 @@ def critical_potts(
     return critical_moments(moments, conjugate, system.length, system.states - 1)
 
 
-@experiment(check=even_and_square)
+def _even_square(system: ScalarField, **_: object) -> None:
+    even_lengths(system)
+    system.check_square()
+
+
+@experiment(check=_even_square)
 def critical_field(
     system: ScalarField,
     key: PRNGKeyArray,
@@ -171,7 +176,7 @@ def scalar_series(
     def sweep(
         carry: tuple[Array, Counter], _: None
     ) -> tuple[tuple[Array, Counter], tuple[ClusterMoments, Array]]:
-        field, words, labels, _ = update(*carry)  # type: ignore[assignment]
+        field, words, labels, _accepted = update(*carry)
         # Clusters of one sign: with random signs the sums of |phi| are those of the field.
         found = cluster_moments(jnp.abs(field), labels)
         return (field, words), (found, jnp.mean(field**2, axis=(1, 2)))

@@ -90,14 +90,12 @@ def cluster_moments(
 
     squares = (summed(field) / sites) ** 2
     second, fourth = jnp.sum(squares, axis=1), jnp.sum(squares**2, axis=1)
-    waves = (
-        turn[:, None] if axis == 0 else turn
-        for axis in (0, 1)
-        for turn in (np.cos(wave), np.sin(wave))
-    )
-    structure = sum(jnp.sum(summed(field * turn) ** 2, axis=1) for turn in waves) / (2 * sites)
+    axes = (wave[:, None], wave)
+    turns = [turn(along) for along in axes for turn in (np.cos, np.sin)]
+    waves = jnp.stack([jnp.sum(summed(field * turn) ** 2, axis=1) for turn in turns])
+    structure = jnp.sum(waves, axis=0) / (2 * sites)  # the mean of both axes
     ratio = gaussian_ratio(components)
-    return ClusterMoments(second, fourth + ratio * (second**2 - fourth), structure)  # type: ignore[arg-type]
+    return ClusterMoments(second, fourth + ratio * (second**2 - fourth), structure)
 
 
 def gaussian_ratio(components: int) -> float:
@@ -138,8 +136,8 @@ def critical_moments(
     second, fourth, structure = moments
     series = jnp.stack([second, fourth, structure, push, second * push, fourth * push], axis=-1)
     value, error = blocked_jackknife(derived, series)
-    reliable = estimate(second).reliable
-    return CriticalMoments(*jnp.stack([value, error], axis=1).ravel(), reliable)  # type: ignore[call-arg]
+    health = [estimate(second).reliable]
+    return CriticalMoments(*jnp.stack([value, error], axis=1).ravel(), *health)
 
 
 critical_moments = jax.jit(critical_moments, static_argnames=("length", "components"))

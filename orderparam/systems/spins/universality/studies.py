@@ -11,6 +11,7 @@ from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand
 from orderparam.plotting.measured import dots, power_law
 from orderparam.plotting.style import COLOURS, GREY, MARKERS, ink
+from orderparam.running.program import DONE
 from orderparam.systems.spins.scalar_field.model import ScalarField
 from orderparam.systems.spins.universality.experiment import critical_field, critical_potts
 from orderparam.systems.spins.universality.model import PottsLattice
@@ -30,15 +31,17 @@ class _Model(NamedTuple):
     reach: float
 
 
+def _potts(reach: float, **fields: Any) -> _Model:
+    """A Potts model about its critical coupling."""
+    system = PottsLattice(1.0, 16, **fields)
+    return _Model(system, critical_potts, "coupling", system.critical_coupling, reach)
+
+
 _MODELS = {
-    "Ising": _Model(PottsLattice(1.0, 16), critical_potts, "coupling", np.log(1 + np.sqrt(2)), 0.6),
-    "next neighbours": _Model(
-        PottsLattice(1.0, 16, diagonals=True), critical_potts, "coupling", 2 * 0.1901926807, 0.25
-    ),
+    "Ising": _potts(0.6),
+    "next neighbours": _potts(0.25, diagonals=True),
     "scalar field": _Model(ScalarField(-1.0, 1.0, (16, 16)), critical_field, "mass", -3.824, 2.2),
-    "three-state Potts": _Model(
-        PottsLattice(1.0, 16, states=3), critical_potts, "coupling", np.log(1 + np.sqrt(3)), 0.4
-    ),
+    "three-state Potts": _potts(0.4, states=3),
 }
 _CONTROL = "three-state Potts"
 _OBSERVABLES = ("squared_magnetisation", "structure_factor", "binder_slope")
@@ -53,36 +56,35 @@ class AtCriticality(NamedTuple):
 
 
 def at_criticality(comparison: Comparison, model: str) -> AtCriticality:
-    """Values for each seed by parabolas through all couplings.
+    """Values for each seed by parabolas through all couplings whose run converged.
 
     An observable is fitted against the Binder ratio of the same run, whose deviations are
     correlated with its own. Of the control the universal ratio is not known here; its critical
     coupling is.
     """
-    binder = _universal(comparison, "binder")
-    told = _MODELS[model]
+    told, control = _MODELS[model], model == _CONTROL
     fields, found = [], []
     for length, runs in sorted(_runs(comparison, model).items()):
-        coupling = xr.DataArray(runs[told.field].values, dims=told.field)
-        control = model == _CONTROL
-        abscissa = (coupling if control else runs["binder"]).broadcast_like(runs["binder"])
-        place = told.middle if control else binder
-        reads = {name: np.log(np.abs(runs[name])) for name in _OBSERVABLES}
-        reads["place"] = coupling.broadcast_like(runs["binder"])  # type: ignore[assignment]
-        rows = {
-            name: [
-                np.polyval(np.polyfit(abscissa.isel(seed=k) - place, values.isel(seed=k), 2), 0.0)  # type: ignore[attr-defined]
-                for k in range(runs.sizes["seed"])
-            ]
-            for name, values in reads.items()
-        }
-        one = xr.Dataset({name: ("seed", row) for name, row in rows.items()})
-        fields.append(one["place"].expand_dims(length=[length]))
-        found.append(np.exp(one[list(_OBSERVABLES)]).expand_dims(length=[length]))  # type: ignore[attr-defined]
+        coupling = runs[told.field].broadcast_like(runs["binder"])
+        distance = coupling - told.middle if control else runs["binder"] - _universal(comparison)
+        converged = runs["status"] == DONE
+        reads = {name: xr.DataArray(np.log(np.abs(runs[name]))) for name in _OBSERVABLES}
+        reads["place"] = coupling
+        rows: dict[str, list[float]] = {name: [] for name in reads}
+        for seed in range(runs.sizes["seed"]):
+            used = converged.isel(seed=seed).values
+            x = distance.isel(seed=seed).values[used]
+            for name, values in reads.items():
+                parabola = np.polyfit(x, values.isel(seed=seed).values[used], 2)
+                rows[name].append(float(parabola[-1]))
+        place = xr.DataArray(rows.pop("place"), dims="seed")
+        logs = xr.Dataset({name: ("seed", row) for name, row in rows.items()})
+        fields.append(place.expand_dims(length=[length]))
+        found.append(logs.map(np.exp).expand_dims(length=[length]))
     return AtCriticality(xr.concat(fields, "length"), xr.concat(found, "length"))
 
 
-def _universal(comparison: Comparison, name: str) -> float:
+def _universal(comparison: Comparison, name: str = "binder") -> float:
     """A number of the Ising class, which is the same in every theory curve."""
     return float(next(iter(comparison.theories().values()))[name].values.ravel()[0])
 
@@ -93,7 +95,10 @@ def _runs(comparison: Comparison, model: str) -> dict[int, xr.Dataset]:
     for data in comparison.experiments(model=model).values():
         parts.setdefault(data.attrs["facets"]["length"], []).append(data)
     field = _MODELS[model].field
-    return {length: xr.concat(each, field).sortby(field) for length, each in parts.items()}
+    return {
+        length: xr.concat(each, field, coords="minimal").sortby(field)
+        for length, each in parts.items()
+    }
 
 
 def draw_collapsed(axes: Any, comparison: Comparison) -> None:
@@ -108,7 +113,7 @@ def draw_collapsed(axes: Any, comparison: Comparison) -> None:
             x = sign * (runs[told.field].values - centre) * float(slopes.sel(length=length))
             label = model if length == max(_runs(comparison, model)) else None
             dots(axes, x, runs["binder"].transpose("seed", ...), number, label, **_look(model))
-    axes.axhline(_universal(comparison, "binder"), color=GREY, linewidth=0.8, zorder=0)
+    axes.axhline(_universal(comparison), color=GREY, linewidth=0.8, zorder=0)
     axes.set(xlabel="$(K - K_c)\\, dU/dK$", ylabel="Binder ratio $U$")
 
 

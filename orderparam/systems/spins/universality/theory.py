@@ -36,10 +36,8 @@ class IsingUniversality(Result):
 
 
 def _square(system: PottsLattice | ScalarField) -> None:
-    if isinstance(system, ScalarField) and (
-        len(system.shape) != 2 or system.shape[0] != system.shape[1]
-    ):
-        raise ValueError(f"ScalarField.shape = {system.shape}: must be two equal lengths")
+    if isinstance(system, ScalarField):
+        system.check_square()
 
 
 @theory(check=_square)
@@ -68,8 +66,14 @@ def ising_universality(system: PottsLattice | ScalarField) -> IsingUniversality:
     (0.9050488, 0.61069)
     """
     member = isinstance(system, ScalarField) or system.states == 2
-    numbers = (_BINDER, relative_length(), -0.25, 1.75, 1.0)
-    return IsingUniversality(*map(jnp.asarray, numbers), jnp.asarray(member))  # type: ignore[call-arg]
+    return IsingUniversality(
+        binder=jnp.asarray(_BINDER),
+        relative_length=jnp.asarray(relative_length()),
+        magnetisation_exponent=jnp.asarray(-0.25),
+        structure_exponent=jnp.asarray(1.75),
+        slope_exponent=jnp.asarray(1.0),
+        valid=jnp.asarray(member),
+    )
 
 
 def relative_length() -> float:

@@ -51,11 +51,11 @@ def tables(
 
 def _together(record: Mapping[str, Any]) -> str:
     """The line below a table on all points of a theory."""
-    said = (
+    words = (
         f"{record['theory']}: rms z {record['rms_z']:.2f} at {record['points_with_z']} points"
         f" ({record['independent_points']:.3g} independent), probability {record['probability']:.2g}"
     )
-    return f"{said}: systematic" if record["probability"] < BY_CHANCE else said
+    return f"{words}: systematic" if record["probability"] < BY_CHANCE else words
 
 
 def _table(

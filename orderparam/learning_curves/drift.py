@@ -61,14 +61,14 @@ class Apart:
 class NewRows:
     """New rows beside those that were learned.
 
-    rows: their number. apart: of their inputs. columns: the columns that differ most, with the
+    rows: their number. separation: of their inputs. columns: the columns that differ most, with the
     probability of such a difference by chance (corrected for the number of columns), where it is
     below 5 %. error, expected: the squared error on the new rows of what learned all rows, and that
     on held-out rows, as shares of the variance, each with its standard error; None without targets.
     """
 
     rows: int
-    apart: Apart
+    separation: Apart
     columns: tuple[tuple[str, float], ...]
     error: tuple[float, float] | None = None
     expected: tuple[float, float] | None = None
@@ -84,22 +84,24 @@ class NewRows:
     @property
     def significant(self) -> bool:
         """Whether the inputs or the errors differ by more than chance."""
-        return self.apart.significant or (self.p_value is not None and self.p_value < SIGNIFICANT)
+        return self.separation.significant or (
+            self.p_value is not None and self.p_value < SIGNIFICANT
+        )
 
     def sentences(self) -> list[str]:
         """What a person should know of the new rows, one statement in each."""
-        said = [f"{self.rows} new rows, inputs: {self.apart}"]
+        lines = [f"{self.rows} new rows, inputs: {self.separation}"]
         if self.columns:
             names = ", ".join(f"{name} (p = {p:.1g})" for name, p in self.columns)
-            said.append(f"columns that differ most: {names}")
+            lines.append(f"columns that differ most: {names}")
         if self.error is not None and self.expected is not None and self.p_value is not None:
             differ = self.p_value < SIGNIFICANT
             verdict = "a significant difference" if differ else "no significant difference"
-            said.append(
+            lines.append(
                 f"error on the new rows {self.error[0]:.3g} ± {self.error[1]:.1g}, on held-out rows of yours "
                 f"{self.expected[0]:.3g} ± {self.expected[1]:.1g} (p = {self.p_value:.2g}): {verdict}"
             )
-        return said
+        return lines
 
 
 def told_apart(
@@ -138,22 +140,22 @@ def new_rows(result: "Forecast", frame: "pd.DataFrame") -> NewRows:
     if len(frame) < FEWEST_NEW:
         raise ValueError(f"{len(frame)} new rows: there must be at least {FEWEST_NEW}")
     inputs = problem.encoding(frame)
-    apart = told_apart(problem.inputs, inputs)
+    separation = told_apart(problem.inputs, inputs)
     columns = _differing(problem, inputs)
     if len(problem.names) > 1 or problem.names[0] not in frame.columns:
-        return NewRows(len(frame), apart, columns)
+        return NewRows(len(frame), separation, columns)
     values = target_values(problem, frame[problem.names[0]])
-    known = np.flatnonzero(np.isfinite(values).all(axis=1))
-    if len(known) < FEWEST_NEW:
-        return NewRows(len(frame), apart, columns)
-    squares = _squares(result, inputs[known], values[known])
+    labelled = np.flatnonzero(np.isfinite(values).all(axis=1))
+    if len(labelled) < FEWEST_NEW:
+        return NewRows(len(frame), separation, columns)
+    squares = _squares(result, inputs[labelled], values[labelled])
     # new squared errors without drift scatter as those on held-out rows do, of which there are more
     each = max(float(squares.std()), result.leave_one_out * result.doubt * np.sqrt(result.tested))
     return NewRows(
         len(frame),
-        apart,
+        separation,
         columns,
-        (float(squares.mean()), each / np.sqrt(len(known))),
+        (float(squares.mean()), each / np.sqrt(len(labelled))),
         (result.leave_one_out, result.leave_one_out * result.doubt),
     )
 
@@ -233,5 +235,5 @@ def later_inputs(problem: Problem) -> list[str]:
     if not problem.ordered:
         return []
     cut = int(len(problem.inputs) * (1 - 1 / FOLDS))
-    apart = told_apart(problem.inputs[:cut], problem.inputs[cut:])
-    return [f"inputs of the last fifth of the rows and those of earlier rows: {apart}"]
+    separation = told_apart(problem.inputs[:cut], problem.inputs[cut:])
+    return [f"inputs of the last fifth of the rows and those of earlier rows: {separation}"]

@@ -317,15 +317,15 @@ def _labels(column: "pd.Series", name: str) -> tuple[np.ndarray, tuple[str, ...]
 def target_values(problem: Problem, column: "pd.Series") -> Float[np.ndarray, "row output"]:
     """Targets of new rows in the form of `Problem.values`, nan where they are not known. Raises
     `ValueError` for a class that the problem does not have."""
-    known = column.notna().to_numpy()
+    labelled = column.notna().to_numpy()
     found = np.full((len(column), problem.values.shape[1]), np.nan)
-    if not known.any():
+    if not labelled.any():
         return found
-    values, names, _ = _labels(column[known], str(column.name))
+    values, names, _ = _labels(column[labelled], str(column.name))
     if not problem.classes:
         if names is not None:
             raise ValueError(f"target {str(column.name)!r} holds words, such as {names[0]!r}")
-        found[known, 0] = values
+        found[labelled, 0] = values
         return found
     words = [str(value) if names is None else names[value] for value in values]
     codes = codes_of(problem.values)
@@ -334,7 +334,7 @@ def target_values(problem: Problem, column: "pd.Series") -> Float[np.ndarray, "r
         raise ValueError(
             f"target {str(column.name)!r} holds {foreign[0]!r}: must be one of {', '.join(problem.classes)}"
         )
-    found[known] = [forms[word] for word in words]
+    found[labelled] = [forms[word] for word in words]
     return found
 
 

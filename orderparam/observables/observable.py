@@ -137,11 +137,11 @@ def _freedom(left: np.ndarray) -> float:
     1)$, and one of $\nu$ degrees of freedom $2/\nu$. Gaussian numbers have m - 1, which is also the
     most that is returned; a few units that decide the result leave far fewer.
     """
-    m, apart = len(left), left - np.mean(left)
-    square = float(np.mean(apart**2))
+    m, deviations = len(left), left - np.mean(left)
+    square = float(np.mean(deviations**2))
     if square <= 0:
         return m - 1
-    kurtosis = float(np.mean(apart**4)) / square**2
+    kurtosis = float(np.mean(deviations**4)) / square**2
     return 1 / max(1 / (m - 1), (kurtosis - 3) / (2 * m) + 1 / (m - 1))
 
 

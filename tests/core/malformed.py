@@ -317,7 +317,7 @@ def calls(
             choices = option("--target", "--task", "--temperature", "--width", "--seeds", "--out")
             columns = {
                 "--estimator": ESTIMATORS, "--reach": ("40", "1e3"), "--groups": ("rooms", "price"),
-                "--time": ("area", "price"), "--missing": ("x", "50,51"),
+                "--time": ("area", "price"), "--missing": ("x", "50,51"), "--new": FILES,
             }  # fmt: skip
             rarer = [word for name, right in columns.items() if draw.random() < 0.2
                      for word in (name, draw.choice((*right, value())))]  # fmt: skip
@@ -331,6 +331,7 @@ def calls(
             ]
         elif command == "inspect":
             names = ("--target", "--inputs", "--parameters", "--init", "--held-out", "--seeds")
+            names += ("--rate", "--temperature")
             model = f"{draw.choice((*PROGRAMS, value()))}:{draw.choice(('x', 'f', value()))}"
             yield [
                 "inspect",

@@ -38,7 +38,7 @@ def test_shifted_rows_are_told_apart_and_their_column_is_named():
     old, new = table(200, 0), table(100, 1, shift=1.0)
     result = forecast(old.drop(columns="cost"), old["cost"], estimator=Ridge(), compare=False)
     found = result.new_rows(new)
-    assert found.apart.p_value < 1e-6
+    assert found.separation.p_value < 1e-6
     assert [name for name, _ in found.columns] == ["age"]
     # a linear target is learned as well at the shifted rows
     assert found.p_value > 0.01

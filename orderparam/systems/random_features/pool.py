@@ -253,10 +253,10 @@ def gaussian_clone(pool: FeaturePool, key: PRNGKeyArray) -> FeaturePool:
     clone = jnp.linalg.qr(drawn)[0][:, len(kept) :] * scales @ right
     if classes:
         return eqx.tree_at(lambda one: one.features, pool, clone + jnp.outer(field, along))
-    known = clone @ (jnp.linalg.pinv(x.T @ x, rtol=1e-12, hermitian=True) @ (along * len(x)))
+    explained = clone @ (jnp.linalg.pinv(x.T @ x, rtol=1e-12, hermitian=True) @ (along * len(x)))
     drawn = jnp.column_stack([*kept, clone, normal(target_key, len(x))])
-    rest = jnp.linalg.qr(drawn)[0][:, -1] * jnp.sqrt(jnp.sum(field**2) - jnp.sum(known**2))
-    return eqx.tree_at(lambda one: (one.features, one.targets), pool, (clone, known + rest))
+    rest = jnp.linalg.qr(drawn)[0][:, -1] * jnp.sqrt(jnp.sum(field**2) - jnp.sum(explained**2))
+    return eqx.tree_at(lambda one: (one.features, one.targets), pool, (clone, explained + rest))
 
 
 # ------------------------------------------------------------------------------------------------

@@ -117,7 +117,9 @@ def draw_best_widths(axes: Any, comparison: Comparison) -> None:
             compute, error = measured_takeover(runs[a], runs[b])
             bar = [[compute * (1 - np.exp(-error))], [compute * (np.exp(error) - 1)]]
             axes.errorbar(compute, np.sqrt(a * b), xerr=bar, markersize=4, **look)
-        axes.plot([], [], MARKERS[number], color=ink(), markerfacecolor="white", markersize=4)
-    marks = [line for line in axes.get_lines() if not len(line.get_xdata())]
-    axes.legend(marks, phases, loc="upper left", fontsize=8, frameon=False, title="phase")
-    axes.set(xscale="log", yscale="log", xlabel="compute $f=NBt$", ylabel="best width $N^*$")
+        handle = {"color": ink(), "markerfacecolor": "white", "markersize": 4}
+        axes.plot([], [], MARKERS[number], label=phase, **handle)
+    axes.legend(loc="upper left", fontsize=8, frameon=False, title="phase")
+    axes.set(xlabel="compute $f=NBt$", ylabel="best width $N^*$")
+    if np.isfinite(axes.dataLim.get_points()).all():  # a single width takes over from none
+        axes.set(xscale="log", yscale="log")

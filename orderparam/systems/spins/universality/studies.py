@@ -62,11 +62,11 @@ def at_criticality(comparison: Comparison, model: str) -> AtCriticality:
     correlated with its own. Of the control the universal ratio is not known here; its critical
     coupling is.
     """
-    told, control = _MODELS[model], model == _CONTROL
+    lattice, control = _MODELS[model], model == _CONTROL
     fields, found = [], []
     for length, runs in sorted(_runs(comparison, model).items()):
-        coupling = runs[told.field].broadcast_like(runs["binder"])
-        distance = coupling - told.middle if control else runs["binder"] - _universal(comparison)
+        coupling = runs[lattice.field].broadcast_like(runs["binder"])
+        distance = coupling - lattice.middle if control else runs["binder"] - _universal(comparison)
         converged = runs["status"] == DONE
         reads = {name: xr.DataArray(np.log(np.abs(runs[name]))) for name in _OBSERVABLES}
         reads["place"] = coupling
@@ -104,13 +104,13 @@ def _runs(comparison: Comparison, model: str) -> dict[int, xr.Dataset]:
 def draw_collapsed(axes: Any, comparison: Comparison) -> None:
     """Draw Binder's ratio of all models and lengths against the distance from criticality in units
     of its own slope."""
-    for number, (model, told) in enumerate(_MODELS.items()):
+    for number, (model, lattice) in enumerate(_MODELS.items()):
         found = at_criticality(comparison, model)
         centre = float(found.field.isel(length=-1).mean())
         slopes = found.values["binder_slope"].mean("seed")
-        sign = -1 if told.field == "mass" else 1  # a larger mass disorders
+        sign = -1 if lattice.field == "mass" else 1  # a larger mass disorders
         for length, runs in sorted(_runs(comparison, model).items()):
-            x = sign * (runs[told.field].values - centre) * float(slopes.sel(length=length))
+            x = sign * (runs[lattice.field].values - centre) * float(slopes.sel(length=length))
             label = model if length == max(_runs(comparison, model)) else None
             dots(axes, x, runs["binder"].transpose("seed", ...), number, label, **_look(model))
     axes.axhline(_universal(comparison), color=GREY, linewidth=0.8, zorder=0)
@@ -193,17 +193,21 @@ def universality(
     sweeps: int = 500,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    for model, told in _MODELS.items():
+    for model, lattice in _MODELS.items():
         for length in lengths:
             facets = {"model": model, "length": length}
-            shape = {"shape": (length, length)} if told.field == "mass" else {"length": length}
-            system = told.system.with_(**shape)
-            measured = partial(told.measure, replicas=replicas, sweeps=sweeps)
+            shape = {"shape": (length, length)} if lattice.field == "mass" else {"length": length}
+            system = lattice.system.with_(**shape)
+            measured = partial(lattice.measure, replicas=replicas, sweeps=sweeps)
             for at, offsets in (("critical", (0.0,)), ("around", _OFFSETS)):
-                over = {told.field: tuple(told.middle + told.reach * u / length for u in offsets)}
+                over = {
+                    lattice.field: tuple(
+                        lattice.middle + lattice.reach * u / length for u in offsets
+                    )
+                }
                 own = facets | {"at": at}
                 yield Curve("clusters", measured, system, over, seeds, True, facets=own)
             if length == max(lengths) and model in ("Ising", "next neighbours"):
-                at_critical = {told.field: (told.middle,)}
+                at_critical = {lattice.field: (lattice.middle,)}
                 own = facets | {"at": "critical"}
                 yield Curve("large torus", ising_universality, system, at_critical, facets=own)

@@ -1,16 +1,20 @@
 """Finite-size scaling: one curve for all sizes, y = L^power F((x - critical) L^inverse_nu), and the
-critical point and exponents that follow.
+critical point and exponents that follow; on request with a correction L^-omega G of the same
+argument (Privman, Fisher 1983).
 
-    found = collapse(data, "temperature", "binder", "length", power=0) found.critical,
-    found.critical_error, found.inverse_nu, found.sizes, found.chi_squared / found.freedom
+    found = collapse(data, "temperature", "binder", "length", power=0)
+    found.critical, found.critical_error, found.inverse_nu, found.sizes, found.probability
 
-F is a polynomial, so that at given exponents it follows from linear least squares, and only the
-exponents are searched (variable projection: Golub, Pereyra 1973). Errors come from a parametric
-bootstrap: fits to values that are drawn again within their errors. Where the fit without the
-smallest size differs by more than three of its errors, twice the difference is added, because
-corrections to scaling that are not fitted change the exponents by about the same amount again. If a
-fit is not accepted, its errors are multiplied by the square root of chi squared per degree of
-freedom and a warning is issued: its numbers should not be quoted.
+F and G are polynomials, so that at given exponents they follow from linear least squares, and only
+the exponents are searched (variable projection: Golub, Pereyra 1973). G is a straight line, and has
+the degree of F where no straight line describes the data. Errors come from a parametric bootstrap:
+fits to values that are drawn again within their errors. Corrections to scaling that are not fitted
+change the exponents by about as much as another fit does, so that twice the difference is added to
+the errors: where the fit without the smallest size differs by more than three of its errors, and
+where a G of the degree of F differs from a straight line by more than twice what chance explains,
+the root of the difference of their variances (Hausman 1978). If a fit is not accepted, its errors
+are multiplied by the square root of chi squared per degree of freedom and a warning is issued: its
+numbers should not be quoted.
 """
 
 import itertools
@@ -25,28 +29,34 @@ import xarray as xr
 from orderparam.analysis.corrections import ACCEPTED, probable
 from orderparam.analysis.measured import columns
 
-SEARCHED = ("critical", "inverse_nu", "power", "correction", "omega")
+SEARCHED = ("critical", "inverse_nu", "power", "omega")
+FITTED = ("critical", "inverse_nu", "power", "correction", "omega")
 STEEPEST = 10.0  # largest modulus of inverse_nu and power
 OMEGAS = (0.25, 4.0)
-# range of the correction at the smallest size, for which the factor stays positive
-WEAKEST, STRONGEST = -0.9, 10.0
+# Number of coefficients of the correction G that is tried first. With as many as F it can nearly
+# take the place of F, at an inverse_nu larger by omega.
+_STRAIGHT = 2
 _INSIDE = 1e-6  # fraction of a bound's range: a fit nearer to the bound is determined by the bound
 _PROFILE = 3.84  # rise of chi squared for a 95 % interval
 
 
 @dataclass(frozen=True)
 class Collapse:
-    """A fit of finite-size scaling, y = L^power (1 + correction L^-omega) F((x - critical)
-    L^inverse_nu).
+    """A fit of finite-size scaling, y = L^power [F(u) + L^-omega G(u)] with u = (x - critical)
+    L^inverse_nu, and polynomials F and G.
 
-    X_error: standard errors by bootstrap, including the change when the smallest size is left out;
-    0 for given numbers, infinite for numbers that the data do not determine: a number at the end of
-    the range that is searched, and an omega whose profile of chi squared reaches such an end.
-    omega: NaN without a correction. polynomial: coefficients of F, the constant first. chi_squared,
-    freedom: of the fit; probability: that of a chi squared at least as large by chance. sizes:
-    those used, after the smallest were left out until the probability reached 0.05. accepted: True
-    if it reached 0.05. scaled_x, scaled_y, scaled_error, scaled_size: the points on the common
-    curve.
+    correction: G(0) / F(0), the relative correction at the critical point at L = 1; 0 without a
+    correction.
+
+    X_error: standard errors by bootstrap, and what other fits change beyond chance: without the
+    smallest size, and with a richer G; 0 for given numbers, infinite for numbers that the data do
+    not determine: a number at the end of the range that is searched, and an omega whose profile of
+    chi squared reaches such an end.
+    omega: NaN without a correction. polynomial, correction_polynomial: coefficients of F and of G,
+    the constant first. chi_squared, freedom: of the fit; probability: that of a chi squared at least
+    as large by chance. sizes: those used, after the smallest were left out until the probability
+    reached 0.05. accepted: True if it reached 0.05. scaled_x, scaled_y, scaled_error, scaled_size: the points on the common
+    curve F, their fitted corrections taken off.
     """
 
     critical: float
@@ -60,6 +70,7 @@ class Collapse:
     omega: float
     omega_error: float
     polynomial: np.ndarray
+    correction_polynomial: np.ndarray
     chi_squared: float
     freedom: int
     sizes: tuple[float, ...]
@@ -98,12 +109,12 @@ class Collapse:
                 "error": getattr(self, f"{name}_error"),
                 "accepted": self.accepted,
             }
-            for name in SEARCHED
+            for name in FITTED
             if getattr(self, f"{name}_error") > 0
         ]
 
     def __repr__(self) -> str:
-        shown = [self.with_error(name) for name in SEARCHED if getattr(self, name + "_error") > 0]
+        shown = [self.with_error(name) for name in FITTED if getattr(self, name + "_error") > 0]
         sizes = ", ".join(f"{size:g}" for size in self.sizes)
         doubt = "" if self.accepted else "; not accepted: the sizes do not collapse"
         return f"Collapse({', '.join(shown)}; sizes {sizes}; chi^2 {self.chi_squared:.3g} / {self.freedom}{doubt})"
@@ -129,8 +140,8 @@ def collapse(
 
     The smallest sizes are left out, one by one, while the fit is improbable (below 0.05) and
     `least_sizes` remain. A fit that stays improbable is returned with a `UserWarning`, and
-    `accepted` is False. The search covers inverse_nu and power from -10 to 10, the critical point
-    up to one range of x outside the data, and corrections of -0.9 to 10 at the smallest size.
+    `accepted` is False. The search covers inverse_nu and power from -10 to 10, and the critical
+    point up to one range of x outside the data.
 
     Args:
         data: A data set with or without `seed`, or columns with one row for each point.
@@ -138,8 +149,8 @@ def collapse(
         y: An observable, averaged over `seed`, with the errors `y_error` or those of the scatter.
         critical, inverse_nu, power: Fixed values; None fits them. With power = 0 the common
             crossing point of all sizes is the critical point (Binder 1981).
-        omega: Exponent of a correction factor 1 + correction size^-omega, whose strength is fitted.
-            A number fixes it, "search" fits it between 1/4 and 4, None means no correction.
+        omega: Exponent of a correction size^-omega G. A number fixes it, "search" fits it between 1/4
+            and 4, None means no correction.
         order: Degree of the polynomial F.
         window: Points with larger |x - critical| size^inverse_nu are left out; the window is placed by
             a first fit to all points and then kept.
@@ -174,7 +185,6 @@ def collapse(
         "critical": critical,
         "inverse_nu": inverse_nu,
         "power": power,
-        "correction": 0.0 if omega is None else None,
         "omega": None if omega == "search" else omega or 1.0,
     }
     kept = {name: float(value) for name, value in given.items() if value is not None}
@@ -182,8 +192,16 @@ def collapse(
     while True:
         used = np.isin(table.coordinates[size], sizes)
         places, lengths = (table.coordinates[name][used] for name in (x, size))
-        problem = _Scaling(places, lengths, table.value[used], table.error[used], kept, order)
+        values, errors = table.value[used], table.error[used]
+        correcting = 0 if omega is None else min(_STRAIGHT, order + 1)
+        problem = _Scaling(places, lengths, values, errors, kept, order, correcting)
         found = _fit(problem, window, y, bootstrap, rng)
+        richer = replace(problem, correcting=order + 1)
+        has_richer = 0 < problem.correcting < richer.correcting and len(values) > richer.unknowns
+        if has_richer and not found.accepted:
+            better = _fit(richer, window, y, bootstrap, rng)
+            if better.accepted:
+                problem, found, has_richer = richer, better, False
         if found.accepted or len(sizes) <= max(2, least_sizes):
             break
         sizes = sizes[1:]
@@ -197,27 +215,39 @@ def collapse(
         warnings.warn(f"{y!r} does not collapse: {quality}{advice}", stacklevel=2)
         found = _widened(
             found,
-            {name: np.sqrt(found.chi_squared / found.freedom) for name in problem.searched},
+            {name: np.sqrt(found.chi_squared / found.freedom) for name in FITTED},
             {},
         )
     larger = problem.part(problem.size > sizes[0])
-    if len(sizes) > 2 and len(larger.y) > larger.order + 2 + len(larger.searched):
+    if len(sizes) > 2 and len(larger.y) > larger.unknowns + 1:
         again = _fit(larger, window, y, min(bootstrap, 50), rng)
-        moved = {
-            name: abs(getattr(again, name) - getattr(found, name)) for name in problem.searched
+        by_chance = {name: 3 * getattr(again, f"{name}_error") for name in FITTED}
+        found = _compared(found, again, by_chance)
+    if has_richer:
+        start = np.array([getattr(found, name) for name in problem.searched])
+        again = _fit(richer, window, y, min(bootstrap, 50), rng, start)
+        variances = {
+            name: [getattr(fit, f"{name}_error") ** 2 for fit in (found, again)] for name in FITTED
         }
-        beyond = {
-            name: 2 * by for name, by in moved.items() if by > 3 * getattr(again, f"{name}_error")
-        }
-        found = _widened(found, {}, beyond)
+        by_chance = {name: 2 * np.sqrt(max(b - a, 0.0)) for name, (a, b) in variances.items()}
+        found = _compared(found, again, by_chance)
     return found if omega is not None else replace(found, omega=np.nan)
+
+
+def _compared(found: Collapse, other: Collapse, by_chance: dict[str, float]) -> Collapse:
+    """The fit with errors that contain twice what another fit changes, where this is more than
+    chance explains."""
+    by = {name: abs(getattr(other, name) - getattr(found, name)) for name in FITTED}
+    fitted = [name for name in FITTED if getattr(found, f"{name}_error") > 0]
+    added = {name: 2 * by[name] for name in fitted if by[name] > by_chance[name]}
+    return _widened(found, {}, added)
 
 
 def _widened(found: Collapse, factors: dict[str, float], added: dict[str, float]) -> Collapse:
     """The fit with larger errors: multiplied by a factor, and with further errors added in
     squares."""
     wider: dict[str, Any] = {}
-    for name in SEARCHED:
+    for name in FITTED:
         error = getattr(found, f"{name}_error") * factors.get(name, 1.0)
         wider[f"{name}_error"] = float(np.hypot(error, added.get(name, 0.0)))
     return replace(found, **wider)
@@ -225,7 +255,7 @@ def _widened(found: Collapse, factors: dict[str, float], added: dict[str, float]
 
 @dataclass(frozen=True)
 class _Scaling:
-    """Least squares in the exponents that are searched; the polynomial is solved for at each
+    """Least squares in the exponents that are searched; the polynomials are solved for at each
     step."""
 
     x: np.ndarray
@@ -234,6 +264,7 @@ class _Scaling:
     error: np.ndarray
     kept: dict[str, float]
     order: int
+    correcting: int  # coefficients of G
 
     @property
     def searched(self) -> tuple[str, ...]:
@@ -246,22 +277,21 @@ class _Scaling:
         )
 
     def named(self, unknowns: np.ndarray) -> dict[str, float]:
-        """The given and the fitted parameters; a correction is fitted by its strength at the
-        smallest size."""
-        found = {**self.kept, **dict(zip(self.searched, map(float, unknowns)))}
-        if "correction" in self.searched:
-            found["correction"] *= float(np.min(self.size)) ** found["omega"]
-        return found
+        """The given and the fitted parameters."""
+        return {**self.kept, **dict(zip(self.searched, map(float, unknowns)))}
+
+    @property
+    def unknowns(self) -> int:
+        """The number of fitted numbers, the coefficients of the polynomials included."""
+        return self.order + 1 + self.correcting + len(self.searched)
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """The bounds of the search. Outside them powers of the sizes overflow, or the factor in
-        front of F changes its sign and no point has a meaning."""
+        """The bounds of the search, outside which powers of the sizes overflow."""
         reach = np.ptp(self.x) or 1.0
         ranges = {
             "critical": (np.min(self.x) - reach, np.max(self.x) + reach),
             "inverse_nu": (-STEEPEST, STEEPEST),
             "power": (-STEEPEST, STEEPEST),
-            "correction": (WEAKEST, STRONGEST),
             "omega": OMEGAS,
         }
         low, high = np.array([ranges[name] for name in self.searched]).reshape(-1, 2).T
@@ -273,21 +303,35 @@ class _Scaling:
         return np.minimum(unknowns - low, high - unknowns) < _INSIDE * (high - low)
 
     def scaled(self, unknowns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The argument of F, and the prefactor of F."""
+        """The argument of F and G, and the prefactor of both."""
         p = self.named(unknowns)
-        factor = self.size ** p["power"] * (1 + p["correction"] * self.size ** -p["omega"])
-        return (self.x - p["critical"]) * self.size ** p["inverse_nu"], factor
+        return (self.x - p["critical"]) * self.size ** p["inverse_nu"], self.size ** p["power"]
 
-    def polynomial(self, unknowns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The coefficients of the polynomial, and the residuals in units of the errors."""
+    def polynomials(self, unknowns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The coefficients of F and of G (2, order + 1), and the residuals in units of the
+        errors."""
         u, factor = self.scaled(unknowns)
-        unit = np.max(np.abs(u)) or 1.0
-        matrix = (
-            np.vander(u / unit, self.order + 1, increasing=True) * (factor / self.error)[:, None]
-        )
+        unit, smallest = np.max(np.abs(u)) or 1.0, np.min(self.size)
+        powers = np.vander(u / unit, self.order + 1, increasing=True)
+        columns = [powers]
+        decay = self.named(unknowns)["omega"]
+        if self.correcting:
+            decayed = ((self.size / smallest) ** -decay)[:, None]
+            columns.append(powers[:, : self.correcting] * decayed)
+        matrix = np.hstack(columns) * (factor / self.error)[:, None]
         weighted = self.y / self.error
-        coefficients, *_ = np.linalg.lstsq(matrix, weighted, rcond=None)
-        return coefficients / unit ** np.arange(self.order + 1), matrix @ coefficients - weighted
+        found, *_ = np.linalg.lstsq(matrix, weighted, rcond=None)
+        pair = np.zeros((2, self.order + 1))
+        pair[0] = found[: self.order + 1]
+        pair[1, : self.correcting] = found[self.order + 1 :] * smallest**decay
+        pair /= unit ** np.arange(self.order + 1)
+        return pair, matrix @ found - weighted
+
+    def fitted(self, unknowns: np.ndarray) -> dict[str, float]:
+        """All numbers of a fit: the given and the fitted parameters, and the relative
+        correction."""
+        first, second = self.polynomials(unknowns)[0][:, 0]
+        return self.named(unknowns) | {"correction": float(second / first) if second else 0.0}
 
     def solved(self, start: np.ndarray) -> np.ndarray:
         if not len(start):
@@ -297,7 +341,7 @@ class _Scaling:
         scale = np.maximum(np.abs(start), 0.1)
         scale[[name == "critical" for name in self.searched]] = np.ptp(self.x) or 1.0
         found = scipy.optimize.least_squares(
-            lambda p: self.polynomial(p)[1],
+            lambda p: self.polynomials(p)[1],
             start,
             bounds=(low, high),
             x_scale=scale,
@@ -309,27 +353,34 @@ class _Scaling:
 
 
 def _fit(
-    problem: _Scaling, window: float, y: str, bootstrap: int, rng: np.random.Generator
+    problem: _Scaling,
+    window: float,
+    y: str,
+    bootstrap: int,
+    rng: np.random.Generator,
+    start: np.ndarray | None = None,
 ) -> Collapse:
-    unknowns = _searched_from_many(problem)
+    unknowns = _searched_from_many(problem) if start is None else problem.solved(start)
     if np.isfinite(window):
         inside = np.abs(problem.scaled(unknowns)[0]) <= window
         problem = problem.part(inside)
-    freedom = len(problem.y) - problem.order - 1 - len(problem.searched)
+    freedom = len(problem.y) - problem.unknowns
     if freedom < 1:
         raise ValueError(
             f"{y!r} has {len(problem.y)} points: a fit of {len(problem.y) - freedom} numbers needs more"
         )
     unknowns = problem.solved(unknowns)
-    coefficients, residuals = problem.polynomial(unknowns)
+    (main, correcting), residuals = problem.polynomials(unknowns)
     noise = rng.standard_normal((bootstrap, len(problem.y)))
     # drawn around the fitted curve
     drawn = [replace(problem, y=problem.y + problem.error * (residuals + one)) for one in noise]
-    again = [one.named(one.solved(unknowns)) for one in drawn]
+    again = [one.fitted(one.solved(unknowns)) for one in drawn]
     errors = {
-        name: float(np.std([one[name] for one in again], ddof=1)) for name in problem.searched
+        name: float(np.std([one[name] for one in again], ddof=1))
+        for name in FITTED
+        if name not in problem.kept
     }
-    values = problem.named(unknowns)
+    values = problem.fitted(unknowns)
     errors |= {
         name: np.inf for name, ended in zip(problem.searched, problem.at_an_end(unknowns)) if ended
     }
@@ -338,15 +389,17 @@ def _fit(
     ):
         errors["omega"] = np.inf
     u, factor = problem.scaled(unknowns)
+    correction = problem.size ** -values["omega"] * np.polynomial.polynomial.polyval(u, correcting)
     return Collapse(
         **values,
-        **{f"{name}_error": errors.get(name, 0.0) for name in SEARCHED},
-        polynomial=coefficients,
+        **{f"{name}_error": errors.get(name, 0.0) for name in FITTED},
+        polynomial=main,
+        correction_polynomial=correcting,
         chi_squared=float(np.sum(residuals**2)),
         freedom=freedom,
         sizes=tuple(np.unique(problem.size).tolist()),
         scaled_x=u,
-        scaled_y=problem.y / factor,
+        scaled_y=problem.y / factor - correction,
         scaled_error=problem.error / factor,
         scaled_size=problem.size,
     )
@@ -358,7 +411,7 @@ def _reaches_an_end(problem: _Scaling, unknowns: np.ndarray, least: float, freed
     start = unknowns[[name != "omega" for name in problem.searched]]
     for omega in OMEGAS:
         held = replace(problem, kept={**problem.kept, "omega": omega})
-        if np.sum(held.polynomial(held.solved(start))[1] ** 2) <= allowed:
+        if np.sum(held.polynomials(held.solved(start))[1] ** 2) <= allowed:
             return True
     return False
 
@@ -371,11 +424,10 @@ def _searched_from_many(problem: _Scaling) -> np.ndarray:
         "critical": quarters,
         "inverse_nu": (0.5, 1.0, 2.0),
         "power": (0.0,),
-        "correction": (0.1,),  # at 0 the fit does not depend on omega
         "omega": (0.5, 1.0, 2.0),
     }
     found = [
         problem.solved(np.array(start))
         for start in itertools.product(*(starts[name] for name in problem.searched))
     ]
-    return min(found, key=lambda unknowns: float(np.sum(problem.polynomial(unknowns)[1] ** 2)))
+    return min(found, key=lambda unknowns: float(np.sum(problem.polynomials(unknowns)[1] ** 2)))

@@ -126,6 +126,26 @@ def test_exact_magnets_in_a_narrow_and_a_wide_window():
     assert abs(wide.inverse_nu - 0.5) < 2 * wide.inverse_nu_error
 
 
+@pytest.mark.parametrize("error", [1e-3, 1e-4])
+def test_the_interval_of_a_corrected_collapse_holds_the_truth(error):
+    """Sizes from 50 on do not collapse without a correction, whose exponent is 1/2. It is a function
+    of the scaled temperature: a mere factor leads to 1/nu = .538(3)."""
+    held = {"critical": 0, "inverse_nu": 0}
+    rng = np.random.default_rng(1)
+    exact = curie_weiss(0.97, 1.03, (50, 100, 200, 400, 800, 1600), 0.0)
+    for _ in range(10):
+        noise = error * rng.standard_normal(exact["binder"].shape)
+        data = exact.assign(
+            binder=exact["binder"] + noise, binder_error=exact["binder_error"] + error
+        )
+        found = collapse(data, "x", "binder", "spins", power=0, omega="search", bootstrap=30)
+        assert found.accepted or error < 1e-3
+        held["critical"] += abs(found.critical - 1) < 2 * found.critical_error
+        held["inverse_nu"] += abs(found.inverse_nu - 0.5) < 2 * found.inverse_nu_error
+        assert found.inverse_nu_error < 0.05 or not found.accepted
+    assert min(held.values()) >= 7
+
+
 def test_omega_is_searched():
     """With its error where the data determine it, and otherwise without a number."""
     data = made(3, correction=2.0, error=1e-4, omega=1.3)

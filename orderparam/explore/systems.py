@@ -60,11 +60,39 @@ def _takes(verb: Verb, system: str) -> bool:
     return any(issubclass(kind_of(system), one) for one in verb.systems)
 
 
+# Names of fields that are counts: theories take any number, experiments ask `System.size` for a
+# whole one.
+COUNTS = frozenset(
+    [
+        "batch_size",
+        "channels",
+        "copies",
+        "count",
+        "drawn",
+        "heads",
+        "input_dim",
+        "key_width",
+        "modes",
+        "n_points",
+        "n_train",
+        "neurons",
+        "sites",
+        "spins",
+        "target_dim",
+        "tokens",
+        "total",
+        "width",
+        "width_per_head",
+    ]
+)
+
+
 def is_whole(declaration: Declaration) -> bool:
     """True if a field is a count, for which an experiment needs a whole number."""
     return (
         declaration.integer
         or int in declaration.annotations
+        or declaration.name in COUNTS
         or declaration.meaning.startswith(("number of", "dimension"))
     )
 

@@ -2,17 +2,21 @@
 digit."""
 
 import csv
+import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import orderparam as op
 from orderparam.cli.commands import app
+from orderparam.core.fields import declarations
 from orderparam.explore.evaluate import curve
 from orderparam.explore.knobs import STEPS
 from orderparam.explore.state import LONGEST, is_start, observables, opened, read
-from orderparam.explore.systems import experiments_of, kinds, theories_of
+from orderparam.explore.systems import experiments_of, is_whole, kind_of, kinds, theories_of
 
 MAGNET = "spins.MeanFieldMagnet"
 # a system of numbers, one with a part, one whose arrays come from a study, one along whole numbers
@@ -168,6 +172,20 @@ def test_a_page_reads_at_most_what_its_axis_can_hold(magnet):
     teacher = opened("random_features.RandomFeatures")
     assert teacher.along_integers
     assert all(value.is_integer() for value in teacher.grid)
+
+
+def test_what_experiments_ask_a_whole_number_of_is_a_count():
+    """Else most of the points of a measurement along it would fail."""
+    asked = {
+        name
+        for file in Path(op.__file__).parent.rglob("*.py")
+        for name in re.findall(r'\.size\("(\w+)"\)', file.read_text(encoding="utf-8"))
+    }
+    assert len(asked) > 10
+    for system in kinds():
+        for name, declaration in declarations(kind_of(system)).items():
+            number = declaration.kind == "parameter" and () in declaration.shapes
+            assert is_whole(declaration) or name not in asked or not number, (system, name)
 
 
 def test_every_registered_system_opens_or_says_why_not():

@@ -1,5 +1,7 @@
 """Committees: the evidence of every label, message passing against state evolution, refusals."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,11 +9,15 @@ import pytest
 from scipy.special import wofz
 from scipy.stats import multivariate_normal
 
+import orderparam as op
 from orderparam.channels import DensityLabels
 from orderparam.systems import generalised_linear
 from orderparam.systems.committee import (
     Committee,
+    LargeCommittee,
     information_transition,
+    large_committee,
+    large_committee_transition,
     leading_eigenvectors,
     message_passing,
     specialisation,
@@ -138,6 +144,26 @@ def test_message_passing_follows_state_evolution(system):
         values = [float(getattr(run, name)) for run in runs]
         error = np.std(values, ddof=1) / 2
         assert abs(np.mean(values) - float(getattr(theory, name))) < 4 * error + 0.015, name
+
+
+def test_there_is_no_specialised_state_of_many_units_before_it_begins():
+    """Which is no failure of the solver: a transition finds where the state begins."""
+    begin = float(large_committee_transition(LargeCommittee(8.0)).begin)
+    for ratio, exists in ((begin * (1 - 1e-9), False), (begin * (1 + 1e-9), True)):
+        found = large_committee(LargeCommittee(ratio), branch="apart")
+        assert bool(found.valid) == exists == bool(np.isfinite(found.overlap))
+        assert found.converged
+    alike = large_committee(LargeCommittee(begin / 2), branch="alike")
+    assert alike.valid
+    assert float(alike.overlap) == 0
+    over = {"unit_ratio": (begin / 2, begin * 2)}
+    chosen = op.transition(
+        functools.partial(large_committee, branch="apart"),
+        LargeCommittee(8.0),
+        over,
+        order="overlap",
+    )
+    assert chosen.location == pytest.approx(begin, rel=1e-8)
 
 
 def test_units_come_apart_only_beyond_specialisation():

@@ -57,7 +57,9 @@ class LargeCommitteeState(Result):
         classification_error: probability that the likeliest label of a new input is wrong.
         free_entropy: phi(q) per dimension and unit.
         residual: residual of the equation for q; 0 where q = 0.
-        converged: whether it was solved; false where branch="apart" has no solution.
+        converged: whether it was solved.
+        valid: whether there is such a state, without which the other numbers are NaN: the
+            specialised one begins at an n/(K d) that `large_committee_transition` tells.
     """
 
     overlap: Scalar
@@ -65,6 +67,7 @@ class LargeCommitteeState(Result):
     free_entropy: Scalar
     residual: Scalar
     converged: Bool[Array, ""]
+    valid: Bool[Array, ""]
 
 
 class LargeCommitteeTransition(Result):
@@ -108,28 +111,30 @@ def large_committee(
     >>> round(float(found.overlap), 8), round(float(found.classification_error), 8)
     (0.95403581, 0.13293533)
     """
-    first, _ = _begin()
+    first, begin = _begin()
     ratio = jnp.asarray(system.unit_ratio)
 
     def equation(log_gap: Scalar, ratio: Scalar) -> Scalar:
         return jnp.log(ratio) - jnp.log(_ratio(jnp.exp(-log_gap)))
 
     root = decreasing_root(equation, jnp.asarray(-np.log1p(-first)), jnp.asarray(_LAST), ratio)
-    gap = jnp.exp(-root.value)
-    entropies = _free_entropy(jnp.ones(()), ratio), _free_entropy(gap, ratio)
-    apart = {
+    begun = ratio >= begin
+    gap = jnp.where(begun, jnp.exp(-root.value), jnp.nan)
+    alike, apart = _free_entropy(jnp.ones(()), ratio), _free_entropy(gap, ratio)
+    specialised = {
         "alike": jnp.asarray(False),
         "apart": jnp.asarray(True),
-        "stable": root.converged & (entropies[1] > entropies[0]),
-    }
-    chosen = apart[branch]
-    gap = jnp.where(chosen, gap, 1.0)
+        "stable": begun & (apart > alike),
+    }[branch]
+    gap = jnp.where(specialised, gap, 1.0)
+    solved = specialised & begun
     return LargeCommitteeState(
         overlap=1 - gap,
         classification_error=jnp.arcsin(jnp.sqrt(_missing(gap))) / np.pi,
-        free_entropy=jnp.where(chosen, entropies[1], entropies[0]),
-        residual=jnp.where(chosen, root.residual, 0.0),
-        converged=~chosen | root.converged,
+        free_entropy=jnp.where(specialised, apart, alike),
+        residual=jnp.where(solved, root.residual, 0.0),
+        converged=~solved | root.converged,
+        valid=~specialised | begun,
     )
 
 

@@ -84,15 +84,16 @@ def train_first_layer(system: OneStep, key: PRNGKeyArray) -> FirstLayerWeights:
 
 
 def plant_first_layer(system: SpikedFeatures, key: PRNGKeyArray) -> FirstLayerWeights:
-    """First layer whose rows are c_s times a uniform vector on the sphere plus u_s v."""
+    """First layer whose rows are (c_s + rho_s w.v) w + u_s v with w uniform on the sphere."""
     dimension, groups = system.size("input_dim"), _groups(system)
-    spikes, norms = (part[groups] for part in (system.spikes, system.norms))
+    spikes, norms, slopes = (part[groups] for part in (system.spikes, system.norms, system.slopes))
     spike = (
         jnp.zeros(dimension)
         .at[:2]
         .set(jnp.array([system.overlap, jnp.sqrt(1 - system.overlap**2)]))
     )
     rows = unit(normal(key, len(groups), dimension))
+    norms = norms + slopes * (rows @ spike)
     return FirstLayerWeights(norms[:, None] * rows + jnp.outer(spikes, spike), spike, groups)
 
 
@@ -139,10 +140,10 @@ def learn_after_step(
 def learn_spiked(
     system: SpikedFeatures, key: PRNGKeyArray, *, test_points: int = 4000, given: bool = False
 ) -> MeasuredReadout:
-    """Errors of a read-out trained on spiked features, whose first layer is planted.
+    r"""Errors of a read-out trained on spiked features, whose first layer is planted.
 
-    Rows are $c_s w_j + u_s v$ with $w_j$ uniform on the unit sphere; the read-out is trained as in
-    `learn_after_step`.
+    Rows are $(c_s + \rho_s w_j \cdot v) w_j + u_s v$ with $w_j$ uniform on the unit sphere; the
+    read-out is trained as in `learn_after_step`.
 
     Args:
         test_points: number of further examples on which errors are measured, in whole thousands;

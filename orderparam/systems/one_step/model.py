@@ -146,12 +146,12 @@ class OneStep(TwoLayerReadout):
 
 
 class SpikedFeatures(TwoLayerReadout):
-    r"""Features $\sigma(c_s\, w_j \cdot x + u_s\, v \cdot x)$ with one direction $v$ common to all
-    neurons.
+    r"""Features $\sigma((c_s + \rho_s\, w_j \cdot v)\, w_j \cdot x + u_s\, v \cdot x)$ with one
+    direction $v$ common to all neurons.
 
     Rows $w_j$ are uniform on the unit sphere, $s$ is the group of neuron j, `overlap` is $v \cdot
-    \theta$, `spikes` are $u_s$ and `bulk_norms` $c_s$ of the groups. Zero spikes and unit norms are
-    random features.
+    \theta$, `spikes` are $u_s$, `bulk_norms` $c_s$ and `norm_slopes` $\rho_s$ of the groups. Zero
+    spikes, unit norms and no slopes are random features.
     """
 
     overlap: float = parameter(
@@ -160,6 +160,12 @@ class SpikedFeatures(TwoLayerReadout):
     spikes: Float[Array, "group"] = parameter("u_s, of each group", convert=as_groups)
     bulk_norms: Float[Array, "group"] | None = parameter(
         "c_s, of each group; None: 1", convert=as_groups, above=0, default=None
+    )
+    norm_slopes: Float[Array, "group"] | None = parameter(
+        "rho_s, of each group: change of a row's norm per overlap with the spike; None: 0",
+        convert=as_groups,
+        default=None,
+        kw_only=True,
     )
 
     @property
@@ -170,3 +176,8 @@ class SpikedFeatures(TwoLayerReadout):
     def norms(self) -> Float[Array, "group"]:
         """The bulk norm c_s of each group."""
         return jnp.ones(self.groups) if self.bulk_norms is None else self.bulk_norms
+
+    @property
+    def slopes(self) -> Float[Array, "group"]:
+        """The change rho_s of the norm per overlap with the spike, of each group."""
+        return jnp.zeros(self.groups) if self.norm_slopes is None else self.norm_slopes

@@ -38,7 +38,7 @@ def predict_read_out(system: OneStep, *, layers: int = 4) -> ReadoutCurve:
 
     >>> curve = predict_read_out(OneStep(2.0, 1.0, 50.0, 1.0, ridge=0.1))
     >>> round(float(curve.test_error), 5)
-    0.01585
+    0.0158
     """
     known = first_layer(system)
     if not bool(known.learns):

@@ -5,7 +5,7 @@ Given the projection k of an input on the spike, the features of group s are mu_
 (bulk.x + its part along the spike, k w.v) + mu_2^s(k) xi, and the teacher's field is overlap k +
 sqrt(1 - overlap^2) t. The read-out's field at a new example is then Gaussian given k, with
 
-    mean               m.mu_0(k) + k zeta.mu_1(k),
+    mean               m.mu_0(k) + zeta.phi(k),      phi = k mu_1(k) + rho nu(k),
     variance           Q(k) = mu_1.q1.mu_1 + sum_s mu_2^2 q2,
     covariance with t  psi.mu_1(k),
 
@@ -14,10 +14,18 @@ and a training example moves it by V(k) = mu_1.V1.mu_1 + sum_s mu_2^2 V2. With g
 
     M_st   = load E mu_1 mu_1 (-dg/dw)      L_s   = ridge + load E mu_2^2 (-dg/dw)
     qh1_st = load E mu_1 mu_1 g^2           qh2_s = load E mu_2^2 g^2
-    zh_s   = load E k mu_1 g                ph_s  = load E mu_1 (dg/dt)
+    zh_s   = load E phi g                   ph_s  = load E mu_1 (dg/dt)
 
 and m solves E mu_0 g = 0, because its penalty is negligible (Cui, Pesce, Dandi, Krzakala, Lu,
-Zdeborová, Loureiro 2024; Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024).
+Zdeborová, Loureiro 2024; Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024, for rho = 0).
+
+phi is how the feature's mean changes with the row's overlap w.v with the spike: by its projection k
+w.v on the input, and by its norm, if that is c + rho w.v (derived here):
+
+    d/d(w.v) E s(h + (c + rho w.v) z),  h = k (u + c w.v)   =   k mu_1 + rho nu,    nu = E z s'(h + c z).
+
+For a given layer overlaps and norms are two directions of their own, with two functions phi: k mu_1
+and nu.
 """
 
 from collections.abc import Callable
@@ -39,19 +47,21 @@ from orderparam.solve.solved import Solved
 # remainder.
 #
 # A feature activation(w.x + u k) with k = v.x the projection on the spike v and w.x of variance c^2
-# behaves, given k, like mu_0(k) + mu_1(k) w.x/c + mu_2(k) xi with xi fresh noise.
+# behaves, given k, like mu_0(k) + mu_1(k) w.x/c + mu_2(k) xi with xi fresh noise. The derivative of
+# mu_0 is mu_1/c in the shift and nu in the norm.
 
 Entry = Float[Array, "*#batch"]
 Average = Float[Array, "*batch"]
 
 
 class ConditionalMoments(NamedTuple):
-    """The moments mu_0 = E s(h + c z), mu_1 = E z s(h + c z) and mu_2^2 = E (s - mu_0 - mu_1 z)^2
-    of an activation s, for z ~ N(0, 1)."""
+    """The moments mu_0 = E s(h + c z), mu_1 = E z s(h + c z), mu_2^2 = E (s - mu_0 - mu_1 z)^2 and
+    nu = d mu_0/dc = E (z^2 - 1) s(h + c z)/c of an activation s, for z ~ N(0, 1)."""
 
     mean: Average
     linear: Average
     rest: Average
+    by_norm: Average
 
 
 @eqx.filter_jit
@@ -64,7 +74,8 @@ def moments(activation: Activation, shift: Entry, norm: Entry) -> ConditionalMom
     value = activation(shift[..., None] + norm[..., None] * z)
     mean, linear = jnp.sum(weight * value, axis=-1), jnp.sum(weight * value * z, axis=-1)
     rest = jnp.sum(weight * (value - mean[..., None] - linear[..., None] * z) ** 2, axis=-1)
-    return ConditionalMoments(mean, linear, rest)
+    by_norm = jnp.sum(weight * value * (z**2 - 1), axis=-1) / norm
+    return ConditionalMoments(mean, linear, rest, by_norm)
 
 
 def projection_rule(
@@ -94,15 +105,15 @@ _SMALLEST = 1e-12
 class Pull(NamedTuple):
     """Averages over the data: M, L, zh, ph, qh1, qh2 of the module.
 
-    spike_stiffness is load E k^2 mu_1 mu_1 (-dg/dw), the rate at which zh falls as zeta rises. The
+    spike_stiffness is load E phi phi (-dg/dw), the rate at which zh falls as zeta rises. The
     fall may be steep: an iteration in which the bulk responds to the old zh, and not to zh -
     spike_stiffness (change of zeta), overshoots.
     """
 
     stiffness: Matrix
     penalty: Groups
-    spike: Groups
-    spike_stiffness: Matrix
+    spike: Float[Array, "shift"]
+    spike_stiffness: Float[Array, "shift other"]
     teacher: Groups
     power: Matrix
     rest_power: Groups
@@ -113,7 +124,7 @@ class Bulk(NamedTuple):
 
     response: Matrix
     rest_response: Groups
-    spike: Groups
+    spike: Float[Array, "shift"]
     teacher: Groups
     power: Matrix
     rest_power: Groups
@@ -152,6 +163,7 @@ class FeatureLaw(eqx.Module):
     mean: Float[Array, "group node"]
     linear: Float[Array, "group node"]
     rest: Float[Array, "group node"]
+    shift: Float[Array, "shift node"]
     coefficients: Matrix
 
     @property
@@ -172,11 +184,14 @@ def data(
     load: Any,
     ridge: Any,
     features: Callable[[Float[Array, "node"]], ConditionalMoments],
+    shift: Callable[[Float[Array, "node"], ConditionalMoments], Float[Array, "shift node"]],
 ) -> FeatureLaw:
-    """The law of features whose moments, each (group, node), are given as a function of k."""
+    """The law of features whose moments, each (group, node), are given as a function of k, and the
+    functions phi as one of k and the moments."""
     overlap, load, ridge = (jnp.asarray(number, jnp.float64) for number in (overlap, load, ridge))
     k, weight = projection_rule(labels, overlap)
-    mean, linear, rest = features(k)
+    at_k = features(k)
+    mean, linear, rest = at_k.mean, at_k.linear, at_k.rest
     # Any basis of the span of the means gives the same result. Its derivative does not enter, and
     # may not exist.
     gram, scale = jax.lax.stop_gradient(
@@ -190,7 +205,17 @@ def data(
         table = labels.moments(overlap * k, teacher_rest(overlap))
         known = TabulatedLabels(jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), table))
     return FeatureLaw(
-        Channel(loss, known), overlap, load, ridge, k, weight, mean, linear, rest, coefficients
+        Channel(loss, known),
+        overlap,
+        load,
+        ridge,
+        k,
+        weight,
+        mean,
+        linear,
+        rest,
+        shift(k, at_k),
+        coefficients,
     )
 
 
@@ -201,7 +226,7 @@ def _paired(matrix: Matrix, functions: Float[Array, "group node"]) -> Float[Arra
 def fields(data: FeatureLaw, state: State) -> tuple[Float[Array, "node"], Fields]:
     """The response V(k), and the joint law of the fields of read-out and teacher given k."""
     level, bulk = state
-    centre = level @ data.mean_basis + data.k * (bulk.spike @ data.linear)
+    centre = level @ data.mean_basis + bulk.spike @ data.shift
     variance = _paired(bulk.power, data.linear) + bulk.rest_power @ data.rest
     rest = teacher_rest(data.overlap)
     covariance = jnp.sqrt(rest) * (bulk.teacher @ data.linear)
@@ -225,8 +250,8 @@ def pull(data: FeatureLaw, state: State) -> tuple[Groups, Pull]:
     asked = Pull(
         stiffness=data.load * (first * stiffness) @ first.T,
         penalty=data.ridge + data.load * rest @ stiffness,
-        spike=data.load * first @ (data.k * mean),
-        spike_stiffness=data.load * (first * data.k**2 * stiffness) @ first.T,
+        spike=data.load * data.shift @ mean,
+        spike_stiffness=data.load * (data.shift * stiffness) @ data.shift.T,
         teacher=data.load
         * jnp.sqrt(teacher_rest(data.overlap))
         * first
@@ -252,7 +277,7 @@ def solve(data: FeatureLaw, answer: Answer, shares: Groups, features: Any = None
     bulk = Bulk(
         response=jnp.diag(shares),
         rest_response=shares,
-        spike=jnp.zeros(count),
+        spike=jnp.zeros(len(data.shift)),
         teacher=jnp.zeros(count),
         power=0.5 * jnp.diag(shares),
         rest_power=0.5 * shares,

@@ -81,11 +81,9 @@ def _beside(x: str, name: str, facet: str) -> Panel:
     explained=(
         "The closed theory assumes an isotropic bulk after the step. Small batches: at n_B = d errors "
         "are 2 to 6 % above it at every size from d = 125 to 1000, where the theory of the given layers "
-        "agrees within 1.2(5) %. Large batches: the step changes the norm of a neuron's weights too, in "
-        "proportion to their overlap with the teacher (correlation -0.98), which both theories neglect. "
-        "Control at n_B = 64 d, sign labels: errors are 4.2(5) and 3.9(7) % below the theory at d = 250 "
-        "and 500, and 0.3(5) and 0.2(7) % above it once all neurons have one norm. Tanh labels have an "
-        "excess of 17.5(8), 6.2(6), 2.2(7) and -1.0(7) % at d = 125, 250, 500 and 1000 beside this."
+        "agrees within 1.2(5) %. Large batches: at n_B = 64 d the error for tanh labels is 0.008, and "
+        "what is left of the finite dimension is 21.5(8), 9.8(6), 5.7(7) and 2.4(7) % of it at d = 125, "
+        "250, 500 and 1000, in proportion to 1/d; for sign labels -0.8(6) and -0.4(6) % at 250 and 500."
     ),
     gallery={"seeds": 16},
     full={

@@ -65,6 +65,15 @@ def inspect(
             help="Of a model: learning rate of gradient descent on the mean of |f - y|^2, for the largest curvature.",
         ),
     ] = None,
+    learning_coefficient: Annotated[
+        str | None,
+        typer.Option(
+            "--learning-coefficient",
+            metavar="T",
+            help="Of a model in JAX: also the learning coefficient, up to T examples times inverse temperature; "
+            "auto: n / ln n. Takes minutes.",
+        ),
+    ] = None,
     theory: Annotated[
         bool,
         typer.Option(
@@ -97,7 +106,18 @@ def inspect(
             if not is_model(file):
                 existing(expanded(file), KINDS)
         of_model = is_model(files[0])
-        _check(of_model, inputs, parameters, held_out, rate, theory, temperature, target)
+        _check(
+            of_model,
+            inputs,
+            parameters,
+            held_out,
+            rate,
+            learning_coefficient,
+            theory,
+            temperature,
+            target,
+        )
+        until = _until(learning_coefficient)
         name = files[0].rpartition(":")[2] if of_model else Path(files[0]).stem
         with free_folder(out, f"inspect-{name}") as folder:
             with console().status("measuring"):
@@ -106,10 +126,10 @@ def inspect(
                 else:
                     asked = {"model": files, "targets": target, "initial": init}
                     asked["seeds"] = seeds or ()
-                found = measure(**asked, rate=rate, quick=quick)
+                found = measure(**asked, rate=rate, learning_coefficient=until, quick=quick)
             console().print(plain(str(found)), highlight=False, soft_wrap=True)
             compared = None
-            if theory:
+            if theory and not found.interrupted:
                 from orderparam.observables.theory_comparison import compare_with_theory
 
                 with console().status("comparing with theory"):
@@ -121,6 +141,20 @@ def inspect(
             f"{plain(str(folder / 'observed.zarr'))}",
             soft_wrap=True,
         )
+        if found.interrupted:
+            raise typer.Abort  # its status is that of an interrupt
+
+
+def _until(text: str | None) -> Any:
+    """The value of --learning-coefficient as `inspect` takes it."""
+    if text is None or text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(
+            f"--learning-coefficient {text}: must be auto, or the largest t as a number"
+        ) from None
 
 
 def _check(
@@ -129,6 +163,7 @@ def _check(
     parameters: str | None,
     held_out: str | None,
     rate: float | None,
+    learning_coefficient: str | None,
     theory: bool,
     temperature: float | None,
     target: str | None,
@@ -138,7 +173,8 @@ def _check(
         raise ValueError("--inputs: a model needs inputs; name an array of a file, or a .npy file")
     for option, value in (
         ("--inputs", inputs), ("--parameters", parameters), ("--held-out", held_out),
-        ("--rate", rate), ("--theory", theory), ("--temperature", temperature),
+        ("--rate", rate), ("--learning-coefficient", learning_coefficient),
+        ("--theory", theory), ("--temperature", temperature),
     ):  # fmt: skip
         if value and not of_model:
             raise ValueError(f"{option}: is for a model (FILE.py:NAME), not for saved arrays")
@@ -199,6 +235,8 @@ def _write(found: "Inspection", folder: Path, compared: "TheoryComparison | None
     if compared is not None:
         data["theories"] = compared.dataset()
         summary["theory"] = compared.sentence
-    write_folder(folder, data, found.figure, summary, "observed.zarr", attributes=True)
+    write_folder(
+        folder, data, lambda: found.figure(compared), summary, "observed.zarr", attributes=True
+    )
     with whole_file(folder / "report.html") as aside:
         aside.write_text(found.html(compared))

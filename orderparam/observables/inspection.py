@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,7 +14,13 @@ from orderparam.observables.files import read_all, read_arrays, target_of
 from orderparam.observables.gaussianity import excess_kurtosis
 from orderparam.observables.layers import InspectedNetwork
 from orderparam.observables.network import of_arrays, read_network
-from orderparam.observables.network_numbers import numbers_of_network, overlaps_of, sharpness
+from orderparam.observables.network_numbers import (
+    FEWEST_UNTIL,
+    coefficients_of,
+    numbers_of_network,
+    overlaps_of,
+    sharpness,
+)
 from orderparam.observables.observable import Observed, difference
 from orderparam.observables.similarity import alignment, similarity, target_columns
 from orderparam.observables.tail import power_law_tail
@@ -51,8 +57,10 @@ class Inspection:
 
     layers: measured numbers of each representation, by name. spectra: of each weight matrix;
     weights: numbers of each. network: numbers of the whole. missing: what was not measured, and
-    which input would give it. seconds: what it cost. seen: the networks and the data, for
-    `compare_with_theory`.
+    which input would give it. eigenvalues: of the tangent kernel over the number of examples, from
+    the largest, "start" and "now", where the kernel was formed. interrupted: measuring was ended by
+    Ctrl-C, and later numbers are missing. seconds: what it cost. seen: the networks and the data,
+    for `compare_with_theory`.
     """
 
     title: str
@@ -62,6 +70,8 @@ class Inspection:
     network: list[Observed]
     missing: list[str]
     examples: int | None
+    eigenvalues: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    interrupted: bool = False
     seconds: float = field(default=0.0, compare=False)
     seen: "Seen | None" = field(default=None, compare=False, repr=False)
 
@@ -72,11 +82,13 @@ class Inspection:
 
         return dataset_of(self)
 
-    def figure(self) -> Any:
-        """The figure: alignment and similarity of the layers with their nulls, and each spectrum."""
-        from orderparam.observables.report import draw
+    def figure(self, compared: "TheoryComparison | None" = None) -> Any:
+        """The figure: alignment and similarity of the layers with their nulls, spectra of weights,
+        and the tangent kernel at the start and now; also predicted and measured numbers, if what
+        `compare_with_theory` returned is given."""
+        from orderparam.observables.inspection_figure import draw
 
-        return draw(self)
+        return draw(self, compared)
 
     def html(self, compared: "TheoryComparison | None" = None) -> str:
         """One page with tables and the figure in it; also with what `compare_with_theory`
@@ -102,6 +114,7 @@ def inspect(
     starts: Sequence[Any] = (),
     seeds: Sequence[Any] = (),
     rate: float | None = None,
+    learning_coefficient: float | Literal["auto"] | None = None,
     quick: bool = False,
     seed: int = 0,
 ) -> Inspection:
@@ -125,11 +138,15 @@ def inspect(
         rate: Learning rate of gradient descent on the mean over examples of |f - y|^2: the
             lazy-to-rich number then counts its steps, and the largest curvature of a model in JAX
             or PyTorch is compared with 2 / rate, above which descent does not stay.
+        learning_coefficient: Measures the learning coefficient of half the mean over examples of
+            |f - y|^2 of a model in JAX, up to this number of examples times inverse temperature;
+            "auto" is n / ln n. Some minutes for a few thousand parameters.
         quick: Without the tangent kernel, and with 99 permutations.
         seed: Of random numbers.
 
     Returns:
-        An `Inspection`: print it; `dataset()`, `figure()` and `html()` hold the same.
+        An `Inspection`: print it; `dataset()`, `figure()` and `html()` hold the same. After Ctrl-C
+            it contains what was measured until then, and its `interrupted` is True.
 
     Raises:
         ValueError: for what cannot be read, targets that do not fit, networks that are random.
@@ -145,41 +162,42 @@ def inspect(
     draws = 99 if quick else 999
     if rate is not None and not 0 < rate < np.inf:
         raise ValueError(f"rate = {rate}: must be > 0")
+    until = _until(learning_coefficient)
     title, network, y, read = _read(model, inputs, targets, parameters)
     first = None if initial is None else read(initial)
     if y is not None:
         y = target_columns(y)
     missing: list[str] = []
-    layers: dict[str, list[Observed]] = {}
+    found = Inspection(title, {}, {}, {}, [], missing, None)
     before = {} if first is None else first.representations()
-    count = None
     shapes: dict[str, np.ndarray] = network.representations()
     for name, array in shapes.items():
-        count = len(array)
-        if y is not None and len(y) != count:
+        if y is not None and len(y) != len(array):
             raise ValueError(
-                f"{name} has {count} rows and the targets {len(y)}: must be one for each example"
+                f"{name} has {len(array)} rows and the targets {len(y)}: must be one for each example"
             )
-        layers[name] = _layer(array, before.get(name), y, draws, seed)
-    for layer, null in zip(network.layers, _nulls(network, [read(one) for one in starts])):
-        if layer.outputs is not None and layer.name in _hidden(network):
-            place = f"hidden {_hidden(network)[layer.name]}"
-            layers[place].append(excess_kurtosis(layer.outputs, null))
-    spectra = {}
-    old = {} if first is None else {one.name: one.weight for one in first.layers}
-    for layer in network.layers:
-        if layer.weight is None or min(layer.weight.shape[0], layer.weight[0].size) < 2:
-            continue
-        if min(layer.weight.shape[0], layer.weight[0].size) > MOST_COLUMNS:
-            missing.append(f"spectrum of {layer.name}: more than {MOST_COLUMNS} columns")
-            continue
-        spectra[layer.name] = weight_spectrum(layer.weight, old.get(layer.name), seed=seed)
-    weights = {name: _weights(spectrum, seed) for name, spectrum in spectra.items()}
-    whole = numbers_of_network(network, first, inputs, y, held_out, rate, quick, missing, seed)
-    if rate is not None:
-        whole += sharpness(network, first, inputs, y, rate, missing)
-    others = tuple(read(one) for one in seeds)
-    whole += overlaps_of(network, others, seed, missing)
+        found = replace(found, examples=len(array))
+    others: tuple[InspectedNetwork, ...] = ()
+    try:
+        for name, array in shapes.items():
+            found.layers[name] = _layer(array, before.get(name), y, draws, seed)
+        _preactivations(network, [read(one) for one in starts], found)
+        _spectra(network, first, found, seed)
+        whole = numbers_of_network(
+            network, first, inputs, y, held_out, rate, quick, missing, found.eigenvalues, seed
+        )
+        found.network.extend(whole)
+        if rate is not None:
+            found.network.extend(sharpness(network, first, inputs, y, rate, missing))
+        others = tuple(read(one) for one in seeds)
+        found.network.extend(overlaps_of(network, others, seed, missing))
+        if learning_coefficient is not None:
+            found.network.extend(coefficients_of(network, inputs, y, until, missing, seed))
+    except KeyboardInterrupt:
+        if not found.layers and not found.spectra:
+            raise
+        missing.append("what follows the numbers above: interrupted")
+        found = replace(found, interrupted=True)
     if y is None:
         missing.append("alignment, read-out error: give targets")
     if first is None:
@@ -190,9 +208,56 @@ def inspect(
         missing.append(
             f"null of the pre-activations: give {FEWEST_STARTS} networks at initialisation"
         )
+    if learning_coefficient is None and network.function is not None:
+        missing.append("learning coefficient: ask for it, it takes minutes")
     seconds = time.perf_counter() - start_time
     seen = Seen(network, first, inputs, y, held_out, others)
-    return Inspection(title, layers, weights, spectra, whole, missing, count, seconds, seen)
+    return replace(found, seconds=seconds, seen=seen)
+
+
+def _until(asked: float | str | None) -> float | None:
+    """The largest t of the learning coefficient, None for n / ln n."""
+    if asked is None or asked == "auto":
+        return None
+    if isinstance(asked, str) or not FEWEST_UNTIL <= asked < np.inf:
+        raise ValueError(
+            f"learning_coefficient = {asked!r}: must be 'auto' or a number, at least {FEWEST_UNTIL:g}"
+        )
+    return float(asked)
+
+
+def _preactivations(
+    network: InspectedNetwork, starts: Sequence[InspectedNetwork], found: Inspection
+) -> None:
+    """The excess kurtosis of each hidden layer's pre-activations, put to its numbers."""
+    for layer, null in zip(network.layers, _nulls(network, starts)):
+        if layer.outputs is not None and layer.name in _hidden(network):
+            place = f"hidden {_hidden(network)[layer.name]}"
+            try:
+                number = excess_kurtosis(layer.outputs, null)
+            except ValueError as error:
+                number = Observed("excess kurtosis", np.nan, note=str(error))
+            found.layers[place].append(number)
+
+
+def _spectra(
+    network: InspectedNetwork, first: InspectedNetwork | None, found: Inspection, seed: int
+) -> None:
+    """The spectra of the weights and their numbers, put into what was found."""
+    old = {} if first is None else {one.name: one.weight for one in first.layers}
+    for layer in network.layers:
+        if layer.weight is None or min(layer.weight.shape[0], layer.weight[0].size) < 2:
+            continue
+        if min(layer.weight.shape[0], layer.weight[0].size) > MOST_COLUMNS:
+            found.missing.append(f"spectrum of {layer.name}: more than {MOST_COLUMNS} columns")
+            continue
+        try:
+            spectrum = weight_spectrum(layer.weight, old.get(layer.name), seed=seed)
+        except ValueError as error:
+            found.missing.append(f"spectrum of {layer.name}: {error}")
+            continue
+        found.weights[layer.name] = _weights(spectrum, seed)
+        found.spectra[layer.name] = spectrum
 
 
 def _read(
@@ -265,6 +330,7 @@ def _layer(
             found.append(replace(wide, name="alignment of the wide network"))
             if before is not None:
                 early = alignment(before, y, estimand="examples", draws=0)
+                found.append(replace(early, name="alignment at the start"))
                 found.append(difference("gain of alignment", now, early))
         found.append(dimension(array))
     except ValueError as error:

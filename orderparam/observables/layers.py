@@ -3,10 +3,14 @@ read."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from orderparam.observables.observable import Observed
+
+if TYPE_CHECKING:
+    from orderparam.observables.learning_coefficient import LearningCoefficient
 
 _SAME = 1e-6  # relative difference of two passes above which a network counts as random
 
@@ -30,7 +34,9 @@ class NetworkFunction:
     inputs. kernel: the tangent kernel between inputs and others (None: the inputs again).
     features: derivatives of the outputs in a number of random directions, drawn from a seed. along:
     theta . df(x)/dtheta of each output. parameters: their number. curvature: the largest eigenvalue
-    of the Hessian of the mean over examples of |f - y|^2; None where it cannot be computed.
+    of the Hessian of the mean over examples of |f - y|^2. coefficient: the learning coefficient of
+    half that mean, from inputs, targets, values of t, the width of the prior over the root mean
+    square of the parameters, and a seed. Both are None where they cannot be computed.
     """
 
     outputs: Callable[[np.ndarray], np.ndarray]
@@ -40,6 +46,7 @@ class NetworkFunction:
     along: Callable[[np.ndarray], np.ndarray]
     parameters: int
     curvature: Callable[[np.ndarray, np.ndarray], Observed] | None = None
+    coefficient: "Callable[..., LearningCoefficient] | None" = None
 
 
 @dataclass(frozen=True)

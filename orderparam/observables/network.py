@@ -106,6 +106,10 @@ def _function(model: Callable[[Any, Any], Any], parameters: Any) -> NetworkFunct
     import jax.numpy as jnp
 
     from orderparam.observables.curvature import curvature
+    from orderparam.observables.learning_coefficient import (
+        LearningCoefficient,
+        learning_coefficient,
+    )
     from orderparam.observables.products import products
     from orderparam.observables.tangent_features import tangent_features
     from orderparam.observables.tangent_kernel import tangent_kernel
@@ -127,22 +131,28 @@ def _function(model: Callable[[Any, Any], Any], parameters: Any) -> NetworkFunct
         moved = jax.jvp(lambda theta: model(theta, jnp.asarray(x)), (parameters,), (parameters,))[1]
         return np.asarray(moved, np.float64).reshape(len(x), -1)
 
+    def error(theta: Any, x: np.ndarray, y: np.ndarray) -> Any:
+        gap = model(theta, jnp.asarray(x)).reshape(len(x), -1) - y
+        return jnp.mean(jnp.sum(gap**2, axis=1))
+
     def sharpness(x: np.ndarray, y: np.ndarray) -> Observed:
-        def error(theta: Any) -> Any:
-            gap = model(theta, jnp.asarray(x)).reshape(len(x), -1) - y
-            return jnp.mean(jnp.sum(gap**2, axis=1))
+        return curvature(lambda theta: error(theta, x, y), parameters, probes=3).largest
 
-        return curvature(error, parameters, probes=3).largest
+    def coefficient(
+        x: np.ndarray, y: np.ndarray, times: np.ndarray, part: float, seed: int
+    ) -> LearningCoefficient:
+        squares = sum(float(jnp.sum(jnp.square(leaf))) for leaf in jax.tree.leaves(parameters))
+        return learning_coefficient(
+            lambda theta: error(theta, x, y) / 2,
+            parameters,
+            times=times,
+            prior_width=part * (np.sqrt(squares / count) or 1.0),
+            by="fluctuation",
+            seed=seed,
+        )
 
-    return NetworkFunction(
-        outputs,
-        read,
-        kernel,
-        features,
-        along,
-        sum(np.size(leaf) for leaf in jax.tree.leaves(parameters)),
-        sharpness,
-    )
+    count = sum(np.size(leaf) for leaf in jax.tree.leaves(parameters))
+    return NetworkFunction(outputs, read, kernel, features, along, count, sharpness, coefficient)
 
 
 def _scikit_learn(model: Any, x: np.ndarray) -> InspectedNetwork:

@@ -1,7 +1,8 @@
 """The numbers of a network as a whole: drift of the tangent kernel, lazy-to-rich number, learnability,
-read-out, calibration, curvature, overlaps with other trainings."""
+read-out, calibration, curvature, learning coefficient, overlaps with other trainings."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +24,9 @@ WORK = 2.5e12  # examples x directions x parameters
 FEWEST_DIRECTIONS, MOST_DIRECTIONS = 16, 256
 MODES = 5  # of the tangent kernel at the start, whose learnability is measured
 FEWEST_FRESH = 20  # held-out examples for the learnability
+COUPLING_TIMES = 6  # t at which the running coupling is measured
+FEWEST_UNTIL = 10.0  # the largest t is at least this; n / ln n is from 36 examples on
+MOST_COUPLED = 1e7  # examples x parameters of the learning coefficient
 
 
 def numbers_of_network(
@@ -34,22 +38,26 @@ def numbers_of_network(
     rate: float | None,
     quick: bool,
     missing: list[str],
+    eigenvalues: dict[str, np.ndarray],
     seed: int,
-) -> list[Observed]:
-    """Read-out, calibration, learnability, drift of the tangent kernel, lazy-to-rich number."""
-    found: list[Observed] = []
+) -> Iterator[Observed]:
+    """Read-out, calibration, learnability, drift of the tangent kernel, lazy-to-rich number.
+
+    The eigenvalues of the tangent kernel over the number of examples, at the start and now, are
+    put into `eigenvalues`.
+    """
     hidden = [array for name, array in network.representations().items() if name != "outputs"]
     if y is not None and hidden and network.outputs is not None:
-        found.append(difficulty(hidden[-1], y, seed=seed).measured)
+        yield difficulty(hidden[-1], y, seed=seed).measured
     if y is not None and network.probabilities is not None:
-        found += _calibrated(network.probabilities, y, seed)
-    found += _learned(network, held_out, seed, missing)
+        yield from _calibrated(network.probabilities, y, seed)
+    yield from _learned(network, held_out, seed, missing)
     late, start = network.function, None if first is None else first.function
     if late is None or start is None or inputs is None:
-        return found
+        return
     if quick:
         missing.append("drift of the tangent kernel, lazy-to-rich number: leave --quick out")
-        return found
+        return
     order = np.random.default_rng(seed).permutation(len(inputs))
     some = order[:MOST_TANGENT]
     columns = 1 if network.outputs is None else network.outputs.shape[1]
@@ -57,18 +65,20 @@ def numbers_of_network(
         x = np.asarray(inputs)[order[:MOST_SKETCHED]]
         most = int(WORK / (len(x) * late.parameters))
         directions = min(max(most, FEWEST_DIRECTIONS), MOST_DIRECTIONS)
-        found += feature_drift(*(one.features(x, directions, seed) for one in (start, late)))
+        yield from feature_drift(*(one.features(x, directions, seed) for one in (start, late)))
         missing.append(f"lazy-to-rich number: {late.parameters} parameters are too many")
-        return found
+        return
     x = np.asarray(inputs)[some]
     kernels = [one.kernel(x, None) for one in (start, late)]
-    found += kernel_drift(*kernels)
+    yield from kernel_drift(*kernels)
+    for when, kernel in zip(("start", "now"), kernels):
+        eigenvalues[when] = np.linalg.eigvalsh(kernel)[::-1] / len(x)
     if y is None or held_out is None:
         missing.append("lazy-to-rich number: give targets, and held-out inputs and targets")
-        return found
+        return
     if len(some) < len(inputs):
         missing.append(f"lazy-to-rich number: more than {MOST_TANGENT} training examples")
-        return found
+        return
     fresh = np.asarray(held_out[0])
     before, after, before_train, after_train = (
         one.outputs(points) for points in (fresh, x) for one in (start, late)
@@ -76,19 +86,17 @@ def numbers_of_network(
     across = start.kernel(fresh, x)
     if before.shape[1] != 1 or y.shape[1] != 1:
         missing.append("lazy-to-rich number: the network must have one output")
-        return found
+        return
     try:
-        number = lazy_to_rich(
+        yield lazy_to_rich(
             before, after, across, kernels[0], before_train, after_train, y[some],
             None if rate is None else 2 * rate / len(x),
         )  # fmt: skip
-        found.append(number)
     except ValueError as error:
         missing.append(f"lazy-to-rich number: {error}")
     fresh_targets = target_columns(held_out[1])
     if len(fresh) >= FEWEST_FRESH and fresh_targets.shape == after.shape:
-        found += _learned_modes(after, fresh_targets, across, kernels[0], seed)
-    return found
+        yield from _learned_modes(after, fresh_targets, across, kernels[0], seed)
 
 
 def _learned(
@@ -136,9 +144,8 @@ def sharpness(
     y: np.ndarray | None,
     rate: float,
     missing: list[str],
-) -> list[Observed]:
+) -> Iterator[Observed]:
     """The largest curvature of the squared error times rate / 2, now and at the start."""
-    found = []
     for when, one in (("", network), (" at the start", first)):
         if one is None:
             continue
@@ -150,13 +157,54 @@ def sharpness(
             continue
         most = one.function.curvature(np.asarray(inputs), y)
         note = "1 is the edge of stability; the interval holds an eigenvalue for certain"
-        found.append(
-            replace(
-                most, name=f"largest curvature x rate / 2{when}", value=most.value * rate / 2,
-                low=most.low * rate / 2, high=most.high * rate / 2, note=note,
-            )
+        yield replace(
+            most, name=f"largest curvature x rate / 2{when}", value=most.value * rate / 2,
+            low=most.low * rate / 2, high=most.high * rate / 2, note=note,
         )  # fmt: skip
-    return found
+
+
+def coefficients_of(
+    network: InspectedNetwork,
+    inputs: np.ndarray | None,
+    y: np.ndarray | None,
+    until: float | None,
+    missing: list[str],
+    seed: int,
+) -> Iterator[Observed]:
+    """The learning coefficient of half the squared error with two widths of the prior, and the
+    running coupling at each t, up to `until` (None: n / ln n)."""
+    function = network.function
+    if function is None or function.coefficient is None or inputs is None or y is None:
+        missing.append("learning coefficient: give a model in JAX, inputs and targets")
+        return
+    if network.outputs is None or network.outputs.shape != y.shape:
+        missing.append("learning coefficient: outputs and targets must have the same columns")
+        return
+    n = len(inputs)
+    if n * function.parameters > MOST_COUPLED:
+        missing.append(
+            f"learning coefficient: {n} examples x {function.parameters} parameters are above "
+            f"{MOST_COUPLED:.0e}; call learning_coefficient with a loss on fewer examples"
+        )
+        return
+    last = n / math.log(n) if until is None else until
+    if last < FEWEST_UNTIL:
+        missing.append(
+            f"learning coefficient: n / ln n = {last:.2g} leaves no window; name the largest t"
+        )
+        return
+    times = np.geomspace(1, last, max(COUPLING_TIMES, math.ceil(math.log10(last)) + 1))
+    for part, words in ((1.0, ""), (0.5, ", prior of half the width")):
+        found = function.coefficient(np.asarray(inputs), y, times, part, seed)
+        one = found.coefficient
+        window = f"t from {found.window[0]:.3g} to {found.window[1]:.3g}"
+        note = f"{window}; a regular minimum has {function.parameters / 2:g}"
+        yield replace(
+            one, name=one.name + words, note="; ".join(word for word in (one.note, note) if word)
+        )
+        if part == 1.0:
+            for t, each in zip(found.times, found.fluctuation):
+                yield replace(each, name=f"running coupling at t = {t:.3g}")
 
 
 def _calibrated(probabilities: np.ndarray, y: np.ndarray, seed: int) -> list[Observed]:
@@ -172,11 +220,10 @@ def _calibrated(probabilities: np.ndarray, y: np.ndarray, seed: int) -> list[Obs
 
 def overlaps_of(
     network: InspectedNetwork, others: Sequence[InspectedNetwork], seed: int, missing: list[str]
-) -> list[Observed]:
-    found: list[Observed] = []
+) -> Iterator[Observed]:
     if not others:
         missing.append("overlaps between trainings: give other trainings of the network")
-        return found
+        return
     weights = [one.layers[0].weight for one in (network, *others) if one.layers]
     units = [w.reshape(len(w), -1) for w in weights if w is not None]
     if len(units) == len(others) + 1 and units[0].shape[1] >= 4:
@@ -185,5 +232,4 @@ def overlaps_of(
             if len(units) > 2
             else overlap(units[0], units[1], seed=seed).measured
         )
-        found.append(replace(one, name=f"overlap of trainings, {network.layers[0].name}"))
-    return found
+        yield replace(one, name=f"overlap of trainings, {network.layers[0].name}")

@@ -1,11 +1,11 @@
-"""The results of `inspect` as text, a data set, a figure and a page."""
+"""The results of `inspect` as text, a data set and a page."""
 
 import base64
 import html
 import io
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -106,6 +106,8 @@ def dataset_of(found: "Inspection") -> "xr.Dataset":
         values = f"singular_values_{_word(name)}"
         data[values] = (f"value_{_word(name)}", spectrum.singular_values)
         data[values].attrs["edge"] = spectrum.edge
+    for when, values in found.eigenvalues.items():
+        data[f"kernel_eigenvalues_{when}"] = ("rank", values)
     return data
 
 
@@ -129,92 +131,12 @@ def _add(
     }
 
 
-def draw(found: "Inspection") -> Any:
-    """Draws the numbers of the layers with intervals and the 99 % points of the null distributions,
-    and the spectrum of each matrix with the Marchenko-Pastur law."""
-    import matplotlib.pyplot as plt
-
-    from orderparam.plotting import house_style
-    from orderparam.plotting.style import COLOURS, GREY, MARKERS
-
-    spectra = dict(list(found.spectra.items())[:4])
-    panels = (1 if found.layers else 0) + len(spectra)
-    with house_style():
-        columns = min(2, max(panels, 1))
-        lines = math.ceil(max(panels, 1) / columns)
-        figure, grid = plt.subplots(
-            lines, columns, figsize=(3.5 * columns, 2.6 * lines), squeeze=False
-        )
-        axes = list(grid.ravel())
-        if found.layers:
-            _draw_layers(axes.pop(0), found, COLOURS, MARKERS, GREY)
-        for name, spectrum in spectra.items():
-            _draw_spectrum(axes.pop(0), name, spectrum, COLOURS, GREY)
-        for unused in axes:
-            unused.set_visible(False)
-    return figure
-
-
-def _draw_layers(ax: Any, found: "Inspection", colours: Any, markers: Any, grey: str) -> None:
-    places, drawn = np.arange(len(found.layers)), False
-    shift = {"similarity to start": -0.1, "alignment": 0.1}
-    for k, name in enumerate(shift):
-        for place, numbers in zip(places, found.layers.values()):
-            one = next((one for one in numbers if one.name == name), None)
-            if one is None or not math.isfinite(one.value):
-                continue
-            label = name if not any(line.get_label() == name for line in ax.containers) else None
-            ax.errorbar(
-                place + shift[name], one.value, [[one.value - one.low], [one.high - one.value]],
-                marker=markers[k], color=colours[k], linestyle="", label=label,
-            )  # fmt: skip
-            drawn = True
-            if one.null is not None:
-                edge = one.null.quantile(0.99)
-                ax.plot(
-                    [place + shift[name] - 0.08, place + shift[name] + 0.08], [edge] * 2, color=grey
-                )
-    ax.plot([], [], color=grey, label="null, 99 %")
-    ax.set_xticks(places, [name[:14] for name in found.layers], rotation=20, ha="right")
-    ax.set_xlim(-0.5, len(places) - 0.5)
-    ax.set_ylabel("similarity, alignment")
-    ax.set_title("Layers")
-    if drawn:
-        ax.legend()
-
-
-def _draw_spectrum(ax: Any, name: str, spectrum: Any, colours: Any, grey: str) -> None:
-    beta = spectrum.columns / spectrum.rows
-    s = spectrum.singular_values
-    bulk = s[len(spectrum.outliers) :]
-    bins = max(4, min(int(2 * np.sqrt(len(s))), len(s) // 4))
-    ax.hist(bulk, bins=bins, density=True, color=colours[0], alpha=0.35)
-    low, high = 1 - math.sqrt(beta), 1 + math.sqrt(beta)
-    x = np.linspace(low, high, 300)[1:-1]
-    density = np.sqrt(np.maximum((x**2 - low**2) * (high**2 - x**2), 0)) / (np.pi * beta * x)
-    ax.plot(x, density, color=grey, label="Marchenko and Pastur")
-    if spectrum.outliers:
-        top = [one.value.value for one in spectrum.outliers]
-        ax.plot(top, np.full(len(top), 0.05), "v", color=colours[1], label="outliers")
-    if spectrum.initial is not None:
-        start = spectrum.initial.singular_values * spectrum.initial.noise / spectrum.noise
-        ax.hist(
-            start, bins=bins, density=True, histtype="step", color=colours[2], label="at the start"
-        )
-    ax.set_xlabel(r"singular value / $\sigma\sqrt{n}$")
-    ax.set_ylabel("density")
-    count = len(spectrum.outliers)
-    ax.set_title(f"{name[:30]}: {count} outlier{'' if count == 1 else 's'}")
-    ax.set_ylim(top=1.4 * ax.get_ylim()[1])  # above the bars: the legend
-    ax.legend(loc="upper right")
-
-
 def page(found: "Inspection", compared: "TheoryComparison | None" = None) -> str:
     """A self-contained page of HTML with the figure. compared: the theories that were compared with
     the network, if any."""
     import matplotlib.pyplot as plt
 
-    figure, stream = found.figure(), io.BytesIO()
+    figure, stream = found.figure(compared), io.BytesIO()
     figure.savefig(stream, format="png", dpi=150)
     plt.close(figure)
     picture = base64.b64encode(stream.getvalue()).decode()
@@ -227,7 +149,7 @@ def page(found: "Inspection", compared: "TheoryComparison | None" = None) -> str
         "th:last-child{text-align:left}img{max-width:100%}</style>",
         f"<h1>{html.escape(found.title)}</h1>",
         f"<p>Regime: {html.escape(regime)}.</p>" if regime else "",
-        f"<img alt='layers and spectra' src='data:image/png;base64,{picture}'>",
+        f"<img alt='layers, spectra of weights, tangent kernel, theories' src='data:image/png;base64,{picture}'>",
     ]
     if compared is not None:
         parts += _theories(compared)

@@ -16,6 +16,8 @@ import orderparam as op
 from orderparam.cli.commands import app
 from orderparam.data.safetensors import read_safetensors
 from orderparam.observables.network import read_network
+from orderparam.observables.observable import Observed
+from orderparam.observables.tangent_kernel import tangent_kernel
 
 
 def _write_safetensors(path, arrays):
@@ -335,6 +337,115 @@ def test_descent_at_the_edge_of_stability():
     assert "lazy-to-rich number" in numbers
     with pytest.raises(ValueError, match="rate"):
         op.inspect(model, x, x @ w, parameters=w, rate=-1.0)
+
+
+@pytest.mark.parametrize(("limit", "until"), [(1.5, 1e5), (0.5, 1e7)])
+def test_the_learning_coefficient_of_a_regular_and_of_a_singular_minimum(limit, until):
+    """Three independent parameters, and a product of two that is zero (closed forms)."""
+    rng = np.random.default_rng(0)
+    x = np.linalg.qr(rng.normal(size=(60, 3)))[0] * 60**0.5
+
+    def model(theta, x):
+        return x @ theta if limit == 1.5 else x[:, 0] * theta[0] * theta[1]
+
+    w = np.array([1.0, -1.0, 0.5]) if limit == 1.5 else np.zeros(2)
+    y = np.asarray(model(w, x))
+    found = op.inspect(model, x, y, parameters=w, learning_coefficient=until, quick=True)
+    numbers = {one.name: one for one in found.network}
+    for name in ("learning coefficient", "learning coefficient, prior of half the width"):
+        assert numbers[name].low < limit < numbers[name].high
+        assert numbers[name].value == pytest.approx(limit, rel=0.15)
+        assert (numbers[name].p_value < 1e-3) == (limit == 0.5)
+    assert sum("running coupling" in name for name in numbers) >= 6
+
+
+def test_where_the_learning_coefficient_is_not_measured(network):
+    x, y, first, second = network
+
+    def model(parameters, x):
+        return jnp.tanh(x @ parameters[0].T) @ parameters[1].T
+
+    def missing(model, *data, **options):
+        found = op.inspect(model, *data, quick=True, **options)
+        return next(one for one in found.missing if one.startswith("learning coefficient"))
+
+    def ask(y, **options):
+        return missing(model, x[: len(y)], y, parameters=(first, second), **options)
+
+    assert "ask for it" in ask(y)
+    assert "same columns" in ask(y, learning_coefficient="auto")
+    three = np.stack([y[:20]] * 3, axis=1)
+    assert "leaves no window" in ask(three, learning_coefficient="auto")
+    assert "a model in JAX" in missing({"h": x}, targets=y, learning_coefficient="auto")
+    for wrong in (1.0, np.inf, np.nan, "long"):
+        with pytest.raises(ValueError, match="learning_coefficient = "):
+            op.inspect(model, x, y, parameters=(first, second), learning_coefficient=wrong)
+
+
+def test_an_interrupt_leaves_what_was_measured(network, tmp_path, monkeypatch):
+    x, y, first, _ = network
+
+    def stop(*_):
+        yield Observed("first of the overlaps", 1.0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("orderparam.observables.inspection.overlaps_of", stop)
+    hidden = np.maximum(x @ first.T, 0)
+    found = op.inspect({"hidden": hidden, "0.weight": first}, targets=y, quick=True)
+    assert found.interrupted
+    assert {one.name for one in found.layers["hidden"]} >= {"alignment", "dimension"}
+    assert "0.weight" in found.spectra
+    assert found.network[-1].name == "first of the overlaps"
+    assert "interrupted" in str(found)
+    monkeypatch.chdir(tmp_path)
+    np.savez("acts.npz", hidden=hidden, y=y)
+    ended = _run("acts.npz", "--target", "y", "--quick")
+    assert ended.exit_code == 130
+    assert "interrupted" in ended.stdout
+    assert (tmp_path / "results" / "inspect-acts" / "report.html").exists()
+    monkeypatch.setattr("orderparam.observables.inspection._layer", _interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        op.inspect({"hidden": hidden}, targets=y, quick=True)
+
+
+def _interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def test_dead_layers_and_weights_without_a_spectrum_are_named():
+    x = np.random.default_rng(0).normal(size=(30, 4))
+
+    def model(parameters, x):
+        return jnp.tanh(x @ parameters[0]) @ parameters[1]
+
+    found = op.inspect(
+        model, x, x[:, 0], parameters=(np.zeros((4, 3)), np.zeros((3, 1))), quick=True
+    )
+    assert any("spectrum of layer 1" in one for one in found.missing)
+    assert all(not np.isfinite(one.value) for one in found.layers["hidden 1"])
+    assert "no unit varies over the examples" in str(found)
+
+
+def test_the_figure_has_four_panels(network):
+    x, y, first, second = network
+
+    def model(parameters, x):
+        return jnp.tanh(x @ parameters[0].T) @ parameters[1]
+
+    start = first, second[0] / 20
+    found = op.inspect(
+        model, x, y, parameters=(first + 0.01, start[1] + 0.02), initial=start, held_out=(x, y)
+    )
+    compared = op.compare_with_theory(found)
+    titles = [ax.get_title() for ax in found.figure(compared).axes]
+    assert titles[0] == "Layers"
+    assert titles[1].startswith("layer 1: ")
+    assert titles[2].startswith("Tangent kernel: drift ")
+    assert titles[3] == "Theories that are not refused"
+    trace = found.eigenvalues["now"].sum()
+    kernel = tangent_kernel(model, (first + 0.01, start[1] + 0.02), x)
+    assert trace == pytest.approx(np.trace(kernel) / len(x))
+    assert found.dataset()["kernel_eigenvalues_now"].sum() == pytest.approx(trace)
 
 
 def test_a_large_network_is_seen_in_random_directions(network, monkeypatch):

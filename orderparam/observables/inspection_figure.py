@@ -3,6 +3,7 @@ the theories beside what was measured."""
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,10 +44,11 @@ def draw(found: "Inspection", compared: "TheoryComparison | None" = None) -> Any
     if numbers:
         panels.append(lambda ax: _draw_theories(ax, numbers))
     ranked = sorted(found.spectra.items(), key=lambda item: -len(item[1].outliers))
-    for name, spectrum in ranked[: PANELS - len(panels)]:
-        panels.insert(
-            min(1, len(panels)), lambda ax, name=name, one=spectrum: _draw_spectrum(ax, name, one)
-        )
+    spectra = [
+        partial(_draw_spectrum, name=name, spectrum=spectrum)
+        for name, spectrum in ranked[: PANELS - len(panels)]
+    ]
+    panels[1:1] = spectra
     with house_style():
         columns = min(2, max(len(panels), 1))
         lines = math.ceil(max(len(panels), 1) / columns)

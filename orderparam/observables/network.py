@@ -145,7 +145,7 @@ def _function(model: Callable[[Any, Any], Any], parameters: Any) -> NetworkFunct
         return learning_coefficient(
             lambda theta: error(theta, x, y) / 2,
             parameters,
-            times=times,
+            times=times.tolist(),
             prior_width=part * (np.sqrt(squares / count) or 1.0),
             by="fluctuation",
             seed=seed,

@@ -106,8 +106,8 @@ def dataset_of(found: "Inspection") -> "xr.Dataset":
         values = f"singular_values_{_word(name)}"
         data[values] = (f"value_{_word(name)}", spectrum.singular_values)
         data[values].attrs["edge"] = spectrum.edge
-    for when, values in found.eigenvalues.items():
-        data[f"kernel_eigenvalues_{when}"] = ("rank", values)
+    for when, eigenvalues in found.eigenvalues.items():
+        data[f"kernel_eigenvalues_{when}"] = ("rank", eigenvalues)
     return data
 
 

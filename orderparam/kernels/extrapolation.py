@@ -15,7 +15,7 @@ The numbers below were chosen on the tuning tables of `benchmarks/forecast_calib
 are different from the tables that it reports.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -30,9 +30,6 @@ EARLIEST = 1 / 12  # share of the examples below which measured sizes are left o
 WALK = 0.05
 FREEDOM = 4.0  # degrees of freedom of that prior
 SLOPE = 0.25  # further error of the forecast, as a share of the predicted change of the log error
-# further error of the theory per factor e in n for a learner that is not a kernel
-OTHER_WALK = 0.1
-POWERS = np.geomspace(0.05, 4, 24)  # exponents of the plain power laws of such a learner
 EXPONENTS = np.geomspace(0.05, 12, 26)
 # values of the floor, as shares of the last measured error
 FLOORS = np.array([0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.96])
@@ -159,7 +156,7 @@ def extrapolate(
     curves = (_resolved if finite else _curves)(
         theory, power, examples, error[last], everywhere, last
     )
-    weights, misfit = _weights(curves, shares, n_train, error)
+    weights, misfit = weighed(curves, shares, n_train, error)
     change, spread = _ahead(
         curves[..., count:] - np.log(error[last]), weights, misfit, n_train, sizes
     )
@@ -178,51 +175,7 @@ def extrapolate(
     )
 
 
-def extrapolate_other(
-    eigenvalues: Modes,
-    power: Modes,
-    temperature: float,
-    n_train: Float[np.ndarray, "measured"],
-    error: Float[np.ndarray, "measured"],
-    sizes: Sizes,
-) -> Extrapolated:
-    """The learning curve of a learner that is not a kernel, from its measured errors.
-
-    Two families are combined, each weighted by how well it explains the measured points: the theory
-    of `extrapolate` with a kernel of the same data (which measures how hard the target's tail is),
-    and plain power laws above a floor, E = floor + (1 - floor) n^-b. The forecast is their mean;
-    its spread includes their difference and a random walk that is larger than for a kernel. The
-    arguments are those of `extrapolate`; the returned dimension is that of the kernel.
-    """
-    kernel = extrapolate(eigenvalues, power, temperature, n_train, error, sizes)
-    used = n_train >= EARLIEST * n_train[-1]
-    n_train, error = n_train[used], error[used]
-    count = len(n_train)
-    relative = np.append(n_train, sizes) / n_train[-1]
-    shares = FLOORS[:, None, None]
-    curves = np.log(error[-1] * (shares + (1 - shares) * relative ** -POWERS[:, None]))
-    weights, misfit = _weights(curves, FLOORS, n_train, error)
-    change, spread = _ahead(
-        curves[..., count:] - np.log(error[-1]), weights, misfit, n_train, sizes
-    )
-    floors = weights.sum(axis=1)
-    low, high = np.interp([0.025, 0.975], np.cumsum(floors), FLOORS)
-    between = (change - kernel.log_change) ** 2 / 4
-    walk = OTHER_WALK**2 * np.abs(np.log(sizes / n_train[-1]))
-    return replace(
-        kernel,
-        log_change=(change + kernel.log_change) / 2,
-        spread=np.sqrt((spread**2 + kernel.spread**2) / 2 + between + walk),
-        floor=(float(floors @ FLOORS) + kernel.floor) / 2,
-        floor_interval=(
-            min(float(low), kernel.floor_interval[0]),
-            max(float(high), kernel.floor_interval[1]),
-        ),
-        without_floor=(float(floors[0]) + kernel.without_floor) / 2,
-    )
-
-
-def _weights(
+def weighed(
     curves: np.ndarray,
     shares: np.ndarray,
     n_train: Float[np.ndarray, "measured"],

@@ -11,6 +11,7 @@ In the order of reading:
     measured.py   held-out errors of subsets, and how they scatter
     drift.py      other groups, later rows and new rows: the significance of a difference
     comparison.py several learners on the same folds, and fewer columns
+    continuation.py  the curve of other learners than kernels beyond the data
     forecast.py   the curve beyond the data, with its interval
     result.py     what a forecast says
     estimator.py  the same as an estimator of scikit-learn

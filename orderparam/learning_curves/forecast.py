@@ -11,11 +11,12 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from orderparam.kernels.extrapolation import Extrapolated, extrapolate, extrapolate_other
+from orderparam.kernels.extrapolation import Extrapolated, extrapolate
 from orderparam.learning_curves.choice import TRIED, Candidate, best_ridge
 from orderparam.learning_curves.choice import compare as compare_kernels
-from orderparam.learning_curves.classes import class_measures
+from orderparam.learning_curves.classes import class_measures, class_measures_alike
 from orderparam.learning_curves.comparison import Compared, compare_learners, half_of_the_columns
+from orderparam.learning_curves.continuation import continued, law_of
 from orderparam.learning_curves.drift import dependence, later_inputs
 from orderparam.learning_curves.estimators import checked, named
 from orderparam.learning_curves.learners import LARGEST, MOST_ROWS, Exact, Learner, learner
@@ -158,6 +159,7 @@ class _Network:
     candidates: tuple[Candidate, ...]
     learner: Learner
     best_ridge: float
+    error: float
     ridge: float
     chosen: bool
 
@@ -165,12 +167,13 @@ class _Network:
     def of(cls, problem: Problem, archs: Sequence[str], ridge: float | None) -> "_Network":
         candidates = tuple(compare_kernels(problem, archs))
         found = learner(candidates[0].arch, problem.inputs, problem.targets)
-        best, _ = best_ridge(found, problem)
+        best, error = best_ridge(found, problem)
         return cls(
             problem,
             candidates,
             found,
             best,
+            error,
             best if ridge is None else float(ridge),
             ridge is not None,
         )
@@ -215,12 +218,12 @@ def _one(
     grid = np.unique(
         np.concatenate([np.geomspace(8, reach * count, 80), [count, 2 * count, 10 * count], sizes])
     )
-    if estimator is None:
-        law = extrapolate(
-            found.eigenvalues, found.power, used, sizes, mean, grid, len(found.eigenvalues)
-        )
-    else:
-        law = extrapolate_other(found.eigenvalues, found.power, used, sizes, mean, grid)
+    law = extrapolate(
+        found.eigenvalues, found.power, used, sizes, mean, grid, len(found.eigenvalues)
+    )
+    if estimator is not None:
+        gap = _gap(network, row, table, float(mean[-1]))
+        law = continued(law_of(estimator), law, sizes, mean, grid, gap)
         if sizes[-1] < 0.75 * count:
             notes.append(
                 f"{name} learned up to {int(sizes[-1])} of the {count} rows: a fit with more takes longer than {LONGEST:g} s"
@@ -233,6 +236,8 @@ def _one(
     if problem.classes:
         predicted = predicted.assign(
             class_measures(predicted, measured.curve, measured.absolute_scatter, sizes, mean)
+            if estimator is None
+            else class_measures_alike(predicted, measured.curve, float(mean[-1]), count)
         )
     return Forecast(
         predicted,
@@ -252,6 +257,16 @@ def _one(
         doubt=measured.doubt,
         tested=measured.tested,
     )
+
+
+def _gap(network: _Network, own: Compared | None, table: list[Compared], error: float) -> float:
+    """The log of the smallest error of other learners over that of this one: on the same folds
+    where they were compared, else the leave-one-out error of the network."""
+    if own is None:
+        others = [network.error]
+    else:
+        others, error = [one.error for one in table if one is not own], own.error
+    return float(np.log(max(min(others), 1e-300) / max(error, 1e-300)))
 
 
 def _predicted(

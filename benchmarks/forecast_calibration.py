@@ -308,7 +308,8 @@ def judged_only(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     smallest: dict[str, float] = {}
     for one in results:
         for p in one["points"]:
-            smallest[one["name"]] = min(smallest.get(one["name"], np.inf), p["measured"])
+            least = min(p["measured"], p["no change"])
+            smallest[one["name"]] = min(smallest.get(one["name"], np.inf), least)
     return [
         one
         for one in results

@@ -7,7 +7,8 @@ columns that are numbers of at least 12 values, or 2 to 10 classes of at least 4
 counters, times and places (by name) were not. Columns are dropped that say the same as the target in
 another form: with a rank correlation above .97, or classes that determine it. Three fifths, drawn by
 the number of rows, are for tuning (and those that have the number of rows of a table of
-`chosen.TUNING`), the others are kept apart.
+`chosen.TUNING`), and so are 37 tables on which an earlier law of boosted trees and forests had been
+judged; the others are kept apart.
 
 Tables are not judged whose target has more than a tenth of its variance in one row, or is determined
 by the other columns (error of trees below .002 anywhere): such errors cannot be measured in shares of

@@ -32,6 +32,8 @@ from orderparam.learning_curves.problem import FEWEST, Problem, from_arrays
 from orderparam.learning_curves.result import NORMAL, Forecast
 from orderparam.running.threads import one_blas_thread
 
+SMALLEST = 1e-12  # measured errors below it, such as 0, are taken for it
+
 
 def forecast(
     X: Any,
@@ -214,7 +216,7 @@ def _one(
         measured = measure_estimator(problem, estimator, None if row is None else row.residuals)
     notes += later_inputs(problem)
     sizes = measured.curve["n_train"].values.astype(float)
-    mean = np.nanmean(measured.curve["test_error"].values, axis=1)
+    mean = np.maximum(np.nanmean(measured.curve["test_error"].values, axis=1), SMALLEST)
     grid = np.unique(
         np.concatenate([np.geomspace(8, reach * count, 80), [count, 2 * count, 10 * count], sizes])
     )

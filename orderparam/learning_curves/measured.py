@@ -118,7 +118,7 @@ def _with_scatter(
     residuals: Float[np.ndarray, "test output"],
 ) -> Measured:
     """The scatter of the last point, whose residuals are given, between pools of this size."""
-    squares = np.sum(residuals**2, axis=1)
+    squares = np.maximum(np.sum(residuals**2, axis=1), np.finfo(float).tiny)
     own = np.sum((problem.targets - problem.targets.mean(axis=0)) ** 2, axis=1)[rows]
     clusters = _clusters(problem, rows)
     relative = squares / squares.mean()
@@ -129,13 +129,14 @@ def _with_scatter(
         float(np.sqrt(np.sum(np.bincount(clusters, one) ** 2)) / len(relative))
         for one in (relative - 1, shares)
     )
+    independent = float(np.sqrt(np.sum((relative - 1) ** 2)) / len(relative))
     return Measured(
         curve,
         scatter(shares, clusters, shared),
         scatter(relative - 1, clusters),
         doubt,
         len(rows),
-        doubt / float(np.sqrt(np.sum((relative - 1) ** 2)) / len(relative)),
+        doubt / independent if independent > 0 else 1.0,
         calibrated(problem, rows, residuals) if problem.classes else None,
         share_doubt,
     )

@@ -143,15 +143,16 @@ def class_measures_alike(
     those of `orderparam.learning_curves.continuation`, on 698 forecasts of 38 tuning tables of
     classes; those of the log loss on 256 forecasts of 27 of them, and then enlarged as much."""
     change = np.log(predicted["test_error"] / error)
+    ahead = np.minimum(change, 0.0)  # larger errors, of fewer rows, were measured
     distance = np.abs(np.log(predicted["n_train"] / float(measured["n_train"][-1])))
     last = {
         name: float(np.nanmean(measured[name].values[-1])) for name in ("error_rate", "log_loss")
     }
     rate, loss = max(last["error_rate"], 0.5 / examples), max(last["log_loss"], 1e-6)
     spreads = {
-        "error_rate": np.sqrt(1.3 / (examples * rate) + 1.2e-3 * distance + 1.6 * change**2),
+        "error_rate": np.sqrt(1.3 / (examples * rate) + 1.2e-3 * distance + 1.6 * ahead**2),
         "log_loss": np.sqrt(
-            28.8 * uncertain(error) / examples + 2.2e-3 * distance + 2.7 * change**2
+            28.8 * uncertain(error) / examples + 2.2e-3 * distance + 2.7 * ahead**2
         ),
     }
     found: dict[str, Any] = {}

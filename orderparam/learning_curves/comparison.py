@@ -60,9 +60,27 @@ def compare_learners(
 
     folds = folds_of(problem, MOST_COMPARED)
     table = [_judged(problem, f"network {arch}", None, kernel, folds)]
-    for name, estimator in {**compared(problem), **asked}.items():
+    others = {
+        name: estimator
+        for name, estimator in compared(problem).items()
+        if not any(_alike(estimator, one) for one in asked.values())
+    }
+    for name, estimator in {**others, **asked}.items():
         table.append(_judged(problem, name, estimator, _fits(problem, estimator), folds))
     return sorted(table, key=lambda one: one.error)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """True for two estimators of one class whose settings differ in their seed at most."""
+    seedless = [
+        {
+            name: str(value)
+            for name, value in estimator.get_params().items()
+            if name != "random_state"
+        }
+        for estimator in (one, other)
+    ]
+    return type(one) is type(other) and seedless[0] == seedless[1]
 
 
 def half_of_the_columns(

@@ -90,10 +90,10 @@ def continued(
     change = np.einsum("fb,fbs->s", weights, curves[..., count:] - np.log(error[-1]))
     distance = np.log(sizes / n_train[-1])
     gap = float(np.clip(gap, WIDEST, 0.0))
-    spread = np.sqrt(
-        law.change * change**2
-        + (law.walk * uncertain(error[-1]) ** 2 + law.between * gap**2) * np.abs(distance)
-    )
+    walk = law.walk * uncertain(error[-1]) ** 2
+    variance = law.change * change**2 + (walk + law.between * gap**2) * distance
+    # up to the last measured size the errors were measured
+    spread = np.sqrt(np.where(distance > 0, variance, walk * np.abs(distance)))
     ahead = np.minimum(law.share * change + (law.rise + law.gap * gap) * distance, 0.0)
     floors = weights.sum(axis=1)
     low, high = np.interp([0.025, 0.975], np.cumsum(floors), FLOORS)

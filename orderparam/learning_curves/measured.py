@@ -229,10 +229,10 @@ def measure_estimator(
     )
     curve = curve.isel(n_train=np.isfinite(values["test_error"]).any(axis=1))
     found = _with_scatter(problem, curve, rows, residuals)
-    last = float(np.nanmean(curve["test_error"].values[-1]))
+    error = float(np.nanmean(curve["test_error"].values[-1]))
     # rows of a group, or of a stretch of time, count as fewer
     count = len(problem.values) / max(found.together, 1.0) ** 2
-    own = law_of(estimator).level_scatter(last, count, found.share_doubt)
+    own = law_of(estimator).level_scatter(error, count, found.share_doubt)
     return replace(found, scatter=own)
 
 

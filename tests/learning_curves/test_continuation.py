@@ -75,6 +75,27 @@ def test_every_learner_has_its_law():
     assert law_of(KNeighborsRegressor()) is OTHERS
 
 
+def test_the_interval_is_narrow_where_the_curve_was_measured():
+    """The interval of few rows once reached from a thirtieth of the error to all of it."""
+    nothing = np.zeros(len(N))
+    kernel = Extrapolated(nothing, nothing, nothing, 0.0, (0.0, 0.0), 1.0, 1.0, 1.0, 0.0)
+    found = continued(BOOSTING, kernel, N, 0.2 * (N / N[-1]) ** -0.8, N, np.log(0.3))
+    assert np.all(found.spread < 0.3)
+    assert found.log_change[0] > 1.5
+
+
+def test_a_learner_that_is_compared_anyway_is_compared_once():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 2))
+    asked = HistGradientBoostingRegressor(max_iter=20)
+    again = op.forecast(x, x[:, 0] + rng.normal(size=60), estimator=HistGradientBoostingRegressor())
+    names = {one.name for one in again.compared}
+    assert "HistGradientBoostingRegressor" in names
+    assert "boosting" not in names
+    other = op.forecast(x, x[:, 0] + rng.normal(size=60), estimator=asked)
+    assert "boosting" in {one.name for one in other.compared}
+
+
 @pytest.mark.long
 def test_the_interval_of_a_forest_holds_the_error_measured_later():
     """Twelve laws that nobody fitted: at least ten intervals hold the error of four times the rows.

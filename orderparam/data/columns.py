@@ -29,8 +29,10 @@ MOST_COLUMNS = 10_000  # each column is examined separately
 MOST_LEVELS = 20  # largest number of columns for a column of words; rarer words share one
 # words in the name of a column of identifiers
 NAMES_OF_ROWS = frozenset(
-    "id ids uid uuid guid pid identifier serial nr key record account "
-    "patient subject participant customer client user".split()
+    {
+        *("id", "ids", "uid", "uuid", "guid", "pid", "identifier", "serial", "nr", "key", "record"),
+        *("account", "patient", "subject", "participant", "customer", "client", "user"),
+    }
 )
 # fewest digits and rows of whole numbers that count as identifiers, whatever the name of their
 # column

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
@@ -19,13 +21,10 @@ from orderparam.systems.perceptron.experiment import (
 )
 from orderparam.systems.perceptron.model import BatchPerceptron, OnlinePerceptron, ThermalPerceptron
 from orderparam.systems.perceptron.rules import batch_rule, online_rule
-from orderparam.systems.perceptron.theory import annealed, binary_transitions, quenched
+from orderparam.systems.perceptron.theory import Quenched, binary_transitions, quenched
 
 # ------------------------------------------------------------------------------------------------
 # Students at a temperature: the first-order transition of binary weights, and their phases.
-
-# Transitions of binary weights at T = 0 (Györgyi 1990; Sompolinsky, Tishby, Seung 1990).
-TRANSITION, SPINODAL = 1.2446840, 1.4926318
 
 
 def draw_lines(axes: Any, comparison: Comparison) -> None:
@@ -44,72 +43,106 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "binary-perceptron",
-    title="Binary weights: errors at temperatures 0.5 and 1 follow the theory; enumerating 15 weights rounds the transition at 0",
+    title="Binary weights: the drop to perfect generalisation sharpens with the number of weights, in theory to a jump",
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
     seconds=(60, 1800),
-    observables=("classification_error", "mistakes", "free_entropy", "entropy"),
-    full={
-        "input_dim": 127,
-        "counted": 19,
-        "seeds": 32,
-        "sweeps": 20_000,
-        "temperatures": tuple(np.linspace(0.1, 0.7, 25)),
+    observables=("classification_error", "mistakes"),
+    gallery={
+        "sample_ratios": (0.3, 0.6, 0.9, 1.2, 1.5, 1.8, 2.1),
+        "warm_ratios": (0.3, 0.6, 0.9, 1.2, 1.5, 1.7, 1.9, 2.1, 2.4),
+        "counted": (9, 13, 17),
+        "dims": (31, 63, 127),
+        "seeds": 16,
     },
+    full={"counted": (11, 15, 19), "dims": (63, 127, 255), "seeds": 32, "sweeps": 20_000},
     columns=3,
-    panels=[
-        Panel(
-            "sample_ratio",
-            "classification_error",
-            where={"part": "zero"},
-            reference=[vertical(TRANSITION, ""), vertical(SPINODAL, "")],
-            title="$T = 0$",
+    panels=lambda p: [
+        *(
+            Panel(
+                "sample_ratio",
+                "classification_error",
+                by="input_dim",
+                where={"part": part},
+                title=f"$T$ = {temperature:g}",
+                reference=[vertical(_jump(temperature))],
+                text={n: f"$N$ = {n}" for n in (*p["counted"], *p["dims"])},
+            )
+            for part, temperature in (("zero", 0.0), ("warm", p["warm"]))
         ),
-        Panel("sample_ratio", "classification_error", by="temperature", where={"part": "warm"}),
         Freehand(draw_lines, "Transitions of the state $R < 1$"),
     ],
     caption=r"""
-        Left: theory for $N\to\infty$ with the transition at 1.245 and the spinodal at 1.493 (dotted);
-        marks are averages over all $2^N$ students at $N$ = {counted}. Middle: parallel tempering,
-        $N$ = {input_dim}. Grey: annealed theory. Right: lines at which the state $R < 1$ has the free
-        entropy of the teacher (first order), its entropy vanishes (freezing), and it ends (spinodal).
+        Lines: replica theory for $N\to\infty$, which jumps to error 0 where the state $R < 1$ has the
+        free entropy of the teacher (dotted); grey: the same state, metastable, up to its spinodal.
+        Left: averages over all $2^N$ students. Middle: parallel tempering. Right: lines at which the
+        state $R < 1$ is as probable as the teacher (first order), its entropy vanishes (freezing),
+        and it ends (spinodal).
     """,
     explained=(
-        "Only for few weights (15 here) can all students be enumerated. The transition is then rounded, "
-        "and the error is below the limit of many weights: at n/d = 0.9 by 23 % at 9 and 13 weights and "
-        "by 14 % at 17."
+        "The theory is that of many weights, and its jump is rounded for few. At n/d = 0.9 the mean error "
+        "over all students approaches the theory from below with the number of weights."
     ),
 )
 def binary_perceptron(
-    sample_ratios: tuple[float, ...] = (0.3, 0.6, 0.9, 1.2),
-    warm: tuple[float, ...] = (0.5, 1.0),
-    temperatures: tuple[float, ...] = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5),
-    counted: int = 15,
-    input_dim: int = 63,
+    sample_ratios: tuple[float, ...] = (0.3, 0.9, 1.2, 1.8),
+    warm_ratios: tuple[float, ...] = (0.3, 0.9, 1.2, 1.8),
+    warm: float = 0.5,
+    temperatures: tuple[float, ...] = tuple(np.linspace(0.05, 0.7, 27).round(3).tolist()),
+    counted: tuple[int, ...] = (9, 13),
+    dims: tuple[int, ...] = (31, 63),
     sweeps: int = 1000,
     seeds: int = 16,
 ) -> Iterator[Curve]:
-    over = {"sample_ratio": sample_ratios}
-    fine = {"sample_ratio": tuple(np.linspace(0.02, 1.48, 74).tolist())}
-    cold, part = ThermalPerceptron(1.0, 0.0, input_dim=counted), {"part": "zero"}
-    yield Curve("annealed", annealed, cold, fine, facets=part, baseline=True)
-    yield Curve("replica theory", quenched, cold, fine, facets=part)
-    yield Curve("every student", enumerated_students, cold, over, 4 * seeds, facets=part)
-    yield Curve(
+    lines = Curve(
         "replica theory",
         binary_transitions,
-        cold,
+        ThermalPerceptron(1.0, 0.0),
         {"temperature": temperatures},
         facets={"part": "plane"},
     )
-    for temperature in warm:
-        system, facets = (
-            ThermalPerceptron(1.0, temperature, input_dim=input_dim),
-            {"part": "warm", "temperature": temperature},
+    yield lines
+    for part, temperature, ratios, sizes in (
+        ("zero", 0.0, sample_ratios, counted),
+        ("warm", warm, warm_ratios, dims),
+    ):
+        system = ThermalPerceptron(1.0, temperature)
+        ends = binary_transitions(system)
+        first, last = float(ends.thermodynamic), float(ends.spinodal)
+        facets = {"part": part, "temperature": temperature}
+        for name, state, end in (
+            ("replica theory", equilibrium, first),
+            ("metastable", quenched, last),
+        ):
+            line = np.append(np.linspace(0.02, max(ratios), 120), (end - 1e-6, end + 1e-6))
+            grid = {"sample_ratio": np.unique([*line.round(9), *ratios]).tolist()}
+            orientation = name == "metastable"
+            yield Curve(name, state, system, grid, facets=facets, baseline=orientation)
+        method, label, count = (
+            (enumerated_students, "every student", 4 * seeds)
+            if part == "zero"
+            else (partial(parallel_tempering, sweeps=sweeps), "parallel tempering", seeds)
         )
-        tempered = partial(parallel_tempering, sweeps=sweeps)
-        yield Curve("annealed", annealed, system, fine, facets=facets, baseline=True)
-        yield Curve("replica theory", quenched, system, fine, facets=facets)
-        yield Curve("parallel tempering", tempered, system, over, seeds, facets=facets)
+        for n in sizes:
+            one = system.with_(input_dim=n)
+            over = {"sample_ratio": ratios}
+            yield Curve(label, method, one, over, count, facets=facets | {"input_dim": n})
+
+
+def _jump(temperature: float) -> float:
+    """The ratio at which the teacher becomes the more probable state."""
+    return float(binary_transitions(ThermalPerceptron(1.0, temperature)).thermodynamic)
+
+
+def equilibrium(system: ThermalPerceptron) -> Quenched:
+    """The state R < 1 where its free entropy is above that of the teacher, which is 0, and the teacher
+    beyond."""
+    state = quenched(system)
+
+    def errors(found: Quenched) -> tuple[Any, Any]:
+        return found.classification_error, found.mistakes
+
+    kept = [jnp.where(state.free_entropy > 0, error, 0.0) for error in errors(state)]
+    return eqx.tree_at(errors, state, tuple(kept))
 
 
 # ------------------------------------------------------------------------------------------------

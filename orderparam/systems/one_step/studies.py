@@ -149,8 +149,10 @@ def one_step_batch_size(
     seconds=(10, 1200),
     observables=("edge", "mean_eigenvalue"),
     explained=(
-        "The largest of finitely many eigenvalues lies below the edge of the bulk in infinite "
-        "dimension."
+        "The largest of finitely many eigenvalues lies below the edge of the bulk in infinite dimension. "
+        "Control: by 4.0(4) % with 250 inputs and 2.9(3) % with 500 before the step, 3.7(9) and 2.8(5) % "
+        "after it (the law of largest eigenvalues says a factor of 1.6); the eigenvalue of the mean agrees "
+        "within 0.6(5) %."
     ),
     gallery={"seeds": 16},
     full={"input_dim": 2000, "seeds": 10, "bins": 60},

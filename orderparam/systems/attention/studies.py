@@ -44,7 +44,9 @@ BRANCHES = ("positional", "semantic")
     full={"input_dim": 4000, "seeds": 32},
     gallery={"input_dim": 1000},
     explained=(
-        "At finite d the onset is rounded: below twice the threshold the overlaps of single runs scatter by 10 % and more."
+        "At finite d the onset is rounded, and runs of small overlap converge last, so that leaving them out raises the mean. "
+        "Control with two tokens at 0.4, where the theory has 0.045: the mean of all runs is 0.069(16) at d = 1000 and 0.056(10) "
+        "at 4000, that of converged runs 0.084(20) and 0.069(14)."
     ),
 )
 def attention_recovery(

@@ -43,7 +43,7 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "binary-perceptron",
-    title="Binary weights: the drop to perfect generalisation sharpens with the number of weights, in theory to a jump",
+    title="Binary weights: the drop to perfect generalisation sharpens with their number; beyond it many stay metastable",
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
     seconds=(60, 1800),
     observables=("classification_error", "mistakes"),
@@ -79,8 +79,10 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
         and it ends (spinodal).
     """,
     explained=(
-        "The theory is that of many weights, and its jump is rounded for few. At n/d = 0.9 the mean error "
-        "over all students approaches the theory from below with the number of weights."
+        "The theory is the equilibrium of many weights, and its jump is rounded for few: before it the error "
+        "approaches the theory from below as weights are added. Beyond it, at T = 0.5, tempering of 127 "
+        "weights is not in equilibrium. Control at n/d = 1.7, where the metastable state has 0.25: the mean "
+        "error of 16 runs is 0.237(8) after 1000 sweeps and 0.179(17) after 8000."
     ),
 )
 def binary_perceptron(
@@ -113,7 +115,7 @@ def binary_perceptron(
             ("replica theory", equilibrium, first),
             ("metastable", quenched, last),
         ):
-            line = np.append(np.linspace(0.02, max(ratios), 120), (end - 1e-6, end + 1e-6))
+            line = np.append(np.linspace(0.02, max(ratios), 60), (end - 1e-3, end + 1e-3))
             grid = {"sample_ratio": np.unique([*line.round(9), *ratios]).tolist()}
             orientation = name == "metastable"
             yield Curve(name, state, system, grid, facets=facets, baseline=orientation)

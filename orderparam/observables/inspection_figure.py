@@ -70,17 +70,17 @@ def _draw_layers(ax: Any, found: "Inspection") -> None:
             next((one for one in layer if one.name == name and math.isfinite(one.value)), None)
             for layer in found.layers.values()
         ]
-        known = [(place, one) for place, one in zip(places, numbers) if one is not None]
-        if not known:
+        measured = [(place, one) for place, one in zip(places, numbers) if one is not None]
+        if not measured:
             continue
-        y = np.array([one.value for _, one in known])
-        ends = np.array([(one.low, one.high) for _, one in known])
+        y = np.array([one.value for _, one in measured])
+        ends = np.array([(one.low, one.high) for _, one in measured])
         ax.errorbar(
-            [place + shift for place, _ in known], y, [y - ends[:, 0], ends[:, 1] - y],
+            [place + shift for place, _ in measured], y, [y - ends[:, 0], ends[:, 1] - y],
             marker=marker, color=colour, linestyle="", label=name,
             markerfacecolor=paper() if name == "alignment at the start" else colour,
         )  # fmt: skip
-        for place, one in known:
+        for place, one in measured:
             if one.null is not None:
                 low, high = (one.null.quantile(part) for part in (0.01, 0.99))
                 ax.fill_between(

@@ -118,23 +118,23 @@ def large_committee(
         return jnp.log(ratio) - jnp.log(_ratio(jnp.exp(-log_gap)))
 
     root = decreasing_root(equation, jnp.asarray(-np.log1p(-first)), jnp.asarray(_LAST), ratio)
-    begun = ratio >= begin
-    gap = jnp.where(begun, jnp.exp(-root.value), jnp.nan)
+    exists = ratio >= begin
+    gap = jnp.where(exists, jnp.exp(-root.value), jnp.nan)
     alike, apart = _free_entropy(jnp.ones(()), ratio), _free_entropy(gap, ratio)
     specialised = {
         "alike": jnp.asarray(False),
         "apart": jnp.asarray(True),
-        "stable": begun & (apart > alike),
+        "stable": exists & (apart > alike),
     }[branch]
     gap = jnp.where(specialised, gap, 1.0)
-    solved = specialised & begun
+    solved = specialised & exists
     return LargeCommitteeState(
         overlap=1 - gap,
         classification_error=jnp.arcsin(jnp.sqrt(_missing(gap))) / np.pi,
         free_entropy=jnp.where(specialised, apart, alike),
         residual=jnp.where(solved, root.residual, 0.0),
         converged=~solved | root.converged,
-        valid=~specialised | begun,
+        valid=~specialised | exists,
     )
 
 

@@ -56,7 +56,8 @@ class AtCriticality(NamedTuple):
 
 
 def at_criticality(comparison: Comparison, model: str) -> AtCriticality:
-    """Values for each seed by parabolas through all couplings whose run converged.
+    """Values for each seed by parabolas through all couplings whose run converged; seeds with fewer
+    than three such couplings at any length are left out.
 
     An observable is fitted against the Binder ratio of the same run, whose deviations are
     correlated with its own. Of the control the universal ratio is not known here; its critical
@@ -75,13 +76,14 @@ def at_criticality(comparison: Comparison, model: str) -> AtCriticality:
             used = converged.isel(seed=seed).values
             x = distance.isel(seed=seed).values[used]
             for name, values in reads.items():
-                parabola = np.polyfit(x, values.isel(seed=seed).values[used], 2)
-                rows[name].append(float(parabola[-1]))
+                y = values.isel(seed=seed).values[used]
+                rows[name].append(float(np.polyfit(x, y, 2)[-1]) if len(x) > 2 else np.nan)
         place = xr.DataArray(rows.pop("place"), dims="seed")
         logs = xr.Dataset({name: ("seed", row) for name, row in rows.items()})
         fields.append(place.expand_dims(length=[length]))
         found.append(logs.map(np.exp).expand_dims(length=[length]))
-    return AtCriticality(xr.concat(fields, "length"), xr.concat(found, "length"))
+    values = xr.concat(found, "length").dropna("seed")
+    return AtCriticality(xr.concat(fields, "length").sel(seed=values["seed"]), values)
 
 
 def _universal(comparison: Comparison, name: str = "binder") -> float:

@@ -82,8 +82,8 @@ def at_criticality(comparison: Comparison, model: str) -> AtCriticality:
         logs = xr.Dataset({name: ("seed", row) for name, row in rows.items()})
         fields.append(place.expand_dims(length=[length]))
         found.append(logs.map(np.exp).expand_dims(length=[length]))
-    values = xr.concat(found, "length").dropna("seed")
-    return AtCriticality(xr.concat(fields, "length").sel(seed=values["seed"]), values)
+    critical = xr.concat(found, "length").dropna("seed")
+    return AtCriticality(xr.concat(fields, "length").sel(seed=critical["seed"]), critical)
 
 
 def _universal(comparison: Comparison, name: str = "binder") -> float:

@@ -11,13 +11,15 @@ import sys
 from orderparam.cli.terminal import mend_streams
 from orderparam.running.signals import end_on_signals
 
+_STORING = (["run"], ["solve"], ["explore"])  # commands whose finished points are stored
+
 
 def main() -> None:
     """Runs the command in `sys.argv` and ends with `SystemExit`. It may be called again."""
     ours = not hasattr(sys, "ps1")  # not at a prompt: the process belongs to this command
     if ours:
         mend_streams()
-        end_on_signals()
+        end_on_signals(stores=sys.argv[1:2] in _STORING)
     from orderparam.cli.commands import app  # imports from here on may be interrupted
 
     try:

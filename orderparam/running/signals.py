@@ -14,12 +14,13 @@ from types import FrameType
 _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 if hasattr(signal, "SIGHUP"):  # not on Windows
     _WORDS[signal.SIGHUP] = "the terminal is gone"
+_KEPT = "finished points are kept: the same command goes on where it stopped"
 
 
 @cache
-def end_on_signals() -> None:
+def end_on_signals(stores: bool = True) -> None:
     """Makes SIGINT, SIGTERM and SIGHUP end this process at once, whatever it is doing. To be called
-    once in a process, in its main thread.
+    once in a process, in its main thread. `stores` tells whether finished points are in a store.
 
     No exception is raised: it would wait for compiled code to return, and libraries, callbacks and
     destructors swallow exceptions. None is needed: every file of a store is complete at every
@@ -32,7 +33,7 @@ def end_on_signals() -> None:
     def end(number: int) -> None:
         if number in _WORDS and first.acquire(blocking=False):
             clean = "\r\x1b[K\x1b[?25h" if os.isatty(2) else ""  # a progress bar hides the cursor
-            line = f"{_WORDS[signal.Signals(number)]}; finished points are kept: the same command goes on where it stopped"
+            line = f"{_WORDS[signal.Signals(number)]}; {_KEPT if stores else 'nothing is kept'}"
             try:
                 os.write(2, f"{clean}{line}\n".encode())
             finally:

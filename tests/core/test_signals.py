@@ -2,6 +2,7 @@
 and no process left behind."""
 
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -26,3 +27,24 @@ def test_an_interrupted_sweep_ends_with_one_line_and_goes_on(tmp_path, monkeypat
     assert 0 < finished <= len(list(store.glob("status/c.*"))) < 120
     monkeypatch.setenv("ORDERPARAM_TEST_SECONDS", "0")
     check_goes_on(command, store)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kept"),
+    [(["run", "x"], "finished points are kept"), (["predict"], "nothing is kept")],
+)
+def test_an_interrupted_command_promises_only_what_it_stores(arguments, kept):
+    """`predict` and `inspect` write their files at the end."""
+    code = (
+        "import os, signal, sys, orderparam.cli as cli\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "cli.mend_streams = lambda: None\n"
+        "import orderparam.cli.commands as commands\n"
+        "commands.app = lambda: os.kill(os.getpid(), signal.SIGINT) or signal.pause()\n"
+        f"sys.argv[1:] = {arguments!r}\n"
+        "cli.main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 130
+    assert ended.stderr.startswith(f"interrupted; {kept}")
+    assert ended.stderr.count("\n") == 1

@@ -212,19 +212,32 @@ def test_configurations_look_as_their_energy_says():
         assert abs(float(found.energy - exact.energy)) < 5 * spread
 
 
+def _binder(temperature, curve):
+    return xr.Dataset(
+        {"binder": (("temperature", "seed"), np.stack([curve, curve], 1))},
+        {"temperature": temperature},
+    )
+
+
 def test_a_crossing_is_found_where_two_parabolas_meet():
     temperature = np.linspace(2.2, 2.34, 8)
-    lines = {
-        slope: 0.61 - slope * (temperature - 2.27) + 3 * (temperature - 2.27) ** 2
-        for slope in (1.0, 3.0)
-    }
     smaller, larger = (
-        xr.Dataset(
-            {"binder": (("temperature", "seed"), np.stack([y, y], 1))}, {"temperature": temperature}
-        )
-        for y in lines.values()
+        _binder(temperature, 0.61 - slope * (temperature - 2.27) + 3 * (temperature - 2.27) ** 2)
+        for slope in (1.0, 3.0)
     )
-    np.testing.assert_allclose(crossing(smaller, larger), [2.27, 2.27], atol=1e-9)
+    np.testing.assert_allclose(crossing(smaller, larger, 4), [2.27, 2.27], atol=1e-9)
+
+
+def test_a_crossing_comes_from_temperatures_near_it():
+    """A polynomial through all temperatures does not follow ratios that saturate."""
+    temperature = np.linspace(2.2, 2.4, 41)
+    smaller, larger = (
+        _binder(temperature, 0.61 - 0.3 * np.tanh(length * (temperature - 2.27)))
+        for length in (32, 64)
+    )
+    far, near = (crossing(smaller, larger, length) for length in (1, 64))
+    np.testing.assert_allclose(near, 2.27, atol=2e-4)
+    assert np.all(abs(far - 2.27) > 4 * abs(near - 2.27))
 
 
 # -- 64 replicas in a word -----------------------------------------------------------------------

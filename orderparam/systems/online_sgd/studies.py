@@ -441,8 +441,8 @@ def risk(data: xr.Dataset) -> xr.DataArray:
 @study(
     "sgd-plane",
     title=(
-        "One-pass SGD: the end of the steady state, and the line where its risk is a tenth of the "
-        "label noise"
+        "One-pass SGD in theory: the end of the steady state, and the line where its risk is a tenth "
+        "of the label noise"
     ),
     source="Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022",
     seconds=(60, 900),

@@ -43,7 +43,7 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "binary-perceptron",
-    title="Binary weights: the drop to perfect generalisation sharpens with their number; beyond it many stay metastable",
+    title="Binary weights: few drop early and gradually to perfect generalisation; at T = 0.5 many stay metastable",
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
     seconds=(60, 1800),
     observables=("classification_error", "mistakes"),

@@ -72,7 +72,7 @@ def words_window(
 
 @study(
     "words-refitted",
-    title="Ranking words by their counts biases the fit of a true law, up to a million words",
+    title="Ranking words by their counts and dropping those below ten biases the fit of a true law",
     source="Mandelbrot 1953 for the law; the bias is measured here",
     panels=[
         Panel("drawn", "exponent", by="ranks", log="x", xlabel="words drawn", ylabel="$a$"),
@@ -90,7 +90,8 @@ def words_window(
     gallery={"seeds": 32},
     explained=(
         "Types are ranked by their counts: those that were drawn often by chance move up, and the limit of ten counts cuts the "
-        "tail at a rank that depends on chance. With the ranks of the law (control) the fit has no bias."
+        "tail at a rank that depends on chance. The control changes both: with the ranks of the law, all of which are fitted, "
+        "there is no bias. How much of it each of them makes was not measured."
     ),
 )
 def words_refitted(

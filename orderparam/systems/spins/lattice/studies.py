@@ -56,7 +56,7 @@ def draw_crossings(axes: Any, comparison: Comparison) -> None:
     runs = {data.attrs["facets"]["length"]: data for data in comparison.experiments().values()}
     lengths = sorted(runs)
     for smaller, larger in itertools.pairwise(lengths):
-        found = crossing(runs[smaller], runs[larger])
+        found = crossing(runs[smaller], runs[larger], larger)
         if len(found) > 1:
             place = 1 / larger, np.mean(found)
             axes.errorbar(*place, np.std(found, ddof=1) / np.sqrt(len(found)), fmt="o", color=ink())
@@ -72,29 +72,42 @@ def draw_crossings(axes: Any, comparison: Comparison) -> None:
     )
 
 
-def crossing(smaller: xr.Dataset, larger: xr.Dataset) -> np.ndarray:
+def crossing(smaller: xr.Dataset, larger: xr.Dataset, length: int) -> np.ndarray:
     """Temperature at which Binder's ratios of two sizes are equal, for each seed.
 
     A polynomial in the temperature is fitted to the difference of the two ratios; its zero is the
-    crossing. The degree is 4, or less where there are fewer than 7 temperatures. Of several zeros
-    the one nearest to the middle of the range is taken; seeds without a zero in the range are left
-    out.
+    crossing. It is a parabola through the temperatures that are at most 2/L from the mean crossing
+    of a first fit, L = `length` the larger size: there the scaling functions bend little. The first fit is a
+    polynomial of fourth degree through all temperatures, or of less where there are fewer than
+    seven. Seeds without a zero among the temperatures are left out.
     """
     temperatures = smaller["temperature"].values
-    middle, half = (
-        (temperatures.max() + temperatures.min()) / 2,
-        (temperatures.max() - temperatures.min()) / 2,
-    )
+    differences = (larger["binder"] - smaller["binder"]).transpose("seed", "temperature").values
+    everywhere = np.ones(len(temperatures), bool)
+    middle = (temperatures.max() + temperatures.min()) / 2
+    first = _zeros(temperatures, differences, everywhere, min(4, len(temperatures) - 3), middle)
+    if not len(first):
+        return first
+    near = np.abs(temperatures - np.mean(first)) <= 2 / length
+    if near.sum() < 5:
+        return first
+    return _zeros(temperatures, differences, near, 2, float(np.mean(first)))
+
+
+def _zeros(
+    temperatures: np.ndarray, differences: np.ndarray, used: np.ndarray, degree: int, middle: float
+) -> np.ndarray:
+    """Zeros of polynomials through the used temperatures, those nearest to the middle, for each
+    seed."""
+    half = np.max(np.abs(temperatures[used] - middle))
     found = []
-    for difference in (
-        (larger["binder"] - smaller["binder"]).transpose("seed", "temperature").values
-    ):
-        known = np.isfinite(difference)
-        if known.sum() < 3:
+    for difference in differences:
+        finite = used & np.isfinite(difference)
+        if finite.sum() < 3:
             continue
-        degree = min(4, max(2, int(known.sum()) - 3))
-        scaled = (temperatures[known] - middle) / half
-        roots = np.roots(np.polyfit(scaled, difference[known], degree))
+        scaled = (temperatures[finite] - middle) / half
+        powers = min(max(2, degree), int(finite.sum()) - 1)
+        roots = np.roots(np.polyfit(scaled, difference[finite], powers))
         real = roots[np.isreal(roots)].real
         inside = real[np.abs(real) <= 1]
         if inside.size:
@@ -317,14 +330,23 @@ def ising_square(
         )
 
 
+_NEAR_CRITICAL = (2.2, 2.22, 2.24, 2.25, 2.26, 2.265, 2.27, 2.275, 2.28, 2.29, 2.3, 2.32, 2.34)
+
+
 @study(
     "ising-binder",
     title="Binder's ratios of two sizes cross nearer to the critical temperature, the larger they are",
     source="Binder 1981; Kamieniarz, Blöte 1993; Swendsen, Wang 1987",
     seconds=(45, 3600),
     observables=("binder",),
-    gallery={"lengths": (4, 8, 16, 32, 64), "seeds": 16},
-    full={"lengths": (4, 8, 16, 32, 64, 128), "sweeps": 10_000, "replicas": 8, "seeds": 16},
+    gallery={"lengths": (4, 8, 16, 32, 64), "temperatures": _NEAR_CRITICAL, "seeds": 16},
+    full={
+        "lengths": (4, 8, 16, 32, 64, 128),
+        "temperatures": _NEAR_CRITICAL,
+        "sweeps": 10_000,
+        "replicas": 8,
+        "seeds": 16,
+    },
     columns=2,
     panels=[
         Panel(
@@ -340,8 +362,8 @@ def ising_square(
     ],
     caption=r"""
         $L\times L$ torus, Swendsen-Wang with improved estimators, {replicas} replicas of {sweeps} sweeps in a run; line: all
-        configurations of the 4 x 4 torus. Right: zeros of polynomials of fourth degree through
-        differences of successive sizes.
+        configurations of the 4 x 4 torus. Right: zeros of parabolas through the differences of successive
+        sizes at temperatures within $2/L$ of the crossing, $L$ the larger size.
     """,
 )
 def ising_binder(

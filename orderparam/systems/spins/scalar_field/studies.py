@@ -15,7 +15,7 @@ from orderparam.systems.spins.scalar_field.theory import best_gaussian_field, tr
 
 @study(
     "scalar-field",
-    title="A scalar field on a ring follows its transfer matrix; in the plane it orders near r = -1.26",
+    title="A scalar field on a ring follows its transfer matrix; in the plane it orders between r = -1.3 and -1.2",
     source="Brower, Tamayo 1989; Di Castro, Jona-Lasinio 1969",
     seconds=(45, 1800),
     observables=("squared_field",),

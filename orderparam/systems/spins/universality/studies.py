@@ -168,8 +168,8 @@ def _look(model: str) -> dict[str, Any]:
 @study(
     "universality",
     title=(
-        "Two Ising models share exponents and a scaling function, a scalar field approaches them, and "
-        "the three-state Potts model has others"
+        "Another Ising model and a scalar field approach the exponents and the scaling function of "
+        "Ising; the three-state Potts model has another function and another slope"
     ),
     source="Luijten, Blöte, Binder 1996; Salas, Sokal 2000; Brower, Tamayo 1989",
     seconds=(60, 3600),

@@ -55,12 +55,13 @@ def draw_crossings(axes: Any, comparison: Comparison) -> None:
     """
     runs = {data.attrs["facets"]["length"]: data for data in comparison.experiments().values()}
     lengths = sorted(runs)
-    for smaller, larger in itertools.pairwise(lengths):
+    for number, (smaller, larger) in enumerate(itertools.pairwise(lengths)):
         found = crossing(runs[smaller], runs[larger], larger)
         if len(found) > 1:
             place = 1 / larger, np.mean(found)
             axes.errorbar(*place, np.std(found, ddof=1) / np.sqrt(len(found)), fmt="o", color=ink())
-            axes.annotate(f"{smaller}, {larger}", place, (5, 5), textcoords="offset points")
+            offset = (5, (5, -14)[number % 2])  # neighbouring labels would overlap
+            axes.annotate(f"{smaller}, {larger}", place, offset, textcoords="offset points")
     axes.axhline(CRITICAL_TEMPERATURE, color=GREY, linewidth=0.8, linestyle=":")
     axes.annotate(
         "$T_c$", (0, CRITICAL_TEMPERATURE), (2, 3), textcoords="offset points", color=GREY

@@ -338,6 +338,8 @@ def load_file(path: str | Path) -> ModuleType:
     forgotten. Raises `ValueError` for a file that is missing, is not Python, or fails.
     """
     path = resolved(path)
+    if not path.exists():
+        raise ValueError(f"there is no file {path}")
     if path.suffix != ".py" or not path.is_file():
         raise ValueError(f"{path}: not a Python file")
     name = path.stem

@@ -3,7 +3,7 @@ read."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -72,11 +72,21 @@ class InspectedNetwork:
         return found
 
 
-def check_twice(first: np.ndarray, second: np.ndarray) -> None:
-    """Refuses a network that is random, and outputs that are not finite."""
+def outputs_of(run: Callable[[], Any], x: np.ndarray) -> np.ndarray:
+    """The outputs of a network, computed twice. Raises `ValueError` for a network that these inputs
+    do not fit, that is random, or whose outputs are not finite."""
+    try:
+        first = np.asarray(run())
+    except Exception as error:  # whatever a framework raises for shapes that do not fit
+        reason = str(error).strip().partition("\n")[0]
+        raise ValueError(
+            f"the network cannot be evaluated on inputs of shape {x.shape}: {reason}"
+        ) from error
+    second = np.asarray(run())
     if not np.isfinite(first).all():
         raise ValueError("the network's outputs are not finite")
     if np.max(np.abs(first - second), initial=0) > _SAME * np.max(np.abs(first), initial=0):
         raise ValueError(
             "two passes of the same inputs differ: switch dropout and the like off (inference mode)"
         )
+    return first

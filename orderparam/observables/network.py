@@ -13,7 +13,7 @@ from orderparam.observables.layers import (
     InspectedNetwork,
     NetworkFunction,
     NetworkLayer,
-    check_twice,
+    outputs_of,
 )
 from orderparam.observables.observable import Observed
 
@@ -93,10 +93,9 @@ def of_arrays(
 def _of_jax(model: Callable[[Any, Any], Any], parameters: Any, x: np.ndarray) -> InspectedNetwork:
     import jax.numpy as jnp
 
-    outputs = np.asarray(model(parameters, jnp.asarray(x)))
+    outputs = outputs_of(lambda: model(parameters, jnp.asarray(x)), x)
     if len(outputs) != len(x):
         raise ValueError(f"outputs have shape {outputs.shape}: must have a row for each example")
-    check_twice(outputs, np.asarray(model(parameters, jnp.asarray(x))))
     function = _function(model, parameters)
     return InspectedNetwork(function.read(x), outputs.reshape(len(x), -1), function)
 

@@ -12,7 +12,7 @@ from orderparam.observables.layers import (
     InspectedNetwork,
     NetworkFunction,
     NetworkLayer,
-    check_twice,
+    outputs_of,
 )
 from orderparam.observables.observable import Observed
 from orderparam.observables.tangent_features import BATCH
@@ -27,8 +27,7 @@ def read_torch(model: Any, x: np.ndarray) -> InspectedNetwork:
     second one of convolutions and the last one of linear layers.
     """
     function = _Function(copy.deepcopy(model).eval())
-    outputs = function.outputs(x)
-    check_twice(outputs, function.outputs(x))
+    outputs = outputs_of(lambda: function.outputs(x), x)
     evaluated = NetworkFunction(
         function.outputs,
         function.read,

@@ -468,3 +468,13 @@ def test_a_large_network_is_seen_in_random_directions(network, monkeypatch):
         assert "256 random directions" in others[name].note
     assert "lazy-to-rich number" in numbers
     assert any("140 parameters are too many" in one for one in found.missing)
+
+
+def test_inputs_that_do_not_fit_are_refused_in_one_line():
+    """Whatever error the framework has for them."""
+    weights = {"w": np.ones((5, 1))}
+    with pytest.raises(ValueError, match=r"evaluated on inputs of shape \(50, 4\): ") as raised:
+        op.inspect(
+            lambda p, x: x @ p["w"], np.ones((50, 4)), np.ones(50), parameters=weights, quick=True
+        )
+    assert "\n" not in str(raised.value)

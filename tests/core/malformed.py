@@ -331,7 +331,7 @@ def calls(
             ]
         elif command == "inspect":
             names = ("--target", "--inputs", "--parameters", "--init", "--held-out", "--seeds")
-            names += ("--rate", "--temperature")
+            names += ("--rate", "--temperature", "--learning-coefficient")
             model = f"{draw.choice((*PROGRAMS, value()))}:{draw.choice(('x', 'f', value()))}"
             yield [
                 "inspect",

@@ -129,8 +129,10 @@ def test_annealed_binary_students():
         for shift in (-1e-6, 1e-6)
     )
     assert below > 0 > above
-    assert annealed(ThermalPerceptron(1.730)).converged
-    assert not annealed(ThermalPerceptron(1.7302)).converged
+    assert annealed(ThermalPerceptron(1.730)).valid
+    beyond = annealed(ThermalPerceptron(1.7302))
+    assert not beyond.valid
+    assert np.isnan([beyond.teacher_overlap, beyond.free_entropy]).all()
     last = annealed(ThermalPerceptron(1.730111815 * (1 - 1e-8)))
     # a square root away from the spinodal
     np.testing.assert_allclose(last.teacher_overlap, 0.886263, atol=2e-4)

@@ -28,13 +28,13 @@ from orderparam.systems.spins import (
     torus_correlation,
     wolff,
 )
+from orderparam.systems.spins.lattice.crossings import crossing
 from orderparam.systems.spins.lattice.metropolis import (
     added,
     at_least,
     metropolis_series,
     replica_totals,
 )
-from orderparam.systems.spins.lattice.studies import crossing
 
 # -- exact solutions of the lattice ---------------------------------------------------------------
 

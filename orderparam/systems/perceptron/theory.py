@@ -147,13 +147,13 @@ class Annealed(Result):
         teacher_overlap: R at the maximum.
         classification_error: arccos(R)/pi.
         free_entropy: annealed free entropy at the maximum; for binary weights it is zero at R = 1.
-        converged: whether there is a maximum below R = 1.
+        valid: whether there is a maximum below R = 1, without which the numbers are NaN.
     """
 
     teacher_overlap: Scalar
     classification_error: Scalar
     free_entropy: Scalar
-    converged: Bool[Array, ""]
+    valid: Bool[Array, ""]
 
 
 class WarmTransitions(Result):
@@ -280,8 +280,7 @@ def annealed(system: ThermalPerceptron, *, points: int = 20001) -> Annealed:
     Args:
         points: number of values of R on the grid.
 
-    Accuracy: 1e-8, from a parabola through three points of the grid. `converged` is false where
-    there is no maximum below R = 1.
+    Accuracy: 1e-8, from a parabola through three points of the grid.
 
     Source: Seung, Sompolinsky, Tishby (1992).
 
@@ -389,7 +388,9 @@ def _first_maximum(
     shift = (left - right) / (2 * (left - 2 * middle + right))
     best = jnp.sin(np.pi / 2 * (i + shift) / (points - 1))
     free = middle - (left - right) * shift / 4
-    return Annealed(best, jnp.arccos(best) / np.pi, free, jnp.any(falls) & (place > 0))
+    valid = jnp.any(falls) & (place > 0)
+    best, free = (jnp.where(valid, one, jnp.nan) for one in (best, free))
+    return Annealed(best, jnp.arccos(best) / np.pi, free, valid)
 
 
 def _binary(system: ThermalPerceptron, **options: object) -> None:

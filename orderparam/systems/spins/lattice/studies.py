@@ -2,7 +2,6 @@
 Binder's ratios, and pictures.
 """
 
-import itertools
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from orderparam.analysis import Collapse, exponent
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, canvas, finish, horizontal, vertical
 from orderparam.plotting.style import COLOURS, GREY, MARKERS, ink
+from orderparam.systems.spins.lattice.crossings import draw_crossings
 from orderparam.systems.spins.lattice.experiment import (
     Quench,
     configuration,
@@ -47,73 +47,6 @@ def draw_configuration(temperature: float, axes: Any, comparison: Comparison) ->
         interpolation="nearest",
     )
     axes.set(xticks=[], yticks=[])
-
-
-def draw_crossings(axes: Any, comparison: Comparison) -> None:
-    """Draw the temperature where Binder's ratios of two successive sizes cross against the inverse
-    of the larger size.
-    """
-    runs = {data.attrs["facets"]["length"]: data for data in comparison.experiments().values()}
-    lengths = sorted(runs)
-    for number, (smaller, larger) in enumerate(itertools.pairwise(lengths)):
-        found = crossing(runs[smaller], runs[larger], larger)
-        if len(found) > 1:
-            place = 1 / larger, np.mean(found)
-            axes.errorbar(*place, np.std(found, ddof=1) / np.sqrt(len(found)), fmt="o", color=ink())
-            offset = (5, (5, -14)[number % 2])  # neighbouring labels would overlap
-            axes.annotate(f"{smaller}, {larger}", place, offset, textcoords="offset points")
-    axes.axhline(CRITICAL_TEMPERATURE, color=GREY, linewidth=0.8, linestyle=":")
-    axes.annotate(
-        "$T_c$", (0, CRITICAL_TEMPERATURE), (2, 3), textcoords="offset points", color=GREY
-    )
-    axes.set(
-        xlabel=r"$1/L$ of the larger size",
-        ylabel="crossing temperature",
-        xlim=(0, 1.3 / lengths[1]),
-    )
-
-
-def crossing(smaller: xr.Dataset, larger: xr.Dataset, length: int) -> np.ndarray:
-    """Temperature at which Binder's ratios of two sizes are equal, for each seed.
-
-    A polynomial in the temperature is fitted to the difference of the two ratios; its zero is the
-    crossing. It is a parabola through the temperatures that are at most 2/L from the mean crossing
-    of a first fit, L = `length` the larger size: there the scaling functions bend little. The first fit is a
-    polynomial of fourth degree through all temperatures, or of less where there are fewer than
-    seven. Seeds without a zero among the temperatures are left out.
-    """
-    temperatures = smaller["temperature"].values
-    differences = (larger["binder"] - smaller["binder"]).transpose("seed", "temperature").values
-    everywhere = np.ones(len(temperatures), bool)
-    middle = (temperatures.max() + temperatures.min()) / 2
-    first = _zeros(temperatures, differences, everywhere, min(4, len(temperatures) - 3), middle)
-    if not len(first):
-        return first
-    near = np.abs(temperatures - np.mean(first)) <= 2 / length
-    if near.sum() < 5:
-        return first
-    return _zeros(temperatures, differences, near, 2, float(np.mean(first)))
-
-
-def _zeros(
-    temperatures: np.ndarray, differences: np.ndarray, used: np.ndarray, degree: int, middle: float
-) -> np.ndarray:
-    """Zeros of polynomials through the used temperatures, those nearest to the middle, for each
-    seed."""
-    half = np.max(np.abs(temperatures[used] - middle))
-    found = []
-    for difference in differences:
-        finite = used & np.isfinite(difference)
-        if finite.sum() < 3:
-            continue
-        scaled = (temperatures[finite] - middle) / half
-        powers = min(max(2, degree), int(finite.sum()) - 1)
-        roots = np.roots(np.polyfit(scaled, difference[finite], powers))
-        real = roots[np.isreal(roots)].real
-        inside = real[np.abs(real) <= 1]
-        if inside.size:
-            found.append(middle + half * inside[np.argmin(np.abs(inside))])
-    return np.array(found)
 
 
 def by_length(comparison: Comparison, kind: str) -> xr.Dataset:

@@ -170,6 +170,12 @@ def is_finished(folder: Path) -> bool:
     )
 
 
+def has_sizes(described: Mapping[str, Any], study: Study, size: str) -> bool:
+    """Whether a record or a summary has the parameters that the study has at this size today."""
+    parameters = json.loads(json.dumps(dict(study.parameters(size)), default=float))
+    return bool(described["parameters"] == parameters)
+
+
 def is_recorded(name: str, size: str, state: str) -> bool:
     """Whether the gallery shows a study at this size and of this code."""
     shown = kept(name)
@@ -260,7 +266,14 @@ def main() -> int:
         name: source_state(known[name].build.__module__, known[name].build.__name__)
         for name in names
     }
-    left = [name for name in names if not is_finished(results / f"{name}-{states[name]}")]
+    left = [
+        name
+        for name in names
+        if not is_finished(folder := results / f"{name}-{states[name]}")
+        or not has_sizes(
+            json.loads((folder / "summary.json").read_text()), known[name], arguments.size
+        )
+    ]
     # those that the records do not show yet first, then the quickest
     left.sort(
         key=lambda name: (
@@ -319,6 +332,8 @@ def main() -> int:
             print(f"{name}: {why}", file=sys.stderr)
         if shown["state"] != state:
             print(f"{name}: a result of other code", file=sys.stderr)
+        elif not has_sizes(shown, study, shown["size"]):
+            print(f"{name}: a result of other sizes", file=sys.stderr)
     (HERE / "agreement.md").write_text("\n".join(page(known.values())).rstrip() + "\n")
     for what, names in problems.items():
         print(f"{what}: {', '.join(names)}", file=sys.stderr)

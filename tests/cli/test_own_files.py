@@ -78,7 +78,7 @@ def test_its_result_is_read_where_the_file_is_not_loaded(own):
     ("words", "message"),
     [
         (("run", "own_magnet.py:own-magnt"), "did you mean 'own-magnet'"),
-        (("run", "nowhere.py"), "not a Python file"),
+        (("run", "nowhere.py"), "there is no file"),
         (("new-system", "own_magnet"), "is there already"),
         (("new-system", "Own-Magnet"), "lower-case letters"),
         (("new-system", "_magnet"), "lower-case letters"),

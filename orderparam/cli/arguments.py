@@ -3,6 +3,7 @@
 import hashlib
 import math
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from orderparam.cli.limits import DEPTH, WIDTH
 from orderparam.core.outline import SIZES, Size
-from orderparam.core.paths import expanded
+from orderparam.core.paths import aside_of, expanded
 
 if TYPE_CHECKING:
     from orderparam.networks import Architecture
@@ -125,8 +126,9 @@ def free_folder(out: Path | None, name: str) -> Iterator[Path]:
     number.
 
     The folder is made at once, so that an unwritable place is reported before anything is computed.
-    If the command fails the folder is removed.
+    If the command fails or is interrupted the folder is removed, with what was half written.
     """
+    from orderparam.running.signals import cleaned_up
     from orderparam.running.store import is_free
 
     if out is None:
@@ -141,9 +143,12 @@ def free_folder(out: Path | None, name: str) -> Iterator[Path]:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"cannot write {out}: {error.strerror or error}") from None
-    try:
-        yield out
-    finally:
+
+    def remove() -> None:
+        shutil.rmtree(aside_of(out), ignore_errors=True)
         with suppress(OSError):  # a folder that is not empty stays
             for folder in made:
                 folder.rmdir()
+
+    with cleaned_up(remove):
+        yield out

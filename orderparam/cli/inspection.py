@@ -219,7 +219,6 @@ def _of_model(
 
 
 def _write(found: "Inspection", folder: Path, compared: "TheoryComparison | None") -> None:
-    from orderparam.core.paths import whole_file
     from orderparam.plotting.folder import write_folder
 
     numbers = {
@@ -235,8 +234,9 @@ def _write(found: "Inspection", folder: Path, compared: "TheoryComparison | None
     if compared is not None:
         data["theories"] = compared.dataset()
         summary["theory"] = compared.sentence
-    write_folder(
-        folder, data, lambda: found.figure(compared), summary, "observed.zarr", attributes=True
-    )
-    with whole_file(folder / "report.html") as aside:
-        aside.write_text(found.html(compared))
+    pages = {"report.html": found.html(compared)}
+
+    def draw() -> Any:
+        return found.figure(compared)
+
+    write_folder(folder, data, draw, summary, "observed.zarr", attributes=True, pages=pages)

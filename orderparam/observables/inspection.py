@@ -204,6 +204,8 @@ def inspect(
         missing.append(
             "similarity to the start, drift of the kernel, change of weights: give the start"
         )
+    else:
+        missing.extend(_not_in_the_start(network, first))
     if any(layer.outputs is not None for layer in network.layers) and len(starts) < FEWEST_STARTS:
         missing.append(
             f"null of the pre-activations: give {FEWEST_STARTS} networks at initialisation"
@@ -213,6 +215,27 @@ def inspect(
     seconds = time.perf_counter() - start_time
     seen = Seen(network, first, inputs, y, held_out, others)
     return replace(found, seconds=seconds, seen=seen)
+
+
+def _not_in_the_start(network: InspectedNetwork, first: InspectedNetwork) -> list[str]:
+    """The numbers that the network before training does not allow, and why."""
+    found = []
+    now, before = network.representations(), first.representations()
+    if lacking := [name for name in now if name not in before]:
+        why = f"the start has those of {', '.join(before)}" if before else "the start has none"
+        found.append(
+            f"similarity to the start, gain of alignment of {', '.join(lacking)}: {why}; give its "
+            "activations of the same examples under the same names"
+        )
+    weights, old = (
+        [one.name for one in each.layers if one.weight is not None] for each in (network, first)
+    )
+    if lacking := [name for name in weights if name not in old]:
+        why = f"the start has those of {', '.join(old)}" if old else "the start has none"
+        found.append(f"change of weights of {', '.join(lacking)}: {why}; use the same names")
+    if network.function is None:
+        found.append("drift of the kernel, lazy-to-rich number: give a model instead of arrays")
+    return found
 
 
 def _until(asked: float | str | None) -> float | None:

@@ -18,9 +18,10 @@ def write_folder(
     summary: Mapping[str, Any],
     numbers: str = "forecast.zarr",
     attributes: bool = False,
+    pages: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes `figure.png`, `figure.pdf`, the numbers (a group for each data set) and `summary.json`
-    into a new folder. attributes: those of the data are written too.
+    """Writes `figure.png`, `figure.pdf`, the numbers (a group for each data set), `summary.json` and
+    pages (name -> text) into a new folder. attributes: those of the data are written too.
 
     The folder is written completely or not at all. Raises `StoreError` when it exists and is not
     empty, or cannot be written.
@@ -33,6 +34,8 @@ def write_folder(
             kept.to_zarr(aside / numbers, group=name, zarr_format=3, consolidated=False)
         save(draw(), aside / "figure")
         (aside / "summary.json").write_text(json.dumps(dict(summary), indent=2) + "\n")
+        for name, text in (pages or {}).items():
+            (aside / name).write_text(text)
 
     clear_leftovers(out)
     try:

@@ -5,8 +5,8 @@ import atexit
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from os import _exit  # before `sudden_ends_are_errors` replaces it
 from types import FrameType
@@ -15,6 +15,7 @@ _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 if hasattr(signal, "SIGHUP"):  # not on Windows
     _WORDS[signal.SIGHUP] = "the terminal is gone"
 _KEPT = "finished points are kept: the same command goes on where it stopped"
+_unfinished: list[Callable[[], None]] = []
 
 
 @cache
@@ -26,21 +27,28 @@ def end_on_signals(stores: bool = True) -> None:
     destructors swallow exceptions. None is needed: every file of a store is complete at every
     moment, the system releases the lock, and worker processes end with this one. A second thread
     receives signals while the main thread is in compiled code; the main thread's handler takes over
-    when that thread has ended, as the interpreter shuts down.
+    when that thread has ended, as the interpreter shuts down. What `cleaned_up` names is removed.
     """
     first = threading.Lock()
+    ending: list[int] = []
 
     def end(number: int) -> None:
         if number in _WORDS and first.acquire(blocking=False):
+            ending.append(threading.get_ident())
             clean = "\r\x1b[K\x1b[?25h" if os.isatty(2) else ""  # a progress bar hides the cursor
             line = f"{_WORDS[signal.Signals(number)]}; {_KEPT if stores else 'nothing is kept'}"
             try:
                 os.write(2, f"{clean}{line}\n".encode())
+                for remove in _unfinished[::-1]:
+                    with suppress(Exception):
+                        remove()
             finally:
                 _exit(128 + number)
 
     def handle(number: int, frame: FrameType | None) -> None:
         end(number)
+        if ending != [threading.get_ident()]:  # the other thread ends this process
+            threading.Event().wait()  # and this one must not go on with what is removed
 
     def listen() -> None:
         while True:
@@ -62,6 +70,17 @@ def end_on_signals(stores: bool = True) -> None:
         # `nohup` and background jobs go on ignoring it
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handle)
+
+
+@contextmanager
+def cleaned_up(remove: Callable[[], None]) -> Iterator[None]:
+    """A context after which `remove` is called, also where a signal ends the process inside it."""
+    _unfinished.append(remove)
+    try:
+        yield
+    finally:
+        _unfinished.remove(remove)
+        remove()
 
 
 @contextmanager

@@ -6,8 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
-from interrupts import check_goes_on, check_interrupt
+from interrupts import check_goes_on, check_interrupt, interrupted
 
 
 @pytest.mark.skipif(
@@ -48,3 +49,30 @@ def test_an_interrupted_command_promises_only_what_it_stores(arguments, kept):
     assert ended.returncode == 130
     assert ended.stderr.startswith(f"interrupted; {kept}")
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="asks /proc when the handlers are in place"
+)
+@pytest.mark.parametrize("seconds", [0.0, 1.0])
+@pytest.mark.parametrize("name", ["inspect", "width"])
+def test_an_interrupted_report_leaves_no_files(tmp_path, name, seconds):
+    """As soon as the folder of the result is there, and a second later: one line, status 130."""
+    out = tmp_path / "results" / "here"
+    if name == "inspect":
+        x = np.random.default_rng(0).normal(size=(1500, 60))
+        np.savez(tmp_path / "a.npz", h=x, k=x**2, y=x[:, 0])
+        words = [str(tmp_path / "a.npz"), "--target", "y"]
+    else:
+        grid = [(n, 2.0**k, seed) for n in (8, 16, 32) for k in range(-3, 4) for seed in (0, 1)]
+        rows = [f"{n},{rate},{2 + rate + 1 / rate + seed / 9},{seed}" for n, rate, seed in grid]
+        (tmp_path / "a.csv").write_text("\n".join(["width,learning_rate,loss,seed", *rows]))
+        words = [str(tmp_path / "a.csv")]
+    command = [sys.executable, "-m", "orderparam.cli", name, *words, "--out", str(out)]
+    code, error, left = interrupted(command, signal.SIGINT, seconds, out)
+    assert not left
+    if code == 0:  # it was faster
+        assert (out / "summary.json").exists()
+        return
+    assert (code, error) == (130, "interrupted; nothing is kept\n")
+    assert len(list(tmp_path.iterdir())) == 1

@@ -215,6 +215,21 @@ def test_the_command_writes_a_report(network, tmp_path, monkeypatch):
     assert (folder / "figure.png").exists()
 
 
+def test_what_a_start_of_weights_alone_does_not_allow_is_named(network, tmp_path):
+    x, y, first, _ = network
+    now, start = tmp_path / "now.npz", tmp_path / "start.npz"
+    np.savez(now, hidden=np.maximum(x @ first.T, 0), y=y, **{"0.weight": first})
+    for name, word in (("0.weight", "the start has none"), ("1.weight", "those of 1.weight")):
+        np.savez(start, **{name: first + 0.1})
+        out = tmp_path / name
+        ended = _run(now, "--target", "y", "--init", start, "--quick", "--out", out)
+        assert ended.exit_code == 0, ended.output
+        similar = "similarity to the start, gain of alignment of hidden: the start has none"
+        assert similar in ended.stdout
+        assert word in ended.stdout
+        assert ("change of weights of 0.weight" in ended.stdout) == (name == "1.weight")
+
+
 def _hostile(name):
     good = {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}
     headers = {

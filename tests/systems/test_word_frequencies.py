@@ -77,6 +77,19 @@ def test_the_bias_of_a_refit_falls_with_the_number_of_words():
     assert abs(apart[1]) < 1e-3
 
 
+def test_ranks_of_the_law_leave_no_bias_wherever_they_are_cut():
+    """The same words, ranked by their counts, have a bias of 1 %."""
+    system = RankLaw(drawn=1e5)
+    for cut in ("counts", "law"):
+        known = [
+            refitted_law(system, jax.random.key(seed), ranks="law", cut=cut).exponent
+            for seed in range(16)
+        ]
+        error = np.std(known, ddof=1) / 4
+        assert abs(np.mean(known) - 1.05) < 4 * error
+        assert 4 * error < 0.01
+
+
 def test_a_text_of_one_document_has_one_fit():
     law = np.repeat(
         np.arange(40), np.round(1e4 * np.asarray(RankLaw(types=40).probabilities)).astype(int)

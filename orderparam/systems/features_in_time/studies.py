@@ -140,7 +140,12 @@ def features_in_time(
     """,
     seconds=(40, 300),
     observables=("best_rate",),
-    explained="Networks of finite width differ from infinitely many particles at the same scales, the less the wider they are.",
+    explained=(
+        "Networks of finite width differ from infinitely many particles, the less the wider they are. "
+        "Control with 96 networks (48 of 512 units): the best rates of 32, 128 and 512 units lie 12.1(16), "
+        "5.2(12) and 1.6(12) % below the theory in the standard parametrisation, 3.5(14), 2.9(10) and 1.0(8) % "
+        "above it in the mean-field one."
+    ),
     gallery={"widths": (32, 128, 512), "seeds": 24, "samples": 1024},
     full={"widths": (32, 64, 128, 256, 512, 1024, 2048, 4096), "seeds": 64, "samples": 16384},
 )

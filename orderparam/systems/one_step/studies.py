@@ -184,7 +184,10 @@ def one_step_spectrum(
 
 @study(
     "one-step-learning-curve",
-    title="Learning curves of the read-out after one gradient step, square and logistic loss",
+    title=(
+        "After one gradient step read-outs of square and logistic loss err at most 4 % more than in "
+        "theory, and 3 % more than for their own layers"
+    ),
     source="Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro 2024 (arXiv:2402.04980)",
     panels=[
         Panel("sample_ratio", "classification_error", facet="loss", log="x"),

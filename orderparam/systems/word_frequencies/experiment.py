@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.verb import experiment
 from orderparam.systems.word_frequencies.fit import fitted
-from orderparam.systems.word_frequencies.model import Method, RankLaw, ReadText
+from orderparam.systems.word_frequencies.model import Basis, Method, RankLaw, ReadText
 from orderparam.systems.word_frequencies.theory import RankFit, Vocabulary
 
 
@@ -32,17 +32,19 @@ def refitted_law(
     *,
     method: Method = "likelihood",
     least: int = 10,
-    ranked: bool = True,
+    ranks: Basis = "counts",
+    cut: Basis = "counts",
 ) -> RankFit:
-    """The law fitted to drawn words, whose types are ranked by their counts.
+    """The law fitted to drawn words, by default to types that are ranked and cut by their counts.
 
-    Ranks are those of the counts and not those of the law: a type that is drawn often by chance
-    moves up in rank, which distorts the tail.
+    A type that is drawn often by chance moves up in rank and across the cut, which distorts the
+    tail. The ranks and the cut of the law, which a person does not know, are controls.
 
     Args:
         method: "likelihood" or "squares", see `fitted`.
-        least: the fit uses the ranks before the first one with a smaller count than this.
-        ranked: False keeps the ranks of the law and fits all of them, as a control.
+        least: as many first ranks are fitted as there are types with this count or a larger one.
+        ranks: "counts" ranks the types by their counts, "law" by their probabilities.
+        cut: "counts" compares `least` with the counts, "law" with their means.
 
     Source: derived here.
 
@@ -51,10 +53,11 @@ def refitted_law(
     >>> bool(abs(found.exponent - 1.05) < 0.1)
     True
     """
-    counts, largest = _drawn(system, key), jnp.asarray(float(system.types))
-    if ranked:
+    counts = _drawn(system, key)
+    compared = counts if cut == "counts" else system.drawn * system.probabilities
+    largest = jnp.sum(compared >= least).astype(float)
+    if ranks == "counts":
         counts = jnp.sort(counts)[::-1]
-        largest = jnp.sum(counts >= least).astype(float)
     return RankFit(*_fit(counts, largest, method))
 
 

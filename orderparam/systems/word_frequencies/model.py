@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Num
 from orderparam.core.system import System, parameter, structure
 
 Method = Literal["likelihood", "squares"]
+Basis = Literal["counts", "law"]
 
 
 class RankLaw(System):

@@ -70,10 +70,17 @@ def inspect(
         typer.Option(
             "--learning-coefficient",
             metavar="T",
-            help="Of a model in JAX: also the learning coefficient, up to T examples times inverse temperature; "
+            help="Of a model: also the learning coefficient, up to T examples times inverse temperature; "
             "auto: n / ln n. Takes minutes.",
         ),
     ] = None,
+    loss: Annotated[
+        str,
+        typer.Option(
+            "--loss",
+            help="Of the learning coefficient and of the curvature: square or cross-entropy.",
+        ),
+    ] = "square",
     theory: Annotated[
         bool,
         typer.Option(
@@ -113,6 +120,7 @@ def inspect(
             held_out,
             rate,
             learning_coefficient,
+            loss,
             theory,
             temperature,
             target,
@@ -126,7 +134,13 @@ def inspect(
                 else:
                     asked = {"model": files, "targets": target, "initial": init}
                     asked["seeds"] = seeds or ()
-                found = measure(**asked, rate=rate, learning_coefficient=until, quick=quick)
+                found = measure(
+                    **asked,
+                    rate=rate,
+                    learning_coefficient=until,
+                    loss=loss,  # type: ignore[arg-type]  # it was checked
+                    quick=quick,
+                )
             console().print(plain(str(found)), highlight=False, soft_wrap=True)
             compared = None
             if theory and not found.interrupted:
@@ -164,6 +178,7 @@ def _check(
     held_out: str | None,
     rate: float | None,
     learning_coefficient: str | None,
+    loss: str,
     theory: bool,
     temperature: float | None,
     target: str | None,
@@ -180,6 +195,8 @@ def _check(
             raise ValueError(f"{option}: is for a model (FILE.py:NAME), not for saved arrays")
     if theory and (held_out is None or target is None):
         raise ValueError("--theory: needs --target and --held-out, examples not trained on")
+    if loss not in ("square", "cross-entropy"):
+        raise ValueError(f"--loss {loss}: must be square or cross-entropy")
     if temperature is not None and not theory:
         raise ValueError("--temperature: is for --theory")
 

@@ -3,6 +3,7 @@ null hypothesis, and a p-value."""
 
 from orderparam.core.exported import without_modules
 from orderparam.observables.calibration import Calibration, calibration
+from orderparam.observables.coordinate_check import CoordinateCheck, coordinate_check
 from orderparam.observables.curvature import CurvatureSpectrum, curvature
 from orderparam.observables.difficulty import Difficulty, difficulty
 from orderparam.observables.dimension import dimension
@@ -20,6 +21,7 @@ from orderparam.observables.tangent_kernel import (
     lazy_to_rich,
     tangent_kernel,
 )
+from orderparam.observables.torch_loss import torch_loss
 from orderparam.observables.weights import Outlier, WeightSpectrum, weight_spectrum
 from orderparam.observables.width_transfer import WidthTransfer, width
 

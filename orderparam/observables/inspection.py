@@ -12,7 +12,7 @@ import numpy as np
 from orderparam.observables.dimension import dimension
 from orderparam.observables.files import read_all, read_arrays, target_of
 from orderparam.observables.gaussianity import excess_kurtosis
-from orderparam.observables.layers import InspectedNetwork
+from orderparam.observables.layers import LOSSES, InspectedNetwork, Loss
 from orderparam.observables.network import of_arrays, read_network
 from orderparam.observables.network_numbers import (
     FEWEST_UNTIL,
@@ -115,6 +115,7 @@ def inspect(
     seeds: Sequence[Any] = (),
     rate: float | None = None,
     learning_coefficient: float | Literal["auto"] | None = None,
+    loss: Loss = "square",
     quick: bool = False,
     seed: int = 0,
 ) -> Inspection:
@@ -138,9 +139,12 @@ def inspect(
         rate: Learning rate of gradient descent on the mean over examples of |f - y|^2: the
             lazy-to-rich number then counts its steps, and the largest curvature of a model in JAX
             or PyTorch is compared with 2 / rate, above which descent does not stay.
-        learning_coefficient: Measures the learning coefficient of half the mean over examples of
-            |f - y|^2 of a model in JAX, up to this number of examples times inverse temperature;
-            "auto" is n / ln n. Some minutes for a few thousand parameters.
+        learning_coefficient: Measures the learning coefficient of a model in JAX or PyTorch, up to
+            this number of examples times inverse temperature; "auto" is n / ln n. Some minutes for
+            a few thousand parameters.
+        loss: Of the learning coefficient and of the curvature: "square", half the mean over
+            examples of |f - y|^2 (the whole mean for the curvature), or "cross-entropy" of logits:
+            one output for two classes, otherwise one for each class.
         quick: Without the tangent kernel, and with 99 permutations.
         seed: Of random numbers.
 
@@ -163,6 +167,8 @@ def inspect(
     if rate is not None and not 0 < rate < np.inf:
         raise ValueError(f"rate = {rate}: must be > 0")
     until = _until(learning_coefficient)
+    if loss not in LOSSES:
+        raise ValueError(f"loss = {loss!r}: must be {' or '.join(map(repr, LOSSES))}")
     title, network, y, read = _read(model, inputs, targets, parameters)
     first = None if initial is None else read(initial)
     if y is not None:
@@ -188,11 +194,11 @@ def inspect(
         )
         found.network.extend(whole)
         if rate is not None:
-            found.network.extend(sharpness(network, first, inputs, y, rate, missing))
+            found.network.extend(sharpness(network, first, inputs, y, rate, loss, missing))
         others = tuple(read(one) for one in seeds)
         found.network.extend(overlaps_of(network, others, seed, missing))
         if learning_coefficient is not None:
-            found.network.extend(coefficients_of(network, inputs, y, until, missing, seed))
+            found.network.extend(coefficients_of(network, inputs, y, until, loss, missing, seed))
     except KeyboardInterrupt:
         if not found.layers and not found.spectra:
             raise

@@ -3,7 +3,7 @@ read."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from orderparam.observables.observable import Observed
 if TYPE_CHECKING:
     from orderparam.observables.learning_coefficient import LearningCoefficient
 
+Loss = Literal["square", "cross-entropy"]
+LOSSES: tuple[Loss, ...] = ("square", "cross-entropy")
 _SAME = 1e-6  # relative difference of two passes above which a network counts as random
 
 
@@ -34,9 +36,10 @@ class NetworkFunction:
     inputs. kernel: the tangent kernel between inputs and others (None: the inputs again).
     features: derivatives of the outputs in a number of random directions, drawn from a seed. along:
     theta . df(x)/dtheta of each output. parameters: their number. curvature: the largest eigenvalue
-    of the Hessian of the mean over examples of |f - y|^2. coefficient: the learning coefficient of
-    half that mean, from inputs, targets, values of t, the width of the prior over the root mean
-    square of the parameters, and a seed. Both are None where they cannot be computed.
+    of the Hessian of the mean over examples of |f - y|^2 or of the cross-entropy. coefficient: the
+    learning coefficient of half the first or of the second mean, from inputs, targets, the name of
+    the loss, values of t, the width of the prior over the root mean square of the parameters, and a
+    seed. Both are None where they cannot be computed.
     """
 
     outputs: Callable[[np.ndarray], np.ndarray]
@@ -45,7 +48,7 @@ class NetworkFunction:
     features: Callable[[np.ndarray, int, int], np.ndarray]
     along: Callable[[np.ndarray], np.ndarray]
     parameters: int
-    curvature: Callable[[np.ndarray, np.ndarray], Observed] | None = None
+    curvature: Callable[[np.ndarray, np.ndarray, str], Observed] | None = None
     coefficient: "Callable[..., LearningCoefficient] | None" = None
 
 

@@ -18,6 +18,7 @@ from orderparam.observables.layers import (
 from orderparam.observables.observable import Observed
 
 _WEIGHTS = ("weight", "kernel", "coef")  # endings of the names of weights
+_OWN = "parameters: are for functions and PyTorch modules; give another model"
 
 
 def read_network(model: Any, inputs: np.ndarray | None, parameters: Any = None) -> InspectedNetwork:
@@ -27,44 +28,73 @@ def read_network(model: Any, inputs: np.ndarray | None, parameters: Any = None) 
     Raises `ValueError` for another kind of model, missing inputs or parameters, and a network whose
     outputs differ between two passes (dropout that is not switched off).
     """
-    origins = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
     if inputs is None:
         raise ValueError("inputs: a model needs inputs to act on")
-    x = np.asarray(inputs)
-    if "torch" in origins:
+    x, framework = np.asarray(inputs), framework_of(model)
+    if framework == "torch":
         from orderparam.observables.torch_network import loaded, read_torch
 
         return read_torch(model if parameters is None else loaded(model, parameters), x)
-    if parameters is not None and origins & {"sklearn", "equinox"}:
-        raise ValueError("parameters: are for functions and PyTorch modules; give another model")
-    if "sklearn" in origins:
+    if framework == "sklearn":
+        if parameters is not None:
+            raise ValueError(_OWN)
         return _scikit_learn(model, x)
-    if "equinox" in origins:
+    return _of_jax(*jax_function(model, parameters), x)
+
+
+def framework_of(model: Any) -> str:
+    """The framework of a model: "torch", "sklearn", "equinox", "flax.nnx", "flax.linen", or "jax"
+    for a function. Raises `ValueError` for any other object."""
+    origins = [kind.__module__ for kind in type(model).__mro__]
+    for name in ("torch", "sklearn", "equinox", "flax.nnx", "flax.linen"):
+        if any(f"{origin}.".startswith(f"{name}.") for origin in origins):
+            return name
+    if callable(model):
+        return "jax"
+    raise ValueError(
+        f"a model of type {type(model).__name__}: must be a function f(parameters, inputs) in JAX, "
+        "an Equinox or Flax module, a torch.nn.Module, a scikit-learn estimator, or files"
+    )
+
+
+def jax_function(model: Any, parameters: Any = None) -> tuple[Callable[[Any, Any], Any], Any]:
+    """A function f(parameters, inputs) of a batch, and the parameters, of a function in JAX, an
+    Equinox or a Flax module, in the mode of inference.
+
+    Raises `ValueError` for parameters that are missing, or given to a module that has its own.
+    """
+    framework = framework_of(model)
+    if framework == "equinox":
+        if parameters is not None:
+            raise ValueError(_OWN)
         import equinox as eqx
         import jax
 
         arrays, static = eqx.partition(eqx.nn.inference_mode(model), eqx.is_inexact_array)
-        return _of_jax(lambda theta, x: jax.vmap(eqx.combine(theta, static))(x), arrays, x)
-    if any(kind.__module__.startswith("flax.nnx") for kind in type(model).__mro__):
+        return lambda theta, x: jax.vmap(eqx.combine(theta, static))(x), arrays
+    if framework == "flax.nnx":
         if parameters is not None:
             raise ValueError("parameters: a Flax NNX module has its own; give another module")
         from flax import nnx
 
         model.eval()
         graph, state, rest = nnx.split(model, nnx.Param, ...)
-        return _of_jax(lambda theta, x: nnx.merge(graph, theta, rest)(x), state, x)
-    if any(kind.__module__.startswith("flax.linen") for kind in type(model).__mro__):
-        if parameters is None:
-            raise ValueError("parameters: a Flax linen module needs its variables, as from init")
-        return _of_jax(model.apply, parameters, x)
-    if callable(model):
-        if parameters is None:
-            raise ValueError("parameters: a function f(parameters, inputs) needs its parameters")
-        return _of_jax(model, parameters, x)
-    raise ValueError(
-        f"a model of type {type(model).__name__}: must be a function f(parameters, inputs) in JAX, "
-        "an Equinox or Flax module, a torch.nn.Module, a scikit-learn estimator, or files"
-    )
+        return lambda theta, x: nnx.merge(graph, theta, rest)(x), state
+    if parameters is None and framework == "flax.linen":
+        raise ValueError("parameters: a Flax linen module needs its variables, as from init")
+    if parameters is None:
+        raise ValueError("parameters: a function f(parameters, inputs) needs its parameters")
+    return (model.apply if framework == "flax.linen" else model), parameters
+
+
+def layers_of(
+    model: Callable[[Any, Any], Any], parameters: Any, x: np.ndarray
+) -> tuple[NetworkLayer, ...]:
+    """The layers of a function in JAX, found in its program."""
+    from orderparam.observables.products import products
+
+    found = products(model, parameters, x)
+    return tuple(NetworkLayer(f"layer {k}", *parts) for k, parts in enumerate(found, 1))
 
 
 def of_arrays(
@@ -109,13 +139,11 @@ def _function(model: Callable[[Any, Any], Any], parameters: Any) -> NetworkFunct
         LearningCoefficient,
         learning_coefficient,
     )
-    from orderparam.observables.products import products
     from orderparam.observables.tangent_features import tangent_features
     from orderparam.observables.tangent_kernel import tangent_kernel
 
     def read(x: np.ndarray) -> tuple[NetworkLayer, ...]:
-        found = products(model, parameters, x)
-        return tuple(NetworkLayer(f"layer {k}", *parts) for k, parts in enumerate(found, 1))
+        return layers_of(model, parameters, x)
 
     def outputs(x: np.ndarray) -> np.ndarray:
         return np.asarray(model(parameters, jnp.asarray(x))).reshape(len(x), -1)
@@ -130,19 +158,23 @@ def _function(model: Callable[[Any, Any], Any], parameters: Any) -> NetworkFunct
         moved = jax.jvp(lambda theta: model(theta, jnp.asarray(x)), (parameters,), (parameters,))[1]
         return np.asarray(moved, np.float64).reshape(len(x), -1)
 
-    def error(theta: Any, x: np.ndarray, y: np.ndarray) -> Any:
-        gap = model(theta, jnp.asarray(x)).reshape(len(x), -1) - y
-        return jnp.mean(jnp.sum(gap**2, axis=1))
+    def error(theta: Any, x: np.ndarray, y: np.ndarray, loss: str) -> Any:
+        f = model(theta, jnp.asarray(x)).reshape(len(x), -1)
+        if loss == "square":
+            return jnp.mean(jnp.sum((f - y) ** 2, axis=1))
+        if y.shape[1] == 1:  # one logit, targets -1 and 1
+            return jnp.mean(jax.nn.softplus(-y * f))
+        return -jnp.mean(jnp.sum(y * jax.nn.log_softmax(f, axis=1), axis=1))
 
-    def sharpness(x: np.ndarray, y: np.ndarray) -> Observed:
-        return curvature(lambda theta: error(theta, x, y), parameters, probes=3).largest
+    def sharpness(x: np.ndarray, y: np.ndarray, loss: str) -> Observed:
+        return curvature(lambda theta: error(theta, x, y, loss), parameters, probes=3).largest
 
     def coefficient(
-        x: np.ndarray, y: np.ndarray, times: np.ndarray, part: float, seed: int
+        x: np.ndarray, y: np.ndarray, loss: str, times: np.ndarray, part: float, seed: int
     ) -> LearningCoefficient:
         squares = sum(float(jnp.sum(jnp.square(leaf))) for leaf in jax.tree.leaves(parameters))
         return learning_coefficient(
-            lambda theta: error(theta, x, y) / 2,
+            lambda theta: error(theta, x, y, loss) / (2 if loss == "square" else 1),
             parameters,
             times=times.tolist(),
             prior_width=part * (np.sqrt(squares / count) or 1.0),

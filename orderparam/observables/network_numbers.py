@@ -2,6 +2,7 @@
 read-out, calibration, curvature, learning coefficient, overlaps with other trainings."""
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -143,9 +144,10 @@ def sharpness(
     inputs: np.ndarray | None,
     y: np.ndarray | None,
     rate: float,
+    loss: str,
     missing: list[str],
 ) -> Iterator[Observed]:
-    """The largest curvature of the squared error times rate / 2, now and at the start."""
+    """The largest curvature of the loss times rate / 2, now and at the start."""
     for when, one in (("", network), (" at the start", first)):
         if one is None:
             continue
@@ -155,7 +157,7 @@ def sharpness(
         if one.outputs is None or one.outputs.shape != y.shape:
             missing.append(f"curvature{when}: outputs and targets must have the same columns")
             continue
-        most = one.function.curvature(np.asarray(inputs), y)
+        most = one.function.curvature(np.asarray(inputs), y, loss)
         note = "1 is the edge of stability; the interval holds an eigenvalue for certain"
         yield replace(
             most, name=f"largest curvature x rate / 2{when}", value=most.value * rate / 2,
@@ -168,14 +170,15 @@ def coefficients_of(
     inputs: np.ndarray | None,
     y: np.ndarray | None,
     until: float | None,
+    loss: str,
     missing: list[str],
     seed: int,
 ) -> Iterator[Observed]:
-    """The learning coefficient of half the squared error with two widths of the prior, and the
-    running coupling at each t, up to `until` (None: n / ln n)."""
+    """The learning coefficient of half the squared error, or of the cross-entropy, with two widths
+    of the prior, and the running coupling at each t, up to `until` (None: n / ln n)."""
     function = network.function
     if function is None or function.coefficient is None or inputs is None or y is None:
-        missing.append("learning coefficient: give a model in JAX, inputs and targets")
+        missing.append("learning coefficient: give a model in JAX or PyTorch, inputs and targets")
         return
     if network.outputs is None or network.outputs.shape != y.shape:
         missing.append("learning coefficient: outputs and targets must have the same columns")
@@ -194,17 +197,31 @@ def coefficients_of(
         )
         return
     times = np.geomspace(1, last, max(COUPLING_TIMES, math.ceil(math.log10(last)) + 1))
-    for part, words in ((1.0, ""), (0.5, ", prior of half the width")):
-        found = function.coefficient(np.asarray(inputs), y, times, part, seed)
+    x = np.asarray(inputs)
+    wide, narrow = (function.coefficient(x, y, loss, times, part, seed) for part in (1.0, 0.5))
+    differ = _differ(wide.coefficient, narrow.coefficient)
+    if differ:
+        warnings.warn(f"learning coefficient: {differ}", stacklevel=2)
+    for found, words in ((wide, ""), (narrow, ", prior of half the width")):
         one = found.coefficient
         window = f"t from {found.window[0]:.3g} to {found.window[1]:.3g}"
         note = f"{window}; a regular minimum has {function.parameters / 2:g}"
-        yield replace(
-            one, name=one.name + words, note="; ".join(word for word in (one.note, note) if word)
-        )
-        if part == 1.0:
-            for t, each in zip(found.times, found.fluctuation):
-                yield replace(each, name=f"running coupling at t = {t:.3g}")
+        notes = "; ".join(word for word in (one.note, differ, note) if word)
+        yield replace(one, name=one.name + words, note=notes)
+    for t, each in zip(wide.times, wide.fluctuation):
+        yield replace(each, name=f"running coupling at t = {t:.3g}")
+
+
+def _differ(one: Observed, other: Observed) -> str:
+    """What to say of two priors whose coefficients differ by more than both intervals allow."""
+    gap = one.value - other.value
+    sides = (one.low, other.high) if gap > 0 else (one.high, other.low)
+    if not abs(gap) > math.hypot(one.value - sides[0], other.value - sides[1]):  # NaN: not known
+        return ""
+    return (
+        f"the two priors give {one.value:.3g} and {other.value:.3g}, which differ: it is not the "
+        "coefficient of this minimum alone"
+    )
 
 
 def _calibrated(probabilities: np.ndarray, y: np.ndarray, seed: int) -> list[Observed]:

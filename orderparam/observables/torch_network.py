@@ -14,9 +14,11 @@ from orderparam.observables.layers import (
     NetworkLayer,
     outputs_of,
 )
+from orderparam.observables.learning_coefficient import LearningCoefficient, learning_coefficient
 from orderparam.observables.observable import Observed
 from orderparam.observables.tangent_features import BATCH
 from orderparam.observables.tangent_kernel import BLOCK
+from orderparam.observables.torch_loss import torch_loss
 
 
 def read_torch(model: Any, x: np.ndarray) -> InspectedNetwork:
@@ -36,6 +38,7 @@ def read_torch(model: Any, x: np.ndarray) -> InspectedNetwork:
         function.along,
         function.count,
         function.curvature,
+        function.coefficient,
     )
     return InspectedNetwork(function.read(x), outputs, evaluated)
 
@@ -138,15 +141,33 @@ class _Function:
         moved = jvp(lambda theta: self.run(theta, given), (self.parameters,), (self.parameters,))[1]
         return _numbers(moved).reshape(len(x), -1)
 
-    def curvature(self, x: np.ndarray, y: np.ndarray) -> Observed:
-        """The largest eigenvalue of the Hessian of the mean over examples of |f - y|^2, by Lanczos;
-        the norm of its residual bounds the distance to an eigenvalue."""
+    def coefficient(
+        self, x: np.ndarray, y: np.ndarray, loss: str, times: np.ndarray, part: float, seed: int
+    ) -> LearningCoefficient:
+        """The learning coefficient, in double precision."""
+        module = copy.deepcopy(self.module).double()
+        given, goal = _Function(module).given(x), torch.as_tensor(y).to(self.kind.device)
+        measured, start = torch_loss(
+            module,
+            lambda net: _error(net(given), goal, loss) / (2 if loss == "square" else 1),
+        )
+        return learning_coefficient(
+            measured,
+            start,
+            times=times.tolist(),
+            prior_width=part * (float(np.sqrt(np.mean(start**2))) or 1.0),
+            by="fluctuation",
+            seed=seed,
+        )
+
+    def curvature(self, x: np.ndarray, y: np.ndarray, loss: str) -> Observed:
+        """The largest eigenvalue of the Hessian of the mean over examples of |f - y|^2 or of the
+        cross-entropy, by Lanczos; the norm of its residual bounds the distance to an eigenvalue."""
         given, goal = self.given(x), torch.as_tensor(y).to(self.kind)
         sizes = [value.numel() for value in self.parameters.values()]
 
         def error(theta: Any) -> Any:
-            gap = self.run(theta, given).reshape(len(goal), -1) - goal
-            return (gap**2).sum(dim=1).mean()
+            return _error(self.run(theta, given), goal, loss)
 
         def product(vector: np.ndarray) -> np.ndarray:
             parts = torch.as_tensor(vector).to(self.kind).split(sizes)
@@ -166,6 +187,17 @@ class _Function:
             "largest curvature", value, value - bound, value + bound, estimand="entries",
             source="Lanczos 1950",
         )  # fmt: skip
+
+
+def _error(outputs: Any, goal: Any, loss: str) -> Any:
+    """The mean over examples of |f - y|^2, or of the cross-entropy: of one logit with targets -1
+    and 1, of several with one column for each class."""
+    f = outputs.reshape(len(goal), -1)
+    if loss == "square":
+        return ((f - goal) ** 2).sum(dim=1).mean()
+    if goal.shape[1] == 1:
+        return torch.nn.functional.softplus(-goal * f).mean()
+    return -(goal * torch.log_softmax(f, dim=1)).sum(dim=1).mean()
 
 
 def _numbers(tensor: Any) -> np.ndarray:

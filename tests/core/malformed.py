@@ -331,7 +331,7 @@ def calls(
             ]
         elif command == "inspect":
             names = ("--target", "--inputs", "--parameters", "--init", "--held-out", "--seeds")
-            names += ("--rate", "--temperature", "--learning-coefficient")
+            names += ("--rate", "--temperature", "--learning-coefficient", "--loss")
             model = f"{draw.choice((*PROGRAMS, value()))}:{draw.choice(('x', 'f', value()))}"
             yield [
                 "inspect",

@@ -16,6 +16,7 @@ import orderparam as op
 from orderparam.cli.commands import app
 from orderparam.data.safetensors import read_safetensors
 from orderparam.observables.network import read_network
+from orderparam.observables.network_numbers import _differ
 from orderparam.observables.observable import Observed
 from orderparam.observables.tangent_kernel import tangent_kernel
 
@@ -354,7 +355,9 @@ def test_descent_at_the_edge_of_stability():
         op.inspect(model, x, x @ w, parameters=w, rate=-1.0)
 
 
-@pytest.mark.parametrize(("limit", "until"), [(1.5, 1e5), (0.5, 1e7)])
+@pytest.mark.parametrize(
+    ("limit", "until"), [(1.5, 1e5), pytest.param(0.5, 1e7, marks=pytest.mark.long)]
+)
 def test_the_learning_coefficient_of_a_regular_and_of_a_singular_minimum(limit, until):
     """Three independent parameters, and a product of two that is zero (closed forms)."""
     rng = np.random.default_rng(0)
@@ -374,6 +377,41 @@ def test_the_learning_coefficient_of_a_regular_and_of_a_singular_minimum(limit, 
     assert sum("running coupling" in name for name in numbers) >= 6
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("framework", ["jax", "torch"])
+def test_the_learning_coefficient_of_logistic_regression(framework):
+    """Two regular parameters at the minimum of the cross-entropy: 1."""
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(80, 2))
+    y = (x[:, 0] + rng.normal(size=80) > 0).astype(int)
+    fitted = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10).fit(x, y)
+    if framework == "jax":
+        given = {"model": lambda w, x: x @ w, "parameters": fitted.coef_.T}
+    else:
+        torch = pytest.importorskip("torch")
+        net = torch.nn.Linear(2, 1, bias=False).double()
+        with torch.no_grad():
+            net.weight[:] = torch.as_tensor(fitted.coef_)
+        given = {"model": net}
+    words = {"loss": "cross-entropy", "learning_coefficient": 1e4, "quick": True}
+    found = op.inspect(given.pop("model"), x, y, **given, **words)
+    coefficient = next(one for one in found.network if one.name == "learning coefficient")
+    with pytest.raises(ValueError, match="loss = 'hinge'"):
+        op.inspect({"h": x}, loss="hinge")
+    assert coefficient.low < 1 < coefficient.high
+    assert coefficient.value == pytest.approx(1, rel=0.15)
+
+
+def test_two_priors_that_differ_are_reported():
+    one, near, far = (Observed("", v, v - 0.2, v + 0.2) for v in (6.0, 6.2, 7.0))
+    assert _differ(one, near) == ""
+    assert "give 6 and 7, which differ" in _differ(one, far)
+    assert "give 7 and 6, which differ" in _differ(far, one)
+    assert _differ(one, Observed("", np.nan)) == ""
+
+
 def test_where_the_learning_coefficient_is_not_measured(network):
     x, y, first, second = network
 
@@ -391,7 +429,7 @@ def test_where_the_learning_coefficient_is_not_measured(network):
     assert "same columns" in ask(y, learning_coefficient="auto")
     three = np.stack([y[:20]] * 3, axis=1)
     assert "leaves no window" in ask(three, learning_coefficient="auto")
-    assert "a model in JAX" in missing({"h": x}, targets=y, learning_coefficient="auto")
+    assert "a model in JAX or PyTorch" in missing({"h": x}, targets=y, learning_coefficient="auto")
     for wrong in (1.0, np.inf, np.nan, "long"):
         with pytest.raises(ValueError, match="learning_coefficient = "):
             op.inspect(model, x, y, parameters=(first, second), learning_coefficient=wrong)

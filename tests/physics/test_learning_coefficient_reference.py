@@ -4,7 +4,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from orderparam.observables.learning_coefficient import learning_coefficient
+from orderparam.observables.learning_coefficient import (
+    _plateau,
+    _variances,
+    learning_coefficient,
+)
 from orderparam.observables.reduced_rank import aoyagi_watanabe, running_coefficient
 
 
@@ -59,7 +63,7 @@ def test_a_regular_minimum():
     assert found.converged.all()
 
 
-@pytest.mark.parametrize("sizes", [(5, 3, 5), (5, 1, 5)])
+@pytest.mark.parametrize("sizes", [pytest.param((5, 3, 5), marks=pytest.mark.long), (5, 1, 5)])
 def test_reduced_rank_regression(sizes):
     """The curve within its errors at every t, its limit within 5 %."""
     inputs, hidden, outputs = sizes
@@ -74,6 +78,49 @@ def test_reduced_rank_regression(sizes):
     assert found.coefficient.low - 0.05 * limit < limit < found.coefficient.high + 0.05 * limit
     assert found.coefficient.p_value < 0.01
     assert found.converged[1:].all()
+
+
+@pytest.mark.parametrize(("sizes", "order"), [((5, 3, 5), 0), ((5, 3, 5), 1), ((6, 2, 4), 0)])
+def test_intervals_hold_the_limit_of_exact_curves(sizes, order):
+    """60 repeats with the noise of 300 effective draws. An average over both laws of approach holds
+    6.5 in 72 % where it is approached as 1 / ln t."""
+    t, h = np.array([1e2, 1e3, 1e4, 1e5]), 1e-3
+    u, after, before = (
+        np.array([running_coefficient(*sizes, one * np.exp(shift)) for one in t])
+        for shift in (0.0, h, -h)
+    )
+    truth = u - order * (after - before) / (2 * h)
+    noise = np.sqrt((2 + 6 / u if order else 1 / u) / 300)
+    draws = truth * (1 + noise * np.random.default_rng(0).normal(size=(60, 12, 4)))
+    limit, held = aoyagi_watanabe(*sizes)[0], 0
+    for each in draws:
+        laws, middle, _ = _plateau(t, each, order)
+        ends = np.array([law.quantiles((0.025, 0.975)) for law in laws])
+        held += ends[:, 0].min() <= limit <= ends[:, 1].max()
+        assert ends[:, 0].min() < middle < ends[:, 1].max()
+    assert held >= 54  # 95 % less three errors
+
+
+def test_the_variance_of_correlated_chains():
+    """A chain of 600 draws with 20 effective ones has a variance that is 5 % too small."""
+    rng, keep = np.random.default_rng(0), 1 - 20 / 300
+    x = np.zeros((600, 12 * 50, 1))
+    x[0] = rng.normal(size=x[0].shape)
+    for k in range(1, 600):
+        x[k] = keep * x[k - 1] + (1 - keep**2) ** 0.5 * rng.normal(size=x[0].shape)
+    each = np.array([_variances(one) for one in np.split(x, 50, axis=1)])
+    assert x.var(axis=0).mean() < 0.97
+    assert abs(each.mean() - 1) < 4 * each.mean(axis=1).std() / 50**0.5
+    assert each.mean(axis=1).std() / 50**0.5 < 0.01
+    z = (each.mean(axis=1) - 1) / (each.std(axis=1, ddof=1) / 12**0.5)
+    assert np.mean(np.abs(z) < 2.2) > 0.85
+
+
+def test_a_coupling_that_still_rises_has_no_plateau():
+    times = (0.01, 0.03, 0.1, 0.3)
+    found = learning_coefficient(lambda w: jnp.sum(w**2) / 2, jnp.zeros(2), times=times)
+    assert np.isnan(found.coefficient.value)
+    assert "no plateau: it rises from" in found.coefficient.note
 
 
 @pytest.mark.parametrize(

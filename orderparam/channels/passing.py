@@ -8,8 +8,6 @@ with rows of X of variance 1/d and g' the g of the step before (Aubin et al. 201
 without overlaps between different directions. The precision A_k is -sum dg_k/domega_k / d, but at
 least the smaller of 1 and sum g_k^2 / d. Both expressions have the same mean. The first may be
 negative while overlaps are small; the second is far too large if a few examples are misjudged.
-Damping mixes all of (a, v, g) with their values before the step, which does not change the fixed
-points.
 
 The equations hold for many dimensions: where 1 - q falls to a few times 1/d, the variances are too
 small and the estimates become too long.
@@ -23,6 +21,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
+
+from orderparam.solve.passing import pass_messages
 
 Fields = Float[Array, "sample direction"]
 
@@ -86,23 +86,17 @@ def passing(
     """
     d = matrix.shape[1]
 
-    def step(state: tuple) -> tuple:
-        old, count, _ = state
+    def step(old: Messages) -> Messages:
         a, v, g = old
         fresh, slope = gradient(matrix @ a - v * g, v, data)
         precision = jnp.maximum(
             -jnp.sum(slope, axis=0) / d, jnp.minimum(jnp.sum(fresh**2, axis=0) / d, 1.0)
         )
         mean = (precision * a + matrix.T @ fresh) / (1 + precision)
-        new = Messages(mean, 1 / (1 + precision), fresh)
-        mixed = jax.tree.map(lambda x, y: damping * x + (1 - damping) * y, old, new)
-        return mixed, count + 1, jnp.sqrt(jnp.mean((mean - a) ** 2))
+        return Messages(mean, 1 / (1 + precision), fresh)
 
-    def unfinished(state: tuple) -> Array:
-        return (state[1] < max_steps) & (state[2] > tolerance)
-
-    last, _, change = jax.lax.while_loop(
-        unfinished, step, (start, jnp.asarray(0), jnp.asarray(jnp.inf))
+    last, _, change = pass_messages(
+        step, start, tolerance=tolerance, max_steps=max_steps, damping=lambda _: damping
     )
     a, v, g = last
     lengths = jnp.abs(jnp.mean(a**2, axis=0) + v - 1)

@@ -6,10 +6,6 @@ weights for every input.
 
 with rows of X of variance 1/d and g' the previous g (Aubin et al. 2018). V and A are made symmetric
 under exchange of the units.
-
-Damping mixes a, V and g with their previous values, which leaves the fixed points unchanged and
-damps oscillations. If g were mixed before a is computed from it, new fixed points would appear,
-because an example would no longer subtract its own previous contribution.
 """
 
 import itertools
@@ -24,12 +20,12 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.fields import check_iteration
 from orderparam.core.verb import experiment
+from orderparam.solve.passing import growing_damping, pass_messages
 from orderparam.systems.committee.channel import evidence, label_counts, label_values
 from orderparam.systems.committee.model import Committee
 from orderparam.systems.committee.theory import TeacherCommittee
 
 _LEAST = 1e-6  # variance below which the weights count as recovered
-_PARTS = 4  # parts of the iteration, each damped more than the one before
 _TEST = 4000  # new examples on which the error is measured
 
 
@@ -177,7 +173,7 @@ def _passing(
         return mean, jnp.einsum("ds,sk,sl->kl", share, states, states) / d - mean.T @ mean / d
 
     def step(state: tuple) -> tuple:
-        a, v, g, count, _ = state
+        a, v, g = state
         own, common = _own_and_common(v)
         variance = own * identity - common
         # Onsager's term subtracts what the example itself contributed to the estimate before.
@@ -189,25 +185,17 @@ def _passing(
         own, common = _own_and_common(fresh.T @ fresh / d)
         precision = own * identity - common
         mean, spread = posterior(a @ precision + matrix.T @ fresh, precision)
-        change = jnp.sqrt(jnp.mean((mean - a) ** 2))
-        kept = damping ** (1 / (1 + _PARTS * count // max_steps))
-        a, v, g = (
-            kept * old + (1 - kept) * new for old, new in ((a, mean), (v, spread), (g, fresh))
-        )
-        return a, v, g, count + 1, change
+        return mean, spread, fresh
 
-    def unfinished(state: tuple) -> Bool[Array, ""]:
-        _, v, _, count, change = state
-        return (count < max_steps) & (change > tolerance) & (jnp.trace(v) > _LEAST * hidden)
-
-    begin = (
-        first,
-        identity,
-        jnp.zeros((matrix.shape[0], hidden)),
-        jnp.asarray(0),
-        jnp.asarray(jnp.inf),
+    last, count, change = pass_messages(
+        step,
+        (first, identity, jnp.zeros((matrix.shape[0], hidden))),
+        tolerance=tolerance,
+        max_steps=max_steps,
+        damping=growing_damping(damping, max_steps),
+        is_uncertain=lambda state: jnp.trace(state[1]) > _LEAST * hidden,
     )
-    a, v, _, count, change = jax.lax.while_loop(unfinished, step, begin)
+    a, v, _ = last
     done = jnp.all(jnp.isfinite(a)) & ((change <= tolerance) | (jnp.trace(v) <= _LEAST * hidden))
     return a, v, count.astype(float), change, done
 

@@ -15,6 +15,7 @@ from orderparam.channels.outlier import LEAST_MEASURED, SpectralEstimate, leadin
 from orderparam.core.fields import check_iteration
 from orderparam.core.verb import experiment
 from orderparam.priors import Prior
+from orderparam.solve.passing import growing_damping, pass_messages
 from orderparam.systems.generalised_linear.bayes.eigenvectors import (
     label_weight,
     sizes_seen,
@@ -32,14 +33,9 @@ from orderparam.systems.generalised_linear.bayes.vamp import MeasuredWeights, si
 #
 # with rows of X of variance 1/d and g' the previous g (Rangan 2011; Donoho, Maleki, Montanari
 # 2009).
-#
-# Damping mixes all of (a, V, g) with their values before the step: a linearised map M becomes (1 -
-# eta) M + eta, which has the same fixed points and whose oscillations decay. (Mixing g before a is
-# computed from it makes new oscillations: the correction -V g' would no longer match the estimate.)
 
 _LEAST = 1e-12  # variance below which weights count as recovered
 _ROWS = 128  # number of rows of the matrix that are drawn together
-_PARTS = 4  # parts of the iteration, each damped more than the one before
 _SMALL, _NEAR = 1e-2, 1e-3  # deviations of estimates from zero, and from the weights, at the start
 _ROUGHLY = 1e-2  # relative accuracy of the eigenvalue whose vector is a start
 _ALIGNED = 0.1  # least cosine that the start along an eigenvector gets
@@ -225,7 +221,7 @@ def gamp(
     rho = prior.power.astype(matrix.dtype)
 
     def step(state: tuple) -> tuple:
-        a, v, g, count, _ = state
+        a, v, g = state
         variance = jnp.maximum(v, least * rho)
         omega = matrix @ a - variance * g
         fresh = seen * law.denoiser(labels, omega, variance).astype(matrix.dtype)
@@ -242,25 +238,17 @@ def gamp(
         # kept.
         forgotten = (v < 1e-3 * rho) & (spread > 0.1 * rho)
         estimate, spread = jnp.where(forgotten, a, estimate), jnp.where(forgotten, v, spread)
-        change = jnp.sqrt(jnp.mean((estimate - a) ** 2))
-        kept = (damping ** (1 / (1 + _PARTS * count // max_steps))).astype(matrix.dtype)
-        a, v, g = (
-            kept * old + (1 - kept) * new for old, new in ((a, estimate), (v, spread), (g, fresh))
-        )
-        return a, v, g, count + 1, change
+        return estimate, spread, fresh
 
-    def unfinished(state: tuple) -> Bool[Array, ""]:
-        _, v, _, count, change = state
-        return (count < max_steps) & (change > tolerance * jnp.sqrt(rho)) & (v > least * rho)
-
-    begin = (
-        start,
-        start_variance,
-        jnp.zeros(n, matrix.dtype),
-        jnp.asarray(0),
-        jnp.asarray(jnp.inf, matrix.dtype),
+    last, count, change = pass_messages(
+        step,
+        (start, start_variance, jnp.zeros(n, matrix.dtype)),
+        tolerance=tolerance * jnp.sqrt(rho),
+        max_steps=max_steps,
+        damping=growing_damping(damping, max_steps),
+        is_uncertain=lambda state: state[1] > least * rho,
     )
-    a, v, _, count, change = jax.lax.while_loop(unfinished, step, begin)
+    a, v, _ = last
     converged = jnp.all(jnp.isfinite(a)) & (
         (change <= tolerance * jnp.sqrt(rho)) | (v <= least * rho)
     )
@@ -453,7 +441,7 @@ def _vamp(
         return jnp.clip(precision, _LEAST_PRECISION / rho, _MOST_PRECISION / rho)
 
     def step(state: tuple) -> tuple:
-        old, message, precision, count, _ = state
+        _, message, precision = state
         posterior = prior.posterior(precision * message, precision)
         variance = jnp.maximum(jnp.mean(posterior.variance), 1e-300)
         other = bounded(1 / variance - precision)
@@ -465,24 +453,14 @@ def _vamp(
         fresh = bounded(filtered * other / (1 - filtered))
         total = fresh + other
         message = (total * estimate - other * back) / fresh
-        return (
-            posterior.mean,
-            message,
-            fresh,
-            count + 1,
-            jnp.sqrt(jnp.mean((posterior.mean - old) ** 2)),
-        )
+        return posterior.mean, message, fresh
 
-    def unfinished(state: tuple) -> Bool[Array, ""]:
-        return (state[3] < max_steps) & ((state[3] < 3) | (state[4] > tolerance * jnp.sqrt(rho)))
-
-    begin = (
-        jnp.zeros(d),
-        jnp.zeros(d),
-        _LEAST_PRECISION / rho,
-        jnp.asarray(0),
-        jnp.asarray(jnp.inf),
+    (estimate, _, _), count, change = pass_messages(
+        step,
+        (jnp.zeros(d), jnp.zeros(d), _LEAST_PRECISION / rho),
+        tolerance=tolerance * jnp.sqrt(rho),
+        max_steps=max_steps,
+        least_steps=3,  # the first messages are empty, so that the first changes may be small
     )
-    estimate, _, _, count, change = jax.lax.while_loop(unfinished, step, begin)
     done = (change <= tolerance * jnp.sqrt(rho)) & jnp.all(jnp.isfinite(estimate))
     return estimate, count.astype(float), change, done

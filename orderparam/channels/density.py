@@ -5,13 +5,13 @@ from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.channels.base import Average, Entry, LabelAverages
 from orderparam.channels.numerical import NumericalLikelihood
 from orderparam.core.system import parameter, structure
 from orderparam.gaussian.quadrature import FINE, standard_normal_rule
+from orderparam.gaussian.rules import unit_rule
 
 
 class DensityLabels(NumericalLikelihood):
@@ -44,8 +44,8 @@ class DensityLabels(NumericalLikelihood):
         low < high."""
         if not low < high:
             raise ValueError(f"low = {low}: must be below high = {high}")
-        x, w = np.polynomial.legendre.leggauss(nodes)
-        return cls(function, low + (high - low) * (1 + x) / 2, (high - low) * w / 2, places)
+        x, w = unit_rule(nodes)
+        return cls(function, low + (high - low) * x, (high - low) * w, places)
 
     @property
     def kinks(self) -> tuple[float, ...]:

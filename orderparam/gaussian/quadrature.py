@@ -17,6 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from orderparam.gaussian.rules import panel_rule
+
 
 class Panels(NamedTuple):
     """Panels on a half line that starts at a cut, in standard deviations.
@@ -55,9 +57,7 @@ def _unit_rule(
     edges = np.interp(
         np.arange(refine * (len(coarse) - 1) + 1) / refine, np.arange(len(coarse)), coarse
     )
-    x, w = np.polynomial.legendre.leggauss(panels.nodes)
-    radius = np.diff(edges)[:, None] / 2
-    return (edges[:-1, None] + radius * (1 + x)).ravel(), (radius * w).ravel()
+    return panel_rule(edges, panels.nodes)
 
 
 def standard_normal_rule(
@@ -126,10 +126,8 @@ def panelled_rule(
     edges = scale * (_CENTRED_REACH / scale) ** np.linspace(0.0, 1.0, _SIDE)
     edge = jnp.concatenate([-edges, jnp.zeros(1), edges, jnp.stack([jnp.asarray(c) for c in cuts])])
     edge = jnp.sort(jnp.clip(edge, -_CENTRED_REACH, jnp.minimum(top, _CENTRED_REACH)))
-    x, w = np.polynomial.legendre.leggauss(14)
-    half = (edge[1:] - edge[:-1])[:, None] / 2
-    z = (edge[:-1, None] + half * (1 + x)).ravel()
-    return z, (half * w).ravel() * jnp.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    z, w = panel_rule(edge, 14)
+    return z, w * jnp.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
 
 _SIDE = 4  # edges on either side of the origin

@@ -15,10 +15,10 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Num
 
 from orderparam.gaussian.points import normal_points
+from orderparam.gaussian.rules import hermite_product
 from orderparam.kernels.covariance import Covariance, Moments, equal_pixels
 
 Normaliser = Literal["softmax", "identity"]
@@ -173,12 +173,8 @@ def logit_rule(variables: int, log2_points: int) -> tuple[Array, Array]:
     if variables > 2:
         points = jnp.asarray(normal_points(variables, log2_points))
         return points, jnp.full(len(points), 1 / len(points))
-    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-    product = weights / weights.sum()
-    grid = np.stack(np.meshgrid(*[nodes] * variables, indexing="ij"), axis=-1)
-    for _ in range(variables - 1):
-        product = np.multiply.outer(product, weights / weights.sum())
-    return jnp.asarray(grid.reshape(-1, variables)), jnp.asarray(product.ravel())
+    nodes, weights = hermite_product(_NODES, variables)
+    return jnp.asarray(nodes), jnp.asarray(weights)
 
 
 def differences(covariance: Array) -> Array:

@@ -22,6 +22,8 @@ import numpy as np
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Complex, Float
 
+from orderparam.gaussian.rules import legendre_rule
+
 _STEPS, _REACH = 28, 8.5
 _FINITE = 37.0  # exp(37^2/2) does not overflow
 _GROWING = 8.0  # steps of the factor are nearly equal up to here
@@ -87,7 +89,7 @@ def _two_units(
     correlation = -common / variance
     h = fields / jnp.sqrt(variance)
     other = (h[..., ::-1] - correlation * h) / jnp.sqrt(1 - correlation**2)
-    nodes, weights = np.polynomial.legendre.leggauss(_ANGLES)
+    nodes, weights = legendre_rule(_ANGLES)
     angle = jnp.arcsin(correlation) * (1 + nodes) / 2
     squares, product = jnp.sum(h**2, axis=-1)[..., None], jnp.prod(h, axis=-1)[..., None]
     density = jnp.exp((product * jnp.sin(angle) - squares / 2) / jnp.cos(angle) ** 2)

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.gaussian.draws import normal, unit
+from orderparam.gaussian.rules import hermite_rule
 from orderparam.systems.diffusion.score_model import FeatureScore
 from orderparam.systems.diffusion.score_spectrum import ScoreSpectrum, points
 
@@ -204,8 +205,7 @@ def _draw(system: FeatureScore, sizes: tuple[int, int, int], key: PRNGKeyArray) 
     x = normal(data_key, examples, dimension)
     powers, phi = system.powers, system.activation
     a, spread = jnp.sqrt(powers.kept), jnp.sqrt(powers.noise)
-    nodes, masses = np.polynomial.hermite_e.hermegauss(48)
-    masses = masses / masses.sum()
+    nodes, masses = hermite_rule(48)
     basis = np.polynomial.hermite_e.hermevander(nodes, _ORDERS - 1).T
     basis /= np.sqrt(np.cumprod(np.maximum(np.arange(_ORDERS), 1.0)))[:, None]
 

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int
 from scipy.optimize import brentq
 
 from orderparam.gaussian import Activation, hermite_coefficients
+from orderparam.gaussian.rules import unit_rule
 
 # ------------------------------------------------------------------------------------------------
 # The information of one hidden unit about its weights: the signal function g of an activation.
@@ -27,7 +28,7 @@ from orderparam.gaussian import Activation, hermite_coefficients
 # of g'(1) is missing.
 SERIES = 400
 
-_LEGENDRE = np.polynomial.legendre.leggauss(24)
+_X, _W = unit_rule(24)
 
 
 class Signal:
@@ -71,7 +72,7 @@ class Signal:
             )
         # int g' over [q, 1] with 1 - q' = (1 - q) x^2, or over [0, q] with 1 - q' = 1 - q x: no
         # difference of close numbers.
-        x, w = 0.5 * (1 + _LEGENDRE[0]), 0.5 * _LEGENDRE[1]
+        x, w = _X, _W
         if from_zero:
             gap = np.multiply.outer(np.expm1(-u), 1 - (1 - x**2) ** 2) + 1
             return np.sum(self._closed_slope(gap) * 4 * x * (1 - x**2) * w, axis=-1) * -np.expm1(-u)

@@ -13,6 +13,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
+from orderparam.gaussian.rules import panel_rule
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.extensive_width.channel import ActivationChannel, channel
 from orderparam.systems.extensive_width.model import HierarchicalTeacher
@@ -27,11 +28,8 @@ from orderparam.systems.extensive_width.model import HierarchicalTeacher
 
 def _panels() -> tuple[np.ndarray, np.ndarray]:
     """Gauss-Legendre panels on [0, 45], narrow at 0, where the spinodal is near."""
-    x, w = np.polynomial.legendre.leggauss(20)
-    edges = np.concatenate([[0.0], np.geomspace(0.01, 45.0, 22)])
-    half = np.diff(edges) / 2
-    nodes = (edges[:-1, None] + half[:, None] * (1 + x)).ravel()
-    return nodes, (half[:, None] * w).ravel() * np.exp(-nodes)
+    nodes, w = panel_rule(np.concatenate([[0.0], np.geomspace(0.01, 45.0, 22)]), 20)
+    return nodes, w * np.exp(-nodes)
 
 
 _TAU, _WEIGHT = _panels()

@@ -14,6 +14,7 @@ from scipy.interpolate import BSpline, make_interp_spline
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
+from orderparam.gaussian.rules import double_exponential
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.extensive_width.channel import Signal, signal
 from orderparam.systems.extensive_width.model import QuadraticTeacher
@@ -47,8 +48,7 @@ _CHUNK = 60_000  # numbers in a temporary array: what fits into the cache
 # Double-exponential rule on (-1, 1): distance of each node from the nearer end, the sign of that
 # end, and the weights.
 _T = np.linspace(-3.1, 3.1, 63)
-_GAP = 2 / (np.exp(np.pi * np.sinh(np.abs(_T))) + 1)
-_WEIGHT = (_T[1] - _T[0]) * np.pi / 2 * np.cosh(_T) / np.cosh(np.pi / 2 * np.sinh(_T)) ** 2
+_GAP, _WEIGHT = (2 * part for part in double_exponential(-np.abs(_T), _T[1] - _T[0]))
 
 
 class MatrixChannel(eqx.Module):

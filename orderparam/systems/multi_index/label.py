@@ -13,13 +13,13 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr, ndtri
 
+from orderparam.gaussian.rules import half_line_rule
 from orderparam.gaussian.target import Target, sign_changes
 from orderparam.systems.multi_index.targets import (
     NODES,
     REACH,
-    double_exponential,
+    double_exponential_panels,
     grid,
-    half_line_rule,
     hermite_values,
 )
 
@@ -155,7 +155,7 @@ def _over_pieces(
     ends = _at(target, pieces + inset)
     total = np.zeros(orders - 1)
     for own in range(len(pieces)):
-        z, w = double_exponential(_cuts(target, pieces, ends, own), fineness, blunt)
+        z, w = double_exponential_panels(_cuts(target, pieces, ends, own), fineness, blunt)
         y = _at(target, z)
         inside = (y > ends.min(axis=1)[:, None]) & (y < ends.max(axis=1)[:, None])
         inside[own] = False

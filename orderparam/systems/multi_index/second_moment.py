@@ -14,7 +14,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 
 from orderparam.gaussian.target import Target
-from orderparam.systems.multi_index.targets import NODES, REACH, double_exponential, grid
+from orderparam.systems.multi_index.targets import NODES, REACH, double_exponential_panels, grid
 
 # squares are computed in units of a typical value, which must itself be far from overflow
 _LARGEST = 1e250
@@ -62,7 +62,7 @@ def _divided(target: Target, unit: float) -> Target:
 
 def _mean_and_spread(target: Target) -> tuple[float, float]:
     if target.dimension == 1:
-        z, w = double_exponential(
+        z, w = double_exponential_panels(
             np.unique([-REACH, 0.0, REACH, *target.kinks, *_poles_on(target)])
         )
         z, w = z[:, None], w * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)

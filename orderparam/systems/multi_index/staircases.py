@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
+from orderparam.gaussian.rules import half_line_rule
 from orderparam.gaussian.target import Target
 from orderparam.systems.multi_index.label import (
     DISCRETE,
@@ -23,9 +24,8 @@ from orderparam.systems.multi_index.label import (
 from orderparam.systems.multi_index.targets import (
     NODES,
     REACH,
-    double_exponential,
+    double_exponential_panels,
     grid,
-    half_line_rule,
     hermite_values,
 )
 
@@ -79,7 +79,7 @@ def coefficients(
 
 
 def _on_the_line(target: Target, sign: float, orders: int, cuts: np.ndarray) -> np.ndarray:
-    z, w = double_exponential(cuts)
+    z, w = double_exponential_panels(cuts)
     phi = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
     return hermite_values(orders, z) @ (w * phi * np.asarray(target(sign * z[:, None]), float))
 

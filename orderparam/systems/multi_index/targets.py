@@ -2,12 +2,12 @@
 
 import functools
 import itertools
-from functools import cache
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from orderparam.gaussian.rules import double_exponential, half_line_rule
 from orderparam.gaussian.target import Target, target
 
 # ------------------------------------------------------------------------------------------------
@@ -34,28 +34,6 @@ REACH = 12.0  # the standard normal density beyond is 2e-32
 NODES = {1: 40, 2: 40, 3: 20, 4: 12}  # Gauss nodes on each half line, by dimension
 
 
-@cache
-def half_line_rule(nodes: int) -> tuple[Float[np.ndarray, "node"], Float[np.ndarray, "node"]]:
-    """Gauss rule of the standard normal density on z > 0, mirrored to z < 0: exact for functions
-    that are a polynomial on either side, signs and absolute values of coordinates included.
-    Recursion coefficients by the Stieltjes procedure on a fine rule."""
-    x, w = np.polynomial.legendre.leggauss(600)
-    x, w = 7.5 * (x + 1), 7.5 * w
-    w = w * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
-    alpha, beta = np.zeros(nodes), np.zeros(nodes)
-    previous, current = np.zeros_like(x), np.ones_like(x) / np.sqrt(w.sum())
-    for n in range(nodes):
-        alpha[n] = np.sum(w * x * current**2)
-        following = (x - alpha[n]) * current - (beta[n - 1] if n else 0.0) * previous
-        beta[n] = np.sqrt(np.sum(w * following**2))
-        previous, current = current, following / beta[n]
-    values, vectors = np.linalg.eigh(
-        np.diag(alpha) + np.diag(beta[:-1], 1) + np.diag(beta[:-1], -1)
-    )
-    weights = w.sum() * vectors[0] ** 2
-    return np.concatenate([-values[::-1], values]), np.concatenate([weights[::-1], weights])
-
-
 def hermite_values(
     count: int, z: Float[np.ndarray, "*batch"]
 ) -> Float[np.ndarray, "{count} *batch"]:
@@ -77,16 +55,7 @@ def grid(
     return np.stack(np.meshgrid(*[z] * dimension, indexing="ij"), axis=-1), weights
 
 
-@cache
-def _double_exponential_unit(fineness: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of tanh-sinh quadrature on [0, 1] (Takahasi and Mori 1974), `fineness`
-    steps to a unit of t."""
-    t = np.arange(-3 * fineness, 3 * fineness + 1) / fineness
-    u = np.pi / 2 * np.sinh(t)
-    return 1 / (1 + np.exp(-2 * u)), np.pi / (4 * fineness) * np.cosh(t) / np.cosh(u) ** 2
-
-
-def double_exponential(
+def double_exponential_panels(
     cuts: np.ndarray, fineness: int = 16, blunt: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights on the intervals between the cuts; long intervals are split so that the
@@ -104,7 +73,8 @@ def double_exponential(
             ]
         )
     )
-    x, w = _double_exponential_unit(fineness)
+    t = np.arange(-3 * fineness, 3 * fineness + 1) / fineness
+    x, w = double_exponential(t, 1 / fineness)
     x = np.where(x < blunt, 4 / 9 * blunt, np.where(x > 1 - blunt, 1 - 4 / 9 * blunt, x))
     low, high = edges[:-1, None], edges[1:, None]
     z, w = low + (high - low) * x, (high - low) * w

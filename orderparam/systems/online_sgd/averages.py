@@ -22,6 +22,7 @@ from orderparam.gaussian.arcsine import Erf
 from orderparam.gaussian.covariance import angle, sine
 from orderparam.gaussian.points import normal_points
 from orderparam.gaussian.polynomials import Hermite, Linear, Monomial, Polynomial
+from orderparam.gaussian.rules import double_exponential, hermite_rule, normal_steps
 
 # ------------------------------------------------------------------------------------------------
 # Symmetric matrices over pairs of student units, a few pairs at a time: what a pair needs fits into
@@ -64,11 +65,9 @@ def _line(polynomial: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nodes and weights of the standard normal law, and h_n at the nodes times the weights."""
     x: np.ndarray
     if polynomial:
-        x, w = np.polynomial.hermite_e.hermegauss(_GAUSS)
-        w = w / w.sum()
+        x, w = hermite_rule(_GAUSS)
     else:
-        x = _STEP * np.arange(-round(_REACH / _STEP), round(_REACH / _STEP) + 1)
-        w = _STEP * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+        x, w = normal_steps(_STEP, round(_REACH / _STEP))
     rows = [np.ones_like(x), x]
     for n in range(1, _ORDERS - 1):
         rows.append((x * rows[-1] - np.sqrt(n) * rows[-2]) / np.sqrt(n + 1))
@@ -174,9 +173,7 @@ _PAIRS = tuple(itertools.combinations(range(4), 2))
 def _path_rule() -> tuple[np.ndarray, np.ndarray]:
     """Double-exponential nodes and weights on [0, 1]: the integrand has square-root singularities
     just beyond t = 1."""
-    x = np.arange(-3.4, 3.41, 0.1)
-    u = np.pi / 2 * np.sinh(x)
-    return 1 / (1 + np.exp(-2 * u)), 0.1 * np.pi / 4 * np.cosh(x) / np.cosh(u) ** 2
+    return double_exponential(np.arange(-3.4, 3.41, 0.1), 0.1)
 
 
 def _arcsine(a: Array, c: Array, b: Array) -> Array:

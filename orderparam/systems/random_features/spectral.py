@@ -16,6 +16,7 @@ from orderparam.core.system import System, parameter, part, structure
 from orderparam.core.verb import experiment, theory
 from orderparam.gaussian import Activation, activation, activation_names
 from orderparam.gaussian.draws import normal, unit
+from orderparam.gaussian.rules import panel_rule
 from orderparam.kernels.feature_equivalent import (
     FeatureEquivalent,
     feature_equivalent,
@@ -275,9 +276,7 @@ def _spectrum(
     edges = np.interp(
         np.linspace(0, len(edges) - 1, _PANELS * (len(edges) - 1) + 1), np.arange(len(edges)), edges
     )
-    x, w = np.polynomial.legendre.leggauss(_NODES)
-    half = np.diff(edges)[:, None] / 2
-    angle, weight = (edges[:-1, None] + half * (1 + x)).ravel(), (half * w).ravel()
+    angle, weight = panel_rule(edges, _NODES)
     weight = weight * np.sin(angle) ** (input_dim - 2)
     weight = weight / weight.sum()
     cosine = np.cos(angle)

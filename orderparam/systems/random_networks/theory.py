@@ -28,6 +28,7 @@ from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian import hermite
 from orderparam.gaussian.quadrature import scaled_cuts, standard_normal_rule
+from orderparam.gaussian.rules import unit_rule
 from orderparam.systems.random_networks.model import RandomNetwork
 
 # ------------------------------------------------------------------------------------------------
@@ -115,17 +116,11 @@ def one_point_average(
     return deviation[:, None] * z, jnp.broadcast_to(weights, z.shape)
 
 
-def _legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre nodes and weights on [0, 1]."""
-    x, w = np.polynomial.legendre.leggauss(count)
-    return (1 + x) / 2, w / 2
-
-
 def _clustered(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights on [0, 1] that are dense at both ends, by the map s -> 3 s^2 - 2 s^3, for
     integrands that change rapidly near the ends.
     """
-    s, w = _legendre(count)
+    s, w = unit_rule(count)
     return 3 * s**2 - 2 * s**3, 6 * s * (1 - s) * w
 
 
@@ -147,10 +142,10 @@ def _tensor(rank: int, gaussian: bool, kinked: bool) -> tuple[Array, Array]:
 
 def _component(count: int, gaussian: bool, kinked: bool) -> tuple[Array, Array]:
     """Rule for one uniform component on [-1, 1], or for a standard normal one up to `_REACH`."""
-    s, w = _legendre(count)
+    s, w = unit_rule(count)
     z = 2 * s - 1
     if kinked or gaussian:  # two halves
-        s, w = _legendre(count // 2)
+        s, w = unit_rule(count // 2)
         z, w = np.concatenate([-s[::-1], s]), np.concatenate([w[::-1], w]) / 2
     if gaussian:
         z = _REACH * z
@@ -170,7 +165,7 @@ def _polar(x: Float[Array, "point 2"]) -> tuple[Array, Array]:
     """Rule for two standard normal components in polar coordinates, cut where z . x = 0."""
     normal = jnp.mod(jnp.arctan2(x[:, 0], -x[:, 1]), np.pi)  # the direction at right angles to x
     angle, share = _pieces(jnp.concatenate([normal, normal + np.pi]), 0.0, 2 * np.pi)
-    s, w = _legendre(_RADII)
+    s, w = unit_rule(_RADII)
     radius = _REACH * s
     density = _REACH * w * radius * np.exp(-(radius**2) / 2) / (2 * np.pi)
     nodes = jnp.asarray(radius)[:, None, None] * jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=1)
@@ -181,7 +176,7 @@ def _square(x: Float[Array, "point 2"]) -> tuple[Array, Array]:
     """Rule for the square [-1, 1]^2 as four triangles that meet at the origin, w = r (1, t) and so
     on, each cut where w . x = 0.
     """
-    s, w = _legendre(_RADII)
+    s, w = unit_rule(_RADII)
     radius, radial = s[:, None], (s * w)[:, None]  # r dr
     parts, weights = [], []
     for first, second in ((0, 1), (1, 0)):

@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
+from orderparam.gaussian.rules import hermite_product
 from orderparam.systems.several_steps.model import GiantLayer
 
 # Gauss-Hermite nodes in each direction of a target: exact for polynomials of degree up to 19
@@ -155,11 +156,9 @@ def hidden_power(system: GiantLayer) -> HiddenPower:
     [2.25, 1.25, 0.25, 0.0]
     """
     directions = system.teacher.dimension
-    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-    grid = np.stack(np.meshgrid(*[nodes] * directions, indexing="ij"), axis=-1)
-    mass = np.asarray(1.0)
-    for _ in range(directions):
-        mass = np.multiply.outer(mass, weights / weights.sum())
+    nodes, weights = hermite_product(_NODES, directions)
+    axis = (_NODES,) * directions  # one axis for each direction
+    grid, mass = nodes.reshape(*axis, directions), weights.reshape(axis)
     axes, spanned = np.eye(directions), 0  # rows: first a basis of U, then one of its complement
     bounds, nonlinear, revealed = [], [], []
     for _ in range(system.steps + 1):

@@ -25,13 +25,13 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian import Activation, standard_normal_rule
 from orderparam.gaussian.quadrature import LEAN
+from orderparam.gaussian.rules import hermite_product
 from orderparam.systems.several_steps.model import SeveralSteps
 
 Scalar = Float[Array, ""]
@@ -207,7 +207,7 @@ def _labels(system: SeveralSteps, overlap: Float[Array, "direction"]) -> tuple[A
         cuts += [kink * along[0] for kink in target.kinks]
     u, weight = standard_normal_rule(cuts, LEAN)
     frame = _frame(along)
-    across, mass = _across(directions - 1)
+    across, mass = hermite_product(_ACROSS, directions - 1)
     z = u[:, None, None] * frame[0] + across @ frame[1:]
     label = target(z)
     noisy = jnp.sum(mass * label**2, axis=1) + system.noise
@@ -250,14 +250,3 @@ def _frame(along: Float[Array, "direction"]) -> Float[Array, "direction directio
     sign = jnp.where(along[0] > 0, -1.0, 1.0)
     mirror = along - sign * first  # this sign keeps its norm above 1
     return sign * (jnp.eye(len(along)) - 2 * jnp.outer(mirror, mirror) / (mirror @ mirror))
-
-
-def _across(directions: int) -> tuple[np.ndarray, np.ndarray]:
-    """Tensor Gauss-Hermite nodes (node, direction) and their weights; one empty node for no
-    direction."""
-    x, w = np.polynomial.hermite_e.hermegauss(_ACROSS)
-    nodes, weights = np.zeros((1, 0)), np.ones(1)
-    for _ in range(directions):
-        nodes = np.hstack([np.repeat(nodes, len(x), axis=0), np.tile(x, len(nodes))[:, None]])
-        weights = np.outer(weights, w / w.sum()).ravel()
-    return nodes, weights

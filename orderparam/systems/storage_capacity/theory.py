@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian.quadrature import DEEP, standard_normal_rule
+from orderparam.gaussian.rules import legendre_rule
 from orderparam.gaussian.tail import hazard, hazard_excess, log_cdf
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.storage_capacity.model import BinaryPatterns, SphericalPatterns
@@ -21,7 +22,7 @@ from orderparam.systems.storage_capacity.model import BinaryPatterns, SphericalP
 Number = Float[Array, ""]
 
 _REACH = 12.0  # argument beyond which the normal density is taken as zero
-_NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(128))
+_NODES, _WEIGHTS = (x / 2 for x in legendre_rule(128))
 
 
 class Capacity(Result):

@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
+from orderparam.gaussian.rules import normal_steps, panel_rule
 from orderparam.solve.minimum import differentiated, newton_minimum
 from orderparam.solve.newton import newton_fixed_point
 from orderparam.solve.root import decreasing_root
@@ -53,14 +54,8 @@ class FieldAverages(NamedTuple):
 
 
 # Grid of z: the trapezoidal rule is exact to exp(-2 pi (pi/2) / step) for tanh(u + w z), w <= 1.
-_Z = np.arange(-36, 37) * 0.25
-_DZ = np.exp(-(_Z**2) / 2) * 0.25 / np.sqrt(2 * np.pi)
-_EDGES = np.array([0.0, 1.25, 2.5, 5.0, 10.0, 20.0])
-_LEGENDRE = np.polynomial.legendre.leggauss(16)
-_X = (
-    (_EDGES[:-1, None] + _EDGES[1:, None]) / 2 + np.diff(_EDGES)[:, None] / 2 * _LEGENDRE[0]
-).ravel()
-_DX = (np.diff(_EDGES)[:, None] / 2 * _LEGENDRE[1]).ravel()
+_Z, _DZ = normal_steps(0.25, 36)
+_X, _DX = panel_rule(np.array([0.0, 1.25, 2.5, 5.0, 10.0, 20.0]), 16)
 _FADE = np.exp(-2 * _X)
 _SLOPE = 4 * _FADE / (1 + _FADE) ** 2  # 1 - tanh^2
 _BELOW = 2 * _FADE / (1 + _FADE)  # 1 - tanh

@@ -1,11 +1,11 @@
 """State evolution of vector approximate message passing (VAMP)."""
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
+from orderparam.gaussian.rules import unit_rule
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.systems.generalised_linear.bayes.model import InvariantDesign
 from orderparam.systems.generalised_linear.bayes.theory import Scalar
@@ -94,15 +94,15 @@ def measurement_precision(system: InvariantDesign, extrinsic: Scalar) -> Scalar:
     """1/v2 - a2 = E[c/(c + a2)] / E[1/(c + a2)], with c = s^2/noise, which is zero in directions
     that are not measured.
     """
-    x, weight = np.polynomial.legendre.leggauss(80)
+    place, weight = unit_rule(80)
     rank = jnp.minimum(system.sample_ratio, 1.0)
     power = (
-        singular_power(system.condition, jnp.asarray((1 + x) / 2))
+        singular_power(system.condition, jnp.asarray(place))
         * system.sample_ratio
         / rank
         / system.noise
     )
-    filtered = rank * jnp.sum(weight / 2 * power / (power + extrinsic))
+    filtered = rank * jnp.sum(weight * power / (power + extrinsic))
     return filtered * extrinsic / (1 - filtered)
 
 

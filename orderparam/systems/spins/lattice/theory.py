@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.analysis import Collapse, Exponent, collapse, exponent
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
+from orderparam.gaussian.rules import double_exponential
 from orderparam.systems.spins.lattice.conformal import torus_correlator
 from orderparam.systems.spins.lattice.model import CRITICAL_TEMPERATURE, IsingLattice
 from orderparam.systems.spins.thermodynamics import Thermodynamics, averages
@@ -183,8 +184,8 @@ def _double_exponential(nodes: int = 241) -> tuple[np.ndarray, np.ndarray]:
     integrand bends within a distance k' of 0.
     """
     u, step = np.linspace(-3.6, 3.6, nodes, retstep=True)
-    angle = np.pi / 2 / (1 + np.exp(-np.pi * np.sinh(u)))
-    return angle, step * np.pi**2 / 8 * np.cosh(u) / np.cosh(np.pi / 2 * np.sinh(u)) ** 2
+    place, weight = double_exponential(u, step)
+    return np.pi / 2 * place, np.pi / 2 * weight
 
 
 _RULE = _double_exponential()

@@ -6,6 +6,7 @@ from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
+from orderparam.gaussian.rules import unit_rule
 from orderparam.systems.spins.lattice.conformal import torus_correlator
 from orderparam.systems.spins.scalar_field.model import ScalarField
 from orderparam.systems.spins.universality.model import PottsLattice
@@ -82,11 +83,11 @@ def relative_length() -> float:
     An eighth of the torus is integrated in the coordinates x = u^4/2, y = x t, in which the
     singularity r^(-1/4) is smooth.
     """
-    nodes, weight = np.polynomial.legendre.leggauss(_NODES)
-    u, t = (nodes[:, None] + 1) / 2, (nodes + 1) / 2
+    t, weight = unit_rule(_NODES)
+    u = t[:, None]
     x = u**4 / 2
     y = x * t
-    area = weight[:, None] * weight / 4 * 2 * u**3 * x
+    area = weight[:, None] * weight * 2 * u**3 * x
     correlation = area * torus_correlator(x + 1j * y)
     wave = (np.cos(2 * np.pi * x) + np.cos(2 * np.pi * y)) / 2
     return float(np.sqrt(np.sum(correlation) / np.sum(correlation * wave) - 1) / (2 * np.pi))

@@ -9,7 +9,9 @@ from jaxtyping import Array, Float
 
 from orderparam.core.fields import check_iteration
 from orderparam.core.verb import theory
+from orderparam.gaussian.rules import half_line_rule, hermite_rule
 from orderparam.gaussian.target import Target
+from orderparam.solve.anderson import anderson_correction, truncated_weights
 from orderparam.solve.flow import flow
 from orderparam.systems.multi_index.exponents import exponents
 from orderparam.systems.multi_index.model import (
@@ -31,7 +33,7 @@ from orderparam.systems.multi_index.staircases import (
     moments_given,
     split,
 )
-from orderparam.systems.multi_index.targets import half_line_rule, read
+from orderparam.systems.multi_index.targets import read
 
 # ------------------------------------------------------------------------------------------------
 # The exponents of a target as a Result, and the optimal estimate that finds its directions stair by
@@ -191,7 +193,7 @@ def _anderson(values: np.ndarray, steps: np.ndarray) -> np.ndarray:
     """
     slopes, moves = (np.diff(x.reshape(len(x), -1), axis=0) for x in (steps, values))
     last = steps[-1].ravel()
-    step = last - np.linalg.lstsq(slopes.T, last, rcond=1e-6)[0] @ (moves + slopes)
+    step = last - anderson_correction(moves, slopes, last, truncated_weights)
     # a step against the direction of the iteration is rejected: no fixed point is near
     if step @ last <= 0:
         step = last
@@ -234,9 +236,9 @@ def _fields(
     """
     count = system.teacher.dimension
     z, w = half_line_rule(_NODES[count])
-    xi, v = np.polynomial.hermite_e.hermegauss(_NOISE_NODES)
+    xi, v = hermite_rule(_NOISE_NODES)
     grids = np.meshgrid(*[z] * (count + 1), xi, indexing="ij")
-    weights = np.prod(np.meshgrid(*[w] * (count + 1), v / v.sum(), indexing="ij"), axis=0).ravel()
+    weights = np.prod(np.meshgrid(*[w] * (count + 1), v, indexing="ij"), axis=0).ravel()
     stars = np.stack([part.ravel() for part in grids[:count]], axis=-1)
     free, noise = grids[count].ravel(), grids[count + 1].ravel()
     outside = jnp.sqrt(jnp.maximum(1 - jnp.sum(overlap**2), 0.0))

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 from orderparam.core.verb import theory
 from orderparam.kernels import common_scale
 from orderparam.kernels.common_scale import order_parameters
+from orderparam.solve.anderson import anderson_correction, ridge_weights
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.implicit import implicit_root, symmetric
 from orderparam.solve.newton import newton_fixed_point
@@ -189,11 +190,9 @@ def _extrapolate(
     valid = jnp.arange(_MEMORY) < kept
     both = (valid[1:] & valid[:-1])[:, None]
     changes, shifts = (jnp.where(both, rows[:-1] - rows[1:], 0.0) for rows in (moves, points))
-    gram = changes @ changes.T
-    ridge = 1e-14 * jnp.trace(gram) + 1e-300
-    mix = jnp.linalg.solve(gram + ridge * jnp.eye(_MEMORY - 1), changes @ moves[0])
+    correction = anderson_correction(shifts, changes, moves[0], ridge_weights)
     size = round(points.shape[1] ** 0.5)
-    return _spectral(jnp.exp, (points[0] + moves[0] - mix @ (shifts + changes)).reshape(size, size))
+    return _spectral(jnp.exp, (points[0] + moves[0] - correction).reshape(size, size))
 
 
 def minimise(

@@ -25,8 +25,9 @@ from orderparam.systems.extensive_width import HierarchicalTeacher, bayes_optima
 from orderparam.systems.kernel_adaptation.network import hermite_target
 from orderparam.systems.kernel_adaptation.patches.studies import linear_patches
 from orderparam.systems.kernel_adaptation.two_layers.examples_needed import examples_needed
+from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import gaussian_process
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights, gaussian_process
+from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
 from orderparam.systems.kernel_regression import KernelRegression, self_consistent
 from orderparam.systems.proportional.model import dense
 from orderparam.systems.proportional.theory import finite_width, infinite_width

@@ -9,10 +9,10 @@ import xarray as xr
 from jaxtyping import Float, Int
 
 from orderparam.learning_curves.continuation import uncertain
+from orderparam.learning_curves.estimators import NORMAL
 from orderparam.learning_curves.problem import Problem
 from orderparam.solve.straight_line import straight_line
 
-NORMAL = 1.96
 CLASS_ERRORS = ("error_rate", "log_loss", "confidence")
 SURE = 0.01  # smallest distance of class probabilities from 0 and 1
 # bins of the expected calibration error, fewest rows of each, and draws of its law by chance

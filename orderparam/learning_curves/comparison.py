@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from orderparam.learning_curves.estimators import compared, residuals
+from orderparam.learning_curves.estimators import NORMAL, compared, residuals
 from orderparam.learning_curves.learners import Learner, learner
 from orderparam.learning_curves.measured import Fold, class_errors, folds_of
 from orderparam.learning_curves.problem import Problem
 
-NORMAL = 1.96
 MOST_COMPARED = 4000  # training rows of the comparison
 HALVED = 1600  # training rows of the comparison with half of the columns
 HALVES = 4  # random halves of the columns

@@ -12,7 +12,7 @@ from scipy.stats import ks_2samp, norm
 from sklearn.ensemble import RandomForestClassifier
 
 from orderparam.learning_curves.choice import best_ridge
-from orderparam.learning_curves.estimators import residuals
+from orderparam.learning_curves.estimators import NORMAL, residuals
 from orderparam.learning_curves.learners import TESTED, Learner, learner
 from orderparam.learning_curves.measured import FOLDS, ORDERS, Measured, measure, orders_of
 from orderparam.learning_curves.problem import Problem, target_values
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from orderparam.learning_curves.result import Forecast
 
-NORMAL = 1.96
 # relative difference of errors above which grouped or ordered rows are reported to matter
 MATTERS = 0.1
 SIGNIFICANT = 0.05

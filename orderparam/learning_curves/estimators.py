@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from orderparam.learning_curves.problem import Problem, codes_of
 
+NORMAL = 1.96  # half of a 95 % interval, in standard errors
 # number of rows above which the threads of an estimator gain more than they lose by waiting for one
 # another
 THREADED = 20_000

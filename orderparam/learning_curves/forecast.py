@@ -18,7 +18,7 @@ from orderparam.learning_curves.classes import class_measures, class_measures_al
 from orderparam.learning_curves.comparison import Compared, compare_learners, half_of_the_columns
 from orderparam.learning_curves.continuation import continued, law_of
 from orderparam.learning_curves.drift import dependence, later_inputs
-from orderparam.learning_curves.estimators import checked, named
+from orderparam.learning_curves.estimators import NORMAL, checked, named
 from orderparam.learning_curves.learners import LARGEST, MOST_ROWS, Exact, Learner, learner
 from orderparam.learning_curves.measured import (
     LONGEST,
@@ -29,7 +29,7 @@ from orderparam.learning_curves.measured import (
     orders_of,
 )
 from orderparam.learning_curves.problem import FEWEST, Problem, from_arrays
-from orderparam.learning_curves.result import NORMAL, Forecast
+from orderparam.learning_curves.result import Forecast
 from orderparam.running.threads import one_blas_thread
 
 SMALLEST = 1e-12  # measured errors below it, such as 0, are taken for it

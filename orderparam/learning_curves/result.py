@@ -11,10 +11,10 @@ from orderparam.learning_curves.choice import Candidate
 from orderparam.learning_curves.classes import ClassCalibration
 from orderparam.learning_curves.comparison import Compared
 from orderparam.learning_curves.drift import NewRows, new_rows
+from orderparam.learning_curves.estimators import NORMAL
 from orderparam.learning_curves.problem import Problem
 from orderparam.learning_curves.report import draw_forecast, in_a_sentence
 
-NORMAL = 1.96
 LEAST_GAIN = -0.05  # of twice the rows
 
 

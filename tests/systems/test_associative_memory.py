@@ -29,7 +29,7 @@ from orderparam.systems.associative_memory import (
     trained_network,
     zero_temperature,
 )
-from orderparam.systems.associative_memory.hopfield.theory import field_averages
+from orderparam.systems.associative_memory.hopfield.averages import field_averages
 from orderparam.systems.spins import MeanFieldMagnet, mean_field
 
 SEEDS = range(4)

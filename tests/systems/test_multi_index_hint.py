@@ -18,7 +18,8 @@ from orderparam.systems.multi_index import (
     state_evolution,
     threshold,
 )
-from orderparam.systems.multi_index.experiment import _parity, _square_and_sign
+from orderparam.systems.multi_index.experiment import _square_and_sign
+from orderparam.systems.multi_index.hint_experiment import _parity
 
 
 def measured(experiment, system, seeds):

@@ -20,7 +20,7 @@ from orderparam.systems.perceptron import (
     parallel_tempering,
     quenched,
 )
-from orderparam.systems.perceptron.theory import prolonged_fixed_point
+from orderparam.systems.perceptron.prolonged import prolonged_fixed_point
 
 
 def runs(experiment, system, name, count=8, **options):

@@ -55,7 +55,7 @@ def within(mean, value, runs, errors=5.0):
 def test_quadrature_of_gaussian_weights_against_closed_forms(name):
     """The polar rule behind the fourth cumulant gives the kernel of the two-point function, with or
     without a kink."""
-    from orderparam.systems.random_networks.theory import unit_average
+    from orderparam.systems.random_networks.unit_averages import unit_average
 
     system = GAUSSIAN.with_(activation=activation(name), weight_variance=1.7)
     u, weights = unit_average(system)

@@ -25,7 +25,8 @@ from orderparam.systems.storage_capacity import (
     storage_limit,
     volume,
 )
-from orderparam.systems.storage_capacity.experiment import _fewest_errors, _survivors
+from orderparam.systems.storage_capacity.binary_experiment import _survivors
+from orderparam.systems.storage_capacity.experiment import _fewest_errors
 
 
 def fractions(run, seeds=4):

@@ -60,18 +60,19 @@ from orderparam.systems.kernel_adaptation.two_layers.experiment import (
     draw_data,
     sampled_network,
 )
-from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.two_layers.theory import (
-    AdaptedWeights,
-    GaussianWeights,
+from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import (
     ModePrediction,
     ScaledKernel,
-    Wells,
-    adapted_weights,
     gaussian_process,
-    gaussian_weights,
     kernel_scaling,
 )
+from orderparam.systems.kernel_adaptation.two_layers.gaussian_weights import (
+    GaussianWeights,
+    gaussian_weights,
+)
+from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
+from orderparam.systems.kernel_adaptation.two_layers.theory import AdaptedWeights, adapted_weights
+from orderparam.systems.kernel_adaptation.two_layers.wells import Wells
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {

@@ -4,15 +4,7 @@ and reuse of data.
 
 from orderparam.core.exported import without_modules
 from orderparam.gaussian.target import Target, target
-from orderparam.systems.multi_index.experiment import (
-    climbed_staircase,
-    exit_chain,
-    leading_eigenvectors,
-    measured_hermite_power,
-    message_passing,
-    overlap_chain,
-    trained_neuron,
-)
+from orderparam.systems.multi_index.experiment import climbed_staircase, measured_hermite_power
 from orderparam.systems.multi_index.exponents import (
     TargetExponents,
     WeakThreshold,
@@ -20,6 +12,7 @@ from orderparam.systems.multi_index.exponents import (
     table,
     threshold,
 )
+from orderparam.systems.multi_index.hint_experiment import leading_eigenvectors, message_passing
 from orderparam.systems.multi_index.hinted_parity import first_seen, spectral, state_evolution
 from orderparam.systems.multi_index.model import (
     Climb,
@@ -34,6 +27,7 @@ from orderparam.systems.multi_index.model import (
     SphericalSGD,
     WeakLearnability,
 )
+from orderparam.systems.multi_index.sgd_experiment import exit_chain, overlap_chain, trained_neuron
 from orderparam.systems.multi_index.theory import (
     drift_and_spread,
     exit_time,

@@ -11,16 +11,9 @@ from orderparam.plotting import Freehand, Panel, tex, vertical
 from orderparam.plotting.measured import dots
 from orderparam.plotting.style import COLOURS, ink
 from orderparam.plotting.text import number, words
-from orderparam.systems.multi_index.experiment import (
-    climbed_staircase,
-    exit_chain,
-    leading_eigenvectors,
-    measured_hermite_power,
-    message_passing,
-    overlap_chain,
-    trained_neuron,
-)
+from orderparam.systems.multi_index.experiment import climbed_staircase, measured_hermite_power
 from orderparam.systems.multi_index.exponents import sgd_samples, threshold
+from orderparam.systems.multi_index.hint_experiment import leading_eigenvectors, message_passing
 from orderparam.systems.multi_index.hinted_parity import first_seen, spectral, state_evolution
 from orderparam.systems.multi_index.model import (
     STAIRS,
@@ -29,6 +22,7 @@ from orderparam.systems.multi_index.model import (
     SphericalSGD,
     WeakLearnability,
 )
+from orderparam.systems.multi_index.sgd_experiment import exit_chain, overlap_chain, trained_neuron
 from orderparam.systems.multi_index.theory import exit_time, grand_staircase, hardness, overlap_flow
 
 # ------------------------------------------------------------------------------------------------

@@ -25,18 +25,15 @@ from orderparam.systems.online_sgd.model import (
     region,
     time_exponent,
 )
+from orderparam.systems.online_sgd.phases import moving_time, phase_flow, residual_risk
 from orderparam.systems.online_sgd.theory import (
-    AsymptoticError,
     Plateau,
     SteadyState,
-    asymptotic_error,
-    moving_time,
     overlap_flow,
-    phase_flow,
     plateau,
-    residual_risk,
     steady_state,
 )
+from orderparam.systems.online_sgd.weak_noise import AsymptoticError, asymptotic_error
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {

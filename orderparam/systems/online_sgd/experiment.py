@@ -17,7 +17,8 @@ from orderparam.systems.online_sgd.model import (
     ResidualRisk,
     RiskCurve,
 )
-from orderparam.systems.online_sgd.theory import dynamics, first_move, signal
+from orderparam.systems.online_sgd.phases import first_move
+from orderparam.systems.online_sgd.theory import dynamics, signal
 
 # ------------------------------------------------------------------------------------------------
 # The network: a two-layer student trained by one-pass SGD on fresh Gaussian inputs, drawn where

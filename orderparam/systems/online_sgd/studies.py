@@ -27,12 +27,8 @@ from orderparam.systems.online_sgd.model import (
     region,
     time_exponent,
 )
-from orderparam.systems.online_sgd.theory import (
-    moving_time,
-    overlap_flow,
-    phase_flow,
-    residual_risk,
-)
+from orderparam.systems.online_sgd.phases import moving_time, phase_flow, residual_risk
+from orderparam.systems.online_sgd.theory import overlap_flow
 
 # ------------------------------------------------------------------------------------------------
 # The figure of learning curves on the Saad-Solla line.

@@ -17,18 +17,20 @@ from orderparam.core.exported import without_modules
 from orderparam.systems.random_networks.experiment import (
     MeasuredDepth,
     Sample,
-    angle_networks,
-    correlation_networks,
-    deep_correlation,
     deep_networks,
     deep_networks_with_weights,
     integrated_marginals,
-    kernel_spread,
     sample,
     sampled_covariance,
     sampled_cumulants,
     sampled_density,
     sampled_marginals,
+)
+from orderparam.systems.random_networks.kernel_experiment import (
+    angle_networks,
+    correlation_networks,
+    deep_correlation,
+    kernel_spread,
 )
 from orderparam.systems.random_networks.kernels import (
     AngleKernel,

@@ -15,16 +15,18 @@ from orderparam.plotting import Freehand, Panel, curve, horizontal, slope
 from orderparam.plotting.measured import dots
 from orderparam.plotting.style import GREY, ink
 from orderparam.systems.random_networks.experiment import (
-    angle_networks,
-    correlation_networks,
-    deep_correlation,
     deep_networks,
     integrated_marginals,
-    kernel_spread,
     sample,
     sampled_covariance,
     sampled_density,
     sampled_marginals,
+)
+from orderparam.systems.random_networks.kernel_experiment import (
+    angle_networks,
+    correlation_networks,
+    deep_correlation,
+    kernel_spread,
 )
 from orderparam.systems.random_networks.kernels import (
     angle_kernel,

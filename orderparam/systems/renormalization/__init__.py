@@ -39,6 +39,14 @@ from orderparam.systems.renormalization.magnet.theory import (
     local_potential,
     one_loop_point,
 )
+from orderparam.systems.renormalization.wilsonian.couplings import (
+    CouplingFlow,
+    ScalingInterval,
+    SphericalPoint,
+    coupling_flow,
+    scaling_interval,
+    spherical_point,
+)
 from orderparam.systems.renormalization.wilsonian.experiment import (
     SampledModes,
     sampled_modes,
@@ -57,17 +65,11 @@ from orderparam.systems.renormalization.wilsonian.model import (
     ScaleFreeRegression,
 )
 from orderparam.systems.renormalization.wilsonian.theory import (
-    CouplingFlow,
     FunctionalFlow,
     Gap,
-    ScalingInterval,
-    SphericalPoint,
     characteristic_flow,
-    coupling_flow,
     gap_equation,
     recursive_flow,
-    scaling_interval,
-    spherical_point,
 )
 
 # axis labels of this topic's quantities: words and symbol

@@ -19,22 +19,30 @@ from orderparam.systems.storage_capacity.beyond_capacity import (
     broken_capacity,
     broken_minimal_error,
 )
+from orderparam.systems.storage_capacity.binary_experiment import (
+    Enumerated,
+    StorageLimit,
+    annealed_search,
+    enumerated_solutions,
+    storage_limit,
+)
+from orderparam.systems.storage_capacity.binary_theory import (
+    BinaryCapacity,
+    Solutions,
+    binary_capacity,
+    solutions,
+)
 from orderparam.systems.storage_capacity.enumerated_errors import (
     FewestBinaryErrors,
     fewest_binary_errors,
 )
 from orderparam.systems.storage_capacity.experiment import (
-    Enumerated,
     FewestErrors,
     MeasuredMargin,
     Separability,
-    StorageLimit,
-    annealed_search,
-    enumerated_solutions,
     fewest_errors,
     maximal_margin,
     separability,
-    storage_limit,
 )
 from orderparam.systems.storage_capacity.learning import (
     CorrectionsBound,
@@ -49,21 +57,17 @@ from orderparam.systems.storage_capacity.model import (
     ThermalPatterns,
 )
 from orderparam.systems.storage_capacity.theory import (
-    BinaryCapacity,
     Capacity,
     InstabilityLine,
     MinimalError,
-    Solutions,
     StoredMargin,
     SuccessFraction,
     Volume,
     at_line_gardner_derrida,
-    binary_capacity,
     capacity,
     cover,
     largest_margin,
     minimal_error,
-    solutions,
     volume,
 )
 from orderparam.systems.storage_capacity.thermal import (

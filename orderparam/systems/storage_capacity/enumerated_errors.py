@@ -7,7 +7,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
-from orderparam.systems.storage_capacity.experiment import _chunks, _few, _most_unlike, mean
+from orderparam.systems.storage_capacity.binary_experiment import _chunks, _few, _most_unlike
+from orderparam.systems.storage_capacity.experiment import mean
 from orderparam.systems.storage_capacity.model import BinaryPatterns
 
 

@@ -11,7 +11,8 @@ from orderparam.plotting import Panel, curve
 from orderparam.systems.kernel_adaptation.network import hermite_target
 from orderparam.systems.kernel_adaptation.patches.experiment import sampled_patches
 from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
-from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights, gaussian_process
+from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import gaussian_process
+from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
 
 _SOURCE = "Seroussi, Naveh, Ringel 2023, arXiv 2112.15383"
 

@@ -18,8 +18,9 @@ from orderparam.core import verb
 from orderparam.core.result import Result
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.kernel_adaptation.two_layers.experiment import sampled_network
+from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import ModePrediction
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.two_layers.theory import ModePrediction, adapted_weights
+from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
 
 
 class ExamplesNeeded(Result):

@@ -23,13 +23,13 @@ from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
     sampled_examples_needed,
 )
 from orderparam.systems.kernel_adaptation.two_layers.experiment import FAR, sampled_network
-from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.two_layers.theory import (
-    adapted_weights,
+from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import (
     gaussian_process,
-    gaussian_weights,
     kernel_scaling,
 )
+from orderparam.systems.kernel_adaptation.two_layers.gaussian_weights import gaussian_weights
+from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
+from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
 
 # ------------------------------------------------------------------------------------------------
 # The law of the weights along the target. Functions draw it, because theories have different nodes,

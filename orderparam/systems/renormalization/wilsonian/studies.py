@@ -17,6 +17,12 @@ from orderparam.systems.renormalization.decimation.model import image_kernel
 from orderparam.systems.renormalization.magnet.model import VectorMagnet
 from orderparam.systems.renormalization.magnet.theory import magnet_loop, one_loop_point
 from orderparam.systems.renormalization.one_loop import OneLoop, beta
+from orderparam.systems.renormalization.wilsonian.couplings import (
+    coupling_flow,
+    learning_loop,
+    scaling_interval,
+    spherical_point,
+)
 from orderparam.systems.renormalization.wilsonian.experiment import (
     sampled_modes,
     sampled_regression,
@@ -28,12 +34,8 @@ from orderparam.systems.renormalization.wilsonian.model import (
 )
 from orderparam.systems.renormalization.wilsonian.theory import (
     characteristic_flow,
-    coupling_flow,
     gap_equation,
-    learning_loop,
     recursive_flow,
-    scaling_interval,
-    spherical_point,
 )
 
 

@@ -1,0 +1,97 @@
+"""The phase diagram of online SGD in learning rate and width."""
+
+import jax.numpy as jnp
+
+from orderparam.core.verb import theory
+from orderparam.systems.online_sgd.model import (
+    MovingTime,
+    OverlapDynamics,
+    PhasePoint,
+    RiskCurve,
+)
+from orderparam.systems.online_sgd.theory import Terms, overlap_flow
+from orderparam.systems.online_sgd.weak_noise import AsymptoticError, asymptotic_error
+
+# The flow at a point of the phase diagram, the time of its first change, and the residual risk.
+#
+# The width of a point follows from its numbers, so that these theories are not traced; the
+# functions that they call are compiled.
+
+_MOVED = 0.1  # a root-mean-square change of the overlaps of a unit that counts as a change
+
+
+@theory(traced=False)
+def phase_flow(system: PhasePoint, *, terms: Terms = "both", stiff: bool = False) -> RiskCurve:
+    r"""Risk along the flow of `overlap_flow` at a point of the phase diagram.
+
+    With $\theta = \kappa + \delta$ one step learns $d^{-(1 + \theta)}$ and changes the overlaps by
+    noise of order $d^{-(1 + 2\theta)}$.
+
+    Args:
+        terms: "both" (the default) keeps the term that vanishes as d grows, with its size at this
+            d; "learning" or "noise" keeps one term.
+        stiff: whether implicit steps are taken; False by default.
+
+    Source: Veiga, Stephan, Loureiro, Krzakala, Zdeborová (2022).
+
+    >>> curve = phase_flow(PhasePoint(rate_exponent=0.25, horizon=5.0))
+    >>> round(float(curve.test_error[-1]), 5)
+    0.00485
+    """
+    return RiskCurve.of(overlap_flow(system.committee, terms=terms, stiff=stiff))
+
+
+def first_move(system: PhasePoint, path: OverlapDynamics) -> MovingTime:
+    """First crossing on the recorded grid, linear in ln n; one step where the first record has
+    already moved.
+    """
+    n = jnp.maximum(path.sample_ratio * system.input_dim, 1.0)
+    self_overlap, teacher_overlap = system.committee.overlaps()
+    own = jnp.diagonal(path.self_overlap, axis1=1, axis2=2) - jnp.diagonal(self_overlap)
+    squares = own**2 + jnp.sum((path.teacher_overlap - teacher_overlap) ** 2, axis=2)
+    change = jnp.sqrt(jnp.mean(squares, axis=1)) - _MOVED
+    after = jnp.argmax(change > 0)
+    before = jnp.maximum(after - 1, 0)
+    share = jnp.where(after > 0, -change[before] / (change[after] - change[before]), 1.0)
+    log_n = jnp.log(n[before]) + share * (jnp.log(n[after]) - jnp.log(n[before]))
+    return MovingTime(jnp.exp(log_n), jnp.any(change > 0) & path.converged)
+
+
+@theory(traced=False)
+def moving_time(system: PhasePoint) -> MovingTime:
+    r"""Number of samples after which the overlaps have changed by 0.1, from the flow with both
+    terms.
+
+    It scales as $d^{1 + \theta}$ for $\theta = \kappa + \delta \ge 0$ and as $d^{1 + 2\theta}$ for
+    $-1/2 < \theta < 0$ (`time_exponent`).
+
+    Accuracy: crossing on the grid of records, interpolated linearly in ln n.
+
+    Source: Veiga, Stephan, Loureiro, Krzakala, Zdeborová (2022) for the exponents.
+
+    >>> found = moving_time(PhasePoint(rate_exponent=0.25, horizon=5.0))
+    >>> round(float(found.samples))
+    2173
+    """
+    return first_move(system, overlap_flow(system.committee))
+
+
+@theory(traced=False)
+def residual_risk(system: PhasePoint) -> AsymptoticError:
+    r"""Risk due to weak label noise at a point of the phase diagram, from `asymptotic_error`.
+
+    It falls as $d^{-\theta}$ with $\theta = \kappa + \delta > 0$ at large $d$.
+
+    Raises:
+        ValueError: unless the width is that of the teacher or a multiple of it.
+
+    Accuracy: first order in the noise.
+
+    Source: derived here; the exponent is that of Veiga, Stephan, Loureiro, Krzakala, Zdeborová
+    (2022).
+
+    >>> left = residual_risk(PhasePoint(rate_exponent=0.5, base_width=2, teacher_width=2))
+    >>> round(float(left.test_error), 8)
+    2.93e-06
+    """
+    return asymptotic_error(system.committee)

@@ -1,0 +1,117 @@
+"""The residual error of online SGD with weak label noise."""
+
+import jax
+import jax.flatten_util
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.result import Result
+from orderparam.core.verb import theory
+from orderparam.gaussian import expectation
+from orderparam.systems.online_sgd.model import (
+    CommitteeSGD,
+)
+
+# The residual error due to weak label noise, in closed form.
+
+
+class AsymptoticError(Result):
+    """Risk due to weak label noise at the matched solution, to first order in the noise.
+
+    Fields:
+        test_error: R with its factor 1/2, without label noise; NaN where there is no steady state.
+        critical_learning_rate: learning rate below which the solution is stable.
+        small_rate_risk: limit of small learning rates, learning_rate noise / 4 sum_j v_j^2 E
+            sigma'(lambda_j)^2.
+        valid: whether there is a steady state: the learning rate is below the critical one.
+    """
+
+    test_error: Float[Array, ""]
+    critical_learning_rate: Float[Array, ""]
+    small_rate_risk: Float[Array, ""]
+    valid: Bool[Array, ""]
+
+
+def _matched(system: CommitteeSGD) -> None:
+    """Raise `ValueError` unless the student can be copies of the teacher's units that share its
+    readouts evenly.
+    """
+    copies, left = divmod(system.width, system.teacher_width)
+    if left:
+        raise ValueError(
+            f"CommitteeSGD.width = {system.width}: must be teacher_width = {system.teacher_width} here, or a multiple of it"
+        )
+    student, teacher = system.readouts()
+    if not jnp.allclose(student, jnp.tile(teacher, copies) / copies, rtol=1e-9):
+        raise ValueError(
+            f"CommitteeSGD.student_readout: the {copies} students of a teacher unit must have equal parts of its readout here"
+        )
+
+
+@theory(check=_matched)
+def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
+    r"""Risk due to weak label noise for a student that has learned the teacher.
+
+    Only the weight error orthogonal to $W^*$ survives. Its covariance $V_{jl}$ per dimension obeys
+
+    $$ 0 = -\gamma (H V + V H) + \gamma^2 (\Delta H + T : V) , \qquad
+       R = \tfrac12 \mathrm{Tr}\, H V , $$
+
+    $$ H_{jl} = v_j v_l E \sigma'_j \sigma'_l , \qquad
+       T_{jlmn} = v_j v_l v_m v_n E \sigma'_j \sigma'_l \sigma'_m \sigma'_n , $$
+
+    with independent unit fields, so that the averages are products of moments of $\sigma'$. The
+    solution is stable while $H \otimes 1 + 1 \otimes H - \gamma T$ is positive. The student has the
+    width of the teacher, or c units for every teacher unit with 1/c of its readout; these act as
+    one unit with learning rate $\gamma / c$, because only their mean is restored.
+
+    Raises:
+        ValueError: for other students.
+
+    Accuracy: first order in the noise.
+
+    Source: derived here, as the linear response of the flow of Saad, Solla (1995).
+
+    >>> left = asymptotic_error(CommitteeSGD(width=2, teacher_width=2, learning_rate=2.0))
+    >>> round(float(left.test_error), 7), round(float(left.critical_learning_rate), 4)
+    (0.0001171, 9.2273)
+    """
+    units = system.teacher_width
+    copies = system.width // units
+    rate = jnp.asarray(system.learning_rate / (system.batch_size * copies), jnp.float64)
+    readout = system.readouts()[1]
+    sigma = system.activation
+
+    def slope_power(q: int) -> Array:
+        return expectation(lambda z: sigma.derivative(z) ** q)
+
+    moments = jnp.stack([jnp.ones(()), *(slope_power(q) for q in range(1, 5))])
+    eye = jnp.eye(units)
+
+    def product_moment(indices: tuple[Array, ...]) -> Array:
+        """E of the product of sigma' over the units `indices`: the count of each unit picks its
+        moment."""
+        counts = jnp.sum(
+            jnp.stack(jnp.broadcast_arrays(*(eye[index] for index in indices))), axis=0
+        ).astype(int)
+        return jnp.prod(moments[counts], axis=-1)
+
+    j, l = jnp.meshgrid(jnp.arange(units), jnp.arange(units), indexing="ij")
+    pair = (j.ravel(), l.ravel())
+    weights = (readout[:, None] * readout).ravel()
+    hessian = (weights * product_moment(pair)).reshape(units, units)
+    first, second = tuple(index[:, None] for index in pair), tuple(index[None, :] for index in pair)
+    quartic = weights[:, None] * weights * product_moment((*first, *second))
+    damping = jnp.kron(hessian, eye) + jnp.kron(eye, hessian)
+    error = jnp.linalg.solve(damping - rate * quartic, rate * system.noise * hessian.ravel())
+    factor = jnp.linalg.cholesky(damping)
+    scaled = jax.scipy.linalg.solve_triangular(factor, quartic, lower=True)
+    scaled = jax.scipy.linalg.solve_triangular(factor, scaled.T, lower=True)
+    critical = 1 / jnp.linalg.eigvalsh(scaled)[-1] * system.batch_size * copies
+    valid = system.learning_rate < critical
+    return AsymptoticError(
+        test_error=jnp.where(valid, 0.5 * hessian.ravel() @ error, jnp.nan),
+        critical_learning_rate=critical,
+        small_rate_risk=rate * system.noise / 4 * jnp.trace(hessian),
+        valid=valid,
+    )

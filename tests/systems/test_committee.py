@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal
 
 import orderparam as op
 from orderparam.channels import DensityLabels
+from orderparam.gaussian.symmetric import _SPACING, _products, field_rule
 from orderparam.systems import generalised_linear
 from orderparam.systems.committee import (
     Committee,
@@ -25,7 +26,7 @@ from orderparam.systems.committee import (
     state_evolution,
 )
 from orderparam.systems.committee.channel import evidence, label_counts, normal_cdf
-from orderparam.systems.committee.theory import _SPACING, Modes, _labels, _products, field_rule
+from orderparam.systems.committee.theory import Modes, _labels
 
 
 def test_the_normal_distribution_of_complex_numbers():

@@ -20,13 +20,15 @@ from orderparam.systems.kernel_adaptation import (
     kernel_scaling,
     sampled_network,
 )
+from orderparam.systems.kernel_adaptation.hermite_overlaps import overlaps
+from orderparam.systems.kernel_adaptation.sphere import Sphere
 from orderparam.systems.kernel_adaptation.two_layers.experiment import (
     TwoLayerPosterior,
     TwoLayerWeights,
 )
 from orderparam.systems.kernel_adaptation.two_layers.gaussian_weights import gaussian_kernel
 from orderparam.systems.kernel_adaptation.two_layers.theory import next_degree
-from orderparam.systems.kernel_adaptation.weights import Plane, Sphere, overlaps
+from orderparam.systems.kernel_adaptation.weights import Plane
 
 ERF = TwoLayerNetwork(20, 100, 400, 0.2, hermite_target({1: 1.0, 3: -0.3}), 0.015, 0.5)
 

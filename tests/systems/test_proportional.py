@@ -26,7 +26,6 @@ from orderparam.systems.proportional import (
     sampled_similarity,
     similarity,
 )
-from orderparam.systems.proportional.experiment import Collapsed
 from orderparam.systems.proportional.model import (
     as_images,
     dense,
@@ -35,6 +34,7 @@ from orderparam.systems.proportional.model import (
     patch_teacher,
     patches,
 )
+from orderparam.systems.proportional.posterior import Collapsed
 
 SMALL = dense("digits", 40, 60, width=30, temperature=0.1)
 PATCHES = patch_teacher("shared", 40, 30)

@@ -8,6 +8,7 @@ penalised losses.
 
 from orderparam.channels.outlier import SpectralEstimate
 from orderparam.core.exported import without_modules
+from orderparam.systems.generalised_linear.bayes.amp_fixed_point import amp_fixed_point
 from orderparam.systems.generalised_linear.bayes.eigenvectors import spectral
 from orderparam.systems.generalised_linear.bayes.experiment import (
     MessagePassing,
@@ -17,15 +18,13 @@ from orderparam.systems.generalised_linear.bayes.experiment import (
     vector_message_passing,
 )
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear, InvariantDesign
+from orderparam.systems.generalised_linear.bayes.sparse import Needed, sparse_thresholds
 from orderparam.systems.generalised_linear.bayes.theory import (
-    Needed,
     OptimalEstimate,
     SolutionCurve,
     TeacherEstimate,
     Thresholds,
-    amp_fixed_point,
     solutions,
-    sparse_thresholds,
     state_evolution,
     thresholds,
 )

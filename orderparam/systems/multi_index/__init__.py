@@ -5,13 +5,7 @@ and reuse of data.
 from orderparam.core.exported import without_modules
 from orderparam.gaussian.target import Target, target
 from orderparam.systems.multi_index.experiment import climbed_staircase, measured_hermite_power
-from orderparam.systems.multi_index.exponents import (
-    TargetExponents,
-    WeakThreshold,
-    exponents,
-    table,
-    threshold,
-)
+from orderparam.systems.multi_index.exponents import TargetExponents, exponents, table
 from orderparam.systems.multi_index.hint_experiment import leading_eigenvectors, message_passing
 from orderparam.systems.multi_index.hinted_parity import first_seen, spectral, state_evolution
 from orderparam.systems.multi_index.model import (
@@ -35,6 +29,7 @@ from orderparam.systems.multi_index.theory import (
     hardness,
     overlap_flow,
 )
+from orderparam.systems.multi_index.weak_recovery import WeakThreshold, threshold
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {

@@ -22,12 +22,8 @@ from jaxtyping import Float
 from orderparam.core.formula import LARGEST_DIMENSION, LARGEST_PRODUCT, index, parse
 from orderparam.gaussian import formula
 from orderparam.gaussian.target import Target
-from orderparam.systems.multi_index.label import (
-    LabelMoments,
-    one_index,
-    power_product,
-    powers_of_product,
-)
+from orderparam.systems.multi_index.label import LabelMoments, power_product, powers_of_product
+from orderparam.systems.multi_index.one_index import one_index
 from orderparam.systems.multi_index.staircases import Stair, lowest_stair
 
 _LARGEST_INDEX = 9  # the last variable that has a name

@@ -16,11 +16,11 @@ from orderparam.systems.multi_index.label import (
     LabelMoments,
     binned,
     discrete,
-    one_index,
     operator_of,
     power_product,
     powers_of_product,
 )
+from orderparam.systems.multi_index.one_index import one_index
 from orderparam.systems.multi_index.targets import (
     NODES,
     REACH,

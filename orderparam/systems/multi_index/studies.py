@@ -12,7 +12,7 @@ from orderparam.plotting.measured import dots
 from orderparam.plotting.style import COLOURS, ink
 from orderparam.plotting.text import number, words
 from orderparam.systems.multi_index.experiment import climbed_staircase, measured_hermite_power
-from orderparam.systems.multi_index.exponents import sgd_samples, threshold
+from orderparam.systems.multi_index.exponents import sgd_samples
 from orderparam.systems.multi_index.hint_experiment import leading_eigenvectors, message_passing
 from orderparam.systems.multi_index.hinted_parity import first_seen, spectral, state_evolution
 from orderparam.systems.multi_index.model import (
@@ -24,6 +24,7 @@ from orderparam.systems.multi_index.model import (
 )
 from orderparam.systems.multi_index.sgd_experiment import exit_chain, overlap_chain, trained_neuron
 from orderparam.systems.multi_index.theory import exit_time, grand_staircase, hardness, overlap_flow
+from orderparam.systems.multi_index.weak_recovery import threshold
 
 # ------------------------------------------------------------------------------------------------
 # Panels that are drawn by functions of their own: the table of sample complexities, and Hermite

@@ -9,6 +9,13 @@ op.sweep(online_rule, OnlinePerceptron(1.0, "rosenblatt"), {"sample_ratio": [1, 
 """
 
 from orderparam.core.exported import without_modules
+from orderparam.systems.perceptron.annealed import (
+    Annealed,
+    WarmTransitions,
+    annealed,
+    high_temperature,
+    high_temperature_transitions,
+)
 from orderparam.systems.perceptron.experiment import (
     Counted,
     Tempered,
@@ -20,15 +27,10 @@ from orderparam.systems.perceptron.experiment import (
 from orderparam.systems.perceptron.model import BatchPerceptron, OnlinePerceptron, ThermalPerceptron
 from orderparam.systems.perceptron.rules import OnlineError, RuleError, batch_rule, online_rule
 from orderparam.systems.perceptron.theory import (
-    Annealed,
     BinaryTransitions,
     Learner,
     Quenched,
-    WarmTransitions,
-    annealed,
     binary_transitions,
-    high_temperature,
-    high_temperature_transitions,
     quenched,
 )
 

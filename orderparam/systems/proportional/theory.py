@@ -18,7 +18,6 @@ from orderparam.systems.proportional.kernels import (
     OnePlace,
     Places,
     Response,
-    patch_means,
     weighted_kernels,
 )
 from orderparam.systems.proportional.majorise import Data, Layers, majorised_step, minimise
@@ -27,6 +26,7 @@ from orderparam.systems.proportional.model import (
     BayesianPatchNetwork,
     FullyConnected,
 )
+from orderparam.systems.proportional.patch_kernels import patch_means
 from orderparam.systems.proportional.results import (
     Prediction,
     RenormalisedKernel,

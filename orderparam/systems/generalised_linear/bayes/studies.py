@@ -13,6 +13,7 @@ from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, vertical
 from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
 from orderparam.priors import GaussianPrior, Rademacher, SparsePrior
+from orderparam.systems.generalised_linear.bayes.amp_fixed_point import amp_fixed_point
 from orderparam.systems.generalised_linear.bayes.eigenvectors import spectral
 from orderparam.systems.generalised_linear.bayes.experiment import (
     leading_eigenvector,
@@ -20,12 +21,8 @@ from orderparam.systems.generalised_linear.bayes.experiment import (
     vector_message_passing,
 )
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear, InvariantDesign
-from orderparam.systems.generalised_linear.bayes.theory import (
-    amp_fixed_point,
-    solutions,
-    sparse_thresholds,
-    state_evolution,
-)
+from orderparam.systems.generalised_linear.bayes.sparse import sparse_thresholds
+from orderparam.systems.generalised_linear.bayes.theory import solutions, state_evolution
 from orderparam.systems.generalised_linear.bayes.vamp import vector_state_evolution
 
 # ------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from orderparam.core.verb import experiment
 from orderparam.kernels.readout import condition_readout, log_evidence
 from orderparam.sampling import Samples, estimate, sample
 from orderparam.sampling.result import FromChains, of_chains
+from orderparam.systems.kernel_adaptation.hermite_overlaps import overlaps
 from orderparam.systems.kernel_adaptation.network import (
     HiddenLayer,
     OnModes,
@@ -18,7 +19,6 @@ from orderparam.systems.kernel_adaptation.network import (
     on_modes,
 )
 from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
-from orderparam.systems.kernel_adaptation.weights import overlaps
 
 
 class _Recorded(eqx.Module):

@@ -19,9 +19,9 @@ from orderparam.kernels.readout import condition_readout
 from orderparam.sampling import Samples, estimate, sample
 from orderparam.sampling.result import FromChains, of_chains
 from orderparam.systems.kernel_adaptation.gaussianity import along_directions
+from orderparam.systems.kernel_adaptation.hermite_overlaps import overlaps
 from orderparam.systems.kernel_adaptation.network import HOMOGENEOUS, HiddenLayer, OnModes, on_modes
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.weights import overlaps
 
 # ------------------------------------------------------------------------------------------------
 # Training and test sets drawn from the input distribution of the theory.

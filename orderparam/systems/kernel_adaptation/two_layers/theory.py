@@ -18,6 +18,7 @@ from orderparam.systems.kernel_adaptation.ridge import (
     effective,
     self_consistent,
 )
+from orderparam.systems.kernel_adaptation.sphere import Sphere
 from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import (
     ACCURACY,
     AveragedNetwork,
@@ -31,7 +32,6 @@ from orderparam.systems.kernel_adaptation.weights import (
     Norm,
     Plane,
     PlaneDensity,
-    Sphere,
     Tau,
 )
 

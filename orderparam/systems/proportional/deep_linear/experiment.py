@@ -12,8 +12,9 @@ from orderparam.kernels.readout import condition_readout
 from orderparam.sampling import estimate
 from orderparam.sampling.result import FromChains, of_chains
 from orderparam.systems.proportional.deep_linear.theory import LinearLayers, check_linear
-from orderparam.systems.proportional.experiment import Collapsed, Hidden, sampled_hidden
+from orderparam.systems.proportional.experiment import sampled_hidden
 from orderparam.systems.proportional.model import FullyConnected
+from orderparam.systems.proportional.posterior import Collapsed, Hidden
 
 
 class SampledLayers(LinearLayers, FromChains):

@@ -5,11 +5,13 @@ nodes move with traced numbers: averages over a Gaussian of functions with kinks
 """
 
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 Nodes = Float[np.ndarray, "node"]
+Values = TypeVar("Values", np.ndarray, Array)
 
 
 def legendre_rule(count: int) -> tuple[Nodes, Nodes]:
@@ -33,7 +35,7 @@ def unit_rule(count: int) -> tuple[Nodes, Nodes]:
     return (1 + x) / 2, w / 2
 
 
-def panel_rule(edges: Float[np.ndarray, "edge"], count: int) -> tuple[Nodes, Nodes]:
+def panel_rule(edges: Values, count: int) -> tuple[Values, Values]:
     """Gauss-Legendre nodes and weights on consecutive panels between the edges, `count` nodes in
     each.
 

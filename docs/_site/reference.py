@@ -181,6 +181,8 @@ def _verb(verb: Verb) -> Iterator[str]:
             )
             rows.append((f"<code>{name}</code>", inline(said.get(name, "")), allowed, default))
         yield table(("option", "meaning", "allowed", "default"), rows)
+    for name, need in verb.needs.items():
+        yield f'<p class="facts">Needs: <code>{name}</code> {inline(str(need))}.</p>'
     facts = [f"Gives {' or '.join(f'<code>{kind.__name__}</code>' for kind in verb.results)}."]
     if isinstance(verb, Theory) and not verb.traced:
         facts.append("Runs on the host: it is neither compiled nor batched.")

@@ -3,8 +3,8 @@
 The hash covers definitions (functions, classes, constants), not files: starting from one
 definition, every name that its code uses is followed through imports to the definition it stands
 for, and so on. It therefore does not change when code moves from one file to another, when
-comments, docstrings, the text of an error, the description of a field or the words of `@study`
-change, when a function is registered by `@tool`, or when other parts of a file change.
+comments, docstrings, the text of an error, the description of a field, the reason for a need
+(`why=`) or the words of `@study` change, when a function is registered by `@tool`, or when other parts of a file change.
 
 Four folders of the package are left out, `core`, `running`, `comparison` and `plotting`: they carry
 and draw numbers, and have tests of their own.
@@ -250,12 +250,15 @@ def _only_registers(decorator: ast.expr) -> bool:
 
 def _without_words(statement: ast.stmt) -> ast.stmt:
     """A statement without docstrings, without the texts of `raise`, without the descriptions of
-    fields, and without what `@study` is told (title, panels, explanations)."""
+    fields, without the reasons for needs, and without what `@study` is told (title, panels,
+    explanations)."""
     for node in ast.walk(statement):
         if isinstance(node, ast.Raise):
             _drop_texts(node)
         elif isinstance(node, ast.Call) and _declares(node):
             node.args = node.args[1:]
+        if isinstance(node, ast.Call):
+            node.keywords = [word for word in node.keywords if word.arg != "why"]
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             if ast.get_docstring(node, clean=False) is not None:
                 node.body = node.body[1:] or [ast.Pass()]

@@ -37,6 +37,8 @@ def one_verb(name: str) -> None:
         for option, words, default in verb.options:
             options.add_row(option, plain(words), plain(default))
         out.print(options)
+    for need in verb.needs:
+        out.print(plain(f"\nneeds: {need}"), highlight=False)
     out.print(f"\ngives: {', '.join(verb.observables)}", highlight=False)
     out.print(f"[dim]orderparam solve {verb.name} NAME=VALUE ...[/]", highlight=False)
 
@@ -76,9 +78,9 @@ def _described(name: str) -> Described:
     ]
     observables = list(dict.fromkeys(name for result in verb.results for name in result.dims()))
     kind = "theory" if isinstance(verb, Theory) else "experiment"
-    return Described(
-        verb.name, kind, inspect.cleandoc(verb.fn.__doc__ or ""), systems, options, observables
-    )
+    needs = [f"{field} {need}" for field, need in verb.needs.items()]
+    doc = inspect.cleandoc(verb.fn.__doc__ or "")
+    return Described(verb.name, kind, doc, systems, options, observables, needs)
 
 
 def kind_in_words(system: type["System"]) -> Kind:

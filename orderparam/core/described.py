@@ -51,7 +51,8 @@ class Kind:
 
 @dataclass(frozen=True)
 class Described:
-    """The description of a theory or an experiment. options: name, allowed values and default."""
+    """The description of a theory or an experiment. options: name, allowed values and default.
+    needs: what it needs of single fields and options."""
 
     name: str
     kind: str
@@ -59,6 +60,7 @@ class Described:
     systems: Sequence[Kind]
     options: Sequence[Sequence[str]]
     observables: Sequence[str]
+    needs: Sequence[str] = ()
 
 
 def number_in(text: str, path: str) -> float:

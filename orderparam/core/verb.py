@@ -25,10 +25,12 @@ import numpy as np
 
 from orderparam.core.fields import alternatives, is_number, short, words_of
 from orderparam.core.names import nearest
+from orderparam.core.needs import Need, check_needs
 from orderparam.core.registry import experiments_made, theories_made, topic_of
 from orderparam.core.result import Result
 from orderparam.core.system import System, as_arrays, replace
 
+_NOTHING: Mapping[str, Need] = {}
 PROGRAMS = 64  # compiled programs that a theory keeps for its sweeps; each takes some MB
 
 
@@ -39,15 +41,18 @@ class Verb:
     name:    `topic.function`, the name in the registry.
     systems: the classes of systems it takes; results: the classes of what it returns.
     options: the other arguments, name -> `inspect.Parameter` (annotation and default).
+    needs: what it needs of the fields of its system and of its options, by name.
     """
 
     first: int = 1  # arguments before the options
     __qualname__: str
     __call__: Callable[..., Any]
 
-    def __init__(self, fn: Callable[..., Any], check: Callable[..., None] | None) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], check: Callable[..., None] | None, needs: Mapping[str, Need]
+    ) -> None:
         functools.update_wrapper(self, fn)
-        self.fn, self.check = fn, check
+        self.fn, self.check, self.needs = fn, check, dict(needs)
         self._signature = inspect.signature(fn)
         self.options: dict[str, inspect.Parameter] = dict(
             list(self._signature.parameters.items())[self.first :]
@@ -119,10 +124,16 @@ class Verb:
     def judge(self, system: Any, options: Mapping[str, Any]) -> None:
         """Raises `ValueError` for a system to which this theory or experiment does not apply.
         Traced numbers are not checked."""
-        if self.check is not None and all(
-            not isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(system)
-        ):
+        if not self.judges or any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(system)):
+            return
+        check_needs(self.needs, system, options, self.options)
+        if self.check is not None:
             self.check(system, **options)
+
+    @property
+    def judges(self) -> bool:
+        """Whether it refuses any system of the right type."""
+        return bool(self.needs) or self.check is not None
 
     def _read(
         self, system: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]
@@ -164,8 +175,9 @@ class Theory(Verb):
         check: Callable[..., None] | None,
         traced: bool,
         differentiable: bool,
+        needs: Mapping[str, Need] = _NOTHING,
     ) -> None:
-        super().__init__(fn, check)
+        super().__init__(fn, check, needs)
         self.traced, self.differentiable = traced, traced and differentiable
         self._compiled = eqx.filter_jit(fn)
         self._batched: dict[Any, Any] = {}  # the one used last comes last
@@ -236,7 +248,11 @@ class Experiment(Verb):
 def theory(fn: Callable[..., Any]) -> Theory: ...
 @overload
 def theory(
-    *, traced: bool = True, differentiable: bool = True, check: Callable[..., None] | None = None
+    *,
+    traced: bool = True,
+    differentiable: bool = True,
+    check: Callable[..., None] | None = None,
+    needs: Mapping[str, Need] = _NOTHING,
 ) -> Callable[[Callable[..., Any]], Theory]: ...
 def theory(
     fn: Callable[..., Any] | None = None,
@@ -244,6 +260,7 @@ def theory(
     traced: bool = True,
     differentiable: bool = True,
     check: Callable[..., None] | None = None,
+    needs: Mapping[str, Need] = _NOTHING,
 ) -> Any:
     """Registers the decorated function `(system, *, options) -> Result` as a theory: see `Theory`.
 
@@ -253,6 +270,8 @@ def theory(
         differentiable: False if `jax.grad` does not give the derivative.
         check: Called with the concrete system and the options before anything is compiled; raises
             `ValueError` for a system to which the theory does not apply.
+        needs: What the theory needs of single fields and options, by name, with the conditions of
+            `orderparam.core.needs`.
 
     Raises:
         ValueError: where another theory or experiment has the same name.
@@ -269,7 +288,7 @@ def theory(
     """
 
     def register(fn: Callable[..., Any]) -> Theory:
-        made = Theory(fn, check, traced, differentiable)
+        made = Theory(fn, check, traced, differentiable, needs)
         return _enter(theories_made, made)
 
     return register if fn is None else register(fn)
@@ -279,10 +298,13 @@ def theory(
 def experiment(fn: Callable[..., Any]) -> Experiment: ...
 @overload
 def experiment(
-    *, check: Callable[..., None] | None = None
+    *, check: Callable[..., None] | None = None, needs: Mapping[str, Need] = _NOTHING
 ) -> Callable[[Callable[..., Any]], Experiment]: ...
 def experiment(
-    fn: Callable[..., Any] | None = None, *, check: Callable[..., None] | None = None
+    fn: Callable[..., Any] | None = None,
+    *,
+    check: Callable[..., None] | None = None,
+    needs: Mapping[str, Need] = _NOTHING,
 ) -> Any:
     """Registers the decorated function `(system, key, *, options) -> Result` as an experiment.
 
@@ -292,6 +314,8 @@ def experiment(
         fn: The function, when the decorator is used without brackets.
         check: Called with the system and the options before anything runs; raises `ValueError` for
             a system to which the experiment does not apply.
+        needs: What the experiment needs of single fields and options, by name, with the conditions
+            of `orderparam.core.needs`.
 
     Raises:
         ValueError: where another theory or experiment has the same name.
@@ -304,7 +328,7 @@ def experiment(
     """
 
     def register(fn: Callable[..., Any]) -> Experiment:
-        return _enter(experiments_made, Experiment(fn, check))
+        return _enter(experiments_made, Experiment(fn, check, needs))
 
     return register if fn is None else register(fn)
 

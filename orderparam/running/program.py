@@ -328,7 +328,7 @@ class TheoryRun:
         self, points: list[dict[str, Any]], shape: tuple[int, ...]
     ) -> tuple[dict, dict, np.ndarray]:
         theory, options = self.bound
-        if theory.check is not None:
+        if theory.judges:
             for point in points:
                 theory.judge(replace(self.system, point), options)
         static, batch = self._split(points)

@@ -110,7 +110,7 @@ def test_only_the_standard_rate_depends_on_the_width():
 def test_what_is_refused():
     with pytest.raises(ValueError, match="power of 2"):
         particle_dynamics(system(), samples=100)
-    with pytest.raises(ValueError, match="only 'linear' closes"):
+    with pytest.raises(ValueError, match="must be 'linear'"):
         linear_recursion(system())
     with pytest.raises(ValueError, match="must be even"):
         trained_features(system(width=7), jax.random.key(0))

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.stats import qmc
 
+from orderparam.core.needs import at_least, power_of_two
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian.orthants import orthant_probabilities, patterns
@@ -44,18 +45,14 @@ class LawDistances(Result):
     squared_distance: Float[Array, "law"]
 
 
-def _enough_points(
-    system: BooleanTraining, samples: int = 4096, runs: int = 4, seed: int = 0
-) -> None:
-    if samples < 2 or samples & (samples - 1):
-        raise ValueError(f"samples = {samples}: must be a power of 2 from 2, for Sobol's points")
-    if runs < 2:
-        raise ValueError(f"runs = {runs}: must be >= 2, to have standard errors")
-    if seed < 0:
-        raise ValueError(f"seed = {seed}: must be >= 0")
+_POINTS = {
+    "samples": power_of_two(why="for Sobol's points"),
+    "runs": at_least(2, why="for standard errors"),
+    "seed": at_least(0),
+}
 
 
-@theory(check=_enough_points)
+@theory(needs=_POINTS)
 def tangent_kernel_law(
     system: BooleanTraining, *, samples: int = 4096, runs: int = 4, seed: int = 0
 ) -> FunctionLaw:
@@ -94,7 +91,7 @@ def tangent_kernel_law(
     return _function_law(found, error, found)
 
 
-@theory(check=_enough_points)
+@theory(needs=_POINTS)
 def regression_posterior(
     system: BooleanTraining, *, samples: int = 4096, runs: int = 4, seed: int = 0
 ) -> FunctionLaw:
@@ -128,7 +125,7 @@ def regression_posterior(
     return _function_law(found, error, _tangent_law(system, samples, runs, seed)[0])
 
 
-@theory(check=_enough_points)
+@theory(needs=_POINTS)
 def label_posterior(
     system: BooleanTraining, *, samples: int = 4096, runs: int = 4, seed: int = 0
 ) -> FunctionLaw:
@@ -165,7 +162,7 @@ def label_posterior(
     return _function_law(found, error, _tangent_law(system, samples, runs, seed)[0])
 
 
-@theory(check=_enough_points, differentiable=False)
+@theory(needs=_POINTS, differentiable=False)
 def frozen_kernel_law(
     system: BooleanTraining, *, samples: int = 4096, runs: int = 4, seed: int = 0
 ) -> FunctionLaw:
@@ -237,7 +234,7 @@ def frozen_kernel_law(
     return _function_law(found, error, _tangent_law(system, samples, runs, seed)[0])
 
 
-@theory(check=_enough_points)
+@theory(needs=_POINTS)
 def wide_distances(
     system: BooleanTraining, *, samples: int = 4096, runs: int = 4, seed: int = 0
 ) -> LawDistances:

@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from orderparam.core.fields import check_integer
+from orderparam.core.needs import at_least
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.systems.broken_symmetry.model import SpinGlass
@@ -49,16 +49,7 @@ class TemperedGlass(Result):
     converged: Bool[Array, ""]
 
 
-def _several(system: SpinGlass, *, samples: int = 16, sweeps: int = 2000, copies: int = 12) -> None:
-    for name, value, least in (
-        ("samples", samples, 3),
-        ("sweeps", sweeps, 4),
-        ("copies", copies, 2),
-    ):
-        check_integer(name, value, least)
-
-
-@experiment(check=_several)
+@experiment(needs={"samples": at_least(3), "sweeps": at_least(4), "copies": at_least(2)})
 def tempering(
     system: SpinGlass,
     key: PRNGKeyArray,

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax.scipy.special import erf
 from jaxtyping import Array, Bool, Float
 
+from orderparam.core.needs import between
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian.quadrature import safe_sqrt, standard_normal_rule
@@ -121,17 +122,7 @@ class GlassLine(Result):
     converged: Bool[Array, ""]
 
 
-def _steps_or_none(system: SpinGlass, *, steps: int = 3, **_: object) -> None:
-    if not 0 <= steps <= 32:
-        raise ValueError(f"steps = {steps}: must be between 0 and 32")
-
-
-def _some_steps(system: SpinGlass, *, steps: int = 3, **_: object) -> None:
-    if not 1 <= steps <= _MOST_FREE:
-        raise ValueError(f"steps = {steps}: must be between 1 and {_MOST_FREE}")
-
-
-@theory(check=_steps_or_none)
+@theory(needs={"steps": between(0, 32)})
 def ground_state(system: SpinGlass, *, steps: int = 3) -> GroundState:
     r"""Ground-state energy of the spin glass, with replica symmetry broken in k steps.
 
@@ -201,7 +192,7 @@ def ground_state(system: SpinGlass, *, steps: int = 3) -> GroundState:
     )
 
 
-@theory(check=_some_steps)
+@theory(needs={"steps": between(1, _MOST_FREE)})
 def equilibrium(system: SpinGlass, *, steps: int = 3) -> GlassEquilibrium:
     r"""Equilibrium of the spin glass at a temperature, with replica symmetry broken in k steps.
 

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.channels.outlier import best_weight, leading_vector, outlier
+from orderparam.core.needs import equal
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment, theory
 from orderparam.systems.committee.model import Committee
@@ -36,14 +37,10 @@ class SpectralCommittee(Result):
     converged: Bool[Array, ""]
 
 
-def _pair(system: Committee, **options: object) -> None:
-    if system.rule != "parity" or system.hidden != 2:
-        raise ValueError(
-            f"Committee.rule = {system.rule!r} of {system.hidden} units: must be a parity of 2 here"
-        )
+_PAIR = {"rule": equal("parity"), "hidden": equal(2)}
 
 
-@theory(differentiable=False, check=_pair)
+@theory(differentiable=False, needs=_PAIR)
 def spectral(system: Committee) -> SpectralCommittee:
     r"""Overlap of the leading eigenvectors of two weighted covariance matrices with the weights of
     a parity of two units, as d grows.
@@ -71,7 +68,7 @@ def spectral(system: Committee) -> SpectralCommittee:
     return SpectralCommittee(found.cosine**2, found.eigenvalue, found.converged)
 
 
-@experiment(check=_pair)
+@experiment(needs=_PAIR)
 def leading_eigenvectors(system: Committee, key: PRNGKeyArray) -> SpectralCommittee:
     """Measured overlap of the leading eigenvectors of the two matrices of `spectral` on one random
     problem.

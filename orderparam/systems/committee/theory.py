@@ -20,6 +20,7 @@ from jax.scipy.special import logsumexp, xlogy
 from jaxtyping import Array, Bool, Float
 from scipy.optimize import brentq, minimize_scalar
 
+from orderparam.core.needs import at_least, equal
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian.symmetric import Rule, equal_rule, field_rule
@@ -197,12 +198,10 @@ def state_evolution(
     )
 
 
-def _several(system: Committee, **options: object) -> None:
-    if system.hidden < 2:
-        raise ValueError("Committee.hidden = 1: must be at least 2, as one unit cannot specialise")
+_SEVERAL = {"hidden": at_least(2, why="one unit cannot specialise")}
 
 
-@theory(traced=False, check=_several)
+@theory(traced=False, needs=_SEVERAL)
 def specialisation(system: Committee) -> Specialisation:
     r"""Sample ratio at which the state with equal estimates of all units becomes unstable.
 
@@ -260,15 +259,11 @@ def specialisation(system: Committee) -> Specialisation:
     return Specialisation(jnp.asarray(ratio), jnp.asarray(overlap))
 
 
-def _binary(system: Committee, **options: object) -> None:
-    if system.weights != "binary":
-        raise ValueError(
-            "Committee.weights: must be binary, as Gaussian weights are never recovered exactly"
-        )
-    _several(system)
-
-
-@theory(traced=False, check=_binary)
+@theory(
+    traced=False,
+    needs=_SEVERAL
+    | {"weights": equal("binary", why="Gaussian weights are never recovered exactly")},
+)
 def information_transition(system: Committee) -> InformationTransition:
     r"""Sample ratios at which binary weights are determined, at which the units specialise, and at
     which message passing finds the weights.

@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from orderparam.core.needs import at_least, equal, power_of_two
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.systems.features_in_time.model import FeatureDescent
@@ -71,26 +72,14 @@ class LinearMoments(NamedTuple):
     hidden: Float[Array, "point other_point"]
 
 
-def _enough_particles(
-    system: FeatureDescent, samples: int = 2048, runs: int = 4, seed: int = 0
-) -> None:
-    if samples < 2 or samples & (samples - 1):
-        raise ValueError(f"samples = {samples}: must be a power of 2 from 2, for Sobol's points")
-    if runs < 2:
-        raise ValueError(f"runs = {runs}: must be >= 2, to have standard errors")
-    if seed < 0:
-        raise ValueError(f"seed = {seed}: must be >= 0")
+_PARTICLES = {
+    "samples": power_of_two(why="for Sobol's points"),
+    "runs": at_least(2, why="for standard errors"),
+    "seed": at_least(0),
+}
 
 
-def _linear(system: FeatureDescent) -> None:
-    if system.activation.name != "linear":
-        raise ValueError(
-            f"activation = {system.activation.name!r}: only 'linear' closes; `particle_dynamics` "
-            "takes every activation"
-        )
-
-
-@theory(check=_enough_particles)
+@theory(needs=_PARTICLES)
 def particle_dynamics(
     system: FeatureDescent, *, samples: int = 2048, runs: int = 4, seed: int = 0
 ) -> FeaturePath:
@@ -150,7 +139,9 @@ def particle_dynamics(
     )
 
 
-@theory(check=_linear)
+@theory(
+    needs={"activation.name": equal("linear", why="`particle_dynamics` takes every activation")}
+)
 def linear_recursion(system: FeatureDescent) -> FeaturePath:
     r"""Errors of a linear network of infinite width along gradient descent, exactly.
 
@@ -218,7 +209,7 @@ def _linear_path(
     return test, train, jnp.linalg.norm(after - before) / jnp.linalg.norm(before)
 
 
-@theory(check=_enough_particles)
+@theory(needs=_PARTICLES)
 def best_rate(
     system: FeatureDescent, *, samples: int = 2048, runs: int = 2, seed: int = 0
 ) -> BestRate:

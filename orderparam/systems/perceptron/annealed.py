@@ -8,6 +8,7 @@ from jax.scipy.special import xlogy
 from jaxtyping import Array, Bool
 from scipy.optimize import brentq
 
+from orderparam.core.needs import above
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.systems.perceptron.model import ThermalPerceptron
@@ -73,14 +74,10 @@ def annealed(system: ThermalPerceptron, *, points: int = 20001) -> Annealed:
     return _first_maximum(system, gain, points)
 
 
-def _warm(system: ThermalPerceptron, **options: object) -> None:
-    if not float(system.temperature) > 0:
-        raise ValueError(
-            "ThermalPerceptron.temperature = 0: must be > 0 in the limit of high temperatures"
-        )
-
-
-@theory(differentiable=False, check=_warm)
+@theory(
+    differentiable=False,
+    needs={"temperature": above(0, why="this is the limit of high temperatures")},
+)
 def high_temperature(system: ThermalPerceptron, *, points: int = 20001) -> Annealed:
     r"""First maximum in R of the free entropy in the limit of high temperature at fixed alpha/T.
 

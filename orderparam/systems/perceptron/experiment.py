@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.channels import SignLabels
+from orderparam.core.needs import at_most, equal
 from orderparam.core.verb import experiment
 from orderparam.losses.margin import shortest_vector
 from orderparam.systems.perceptron.model import BatchPerceptron, OnlinePerceptron, ThermalPerceptron
@@ -46,17 +47,7 @@ class Tempered(Learner):
     exchanges: Float[Array, ""]
 
 
-def _few(system: ThermalPerceptron, **options: object) -> None:
-    _only_binary(system)
-    if float(system.input_dim) > _MOST:
-        raise ValueError(
-            f"ThermalPerceptron.input_dim = {float(system.input_dim):g}: must be <= {_MOST} to count every student"
-        )
-
-
-def _only_binary(system: ThermalPerceptron, **options: object) -> None:
-    if system.weights != "binary":
-        raise ValueError("ThermalPerceptron.weights: this experiment needs binary weights")
+_BINARY = {"weights": equal("binary")}
 
 
 def _counts(system: ThermalPerceptron) -> tuple[int, int]:
@@ -68,7 +59,7 @@ def _counts(system: ThermalPerceptron) -> tuple[int, int]:
     return n, p
 
 
-@experiment(check=_few)
+@experiment(needs=_BINARY | {"input_dim": at_most(_MOST, why="every student is counted")})
 def enumerated_students(system: ThermalPerceptron, key: PRNGKeyArray) -> Counted:
     r"""Exact averages over all $2^N$ binary students on one random training set.
 
@@ -120,7 +111,7 @@ def _count(inputs: Float[Array, "train input"], temperature: Float[Array, ""]) -
     )
 
 
-@experiment(check=_only_binary)
+@experiment(needs=_BINARY)
 def parallel_tempering(
     system: ThermalPerceptron,
     key: PRNGKeyArray,

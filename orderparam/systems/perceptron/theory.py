@@ -13,6 +13,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from orderparam.channels import Fields, SignLabels, labelled_nodes
 from orderparam.channels.base import SHARP
+from orderparam.core.needs import at_most, equal
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian.quadrature import standard_normal_rule
@@ -182,11 +183,7 @@ def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
     )
 
 
-def _binary(system: ThermalPerceptron, **options: object) -> None:
-    if system.weights != "binary":
-        raise ValueError(
-            "ThermalPerceptron.weights: spherical weights have no transition; must be binary"
-        )
+_BINARY = {"weights": equal("binary", why="spherical weights have no transition")}
 
 
 class _Solution(NamedTuple):
@@ -199,16 +196,15 @@ class _Solution(NamedTuple):
     converged: Bool[Array, ""]
 
 
-def _below_the_limit(system: ThermalPerceptron, **options: object) -> None:
-    _binary(system)
-    if float(system.temperature) > _HOTTEST:
-        raise ValueError(
-            f"ThermalPerceptron.temperature = {float(system.temperature):g}: must be <= {_HOTTEST:g}, beyond it digits are lost; "
-            "high_temperature_transitions has the limit"
+@theory(
+    traced=False,
+    needs=_BINARY
+    | {
+        "temperature": at_most(
+            _HOTTEST, why="digits are lost beyond; high_temperature_transitions has the limit"
         )
-
-
-@theory(traced=False, check=_below_the_limit)
+    },
+)
 def binary_transitions(system: ThermalPerceptron) -> BinaryTransitions:
     r"""Transitions of the perceptron with binary weights at the system's temperature.
 

@@ -19,7 +19,7 @@ papers). The other two closures treat the mean as part of the kernel, kappa_l = 
 """
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import equinox as eqx
 import jax
@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import optimistix
 from jaxtyping import Array, Float
 
+from orderparam.core.needs import equal
 from orderparam.core.verb import theory
 from orderparam.kernels import common_scale
 from orderparam.kernels.common_scale import BRANCHES, Eigenbasis, Minima
@@ -34,7 +35,7 @@ from orderparam.solve.minimum import differentiated, newton_minimum
 from orderparam.solve.root import decreasing_root
 from orderparam.solve.solved import Solved
 from orderparam.systems.proportional.kernels import data_term
-from orderparam.systems.proportional.model import BayesianNetwork, FullyConnected
+from orderparam.systems.proportional.model import FullyConnected
 from orderparam.systems.proportional.results import (
     Branches,
     RenormalisedNetwork,
@@ -261,19 +262,10 @@ def finite_width_layers(system: FullyConnected, closure: str) -> RenormalisedNet
     )
 
 
-def check_one_output(system: BayesianNetwork, **options: Any) -> None:
-    """Refuse a system with more than one output.
-
-    Raises:
-        ValueError: for such a system.
-    """
-    if system.outputs != 1:
-        raise ValueError(
-            f"{type(system).__name__}.targets has shape {system.targets.shape}: must be (examples,), one output"
-        )
+ONE_OUTPUT = {"outputs": equal(1, why="targets have the shape (examples,), one output")}
 
 
-@theory(check=check_one_output)
+@theory(needs=ONE_OUTPUT)
 def branches(system: FullyConnected, *, closure: Closure = "common") -> Branches:
     r"""Stationary points of the effective action of a fully connected network with one output: its
     minima, and the maximum between neighbours.

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.verb import experiment
 from orderparam.sampling import Samples, sample
-from orderparam.systems.proportional.deep import check_one_output
+from orderparam.systems.proportional.deep import ONE_OUTPUT
 from orderparam.systems.proportional.model import (
     BayesianNetwork,
 )
@@ -188,7 +188,7 @@ def langevin_training(
     return _summary(system, run)
 
 
-@experiment(check=check_one_output)
+@experiment(needs=ONE_OUTPUT)
 def sampled_similarity(
     system: BayesianNetwork,
     key: PRNGKeyArray,

@@ -27,10 +27,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from orderparam.core.needs import equal
 from orderparam.core.verb import theory
 from orderparam.gaussian import Activation
 from orderparam.systems.proportional import deep
-from orderparam.systems.proportional.deep import check_one_output
+from orderparam.systems.proportional.deep import ONE_OUTPUT
 from orderparam.systems.proportional.kernels import inverse
 from orderparam.systems.proportional.model import (
     BayesianNetwork,
@@ -52,17 +53,7 @@ Matrix = Float[Array, "train other"]
 Scale = Float[Array, "place other"]
 
 
-def check_shallow(system: BayesianNetwork, **options: object) -> None:
-    """Refuse more than one hidden layer or output.
-
-    Raises:
-        ValueError: for such a system.
-    """
-    check_one_output(system)
-    if system.depth != 1:
-        raise ValueError(
-            f"{type(system).__name__}.depth = {system.depth}: must be 1, one hidden layer"
-        )
+SHALLOW = ONE_OUTPUT | {"depth": equal(1, why="one hidden layer")}
 
 
 class Units(eqx.Module):
@@ -181,7 +172,7 @@ def _compressed(seen: Float[Array, "place train pixel"]) -> Float[Array, "place 
     return (vectors * jnp.sqrt(jnp.maximum(values, 0.0))).reshape(*seen.shape[:2], -1)
 
 
-@theory(check=check_shallow)
+@theory(needs=SHALLOW)
 def similarity(
     system: BayesianNetwork, *, units: Literal["actual", "gaussian"] = "actual", batches: int = 16
 ) -> PredictedSimilarity:
@@ -257,7 +248,7 @@ def similarity(
     )
 
 
-@theory(check=check_shallow)
+@theory(needs=SHALLOW)
 def kernel_corrected(system: FullyConnected) -> Prediction:
     r"""Prediction with Q times the kernel of Gaussian hidden units after learning, provided for
     comparison only.

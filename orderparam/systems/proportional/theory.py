@@ -12,7 +12,7 @@ from orderparam.kernels import common_scale
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.newton import newton_fixed_point
 from orderparam.systems.proportional import deep
-from orderparam.systems.proportional.deep import Closure, Kernels, check_one_output
+from orderparam.systems.proportional.deep import ONE_OUTPUT, Closure, Kernels
 from orderparam.systems.proportional.kernels import (
     Matrix,
     OnePlace,
@@ -289,7 +289,7 @@ def infinite_width(system: BayesianNetwork) -> Prediction:
     )
 
 
-@theory(check=check_one_output)
+@theory(needs=ONE_OUTPUT)
 def renormalised_kernel(
     system: BayesianNetwork, *, closure: Closure = "nested"
 ) -> RenormalisedKernel:

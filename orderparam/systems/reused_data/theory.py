@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from orderparam.core.needs import equal
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.systems.reused_data.causal import Path, causal_sweep, directions
@@ -133,13 +134,6 @@ class SampledCommitteePath(Result):
     converged: Bool[Array, ""]
 
 
-def _square_loss(system: ReusedData) -> None:
-    if system.task != "regression":
-        raise ValueError(
-            f"task = {system.task!r}: only 'regression' closes; `sampled_dynamics` takes every task"
-        )
-
-
 def _enough_samples(
     system: ReusedData | ReusedCommittee, samples: int = 1000, runs: int = 8, seed: int = 0
 ) -> None:
@@ -153,7 +147,7 @@ def _enough_samples(
         raise ValueError(f"seed = {seed}: must be >= 0")
 
 
-@theory(check=_square_loss)
+@theory(needs={"task": equal("regression", why="`sampled_dynamics` takes every task")})
 def closed_dynamics(system: ReusedData) -> ClosedPath:
     r"""Overlaps, correlation and response at every step for the square loss, in closed form.
 

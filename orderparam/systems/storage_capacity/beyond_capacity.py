@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from orderparam.core.needs import below, between
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian.quadrature import standard_normal_rule
@@ -22,7 +23,7 @@ from orderparam.solve.parisi import (
 )
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.storage_capacity.model import BinaryPatterns, SphericalPatterns
-from orderparam.systems.storage_capacity.theory import _unbiased, capacity, minimal_error
+from orderparam.systems.storage_capacity.theory import UNBIASED, capacity, minimal_error
 
 Number = Float[Array, ""]
 Vector = Float[Array, "unknown"]
@@ -95,21 +96,10 @@ class BinaryError(Result):
     converged: Bool[Array, ""]
 
 
-def _broken(system: SphericalPatterns, *, steps: int = 2, **_: object) -> None:
-    _unbiased(system)
-    if not 1 <= steps <= _MOST:
-        raise ValueError(f"steps = {steps}: must be between 1 and {_MOST}")
+_BROKEN = UNBIASED | {"steps": between(1, _MOST)}
 
 
-def _not_positive(system: SphericalPatterns, *, steps: int = 2, **_: object) -> None:
-    _broken(system, steps=steps)
-    if system.margin >= 0:
-        raise ValueError(
-            f"SphericalPatterns.margin = {float(system.margin):g}: must be < 0 (`capacity` is exact for others)"
-        )
-
-
-@theory(check=_broken)
+@theory(needs=_BROKEN)
 def broken_minimal_error(system: SphericalPatterns, *, steps: int = 2) -> BrokenError:
     r"""Smallest fraction of patterns that real couplings leave below the margin, with replica
     symmetry broken in k steps.
@@ -185,7 +175,7 @@ def broken_minimal_error(system: SphericalPatterns, *, steps: int = 2) -> Broken
     )
 
 
-@theory(check=_not_positive)
+@theory(needs=_BROKEN | {"margin": below(0, why="`capacity` is exact for others")})
 def broken_capacity(system: SphericalPatterns, *, steps: int = 2) -> BrokenCapacity:
     r"""Storage capacity at a negative margin, with replica symmetry broken in k steps.
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from orderparam.core.needs import at_most
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.systems.storage_capacity.experiment import fraction, mean
@@ -68,23 +69,17 @@ class AnnealedPatterns(Result):
     error_fraction_error: Float[Array, ""]
 
 
-def _few(system: BinaryPatterns, **_: object) -> None:
-    if system.size("input_dim") > _LARGEST:
-        n = system.size("input_dim")
-        raise ValueError(
-            f"BinaryPatterns.input_dim = {n}: must be at most {_LARGEST} (all 2^N couplings are tried)"
-        )
-    _some_binary_patterns(system)
+FEW = {"input_dim": at_most(_LARGEST, why="all 2^N couplings are tried")}
 
 
-def _some_binary_patterns(system: BinaryPatterns, **_: object) -> None:
+def some_binary_patterns(system: BinaryPatterns, **_: object) -> None:
     if round(float(system.load) * system.size("input_dim")) < 1:
         raise ValueError(
             f"BinaryPatterns.load = {float(system.load):g}: is less than one pattern of {system.size('input_dim')}"
         )
 
 
-@experiment(check=_few)
+@experiment(check=some_binary_patterns, needs=FEW)
 def enumerated_solutions(
     system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 20
 ) -> Enumerated:
@@ -118,7 +113,7 @@ def enumerated_solutions(
     return Enumerated(*map(jnp.asarray, (*fraction(counts > 0), *mean(logs))))
 
 
-@experiment(check=_few)
+@experiment(check=some_binary_patterns, needs=FEW)
 def storage_limit(system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 20) -> StorageLimit:
     """Largest load that binary couplings can store, found by adding patterns until no couplings
     store all of them.
@@ -154,7 +149,7 @@ def storage_limit(system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 2
     return StorageLimit(*map(jnp.asarray, mean(np.array([limit() for _ in range(samples)]))))
 
 
-@experiment(check=_some_binary_patterns)
+@experiment(check=some_binary_patterns)
 def annealed_search(
     system: BinaryPatterns,
     key: PRNGKeyArray,

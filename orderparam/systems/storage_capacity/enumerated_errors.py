@@ -7,7 +7,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
-from orderparam.systems.storage_capacity.binary_experiment import _chunks, _few, _most_unlike
+from orderparam.systems.storage_capacity.binary_experiment import (
+    FEW,
+    _chunks,
+    _most_unlike,
+    some_binary_patterns,
+)
 from orderparam.systems.storage_capacity.experiment import mean
 from orderparam.systems.storage_capacity.model import BinaryPatterns
 
@@ -24,7 +29,7 @@ class FewestBinaryErrors(Result):
     error_fraction_error: Float[Array, ""]
 
 
-@experiment(check=_few)
+@experiment(check=some_binary_patterns, needs=FEW)
 def fewest_binary_errors(
     system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 16
 ) -> FewestBinaryErrors:

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.optimize
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from orderparam.core.needs import at_least, equal
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.losses.margin import shortest_vector
@@ -91,16 +92,11 @@ class FewestErrors(Result):
     error_fraction_error: Float[Array, ""]
 
 
-def _without_margin(system: SphericalPatterns, **_: object) -> None:
-    if system.margin != 0:
-        raise ValueError(
-            f"SphericalPatterns.margin = {float(system.margin):g}: must be 0 (take `maximal_margin` for a margin)"
-        )
-    _some_patterns(system)
+_WITHOUT_MARGIN = {"margin": equal(0, why="`maximal_margin` is for a margin")}
 
 
 def _enumerable(system: SphericalPatterns, **_: object) -> None:
-    _without_margin(system)
+    some_patterns(system)
     n = system.size("input_dim")
     corners = math.comb(round(float(system.load) * n), n - 1)
     if corners > _CORNERS:
@@ -109,22 +105,17 @@ def _enumerable(system: SphericalPatterns, **_: object) -> None:
         )
 
 
-def _convex(system: SphericalPatterns, **_: object) -> None:
-    if system.margin < 0:
-        raise ValueError(
-            f"SphericalPatterns.margin = {float(system.margin):g}: must be >= 0 (below the problem is not convex)"
-        )
-    _some_patterns(system)
+CONVEX = {"margin": at_least(0, why="below the problem is not convex")}
 
 
-def _some_patterns(system: SphericalPatterns) -> None:
+def some_patterns(system: SphericalPatterns, **_: object) -> None:
     if round(float(system.load) * system.size("input_dim")) < 1:
         raise ValueError(
             f"SphericalPatterns.load = {float(system.load):g}: is less than one pattern of {system.size('input_dim')}"
         )
 
 
-@experiment(check=_without_margin)
+@experiment(check=some_patterns, needs=_WITHOUT_MARGIN)
 def separability(
     system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 50
 ) -> Separability:
@@ -160,7 +151,7 @@ def separability(
     return Separability(*map(jnp.asarray, fraction(stored)))
 
 
-@experiment(check=_convex)
+@experiment(check=some_patterns, needs=CONVEX)
 def maximal_margin(
     system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 10
 ) -> MeasuredMargin:
@@ -194,7 +185,7 @@ def maximal_margin(
     )
 
 
-@experiment(check=_enumerable)
+@experiment(check=_enumerable, needs=_WITHOUT_MARGIN)
 def fewest_errors(
     system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 10
 ) -> FewestErrors:

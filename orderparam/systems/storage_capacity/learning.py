@@ -8,12 +8,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from orderparam.core.needs import at_least
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment, theory
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.storage_capacity.experiment import _convex, _samples, fraction, mean
+from orderparam.systems.storage_capacity.experiment import (
+    CONVEX,
+    _samples,
+    fraction,
+    mean,
+    some_patterns,
+)
 from orderparam.systems.storage_capacity.model import SphericalPatterns
-from orderparam.systems.storage_capacity.theory import Number, _unbiased, largest_margin
+from orderparam.systems.storage_capacity.theory import UNBIASED, Number, largest_margin
 
 
 class CorrectionsBound(Result):
@@ -53,15 +60,7 @@ class LearnedPatterns(Result):
     corrections_error: Float[Array, ""]
 
 
-def _not_negative(system: SphericalPatterns, **_: object) -> None:
-    _unbiased(system)
-    if system.margin < 0:
-        raise ValueError(
-            f"SphericalPatterns.margin = {float(system.margin):g}: must be >= 0 (the proof needs it)"
-        )
-
-
-@theory(check=_not_negative)
+@theory(needs=UNBIASED | {"margin": at_least(0, why="the proof needs it")})
 def corrections_bound(system: SphericalPatterns) -> CorrectionsBound:
     r"""Number of corrections after which perceptron learning has stored all patterns, at the latest.
 
@@ -112,7 +111,7 @@ def _excess(t: Number) -> Number:
     return jnp.where(small, series, 2 * (safe - jnp.log1p(safe)) / safe**2)
 
 
-@experiment(check=_convex)
+@experiment(check=some_patterns, needs=CONVEX)
 def perceptron_learning(
     system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 50, max_sweeps: int = 1000
 ) -> LearnedPatterns:

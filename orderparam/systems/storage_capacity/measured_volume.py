@@ -8,10 +8,10 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from orderparam.core.fields import check_integer
+from orderparam.core.needs import at_least
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
-from orderparam.systems.storage_capacity.experiment import _convex, _samples, mean
+from orderparam.systems.storage_capacity.experiment import CONVEX, _samples, mean, some_patterns
 from orderparam.systems.storage_capacity.model import SphericalPatterns
 
 _FEWEST = 0.2  # least share of the walkers that survives a step
@@ -39,19 +39,10 @@ class MeasuredVolume(Result):
     converged: Bool[Array, ""]
 
 
-def _enough(
-    system: SphericalPatterns, *, samples: int = 10, walkers: int = 200, moves: int = 100
-) -> None:
-    _convex(system)
-    for name, value, least in (
-        ("samples", samples, 2),
-        ("walkers", walkers, 2),
-        ("moves", moves, 1),
-    ):
-        check_integer(name, value, least)
+_ENOUGH = CONVEX | {"samples": at_least(2), "walkers": at_least(2), "moves": at_least(1)}
 
 
-@experiment(check=_enough)
+@experiment(check=some_patterns, needs=_ENOUGH)
 def measured_volume(
     system: SphericalPatterns,
     key: PRNGKeyArray,

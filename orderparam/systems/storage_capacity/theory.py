@@ -7,6 +7,7 @@ import numpy as np
 from jax.scipy.special import betainc
 from jaxtyping import Array, Bool, Float
 
+from orderparam.core.needs import equal
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian.quadrature import DEEP, standard_normal_rule
@@ -126,19 +127,7 @@ class SuccessFraction(Result):
     success_fraction: Float[Array, ""]
 
 
-def _unbiased(system: SphericalPatterns, **_: object) -> None:
-    if system.bias != 0:
-        raise ValueError(
-            f"SphericalPatterns.bias = {float(system.bias):g}: must be 0 (only the capacity is solved with a bias)"
-        )
-
-
-def _cover_holds(system: SphericalPatterns, **_: object) -> None:
-    _unbiased(system)
-    if system.margin != 0:
-        raise ValueError(
-            f"SphericalPatterns.margin = {float(system.margin):g}: must be 0 (Cover counts separations without margin)"
-        )
+UNBIASED = {"bias": equal(0, why="only the capacity is solved with a bias")}
 
 
 @theory
@@ -189,7 +178,7 @@ def capacity(system: SphericalPatterns) -> Capacity:
     )
 
 
-@theory(check=_unbiased)
+@theory(needs=UNBIASED)
 def volume(system: SphericalPatterns) -> Volume:
     r"""Overlap of two solutions and volume of all solutions, for real couplings in the limit of
     large N.
@@ -242,7 +231,7 @@ def volume(system: SphericalPatterns) -> Volume:
     return Volume(ratio / (1 + ratio), entropy, root.residual, root.converged)
 
 
-@theory(check=_unbiased)
+@theory(needs=UNBIASED)
 def largest_margin(system: SphericalPatterns) -> StoredMargin:
     r"""Largest margin at which random patterns of the given load can be stored, in the limit of
     large N.
@@ -272,7 +261,7 @@ def largest_margin(system: SphericalPatterns) -> StoredMargin:
     return StoredMargin(root.value, load < 2, root.residual, root.converged)
 
 
-@theory(check=_unbiased)
+@theory(needs=UNBIASED)
 def minimal_error(system: SphericalPatterns) -> MinimalError:
     r"""Smallest fraction of patterns that real couplings leave below the margin, replica symmetric.
 
@@ -319,7 +308,7 @@ def minimal_error(system: SphericalPatterns) -> MinimalError:
     )
 
 
-@theory(check=_unbiased)
+@theory(needs=UNBIASED)
 def at_line_gardner_derrida(system: SphericalPatterns) -> InstabilityLine:
     r"""Load at which Gardner and Derrida's criterion calls replica symmetry of `minimal_error`
     unstable.
@@ -357,7 +346,10 @@ def at_line_gardner_derrida(system: SphericalPatterns) -> InstabilityLine:
     )
 
 
-@theory(check=_cover_holds, differentiable=False)
+@theory(
+    needs=UNBIASED | {"margin": equal(0, why="Cover counts separations without margin")},
+    differentiable=False,
+)
 def cover(system: SphericalPatterns) -> SuccessFraction:
     r"""Probability that random patterns of a finite number of inputs can be stored without a
     margin.

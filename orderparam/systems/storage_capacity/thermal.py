@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from orderparam.core.needs import between
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian.quadrature import standard_normal_rule
@@ -68,11 +69,6 @@ class BrokenThermalErrors(ErrorsAtTemperature):
     converged: Bool[Array, ""]
 
 
-def _some_steps(system: ThermalPatterns, *, steps: int = 2, **_: object) -> None:
-    if not 1 <= steps <= _MOST:
-        raise ValueError(f"steps = {steps}: must be between 1 and {_MOST}")
-
-
 @theory
 def thermal_errors(system: ThermalPatterns) -> ThermalErrors:
     r"""Replica-symmetric mean fraction of errors of a perceptron at a temperature.
@@ -128,7 +124,7 @@ def thermal_errors(system: ThermalPatterns) -> ThermalErrors:
     )
 
 
-@theory(check=_some_steps)
+@theory(needs={"steps": between(1, _MOST)})
 def broken_thermal_errors(system: ThermalPatterns, *, steps: int = 2) -> BrokenThermalErrors:
     r"""Mean fraction of errors of a perceptron at a temperature, with replica symmetry broken in k
     steps.

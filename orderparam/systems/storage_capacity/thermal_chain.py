@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from orderparam.core.fields import check_integer
+from orderparam.core.needs import at_least, equal
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.systems.storage_capacity.model import ThermalPatterns
@@ -36,20 +36,14 @@ class MeasuredThermalErrors(Result):
     converged: Bool[Array, ""]
 
 
-def _without_margin(
-    system: ThermalPatterns, *, samples: int = 16, sweeps: int = 1000, copies: int = 8
-) -> None:
-    if system.margin != 0:
-        raise ValueError(f"ThermalPatterns.margin = {float(system.margin):g}: must be 0")
-    for name, value, least in (
-        ("samples", samples, 2),
-        ("sweeps", sweeps, 4),
-        ("copies", copies, 2),
-    ):
-        check_integer(name, value, least)
-
-
-@experiment(check=_without_margin)
+@experiment(
+    needs={
+        "margin": equal(0),
+        "samples": at_least(2),
+        "sweeps": at_least(4),
+        "copies": at_least(2),
+    }
+)
 def thermal_couplings(
     system: ThermalPatterns,
     key: PRNGKeyArray,

@@ -26,6 +26,7 @@ import numpy as np
 from jax.scipy.special import erf
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from orderparam.core.needs import equal
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment, theory
 from orderparam.systems.associative_memory.hopfield.experiment import aligned, fields, totals
@@ -54,14 +55,10 @@ class MeasuredSteps(Result):
     overlap: Float[Array, "time"]
 
 
-def _cold(system: Hopfield, **_: object) -> None:
-    if float(system.temperature) != 0:
-        raise ValueError(
-            f"Hopfield.temperature = {float(system.temperature):g}: must be 0 for dynamics step by step"
-        )
+_COLD = {"temperature": equal(0, why="the theory of single steps is at zero temperature")}
 
 
-@theory(check=_cold)
+@theory(needs=_COLD)
 def statistical_neurodynamics(system: Hopfield, *, steps: int = 10) -> Steps:
     r"""Overlap and noise after each parallel step of recall at T = 0, from the overlap `start`.
 
@@ -105,7 +102,7 @@ def statistical_neurodynamics(system: Hopfield, *, steps: int = 10) -> Steps:
     return Steps(*(jnp.concatenate([first[None], rest]) for first, rest in zip(begin, path)))
 
 
-@theory(differentiable=False, check=_cold)
+@theory(differentiable=False, needs=_COLD)
 def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 << 17) -> Steps:
     r"""Overlap and noise after each parallel step in the limit of many spins, with the memory of
     all steps before.
@@ -177,7 +174,7 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
 _SMALLEST = 1e-9  # variance of new noise in a step: states that rest have none
 
 
-@experiment(check=_cold)
+@experiment(needs=_COLD)
 def parallel_steps(
     system: Hopfield, key: PRNGKeyArray, *, networks: int = 8, steps: int = 10
 ) -> MeasuredSteps:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from orderparam.core.needs import at_least
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian import standard_normal_rule
@@ -39,15 +40,7 @@ class SynchronousState(Result):
     converged: Bool[Array, ""]
 
 
-def _warm(system: Hopfield, **_: object) -> None:
-    if system.temperature < 0.05:
-        raise ValueError(
-            f"Hopfield.temperature = {float(system.temperature):g}: must be at least 0.05 (at 0 the state "
-            "is that of `zero_temperature`)"
-        )
-
-
-@theory(check=_warm)
+@theory(needs={"temperature": at_least(0.05, why="at 0 the state is that of `zero_temperature`")})
 def synchronous_state(system: Hopfield, *, diagonal: bool = False) -> SynchronousState:
     r"""Retrieval state of the Hopfield model with parallel updates, replica symmetric.
 

@@ -5,19 +5,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.fields import check_integer
+from orderparam.core.needs import at_least
 from orderparam.core.verb import experiment
 from orderparam.networks import Architecture, Dense, empirical_ntk
 from orderparam.networks.attention import Attention, HeadWeights
 from orderparam.systems.attention.heads.model import RandomHeads, RandomTransformer
 from orderparam.systems.attention.heads.theory import AttentionKernels, HeadKurtosis
 
-
-def _networks(_: object, *, networks: int = 2) -> None:
-    check_integer("networks", networks, 2)
+_SEVERAL = {"networks": at_least(2)}
 
 
-@experiment(check=_networks)
+@experiment(needs=_SEVERAL)
 def drawn_head_kernels(
     system: RandomHeads, key: PRNGKeyArray, *, networks: int = 200
 ) -> AttentionKernels:
@@ -43,7 +41,7 @@ def drawn_head_kernels(
     return AttentionKernels(*_mean_kernels(architecture, x, jax.random.split(key, networks)))
 
 
-@experiment(check=_networks)
+@experiment(needs=_SEVERAL)
 def drawn_head_kurtosis(
     system: RandomHeads, key: PRNGKeyArray, *, networks: int = 2000
 ) -> HeadKurtosis:
@@ -75,7 +73,7 @@ def drawn_head_kurtosis(
     return HeadKurtosis(mean, kurtosis, kurtosis * system.heads)
 
 
-@experiment(check=_networks)
+@experiment(needs=_SEVERAL)
 def drawn_transformer_kernels(
     system: RandomTransformer, key: PRNGKeyArray, *, networks: int = 100
 ) -> AttentionKernels:

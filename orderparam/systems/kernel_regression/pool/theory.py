@@ -4,10 +4,10 @@ to first order in 1/T, and for individual points.
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
+from orderparam.core.needs import above
 from orderparam.core.verb import theory
 from orderparam.kernels.effective_ridge import effective_ridge, learnability, ratio
 from orderparam.kernels.spectrum import Spectrum
@@ -145,14 +145,7 @@ class PoolEquivalentKernelCurve(EquivalentKernelCurve):
     point_error: Float[Array, "pool"]
 
 
-def _needs_a_ridge(system: PoolRegression) -> None:
-    if np.any(np.asarray(system.temperature) <= 0):
-        raise ValueError(
-            f"PoolRegression.temperature = {system.temperature}: an expansion in 1/T needs a temperature > 0"
-        )
-
-
-@theory(check=_needs_a_ridge)
+@theory(needs={"temperature": above(0, why="this is an expansion in 1/T")})
 def equivalent_kernel_on_pool(system: PoolRegression) -> PoolEquivalentKernelCurve:
     r"""Learning curve on a pool to first order in v/T with its dependence on position, for features
     of any distribution.

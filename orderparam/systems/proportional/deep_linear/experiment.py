@@ -11,7 +11,7 @@ from orderparam.core.verb import experiment
 from orderparam.kernels.readout import condition_readout
 from orderparam.sampling import estimate
 from orderparam.sampling.result import FromChains, of_chains
-from orderparam.systems.proportional.deep_linear.theory import LinearLayers, check_linear
+from orderparam.systems.proportional.deep_linear.theory import LINEAR, LinearLayers
 from orderparam.systems.proportional.experiment import sampled_hidden
 from orderparam.systems.proportional.model import FullyConnected
 from orderparam.systems.proportional.posterior import Collapsed, Hidden
@@ -70,7 +70,7 @@ class LinearPosterior(Collapsed):
         )
 
 
-@experiment(check=check_linear)
+@experiment(needs=LINEAR)
 def sampled_layers(
     system: FullyConnected,
     key: PRNGKeyArray,

@@ -30,11 +30,12 @@ import jax.numpy as jnp
 from jax.scipy.special import gammaln, logsumexp
 from jaxtyping import Array, Bool, Float
 
+from orderparam.core.needs import equal
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.kernels.common_scale import Eigenbasis, minima
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.proportional.deep import check_one_output, prior_basis
+from orderparam.systems.proportional.deep import ONE_OUTPUT, prior_basis
 from orderparam.systems.proportional.model import FullyConnected
 from orderparam.systems.proportional.results import IntegratedNetwork, log_evidence, losses
 
@@ -182,7 +183,7 @@ class _AtScale(eqx.Module):
         )
 
 
-@theory(check=check_one_output)
+@theory(needs=ONE_OUTPUT)
 def integrated_width(system: FullyConnected) -> IntegratedNetwork:
     r"""Prediction of a fully connected network with one output, averaged over the scale of its
     kernel: exact for linear units at every width.
@@ -247,17 +248,7 @@ def integrated_width(system: FullyConnected) -> IntegratedNetwork:
     )
 
 
-def check_linear(system: FullyConnected, **options: Any) -> None:
-    """Refuse a network that is not linear, or has several outputs.
-
-    Raises:
-        ValueError: for such a network.
-    """
-    check_one_output(system)
-    if system.activation.name != "linear":
-        raise ValueError(
-            f"FullyConnected.activation = {system.activation.name!r}: must be 'linear'"
-        )
+LINEAR = ONE_OUTPUT | {"activation.name": equal("linear")}
 
 
 def _climb(
@@ -272,7 +263,7 @@ def _climb(
     return jnp.stack(found)
 
 
-@theory(check=check_linear)
+@theory(needs=LINEAR)
 def linear_layers(system: FullyConnected) -> PredictedLayers:
     r"""Kernels of all layers of a linear network, the lengths of their effective read-outs and the
     losses: exact at every width.
@@ -331,7 +322,6 @@ def linear_layers(system: FullyConnected) -> PredictedLayers:
 
 
 def _check_interpolates(system: FullyConnected, **options: Any) -> None:
-    check_linear(system)
     examples, inputs = system.train[0].shape
     if examples > inputs:
         raise ValueError(
@@ -340,7 +330,7 @@ def _check_interpolates(system: FullyConnected, **options: Any) -> None:
         )
 
 
-@theory(check=_check_interpolates)
+@theory(check=_check_interpolates, needs=LINEAR)
 def zero_temperature_layers(system: FullyConnected) -> PredictedLayers:
     r"""Layers of a wide linear network at zero temperature, by the closed form of back-propagating
     kernel renormalisation.

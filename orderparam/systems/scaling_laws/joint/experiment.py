@@ -5,6 +5,7 @@ from typing import Literal
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from orderparam.core.needs import at_most
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.kernels.feature_equivalent import gaussian_features
@@ -24,14 +25,7 @@ class MeasuredError(Result):
     test_error: Float[Array, ""]
 
 
-def _drawable(system: ScaleFree, **_: object) -> None:
-    if not float(system.modes) <= _LARGEST:
-        raise ValueError(
-            f"{type(system).__name__}.modes = {float(system.modes):g}: an experiment takes at most {_LARGEST}"
-        )
-
-
-@experiment(check=_drawable)
+@experiment(needs={"modes": at_most(_LARGEST)})
 def drawn_regression(
     system: ScaleFree, key: PRNGKeyArray, *, penalty: Literal["given", "best"] = "given"
 ) -> MeasuredError:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int8, PRNGKeyArray
 
+from orderparam.core.needs import equal
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.sampling import estimate
@@ -203,11 +204,7 @@ def _even(
         )
 
 
-def _no_field(system: IsingLattice, **_: Any) -> None:
-    if system.field != 0:
-        raise ValueError(
-            f"IsingLattice.field = {float(system.field):g}: must be 0 (clusters are turned without asking)"
-        )
+_NO_FIELD = {"field": equal(0, why="clusters are turned without asking")}
 
 
 def _square(system: IsingLattice, **_: Any) -> None:
@@ -220,7 +217,6 @@ def _square(system: IsingLattice, **_: Any) -> None:
 def _quenchable(system: IsingLattice, *, sweeps: tuple[int, ...] = (), **_: Any) -> None:
     _even(system)
     _square(system)
-    _no_field(system)
     if any(later <= earlier for earlier, later in itertools.pairwise((-1, *sweeps))):
         raise ValueError(f"quench: sweeps = {sweeps}: must be whole numbers that grow")
 
@@ -306,7 +302,7 @@ def swendsen_wang(
     return _clusters(system, key, "swendsen-wang", replicas, warmup, sweeps)
 
 
-@experiment(check=_no_field)
+@experiment(needs=_NO_FIELD)
 def wolff(
     system: IsingLattice,
     key: PRNGKeyArray,
@@ -339,7 +335,7 @@ def wolff(
     return _clusters(system, key, "wolff", replicas, warmup, sweeps)
 
 
-@experiment(check=_no_field)
+@experiment(needs=_NO_FIELD)
 def correlations(
     system: IsingLattice,
     key: PRNGKeyArray,
@@ -383,7 +379,7 @@ def correlations(
     )
 
 
-@experiment(check=_quenchable)
+@experiment(check=_quenchable, needs=_NO_FIELD)
 def quench(
     system: IsingLattice,
     key: PRNGKeyArray,

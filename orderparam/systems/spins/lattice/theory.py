@@ -13,6 +13,7 @@ import xarray as xr
 from jaxtyping import Array, Bool, Float
 
 from orderparam.analysis import Collapse, Exponent, collapse, exponent
+from orderparam.core.needs import at_most
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian.rules import double_exponential
@@ -212,13 +213,6 @@ class Torus(Result):
     heat_capacity: Float[Array, ""]
 
 
-def _small(system: IsingLattice, **_: object) -> None:
-    if system.spins > _LARGEST:
-        raise ValueError(
-            f"IsingLattice.shape = {system.shape}: must have at most {_LARGEST} sites (all states are counted)"
-        )
-
-
 @theory(check=zero_field_square)
 def kaufman(system: IsingLattice) -> Torus:
     r"""Free energy, energy and heat capacity of the L x M square torus without a field.
@@ -301,7 +295,7 @@ def torus_correlation(system: IsingLattice, *, reach: int = 0) -> DiagonalCorrel
     )
 
 
-@theory(check=_small)
+@theory(needs={"spins": at_most(_LARGEST, why="all states of the shape are counted")})
 def enumerated(system: IsingLattice) -> Thermodynamics:
     r"""Exact averages of a small lattice in any dimension and field, summed over all
     configurations.

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 _PARTS = 4  # parts of the iteration, each damped more than the one before
 
 
-class Passed(NamedTuple):
+class Iterated(NamedTuple):
     """The end of the iteration.
 
     Fields:
@@ -34,7 +34,7 @@ def pass_messages(
     damping: Callable[[Int[Array, ""]], Float[Array, ""]] | None = None,
     is_uncertain: Callable[[Any], Bool[Array, ""]] | None = None,
     least_steps: int = 0,
-) -> Passed:
+) -> Iterated:
     """Runs message passing until the estimate changes by at most `tolerance`.
 
     Damping mixes all parts of the state with their values before the step: a linearised map M
@@ -73,7 +73,7 @@ def pass_messages(
         return goes_on if is_uncertain is None else goes_on & is_uncertain(state)
 
     begin = (start, jnp.asarray(0), jnp.asarray(jnp.inf, start[0].dtype))
-    return Passed(*jax.lax.while_loop(unfinished, advance, begin))
+    return Iterated(*jax.lax.while_loop(unfinished, advance, begin))
 
 
 def growing_damping(

@@ -279,7 +279,7 @@ def test_annealing_finds_what_is_there():
         ),
         (
             lambda: enumerated_solutions(BinaryPatterns(input_dim=31), jax.random.key(0)),
-            r"BinaryPatterns.input_dim = 31: must be at",
+            r"BinaryPatterns.input_dim = 31: must be <= 30",
         ),
     ],
 )

@@ -36,12 +36,12 @@ class _Drawn(NamedTuple):
     Fields:
         matrix: x / sqrt(d) without the direction of the hint; its columns 0, 1, 2 belong to the
             unknown part of w1, to w2 and to w3.
-        known: the known part omega of the first field.
+        hinted: the known part omega of the first field.
         labels: labels y.
     """
 
     matrix: Float[Array, "sample input"]
-    known: Float[Array, "sample"]
+    hinted: Float[Array, "sample"]
     labels: Float[Array, "sample"]
 
 
@@ -52,9 +52,9 @@ def _draw_parity(system: HintedParity, key: PRNGKeyArray) -> _Drawn:
             f"HintedParity.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
         )
     x = jax.random.normal(key, (n, d))
-    known = jnp.sqrt(system.hint) * x[:, 0]
-    labels = jnp.sign((known + jnp.sqrt(1 - system.hint) * x[:, 1]) * x[:, 2] * x[:, 3])
-    return _Drawn(x[:, 1:] / jnp.sqrt(d - 1), known, labels)
+    hinted = jnp.sqrt(system.hint) * x[:, 0]
+    labels = jnp.sign((hinted + jnp.sqrt(1 - system.hint) * x[:, 1]) * x[:, 2] * x[:, 3])
+    return _Drawn(x[:, 1:] / jnp.sqrt(d - 1), hinted, labels)
 
 
 @experiment(check=check_iteration)
@@ -94,7 +94,7 @@ def message_passing(
     """
     drawn = _draw_parity(system, key)
     start = jnp.pad(first_pair(drawn.matrix, _correlation(system, drawn)), ((0, 0), (1, 0)))
-    data = (system.hint, drawn.known, drawn.labels)
+    data = (system.hint, drawn.hinted, drawn.labels)
     numbers = (jnp.asarray(damping), jnp.asarray(tolerance))
     found = passing(
         _parity, data, drawn.matrix, Messages.first(start, len(drawn.labels)), *numbers, max_steps
@@ -109,13 +109,13 @@ def message_passing(
 def _parity(
     omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array, Array]
 ) -> tuple[Float[Array, "sample 3"], Float[Array, "sample 3"]]:
-    """The function g = d ln P(y | omega, v) / d omega and its derivatives, for z1 = known + sqrt(1
+    """The function g = d ln P(y | omega, v) / d omega and its derivatives, for z1 = hinted + sqrt(1
     - Q) (omega1 + sqrt(v1) t) and z_k = omega_k + sqrt(v_k) t.
     """
-    hint, known, labels = data
+    hint, hinted, labels = data
     scale = jnp.stack([jnp.sqrt(1 - hint), 1.0, 1.0])
     deviation = jnp.sqrt(jnp.maximum(scale**2 * v, LEAST))
-    margin = (scale * omega).at[:, 0].add(known) / deviation
+    margin = (scale * omega).at[:, 0].add(hinted) / deviation
     signs = labels[:, None, None] * _STATES
     chances = log_cdf(signs * margin[:, None])
     share = jax.nn.softmax(jnp.sum(chances, axis=-1), axis=-1)[..., None]
@@ -153,4 +153,4 @@ def leading_eigenvectors(system: HintedParity, key: PRNGKeyArray) -> HintedSpect
 
 
 def _correlation(system: HintedParity, drawn: _Drawn) -> Float[Array, "sample"]:
-    return correlation(drawn.labels * drawn.known / jnp.sqrt(jnp.maximum(1 - system.hint, LEAST)))
+    return correlation(drawn.labels * drawn.hinted / jnp.sqrt(jnp.maximum(1 - system.hint, LEAST)))

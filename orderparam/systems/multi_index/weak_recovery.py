@@ -176,8 +176,8 @@ def _next(g: Target, overlap: np.ndarray) -> WeakThreshold:
         )
     moments = moments_given(g, overlap, rest)
     stair = lowest_stair(moments, rest)
-    known = complement(rest)
-    found = known if stair is None else np.concatenate([known, stair.directions])
+    earlier = complement(rest)
+    found = earlier if stair is None else np.concatenate([earlier, stair.directions])
     complete = len(found) == size or not depends(g, complement(found))
     return _found(f"{g.name}, given overlaps", [] if stair is None else [stair], complete, moments)
 

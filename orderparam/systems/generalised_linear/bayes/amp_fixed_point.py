@@ -87,15 +87,15 @@ def amp_fixed_point(
     after = jnp.where(dips, dip, u[first])
     root = decreasing_root(gain, jnp.minimum(before, after), jnp.maximum(before, after), system)
     stays = first == 0  # the start is a solution, and the one that is reached
-    known, nothing = (through, stays) if up else (stays, through)
+    recovered, nothing = (through, stays) if up else (stays, through)
     overlap, error, _, _ = at_precision(system, jnp.exp(jnp.where(nothing, jnp.min(u), root.value)))
-    overlap, error = jnp.where(known, rho, overlap), jnp.where(known, 0.0, error)
+    overlap, error = jnp.where(recovered, rho, overlap), jnp.where(recovered, 0.0, error)
     return TeacherEstimate(
         overlap=overlap,
         error=error,
-        cosine=jnp.where(known, 1.0, jnp.sqrt(jnp.where(known, rho, overlap) / rho)),
+        cosine=jnp.where(recovered, 1.0, jnp.sqrt(jnp.where(recovered, rho, overlap) / rho)),
         classification_error=classification_error(system, overlap),
-        converged=root.converged | known | nothing,
+        converged=root.converged | recovered | nothing,
     )
 
 

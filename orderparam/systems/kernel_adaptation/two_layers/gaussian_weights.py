@@ -144,11 +144,11 @@ def gaussian_weights(
             found = newton_minimum(differentiated(lambda x: action(x, lam) / layer.dim), start)
             return found.value, found.residual, found.converged
 
-        lam, known = settled(
+        lam, has_settled = settled(
             layer, ridge_kind, lambda lam: gaussian_kernel(plane, *jnp.exp(at(lam)[0]))
         )
         x, residual, converged = at(lam)
-        return x, lam, jnp.where(known, residual, jnp.inf), converged & known
+        return x, lam, jnp.where(has_settled, residual, jnp.inf), converged & has_settled
 
     # From the prior, a = 1, to weights of length sqrt 2 along w_*.
     farthest = jnp.log(2 * layer.dim / layer.weight_variance)

@@ -1,11 +1,14 @@
 """Runs a study: sweeps its theories and experiments, computes their agreement, and writes the
 results to disk."""
 
+import itertools
 import os
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,7 @@ from orderparam.core.grid import numeric
 from orderparam.core.outline import Size
 from orderparam.running.executor import resolve
 from orderparam.running.lock import alone
-from orderparam.running.store import fingerprint
+from orderparam.running.store import OtherCode, fingerprint
 from orderparam.running.sweep import checked, sweep
 
 
@@ -87,7 +90,8 @@ def compare(
             start = time.perf_counter()
             store = None if root is None else root / slug(curve.key)
             asked = curve if curve.is_experiment else _united(curve, curves)
-            results[curve.key] = sweep(
+            points = partial(
+                sweep,
                 asked.fn,
                 asked.system,
                 asked.over,
@@ -98,6 +102,11 @@ def compare(
                 executor=run if curve.is_experiment else None,
                 progress=progress,
             )
+            try:
+                results[curve.key] = points()
+            except OtherCode:
+                _set_aside(store, curve.key)
+                results[curve.key] = points()
             role = "experiment" if curve.is_experiment else "theory"
             results[curve.key].attrs.update(
                 label=curve.label, facets=curve.facets, kind=role, baseline=curve.baseline
@@ -112,6 +121,20 @@ def compare(
         if out is not None:
             write(comparison, Path(out))
     return comparison
+
+
+def _set_aside(store: Path, curve: str) -> None:
+    """Moves the points of a curve whose code was edited out of the result, into the folder
+    `earlier-code` beside it."""
+    earlier = store.parent.parent / "earlier-code"
+    places = (earlier / f"{store.name}-{number}" for number in itertools.count(1))
+    place = next(place for place in places if not place.exists())
+    earlier.mkdir(exist_ok=True)
+    store.rename(place)
+    warnings.warn(
+        f"{curve}: its code was edited since its points were computed, and they are computed again; the old ones are in {place}",
+        stacklevel=3,
+    )
 
 
 def _processor_seconds() -> float:

@@ -49,6 +49,10 @@ __all__ = [
 ]
 
 
+class OtherCode(StoreError):
+    """A store whose points were computed before the code of their function was edited."""
+
+
 class ShapeMismatch(ValueError):
     """An observable whose shape or type differs from that at the other points."""
 
@@ -337,6 +341,10 @@ def _same_sweep(path: Path, stored: Layout, asked: Layout) -> None:
     differing = [key for key in asked.identity if stored.identity.get(key) != asked.identity[key]]
     if list(stored.coords.items()) != list(asked.coords.items()):
         differing = differing or ["coordinates"]
+    if differing == ["code"]:
+        raise OtherCode(
+            f"{path} holds what {asked.identity['function'].partition('(')[0]} gave before its code was edited; {ELSEWHERE}"
+        )
     if differing:
         raise StoreError(
             f"{path} holds another sweep (it differs in: {', '.join(differing)}); {ELSEWHERE}"

@@ -22,6 +22,7 @@ from orderparam.core.grid import Grid, numeric
 from orderparam.core.system import System, nearest, replace
 from orderparam.core.verb import Experiment, Theory, Verb, unwrap
 from orderparam.running.executor import in_process, resolve
+from orderparam.running.own_code import state_of_own_code
 from orderparam.running.program import (
     FAILED,
     UNCONVERGED,
@@ -265,7 +266,9 @@ def identity(
     for leaf in (*jax.tree.leaves(system), *inside):
         digest.update(np.asarray(leaf).tobytes() if hasattr(leaf, "dtype") else repr(leaf).encode())
     coords = {name: values.tolist() for name, values in grid.coords().items()}
+    code = state_of_own_code(fn)
     return {
+        **({"code": code} if code else {}),
         "function": re.sub(r" at 0x[0-9a-f]+", "", describe(fn, registered=True)),
         "system": _fingerprint_text(system),
         "numbers": digest.hexdigest(),

@@ -5,6 +5,7 @@ import doctest
 import importlib
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from orderparam.core.verb import forget_programs
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
+sys.path.insert(0, str(DOCS))
+printed = importlib.import_module("printed")
 # tests/core/test_clusters_page.py runs it, with jobs that start on this machine
 ELSEWHERE = ("clusters.md",)
 
@@ -34,6 +37,11 @@ def _pages() -> list[str]:
         for page in pages
         if page.name not in ELSEWHERE and _blocks(page)
     ]
+
+
+def _words(text: str) -> list[str]:
+    """The words of an output, without its numbers, which can differ between machines."""
+    return re.sub(r"[-+]?[0-9][0-9.e+-]*|[-=]+", "", text).split()
 
 
 def _readme(names: dict) -> None:
@@ -77,8 +85,9 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch):
         shutil.copy(table, tmp_path)
     monkeypatch.chdir(tmp_path)
     names: dict = {"__name__": "page"}
-    for block in _blocks(ROOT / page):
-        exec(compile(block, page, "exec"), names)
+    for block, output in printed.run((ROOT / page).read_text(), names, page):
+        if block[2] is not None:
+            assert _words(output) == _words(block[2]), "python docs/printed.py writes it anew"
     CHECKS.get(Path(page).name, lambda _: None)(names)
     plt.close("all")
 

@@ -84,6 +84,8 @@ def features(
             result = forecast_features(problem.inputs, problem.values, loss, ridge, seeds)
             title = f"{problem.name}: {problem.task}, {loss} loss"
             print_columns(problem)
+            for note in problem.notes:
+                console().print(f"note: {plain(note)}", highlight=False, soft_wrap=True)
             print_features(result, title, folder)
             if stop:
                 when_to_stop = find_tool("training_in_time.when_to_stop")

@@ -91,7 +91,7 @@ def print_forecast(result: "Forecast", folder: Path) -> None:
             f"{n}{times}", shown, f"{value:.4g}", f"{low:.3g} to {high:.3g}", *_further(result, n)
         )
     out.print(table)
-    low, high = (share * result.leave_one_out for share in result.law.floor_interval)
+    low, high = result.floor_interval
     lines = [
         f"unit                 an error of 1 is the variance of {plain(', '.join(problem.names))}, {result.unit:.4g}",
         f"power law            error ~ n^-{result.exponent():.2f} over the next decade of data",
@@ -168,7 +168,7 @@ def _change(ratio: float, low: float, high: float) -> str:
     """A ratio of errors with its interval, as a change in per cent, or as a factor if it is large."""
     if high > LARGE:
         return f"{ratio:.2g} times as large ({low:.2g} to {high:.2g} times)"
-    return f"{ratio - 1:+.1%} ({low - 1:+.1%} to {high - 1:+.1%})"
+    return f"{ratio - 1:+z.1%} ({low - 1:+z.1%} to {high - 1:+z.1%})"
 
 
 def print_new_rows(result: "Forecast", frame: Any) -> None:
@@ -199,7 +199,7 @@ def print_widths(report: Any) -> None:
         row = report.sel(width=width)
         doubt = "" if bool(row["trusted"]) else " (theory unsure)"
         errors = (f"{float(row[name]):.4g}" for name in ("test_bias", "test_error"))
-        table.add_row(f"{width:g}", *errors, f"{float(row['gain']):+.1%}{doubt}")
+        table.add_row(f"{width:g}", *errors, f"{float(row['gain']):+z.1%}{doubt}")
     table.add_row(
         "infinite",
         *(f"{float(report[f'infinite_{name}']):.4g}" for name in ("test_bias", "test_error")),

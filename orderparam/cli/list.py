@@ -3,6 +3,7 @@ them."""
 
 import inspect
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -178,4 +179,6 @@ def gallery_page(name: str) -> str:
     from importlib.metadata import metadata
 
     urls = dict(url.split(", ", 1) for url in metadata("orderparam").get_all("Project-URL") or [])
-    return f"{urls.get('Documentation', 'site').rstrip('/')}/gallery/{name}.html"
+    page = f"{urls.get('Documentation', 'site').rstrip('/')}/gallery/{name}.html"
+    made = "Documentation" in urls or Path(page).exists()
+    return page if made else f"{page}, once `make docs` has written it"

@@ -163,6 +163,12 @@ def predict(
         gaps = words_for_gaps(missing)
         problem = from_file(file, target, task, groups, time, gaps)
         further = None if new is None else table_of(new, gaps)
+        if further is not None:
+            from orderparam.core.reading import reading
+            from orderparam.learning_curves.drift import encoding_for
+
+            with reading(Path(str(new))):
+                encoding_for(problem, further)
         with free_folder(out, f"predict-{Path(problem.name.split('/')[0]).stem}") as folder:
             if goal is not None:
                 check_goal(problem, reach, goal)

@@ -27,7 +27,7 @@ def print_stop(found: Any, unit: str = "") -> None:
         f"             some {found.steps:.0f} steps at the rate 1 / (largest eigenvalue)"
         if found.steps >= 1
         else "             less than one step at the rate 1 / (largest eigenvalue)",
-        f"gain         {gain:+.1%} ± {error:.1%} of the error with the best ridge: {verdict}",
+        f"gain         {gain:+z.1%} ± {error:.1%} of the error with the best ridge: {verdict}",
     ]
     if not found.inside:
         lines.append("             no need to stop: the error still falls at the end of the range")

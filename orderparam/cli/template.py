@@ -37,11 +37,20 @@ class Magnetisation(op.Result):
 
 @op.theory
 def mean_field(system: CurieWeiss) -> Magnetisation:
-    """Magnetisation of an infinite magnet, the branch m >= 0 of m = tanh(m / T) from the start m = 1.
+    """Magnetisation of an infinite magnet, the largest solution of m = tanh(m / T).
 
     Source: Weiss (1907).
     """
-    m = jax.lax.fori_loop(0, 500, lambda _, m: jnp.tanh(m / system.temperature), 1.0)
+
+    def halve(_: int, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = bounds
+        middle = (low + high) / 2
+        above = middle >= jnp.tanh(middle / system.temperature)  # the solution is below
+        return jnp.where(above, low, middle), jnp.where(above, middle, high)
+
+    # 60 bisections give the solution to 1e-18, at the critical temperature T = 1 too, where
+    # repeating m -> tanh(m / T) would converge too slowly
+    _, m = jax.lax.fori_loop(0, 60, halve, (jnp.zeros(()), jnp.ones(())))
     residual = jnp.abs(m - jnp.tanh(m / system.temperature))
     return Magnetisation(m, residual, residual < 1e-8)
 

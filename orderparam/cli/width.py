@@ -129,7 +129,7 @@ def _print_shift(found: "WidthTransfer") -> None:
             f"{one.width:g}",
             f"{2**one.rate:.4g}",
             f"{one.error:.2g}" if has_error else "on the grid",
-            "" if off is None else f"{off.value:+.2f}",
+            "" if off is None else f"{off.value:+z.2f}",
             "" if off is None else f"{off.p_value:.2g}",
         )
     out.print(table)

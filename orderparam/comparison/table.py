@@ -134,4 +134,4 @@ def _signed(value: float) -> str:
     print."""
     if not np.isfinite(value):
         return "–"
-    return f"{value:+.1f}" if abs(value) < 1000 else (">999" if value > 0 else "<-999")
+    return f"{value:+z.1f}" if abs(value) < 1000 else (">999" if value > 0 else "<-999")

@@ -98,6 +98,6 @@ def _describe(value: Any, dims: tuple[str, ...]) -> str:
     shape = ", ".join(f"{name} {size}" for name, size in zip(names, array.shape))
     flat = array.ravel()[:4]
     shown = " ".join(
-        f"{x:.4g}" if np.issubdtype(array.dtype, np.floating) else str(x) for x in flat
+        f"{x:z.4g}" if np.issubdtype(array.dtype, np.floating) else str(x) for x in flat
     )
     return f"({shape})  {shown}{' …' if array.size > 4 else ''}"

@@ -10,13 +10,13 @@ def with_error(mean: float, error: float) -> str:
     if not np.isfinite(mean):
         return "–"
     if not np.isfinite(error) or error <= 0:
-        return f"{mean:.4g}"
+        return f"{mean:z.4g}"
     size = max(abs(mean), error)
     if not 1e-3 <= size < 1e6:
         exponent = int(np.floor(np.log10(size)))
         return f"{with_error(mean / 10.0**exponent, error / 10.0**exponent)}e{exponent}"
     digits = max(0, 1 - int(np.floor(np.log10(error))))
     if digits > 8:
-        return f"{mean:.8g}"
+        return f"{mean:z.8g}"
     shown = f"{error:.{digits}f}" if error >= 1 else round(error * 10**digits)
-    return f"{mean:.{digits}f}({shown})"
+    return f"{mean:z.{digits}f}({shown})"

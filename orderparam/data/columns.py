@@ -59,8 +59,21 @@ class Encoding:
     transformer: ColumnTransformer
     columns: tuple[Column, ...]
 
+    def check(self, frame: pd.DataFrame) -> None:
+        """Raises `ValueError` for a frame without one of the columns."""
+        missing = [
+            str(name)
+            for name in getattr(self.transformer, "feature_names_in_", ())
+            if str(name) not in set(map(str, frame.columns))
+        ]
+        if missing:
+            raise ValueError(
+                f"there is no column {', '.join(map(repr, missing))}; there are: {', '.join(map(str, frame.columns))}"
+            )
+
     def __call__(self, frame: pd.DataFrame) -> Float[np.ndarray, "row input"]:
         """Encodes a frame. Raises `ValueError` for a column that is missing."""
+        self.check(frame)
         return np.asarray(self.transformer.transform(_plain(frame)), np.float64)
 
 

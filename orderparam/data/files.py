@@ -120,6 +120,8 @@ def _from_npy(path: Path, target: str | int | os.PathLike[str] | None) -> Datase
                 f"target = {os.fspath(target)!r}: must be a .npy file, or the index of a column of {path}"
             )
         labels = read_npy(labels_path)
+        with reading(labels_path):
+            _check_labels(labels_path.stem, labels)
         with reading(path):
             return _from_arrays(path.stem, "the array", array, labels_path.stem, labels)
     with reading(path):
@@ -184,6 +186,20 @@ def _column(index: int, columns: int) -> int:
     return index % columns
 
 
+def _check_labels(target: str, labels: np.ndarray) -> None:
+    """Raises `ValueError` for labels that are not one finite number or one word for each example,
+    and for labels that never change."""
+    if not (labels.ndim == 1 or (labels.ndim == 2 and labels.shape[1] == 1)):
+        raise ValueError(
+            f"{target} has shape {labels.shape}: must be one label per example, shape (examples,)"
+        )
+    if labels.dtype.kind not in "US":
+        real_array(target, labels)
+    if len(labels) > 1 and (labels == labels[0]).all():
+        value = labels.flat[0]
+        raise ValueError(f"{target} is {value} for every example: there is nothing to learn")
+
+
 def _from_arrays(
     stem: str, input_name: str, inputs: np.ndarray, target: str, labels: np.ndarray
 ) -> Dataset:
@@ -192,12 +208,8 @@ def _from_arrays(
             f"{input_name} has shape {inputs.shape}: must be (examples, input_dim), or images "
             "(examples, height, width[, channels])"
         )
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    if labels.ndim != 1:
-        raise ValueError(
-            f"{target} has shape {labels.shape}: must be one label per example, shape (examples,)"
-        )
+    _check_labels(target, labels)
+    labels = labels.reshape(-1)
     if len(labels) != len(inputs):
         raise ValueError(
             f"{target} has {len(labels)} labels for {len(inputs)} examples: must be one per example"
@@ -209,11 +221,6 @@ def _from_arrays(
     if labels.dtype.kind in "US":
         words, labels = np.unique(labels.astype(str), return_inverse=True)
         class_names = tuple(words.tolist())
-    else:
-        real_array(target, labels)
-    if (labels == labels[0]).all():
-        value = labels[0] if class_names is None else class_names[0]
-        raise ValueError(f"{target} is {value} for every example: there is nothing to learn")
     return Dataset(
         inputs=inputs.reshape(len(inputs), -1),
         labels=labels,

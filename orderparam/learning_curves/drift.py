@@ -20,6 +20,7 @@ from orderparam.learning_curves.problem import Problem, target_values
 if TYPE_CHECKING:
     import pandas as pd
 
+    from orderparam.data.columns import Encoding
     from orderparam.learning_curves.result import Forecast
 
 # relative difference of errors above which grouped or ordered rows are reported to matter
@@ -127,6 +128,20 @@ def told_apart(
     return Apart(float(np.mean(areas)), float(np.mean(np.sqrt(variances))))
 
 
+def encoding_for(problem: Problem, frame: "pd.DataFrame") -> "Encoding":
+    """The encoding of a problem, for new rows with which it can be compared.
+
+    Raises `ValueError` for a problem that is not of a table, for fewer than 10 rows, and for
+    columns that are missing.
+    """
+    if problem.encoding is None:
+        raise ValueError(f"{problem.name}: new rows can be compared for tables only")
+    if len(frame) < FEWEST_NEW:
+        raise ValueError(f"{len(frame)} new rows: there must be at least {FEWEST_NEW}")
+    problem.encoding.check(frame)
+    return problem.encoding
+
+
 def new_rows(result: "Forecast", frame: "pd.DataFrame") -> NewRows:
     """Compares new rows of a table with those of a forecast.
 
@@ -134,11 +149,8 @@ def new_rows(result: "Forecast", frame: "pd.DataFrame") -> NewRows:
     that are missing, and for targets that are no class or number of the forecast.
     """
     problem = result.problem
-    if problem.encoding is None:
-        raise ValueError(f"{problem.name}: new rows can be compared for tables only")
-    if len(frame) < FEWEST_NEW:
-        raise ValueError(f"{len(frame)} new rows: there must be at least {FEWEST_NEW}")
-    inputs = problem.encoding(frame)
+    encoding = encoding_for(problem, frame)
+    inputs = encoding(frame)
     separation = told_apart(problem.inputs, inputs)
     columns = _differing(problem, inputs)
     if len(problem.names) > 1 or problem.names[0] not in frame.columns:

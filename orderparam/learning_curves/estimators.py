@@ -35,12 +35,12 @@ def compared(problem: Problem) -> dict[str, Any]:
     if problem.classes:
         return {
             "boosting": HistGradientBoostingClassifier(random_state=0),
-            "forest": RandomForestClassifier(random_state=0),
+            "forest": RandomForestClassifier(n_jobs=-1, random_state=0),
             "ridge": LogisticRegression(max_iter=500),
         }
     return {
         "boosting": HistGradientBoostingRegressor(random_state=0),
-        "forest": RandomForestRegressor(random_state=0),
+        "forest": RandomForestRegressor(n_jobs=-1, random_state=0),
         "ridge": RidgeCV(np.geomspace(1e-4, 1e5, 19)),
     }
 

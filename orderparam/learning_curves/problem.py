@@ -2,13 +2,14 @@
 conversion back to their units."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from orderparam.core.names import nearest
 from orderparam.core.reading import reading
 from orderparam.data import DATASETS, Dataset, apply_task, centre, load, load_file, normalise
 from orderparam.data.columns import Column, Encoding, fit_encoding, moments
@@ -92,7 +93,7 @@ def from_file(
             groups, time = (
                 one if one is None else target_column(columns, one) for one in (groups, time)
             )
-        return from_frame(frame, chosen, task, groups, time, path.stem)
+        return noting_target(from_frame(frame, chosen, task, groups, time, path.stem), target)
     if missing:
         raise ValueError(
             f"--missing {','.join(missing)}: needs a table ({', '.join(FRAMES)}); {file} is not one"
@@ -102,8 +103,20 @@ def from_file(
             raise ValueError(
                 f"{option} {column}: needs a table ({', '.join(FRAMES)}); {file} is not one"
             )
-    data = load(file) if file in DATASETS and target is None else load_file(file, target)
-    return from_dataset(data, task)
+    if not Path(file).suffix and file not in DATASETS and not Path(file).exists():
+        raise ValueError(f"{file} is neither a file nor a data set{nearest(file, DATASETS)}")
+    if file in DATASETS and target is None:
+        return from_dataset(load(file), task)
+    return noting_target(from_dataset(load_file(file, target), task), target)
+
+
+def noting_target(problem: Problem, target: str | None) -> Problem:
+    """The problem with a note on its target, where the last column was taken because none was
+    named."""
+    if target is not None or problem.names[0] == "y":
+        return problem
+    note = f"no target was named: the last column, {problem.names[0]!r}, is predicted"
+    return replace(problem, notes=(note, *problem.notes))
 
 
 def table_of(file: str, missing: Sequence[str] = ()) -> "pd.DataFrame":
@@ -162,7 +175,12 @@ def from_frame(
     needed = [*targets, *aside]
     if len(set(needed)) < len(needed):
         raise ValueError(f"{', '.join(needed)}: target, groups and time must be different columns")
+    for column in needed:
+        if frame[column].isna().all():
+            raise ValueError(f"{name}: column {column!r} is empty in every row")
     complete = frame[needed].notna().all(axis=1)
+    if not complete.any():
+        raise ValueError(f"{name}: no row has a value in each of the columns {', '.join(needed)}")
     notes = (
         [f"{int((~complete).sum())} rows left out: no {' or no '.join(needed)}"]
         if not complete.all()
@@ -172,6 +190,12 @@ def from_frame(
     if time is not None:
         rows = rows.iloc[np.argsort(moments(rows[time]).to_numpy(), kind="stable")]
     labels = [_labels(rows[target], target) for target in targets]
+    for target, (numbers, words, _) in zip(targets, labels):
+        if (numbers == numbers[0]).all():
+            value = f"{numbers[0]:g}" if words is None else words[numbers[0]]
+            raise ValueError(
+                f"{name}: the target {target!r} is {value} in every row: there is nothing to predict"
+            )
     notes += [note for *_, note in labels if note]
     title = f"{name}/{','.join(targets)}"
     if len(targets) == 1:

@@ -18,8 +18,8 @@ def draw_forecast(result: "Forecast") -> Any:
     shown = {"predicted (95 % interval)": data, "measured on held-out examples": measured}
     now = vertical(result.examples, "your data")
     floor = result.law.floor * result.leave_one_out
-    low, high = (share * result.leave_one_out for share in result.law.floor_interval)
-    sure = result.law.floor_interval[0] > 0
+    low, high = result.floor_interval
+    sure = low > 0
     guides = [now, *([horizontal(floor, f"floor ({low:.2g} to {high:.2g})")] if sure else [])]
     panels = [
         Panel(

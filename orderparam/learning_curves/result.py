@@ -163,6 +163,14 @@ class Forecast:
         least = max(1 - np.exp(change + width), min(LEAST_GAIN, 1 - np.exp(change)))
         return float(1 - np.exp(change)), float(least), float(1 - np.exp(change - width))
 
+    @property
+    def floor_interval(self) -> tuple[float, float]:
+        """At least a 95 % interval of the error that remains with any number of examples: the
+        interval of its share of the present error, times the ends of the present error's own."""
+        _, low, high = self.at(self.examples)
+        least, most = self.law.floor_interval
+        return least * low, most * high
+
     def exponent(self) -> float:
         """beta in error ~ n^-beta: the mean slope over the decade that follows the data."""
         return float(
@@ -204,7 +212,7 @@ class Forecast:
             "gain_interval": gain[1:],
             "exponent": self.exponent(),
             "floor": self.law.floor * self.leave_one_out,
-            "floor_interval": [share * self.leave_one_out for share in self.law.floor_interval],
+            "floor_interval": list(self.floor_interval),
             "probability_of_no_floor": self.law.without_floor,
             "candidates": [asdict(one) for one in self.candidates],
             "columns": [asdict(one) for one in self.problem.columns],

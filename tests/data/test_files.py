@@ -292,7 +292,7 @@ ARRAYS = {
         {"x": np.full((3, 2), 2**60), "y": Y},
         "1152921504606846976: whole numbers beyond 2^53",
     ),
-    "bytes that are no ASCII": ({"x": X, "y": np.array([b"\xe9", b"a", b"a"])}, "ascii"),
+    "bytes that are no ASCII": ({"x": X, "y": np.array([b"\xe9", b"a", b"a"])}, "ASCII"),
 }
 
 
@@ -493,3 +493,17 @@ def test_a_damaged_feather_file_is_refused_by_name(tmp_path, seed):
         except ValueError as error:
             refused = str(error)
         assert "b.feather" in refused
+
+
+def test_a_fault_of_the_labels_names_their_file(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", np.append(np.arange(len(X) - 1.0), np.nan))
+    with pytest.raises(ValueError, match=r"y\.npy: y\[\d+\] = nan: must be finite"):
+        load_file(tmp_path / "X.npy", tmp_path / "y.npy")
+
+
+def test_another_kind_of_file_is_no_array(tmp_path):
+    (tmp_path / "text.npy").write_text("1 2 3\n4 5 6\n")
+    with pytest.raises(ValueError, match="another kind of file") as error:
+        load_file(tmp_path / "text.npy")
+    assert "allow_pickle" not in str(error.value)

@@ -250,7 +250,7 @@ def test_more_rows_never_give_a_worse_answer():
         for rows in (2000, 2001, 5000)
     }
     for rows, result in found.items():
-        low, high = (share * result.leave_one_out for share in result.law.floor_interval)
+        low, high = result.floor_interval
         assert low < floor * 1.05
         assert high > floor * 0.9
         for size in (4000, 20_000, 100_000):
@@ -465,3 +465,15 @@ def test_rows_for_every_measure(known):
 def test_what_is_no_estimator_is_refused(estimator, message):
     with pytest.raises(ValueError, match=message):
         op.forecast(*table(60), estimator=estimator)
+
+
+def test_the_floor_of_pure_noise_may_be_the_whole_variance():
+    """Nothing can be learned: the error is 1 at any number of rows, also where chance makes the
+    measured error smaller."""
+    draws = np.random.default_rng(3)
+    result = op.forecast(
+        draws.normal(size=(80, 3)), draws.normal(size=80), arch=ARCH, compare=False
+    )
+    low, high = result.floor_interval
+    assert low <= 1 <= high
+    assert result.summary()["floor_interval"] == [low, high]

@@ -242,7 +242,11 @@ def transition(
             if level is None
             else "on one side of the level"
         )
-        hint = "; level= asks where it passes a value" if level is None else ""
+        hint = (
+            "; give a level (level=, --level) to ask where it passes that value"
+            if level is None
+            else ""
+        )
         raise ValueError(
             f"no transition between {line}, {without}{hint}{left_out(dataset(evaluate, (axis,), sides))}"
         )

@@ -58,7 +58,7 @@ class DesignReport:
         predicted: method -> error on held-out rows at n = 0.8 rows: mean square error over variance
             for real labels, P(wrong) for signs.
         measured: method -> the measured error and its standard error, over the splits on which the
-            method converged.
+            method converged; the standard error of a single split is infinite, that is, not known.
         unconverged: method -> number of splits on which it did not converge.
     """
 
@@ -123,7 +123,10 @@ class DesignReport:
         unit = "mean square error / variance" if self.kind == "linear" else "wrong"
         for name, value in self.predicted.items():
             seen = self.measured.get(name)
-            tail = f", measured {seen[0]:.4g} +- {seen[1]:.2g}" if seen else ""
+            tail = "" if seen is None else f", measured {seen[0]:.4g}"
+            if seen is not None:
+                one = not np.isfinite(seen[1])
+                tail += " on one split, without an error" if one else f" +- {seen[1]:.2g}"
             if failed := self.unconverged.get(name, 0):
                 rest = "nothing is measured" if failed == _SPLITS else "these are left out"
                 tail += f" ({name} did not converge on {failed} of {_SPLITS} splits of these rows: {rest})"

@@ -3,6 +3,7 @@ measured on subsets.
 """
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,7 @@ from orderparam.data import apply_task, load_file
 from orderparam.data.frame import FRAMES
 from orderparam.kernels.extrapolation import extrapolate
 from orderparam.learning_curves.measured import scatter
-from orderparam.learning_curves.problem import Problem, from_dataset, from_file
+from orderparam.learning_curves.problem import Problem, from_dataset, from_file, noting_target
 from orderparam.losses import loss as find_loss
 from orderparam.running.estimate import estimate
 from orderparam.running.sweep import sweep
@@ -95,7 +96,7 @@ def user_features(
         )
     else:
         data = load_file(features, targets)
-        problem = dataclasses.replace(from_dataset(data, task), columns=())
+        problem = dataclasses.replace(noting_target(from_dataset(data, task), targets), columns=())
         if task is None and problem.values.shape[1] == 1:
             task = problem.task
         if task is not None:
@@ -174,7 +175,17 @@ def forecast_features(
     theory: Any = asymptotics
     if ridge is None:
         theory = partial(optimal_ridge, objective="test_error" if square else "test_loss")
-    predicted = sweep(theory, pool, {"n_train": grid.tolist()}, progress=progress)
+    with warnings.catch_warnings():
+        if ridge is None:  # the warning below says what it means here
+            warnings.filterwarnings("ignore", ".*did not converge")
+        predicted = sweep(theory, pool, {"n_train": grid.tolist()}, progress=progress)
+    useless = int((~predicted["converged"]).sum())
+    if ridge is None and useless:
+        warnings.warn(
+            f"at {useless} of {len(grid)} sizes the best ridge is the largest that was tried: "
+            "so few of these examples say nothing about the target",
+            stacklevel=2,
+        )
     if ridge is not None:
         predicted["ridge"] = xr.full_like(predicted["test_error"], ridge)
     if isinstance(pool, ClassPool):

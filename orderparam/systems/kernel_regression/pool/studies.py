@@ -37,7 +37,9 @@ CLOSE = ("effective ridge", "cavity", "Gaussian process", "network")
     explained=(
         "The features of low-dimensional images are not Gaussian: with 64 and more examples the "
         "theory of the effective ridge predicts too small a test error. The cavity theory does "
-        "not assume Gaussian features."
+        "not assume Gaussian features. The network's train error is lower because its width is "
+        "finite: as a control, on the same eight sets of 32 examples it was .0136(21) below that "
+        "of the Gaussian process with 64 units, and .0026(4) below it with 512."
     ),
     gallery={
         "images": 900,

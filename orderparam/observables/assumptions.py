@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from jaxtyping import Float
 
 from orderparam.observables.observable import Observed
 
 Verdict = Literal["applies", "approximate", "refused"]
 UNTESTED = "not tested: "  # begins the reason of an assumption for which an input is missing
+UNLIKE = 0.002  # p-value below which training and held-out examples are not of one kind
 _WORSE: dict[Verdict, int] = {"applies": 0, "approximate": 1, "refused": 2}
 
 
@@ -105,3 +107,31 @@ class TheoryVerdict:
             if one.name == "test error" and np.isfinite(one.deviation):
                 return one
         return None
+
+
+def exchangeable(kernel: Float[np.ndarray, "pool pool"], size: int, draws: int = 999) -> float:
+    r"""The p-value of the hypothesis that the first examples, as many as `size`, and the others are
+    of one distribution.
+
+    The distance of the two groups in the kernel, $a^\top K a$ with $a = 1/n$ in the first group
+    and $-1/m$ in the second, is compared with that of permuted groups.
+
+    Source: Gretton et al. 2012 (the kernel two-sample test).
+
+    >>> x = np.random.default_rng(0).normal(size=(80, 3))
+    >>> exchangeable(x @ x.T, 30) > 0.05, exchangeable(x @ x.T + 5 * np.outer(*[np.arange(80)] * 2), 30)
+    (True, 0.001)
+    """
+    contrast = np.where(np.arange(len(kernel)) < size, 1 / size, -1 / (len(kernel) - size))
+    rng = np.random.default_rng(0)
+    drawn = np.stack([contrast, *(rng.permutation(contrast) for _ in range(draws))])
+    distances = np.einsum("di,di->d", drawn @ kernel, drawn)
+    return float(np.mean(distances >= distances[0] * (1 - 1e-12)))
+
+
+def unlike(p_value: float) -> str:
+    """What to say where `exchangeable` is below UNLIKE."""
+    return (
+        f"training and held-out examples are of different distributions (p = {p_value:.3g} by their "
+        "distance in the kernel); divide the examples at random"
+    )

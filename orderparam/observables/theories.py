@@ -14,12 +14,15 @@ from jaxtyping import Float
 from orderparam.core.registry import find_tool
 from orderparam.data import Dataset, Targets
 from orderparam.observables.assumptions import (
+    UNLIKE,
     UNTESTED,
     Assumption,
     Predicted,
     TheoryVerdict,
     above,
     below,
+    exchangeable,
+    unlike,
     unmet,
 )
 from orderparam.observables.dense import DenseNetwork, read_out, recognise
@@ -104,8 +107,10 @@ def of_the_start(case: Case) -> TheoryVerdict:
         pool, left, n, _within(case.sizes, len(pool)), case.train_error
     )
     learned = learnability(f[1] - f0[1], case.test[1] - f0[1])[0]
-    # a pool stands for the population where enough of it is left out
-    curve = forecast.test_error if n <= MOST_TAKEN * len(pool) else {}
+    # a pool stands for the population where enough of it is left out, and all of it is of one kind
+    alike = exchangeable(pool, n)
+    pooled = n <= MOST_TAKEN * len(pool) and alike > UNLIKE
+    curve = forecast.test_error if pooled else {}
     # the error of the linearised network on the same examples, so that their scatter cancels
     own = np.sum((straight - case.test[1]) ** 2, axis=1)
     shift = np.sum((f[1] - case.test[1]) ** 2, axis=1) - own
@@ -122,6 +127,8 @@ def of_the_start(case: Case) -> TheoryVerdict:
         "the interval of the measured error is over held-out examples, for one training set",
         "to leading order the error does not depend on the width; corrections are of order 1/width",
     )
+    if alike <= UNLIKE:
+        notes = (*notes, f"no mean over training sets: {unlike(alike)}")
     limit = {math.inf: curve[n]} if curve else {}
     return TheoryVerdict(name, tested, tuple(predictions), curve, limit, notes, source)
 
@@ -150,16 +157,18 @@ def of_fixed_features(case: Case) -> TheoryVerdict:
     if not math.isfinite(number):
         return TheoryVerdict(name, (unmet(small, "the outputs are those of the start"),))
     share = n / (n + len(case.test[0]))
+    gram = now @ now.T
+    alike = exchangeable(gram, n)
     tested = (
         below(small, number, LAZY, RICH),
         below("training examples, as a share of all", share, MOST_TAKEN, 0.9),
+        *([] if alike > UNLIKE else [unmet("examples of one distribution", unlike(alike))]),
     )
     if "refused" in (one.verdict for one in tested):
         return TheoryVerdict(name, tested, source=source)
     targets = np.concatenate([case.train[1], case.test[1]])
     targets = targets - np.concatenate([case.before[0], case.before[1]])
     predict = find_tool("kernel_regression.predict_given_kernel")
-    gram = now @ now.T
     forecast = predict(gram, targets, n, _within(case.sizes, len(gram)), case.train_error)
     widths = {}
     for count in sorted({now.shape[1] // 4, now.shape[1] // 2}):

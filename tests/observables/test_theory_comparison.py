@@ -89,6 +89,21 @@ def test_a_lazy_network_is_that_of_its_kernel():
     assert _by_name(found)["random features, given first layers"].verdict == "refused"
 
 
+def test_held_out_examples_of_another_distribution():
+    """The network of these examples is predicted, the mean over training sets is not: random
+    divisions of the same examples would have a much smaller error."""
+    x, y, fresh = _data(0, 60, 6, 120)
+    shifted = fresh[0] + 1.5, fresh[1] + 1.5
+    start = _start(0, 256, 6)
+    theta = _trained(_network, start, x, y, 0.1)
+    found = _compared(_network, theta, start, (x, y, shifted))
+    kernel = _by_name(found)["kernel of the start"]
+    assert abs(kernel.test_error.deviation) < 0.05
+    assert not any("mean over training sets" in one.name for one in kernel.predictions)
+    assert kernel.by_examples == {}
+    assert "divide the examples at random" in kernel.notes[-1]
+
+
 def test_a_rich_network_refuses_the_kernel_with_its_number():
     data, start = _data(1, 60, 6, 120), _start(1, 48, 6)
 

@@ -111,7 +111,7 @@ def small_convolutional(channels: int) -> Architecture:
         "width": 64,
         "control": 256,
         "richnesses": (0.01, 0.03, 0.1, 0.3, 1.0),
-        "seeds": 24,
+        "seeds": 16,
     },
     full={
         "n_train": 400,

@@ -94,6 +94,23 @@ def inspect(
             help="With --theory: of the posterior, if the model is a sample of it.",
         ),
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            "--groups",
+            help="Labels of examples that depend on one another (the text of each token): the name "
+            "of an array in FILE, or a .npy file.",
+        ),
+    ] = None,
+    minutes: Annotated[
+        float,
+        typer.Option(
+            "--minutes", help="Of one core, for the tangent kernel and the learning coefficient."
+        ),
+    ] = 10.0,
+    memory: Annotated[
+        float, typer.Option("--memory", help="GiB for the tangent kernel, at least 1.")
+    ] = 4.0,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer permutations.")] = False,
     out: Annotated[
         Path | None,
@@ -105,6 +122,7 @@ def inspect(
     with clear_errors(), warnings_in_one_line(), within_memory():
         from orderparam.core.paths import expanded
         from orderparam.core.reading import existing
+        from orderparam.observables.budget import Budget
         from orderparam.observables.files import KINDS, is_model
         from orderparam.observables.inspection import inspect as measure
 
@@ -125,19 +143,22 @@ def inspect(
             temperature,
             target,
         )
-        until = _until(learning_coefficient)
+        until, budget = _until(learning_coefficient), Budget(memory, minutes)
         name = files[0].rpartition(":")[2] if of_model else Path(files[0]).stem
         with free_folder(out, f"inspect-{name}") as folder:
             with console().status("measuring"):
                 if of_model:
-                    asked = _of_model(files, target, inputs, parameters, init, held_out, seeds)
+                    asked = _of_model(
+                        files, target, inputs, parameters, init, held_out, seeds, groups
+                    )
                 else:
-                    asked = {"model": files, "targets": target, "initial": init}
+                    asked = {"model": files, "targets": target, "initial": init, "groups": groups}
                     asked["seeds"] = seeds or ()
                 found = measure(
                     **asked,
                     rate=rate,
                     learning_coefficient=until,
+                    budget=budget,
                     loss=loss,  # type: ignore[arg-type]  # it was checked
                     quick=quick,
                 )
@@ -209,6 +230,7 @@ def _of_model(
     init: str | None,
     held_out: str | None,
     seeds: list[str] | None,
+    groups: str | None,
 ) -> dict[str, Any]:
     """The arguments of `inspect` for a model."""
     from orderparam.observables.files import is_model, model_at, read_all, target_of
@@ -228,6 +250,7 @@ def _of_model(
         "model": model_at(files[0]),
         "inputs": target_of(arrays, inputs)[1],
         "targets": target_of(arrays, target)[1],
+        "groups": target_of(arrays, groups)[1],
         "parameters": parameters,
         "initial": None if init is None else model_or_file(init),
         "held_out": fresh,

@@ -2,6 +2,7 @@
 null hypothesis, and a p-value."""
 
 from orderparam.core.exported import without_modules
+from orderparam.observables.budget import Budget
 from orderparam.observables.calibration import Calibration, calibration
 from orderparam.observables.coordinate_check import CoordinateCheck, coordinate_check
 from orderparam.observables.curvature import CurvatureSpectrum, curvature

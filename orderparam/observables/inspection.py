@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from orderparam.observables.dimension import dimension
+from orderparam.observables.budget import Budget
 from orderparam.observables.files import read_all, read_arrays, target_of
 from orderparam.observables.gaussianity import excess_kurtosis
+from orderparam.observables.groups import group_codes
+from orderparam.observables.layer_numbers import numbers_of_layer
 from orderparam.observables.layers import LOSSES, InspectedNetwork, Loss
 from orderparam.observables.network import of_arrays, read_network
 from orderparam.observables.network_numbers import (
@@ -21,8 +23,8 @@ from orderparam.observables.network_numbers import (
     overlaps_of,
     sharpness,
 )
-from orderparam.observables.observable import Observed, difference
-from orderparam.observables.similarity import alignment, similarity, target_columns
+from orderparam.observables.observable import Observed
+from orderparam.observables.similarity import target_columns
 from orderparam.observables.tail import power_law_tail
 from orderparam.observables.weights import Outlier, WeightSpectrum, weight_spectrum
 
@@ -116,6 +118,8 @@ def inspect(
     rate: float | None = None,
     learning_coefficient: float | Literal["auto"] | None = None,
     loss: Loss = "square",
+    groups: np.ndarray | str | None = None,
+    budget: Budget | None = None,
     quick: bool = False,
     seed: int = 0,
 ) -> Inspection:
@@ -145,6 +149,11 @@ def inspect(
         loss: Of the learning coefficient and of the curvature: "square", half the mean over
             examples of |f - y|^2 (the whole mean for the curvature), or "cross-entropy" of logits:
             one output for two classes, otherwise one for each class.
+        groups: Labels of examples that depend on one another, such as the text of each token, or
+            the name of an array in the files: numbers of layers then have intervals over groups, and
+            p-values of permuted groups where all have one size.
+        budget: Memory and minutes for the tangent kernel and the learning coefficient, by default
+            4 GiB and 10; what is too large is measured on fewer examples or in random directions, and its note says so.
         quick: Without the tangent kernel, and with 99 permutations.
         seed: Of random numbers.
 
@@ -166,10 +175,10 @@ def inspect(
     draws = 99 if quick else 999
     if rate is not None and not 0 < rate < np.inf:
         raise ValueError(f"rate = {rate}: must be > 0")
-    until = _until(learning_coefficient)
+    until, allowed = _until(learning_coefficient), budget or Budget()
     if loss not in LOSSES:
         raise ValueError(f"loss = {loss!r}: must be {' or '.join(map(repr, LOSSES))}")
-    title, network, y, read = _read(model, inputs, targets, parameters)
+    title, network, y, labels, read = _read(model, inputs, targets, parameters, groups)
     first = None if initial is None else read(initial)
     if y is not None:
         y = target_columns(y)
@@ -184,13 +193,29 @@ def inspect(
             )
         found = replace(found, examples=len(array))
     others: tuple[InspectedNetwork, ...] = ()
+    codes = None
+    if labels is not None:
+        if found.examples is None:
+            raise ValueError("groups: are of examples, and there are no activations")
+        codes = group_codes(labels, found.examples, seed)
+        missing.append("groups for the numbers of the whole network: their units are examples")
     try:
         for name, array in shapes.items():
-            found.layers[name] = _layer(array, before.get(name), y, draws, seed)
+            found.layers[name] = numbers_of_layer(array, before.get(name), y, codes, draws, seed)
         _preactivations(network, [read(one) for one in starts], found)
         _spectra(network, first, found, seed)
         whole = numbers_of_network(
-            network, first, inputs, y, held_out, rate, quick, missing, found.eigenvalues, seed
+            network,
+            first,
+            inputs,
+            y,
+            held_out,
+            rate,
+            quick,
+            missing,
+            found.eigenvalues,
+            allowed,
+            seed,
         )
         found.network.extend(whole)
         if rate is not None:
@@ -198,7 +223,9 @@ def inspect(
         others = tuple(read(one) for one in seeds)
         found.network.extend(overlaps_of(network, others, seed, missing))
         if learning_coefficient is not None:
-            found.network.extend(coefficients_of(network, inputs, y, until, loss, missing, seed))
+            found.network.extend(
+                coefficients_of(network, inputs, y, until, loss, missing, allowed, seed)
+            )
     except KeyboardInterrupt:
         if not found.layers and not found.spectra:
             raise
@@ -290,31 +317,37 @@ def _spectra(
 
 
 def _read(
-    model: Any, inputs: np.ndarray | None, targets: Any, parameters: Any
-) -> tuple[str, InspectedNetwork, np.ndarray | None, Any]:
-    """A title, the network, the targets, and how another network of this kind is read."""
+    model: Any, inputs: np.ndarray | None, targets: Any, parameters: Any, groups: Any
+) -> tuple[str, InspectedNetwork, np.ndarray | None, np.ndarray | None, Any]:
+    """A title, the network, the targets, the groups, and how another network of this kind is
+    read."""
     files = _files(model)
     if files is not None:
         arrays = read_all(files)
         name, y = target_of(arrays, targets) if _is_name(targets) else (None, targets)
-        kept = {key: array for key, array in arrays.items() if key != name}
+        group, labels = target_of(arrays, groups) if _is_name(groups) else (None, groups)
+        rest = {key: array for key, array in arrays.items() if key not in (name, group)}
         examples = None if y is None else len(y)
 
         def read(other: Any) -> InspectedNetwork:
-            named = {k: v for k, v in read_all(_files(other) or [other]).items() if k != name}
+            there = read_all(_files(other) or [other])
+            named = {k: v for k, v in there.items() if k not in (name, group)}
             return of_arrays(named, examples, activated=False)
 
-        return ", ".join(Path(one).name for one in files), of_arrays(kept, examples), y, read
+        title = ", ".join(Path(one).name for one in files)
+        return title, of_arrays(rest, examples), y, labels, read
+    for what, value in (("targets", targets), ("groups", groups)):
+        if _is_name(value):
+            raise ValueError(f"{what} = {value!r}: a name is meant for files; give an array")
     if isinstance(model, Mapping):
         examples = None if targets is None else len(targets)
         return (
             "arrays",
             of_arrays(model, examples),
             targets,
+            groups,
             lambda one: of_arrays(one, examples, activated=False),
         )
-    if _is_name(targets):
-        raise ValueError(f"targets = {targets!r}: a name is meant for files; give an array")
     network = read_network(model, inputs, _loaded(parameters))
 
     def another(other: Any) -> InspectedNetwork:
@@ -322,8 +355,7 @@ def _read(
             return read_network(model, inputs, _loaded(other))
         return read_network(other, inputs)
 
-    name = getattr(model, "__name__", type(model).__name__)
-    return name, network, targets, another
+    return getattr(model, "__name__", type(model).__name__), network, targets, groups, another
 
 
 def _loaded(parameters: Any) -> Any:
@@ -341,30 +373,6 @@ def _files(model: Any) -> list[str | os.PathLike[str]] | None:
 
 def _is_name(targets: Any) -> bool:
     return isinstance(targets, str | os.PathLike)
-
-
-def _layer(
-    array: np.ndarray, before: np.ndarray | None, y: np.ndarray | None, draws: int, seed: int
-) -> list[Observed]:
-    """The numbers of one representation."""
-    found = []
-    try:
-        if before is not None:
-            similar = similarity(before, array, draws=draws, seed=seed)
-            found.append(replace(similar, name="similarity to start"))
-        if y is not None:
-            now = alignment(array, y, estimand="examples", draws=draws, seed=seed)
-            found.append(now)
-            wide = alignment(array, y, draws=0)
-            found.append(replace(wide, name="alignment of the wide network"))
-            if before is not None:
-                early = alignment(before, y, estimand="examples", draws=0)
-                found.append(replace(early, name="alignment at the start"))
-                found.append(difference("gain of alignment", now, early))
-        found.append(dimension(array))
-    except ValueError as error:
-        found.append(Observed("dimension", np.nan, note=str(error)))
-    return found
 
 
 def _hidden(network: InspectedNetwork) -> dict[str, int]:

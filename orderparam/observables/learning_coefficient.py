@@ -113,7 +113,11 @@ def learning_coefficient(
         ValueError: for fewer than 4 t, t that do not increase or are not positive, fewer than 4 ensembles, a window
             with fewer than 3 t, and a loss that is not finite at w*.
 
-    Accuracy: @@ACC@@
+    Accuracy: on exact curves of ten cases of reduced-rank regression with the noise of 300
+        effective draws the interval held the limit in 94 to 100 %, with u and v and three ladders
+        of t (`benchmarks/learning_coefficient.py`); it is 4 to 18 % wide for the default t. 16 runs
+        of the sampler gave 6.40, 7.99, 6.03 and 2.43 where the limits are 6.5, 8, 6 and 2.5, and
+        intervals of lambda(t) that held the exact value in 96.9 % (u) and 94.8 % (v).
         Cost: 12 (draws + burn_in) ensembles len(times) gradients.
 
     Source: Watanabe 2009 (lambda); Lau et al. 2023 (the local estimator); v derived here.

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from orderparam.observables.budget import Budget
 from orderparam.observables.calibration import calibration
 from orderparam.observables.difficulty import difficulty
 from orderparam.observables.layers import InspectedNetwork
@@ -18,16 +19,10 @@ from orderparam.observables.similarity import target_columns
 from orderparam.observables.tangent_features import feature_drift
 from orderparam.observables.tangent_kernel import kernel_drift, lazy_to_rich
 
-MOST_TANGENT = 500  # examples of the exact tangent kernel
-MOST_EXACT = 1e12  # products of it: examples^2 x parameters x outputs
-MOST_SKETCHED = 2000  # examples of the tangent kernel in random directions
-WORK = 2.5e12  # examples x directions x parameters
-FEWEST_DIRECTIONS, MOST_DIRECTIONS = 16, 256
 MODES = 5  # of the tangent kernel at the start, whose learnability is measured
 FEWEST_FRESH = 20  # held-out examples for the learnability
 COUPLING_TIMES = 6  # t at which the running coupling is measured
 FEWEST_UNTIL = 10.0  # the largest t is at least this; n / ln n is from 36 examples on
-MOST_COUPLED = 1e7  # examples x parameters of the learning coefficient
 
 
 def numbers_of_network(
@@ -40,6 +35,7 @@ def numbers_of_network(
     quick: bool,
     missing: list[str],
     eigenvalues: dict[str, np.ndarray],
+    budget: Budget,
     seed: int,
 ) -> Iterator[Observed]:
     """Read-out, calibration, learnability, drift of the tangent kernel, lazy-to-rich number.
@@ -60,25 +56,26 @@ def numbers_of_network(
         missing.append("drift of the tangent kernel, lazy-to-rich number: leave --quick out")
         return
     order = np.random.default_rng(seed).permutation(len(inputs))
-    some = order[:MOST_TANGENT]
+    some = order[: budget.examples]
     columns = 1 if network.outputs is None else network.outputs.shape[1]
-    if len(some) ** 2 * late.parameters * columns > MOST_EXACT:
-        x = np.asarray(inputs)[order[:MOST_SKETCHED]]
-        most = int(WORK / (len(x) * late.parameters))
-        directions = min(max(most, FEWEST_DIRECTIONS), MOST_DIRECTIONS)
+    if not budget.exact(len(some), late.parameters, columns):
+        x = np.asarray(inputs)[order[: budget.sketched()]]
+        directions = budget.directions(len(x), late.parameters)
         yield from feature_drift(*(one.features(x, directions, seed) for one in (start, late)))
         missing.append(f"lazy-to-rich number: {late.parameters} parameters are too many")
         return
     x = np.asarray(inputs)[some]
     kernels = [one.kernel(x, None) for one in (start, late)]
-    yield from kernel_drift(*kernels)
+    for one in kernel_drift(*kernels):
+        reduced = f"on {len(some)} of {len(inputs)} examples, by the budget"
+        yield replace(one, note=reduced if len(some) < len(inputs) else one.note)
     for when, kernel in zip(("start", "now"), kernels):
         eigenvalues[when] = np.linalg.eigvalsh(kernel)[::-1] / len(x)
     if y is None or held_out is None:
         missing.append("lazy-to-rich number: give targets, and held-out inputs and targets")
         return
     if len(some) < len(inputs):
-        missing.append(f"lazy-to-rich number: more than {MOST_TANGENT} training examples")
+        missing.append(f"lazy-to-rich number: more than {budget.examples} training examples")
         return
     fresh = np.asarray(held_out[0])
     before, after, before_train, after_train = (
@@ -172,6 +169,7 @@ def coefficients_of(
     until: float | None,
     loss: str,
     missing: list[str],
+    budget: Budget,
     seed: int,
 ) -> Iterator[Observed]:
     """The learning coefficient of half the squared error, or of the cross-entropy, with two widths
@@ -184,10 +182,10 @@ def coefficients_of(
         missing.append("learning coefficient: outputs and targets must have the same columns")
         return
     n = len(inputs)
-    if n * function.parameters > MOST_COUPLED:
+    if not budget.coupled(n, function.parameters):
         missing.append(
-            f"learning coefficient: {n} examples x {function.parameters} parameters are above "
-            f"{MOST_COUPLED:.0e}; call learning_coefficient with a loss on fewer examples"
+            f"learning coefficient: {n} examples x {function.parameters} parameters are above the "
+            "budget; give more minutes, or call learning_coefficient with a loss on fewer examples"
         )
         return
     last = n / math.log(n) if until is None else until

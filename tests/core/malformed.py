@@ -331,7 +331,15 @@ def calls(
             ]
         elif command == "inspect":
             names = ("--target", "--inputs", "--parameters", "--init", "--held-out", "--seeds")
-            names += ("--rate", "--temperature", "--learning-coefficient", "--loss")
+            names += (
+                "--rate",
+                "--temperature",
+                "--learning-coefficient",
+                "--loss",
+                "--groups",
+                "--minutes",
+                "--memory",
+            )
             model = f"{draw.choice((*PROGRAMS, value()))}:{draw.choice(('x', 'f', value()))}"
             yield [
                 "inspect",

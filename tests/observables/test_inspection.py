@@ -456,7 +456,7 @@ def test_an_interrupt_leaves_what_was_measured(network, tmp_path, monkeypatch):
     assert ended.exit_code == 130
     assert "interrupted" in ended.stdout
     assert (tmp_path / "results" / "inspect-acts" / "report.html").exists()
-    monkeypatch.setattr("orderparam.observables.inspection._layer", _interrupted)
+    monkeypatch.setattr("orderparam.observables.inspection.numbers_of_layer", _interrupted)
     with pytest.raises(KeyboardInterrupt):
         op.inspect({"hidden": hidden}, targets=y, quick=True)
 
@@ -513,7 +513,7 @@ def test_a_large_network_is_seen_in_random_directions(network, monkeypatch):
     fresh = x[:20], y[:20]
     asked = {"parameters": moved, "initial": start, "held_out": fresh}
     exact = op.inspect(model, x, y, **asked)
-    monkeypatch.setattr("orderparam.observables.network_numbers.MOST_EXACT", 1.0)
+    monkeypatch.setattr("orderparam.observables.budget._PRODUCTS", 1.0)
     found = op.inspect(model, x, y, **asked)
     numbers, others = ({one.name: one for one in each.network} for each in (exact, found))
     for name in ("kernel drift", "kernel drift in shape"):

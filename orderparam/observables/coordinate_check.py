@@ -136,7 +136,8 @@ def coordinate_check(
             raise ValueError(
                 f"{name} = {value!r}: must be {' or '.join(map(repr, allowed))}, or a function"
             )
-    rows, names = [], ()
+    rows: list[dict[str, float]] = []
+    names: tuple[str, ...] = ()
     for size in sorted(set(chosen)):
         for seed in range(seeds):
             made = make_model(size, seed)

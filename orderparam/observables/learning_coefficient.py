@@ -155,8 +155,8 @@ def learning_coefficient(
         chosen[np.argmax(chosen)] = False
     laws, middle, logarithmic = _plateau(t[chosen], course[:, chosen], order)
     tail = (1 - LEVEL) / 2
-    ends = np.array([law.quantiles((tail, 1 - tail)) for law in laws])
-    low, high, note = ends[:, 0].min(), ends[:, 1].max(), ""
+    spans = np.array([law.quantiles((tail, 1 - tail)) for law in laws])
+    low, high, note = float(spans[:, 0].min()), float(spans[:, 1].max()), ""
     if not np.all((r_hat[chosen] < 1.05) & (effective[chosen] >= 100)):
         note = "not converged: give more draws"
     elif _rises(mean[chosen]):
@@ -315,7 +315,8 @@ def _plateau(t: np.ndarray, each: np.ndarray, order: int) -> tuple[list[Mixture]
         evidences.append(special.logsumexp(found[:, 2]) - np.log(len(kind)))
     shares = special.softmax(evidences)
     both = Mixture(
-        *(np.concatenate([law[k] for law in laws]) for k in (0, 1)),
+        np.concatenate([law.mean for law in laws]),
+        np.concatenate([law.deviation for law in laws]),
         np.concatenate([share * law.weights for share, law in zip(shares, laws)]),
     )
     kept = [law for law, share in zip(laws, shares) if share >= EXCLUDED * shares.max()]

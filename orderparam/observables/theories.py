@@ -122,7 +122,7 @@ def of_the_start(case: Case) -> TheoryVerdict:
     if curve:
         says = "test error, mean over training sets"
         predictions.append(Predicted(says, curve[n], case.test_error, {"n_train": n}))
-    notes = (
+    notes: tuple[str, ...] = (
         f"ridge {forecast.ridge:.3g} has the measured training error {case.train_error:.3g}",
         "the interval of the measured error is over held-out examples, for one training set",
         "to leading order the error does not depend on the width; corrections are of order 1/width",

@@ -180,7 +180,7 @@ def networks_lazy_to_rich(
         "line, because it stands on a few units of the layers before: on other digits "
         "(alignment-of-few-neurons) it lies 26 % below at 32 units, 3 % at 256."
     ),
-    gallery={"n_train": 100, "width": 256, "channels": 32, "seeds": 16},
+    gallery={"n_train": 100, "width": 256, "channels": 16, "seeds": 16},
     full={"n_train": 400, "n_test": 800, "width": 256, "channels": 64, "seeds": 64},
 )
 def networks_layers(

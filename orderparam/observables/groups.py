@@ -49,7 +49,7 @@ def over_groups(
         An `Observed`: its interval is the jackknife over groups and over whatever other units the
         number has, and the bias of order 1 / groups by pairs of one group is subtracted.
 
-    Source: Quenouille 1956; Tukey 1958 (jackknife).
+    Source: Quenouille 1956 (jackknife).
     """
     with clocked() as seconds:
         whole = measure(*arrays)

@@ -111,6 +111,7 @@ def small_convolutional(channels: int) -> Architecture:
         "width": 64,
         "control": 256,
         "richnesses": (0.01, 0.03, 0.1, 0.3, 1.0),
+        "control_richnesses": (0.01, 0.1),
         "seeds": 16,
     },
     full={
@@ -119,6 +120,7 @@ def small_convolutional(channels: int) -> Architecture:
         "width": 256,
         "control": 1024,
         "richnesses": (0.01, 0.03, 0.1, 0.3, 1.0),
+        "control_richnesses": (0.01, 0.03, 0.1, 0.3, 1.0),
         "seeds": 64,
     },
 )
@@ -129,11 +131,14 @@ def networks_lazy_to_rich(
     depth: int = 3,
     control: int = 64,
     richnesses: tuple[float, ...] = (0.03, 0.3),
+    control_richnesses: tuple[float, ...] = (0.03, 0.3),
     learning_rate: float = 0.02,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    data, over = split("digits", "even-odd", n_train, n_test), {"richness": richnesses}
-    for layers, units in ((1, width), (depth, width), (depth, control)):
+    data = split("digits", "even-odd", n_train, n_test)
+    cases = (1, width, richnesses), (depth, width, richnesses), (depth, control, control_richnesses)
+    for layers, units, values in cases:
+        over = {"richness": values}
         system = InspectedTraining(*data, dense(layers), units, learning_rate=learning_rate)
         facets = {"network": f"{layers} hidden layer{'s' * (layers > 1)}, {units} units"}
         yield Curve("infinite width", infinite_width, system, over, facets=facets)

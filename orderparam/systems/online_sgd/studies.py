@@ -434,20 +434,43 @@ def risk(data: xr.Dataset) -> xr.DataArray:
     return xr.DataArray(np.log10(data["test_error"]))
 
 
+_RISKS = phases_panel("width_exponent", "rate_exponent", order=r"$\log_{10}$ of the risk $R$")
+_LARGEST = -2.5  # end of the colours; the risk diverges at the border
+
+
+def draw_risks(axes: Any, comparison: Comparison) -> None:
+    """Draw the risk of the steady state with its lines named in place."""
+    _RISKS.function(axes, comparison)
+    (mesh,) = axes.collections
+    mesh.set(clim=(None, _LARGEST), alpha=1.0, cmap="viridis")
+    for line in axes.lines:
+        line.set(label="_", color="white" if line.get_linestyle() == ":" else ink())
+        if len(line.get_xdata()) == 1:  # crossings on the border that the tracing left over
+            line.set_visible(False)
+    noise = comparison.parameters["noise"]
+    along: dict[str, Any] = {"rotation": -10.5, "rotation_mode": "anchor"}
+    axes.text(0.1, -0.04, f"$R$ = {0.1 * noise:g}", color="white", **along)
+    axes.text(0.08, -0.32, "the steady state ends", **along)
+    axes.text(0.05, -0.65, "no steady state")
+    axes.set(xlabel=r"width exponent $\kappa$", ylabel=r"learning-rate exponent $\delta$")
+
+
 @study(
     "sgd-plane",
     title=(
-        "One-pass SGD in theory: the end of the steady state, and the line where its risk is a tenth "
-        "of the label noise"
+        "One-pass SGD in theory: the risk of the steady state falls with the sum of the exponents of "
+        "width and learning rate"
     ),
     source="Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022",
     seconds=(60, 900),
-    full={"resolution": 32, "input_dim": 1e5},
-    panels=[phases_panel("width_exponent", "rate_exponent", order="log10 of the risk")],
+    full={"resolution": 64, "input_dim": 1e5},
+    gallery={"resolution": 32},
+    panels=[Freehand(draw_risks)],
     caption=(
-        r"One teacher unit, $d$ = {input_dim:g}, {base_width:g} units at $\kappa$ = 0, noise "
-        r"{noise}, in theory. The white region has no steady state. Dotted: risk of a tenth of the "
-        r"noise. This line and the border of the white region have slope $-1$."
+        r"One teacher unit, $d$ = {input_dim:g}, {base_width:g} $d^\kappa$ units, learning rate "
+        r"{base_width:g} $d^{{-\delta}}$, noise {noise}, in theory alone. Dotted: risk of a tenth of the "
+        r"noise. This line and the end of the steady state have slope $-1$. At the border the risk "
+        r"diverges, and larger risks than $10^{{-2.5}}$ have the colour of this one."
     ),
 )
 def sgd_plane(

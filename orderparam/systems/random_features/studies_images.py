@@ -154,9 +154,10 @@ def random_features_real_classes(
     seconds=(40, 600),
     observables=("test_error", "classification_error", "effective_dimension"),
     explained=(
-        "At few examples 4 to 14 % more wrong classes are measured than predicted: the mean output "
-        "of each image and its variance agree, but the scatter between training sets has heavier "
-        "tails than the Gaussian of the theory. The effective parameters lie up to 1.5 % below it."
+        "At few examples 4 to 14 % more wrong classes are measured than predicted. Control with 300 training "
+        "sets of 40 and 160: measured 8.3(10) and 4.1(7) % more for p = 100; outputs drawn from Gaussians with "
+        "the measured mean and covariance of each image 0.5 and 2.4 % more. The rest is scatter that is not "
+        "Gaussian: the kurtosis is 3.17 and 3.06. The effective parameters lie up to 1.5 % below the theory."
     ),
     full={"dataset": "mnist", "n_train": (50, 150, 500, 1500, 5000), "seeds": 20},
 )

@@ -37,8 +37,8 @@ def one_verb(name: str) -> None:
         for option, words, default in verb.options:
             options.add_row(option, plain(words), plain(default))
         out.print(options)
-    for need in verb.needs:
-        out.print(plain(f"\nneeds: {need}"), highlight=False)
+    if verb.needs:
+        out.print(plain(f"\nneeds: {'; '.join(verb.needs)}"), highlight=False)
     out.print(f"\ngives: {', '.join(verb.observables)}", highlight=False)
     out.print(f"[dim]orderparam solve {verb.name} NAME=VALUE ...[/]", highlight=False)
 

@@ -423,17 +423,6 @@ def check_integer(name: str, value: Any, minimum: int, remark: str = "") -> None
         raise ValueError(f"{name} = {value!r}: must be an integer >= {minimum}{remark}")
 
 
-def check_iteration(
-    _: object, *, damping: float = 0.0, max_steps: int = 1, tolerance: float = 1.0, **others: object
-) -> None:
-    """Raises `ValueError` for a damping or a tolerance outside its range."""
-    if not 0 <= damping < 1:
-        raise ValueError(f"damping = {damping}: must be >= 0 and < 1")
-    if not tolerance > 0:
-        raise ValueError(f"tolerance = {tolerance}: must be > 0")
-    check_integer("max_steps", max_steps, 1)
-
-
 def short(value: Any) -> str:
     """The text of a value in a message, cut where it is long."""
     if isinstance(value, int) and abs(value) >= 10**20:

@@ -89,6 +89,15 @@ def between(least: float, most: float, *, why: str = "") -> Need:
     return Need(f"between {least:g} and {most:g}", lambda x: (x >= least) & (x <= most), why)
 
 
+def inside(low: float, high: float, *, why: str = "") -> Need:
+    """The number lies between these two, both excluded.
+
+    >>> inside(0, 1).holds(1), inside(0, 1).holds(0.5)
+    (False, True)
+    """
+    return Need(f"> {low:g} and < {high:g}", lambda x: (x > low) & (x < high), why)
+
+
 def power_of_two(*, why: str = "") -> Need:
     """The whole number is 2, 4, 8 and so on.
 
@@ -96,6 +105,17 @@ def power_of_two(*, why: str = "") -> Need:
     (True, False, False)
     """
     return Need("a power of 2 from 2", lambda x: x >= 2 and not x & (x - 1), why)
+
+
+def iteration(*names: str) -> dict[str, Need]:
+    """The needs of an iterative algorithm with these options: "damping", "tolerance", "max_steps".
+
+    >>> {name: str(need) for name, need in iteration("damping", "max_steps").items()}
+    {'damping': 'must be >= 0 and < 1', 'max_steps': 'must be >= 1'}
+    """
+    share = Need(">= 0 and < 1", lambda x: (x >= 0) & (x < 1))
+    usual = {"damping": share, "tolerance": above(0), "max_steps": at_least(1)}
+    return {name: usual[name] for name in names}
 
 
 def check_needs(

@@ -1,6 +1,6 @@
 """Quadrature rules on an interval and on the line: nodes and weights as NumPy arrays.
 
-All rules of the package are built from these. `orderparam.gaussian.quadrature` has the rules whose
+The theories of all topics take their rules from here. `orderparam.gaussian.quadrature` has those whose
 nodes move with traced numbers: averages over a Gaussian of functions with kinks or sharp changes.
 """
 

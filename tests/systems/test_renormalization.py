@@ -383,7 +383,7 @@ def test_one_tool_collapses_learnabilities_and_learning_curves():
         (lambda: interacting(loss="z**2 + z**3"), r"loss = 'z\*\*2 \+ z\*\*3': must be even"),
         (lambda: interacting(loss="abs(z)"), r"loss = 'abs\(z\)': must be smooth"),
         (lambda: interacting(loss="z1*z2"), "must be a formula in z alone"),
-        (lambda: decimated(learner(), threshold=1.5), "threshold = 1.5: must be between 0 and 1"),
+        (lambda: decimated(learner(), threshold=1.5), "threshold = 1.5: must be > 0 and < 1"),
         (lambda: local_potential(VectorMagnet(), order=2), "order = 2: must be from 3 to 40"),
         (
             lambda: local_potential(VectorMagnet(4.5)),

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.channels.passing import Messages, passing
-from orderparam.core.fields import check_iteration
+from orderparam.core.needs import iteration
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.gaussian.points import normal_points
@@ -64,7 +64,7 @@ class TrainedState(Result):
     converged: Bool[Array, ""]
 
 
-@experiment(check=check_iteration)
+@experiment(needs=iteration("damping", "max_steps", "tolerance"))
 def sequence_passing(
     system: SeenSequence,
     key: PRNGKeyArray,

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from orderparam.core.fields import check_iteration
+from orderparam.core.needs import iteration
 from orderparam.core.verb import experiment
 from orderparam.solve.passing import growing_damping, pass_messages
 from orderparam.systems.committee.channel import evidence, label_counts, label_values
@@ -41,7 +41,7 @@ class CommitteePassing(TeacherCommittee):
     residual: Float[Array, ""]
 
 
-@experiment(check=check_iteration)
+@experiment(needs=iteration("damping", "max_steps", "tolerance"))
 def message_passing(
     system: Committee,
     key: PRNGKeyArray,

@@ -11,6 +11,7 @@ from jax.scipy.special import zeta
 from jaxtyping import Array, Bool, Float
 from scipy.optimize import brentq, minimize_scalar
 
+from orderparam.core.needs import above, below
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian.rules import panel_rule
@@ -121,14 +122,7 @@ class Scaling(Result):
     collapse: Float[Array, ""]
 
 
-def _steep(teacher: HierarchicalTeacher) -> None:
-    if not np.all(np.asarray(teacher.decay) > 0.5):
-        raise ValueError(
-            f"HierarchicalTeacher.decay = {teacher.decay}: must be > 0.5 for a steep hierarchy"
-        )
-
-
-@theory(check=_steep)
+@theory(needs={"decay": above(0.5, why="the hierarchy is steep")})
 def steep_hierarchy(teacher: HierarchicalTeacher) -> Scaling:
     r"""Scaling laws of the effective width and the error for read-outs that decay fast, beta > 1/2,
     in the limit of infinite dimension.
@@ -208,19 +202,10 @@ class FlatHierarchy(Result):
     converged: Bool[Array, ""]
 
 
-def check_flat(teacher: HierarchicalTeacher) -> None:
-    """Raise an error if the teacher's read-outs decay too fast for a flat hierarchy.
-
-    Raises:
-        ValueError: for decay >= 1/2.
-    """
-    if not teacher.decay < 0.5:
-        raise ValueError(
-            f"HierarchicalTeacher.decay = {teacher.decay}: must be < 0.5 for a flat hierarchy"
-        )
+_FLAT = {"decay": below(0.5, why="the hierarchy is flat")}
 
 
-@theory(check=check_flat)
+@theory(needs=_FLAT)
 def flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
     r"""Error and fraction of learned features for slowly decaying read-outs, beta < 1/2, in the
     limit of infinite dimension.
@@ -313,7 +298,7 @@ class CollectiveTransition(Result):
     first_order: Bool[Array, ""]
 
 
-@theory(traced=False, check=check_flat)
+@theory(traced=False, needs=_FLAT)
 def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
     """Collective first-order transition for slowly decaying read-outs, in the limit of infinite
     dimension.

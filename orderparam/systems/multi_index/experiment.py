@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.channels.passing import FIRST, Messages, Passed, passing
-from orderparam.core.fields import check_iteration
+from orderparam.core.needs import iteration
 from orderparam.core.verb import experiment
 from orderparam.gaussian.tail import log_cdf
 from orderparam.systems.multi_index.model import (
@@ -66,14 +66,13 @@ def measured_hermite_power(system: WeakLearnability, key: PRNGKeyArray) -> Hermi
 
 
 def _two_stairs(system: LearnedTarget, **options: Any) -> None:
-    check_iteration(system, **options)
     if not isinstance(system.target, str) or ast.dump(ast.parse(system.target)) != ast.dump(
         ast.parse(STAIRS)
     ):
         raise ValueError(f"LearnedTarget.target = {system.target!r}: must be {STAIRS!r} here")
 
 
-@experiment(check=_two_stairs)
+@experiment(check=_two_stairs, needs=iteration("damping", "max_steps", "tolerance"))
 def climbed_staircase(
     system: LearnedTarget,
     key: PRNGKeyArray,

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.channels.passing import Messages, passing
-from orderparam.core.fields import check_iteration
+from orderparam.core.needs import iteration
 from orderparam.core.verb import experiment
 from orderparam.gaussian.tail import log_cdf
 from orderparam.systems.multi_index.experiment import LEAST
@@ -57,7 +57,7 @@ def _draw_parity(system: HintedParity, key: PRNGKeyArray) -> _Drawn:
     return _Drawn(x[:, 1:] / jnp.sqrt(d - 1), hinted, labels)
 
 
-@experiment(check=check_iteration)
+@experiment(needs=iteration("damping", "max_steps", "tolerance"))
 def message_passing(
     system: HintedParity,
     key: PRNGKeyArray,

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from orderparam.core.fields import check_iteration
+from orderparam.core.needs import iteration
 from orderparam.core.verb import theory
 from orderparam.gaussian.rules import half_line_rule, hermite_rule
 from orderparam.gaussian.target import Target
@@ -88,7 +88,7 @@ def hardness(system: WeakLearnability) -> Hardness:
     )
 
 
-@theory(traced=False, check=check_iteration)
+@theory(traced=False, needs=iteration("max_steps"))
 def grand_staircase(system: LearnedTarget, *, max_steps: int = 200) -> Climb:
     r"""Overlaps with the directions of a target that the best algorithm reaches, stair by stair.
 

@@ -23,8 +23,7 @@ from orderparam.systems.perceptron.model import ThermalPerceptron
 from orderparam.systems.perceptron.prolonged import prolonged_fixed_point
 
 # ------------------------------------------------------------------------------------------------
-# Replica-symmetric theory of a student at a temperature, its annealed approximation, and the
-# transitions of binary weights.
+# Replica-symmetric theory of a student at a temperature, and the transitions of binary weights.
 #
 # Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992. A temperature acts
 # as if labels were flipped with probability e/(1 + e), e = exp(-1/T): the student's likelihood of a

@@ -29,10 +29,6 @@ from orderparam.systems.proportional.posterior import (
 )
 from orderparam.systems.proportional.results import OrderParameters, Similarity, alignment, losses
 
-# ------------------------------------------------------------------------------------------------
-# The real networks of the systems: architectures, the log densities that are sampled, and the observables of each draw.
-
-
 _DESCENT_STEPS = 150
 
 

@@ -84,10 +84,6 @@ def _(primals, tangents):
     return data_term(noisy, targets), change
 
 
-# ------------------------------------------------------------------------------------------------
-# Kernels between the patches of two images, (r / N_p) k(C_ii, C_ij, C_jj) with C_ij = v_0 x_i . x_j' / d, packed and summed.
-
-
 def weighted_kernels(
     system: BayesianPatchNetwork,
     inputs: Float[Array, "example *input"],

@@ -1,4 +1,5 @@
-"""Kernels between the patches of two images."""
+"""Kernels between the patches of two images, (r / N_p) k(C_ii, C_ij, C_jj) with C_ij = v_0 x_i . x_j' / d,
+packed and summed."""
 
 import equinox as eqx
 import jax

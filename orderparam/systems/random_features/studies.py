@@ -21,10 +21,6 @@ from orderparam.systems.random_features.experiment import (
 from orderparam.systems.random_features.model import RandomFeatures
 from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
 
-# ------------------------------------------------------------------------------------------------
-# Panels that are drawn by functions of their own: the plane of exponents of width and ridge.
-
-
 KINDS: dict[str, Features] = {"real features": "real", "Gaussian features": "gaussian"}
 WIDTH = "features $p$"
 

@@ -31,14 +31,6 @@ from orderparam.systems.associative_memory.hopfield.averages import (
 )
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
 
-# ------------------------------------------------------------------------------------------------
-# Averages of functions of tanh(h/T) over a Gaussian field h, at every temperature, zero included.
-#
-# Where the deviation of the field is below T the averages are sums over the field. Elsewhere they
-# are sums over x = h/T of the difference between tanh x and sign x, which decays like exp(-2|x|), a
-# scale on which the density of the field is smooth. Both forms keep all digits, also of derivatives
-# with respect to mean, deviation and temperature.
-
 
 class HopfieldState(Result):
     """One solution of the replica-symmetric equations, per spin.

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.channels import Likelihood, RealLabels, SignLabels
 from orderparam.channels.outlier import LEAST_MEASURED, SpectralEstimate, leading_vector
-from orderparam.core.fields import check_iteration
+from orderparam.core.needs import iteration
 from orderparam.core.verb import experiment
 from orderparam.priors import Prior
 from orderparam.solve.passing import growing_damping, pass_messages
@@ -65,7 +65,7 @@ class Found(eqx.Module):
     converged: Bool[Array, ""]
 
 
-@experiment(check=check_iteration)
+@experiment(needs=iteration("damping", "max_steps", "tolerance"))
 def message_passing(
     system: GeneralisedLinear,
     key: PRNGKeyArray,

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float
 from scipy.optimize import minimize_scalar
 
 from orderparam.channels import Fields
-from orderparam.core.fields import check_iteration
+from orderparam.core.needs import iteration
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian.tail import hazard_excess
@@ -153,7 +153,7 @@ class PenalisedOrder(NamedTuple):
     log_response: Scalar
 
 
-@theory(differentiable=False, check=check_iteration)
+@theory(differentiable=False, needs=iteration("damping", "max_steps"))
 def penalised_fit(
     system: PenalisedFit, *, damping: float = 0.2, max_steps: int = 3000
 ) -> FitTheory:

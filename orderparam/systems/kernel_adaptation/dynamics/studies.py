@@ -21,10 +21,10 @@ from orderparam.systems.kernel_adaptation.dynamics.experiment import (
 )
 from orderparam.systems.kernel_adaptation.dynamics.model import Classifier
 from orderparam.systems.kernel_adaptation.network import hermite_target
+from orderparam.systems.kernel_adaptation.two_layers.densities import neurons_outside
 from orderparam.systems.kernel_adaptation.two_layers.experiment import FAR
 from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import gaussian_process
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.two_layers.studies import neurons_outside
 from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
 
 # ------------------------------------------------------------------------------------------------

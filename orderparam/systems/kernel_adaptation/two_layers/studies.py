@@ -6,17 +6,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
-from orderparam.analysis.phases.study import diagram_curve, phases_panel
-from orderparam.comparison import Comparison, Curve, between, study
+from orderparam.comparison import Curve, between, study
 from orderparam.plotting import Freehand, Panel, horizontal, slope
-from orderparam.plotting.measured import mean_and_error
-from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
 from orderparam.systems.kernel_adaptation.network import hermite_target
 from orderparam.systems.kernel_adaptation.on_data.experiment import (
     adapted_weights_on_data,
     solved_on_drawn_data,
+)
+from orderparam.systems.kernel_adaptation.two_layers.densities import (
+    draw_densities,
+    draw_phase_densities,
+    neurons_outside,
 )
 from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
     examples_needed,
@@ -30,115 +31,6 @@ from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import (
 from orderparam.systems.kernel_adaptation.two_layers.gaussian_weights import gaussian_weights
 from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
-
-# ------------------------------------------------------------------------------------------------
-# The law of the weights along the target. Functions draw it, because theories have different nodes,
-# and some are Gaussian.
-
-OVERLAP = r"$\rho = w\cdot w_*$"
-
-
-def _density(data: xr.Dataset, rho: np.ndarray, prior: float) -> np.ndarray:
-    """The density p(rho) of a theory at one point; Gaussian if the theory gives the variance
-    only."""
-    if "log_density" in data:
-        return np.exp(np.interp(np.abs(rho), data["overlap"], data["log_density"]))
-    variance = float(data["spread"]) * prior
-    return np.exp(-(rho**2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
-
-
-def draw_densities(axes: Any, comparison: Comparison, reach: float = 2.2) -> None:
-    """Draw the densities at the largest number of measured examples. reach: the largest overlap
-    that is shown."""
-    p = comparison.parameters
-    shown, rho = max(p["n_train"]), np.linspace(-reach, reach, 441)
-    number = 0
-    for data in comparison.curves("theory").values():
-        look: Any = {"color": GREY, "linewidth": 0.9}
-        if not data.attrs["baseline"]:
-            look, number = {"color": COLOURS[number], "linestyle": DASHES[number]}, number + 1
-        axes.plot(
-            rho,
-            _density(data.sel(n_train=shown), rho, p["weight_variance"] / p["input_dim"]),
-            **look,
-        )
-    (runs,) = comparison.curves("experiment").values()
-    measured = runs.sel(n_train=shown)
-    centres = measured["bin_centre"].values.reshape(-1, measured.sizes["bin"])[0]
-    for direction, label, marker, colour in (
-        (1, "across $w_*$", "s", GREY),
-        (0, "along $w_*$", "o", ink()),
-    ):
-        mean, error = (
-            part.ravel() for part in mean_and_error(measured["density"].isel(direction=direction))
-        )
-        seen = mean > 0
-        look = {"fmt": marker, "color": colour, "markersize": 2, "zorder": 3}
-        axes.errorbar(centres[seen], mean[seen], np.nan_to_num(error[seen]), label=label, **look)
-    axes.set(
-        yscale="log",
-        ylim=(2e-3, 8),
-        xlim=(-reach, reach),
-        xlabel=OVERLAP,
-        ylabel="density of the weights",
-    )
-
-
-def draw_phase_densities(axes: Any, comparison: Comparison, beta: float) -> None:
-    """Draws the densities of the system of size beta at the measured temperatures, with marks where
-    it was sampled."""
-    p = comparison.parameters
-    rho, here = np.linspace(-2, 2, 801), list(comparison.curves(scale=beta).values())
-    for number, chosen in enumerate(p["measured"]):
-        for data in here:
-            at = data.isel(
-                temperature=int(
-                    np.argmin(
-                        np.abs(data["temperature"].values * p["chi"] / np.sqrt(beta) - chosen)
-                    )
-                )
-            )
-            if "bin_centre" in at:
-                centres = at["bin_centre"].values.reshape(-1, at.sizes["bin"])[0]
-                mean, error = (
-                    part.ravel() for part in mean_and_error(at["density"].isel(direction=0))
-                )
-                seen = mean > 0
-                look = {"fmt": "osD"[number % 3], "color": COLOURS[3 + number], "markersize": 2}
-                axes.errorbar(
-                    centres[seen],
-                    mean[seen],
-                    np.minimum(np.nan_to_num(error[seen]), 0.9 * mean[seen]),
-                    **look,
-                )
-                continue
-            label = f"$t$ = {chosen:g}" if beta == p["betas"][-1] else None
-            axes.plot(
-                rho,
-                _density(at, rho, np.nan),
-                color=COLOURS[3 + number],
-                linestyle=DASHES[number],
-                label=label,
-            )
-    floor = 1e-3 if any("bin_centre" in data for data in here) else 1e-9
-    axes.set(
-        yscale="log",
-        ylim=(floor, 30),
-        xlim=(-2, 2),
-        xlabel=OVERLAP,
-        ylabel=r"density of the weights $p(\rho)$",
-    )
-
-
-def neurons_outside(data: xr.Dataset, width: float) -> xr.DataArray:
-    """The number N P(|rho| > FAR) of specialised neurons, measured, or by integration of a theory's
-    density."""
-    if "outside" in data:
-        return width * data["outside"]
-    rho = data["overlap"].values.reshape(-1, data.sizes["node"])[0]
-    density = 2 * np.exp(data["log_density"]) * (rho > FAR)
-    return width * density.reduce(np.trapezoid, "node", x=rho)
-
 
 _GROKKING = "Rubin, Seroussi, Ringel 2024, arXiv 2310.03789"
 _FEATURES = (
@@ -422,7 +314,7 @@ def relu_adaptation(
     )
 
 
-_GAUSSIAN = "Gaussian weights (VGA)"
+GAUSSIAN = "Gaussian weights (VGA)"
 
 
 @study(
@@ -444,7 +336,7 @@ _GAUSSIAN = "Gaussian weights (VGA)"
             "temperature",
             "action",
             by="branch",
-            where={"label": _GAUSSIAN},
+            where={"label": GAUSSIAN},
             log="x",
             jump="branches",
             ylabel="action $F/N$",
@@ -491,7 +383,7 @@ def adaptation_hysteresis(
         gaussian = partial(gaussian_weights, branch=branch, ridge_kind="effective")
         sampler = partial(sampled_network, start=start, chains=1, samples=draws, warmup=80)
         facets = {"branch": facet}
-        yield Curve(_GAUSSIAN, gaussian, system, grid, facets=facets)
+        yield Curve(GAUSSIAN, gaussian, system, grid, facets=facets)
         yield Curve(
             "sampled network",
             sampler,
@@ -562,75 +454,3 @@ def sample_complexity(
     yield Curve("infinitely wide (GP)", fixed, system, grid, facets={"weights": "fixed kernel"})
     yield Curve("adapted weights (GMFL)", needed, system, grid, facets=adapt)
     yield Curve("sampled network", runs, system, {"input_dim": measured}, seeds, facets=adapt)
-
-
-# ------------------------------------------------------------------------------------------------
-# Where the weights of a two-layer network adapt to its target, and where two states coexist.
-
-
-def _other_minimum(data: xr.Dataset) -> xr.DataArray:
-    """True if Gaussian weights are in the minimum of large variance; the theory without the
-    Gaussian ansatz has only one state."""
-    return (data["spread"] > 6) & (data.attrs["label"] == _GAUSSIAN)
-
-
-@study(
-    "adaptation-plane",
-    title="Gaussian weights adapt to a cubic target discontinuously, weights of any distribution continuously",
-    source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789",
-    seconds=(60, 900),
-    full={"resolution": 32, "points": 200},
-    panels=[
-        phases_panel(
-            "n_train",
-            "temperature",
-            log="xy",
-            order="spread",
-            title="Gaussian weights",
-            part="plane",
-        ),
-        Panel(
-            "temperature",
-            "spread",
-            by="n_train",
-            where={"part": "cut"},
-            log="xy",
-            jump=_other_minimum,
-        ),
-    ],
-    caption="""
-        Theories of erf units, $d$ = {input_dim} inputs, $N$ = {width} units, $n$ examples of $y =
-        h_3$, averaged over data. Spread: variance of the weights along the target over that of the
-        prior. Left: state of lowest action of the Gaussian ansatz. Right: this ansatz (VGA) jumps
-        where the theory of the full distribution (GMFL) does not. The study adaptation-hysteresis
-        has networks at $n$ = 400.
-    """,
-)
-def adaptation_plane(
-    resolution: int = 8,
-    input_dim: int = 50,
-    width: int = 80,
-    readout_variance: float = 0.04,
-    cuts: tuple[float, ...] = (300.0, 450.0, 800.0),
-    points: int = 80,
-) -> Iterator[Curve]:
-    target = hermite_target({3: 1.0}, normalised=True)
-    temperatures = (0.02, 0.2)
-    over = {"n_train": (250, 1000, "log"), "temperature": (*temperatures, "log")}
-    system = TwoLayerNetwork(input_dim, width, 400, 0.1, target, readout_variance, modes=(1, 3))
-    gaussian = partial(gaussian_weights, ridge_kind="effective")
-    any_law = partial(adapted_weights, ridge_kind="effective")
-    options: dict[str, Any] = {"accuracy": 1e-3, "branches": (), "batch": 16}
-    yield diagram_curve(
-        gaussian,
-        system,
-        over,
-        order="spread",
-        facets={"part": "plane"},
-        resolution=resolution,
-        **options,
-    )
-    grid = {"n_train": cuts, "temperature": between(temperatures, points)}
-    facets = {"part": "cut"}
-    yield Curve("adapted weights (GMFL)", any_law, system, grid, facets=facets)
-    yield Curve(_GAUSSIAN, gaussian, system, grid, facets=facets)

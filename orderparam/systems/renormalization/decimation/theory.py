@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from orderparam.core.needs import inside
 from orderparam.core.result import Result
-from orderparam.core.system import is_number
 from orderparam.core.verb import theory
 from orderparam.kernels.decimation import couplings, learnable, traces
 from orderparam.kernels.effective_ridge import effective_ridge, learnability, ratio
@@ -201,14 +201,7 @@ def running_ridge(system: DecimatedRegression) -> RunningRidge:
     return RunningRidge(jnp.cumsum(levels[1]), ridge, end)
 
 
-def _share(system: DecimatedRegression, threshold: float | None = None, closure: str = "") -> None:
-    if threshold is not None and is_number(threshold) and not 0 < threshold < 1:
-        raise ValueError(
-            f"decimated: threshold = {threshold}: must be between 0 and 1 (or None, for the system's cut)"
-        )
-
-
-@theory(check=_share)
+@theory(needs={"threshold": inside(0, 1, why="None takes the cut of the system")})
 def decimated(
     system: DecimatedRegression,
     *,

@@ -1,0 +1,118 @@
+"""Densities of the hidden weights of two layers along the target.
+
+Functions draw them, because theories have different nodes, and some are Gaussian.
+"""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from orderparam.comparison import Comparison
+from orderparam.plotting.measured import mean_and_error
+from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
+from orderparam.systems.kernel_adaptation.two_layers.experiment import FAR
+
+OVERLAP = r"$\rho = w\cdot w_*$"
+
+
+def _density(data: xr.Dataset, rho: np.ndarray, prior: float) -> np.ndarray:
+    """The density p(rho) of a theory at one point; Gaussian if the theory gives the variance
+    only."""
+    if "log_density" in data:
+        return np.exp(np.interp(np.abs(rho), data["overlap"], data["log_density"]))
+    variance = float(data["spread"]) * prior
+    return np.exp(-(rho**2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
+
+
+def draw_densities(axes: Any, comparison: Comparison, reach: float = 2.2) -> None:
+    """Draw the densities at the largest number of measured examples. reach: the largest overlap
+    that is shown."""
+    p = comparison.parameters
+    shown, rho = max(p["n_train"]), np.linspace(-reach, reach, 441)
+    number = 0
+    for data in comparison.curves("theory").values():
+        look: Any = {"color": GREY, "linewidth": 0.9}
+        if not data.attrs["baseline"]:
+            look, number = {"color": COLOURS[number], "linestyle": DASHES[number]}, number + 1
+        axes.plot(
+            rho,
+            _density(data.sel(n_train=shown), rho, p["weight_variance"] / p["input_dim"]),
+            **look,
+        )
+    (runs,) = comparison.curves("experiment").values()
+    measured = runs.sel(n_train=shown)
+    centres = measured["bin_centre"].values.reshape(-1, measured.sizes["bin"])[0]
+    for direction, label, marker, colour in (
+        (1, "across $w_*$", "s", GREY),
+        (0, "along $w_*$", "o", ink()),
+    ):
+        mean, error = (
+            part.ravel() for part in mean_and_error(measured["density"].isel(direction=direction))
+        )
+        seen = mean > 0
+        look = {"fmt": marker, "color": colour, "markersize": 2, "zorder": 3}
+        axes.errorbar(centres[seen], mean[seen], np.nan_to_num(error[seen]), label=label, **look)
+    axes.set(
+        yscale="log",
+        ylim=(2e-3, 8),
+        xlim=(-reach, reach),
+        xlabel=OVERLAP,
+        ylabel="density of the weights",
+    )
+
+
+def draw_phase_densities(axes: Any, comparison: Comparison, beta: float) -> None:
+    """Draws the densities of the system of size beta at the measured temperatures, with marks where
+    it was sampled."""
+    p = comparison.parameters
+    rho, here = np.linspace(-2, 2, 801), list(comparison.curves(scale=beta).values())
+    for number, chosen in enumerate(p["measured"]):
+        for data in here:
+            at = data.isel(
+                temperature=int(
+                    np.argmin(
+                        np.abs(data["temperature"].values * p["chi"] / np.sqrt(beta) - chosen)
+                    )
+                )
+            )
+            if "bin_centre" in at:
+                centres = at["bin_centre"].values.reshape(-1, at.sizes["bin"])[0]
+                mean, error = (
+                    part.ravel() for part in mean_and_error(at["density"].isel(direction=0))
+                )
+                seen = mean > 0
+                look = {"fmt": "osD"[number % 3], "color": COLOURS[3 + number], "markersize": 2}
+                axes.errorbar(
+                    centres[seen],
+                    mean[seen],
+                    np.minimum(np.nan_to_num(error[seen]), 0.9 * mean[seen]),
+                    **look,
+                )
+                continue
+            label = f"$t$ = {chosen:g}" if beta == p["betas"][-1] else None
+            axes.plot(
+                rho,
+                _density(at, rho, np.nan),
+                color=COLOURS[3 + number],
+                linestyle=DASHES[number],
+                label=label,
+            )
+    floor = 1e-3 if any("bin_centre" in data for data in here) else 1e-9
+    axes.set(
+        yscale="log",
+        ylim=(floor, 30),
+        xlim=(-2, 2),
+        xlabel=OVERLAP,
+        ylabel=r"density of the weights $p(\rho)$",
+    )
+
+
+def neurons_outside(data: xr.Dataset, width: float) -> xr.DataArray:
+    """The number N P(|rho| > FAR) of specialised neurons, measured, or by integration of a theory's
+    density."""
+    if "outside" in data:
+        return width * data["outside"]
+    rho = data["overlap"].values.reshape(-1, data.sizes["node"])[0]
+    density = 2 * np.exp(data["log_density"]) * (rho > FAR)
+    return width * density.reduce(np.trapezoid, "node", x=rho)

@@ -138,4 +138,4 @@ def check_needs(
             number = is_number(value) or getattr(value, "ndim", None) == 0
             shown = f"{float(value):g}" if number else short(value)
             owner = "" if is_option else f"{type(system).__name__}."
-            raise ValueError(f"{owner}{name} = {shown}: {need}")
+            raise ValueError(f"{owner}{name.removesuffix('.name')} = {shown}: {need}")

@@ -419,7 +419,7 @@ def test_without_more_memory_than_a_step_the_capacity_is_too_large():
     [
         (
             lambda: statistical_neurodynamics(Hopfield(0.1, 0.2)),
-            r"Hopfield.temperature = 0.2: must be 0 for dynamics",
+            r"Hopfield.temperature = 0.2: must be 0",
         ),
         (lambda: Hopfield(0.0), r"Hopfield.load = 0.0: must be > 0"),
         (lambda: Hopfield(0.1, -0.1), r"Hopfield.temperature = -0.1: must be >= 0"),

@@ -224,7 +224,7 @@ def test_four_binary_units_specialise():
 
 
 def test_what_cannot_be_done_is_refused_by_name():
-    with pytest.raises(ValueError, match=r"Committee\.rule = 'majority' of 2 units"):
+    with pytest.raises(ValueError, match=r"Committee\.rule = 'majority': must be 'parity'"):
         spectral(Committee(1.0))
     with pytest.raises(ValueError, match=r"Committee\.hidden = 9"):
         Committee(1.0, 9)

@@ -159,7 +159,7 @@ def test_what_cannot_be_done_is_refused_by_name():
     with pytest.raises(ValueError, match="max_steps = 0"):
         grand_staircase(LearnedTarget(1.0), max_steps=0)
     for option, value in (("damping", 1.5), ("tolerance", 0.0), ("max_steps", 0)):
-        with pytest.raises(ValueError, match=f"^{option} = {value}: must be"):
+        with pytest.raises(ValueError, match=f"^{option} = {value:g}: must be"):
             message_passing(HintedParity(6.0, 0.8, 100), jax.random.key(0), **{option: value})
     for hint in (-0.5, 1.2):
         with pytest.raises(ValueError, match=f"hint = {hint}"):

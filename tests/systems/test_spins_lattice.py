@@ -414,7 +414,7 @@ def test_scaling_finds_what_was_put_in():
         ),
         (
             lambda: enumerated(IsingLattice(2.0, (5, 5))),
-            r"IsingLattice.shape = \(5, 5\): must have at most 20 sites",
+            r"IsingLattice.spins = 25: must be <= 20",
         ),
         (
             lambda: configuration(IsingLattice(2.0, (4,)), jax.random.key(0)),

@@ -78,8 +78,10 @@ CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
         a run, started at a pattern; heat bath, averages over the second half of {sweeps} sweeps.
     """,
     explained=(
-        "Close to $T_M$ some networks of 1000 spins leave the retrieval state. Far below $T_M$ "
-        "almost no spin is ever wrong, so that the error bars are tiny."
+        "Close to $T_M$ some networks leave the retrieval state, fewer of them with more spins. Control at load "
+        "0.1, where $T_M$ = 0.315: at T = 0.25 it is 3 of 48 networks of 1000 spins and 0 of 24 of 4000, at 0.3 it is "
+        "19 and 6; at load 0.05 and T = 0.5 the overlap lies 0.074(19) below the theory and 0.001(2) above it. Far "
+        "below $T_M$ almost no spin is ever wrong, so that the error bars are tiny."
     ),
 )
 def hopfield_phase_diagram(

@@ -105,6 +105,7 @@ def compare(
             try:
                 results[curve.key] = points()
             except OtherCode:
+                assert store is not None
                 _set_aside(store, curve.key)
                 results[curve.key] = points()
             role = "experiment" if curve.is_experiment else "theory"

@@ -104,7 +104,7 @@ def from_file(
                 f"{option} {column}: needs a table ({', '.join(FRAMES)}); {file} is not one"
             )
     if not Path(file).suffix and file not in DATASETS and not Path(file).exists():
-        raise ValueError(f"{file} is neither a file nor a data set{nearest(file, DATASETS)}")
+        raise ValueError(f"{file} is neither a file nor a data set{nearest(file, list(DATASETS))}")
     if file in DATASETS and target is None:
         return from_dataset(load(file), task)
     return noting_target(from_dataset(load_file(file, target), task), target)

@@ -5,6 +5,7 @@ from checks import checks
 
 from orderparam.systems.random_networks import (
     AngledPair,
+    CubeNetwork,
     DeepNetwork,
     NetworkKernels,
     RandomNetwork,
@@ -17,6 +18,7 @@ SYSTEMS = [
     DeepNetwork(activation="relu"),
     NetworkKernels(X[:1], activation="erf"),
     AngledPair(1.0, 1.7, 0.1, activation="erf"),
+    CubeNetwork(5, 1.7, 0.1, activation="erf"),
 ]
 globals().update(
     checks(

@@ -14,6 +14,12 @@ hidden layer at every width, and the corrections in deep networks.
 """
 
 from orderparam.core.exported import without_modules
+from orderparam.systems.random_networks.degrees import (
+    CubeNetwork,
+    DegreeShares,
+    degree_shares,
+    measured_degrees,
+)
 from orderparam.systems.random_networks.experiment import (
     MeasuredDepth,
     Sample,
@@ -68,7 +74,9 @@ from orderparam.systems.random_networks.theory import (
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {
+    "degrees": ("degree", "k"),
     "kurtosis": ("excess kurtosis", ""),
+    "mean_degree": ("mean degree without the constant", ""),
     "nngp_bias": ("bias of the NNGP kernel", r"\langle \mathrm{E}\hat K - K, K\rangle / \|K\|^2"),
     "nngp_correlation": ("NNGP kernel", r"K(\theta)/K(0)"),
     "nngp_fluctuation": ("fluctuation of the NNGP kernel", r"\|\delta\hat K\|/\|K\|"),
@@ -78,6 +86,7 @@ LABELS = {
     ),
     "ntk_correlation": ("tangent kernel", r"\Theta(\theta)/\Theta(0)"),
     "ntk_fluctuation": ("fluctuation of the tangent kernel", r"\|\delta\hat\Theta\|/\|\Theta\|"),
+    "share": ("share of the mean square", ""),
     "width_kurtosis": ("excess kurtosis", r"\times\ N"),
 }
 

@@ -110,7 +110,7 @@ def features_in_time(
 
 @study(
     "width-transfer",
-    title="The best learning rate tends to a constant in two parametrisations; in the standard one it falls as 1/N",
+    title="The best learning rate tends to a constant in two parametrisations; in the standard one it falls nearly as 1/N",
     source="Yang, Hu 2021 (arXiv:2011.14522); Yang et al. 2022 (arXiv:2203.03466); the curves are derived here",
     panels=[
         Panel(

@@ -247,7 +247,7 @@ def one_step_learning_curve(
 
 @study(
     "one-step-groups",
-    title="Relu features learn an even target only if their spikes have both signs",
+    title="With n and p of the order of d, relu features learn an even target only if their spikes have both signs",
     source="Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024 (arXiv:2410.18938)",
     panels=lambda p: [
         Panel(

@@ -27,7 +27,7 @@ def share_of_random_values(degree: np.ndarray, input_dim: int) -> np.ndarray:
 
 @study(
     "degree-bias",
-    title="Random networks prefer functions of low degree; deep in the chaotic phase the preference fades",
+    title="Random networks prefer functions of low degree; in deep chaotic networks the preference fades",
     source="Yang, Salman 2019 (arXiv:1907.10599); Valle-Pérez, Camargo, Louis 2019",
     gallery={"seeds": 16, "input_dim": 10, "networks": 32},
     full={"seeds": 32, "networks": 256, "input_dim": 12, "width": 512},
@@ -57,6 +57,7 @@ def share_of_random_values(degree: np.ndarray, input_dim: int) -> np.ndarray:
             by="depth",
             where={"part": "mean"},
             title="erf, biases 0.05",
+            ylim=(0.9, 0.54 * p["input_dim"]),
             reference=[horizontal(p["input_dim"] / 2, "independent values")],
         ),
     ],

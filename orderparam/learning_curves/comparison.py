@@ -70,16 +70,17 @@ def compare_learners(
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """True for two estimators of one class whose settings differ in their seed at most."""
-    seedless = [
+    """True for two estimators of one class whose settings differ at most in the seed and in the
+    number of processes, which changes no result."""
+    settings = [
         {
             name: str(value)
             for name, value in estimator.get_params().items()
-            if name != "random_state"
+            if name not in ("random_state", "n_jobs")
         }
         for estimator in (one, other)
     ]
-    return type(one) is type(other) and seedless[0] == seedless[1]
+    return type(one) is type(other) and settings[0] == settings[1]
 
 
 def half_of_the_columns(

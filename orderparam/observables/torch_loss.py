@@ -32,8 +32,7 @@ def torch_loss(
 
     Accuracy: that of the module's precision. Many sets of parameters are evaluated in one call.
 
-    >>> import pytest
-    >>> torch = pytest.importorskip("torch")
+    >>> import torch
     >>> net = torch.nn.Linear(2, 1, bias=False).double()
     >>> measured, start = torch_loss(net, lambda net: net(torch.ones(1, 2).double()).sum() ** 2)
     >>> bool(jnp.allclose(jax.grad(measured)(start), 2 * start.sum()))

@@ -101,6 +101,7 @@ def sampled_network(
 
     Source: Pacelli et al. (2023) for the posterior; the collapsed density is derived here.
 
+    >>> from orderparam.systems.proportional import FullyConnected
     >>> import jax
     >>> x = np.random.default_rng(0).normal(size=(8, 3))
     >>> system = FullyConnected(x[:5], x[:5, 0], x[5:], x[5:, 0], width=4, temperature=0.5)
@@ -152,6 +153,7 @@ def langevin_training(
 
     Source: Pacelli et al. (2023); Baglioni, Pacelli et al. (2024).
 
+    >>> from orderparam.systems.proportional import FullyConnected
     >>> import jax
     >>> x = np.random.default_rng(0).normal(size=(8, 3))
     >>> system = FullyConnected(x[:5], x[:5, 0], x[5:], x[5:, 0], width=4, temperature=0.5)
@@ -213,6 +215,7 @@ def sampled_similarity(
 
     Source: Aiudi et al. (2025).
 
+    >>> from orderparam.systems.proportional import FullyConnected
     >>> import jax
     >>> x = np.random.default_rng(0).normal(size=(8, 3))
     >>> system = FullyConnected(x[:5], x[:5, 0], x[5:], x[5:, 0], width=4, temperature=0.5)

@@ -118,6 +118,7 @@ def gaussian_weights(
 
     Source: Seroussi, Naveh, Ringel (2023); Rubin et al. (2025).
 
+    >>> from orderparam.systems.kernel_adaptation import TwoLayerNetwork
     >>> from orderparam.systems.kernel_adaptation import hermite_target
     >>> network = TwoLayerNetwork(
     ...     20, 100, 400, 0.2, hermite_target({1: 1, 3: -0.3}), readout_variance=0.015

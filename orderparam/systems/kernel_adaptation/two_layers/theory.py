@@ -164,6 +164,7 @@ def adapted_weights(
     Source: Rubin, Seroussi, Ringel (2024); Rubin et al. (2025); G and its convexity are derived
     here.
 
+    >>> from orderparam.systems.kernel_adaptation import TwoLayerNetwork
     >>> from orderparam.systems.kernel_adaptation import hermite_target
     >>> network = TwoLayerNetwork(
     ...     20, 100, 400, 0.2, hermite_target({1: 1, 3: -0.3}), readout_variance=0.015,

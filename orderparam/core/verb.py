@@ -26,6 +26,7 @@ import numpy as np
 from orderparam.core.fields import alternatives, is_number, short, words_of
 from orderparam.core.names import nearest
 from orderparam.core.needs import Need, check_needs
+from orderparam.core.own_code import state_of_own_code
 from orderparam.core.registry import experiments_made, theories_made, topic_of
 from orderparam.core.result import Result
 from orderparam.core.system import System, as_arrays, replace
@@ -42,6 +43,7 @@ class Verb:
     systems: the classes of systems it takes; results: the classes of what it returns.
     options: the other arguments, name -> `inspect.Parameter` (annotation and default).
     needs: what it needs of the fields of its system and of its options, by name.
+    own_code: the state of a person's own code, empty for a verb of this package.
     """
 
     first: int = 1  # arguments before the options
@@ -58,6 +60,8 @@ class Verb:
             list(self._signature.parameters.items())[self.first :]
         )
         self.name = f"{topic_of(fn.__module__)}.{fn.__name__}"
+        # of the code that runs: the file may be edited while this process goes on
+        self.own_code = state_of_own_code(fn)
 
     @functools.cached_property
     def _hints(self) -> dict[str, Any]:

@@ -19,10 +19,10 @@ import orderparam
 from orderparam.core.errors import SweepError
 from orderparam.core.fields import declarations
 from orderparam.core.grid import Grid, numeric
+from orderparam.core.own_code import state_of_own_code
 from orderparam.core.system import System, nearest, replace
 from orderparam.core.verb import Experiment, Theory, Verb, unwrap
 from orderparam.running.executor import in_process, resolve
-from orderparam.running.own_code import state_of_own_code
 from orderparam.running.program import (
     FAILED,
     UNCONVERGED,
@@ -266,7 +266,8 @@ def identity(
     for leaf in (*jax.tree.leaves(system), *inside):
         digest.update(np.asarray(leaf).tobytes() if hasattr(leaf, "dtype") else repr(leaf).encode())
     coords = {name: values.tolist() for name, values in grid.coords().items()}
-    code = state_of_own_code(fn)
+    inner = unwrap(fn)[0]
+    code = inner.own_code if isinstance(inner, Verb) else state_of_own_code(inner)
     return {
         **({"code": code} if code else {}),
         "function": re.sub(r" at 0x[0-9a-f]+", "", describe(fn, registered=True)),

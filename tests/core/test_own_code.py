@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 import orderparam as op
-from orderparam.running.own_code import state_of_own_code
+from orderparam.core.own_code import state_of_own_code
 from orderparam.running.store import OtherCode
 
 SOURCE = '''
@@ -117,9 +117,9 @@ def test_only_the_curve_whose_code_was_edited_is_computed_again(loaded, tmp_path
     ],
 )
 def test_words_do_not_enter(loaded, old, new):
-    before = state_of_own_code(loaded().doubled)
+    before = loaded().doubled.own_code
     assert before
-    assert state_of_own_code(loaded(old, new).doubled) == before
+    assert loaded(old, new).doubled.own_code == before
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_words_do_not_enter(loaded, old, new):
     [("FACTOR = 2.0", "FACTOR = 3.0"), ("FACTOR * x", "FACTOR + x"), ("above=0", "above=1")],
 )
 def test_what_the_function_reaches_enters(loaded, old, new):
-    before = state_of_own_code(loaded().doubled)
-    assert state_of_own_code(loaded(old, new).doubled) != before
+    before = loaded().doubled.own_code
+    assert loaded(old, new).doubled.own_code != before
 
 
 def test_a_sweep_refuses_points_of_older_code(loaded, tmp_path):
@@ -142,4 +142,19 @@ def test_a_sweep_refuses_points_of_older_code(loaded, tmp_path):
 def test_functions_of_the_package_have_no_state_of_their_own():
     from orderparam.systems.associative_memory import replica_symmetric
 
-    assert state_of_own_code(replica_symmetric) == ""
+    assert replica_symmetric.own_code == ""
+
+
+def test_code_that_was_loaded_before_an_edit_keeps_its_state(loaded, tmp_path):
+    """The process goes on with the old code, and its points are those of the old code."""
+    module, grid, store = loaded(), {"x": [1.0, 2.0]}, tmp_path / "points"
+    op.sweep(module.doubled, module.Line(1.0), grid, store=store)
+    path = tmp_path / "own_line_file.py"
+    path.write_text(SOURCE.replace("FACTOR = 2.0", "FACTOR = 3.0"))
+    found = op.sweep(module.doubled, module.Line(1.0), grid, store=store)
+    assert found["value"].values.tolist() == [2.0, 4.0]
+
+
+def test_plain_functions_have_a_state_too():
+    assert len(state_of_own_code(run)) == 16
+    assert state_of_own_code(op.sweep) == ""

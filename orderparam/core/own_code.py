@@ -8,18 +8,14 @@ import inspect
 import sys
 from collections.abc import Callable
 
-from orderparam.core.verb import Verb, unwrap
 
-
-def state_of_own_code(fn: Callable) -> str:
+def state_of_own_code(function: Callable) -> str:
     """A digest of the code of a function of a person's own file, notebook or script, and of what it
     uses there; empty for functions of this package, and where Python has no source.
 
     Comments, docstrings and definitions that the function does not reach, such as studies with
     their captions, do not enter. What the function imports from other files does not enter either.
     """
-    inner = unwrap(fn)[0]
-    function = inner.fn if isinstance(inner, Verb) else inner
     while isinstance(function, functools.partial):
         function = function.func
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)

@@ -194,7 +194,7 @@ def from_frame(
         if (numbers == numbers[0]).all():
             value = f"{numbers[0]:g}" if words is None else words[numbers[0]]
             raise ValueError(
-                f"{name}: the target {target!r} is {value} in every row: there is nothing to predict"
+                f"{name}: the target {target!r} is {value} in every row: there is nothing to learn"
             )
     notes += [note for *_, note in labels if note]
     title = f"{name}/{','.join(targets)}"

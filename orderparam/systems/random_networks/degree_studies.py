@@ -33,6 +33,10 @@ def share_of_random_values(degree: np.ndarray, input_dim: int) -> np.ndarray:
     full={"seeds": 32, "networks": 256, "input_dim": 12, "width": 512},
     seconds=(60, 3600),
     observables=("share", "mean_degree"),
+    explained=(
+        "Deep networks of finite width have a smaller mean degree. Control: eight layers of relu on 7 signs lie "
+        "10.8(4), 7.2(4), 3.7(3) and 1.8(4) % below infinite width with 50, 100, 200 and 400 units."
+    ),
     columns=2,
     panels=lambda p: [
         *(

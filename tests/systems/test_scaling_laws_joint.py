@@ -120,7 +120,7 @@ def test_exponents_of_other_papers():
         (lambda: limit_exponents(1.5, 0.9), "target_decay = 0.9: must be > 1"),
         (
             lambda: drawn_regression(ScaleFreeFeatures(10.0, 10.0), jax.random.key(0)),
-            "modes = inf: an experiment takes at most",
+            "modes = inf: must be <= 100000",
         ),
         (lambda: drawn_regression(SYSTEM.with_(width=10.5), jax.random.key(0)), "width = 10.5"),
     ],

@@ -58,7 +58,8 @@ def _state(source: str, name: str) -> str:
         reached.add(current)
         for statement in statements[current]:
             waiting += [node.id for node in ast.walk(statement) if isinstance(node, ast.Name)]
-    code = [ast.dump(part) for one in sorted(reached) for part in statements[one]]
+    # the text that Python writes is the same in all versions, unlike a dump of the tree
+    code = [ast.unparse(part) for one in sorted(reached) for part in statements[one]]
     return hashlib.sha256("\0".join(code).encode()).hexdigest()[:16]
 
 

@@ -96,3 +96,9 @@ def test_a_parity_is_recognised(monkeypatch):
 def test_too_many_inputs_are_refused():
     with pytest.raises(ValueError, match="input_dim = 17: must be at most 16"):
         measured_degrees(CubeNetwork(17), jax.random.key(0))
+
+
+def test_a_thousand_signs_and_no_more():
+    assert 1.3 < float(degree_shares(CubeNetwork(1000, depth=1)).mean_degree) < 1.4
+    with pytest.raises(ValueError, match=r"CubeNetwork\.input_dim = 1001: must be <= 1000"):
+        degree_shares(CubeNetwork(1001, depth=1))

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from orderparam.core.needs import at_most
 from orderparam.core.result import Result
 from orderparam.core.system import System, parameter, structure
 from orderparam.core.verb import experiment, theory
@@ -78,7 +79,10 @@ def _of_powers(powers: Float[Array, "degree"]) -> DegreeShares:
     return DegreeShares(degree, share, mean, changing > LEAST * jnp.sum(powers))
 
 
-@theory(traced=False)
+@theory(
+    traced=False,
+    needs={"input_dim": at_most(1000, why="binomial coefficients must be finite in float64")},
+)
 def degree_shares(system: CubeNetwork) -> DegreeShares:
     r"""Shares of the degrees in the random function of a network of infinite width; with one hidden
     layer they are exact at every width.
@@ -88,6 +92,9 @@ def degree_shares(system: CubeNetwork) -> DegreeShares:
 
     with $K^L(x \cdot x'/d)$ the kernel after `depth` hidden layers, and $K_j(k; d)$ Krawtchouk's
     polynomials. `degrees` are k and `share` is $\mathrm{share}_k$.
+
+    Raises:
+        ValueError: for more than 1000 signs.
 
     Accuracy: 1e-13 in the shares; smaller shares are returned as 0. 1e-8 in the mean degree where
     `valid`.

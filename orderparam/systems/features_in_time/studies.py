@@ -146,7 +146,7 @@ def features_in_time(
         "5.2(12) and 1.6(12) % below the theory in the standard parametrisation, 3.5(14), 2.9(10) and 1.0(8) % "
         "above it in the mean-field one."
     ),
-    gallery={"widths": (32, 128, 512), "seeds": 24, "samples": 1024},
+    gallery={"widths": (32, 128, 512, 2048), "seeds": 24, "samples": 1024},
     full={"widths": (32, 64, 128, 256, 512, 1024, 2048, 4096), "seeds": 64, "samples": 16384},
 )
 def width_transfer(

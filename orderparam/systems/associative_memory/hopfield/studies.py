@@ -66,6 +66,7 @@ CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
     source="Amit, Gutfreund, Sompolinsky 1985, 1987",
     seconds=(50, 2400),
     observables=("overlap", "energy"),
+    gallery={"spins": 4000, "networks": 2, "seeds": 16},
     full={"spins": 10_000, "networks": 8, "sweeps": 200, "seeds": 8},
     columns=3,
     panels=[

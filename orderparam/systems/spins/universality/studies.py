@@ -174,7 +174,7 @@ def _look(model: str) -> dict[str, Any]:
     source="Luijten, Blöte, Binder 1996; Salas, Sokal 2000; Brower, Tamayo 1989",
     seconds=(60, 3600),
     observables=("binder", "relative_length"),
-    gallery={"lengths": (16, 32, 64), "sweeps": 1000, "seeds": 16},
+    gallery={"lengths": (16, 32, 64, 128), "sweeps": 1000, "seeds": 16},
     full={"lengths": (16, 32, 64, 128), "sweeps": 10_000, "seeds": 16},
     columns=3,
     panels=[

@@ -153,7 +153,7 @@ def point(
         "low": low,
         "high": high,
         "absolute": float(np.log(value * result.unit / later)),
-        "absolute_spread": float(result._row(size)["absolute_spread"]),
+        "absolute_spread": result._row(size)["absolute_spread"],
     }
     if not np.isfinite(rate):
         return found

@@ -74,27 +74,32 @@ class Forecast:
         error_rate or log_loss."""
         row = self._row(n_train)
         ends = ("lower", "upper") if name == "test_error" else (f"{name}_lower", f"{name}_upper")
-        return float(row[name]), *(float(row[end]) for end in ends)  # type: ignore[return-value]
+        return row[name], row[ends[0]], row[ends[1]]
 
     def in_units(self, n_train: float) -> tuple[float, float, float]:
         """Root mean square error in the units of the target, with its 95 % interval."""
         row = self._row(n_train)
         middle, width = (
-            np.sqrt(float(row["test_error"]) * self.unit),
-            NORMAL / 2 * float(row["absolute_spread"]),
+            np.sqrt(row["test_error"] * self.unit),
+            NORMAL / 2 * row["absolute_spread"],
         )
         return float(middle), float(middle * np.exp(-width)), float(middle * np.exp(width))
 
-    def _row(self, n_train: float) -> xr.Dataset:
-        first, last = float(self.predicted["n_train"][0]), float(self.predicted["n_train"][-1])
-        if not first <= n_train <= last:
-            raise ValueError(f"n_train = {n_train}: must be within {first:g} .. {last:g}")
-        logs = (
-            self.predicted.assign_coords(n_train=np.log(self.predicted["n_train"]))
-            .clip(min=1e-300)
-            .map(np.log)
-        )
-        return logs.interp(n_train=np.log(n_train)).map(np.exp)
+    def _row(self, n_train: float) -> dict[str, float]:
+        """All predicted measures at a size, interpolated in logarithms."""
+        sizes = self.predicted["n_train"].values
+        if not sizes[0] <= n_train <= sizes[-1]:
+            raise ValueError(f"n_train = {n_train}: must be within {sizes[0]:g} .. {sizes[-1]:g}")
+        return {
+            str(name): float(
+                np.exp(
+                    np.interp(
+                        np.log(n_train), np.log(sizes), np.log(np.maximum(one.values, 1e-300))
+                    )
+                )
+            )
+            for name, one in self.predicted.data_vars.items()
+        }
 
     def curve(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """A measure over all predicted sizes, with the ends of its 95 % interval: test_error (share
@@ -156,9 +161,9 @@ class Forecast:
         """1 - E(2n)/E(n) at all the data, with its 95 % interval. Its lower end is at least -5 %:
         in 2 % of the tuning forecasts the error of more rows was larger by more than that."""
         now, then = self._row(self.examples), self._row(2 * self.examples)
-        change = float(np.log(then["test_error"] / now["test_error"]))
+        change = np.log(then["test_error"] / now["test_error"])
         width = NORMAL * float(
-            np.sqrt(max(float(then["shape_spread"]) ** 2 - float(now["shape_spread"]) ** 2, 0.0))
+            np.sqrt(max(then["shape_spread"] ** 2 - now["shape_spread"] ** 2, 0.0))
         )
         least = max(1 - np.exp(change + width), min(LEAST_GAIN, 1 - np.exp(change)))
         return float(1 - np.exp(change)), float(least), float(1 - np.exp(change - width))

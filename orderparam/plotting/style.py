@@ -88,6 +88,8 @@ def save(figure: Any, stem: str | Path) -> list[Path]:
             target = stem.with_name(f"{stem.name}.{ending}")
             with whole_file(target) as aside:
                 figure.savefig(aside, format=ending)
+            # widths of text do not depend on the format, so that the layout is found once
+            figure.set_layout_engine("none")
             written.append(target)
     plt.close(figure)
     return written

@@ -51,7 +51,8 @@ _SHARED: dict[str, tuple[str, str]] = {
 def label(name: str, topic: str = "") -> tuple[str, str]:
     """Words and symbol of a field or observable, by the names of the topic `topic`."""
     plain = (name.rpartition(".")[2].replace("_", " "), "")
-    return labels_of(topic).get(name) or _SHARED.get(name) or plain
+    own = labels_of(topic) if topic else {}
+    return own.get(name) or _SHARED.get(name) or plain
 
 
 def words(name: str, topic: str = "") -> str:

@@ -264,3 +264,9 @@ def test_draws_with_options_are_kept_and_counted(tmp_path, monkeypatch):
     pytest.importorskip("mkdocs")
     mark = importlib.import_module("_site.hooks").DRAWS
     assert mark in (DOCS / "howto" / "robustness.md").read_text(encoding="utf-8")
+
+
+def test_every_work_of_the_bibliography_has_a_link():
+    entries = re.findall(r"(?m)^.*\n\{: #\w+ \}$", bibliography.page())
+    assert len(entries) == len(bibliography.works())
+    assert [entry for entry in entries if "](" not in entry] == []

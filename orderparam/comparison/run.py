@@ -4,11 +4,13 @@ results to disk."""
 import itertools
 import os
 import time
+import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from inspect import getsourcefile, unwrap
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +159,19 @@ def _curves(
         given = ", ".join(f"{name} = {parameters[name]}" for name in settings)
         what = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         reason = what + message_of(error).partition("\n")[0]
+        if not _raised_by(chosen, error):
+            reason = f"no curve can be built from these values ({reason.rstrip('.')})"
         raise ValueError(f"{chosen.name} with {given}: {reason}") from error
+
+
+def _raised_by(chosen: Study, error: Exception) -> bool:
+    """Whether this package or the study's own file raised an error, and no library that it
+    calls."""
+    raised = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
+    package = Path(__file__).parents[1]
+    return raised.is_relative_to(package) or raised == Path(
+        getsourcefile(unwrap(chosen.build)) or ""
+    )
 
 
 def _united(curve: Curve, curves: Sequence[Curve]) -> Curve:

@@ -208,6 +208,23 @@ def test_points_that_were_computed_again_are_not_those_of_the_summary(magnets, t
     load(tmp_path / "r")
 
 
+def test_an_error_of_a_library_while_curves_are_built_says_that_the_values_do_not_fit():
+    @study("test-powers", title="", source="", seconds=(1, 2), panels=[Panel("x", "y")])
+    def build(first: float = 1.0, seeds: int = 1):
+        if first < 0:
+            raise ValueError("first = -1: must be positive")
+        return [Curve("exact", exact, Paramagnet(1.0), {"temperature": np.geomspace(first, 9, 3)})]
+
+    try:
+        message = "test-powers with first = 0.0: no curve can be built from these values .Geometric"
+        with pytest.raises(ValueError, match=message):
+            compare(build, settings={"first": 0})
+        with pytest.raises(ValueError, match="first = -1.0: first = -1: must be"):
+            compare(build, settings={"first": -1})
+    finally:
+        _registry.pop("test-powers")
+
+
 def test_curves_must_be_told_apart(magnets):
     with pytest.raises(ValueError, match="must differ in label or facets"):
         compare(magnets, settings={"label": "Exact"})

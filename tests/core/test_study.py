@@ -219,7 +219,7 @@ def test_an_error_of_a_library_while_curves_are_built_says_that_the_values_do_no
         message = "test-powers with first = 0.0: no curve can be built from these values .Geometric"
         with pytest.raises(ValueError, match=message):
             compare(build, settings={"first": 0})
-        with pytest.raises(ValueError, match="first = -1.0: first = -1: must be"):
+        with pytest.raises(ValueError, match=r"first = -1\.0: first = -1: must be"):
             compare(build, settings={"first": -1})
     finally:
         _registry.pop("test-powers")

@@ -66,14 +66,14 @@ def _inputs(examples: int, dimension: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((examples, dimension))
 
 
-def _kernels(activation: str, depth: int) -> Callable[[bool], Work]:
+def _kernels(activation: str, depth: int, tile: int | None = None) -> Callable[[bool], Work]:
     def at(small: bool) -> Work:
         examples, dimension = (300, 64) if small else (8000, 784)
         x = jnp.asarray(_inputs(examples, dimension))
         network = fully_connected(depth, None, activation, weight_variance=2.0, bias_variance=0.1)
 
         def run() -> Any:
-            found = network.kernel(x)
+            found = network.kernel(x, row_batch=tile)
             return found.nngp, found.ntk
 
         # Both matrices are written, and half of each is computed.
@@ -285,6 +285,7 @@ def _trained_attention(small: bool) -> Work:
 PROGRAMS = (
     Program("NNGP and NTK, relu, depth 3", "P = 8000", _kernels("relu", 3), 1e-10),
     Program("NNGP and NTK, erf, depth 3", "P = 8000", _kernels("erf", 3), 1e-10),
+    Program("the same, in tiles of 1024 rows", "P = 8000", _kernels("erf", 3, 1024), 1e-10),
     Program("Gaussian-process regression", "P = 8000", _regression),
     Program("posterior gradient, two layers", "P = 4000, N = 4096", _gradient, 1e-10),
     Program("Hamiltonian Monte Carlo", "16 gradients", _monte_carlo, same_numbers=False),

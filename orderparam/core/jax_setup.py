@@ -25,16 +25,6 @@ def set_jax(name: str, value: Any) -> None:
         os.environ[name.upper()] = str(value)
 
 
-def platform() -> str:
-    """The kind of device on which programs run here and now: "cpu", "gpu" or "tpu"."""
-    import jax
-
-    chosen: Any = jax.config.jax_default_device
-    if chosen is None:
-        return jax.default_backend()
-    return chosen if isinstance(chosen, str) else chosen.platform
-
-
 def warn_of_deadlock() -> None:
     """One warning where programs run on a CPU with jaxlib 0.10.*.
 

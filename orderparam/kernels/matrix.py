@@ -8,13 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from orderparam.core.jax_setup import platform
 from orderparam.kernels.covariance import Covariance
 
-# Rows of a tile of vectors, and bytes of one temporary for a tile of images. On a processor a few
-# temporaries stay in cache; an accelerator needs tiles that fill it.
-_TILE, _BYTES = 256, 2**20
-_LARGE_TILE, _LARGE_BYTES = 1024, 2**28
+_TILE = 256  # rows of a tile of vectors: a few temporaries of this size stay in cache
+_BYTES = 2**20  # bytes of one temporary for a tile of images: small enough to stay in cache
 
 Matrices = dict[str, tuple[Array, Array]]
 
@@ -22,10 +19,9 @@ Matrices = dict[str, tuple[Array, Array]]
 def tile_size(x: Float[Array, "example *grid channel"], pixel_pairs: bool) -> int:
     """Rows of a tile, such that a temporary with all pixels (or pairs of pixels) of all pairs of
     inputs stays small."""
-    rows, size = (_TILE, _BYTES) if platform() == "cpu" else (_LARGE_TILE, _LARGE_BYTES)
     pixels = math.prod(x.shape[1:-1])
     entries = pixels**2 if pixel_pairs else pixels
-    return max(1, min(rows, math.isqrt(size // (8 * entries))))
+    return max(1, min(_TILE, math.isqrt(_BYTES // (8 * entries))))
 
 
 @eqx.filter_jit

@@ -233,6 +233,28 @@ def test_the_drift_in_random_directions_is_that_of_the_kernel():
         ob.feature_drift(features[0][:, :2], features[1][:, :2])
 
 
+def test_the_interval_of_a_drift_is_that_of_the_value_without_its_bias():
+    """Each value without an example has its own bias subtracted, found from pairs left out."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(9, 3))
+    start, end = x @ x.T, (x * [1.5, 1.0, 0.7]) @ (x * [1.5, 1.0, 0.7]).T
+
+    def corrected(rows):
+        def plain(kept):
+            k, late = (one[np.ix_(kept, kept)] for one in (start, end))
+            return np.linalg.norm(late - k) / np.linalg.norm(k)
+
+        n = len(rows)
+        left = [plain(np.delete(rows, i)) for i in range(n)]
+        return n * plain(rows) - (n - 1) * np.mean(left)
+
+    every = np.arange(9)
+    found = ob.kernel_drift(start, end, draws=0).norm
+    assert found.value == pytest.approx(corrected(every))
+    left = [corrected(np.delete(every, i)) for i in every]
+    np.testing.assert_allclose(found.without["examples"], left)
+
+
 def test_a_kernel_is_the_same_in_blocks_of_any_size(monkeypatch):
     rng = np.random.default_rng(4)
     theta, x = _parameters(0), rng.normal(size=(11, 5))

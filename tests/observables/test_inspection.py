@@ -481,8 +481,23 @@ def test_dead_layers_and_weights_without_a_spectrum_are_named():
         model, x, x[:, 0], parameters=(np.zeros((4, 3)), np.zeros((3, 1))), quick=True
     )
     assert any("spectrum of layer 1" in one for one in found.missing)
-    assert all(not np.isfinite(one.value) for one in found.layers["hidden 1"])
+    rows = {one.name: one for one in found.layers["hidden 1"]}
+    assert all(not np.isfinite(one.value) for one in rows.values())
     assert "no unit varies over the examples" in str(found)
+    for name in ("alignment", "alignment of the wide network", "dimension"):
+        assert "the same for every example" in rows[name].note
+
+
+def test_a_start_that_is_dead_leaves_the_numbers_of_the_trained_layer():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 4))
+    late = {"hidden": np.tanh(x @ rng.normal(size=(4, 6)))}
+    found = op.inspect(late, targets=x[:, 0], initial={"hidden": np.zeros((30, 6))}, quick=True)
+    rows = {one.name: one for one in found.layers["hidden"]}
+    for name in ("alignment", "dimension"):
+        assert np.isfinite(rows[name].value)
+    for name in ("similarity to start", "alignment at the start", "gain of alignment"):
+        assert "the same for every example" in rows[name].note
 
 
 def test_the_figure_has_four_panels(network):

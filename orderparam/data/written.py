@@ -1,5 +1,5 @@
-"""Reads numbers and dates in the forms that people write: `$1,002`, `12 %`, `3,5`, `25.03.2015`,
-`25/3/2015`, `Mar 25, 2015`."""
+"""Reads numbers and dates in the forms that people write: `$1,002`, `(3.50)`, `12 %`, `3,5`,
+`25.03.2015`, `25/3/2015`, `Mar 25, 2015`."""
 
 import re
 from collections import Counter
@@ -13,6 +13,8 @@ from orderparam.data.table import number
 MOST = 0.9  # share of readable words above which the others count as mistakes
 _CURRENCY = r"[$€£¥]|USD|EUR|GBP|CHF|JPY"
 _WITH_SIGNS = re.compile(rf"([-+]?)\s*({_CURRENCY})?\s*([-+]?[0-9.][0-9.,]*)\s*({_CURRENCY}|%)?")
+# a negative number, as accounts have them
+_IN_BRACKETS = re.compile(rf"({_CURRENCY})?\s*\(([^-+()]*[0-9][^-+()]*)\)")
 _PATTERNS = {  # patterns of digits with commas, in order of preference
     "commas between thousands": re.compile(r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?"),
     "a decimal comma": re.compile(r"[-+]?([0-9]+|[1-9][0-9]{0,2}(\.[0-9]{3})+)(,[0-9]+)?"),
@@ -33,17 +35,19 @@ _SHORT_YEAR = re.compile(r"[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2}")
 @dataclass(frozen=True)
 class Numbers:
     """The format of the numbers of a column. sign: the sign beside the digits ("$", "%" or "");
-    commas: a key of `_PATTERNS`, or ""."""
+    commas: a key of `_PATTERNS`, or "". brackets: some are in brackets, which are negative."""
 
     sign: str
     commas: str
+    brackets: bool = False
 
     @property
     def description(self) -> str:
         """Description of how the words were read; "" if they are plain numbers."""
         read = f"read without {self.sign}" if self.sign else ""
         with_commas = f"read with {self.commas}" if self.commas else ""
-        return ", ".join(part for part in (read, with_commas) if part)
+        negative = "read (1) as -1" if self.brackets else ""
+        return ", ".join(part for part in (read, with_commas, negative) if part)
 
     def read(self, words: pd.Series) -> pd.Series:
         """Numbers; nan for gaps and for words that are not numbers."""
@@ -90,6 +94,9 @@ class Dates:
 
 def _parts(word: str) -> tuple[str, str]:
     """The digits of a number, and the sign of a unit beside them."""
+    if inside := _IN_BRACKETS.fullmatch(word.strip()):
+        digits, sign = _parts((inside[1] or "") + inside[2])
+        return f"-{digits}", sign
     found = None if number(word) is not None else _WITH_SIGNS.fullmatch(word.strip())
     if found is None or (found[2] and found[4]):
         return word, ""
@@ -122,7 +129,8 @@ def numbers_of(words: pd.Series) -> Numbers | None:
             f"holds numbers with % and without, such as {bare[0]!r}: all numbers of a column must be in one unit"
         )
     commas = any("," in digits for digits, _ in parts)
-    readings = [Numbers(sign, ""), *([Numbers(sign, kind) for kind in _PATTERNS] if commas else [])]
+    brackets = any(_IN_BRACKETS.fullmatch(word.strip()) for word in different.index)
+    readings = [Numbers(sign, kind, brackets) for kind in ("", *(_PATTERNS if commas else ()))]
     counts = [int(reading.read(words).notna().sum()) for reading in readings]
     return readings[int(np.argmax(counts))] if max(counts) else None
 

@@ -84,6 +84,12 @@ def test_rows_in_time_are_in_the_order_of_days_and_not_of_words():
         (["1,234,567", "1,000", "12"], [1234567, 1000, 12], "read with commas between thousands"),
         (["3,5", "1.002,25", "7"], [3.5, 1002.25, 7], "read with a decimal comma"),
         (["5 EUR", "7.25 EUR", "EUR 8"], [5, 7.25, 8], "read without EUR"),
+        (["(3.50)", "4.25", "(0.5)"], [-3.5, 4.25, -0.5], "read (1) as -1"),
+        (
+            ["($1,200)", "$5", "$(2.5)"],
+            [-1200, 5, -2.5],
+            "read without $, read with commas between thousands, read (1) as -1",
+        ),
     ],
 )
 def test_money_percent_and_separators_are_numbers(words, values, said):

@@ -1,5 +1,6 @@
 """`orderparam inspect`: the order parameters of a trained network, from files."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -162,6 +163,7 @@ def inspect(
                     loss=loss,  # type: ignore[arg-type]  # it was checked
                     quick=quick,
                 )
+            _something(found)
             console().print(plain(str(found)), highlight=False, soft_wrap=True)
             compared = None
             if theory and not found.interrupted:
@@ -178,6 +180,15 @@ def inspect(
         )
         if found.interrupted:
             raise typer.Abort  # its status is that of an interrupt
+
+
+def _something(found: "Inspection") -> None:
+    """Raises `ValueError` with the first reason where no number could be measured at all."""
+    parts = {**found.layers, **found.weights, "the network": found.network}
+    numbers = [(name, one) for name, part in parts.items() for one in part]
+    if numbers and not any(math.isfinite(one.value) for _, one in numbers):
+        name, one = numbers[0]
+        raise ValueError(f"nothing can be measured: {name}: {one.note}")
 
 
 def _until(text: str | None) -> Any:

@@ -13,6 +13,8 @@ from orderparam.observables.observable import Observed
 Verdict = Literal["applies", "approximate", "refused"]
 UNTESTED = "not tested: "  # begins the reason of an assumption for which an input is missing
 UNLIKE = 0.002  # p-value below which training and held-out examples are not of one kind
+# what a verdict says of one assumption
+HOLDS: dict[Verdict, str] = {"applies": "holds", "approximate": "holds roughly", "refused": "fails"}
 _WORSE: dict[Verdict, int] = {"applies": 0, "approximate": 1, "refused": 2}
 
 

@@ -54,18 +54,20 @@ def recognise(network: InspectedNetwork, inputs: np.ndarray) -> DenseNetwork:
     passed = [_matrices(layer) for layer in layers]
     scale = _scale(passed[0][0], x)
     if scale is None:
-        raise ValueError(f"{layers[0].name} must act on the inputs themselves")
+        raise ValueError(f"'{layers[0].name}' must act on the inputs themselves")
     scales, names = [scale], set(CANDIDATES)
     for k in range(len(layers) - 1):
         (_, given, _), (taken, _, _) = passed[k], passed[k + 1]
         if taken.shape != given.shape:
-            raise ValueError(f"{layers[k + 1].name} must act on the outputs of {layers[k].name}")
+            raise ValueError(
+                f"'{layers[k + 1].name}' must act on the outputs of '{layers[k].name}'"
+            )
         fits = {name: _fitted(name, given, taken) for name in sorted(names)}
         found = {name: fit for name, fit in fits.items() if fit is not None}
         if not found:
             raise ValueError(
-                f"{layers[k + 1].name} must act on an activation of the outputs of "
-                f"{layers[k].name}: one of {', '.join(CANDIDATES)} everywhere, without biases"
+                f"'{layers[k + 1].name}' must act on an activation of the outputs of "
+                f"'{layers[k].name}': one of {', '.join(CANDIDATES)} everywhere, without biases"
             )
         names = {min(found)}
         scales[-1] *= found[min(found)]
@@ -81,9 +83,9 @@ def recognise(network: InspectedNetwork, inputs: np.ndarray) -> DenseNetwork:
 def _matrices(layer: NetworkLayer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The inputs and outputs of a fully connected layer, and its weights (out, in)."""
     if layer.inputs is None or layer.outputs is None or layer.weight is None:
-        raise ValueError(f"{layer.name} was not run")
+        raise ValueError(f"'{layer.name}' was not run")
     if layer.inputs.ndim != 2 or layer.outputs.ndim != 2:
-        raise ValueError(f"{layer.name} is not fully connected")
+        raise ValueError(f"'{layer.name}' is not fully connected")
     taken, given = (np.asarray(one, np.float64) for one in (layer.inputs, layer.outputs))
     return taken, given, np.asarray(layer.weight, np.float64).reshape(len(layer.weight), -1)
 
@@ -95,7 +97,7 @@ def read_out(network: InspectedNetwork) -> float:
     if last is None or last.outputs is None or network.outputs is None:
         raise ValueError("there is no last layer")
     if last.inputs is None or last.inputs.ndim != 2:
-        raise ValueError(f"{last.name} is not fully connected")
+        raise ValueError(f"'{last.name}' is not fully connected")
     z, f = (one - one.mean(axis=0) for one in (np.asarray(last.outputs), network.outputs))
     scale = _scale(f, z) if z.shape == f.shape else None
     if scale is None:

@@ -395,7 +395,7 @@ def _weights(spectrum: WeightSpectrum, seed: int) -> list[Observed]:
         float(len(spectrum.outliers)),
         p_value=spectrum.outliers[0].value.p_value if spectrum.outliers else np.nan,
         estimand="entries",
-        note=f"against {spectrum.null}; none above theta = {spectrum.least_strength:.2g}"
+        note=f"against {spectrum.null}; one of strength {spectrum.least_strength:.2g} is found in half of all cases"
         if not spectrum.outliers
         else f"against {spectrum.null}; p of the largest",
     )

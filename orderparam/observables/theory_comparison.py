@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orderparam.core.text import with_error
-from orderparam.observables.assumptions import UNTESTED, Predicted, TheoryVerdict
+from orderparam.observables.assumptions import HOLDS, UNTESTED, Predicted, TheoryVerdict
 from orderparam.observables.inspection import Inspection, Seen
 from orderparam.observables.observable import Observed
 from orderparam.observables.similarity import target_columns
@@ -127,7 +127,7 @@ class TheoryComparison:
         ]
         for one in self.theories:
             lines += ["", f"{one.theory}: {one.verdict}"]
-            lines += [f"  {assumption.verdict}: {assumption}" for assumption in one.assumptions]
+            lines += [f"  {HOLDS[each.verdict]}: {each}" for each in one.assumptions]
             lines += [f"  {_compared(number)}" for number in one.predictions]
             if len(one.by_examples) > 1:
                 curve = (f"{error:.3g} at {n}" for n, error in sorted(one.by_examples.items()))
@@ -281,7 +281,7 @@ def _width(seen: Seen) -> int:
 def _refusals(refused: Sequence[TheoryVerdict]) -> str:
     """The assumption of each theory that fails; then the theories that were not tested, and what
     they need."""
-    failed: list[str] = []
+    failed: dict[str, list[str]] = {}
     untested: dict[str, list[str]] = {}
     for one in refused:
         decisive = next(each for each in one.assumptions if each.verdict == "refused")
@@ -289,11 +289,14 @@ def _refusals(refused: Sequence[TheoryVerdict]) -> str:
             needs = decisive.bound.removeprefix(UNTESTED)
             untested.setdefault(needs, []).append(f"'{one.theory}'")
         else:
-            failed.append(f"'{one.theory}' is refused, {decisive}")
-    words = (": " + "; ".join(failed) if failed else "") + "."
+            failed.setdefault(str(decisive), []).append(f"'{one.theory}'")
+    words = "."
+    if failed:
+        each = (f"of {' and '.join(names)}: {assumed}" for assumed, names in failed.items())
+        words += f" An assumption fails {'; '.join(each)}."
     if untested:
-        each = (f"{', '.join(names)} ({needs})" for needs, names in untested.items())
-        words += f" Not tested: {'; '.join(each)}."
+        lacking = (f"{', '.join(names)} ({needs})" for needs, names in untested.items())
+        words += f" Not tested: {'; '.join(lacking)}."
     return words
 
 

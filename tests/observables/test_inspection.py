@@ -301,6 +301,7 @@ def test_no_pickle_is_loaded(tmp_path, monkeypatch):
         (["acts.npz", "--target", "short"], "no array has a row"),
         (["acts.npz", "--init", "no.npz"], "there is no file"),
         (["words.npz"], "must be real numbers"),
+        (["gaps.npz"], "nothing can be measured: h: the layer holds entries that are not finite"),
         (["letter.npz"], "is not an .npz file"),
         (["net.py", "acts.npz"], "name the model in it, as in net.py:network"),
     ],
@@ -308,6 +309,7 @@ def test_no_pickle_is_loaded(tmp_path, monkeypatch):
 def test_wrong_calls_end_in_one_line(words, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.savez("acts.npz", h=np.random.default_rng(0).normal(size=(30, 4)), short=np.ones(3))
+    np.savez("gaps.npz", h=np.full((30, 4), np.nan))
     np.savez("words.npz", h=np.array([["a", "b"]] * 9))
     (tmp_path / "letter.npz").write_text("Dear Sir or Madam")
     (tmp_path / "net.py").write_text("")

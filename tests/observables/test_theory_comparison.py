@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import orderparam as op
 from orderparam.cli.commands import app
-from orderparam.observables.assumptions import Predicted, TheoryVerdict, below
+from orderparam.observables.assumptions import Predicted, TheoryVerdict, below, unmet
 from orderparam.observables.dense import recognise
 from orderparam.observables.network import read_network
 from orderparam.observables.observable import Observed
@@ -316,6 +316,22 @@ def test_what_cannot_be_compared_is_refused():
     asked = "'kernel of the start', 'random features, given first layers', 'one giant step'"
     assert f"{asked} (give the network before training)" in words
     assert "(give temperature= if it was sampled" in words
+
+
+def test_the_sentence_names_the_assumptions_that_fail():
+    """Once, where several theories share one; a number beside it where it was measured."""
+    error = Observed("test error", 1.01, 0.9, 1.12)
+    theories = (
+        TheoryVerdict("kernel", (below("the network is lazy", 0.8, 0.1, 0.3),)),
+        *(TheoryVerdict(name, (unmet("two layers", "there are three"),)) for name in "ab"),
+    )
+    compared = TheoryComparison(theories, 100, 10, error, 0.1)
+    assert compared.sentence == (
+        "No theory here describes the test error of this network. An assumption fails of 'kernel': "
+        "the network is lazy: measured 0.8 (below 0.1; refused above 0.3); of 'a' and 'b': two "
+        "layers (there are three)."
+    )
+    assert "  fails: the network is lazy: measured 0.8" in str(compared)
 
 
 def test_the_sentence_names_what_a_theory_misses():

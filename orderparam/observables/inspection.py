@@ -167,7 +167,7 @@ def inspect(
     Source: of each number, in its `source`.
 
     >>> x = np.random.default_rng(0).normal(size=(50, 4))
-    >>> found = op.inspect(lambda w, x: x @ w, x, x[:, 0], parameters=np.eye(4)[:, :2])
+    >>> found = inspect(lambda w, x: x @ w, x, x[:, 0], parameters=np.eye(4)[:, :2])
     >>> list(found.layers)
     ['outputs']
     """

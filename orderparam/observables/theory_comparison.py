@@ -195,6 +195,7 @@ def compare_with_theory(
 
     Source: of each theory, in its `source`; assumptions and bounds derived here.
 
+    >>> import orderparam as op
     >>> rng = np.random.default_rng(0)
     >>> x, w = rng.normal(size=(60, 4)), np.ones(4)
     >>> found = op.inspect(

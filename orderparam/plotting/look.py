@@ -120,7 +120,7 @@ class Look:
         if panel.xlim is None and points:
             axes.set_xlim(axes.get_xlim())
         if panel.fit:
-            _say_exponents(axes, panel.fit, fitted)
+            _say_exponents(axes, panel, fitted)
         for guide in (*panel.reference, *([horizontal(1.0)] if panel.ratio_to else [])):
             draw_guide(axes, guide, value, np.concatenate(points) if points else np.empty((0, 2)))
 
@@ -301,30 +301,37 @@ def _interpolated(x: Any, at: Any, level: Any, logarithmic: bool) -> np.ndarray:
 
 
 def _say_exponents(
-    axes: Any, symbol: str, fitted: Mapping[Any, Mapping[str, tuple[Any, Any, Any]]]
+    axes: Any, panel: Panel, fitted: Mapping[Any, Mapping[str, tuple[Any, Any, Any]]]
 ) -> None:
     """Adds a legend of power laws: the exponent of each measurement, with the slope of the theory
     of the same colour in brackets."""
     from matplotlib.lines import Line2D
 
-    entries = {}
+    entries, title = {}, "fit"
     for colour, curves in fitted.items():
         if "experiment" not in curves:
             continue
         x, y, error = (
             np.ravel(part) if part is not None else np.zeros(1) for part in curves["experiment"]
         )
-        exponent, half = fitted_power(x.astype(float), y, np.broadcast_to(error, y.shape))
+        kept = x.astype(float) <= panel.fit_to
+        x, y, error = x[kept].astype(float), y[kept], np.broadcast_to(error, y.shape)[kept]
+        exponent, half = fitted_power(x, y, error)
         if not np.isfinite(exponent):  # fewer than two points, as when most runs did not converge
             continue
-        text = rf"${symbol}^{{{exponent:z.2f}\pm{half:.2f}}}$"
+        text = rf"${panel.fit}^{{{exponent:z.2f}\pm{half:.2f}}}$"
         if "theory" in curves:
             at, level, _ = curves["theory"]
             inside = (at >= x.min()) & (at <= x.max()) & (level > 0)
             if np.sum(inside) > 1:
                 text += f" [{fitted_power(at[inside], level[inside], np.zeros(np.sum(inside)))[0]:z.2f}]"
+                title = "fit [theory]"
         entries[text] = Line2D([], [], color=colour, marker=MARKERS[0], linestyle="none")
-    axes.legend(list(entries.values()), list(entries), title="fit [theory]", title_fontsize=8)
+    if np.isfinite(panel.fit_to):
+        title += rf", ${panel.fit} \leq {panel.fit_to:g}$"
+    # opaque, because guides may run behind it
+    look = {"frameon": True, "framealpha": 0.85, "facecolor": "inherit", "edgecolor": "none"}
+    axes.legend(list(entries.values()), list(entries), title=title, title_fontsize=8, **look)
 
 
 def _sequence(values: Sequence[Any]) -> list[Any]:

@@ -15,6 +15,7 @@ out in grey. The legend, the study's title, the caption and a sentence on lines 
 around the axes.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +47,7 @@ class Panel:
         whose changes the line of a theory is interrupted.
     fit: symbol of x. A legend in the axes gives the exponent of the power law through every
         measurement with its 95 % interval, and in brackets the slope of its theory over the same x.
+    fit_to: the largest x of these fits.
     share_y: True if the axes of a facet in one row have one y axis.
     text: value of `by`, of `facet`, or label -> its text in the figure.
     """
@@ -65,6 +67,7 @@ class Panel:
     ratio_to: str = ""
     jump: str | Callable[[xr.Dataset], Any] = ""
     fit: str = ""
+    fit_to: float = math.inf
     share_y: bool = True
     text: Mapping[Any, str] = field(default_factory=dict)
 

@@ -230,6 +230,25 @@ def test_measured_power_laws_are_fitted_beside_their_theory(comparison):
     assert [float(text[4:9]) for text in texts] == pytest.approx([-0.5, -1.0], abs=0.02)
 
 
+def test_a_fit_up_to_some_x_leaves_out_what_lies_beyond(comparison):
+    """Two fits of points that bend at 40: only that of the first two has the exponent -1/2."""
+
+    def bent(data):
+        return data["error"] * (1 + 5 * (data["n_train"] > 30))
+
+    shown = {"by": "width", "where": {"layer": 0, "width": 1, "kind": "experiment"}, "log": "xy"}
+    exponents = []
+    for most in (np.inf, 20.0):
+        panel = Panel("n_train", ("bent", bent), fit="n", fit_to=most, **shown)
+        figure = draw(comparison, [panel])
+        legend = figure.axes[0].get_legend()
+        text = legend.get_texts()[0].get_text()
+        exponents.append(float(re.findall(r"-?[0-9.]+", text)[0]))
+    assert legend.get_title().get_text() == r"fit, $n \leq 20$"
+    assert exponents[0] > 0
+    assert exponents[1] == pytest.approx(-0.5, abs=0.02)
+
+
 def test_guides_lie_where_they_are_said_to_lie(comparison):
     lines = [horizontal(lambda width: 0.1 * width), vertical(30.0, "here")]
     guides = [*lines, slope(-1.0, through=(20.0, 1.0)), curve(lambda x: 1 / x)]

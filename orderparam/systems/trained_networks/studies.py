@@ -10,7 +10,7 @@ from orderparam.data.images import image_task
 from orderparam.networks.architecture import Architecture
 from orderparam.networks.convolutional import convolutional
 from orderparam.networks.fully_connected import fully_connected
-from orderparam.plotting import Panel, horizontal, slope
+from orderparam.plotting import Panel, horizontal
 from orderparam.systems.trained_networks.experiment import inspected_network
 from orderparam.systems.trained_networks.model import InspectedTraining
 from orderparam.systems.trained_networks.theory import infinite_width, permuted_targets
@@ -64,7 +64,9 @@ def small_convolutional(channels: int) -> Architecture:
             by="level",
             where={"level": slice(1, None)},
             log="xy",
-            reference=[slope(1, r"$\gamma$"), horizontal(0.1), horizontal(0.3)],
+            reference=[horizontal(0.1), horizontal(0.3)],
+            fit=r"\gamma",
+            fit_to=0.1,
             ylabel=r"lazy-to-rich number $\Lambda$",
             text=TRAINED,
         ),
@@ -75,8 +77,9 @@ def small_convolutional(channels: int) -> Architecture:
             by="level",
             where={"level": slice(1, None)},
             log="xy",
-            reference=[slope(2, r"$\gamma^2$")],
-            ylabel="change of the tangent kernel's shape",
+            fit=r"\gamma",
+            fit_to=0.1,
+            ylabel=r"shape drift $1 - U$ of the tangent kernel",
             text=TRAINED,
         ),
         Panel(
@@ -94,16 +97,23 @@ def small_convolutional(channels: int) -> Architecture:
         Even against odd digits, {n_train} training and {n_test} test images: networks of {width}
         erf units in each of 1 or {depth} hidden layers, and of {control} units at some richnesses
         as a control,
-        $f = (g - g_0)/(\gamma \sqrt{{N}})$, gradient descent until the training error is 0.5 (early)
-        and 0.1 (late) of that of the start; {seeds} networks at each point. Guides: proportional to
-        the richness, and to its square; a network is called lazy below 0.1 and rich above 0.3.
+        $f = (g - g_0)/(\gamma \sqrt{{N}})$ with $g$ the network, $g_0$ the same at its start and $N$ its
+        units, gradient descent until the training error is 0.5 (early) and 0.1 (late) of that of the
+        start; {seeds} networks at each point.
+        $\Lambda = |f - f_{{lin}}| / |f_{{lin}}|$ on the test images, with $f_{{lin}}$ the network
+        linearised at its start and trained until it has the same training error: lazy below 0.1 and
+        rich above 0.3 (dotted). $U$: the similarity (CKA) of the tangent kernel to that of the start.
+        Exponents with 95 % intervals are of power laws through the points with $\gamma \leq 0.1$.
         Infinite width has 0 in the first two rows.
     """,
     seconds=(60, 2400),
     observables=("lazy_to_rich", "shape_drift", "test_error"),
     explained=(
         "The theory is that of infinite width, which is lazy: the first two rows measure the "
-        "distance from it, which falls with the richness. The late test error of 3 hidden layers of "
+        "distance from it, which falls with the richness. Exponents of the first row are 0.96 to "
+        "0.99, but 0.87(9) late in 3 hidden layers of 64 units, where the number has reached 0.08 "
+        "at a richness of 0.1 and bends as it does above. Those of the second row are 1.93 to 2.10, "
+        "but 2.33(10) late at 256 units, from two points: not explained. The late test error of 3 hidden layers of "
         "64 units is 4 to 6 % above that of infinite width up to a richness of 0.3, which is the "
         "finite width: with the control of 256 units it is 1.4 and 1.9 % above it (z = 1.4 and 1.8)."
     ),

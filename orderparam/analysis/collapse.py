@@ -9,12 +9,10 @@ F and G are polynomials, so that at given exponents they follow from linear leas
 the exponents are searched (variable projection: Golub, Pereyra 1973). G is a straight line, and has
 the degree of F where no straight line describes the data. Errors come from a parametric bootstrap:
 fits to values that are drawn again within their errors. Corrections to scaling that are not fitted
-change the exponents by about as much as another fit does, so that twice the difference is added to
-the errors: where the fit without the smallest size differs by more than three of its errors, and
-where a G of the degree of F differs from a straight line by more than twice what chance explains,
-the root of the difference of their variances (Hausman 1978). If a fit is not accepted, its errors
-are multiplied by the square root of chi squared per degree of freedom and a warning is issued: its
-numbers should not be quoted.
+change the exponents by about as much as another fit does. The differences to two other fits are
+therefore added to the errors, in squares: to the fit without the smallest size, and to the fit in
+which G has the degree of F. If a fit is not accepted, its errors are multiplied by the square root
+of chi squared per degree of freedom and a warning is issued: its numbers should not be quoted.
 """
 
 import itertools
@@ -48,8 +46,8 @@ class Collapse:
     correction: G(0) / F(0), the relative correction at the critical point at L = 1; 0 without a
     correction.
 
-    X_error: standard errors by bootstrap, and what other fits change beyond chance: without the
-    smallest size, and with a richer G; 0 for given numbers, infinite for numbers that the data do
+    X_error: standard errors by bootstrap, and the differences to other fits, added in squares: without
+    the smallest size, and with a richer G; 0 for given numbers, infinite for numbers that the data do
     not determine: a number at the end of the range that is searched, and an omega whose profile of
     chi squared reaches such an end.
     omega: NaN without a correction. polynomial, correction_polynomial: coefficients of F and of G,
@@ -220,26 +218,22 @@ def collapse(
         )
     larger = problem.part(problem.size > sizes[0])
     if len(sizes) > 2 and len(larger.y) > larger.unknowns + 1:
-        again = _fit(larger, window, y, min(bootstrap, 50), rng)
-        by_chance = {name: 3 * getattr(again, f"{name}_error") for name in FITTED}
-        found = _compared(found, again, by_chance)
+        found = _compared(found, _fit(larger, window, y, min(bootstrap, 50), rng))
     if has_richer:
         start = np.array([getattr(found, name) for name in problem.searched])
-        again = _fit(richer, window, y, min(bootstrap, 50), rng, start)
-        variances = {
-            name: [getattr(fit, f"{name}_error") ** 2 for fit in (found, again)] for name in FITTED
-        }
-        by_chance = {name: 2 * np.sqrt(max(b - a, 0.0)) for name, (a, b) in variances.items()}
-        found = _compared(found, again, by_chance)
+        found = _compared(found, _fit(richer, window, y, min(bootstrap, 50), rng, start))
     return found if omega is not None else replace(found, omega=np.nan)
 
 
-def _compared(found: Collapse, other: Collapse, by_chance: dict[str, float]) -> Collapse:
-    """The fit with errors that contain twice what another fit changes, where this is more than
-    chance explains."""
-    by = {name: abs(getattr(other, name) - getattr(found, name)) for name in FITTED}
-    fitted = [name for name in FITTED if getattr(found, f"{name}_error") > 0]
-    added = {name: 2 * by[name] for name in fitted if by[name] > by_chance[name]}
+def _compared(found: Collapse, other: Collapse) -> Collapse:
+    """The fit with errors that contain the difference to another fit, where this one determines the
+    number."""
+    determined = [
+        name
+        for name in FITTED
+        if getattr(found, f"{name}_error") > 0 and np.isfinite(getattr(other, f"{name}_error"))
+    ]
+    added = {name: abs(getattr(other, name) - getattr(found, name)) for name in determined}
     return _widened(found, {}, added)
 
 

@@ -52,7 +52,7 @@ def mean_field(system: CurieWeiss) -> Magnetisation:
     # repeating m -> tanh(m / T) would converge too slowly
     _, m = jax.lax.fori_loop(0, 60, halve, (jnp.zeros(()), jnp.ones(())))
     residual = jnp.abs(m - jnp.tanh(m / system.temperature))
-    return Magnetisation(m, residual, residual < 1e-8)
+    return Magnetisation(magnetisation=m, residual=residual, converged=residual < 1e-8)
 
 
 @op.experiment
@@ -73,7 +73,11 @@ def glauber(system: CurieWeiss, key: PRNGKeyArray, *, sweeps: int = 200) -> Magn
         return total + turned - spin, jnp.abs(total) / n
 
     _, m = jax.lax.scan(update, jnp.asarray(float(n)), jax.random.split(key, sweeps * n))
-    return Magnetisation(m[sweeps * n // 2 :].mean(), jnp.zeros(()), jnp.asarray(True))
+    return Magnetisation(
+        magnetisation=m[sweeps * n // 2 :].mean(),
+        residual=jnp.zeros(()),
+        converged=jnp.asarray(True),
+    )
 
 
 @op.study(

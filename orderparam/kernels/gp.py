@@ -163,12 +163,12 @@ def gp_posterior(
         )
     conditioned = condition(kernel_train, targets, temperature, jitter=jitter)
     return KernelPosterior(
-        conditioned.mean(kernel_cross),
-        conditioned.variance(kernel_cross, diagonal),
-        conditioned.fitted,
-        conditioned.discrepancy,
-        conditioned.log_evidence,
-        conditioned.jitter,
+        mean=conditioned.mean(kernel_cross),
+        variance=conditioned.variance(kernel_cross, diagonal),
+        fitted=conditioned.fitted,
+        discrepancy=conditioned.discrepancy,
+        log_evidence=conditioned.log_evidence,
+        jitter=conditioned.jitter,
     )
 
 
@@ -248,12 +248,12 @@ class Spectral(eqx.Module):
         weights = self._weights(temperature)
         coefficients = self.eigenvectors.T @ self.targets
         return KernelPosterior(
-            rotated @ (weights * coefficients),
-            jnp.maximum(kernel_diagonal - (rotated**2) @ weights, 0.0),
-            self.eigenvectors @ (self.eigenvalues * weights * coefficients),
-            self.discrepancy(temperature),
-            self.log_evidence(temperature),
-            jnp.zeros(()),
+            mean=rotated @ (weights * coefficients),
+            variance=jnp.maximum(kernel_diagonal - (rotated**2) @ weights, 0.0),
+            fitted=self.eigenvectors @ (self.eigenvalues * weights * coefficients),
+            discrepancy=self.discrepancy(temperature),
+            log_evidence=self.log_evidence(temperature),
+            jitter=jnp.zeros(()),
         )
 
 

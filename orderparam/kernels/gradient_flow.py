@@ -80,9 +80,9 @@ def _flow(
     response = ((ntk_cross @ modes) * trained) @ modes.T
     mixed = response @ nngp_cross.T
     return FlowPrediction(
-        response @ targets,
-        nngp_test + response @ nngp_train @ response.T - mixed - mixed.T,
-        modes @ (rates * trained * (modes.T @ targets)),
+        mean=response @ targets,
+        covariance=nngp_test + response @ nngp_train @ response.T - mixed - mixed.T,
+        fitted=modes @ (rates * trained * (modes.T @ targets)),
     )
 
 

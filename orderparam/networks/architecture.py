@@ -153,7 +153,7 @@ class Architecture(Record):
             )
         moments = self._matrices(x1, x2, row_batch, ("nngp", "ntk"))
         (nngp, nngp_diagonal), (ntk, ntk_diagonal) = moments["nngp"], moments["ntk"]
-        return Kernels(nngp, ntk, nngp_diagonal, ntk_diagonal)
+        return Kernels(nngp=nngp, ntk=ntk, nngp_diagonal=nngp_diagonal, ntk_diagonal=ntk_diagonal)
 
     def nngp(
         self,

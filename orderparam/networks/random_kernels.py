@@ -86,5 +86,8 @@ def random_kernels(
     nngp, ntk = sample(jax.random.split(key, networks))
     root = jnp.sqrt(networks)
     return RandomKernels(
-        nngp.mean(0), nngp.std(0, ddof=1) / root, ntk.mean(0), ntk.std(0, ddof=1) / root
+        nngp=nngp.mean(0),
+        nngp_error=nngp.std(0, ddof=1) / root,
+        ntk=ntk.mean(0),
+        ntk_error=ntk.std(0, ddof=1) / root,
     )

@@ -117,7 +117,7 @@ def sequence_passing(
     numbers = (jnp.asarray(damping), jnp.asarray(tolerance))
     found = passing(_signs, fields, matrix, start, *numbers, max_steps)
     overlap = jnp.abs(found.messages.estimate[0, 0]) / math.sqrt(d)
-    return PassedVector(overlap, found.residual, found.converged)
+    return PassedVector(overlap=overlap, residual=found.residual, converged=found.converged)
 
 
 @experiment
@@ -158,7 +158,15 @@ def trained_state(
     position = jnp.mean(weights)
     energy = objective(system, weights, tokens, targets) / d
     error = _test_error(system, size, content, position)
-    return TrainedState(size, content, position, energy, error, residual, converged)
+    return TrainedState(
+        self_overlap=size,
+        teacher_overlap=content,
+        positional_overlap=position,
+        free_energy=energy,
+        test_error=error,
+        residual=residual,
+        converged=converged,
+    )
 
 
 def _sequences(ratio: float, dimension: int) -> int:

@@ -128,7 +128,13 @@ def recovered_vector(system: SeenSequence) -> RecoveredVector:
     root = decreasing_root(excess, jnp.asarray(_FIRST), top, (solved, tokens))
     overlap = jnp.where(partial, -jnp.expm1(-root.value), jnp.where(ratio < full, 0.0, 1.0))
     residual = jnp.where(partial, root.residual, 0.0)
-    return RecoveredVector(overlap, weak, full, residual, root.converged | ~partial)
+    return RecoveredVector(
+        overlap=overlap,
+        weak_threshold=weak,
+        full_threshold=full,
+        residual=residual,
+        converged=root.converged | ~partial,
+    )
 
 
 def _ratio(depth: Scalar, tokens: Any) -> Scalar:
@@ -244,5 +250,12 @@ def attention_state(
     nothing = jnp.zeros_like(learned)
     content, position = (nothing, learned) if positional else (learned, nothing)
     return AttentionState(
-        size, content, position, variance, energy, error, solved.residual, solved.converged
+        self_overlap=size,
+        teacher_overlap=content,
+        positional_overlap=position,
+        cavity_variance=variance,
+        free_energy=energy,
+        test_error=error,
+        residual=solved.residual,
+        converged=solved.converged,
     )

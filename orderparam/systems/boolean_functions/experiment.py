@@ -95,4 +95,9 @@ def _frequencies(
     chance = jnp.sum(share * (1 - share)) / (system.networks - 1)
     laws = three_laws(system)
     distance = jnp.sum((share - laws) ** 2, axis=1) - chance
-    return TrainedFunctions(share, likely(share, laws[0]), distance, jnp.mean(fitted))
+    return TrainedFunctions(
+        probability=share,
+        likely=likely(share, laws[0]),
+        squared_distance=distance,
+        fitted=jnp.mean(fitted),
+    )

@@ -263,7 +263,7 @@ def wide_distances(
     0.0
     """
     laws = three_laws(system, samples, runs, seed)
-    return LawDistances(jnp.sum((laws - laws[0]) ** 2, axis=1))
+    return LawDistances(squared_distance=jnp.sum((laws - laws[0]) ** 2, axis=1))
 
 
 def three_laws(
@@ -287,7 +287,12 @@ def likely(
 
 
 def _function_law(found: Array, error: Array, law: Array) -> FunctionLaw:
-    return FunctionLaw(found, likely(found, law), error, jnp.sqrt(likely(error**2, law)))
+    return FunctionLaw(
+        probability=found,
+        likely=likely(found, law),
+        uncertainty=error,
+        likely_uncertainty=jnp.sqrt(likely(error**2, law)),
+    )
 
 
 def trained_kernel(

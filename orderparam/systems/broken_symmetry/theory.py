@@ -357,9 +357,9 @@ def at_line(system: SpinGlass) -> GlassLine:
     root = decreasing_root(excess, jnp.log(0.02), jnp.log(1.5), jnp.maximum(field, 1e-6))
     none = field == 0
     return GlassLine(
-        jnp.where(none, 1.0, jnp.exp(root.value)),
-        jnp.where(none, 0.0, root.residual),
-        none | root.converged,
+        temperature=jnp.where(none, 1.0, jnp.exp(root.value)),
+        residual=jnp.where(none, 0.0, root.residual),
+        converged=none | root.converged,
     )
 
 
@@ -367,7 +367,14 @@ def _symmetric_ground_state(field: Number) -> GroundState:
     """Minus E |h + z|, with all overlaps 1, at which E sign(h + z)^2 = q holds."""
     energy = -(jnp.sqrt(2 / jnp.pi) * jnp.exp(-(field**2) / 2) + field * erf(field / jnp.sqrt(2.0)))
     none, zero = jnp.zeros(0), jnp.zeros(())
-    return GroundState(energy, none, none, zero, zero, jnp.asarray(True))
+    return GroundState(
+        ground_energy=energy,
+        overlaps=none,
+        heights=none,
+        stationarity=zero,
+        residual=zero,
+        converged=jnp.asarray(True),
+    )
 
 
 def _innermost(h: Array, width: Number, height: Number) -> Array:

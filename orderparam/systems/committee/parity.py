@@ -65,7 +65,9 @@ def spectral(system: Committee) -> SpectralCommittee:
     0.429204
     """
     found = outlier(jnp.asarray(_POWERS[0]), jnp.full(2, 0.5), system.sample_ratio)
-    return SpectralCommittee(found.cosine**2, found.eigenvalue, found.converged)
+    return SpectralCommittee(
+        overlap=found.cosine**2, eigenvalue=found.eigenvalue, converged=found.converged
+    )
 
 
 @experiment(needs=_PAIR)
@@ -106,7 +108,7 @@ def leading_eigenvectors(system: Committee, key: PRNGKeyArray) -> SpectralCommit
         squares.append((vector @ direction) ** 2 / (direction @ direction))
     eigenvalue = np.mean(values)
     return SpectralCommittee(
-        jnp.asarray(np.mean(squares)),
-        jnp.asarray(eigenvalue),
-        jnp.asarray(bool(np.isfinite(eigenvalue))),
+        overlap=jnp.asarray(np.mean(squares)),
+        eigenvalue=jnp.asarray(eigenvalue),
+        converged=jnp.asarray(bool(np.isfinite(eigenvalue))),
     )

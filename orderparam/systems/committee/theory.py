@@ -242,13 +242,14 @@ def specialisation(system: Committee) -> Specialisation:
     if system.rule == "parity":
         rate, _, overlap = gain(0.0)
         return Specialisation(
-            jnp.asarray(1 / rate if rate > _NO_GAIN else np.inf), jnp.asarray(overlap)
+            sample_ratio=jnp.asarray(1 / rate if rate > _NO_GAIN else np.inf),
+            overlap=jnp.asarray(overlap),
         )
     grid = np.geomspace(0.02, _LARGEST_PRECISION, 48)
     rates = [ratio * rate for rate, ratio, _ in map(gain, grid)]
     after = next((i for i, rate in enumerate(rates) if rate > 1), None)
     if after is None:
-        return Specialisation(jnp.asarray(np.inf), jnp.asarray(np.nan))
+        return Specialisation(sample_ratio=jnp.asarray(np.inf), overlap=jnp.asarray(np.nan))
     place = brentq(
         lambda x: gain(x)[0] * gain(x)[1] - 1,
         grid[after - 1] if after else _LEAST_PRECISION,
@@ -256,7 +257,7 @@ def specialisation(system: Committee) -> Specialisation:
         xtol=1e-11,
     )
     _, ratio, overlap = gain(place)
-    return Specialisation(jnp.asarray(ratio), jnp.asarray(overlap))
+    return Specialisation(sample_ratio=jnp.asarray(ratio), overlap=jnp.asarray(overlap))
 
 
 @theory(

@@ -87,7 +87,12 @@ def trained_modes(system: LinearModes, key: PRNGKeyArray) -> ModePath:
     )
     kernel = jnp.sum((paths[0] @ right) ** 2, axis=1) + jnp.sum((left.T @ paths[1]) ** 2, axis=2)
     product = paths[1] @ paths[0]
-    return ModePath(times(system), _modes(product, left, right), kernel, _losses(target, product))
+    return ModePath(
+        time=times(system),
+        output=_modes(product, left, right),
+        kernel=kernel,
+        loss=_losses(target, product),
+    )
 
 
 @experiment
@@ -125,7 +130,9 @@ def trained_layers(system: DeepModes, key: PRNGKeyArray) -> DeepLayerPath:
         start, target, data_key, system.duration, system.records, _parts(system, fastest)
     )
     product = _product(paths)
-    return DeepLayerPath(times(system), _modes(product, left, right), _losses(target, product))
+    return DeepLayerPath(
+        time=times(system), output=_modes(product, left, right), loss=_losses(target, product)
+    )
 
 
 @experiment
@@ -149,7 +156,9 @@ def trained_linear_network(system: LinearNetwork, key: PRNGKeyArray) -> LinearNe
         start, system.target, key, system.duration, system.records, _parts(system, fastest)
     )
     product = _product(paths)
-    return LinearNetworkPath(times(system), product, _losses(system.target, product))
+    return LinearNetworkPath(
+        time=times(system), product=product, loss=_losses(system.target, product)
+    )
 
 
 def _parts(system: LinearModes | DeepModes | LinearNetwork, fastest: float) -> int:

@@ -104,10 +104,10 @@ def lazy_to_rich_modes(system: LinearModes) -> ModePath:
     rest = 4 * decayed / (1 + decayed) ** 2
     output = above / (rest + tau * kernel + tau**2 * (c**2 / 2 + 2 * s * first))
     return ModePath(
-        time,
-        output,
-        jnp.sqrt(c**2 + 4 * output**2),
-        jnp.sum((s - output) ** 2, axis=1) / 2,
+        time=time,
+        output=output,
+        kernel=jnp.sqrt(c**2 + 4 * output**2),
+        loss=jnp.sum((s - output) ** 2, axis=1) / 2,
     )
 
 
@@ -136,7 +136,12 @@ def deep_modes(system: DeepModes) -> DeepModePath:
     start = jnp.full(s.shape, jnp.log(system.start_output))
     solved = flow(field, start, time, s, rtol=1e-11, atol=1e-11)
     output = jnp.exp(solved.value)
-    return DeepModePath(time, output, jnp.sum((s - output) ** 2, axis=1) / 2, solved.converged)
+    return DeepModePath(
+        time=time,
+        output=output,
+        loss=jnp.sum((s - output) ** 2, axis=1) / 2,
+        converged=solved.converged,
+    )
 
 
 @theory
@@ -195,7 +200,13 @@ def balanced_flow(system: LinearNetwork) -> LinearPath:
     _, product = jax.lax.scan(record, start, length=system.records)
     short = jnp.max(jnp.abs(rates)) * part < 8  # with factors up to e^16 ten digits remain
     sound = (imbalance < 1e-9) & short & jnp.all(jnp.isfinite(product))
-    return LinearPath(time, product, _loss(system, product), imbalance, sound)
+    return LinearPath(
+        time=time,
+        product=product,
+        loss=_loss(system, product),
+        imbalance=imbalance,
+        converged=sound,
+    )
 
 
 @theory
@@ -233,7 +244,13 @@ def moment_flow(system: LinearNetwork) -> LinearPath:
     solved = flow(field, stacked @ stacked.T, time, system.target, rtol=1e-11, atol=1e-11)
     product = solved.value[:, inputs:, :inputs]
     _, imbalance = _balance(system)
-    return LinearPath(time, product, _loss(system, product), imbalance, solved.converged)
+    return LinearPath(
+        time=time,
+        product=product,
+        loss=_loss(system, product),
+        imbalance=imbalance,
+        converged=solved.converged,
+    )
 
 
 def times(system: LinearModes | DeepModes | LinearNetwork) -> Float[Array, "record"]:

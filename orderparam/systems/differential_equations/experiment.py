@@ -129,7 +129,7 @@ def _solve(
     squares = (estimate - right_hand) ** 2
     unseen = system.solution_power[frequency] * direction**2
     solution = jnp.where(gain > 0, squares / jnp.where(gain > 0, gain, 1.0), unseen)
-    return EquationErrors(jnp.sum(squares), jnp.sum(solution))
+    return EquationErrors(equation_error=jnp.sum(squares), solution_error=jnp.sum(solution))
 
 
 def _modes(system: EquationRegression) -> int:
@@ -213,7 +213,7 @@ def _train(
     weights, last, _ = jax.lax.while_loop(going, step, (start, first, jnp.zeros((), int)))
     test = 2 * jnp.pi * jnp.arange(TEST_POINTS) / TEST_POINTS
     return NetworkErrors(
-        jnp.mean(residual(weights, test) ** 2),
-        jnp.mean((output(weights, test) - solution(test)) ** 2),
-        last[2] <= STATIONARY * first[2],
+        equation_error=jnp.mean(residual(weights, test) ** 2),
+        solution_error=jnp.mean((output(weights, test) - solution(test)) ** 2),
+        converged=last[2] <= STATIONARY * first[2],
     )

@@ -89,11 +89,11 @@ def equation_learning_curve(system: EquationRegression) -> EquationCurve:
     error = ratio(missed @ power + system.noise, found.complement)
     scatter = system.multiplicities * found.learnability**2 * error / system.n_points
     return EquationCurve(
-        missed @ power + jnp.sum(scatter),
-        missed @ system.solution_power + jnp.sum(ratio(scatter, gain)),
-        found.threshold,
-        found.residual,
-        found.converged,
+        equation_error=missed @ power + jnp.sum(scatter),
+        solution_error=missed @ system.solution_power + jnp.sum(ratio(scatter, gain)),
+        threshold=found.threshold,
+        residual=found.residual,
+        converged=found.converged,
     )
 
 
@@ -141,7 +141,8 @@ def equation_on_grid(system: EquationRegression) -> EquationErrors:
     scatter = learned**2 * others
     missed = (1 - learned) ** 2
     return EquationErrors(
-        missed @ power + jnp.sum(scatter), missed @ solution + jnp.sum(ratio(scatter, gain))
+        equation_error=missed @ power + jnp.sum(scatter),
+        solution_error=missed @ solution + jnp.sum(ratio(scatter, gain)),
     )
 
 
@@ -188,7 +189,8 @@ def wide_equation_network(system: EquationNetwork) -> EquationErrors:
     safe = jnp.where(gain > 0, multiplier, 1.0)
     missed = jnp.where(gain > 0, estimate / safe, 0.0) - solution
     return EquationErrors(
-        jnp.sum(jnp.abs(estimate - right_hand) ** 2), jnp.sum(jnp.abs(missed) ** 2)
+        equation_error=jnp.sum(jnp.abs(estimate - right_hand) ** 2),
+        solution_error=jnp.sum(jnp.abs(missed) ** 2),
     )
 
 

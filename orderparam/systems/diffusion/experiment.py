@@ -71,7 +71,9 @@ def cloned_classes(system: TwoClasses, key: PRNGKeyArray, *, pairs: int = 1000) 
     >>> cloned_classes(system, jax.random.key(0), pairs=10).same_class.shape
     ()
     """
-    return ClonedClasses(_clone(system, key, pairs), system.speciation_time)
+    return ClonedClasses(
+        same_class=_clone(system, key, pairs), speciation_time=system.speciation_time
+    )
 
 
 @experiment
@@ -140,7 +142,7 @@ def half_weight_time(system: StoredGaussians | StoredData, key: PRNGKeyArray) ->
     True
     """
     examples, labels, noise_key = _stored(system, key)
-    return HalfTime(_half_time(system, examples, labels, noise_key))
+    return HalfTime(collapse_time=_half_time(system, examples, labels, noise_key))
 
 
 def _stored(

@@ -101,7 +101,7 @@ def speciation(system: TwoClasses) -> Speciation:
         odds = 2 * (sign * signal + jnp.sqrt(signal) * z) + prior
         # sigma(x)^2 + sigma(-x)^2 = (1 + tanh(x/2)^2)/2
         same += mass * jnp.sum(weight * (1 + jnp.tanh(odds / 2) ** 2)) / 2
-    return Speciation(same, signal, system.speciation_time)
+    return Speciation(same_class=same, class_signal=signal, speciation_time=system.speciation_time)
 
 
 @theory
@@ -138,7 +138,11 @@ def own_weight(system: StoredGaussians) -> ExampleWeight:
     signal = a**2 * system.variance / noise
     time = _isotropic(dimension, stored, system.variance)
     excess = jnp.log1p(signal) / 2 - jnp.log(stored) / dimension
-    return ExampleWeight(own_weight_mean(dimension, stored, signal), time, excess)
+    return ExampleWeight(
+        own_weight=own_weight_mean(dimension, stored, signal),
+        collapse_time=time,
+        excess_entropy=excess,
+    )
 
 
 @theory

@@ -157,7 +157,10 @@ def steep_hierarchy(teacher: HierarchicalTeacher) -> Scaling:
     # The learned features and the tail of unlearned ones, which are many at every width.
     constant = integral + tables.total / (2 * beta - 1)
     return Scaling(
-        width, width ** (1 - 2 * beta) / norm * constant, integral, threshold * noise * constant
+        effective_width=width,
+        error=width ** (1 - 2 * beta) / norm * constant,
+        profile_integral=integral,
+        collapse=threshold * noise * constant,
     )
 
 
@@ -253,12 +256,12 @@ def flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
     gained = tables.total - continuum.error(threshold)
     slope = 2 * continuum.beta * (continuum.noise + tables.total)
     return FlatHierarchy(
-        continuum.error(root.value),
-        continuum.learned(root.value),
-        complete,
-        gained / slope,
-        root.residual,
-        root.converged,
+        error=continuum.error(root.value),
+        learned_fraction=continuum.learned(root.value),
+        sample_ratio_all=complete,
+        first_order_ratio=gained / slope,
+        residual=root.residual,
+        converged=root.converged,
     )
 
 
@@ -345,7 +348,14 @@ def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
         if falling.size == 0:
             none = jnp.asarray(jnp.nan)
             return CollectiveTransition(
-                none, jnp.full(2, jnp.nan), none, none, none, none, none, jnp.asarray(False)
+                sample_ratio=none,
+                coexistence=jnp.full(2, jnp.nan),
+                fraction_before=none,
+                fraction_after=none,
+                error_before=none,
+                error_after=none,
+                overlap=none,
+                first_order=jnp.asarray(False),
             )
         first, middle = falling[0], falling[-1] + 1
         top, highest = _minimum(lambda s: -samples(s), level[max(first - 1, 0)], level[first + 1])

@@ -402,12 +402,12 @@ def all_solutions(teacher: Teacher) -> CoexistingStates:
     order = jnp.argsort(jnp.where(stable, -found.free_entropy, jnp.inf))
     found = jax.tree.map(lambda part: part[order], found)
     return CoexistingStates(
-        found.overlap,
-        found.error,
-        found.effective_width,
-        found.free_entropy,
-        stable[order],
-        found.converged,
+        overlap=found.overlap,
+        error=found.error,
+        effective_width=found.effective_width,
+        free_entropy=found.free_entropy,
+        stable=stable[order],
+        converged=found.converged,
     )
 
 

@@ -112,7 +112,9 @@ def coexistence_windows(teacher: Teacher) -> Windows:
         window, (problem.kinks, number, problem.features.present), batch_size=64
     )
     return Windows(
-        begin, end, problem.channel.overlap(problem.segments.threshold, problem.segments)
+        begin=begin,
+        end=end,
+        overlap=problem.channel.overlap(problem.segments.threshold, problem.segments),
     )
 
 
@@ -238,5 +240,11 @@ def _polish(
     )
     converged = jnp.all(residual < RESIDUAL) & jnp.all(jnp.diff(n) > 0)
     return Staircase(
-        n, before.astype(float), after.astype(float), error_before, error_after, residual, converged
+        n_train=n,
+        width_before=before.astype(float),
+        width_after=after.astype(float),
+        error_before=error_before,
+        error_after=error_after,
+        residual=residual,
+        converged=converged,
     )

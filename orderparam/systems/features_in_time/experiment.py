@@ -141,7 +141,7 @@ def _train(system: FeatureDescent, start: FeatureLayers) -> NetworkFeaturePath:
     end, (test, train) = _descend(system, start, None)
     before, after = (_tangent(system, layers, None) for layers in (start, end))
     drift = jnp.linalg.norm(after - before) / jnp.linalg.norm(before)
-    return NetworkFeaturePath(test, train, drift)
+    return NetworkFeaturePath(test_error=test, train_error=train, kernel_drift=drift)
 
 
 @eqx.filter_jit

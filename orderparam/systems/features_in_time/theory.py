@@ -169,7 +169,15 @@ def linear_recursion(system: FeatureDescent) -> FeaturePath:
     """
     test, train, drift = _linear_path(system, system.scales())
     exact = jnp.zeros(())
-    return FeaturePath(test, train, drift, 0 * test, 0 * train, exact, _finite(test, train, drift))
+    return FeaturePath(
+        test_error=test,
+        train_error=train,
+        kernel_drift=drift,
+        test_error_uncertainty=0 * test,
+        train_error_uncertainty=0 * train,
+        kernel_drift_uncertainty=exact,
+        converged=_finite(test, train, drift),
+    )
 
 
 def _linear_path(

@@ -318,7 +318,7 @@ def trained_network(
     rates = _Rates(system.learning_rate, jnp.zeros(()), jnp.zeros(()))
     weights = _sgd(start, train, rates, key, system.size("batch_size"), 0, max_epochs)
     wrong = _wrong_share(weights, *train)
-    return Trained(_wrong_share(weights, *test), wrong, wrong == 0)
+    return Trained(error=_wrong_share(weights, *test), train_error=wrong, converged=wrong == 0)
 
 
 @experiment

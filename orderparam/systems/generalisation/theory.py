@@ -84,12 +84,15 @@ def uniform_bound(
     d, delta = system.input_dim, 1 - system.confidence
     n = system.sample_ratio * d
     if form == "square root":
-        return Bound(jnp.sqrt(d / n))
+        return Bound(error=jnp.sqrt(d / n))
     if form == "dimension":
         capacity = jnp.where(2 * n > d, d * (jnp.log(jnp.maximum(2 * n / d, 1.0)) + 1), 2 * n)
-        return Bound(jnp.sqrt((capacity + jnp.log(4 / delta)) / n))
+        return Bound(error=jnp.sqrt((capacity + jnp.log(4 / delta)) / n))
     return Bound(
-        2 / n * (_log_dichotomies(jnp.maximum(2 * n, 1.0), d) + jnp.log(2 / delta)) / np.log(2.0)
+        error=2
+        / n
+        * (_log_dichotomies(jnp.maximum(2 * n, 1.0), d) + jnp.log(2 / delta))
+        / np.log(2.0)
     )
 
 
@@ -212,7 +215,9 @@ def _segment(angle: Number) -> Number:
 
 
 def _learned(angle: Number, residual: Number, converged: Bool[Array, ""]) -> Typical:
-    return Typical(jnp.cos(angle), angle / np.pi, residual, converged)
+    return Typical(
+        overlap=jnp.cos(angle), error=angle / np.pi, residual=residual, converged=converged
+    )
 
 
 def _log_dichotomies(points: Number | float, dim: Number | float) -> Number:
@@ -253,4 +258,4 @@ def counting_bound(system: ImageClassifier) -> Bound:
     2.529822
     """
     weights = system.width * (system.inputs.shape[1] + system.width + 10)
-    return Bound(jnp.sqrt(weights / system.n_train))
+    return Bound(error=jnp.sqrt(weights / system.n_train))

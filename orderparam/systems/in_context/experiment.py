@@ -183,7 +183,15 @@ def trained_attention(system: LinearAttention, key: PRNGKeyArray) -> TrainedAtte
     )
     values = layer[0]
     share = jnp.abs(values[-1]) / jnp.linalg.norm(values)
-    return TrainedAttention(icl, idg, train, icl - idg, share, residual, residual < 1e-5)
+    return TrainedAttention(
+        icl_error=icl,
+        idg_error=idg,
+        train_error=train,
+        task_gap=icl - idg,
+        label_share=share,
+        residual=residual,
+        converged=residual < 1e-5,
+    )
 
 
 @experiment
@@ -226,7 +234,7 @@ def task_posterior(
     unseen = _sphere(fresh_key, sequences, _per_direction(system)[1])
     idg = _posterior_error(known_key, tasks, again, noise, context)
     icl = _posterior_error(new_key, tasks, unseen, noise, context)
-    return PosteriorErrors(icl, idg, icl - idg)
+    return PosteriorErrors(icl_error=icl, idg_error=idg, task_gap=icl - idg)
 
 
 _TESTS = 4000
@@ -320,7 +328,7 @@ def _solve(
     train = jnp.mean((features @ weights - y) ** 2)
     gamma = weights.reshape(dimension, dimension + 1)
     icl, idg = mean_error(gamma, unseen), mean_error(gamma, seen)
-    return TrainedErrors(icl, idg, train, icl - idg)
+    return TrainedErrors(icl_error=icl, idg_error=idg, train_error=train, task_gap=icl - idg)
 
 
 def drawn_summaries(

@@ -143,7 +143,15 @@ def linear_attention(system: LinearAttention) -> InContextErrors:
     train = root**2 * ratio(unexplained, unused)
     residual = jnp.maximum(residual, tasks.residual)
     converged = converged & tasks.converged
-    return InContextErrors(icl, idg, train, icl - idg, nu, residual, converged)
+    return InContextErrors(
+        icl_error=icl,
+        idg_error=idg,
+        train_error=train,
+        task_gap=icl - idg,
+        effective_ridge=nu,
+        residual=residual,
+        converged=converged,
+    )
 
 
 @theory
@@ -173,7 +181,9 @@ def context_ridge(system: LinearAttention) -> ContextRidge:
     context, noise = system.test_law
     fresh = system.task_law[1]
     solved = effective_ridge(_directions(fresh), context, noise)
-    return ContextRidge(context * solved.threshold, solved.residual, solved.converged)
+    return ContextRidge(
+        icl_error=context * solved.threshold, residual=solved.residual, converged=solved.converged
+    )
 
 
 def _directions(variances: Array, weight: Any = 1.0) -> Spectrum:

@@ -75,7 +75,7 @@ def drawn_generations(system: ModelChain, key: PRNGKeyArray) -> DrawnGenerations
         _regular(system, system.teacher[1], first),
         _regular(system, system.ridge, later),
     )
-    return DrawnGenerations(_chain(system, key, first, later, counts, regular))
+    return DrawnGenerations(test_error=_chain(system, key, first, later, counts, regular))
 
 
 @experiment
@@ -203,4 +203,9 @@ def _labels(
 
     growing = jnp.concatenate([jnp.zeros((len(sigma), 1)), jnp.cumsum(by_mode, axis=1)], axis=1)
     by_kept = jnp.sum(sigma[:, None] * (growing + (from_noise - truth)[:, None]) ** 2, axis=0)
-    return DrawnLabels(by_kept[-1], error(by_mode @ gain), error(by_mode @ kept), by_kept)
+    return DrawnLabels(
+        truth_error=by_kept[-1],
+        optimal_error=error(by_mode @ gain),
+        mask_error=error(by_mode @ kept),
+        error_by_kept=by_kept,
+    )

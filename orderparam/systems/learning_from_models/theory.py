@@ -128,7 +128,13 @@ def generation_errors(system: ModelChain) -> GenerationErrors:
         mean, scatter = _learn(system, solved, examples, mean, scatter, noise)
         errors.append(_parts(system, mean, scatter))
     bias, variance = (jnp.stack(part) for part in zip(*errors))
-    return GenerationErrors(bias + variance, bias, variance, residual, converged)
+    return GenerationErrors(
+        test_error=bias + variance,
+        bias=bias,
+        variance=variance,
+        residual=residual,
+        converged=converged,
+    )
 
 
 @theory
@@ -171,7 +177,14 @@ def best_mixing(system: ModelChain) -> BestMixing:
     convex = curvature > 0
     share = -slope / (2 * jnp.where(convex, curvature, 1.0))
     lowest = teacher + share * (slope + share * curvature)
-    return BestMixing(share, lowest, teacher, truth, residual, converged & convex)
+    return BestMixing(
+        truth_share=share,
+        test_error=lowest,
+        teacher_error=teacher,
+        truth_error=truth,
+        residual=residual,
+        converged=converged & convex,
+    )
 
 
 @theory

@@ -61,7 +61,9 @@ def measured_hermite_power(system: WeakLearnability, key: PRNGKeyArray) -> Hermi
         features, degrees = features[:, degrees <= ORDERS], degrees[degrees <= ORDERS]
     means = np.mean(features * g(z)[:, None], axis=-1)
     return HermitePower(
-        jnp.asarray([np.sum((means[0] * means[1])[degrees == k]) for k in range(1, ORDERS + 1)])
+        hermite_power=jnp.asarray(
+            [np.sum((means[0] * means[1])[degrees == k]) for k in range(1, ORDERS + 1)]
+        )
     )
 
 

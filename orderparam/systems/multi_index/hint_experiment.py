@@ -102,7 +102,10 @@ def message_passing(
     overlaps = np.asarray(found.messages.estimate[:3]) / np.sqrt(drawn.matrix.shape[1])
     hinted = system.hint + (1 - system.hint) * overlaps[0, 0]
     return HintedOverlaps(
-        jnp.asarray(np.mean(matched(overlaps[1:, 1:]))), hinted, found.converged, found.residual
+        overlap=jnp.asarray(np.mean(matched(overlaps[1:, 1:]))),
+        hinted_overlap=hinted,
+        converged=found.converged,
+        residual=found.residual,
     )
 
 
@@ -146,9 +149,9 @@ def leading_eigenvectors(system: HintedParity, key: PRNGKeyArray) -> HintedSpect
     values, (total, difference) = pair_of_eigenvectors(drawn.matrix, _correlation(system, drawn))
     overlap = ((total[1] + total[2]) ** 2 + (difference[1] - difference[2]) ** 2) / 4
     return HintedSpectrum(
-        jnp.asarray(overlap),
-        jnp.asarray(np.mean(values)),
-        jnp.asarray(bool(np.all(np.isfinite(values)))),
+        overlap=jnp.asarray(overlap),
+        eigenvalue=jnp.asarray(np.mean(values)),
+        converged=jnp.asarray(bool(np.all(np.isfinite(values)))),
     )
 
 

@@ -133,7 +133,10 @@ def state_evolution(
     more, other = overlaps(precision)
     resolved = found.converged & jnp.all(precision < 0.99 * _LARGEST)
     return HintedOverlaps(
-        other, system.hint + unknown * more, ~seen | resolved, jnp.where(seen, found.residual, 0.0)
+        overlap=other,
+        hinted_overlap=system.hint + unknown * more,
+        converged=~seen | resolved,
+        residual=jnp.where(seen, found.residual, 0.0),
     )
 
 
@@ -194,4 +197,6 @@ def spectral(system: HintedParity) -> HintedSpectrum:
     found = outlier(
         1 + correlation(margin), share / jnp.sum(share), system.sample_ratio, bound=bound
     )
-    return HintedSpectrum(found.cosine**2, found.eigenvalue, found.converged)
+    return HintedSpectrum(
+        overlap=found.cosine**2, eigenvalue=found.eigenvalue, converged=found.converged
+    )

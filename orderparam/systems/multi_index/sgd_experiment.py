@@ -100,7 +100,7 @@ def exit_chain(system: SphericalSGD, key: PRNGKeyArray) -> ExitTime:
     """
     limit = jnp.floor(system.horizon * system.input_dim / system.batch_size).astype(int)
     steps, found = _run_until(system, limit, key, system.size("batch_size"))
-    return ExitTime(steps * system.batch_size, steps, found)
+    return ExitTime(exit_samples=steps * system.batch_size, exit_steps=steps, converged=found)
 
 
 @eqx.filter_jit
@@ -219,5 +219,8 @@ def _train(system: SphericalSGD, steps: Array, key: Array, dim: int, batch: int)
 def _as_path(system: SphericalSGD, overlap: Float[Array, "record index"]) -> OverlapPath:
     times = system.steps() * system.batch_size / system.input_dim
     return OverlapPath(
-        times, overlap, jnp.linalg.norm(overlap, axis=-1), jnp.all(jnp.isfinite(overlap))
+        sample_ratio=times,
+        overlap=overlap,
+        norm=jnp.linalg.norm(overlap, axis=-1),
+        converged=jnp.all(jnp.isfinite(overlap)),
     )

@@ -314,7 +314,12 @@ def overlap_flow(system: SphericalSGD, *, stiff: bool = False) -> OverlapPath:
         atol=1e-10,
         max_steps=_STEPS,
     )
-    return OverlapPath(times, path.value, jnp.linalg.norm(path.value, axis=-1), path.converged)
+    return OverlapPath(
+        sample_ratio=times,
+        overlap=path.value,
+        norm=jnp.linalg.norm(path.value, axis=-1),
+        converged=path.converged,
+    )
 
 
 def _one_index(system: SphericalSGD) -> None:
@@ -377,5 +382,7 @@ def exit_time(system: SphericalSGD) -> ExitTime:
     starts = jnp.where(jnp.asarray(system.first_overlap) > 0, system.first_overlap, starts)
     mean = jnp.mean(jnp.interp(jnp.arcsinh(starts * jnp.sqrt(dim)), s, times))
     return ExitTime(
-        mean * dim, mean * dim / system.batch_size, (mean > 0) & (mean < system.horizon)
+        exit_samples=mean * dim,
+        exit_steps=mean * dim / system.batch_size,
+        converged=(mean > 0) & (mean < system.horizon),
     )

@@ -231,7 +231,9 @@ def _density(bulk: _Bulk, eigenvalue: Scalar | float, width: Any = None) -> Spec
     value, (residual, converged) = jax.lax.scan(
         nearer, first, jnp.geomspace(eigenvalue, width, _STAGES)
     )
-    return SpectralDensity(value[1] / jnp.pi, residual[-1], converged[-1])
+    return SpectralDensity(
+        density=value[1] / jnp.pi, residual=residual[-1], converged=converged[-1]
+    )
 
 
 def _edge(bulk: _Bulk) -> Scalar:

@@ -422,7 +422,7 @@ def best_linear(system: OneStep) -> LinearLimit:
     """
     labels = system.labels.moments(0.0, 1.0)
     fitted = 0.0 if system.activation.parity == "odd" else labels.mean**2
-    return LinearLimit(jnp.asarray(labels.power - labels.slope**2 - fitted))
+    return LinearLimit(test_error=jnp.asarray(labels.power - labels.slope**2 - fitted))
 
 
 def _slopes(system: OneStep) -> tuple[Float[Array, ""], ...]:

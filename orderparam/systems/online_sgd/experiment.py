@@ -375,4 +375,4 @@ def measured_residual_risk(system: PhasePoint, key: PRNGKeyArray) -> ResidualRis
     """
     path = phase_chain(system, key)
     late = path.sample_ratio > 0.5 * path.sample_ratio[-1]
-    return ResidualRisk(jnp.mean(path.test_error, where=late))
+    return ResidualRisk(test_error=jnp.mean(path.test_error, where=late))

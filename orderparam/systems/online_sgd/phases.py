@@ -54,7 +54,7 @@ def first_move(system: PhasePoint, path: OverlapDynamics) -> MovingTime:
     before = jnp.maximum(after - 1, 0)
     share = jnp.where(after > 0, -change[before] / (change[after] - change[before]), 1.0)
     log_n = jnp.log(n[before]) + share * (jnp.log(n[after]) - jnp.log(n[before]))
-    return MovingTime(jnp.exp(log_n), jnp.any(change > 0) & path.converged)
+    return MovingTime(samples=jnp.exp(log_n), converged=jnp.any(change > 0) & path.converged)
 
 
 @theory(traced=False)

@@ -317,7 +317,13 @@ def plateau(system: CommitteeSGD, *, slope: float = 0.5) -> Plateau:
 
     legs = jnp.asarray([-1.0, 1.0, -1.0])  # R starts to fall, levels off, falls again
     _, (times, risks, met) = jax.lax.scan(leg, (jnp.zeros(()), Order.at_start(system)), legs)
-    return Plateau(times[1], times[2], risks[1], risks[2], jnp.all(met))
+    return Plateau(
+        entry=times[1],
+        exit=times[2],
+        entry_risk=risks[1],
+        exit_risk=risks[2],
+        converged=jnp.all(met),
+    )
 
 
 class SteadyState(Result):

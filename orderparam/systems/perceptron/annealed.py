@@ -166,4 +166,9 @@ def _first_maximum(
     free = middle - (left - right) * shift / 4
     valid = jnp.any(falls) & (place > 0)
     best, free = (jnp.where(valid, one, jnp.nan) for one in (best, free))
-    return Annealed(best, jnp.arccos(best) / np.pi, free, valid)
+    return Annealed(
+        teacher_overlap=best,
+        classification_error=jnp.arccos(best) / np.pi,
+        free_entropy=free,
+        valid=valid,
+    )

@@ -275,11 +275,11 @@ def _batch(inputs: Float[np.ndarray, "train input"], rule: str) -> RuleError:
         stability = np.sqrt(inputs.shape[1]) / np.linalg.norm(weights)
     overlap = jnp.asarray(weights.sum() / (np.sqrt(inputs.shape[1]) * np.linalg.norm(weights)))
     return RuleError(
-        overlap,
-        jnp.arccos(overlap) / np.pi,
-        jnp.asarray(stability),
-        jnp.zeros(()),
-        jnp.asarray(converged),
+        teacher_overlap=overlap,
+        classification_error=jnp.arccos(overlap) / np.pi,
+        stability=jnp.asarray(stability),
+        residual=jnp.zeros(()),
+        converged=jnp.asarray(converged),
     )
 
 
@@ -310,7 +310,10 @@ def online_student(system: OnlinePerceptron, key: PRNGKeyArray) -> OnlineError:
     length = jnp.linalg.norm(weights) / jnp.sqrt(d)
     cosine = jnp.mean(weights) / jnp.where(length == 0, 1.0, length)
     return OnlineError(
-        cosine, length, jnp.arccos(cosine) / jnp.pi, jnp.isfinite(cosine) & (length > 0)
+        teacher_overlap=cosine,
+        length=length,
+        classification_error=jnp.arccos(cosine) / jnp.pi,
+        converged=jnp.isfinite(cosine) & (length > 0),
     )
 
 

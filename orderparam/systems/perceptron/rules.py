@@ -135,7 +135,12 @@ def online_rule(system: OnlinePerceptron) -> OnlineError:
         along, power, sound = _rosenblatt(alpha, rate)
     cosine = along / jnp.sqrt(power)
     sound = sound & jnp.isfinite(cosine) & jnp.isfinite(power)
-    return OnlineError(cosine, jnp.sqrt(power), jnp.arccos(jnp.clip(cosine, -1, 1)) / np.pi, sound)
+    return OnlineError(
+        teacher_overlap=cosine,
+        length=jnp.sqrt(power),
+        classification_error=jnp.arccos(jnp.clip(cosine, -1, 1)) / np.pi,
+        converged=sound,
+    )
 
 
 def _rosenblatt(
@@ -191,4 +196,9 @@ def _optimal(alpha: Scalar | float) -> OnlineError:
         field, jnp.zeros(1), jnp.asarray(alpha)[None], jnp.zeros(()), rtol=1e-10, atol=1e-12
     )
     cosine = jnp.sqrt(-jnp.expm1(solved.value[0, 0]))
-    return OnlineError(cosine, cosine, jnp.arccos(cosine) / np.pi, solved.converged)
+    return OnlineError(
+        teacher_overlap=cosine,
+        length=cosine,
+        classification_error=jnp.arccos(cosine) / np.pi,
+        converged=solved.converged,
+    )

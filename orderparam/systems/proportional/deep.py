@@ -320,12 +320,12 @@ def branches(system: FullyConnected, *, closure: Closure = "common") -> Branches
     there = reached(slopes) & (jnp.arange(BRANCHES - 1) < jnp.sum(found) - 1)
     heights = jax.lax.map(barrier, tops)
     return Branches(
-        jnp.where(found[:, None], order, jnp.nan),
-        jnp.where(found, action, jnp.nan),
-        jnp.where(found, residual, jnp.nan),
-        jnp.where(there[:, None], jnp.exp(tops), jnp.nan),
-        jnp.where(there, heights, jnp.nan),
-        jnp.any(found) & jnp.all(reached(residual) | ~found),
+        order_parameters=jnp.where(found[:, None], order, jnp.nan),
+        action=jnp.where(found, action, jnp.nan),
+        residual=jnp.where(found, residual, jnp.nan),
+        barrier_order_parameters=jnp.where(there[:, None], jnp.exp(tops), jnp.nan),
+        barrier_action=jnp.where(there, heights, jnp.nan),
+        converged=jnp.any(found) & jnp.all(reached(residual) | ~found),
     )
 
 

@@ -238,7 +238,10 @@ def _measured(
 
     target = _targets(system, directions, weights)
     readout, dimension = ridge_regression(features(train), target(train) + noise, system.ridge)
-    return MeasuredRisk(jnp.mean((target(test) - features(test) @ readout) ** 2), dimension)
+    return MeasuredRisk(
+        excess_risk=jnp.mean((target(test) - features(test) @ readout) ** 2),
+        effective_dimension=dimension,
+    )
 
 
 def _targets(system: SphereFeatures, directions: Array, weights: Array) -> Any:
@@ -409,5 +412,8 @@ def local_exponents(system: ScalingPath) -> LocalExponents:
     values, slopes = jax.jvp(logs, (at,), (jnp.ones(()),))
     bias, variance, risk = -jnp.stack(slopes[:3])
     return LocalExponents(
-        bias, variance, risk, (values[3] > 0.5) & jnp.isfinite(bias + variance + risk)
+        bias_exponent=bias,
+        variance_exponent=variance,
+        risk_exponent=risk,
+        converged=(values[3] > 0.5) & jnp.isfinite(bias + variance + risk),
     )

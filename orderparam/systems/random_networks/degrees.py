@@ -76,7 +76,9 @@ def _of_powers(powers: Float[Array, "degree"]) -> DegreeShares:
     rest = powers.at[0].set(0.0)
     share, changing = powers / jnp.sum(powers), jnp.sum(rest)
     mean = jnp.sum(degree * rest) / changing
-    return DegreeShares(degree, share, mean, changing > LEAST * jnp.sum(powers))
+    return DegreeShares(
+        degrees=degree, share=share, mean_degree=mean, valid=changing > LEAST * jnp.sum(powers)
+    )
 
 
 @theory(

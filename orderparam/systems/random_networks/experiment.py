@@ -78,7 +78,7 @@ def sample(system: RandomNetwork, key: PRNGKeyArray) -> Sample:
     >>> sample(RandomNetwork([[1.0, 0.5], [0.0, 1.0]], width=5), jax.random.key(0)).value.shape
     (2,)
     """
-    return Sample(outputs(system, key, 1)[0])
+    return Sample(value=outputs(system, key, 1)[0])
 
 
 @experiment
@@ -101,7 +101,7 @@ def sampled_covariance(
     (2, 2)
     """
     z = outputs(system, key, networks)
-    return KernelMatrix(z.T @ z / networks)
+    return KernelMatrix(kernel=z.T @ z / networks)
 
 
 @experiment
@@ -133,7 +133,10 @@ def sampled_cumulants(
     fourth = (products.T @ products / networks).reshape((points,) * 4)
     # A product of two means over the same networks contains the fourth moment. It is subtracted, so
     # that every pairing is unbiased.
-    return Cumulants(second, fourth - (networks * pairings(second) - 3 * fourth) / (networks - 1))
+    return Cumulants(
+        kernel=second,
+        fourth_cumulant=fourth - (networks * pairings(second) - 3 * fourth) / (networks - 1),
+    )
 
 
 @experiment
@@ -221,7 +224,7 @@ def sampled_density(system: RandomNetwork, key: PRNGKeyArray, *, networks: int =
     z = outputs(system, key, networks)
     edges = system.edges
     counts = jax.vmap(lambda column: jnp.histogram(column, edges)[0])(z.T)
-    return Density((edges[1:] + edges[:-1]) / 2, counts / networks / jnp.diff(edges))
+    return Density(value=(edges[1:] + edges[:-1]) / 2, density=counts / networks / jnp.diff(edges))
 
 
 @experiment
@@ -400,5 +403,9 @@ def _measured(system: DeepNetwork, variances: Float[Array, "network layer"]) -> 
     kurtosis = 3 * spread / mean**2
     n = system.width
     return MeasuredDepth(
-        jnp.arange(1.0, system.depth + 1), mean, n * spread, kurtosis, n * kurtosis
+        layers=jnp.arange(1.0, system.depth + 1),
+        mean_kernel=mean,
+        vertex=n * spread,
+        kurtosis=kurtosis,
+        width_kurtosis=n * kurtosis,
     )

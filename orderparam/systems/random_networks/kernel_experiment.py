@@ -53,7 +53,7 @@ def angle_networks(system: AngledPair, key: PRNGKeyArray, *, networks: int = 16)
     nngp, ntk = (
         kernels.mean(axis=0) for kernels in _kernels(network, key, system.inputs, networks)
     )
-    return AngleKernel(_correlation(nngp), _correlation(ntk))
+    return AngleKernel(nngp_correlation=_correlation(nngp), ntk_correlation=_correlation(ntk))
 
 
 @experiment
@@ -81,7 +81,9 @@ def correlation_networks(
     start = system.bias_variance + system.weight_variance * system.inputs @ system.inputs.T / 2
     keys = jax.random.split(key, networks)
     chains = _correlation_chains(system, system.size("width"), start, keys)
-    return CorrelationChain(jnp.arange(1.0, system.depth + 1), chains.mean(axis=0))
+    return CorrelationChain(
+        layers=jnp.arange(1.0, system.depth + 1), correlation=chains.mean(axis=0)
+    )
 
 
 @experiment
@@ -103,7 +105,9 @@ def deep_correlation(
     >>> bool(deep_correlation(AngledPair(width=16), jax.random.key(0), networks=2).correlation <= 1)
     True
     """
-    return DeepCorrelation(correlation_networks(system, key, networks=networks).correlation[-1])
+    return DeepCorrelation(
+        correlation=correlation_networks(system, key, networks=networks).correlation[-1]
+    )
 
 
 @experiment
@@ -133,7 +137,12 @@ def kernel_spread(system: NetworkKernels, key: PRNGKeyArray, *, units: int = 2**
     nngp, ntk = _kernels(system.architecture(), key, x, networks)
     bias, fluctuation = _spread(nngp, limit.nngp)
     ntk_bias, ntk_fluctuation = _spread(ntk, limit.ntk)
-    return KernelSpread(bias, fluctuation, ntk_bias, ntk_fluctuation)
+    return KernelSpread(
+        nngp_bias=bias,
+        nngp_fluctuation=fluctuation,
+        ntk_bias=ntk_bias,
+        ntk_fluctuation=ntk_fluctuation,
+    )
 
 
 @eqx.filter_jit

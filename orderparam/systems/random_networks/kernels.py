@@ -112,14 +112,14 @@ def deep_cumulants(system: DeepNetwork) -> DeepCumulants:
     number = jnp.arange(1.0, system.depth + 1)
     mean_kernel = kernel + shift / system.width
     return DeepCumulants(
-        number,
-        kernel,
-        vertex,
-        shift,
-        mean_kernel,
-        kurtosis / system.width,
-        kurtosis,
-        jnp.asarray(True),
+        layers=number,
+        kernel=kernel,
+        vertex=vertex,
+        kernel_shift=shift,
+        mean_kernel=mean_kernel,
+        kurtosis=kurtosis / system.width,
+        width_kurtosis=kurtosis,
+        valid=jnp.asarray(True),
     )
 
 
@@ -159,14 +159,14 @@ def homogeneous_cumulants(system: DeepNetwork) -> DeepCumulants:
     vertex = system.width * relative * kernel**2
     kurtosis = 3 * relative
     return DeepCumulants(
-        number,
-        kernel,
-        vertex,
-        jnp.zeros_like(kernel),
-        kernel,
-        kurtosis,
-        kurtosis * system.width,
-        valid,
+        layers=number,
+        kernel=kernel,
+        vertex=vertex,
+        kernel_shift=jnp.zeros_like(kernel),
+        mean_kernel=kernel,
+        kurtosis=kurtosis,
+        width_kurtosis=kurtosis * system.width,
+        valid=valid,
     )
 
 
@@ -272,7 +272,8 @@ def angle_kernel(system: AngledPair) -> AngleKernel:
     # Both inputs have the same length, so that one diagonal entry normalises the whole matrix.
     kernels = network.kernel(system.inputs)
     return AngleKernel(
-        kernels.nngp[0, 1] / kernels.nngp[0, 0], kernels.ntk[0, 1] / kernels.ntk[0, 0]
+        nngp_correlation=kernels.nngp[0, 1] / kernels.nngp[0, 0],
+        ntk_correlation=kernels.ntk[0, 1] / kernels.ntk[0, 0],
     )
 
 
@@ -303,7 +304,7 @@ def correlation_chain(system: AngledPair) -> CorrelationChain:
         system.bias_variance + system.weight_variance * cosine for cosine in (jnp.ones(()), overlap)
     )
     _, correlation = jax.lax.scan(layer, (first, second), None, length=system.depth)
-    return CorrelationChain(jnp.arange(1.0, system.depth + 1), correlation)
+    return CorrelationChain(layers=jnp.arange(1.0, system.depth + 1), correlation=correlation)
 
 
 @theory
@@ -354,7 +355,14 @@ def order_chaos(system: AngledPair) -> OrderChaos:
     correlation = jnp.where(chaotic, jnp.where(at_zero, 0.0, root.value), 1.0)
     correlation_slope = system.weight_variance * phi.two_point_derivative(q, correlation * q, q)
     converged = found.converged & (root.converged | at_zero | ~chaotic)
-    return OrderChaos(q, slope, correlation, correlation_slope, converged, found.residual)
+    return OrderChaos(
+        variance=q,
+        slope=slope,
+        correlation=correlation,
+        correlation_slope=correlation_slope,
+        converged=converged,
+        residual=found.residual,
+    )
 
 
 def _one_hidden_layer(system: NetworkKernels) -> None:
@@ -412,7 +420,12 @@ def one_hidden_layer_spread(system: NetworkKernels) -> KernelSpread:
         )
 
     zero = jnp.zeros(())
-    return KernelSpread(zero, relative(variance, nngp), zero, relative(tangent, ntk))
+    return KernelSpread(
+        nngp_bias=zero,
+        nngp_fluctuation=relative(variance, nngp),
+        ntk_bias=zero,
+        ntk_fluctuation=relative(tangent, ntk),
+    )
 
 
 def _one_input(system: NetworkKernels) -> None:
@@ -459,7 +472,9 @@ def one_input_spread(system: NetworkKernels) -> KernelSpread:
         deep.kernel_shift[-1] / system.width / kernel,
         jnp.sqrt(deep.vertex[-1] / system.width) / kernel,
     )
-    return KernelSpread(bias, fluctuation, unknown, unknown)
+    return KernelSpread(
+        nngp_bias=bias, nngp_fluctuation=fluctuation, ntk_bias=unknown, ntk_fluctuation=unknown
+    )
 
 
 def _layer(system: AngledPair, variance: Array, covariance: Array) -> tuple[Array, Array]:

@@ -111,9 +111,10 @@ def covariance(system: RandomNetwork) -> KernelMatrix:
         gram = system.weight_variance * x @ x.T / x.shape[1]
         diagonal = jnp.diagonal(gram)
         return KernelMatrix(
-            system.readout_variance * system.activation.two_point(diagonal[:, None], gram, diagonal)
+            kernel=system.readout_variance
+            * system.activation.two_point(diagonal[:, None], gram, diagonal)
         )
-    return KernelMatrix(system.readout_variance * _features(system)[0])
+    return KernelMatrix(kernel=system.readout_variance * _features(system)[0])
 
 
 @theory
@@ -147,7 +148,8 @@ def cumulants(system: RandomNetwork) -> Cumulants:
     m4, _ = READOUT_MOMENTS[system.readout_law]
     variance = system.readout_variance
     return Cumulants(
-        covariance(system).kernel, variance**2 / system.width * (m4 * fourth - pairings(second))
+        kernel=covariance(system).kernel,
+        fourth_cumulant=variance**2 / system.width * (m4 * fourth - pairings(second)),
     )
 
 
@@ -196,7 +198,12 @@ def marginals_of(
 ) -> Marginals:
     """The `Marginals` that follow from K(x, x) (`second`) and kappa4(x, x, x, x)."""
     kurtosis = fourth_cumulant / second**2
-    return Marginals(second, fourth_cumulant, kurtosis, system.width * kurtosis)
+    return Marginals(
+        variance=second,
+        fourth_cumulant=fourth_cumulant,
+        kurtosis=kurtosis,
+        width_kurtosis=system.width * kurtosis,
+    )
 
 
 def sixth_cumulant(system: RandomNetwork) -> Float[Array, "input"]:
@@ -343,4 +350,6 @@ def _standardised(system: RandomNetwork) -> tuple[Array, Array, Array]:
 
 def _binned(system: RandomNetwork, distribution: Float[Array, "point edge"]) -> Density:
     edges = system.edges
-    return Density((edges[1:] + edges[:-1]) / 2, jnp.diff(distribution, axis=1) / jnp.diff(edges))
+    return Density(
+        value=(edges[1:] + edges[:-1]) / 2, density=jnp.diff(distribution, axis=1) / jnp.diff(edges)
+    )

@@ -31,7 +31,9 @@ def trained_student(system: ReusedData, key: PRNGKeyArray) -> ReusedPath:
     (4,)
     """
     overlap, own, error, loss = _train(system, key, system.size("input_dim"), _examples(system))
-    return ReusedPath(overlap[:, 0, 0], own[:, 0, 0], error, loss)
+    return ReusedPath(
+        overlap=overlap[:, 0, 0], self_overlap=own[:, 0, 0], test_error=error, train_loss=loss
+    )
 
 
 @experiment

@@ -228,13 +228,13 @@ def closed_dynamics(system: ReusedData) -> ClosedPath:
     (h, _, overlap, correlation, _, _), errors = jax.lax.scan(step, empty, jnp.arange(size))
     own = jnp.diagonal(correlation)
     return ClosedPath(
-        overlap,
-        own,
-        own - 2 * overlap + 1,
-        errors / 2,
-        correlation,
-        _response(h, rate),
-        _sound(own),
+        overlap=overlap,
+        self_overlap=own,
+        test_error=own - 2 * overlap + 1,
+        train_loss=errors / 2,
+        correlation=correlation,
+        response=_response(h, rate),
+        converged=_sound(own),
     )
 
 

@@ -197,7 +197,9 @@ def _network(
     first = _observed(rows, directions)[2]
     rows, (cosines, errors) = jax.lax.scan(step, rows, _batch_keys(batch_key, system.steps, reuse))
     cosine = rows[:, :directions] / jnp.linalg.norm(rows, axis=1, keepdims=True)
-    return NetworkPath(jnp.concatenate([first[None], cosines]), cosine, errors)
+    return NetworkPath(
+        cosine_squared=jnp.concatenate([first[None], cosines]), cosine=cosine, train_error=errors
+    )
 
 
 @eqx.filter_jit

@@ -110,7 +110,9 @@ def fresh_batches(system: SeveralSteps) -> StepPath:
     overlap = jnp.concatenate([start[0][None], _cleared(overlap)])
     orthogonal = jnp.concatenate([start[1][None], orthogonal])
     power = jnp.sum(overlap**2, axis=1) + orthogonal
-    return StepPath(overlap, orthogonal, overlap**2 / power[:, None])
+    return StepPath(
+        overlap=overlap, orthogonal=orthogonal, cosine_squared=overlap**2 / power[:, None]
+    )
 
 
 def _one_direction(system: SeveralSteps) -> None:
@@ -171,7 +173,9 @@ def reused_batch(system: SeveralSteps) -> ReusePath:
 
     nodes = (field, density, step / system.sample_ratio * slope)
     second, _ = jax.lax.scan(line, jnp.zeros(()), nodes)
-    return ReusePath(_cleared(jnp.stack([jnp.zeros(()), first, first + step * second]))[:, None])
+    return ReusePath(
+        overlap=_cleared(jnp.stack([jnp.zeros(()), first, first + step * second]))[:, None]
+    )
 
 
 def first_moments(system: SeveralSteps) -> tuple[Float[Array, "direction"], Scalar]:

@@ -96,7 +96,14 @@ def solutions(system: BinaryPatterns) -> Solutions:
     q, _, free, constraint = _state(jnp.exp(root.value), margin)
     entropy = free + load * constraint
     annealed = jnp.log(2.0) + load * log_cdf(-margin)
-    return Solutions(entropy, q, annealed, entropy < 0, root.residual, root.converged)
+    return Solutions(
+        entropy=entropy,
+        overlap=q,
+        annealed_entropy=annealed,
+        frozen=entropy < 0,
+        residual=root.residual,
+        converged=root.converged,
+    )
 
 
 @theory
@@ -128,7 +135,9 @@ def binary_capacity(system: BinaryPatterns) -> BinaryCapacity:
     margin = jnp.asarray(system.margin)
     root = decreasing_root(entropy, jnp.log(jnp.asarray(1e-8)), jnp.log(_LARGEST), margin)
     q, load, *_ = _state(jnp.exp(root.value), margin)
-    return BinaryCapacity(load, q, root.residual, root.converged)
+    return BinaryCapacity(
+        capacity=load, overlap=q, residual=root.residual, converged=root.converged
+    )
 
 
 def _state(conjugate: Number, margin: Number) -> tuple[Number, Number, Number, Number]:

@@ -99,7 +99,10 @@ def corrections_bound(system: SphericalPatterns) -> CorrectionsBound:
 
     root = decreasing_root(equation, jnp.zeros(()) - 1e-3, 3 - 2 * jnp.log1p(-ratio), ratio)
     return CorrectionsBound(
-        jnp.exp(root.value) / best.margin**2, valid, root.residual, root.converged & best.converged
+        corrections=jnp.exp(root.value) / best.margin**2,
+        valid=valid,
+        residual=root.residual,
+        converged=root.converged & best.converged,
     )
 
 

@@ -174,7 +174,11 @@ def capacity(system: SphericalPatterns) -> Capacity:
         bias == 0, hazard_excess(margin), root.value / jnp.where(bias == 0, 1.0, bias)
     )
     return Capacity(
-        1 / inverse, alignment, margin >= 0, root.residual, root.converged & (inverse > 0)
+        capacity=1 / inverse,
+        alignment=alignment,
+        exact=margin >= 0,
+        residual=root.residual,
+        converged=root.converged & (inverse > 0),
     )
 
 
@@ -228,7 +232,12 @@ def volume(system: SphericalPatterns) -> Volume:
     ratio = jnp.exp(root.value)
     minus, weight = argument(ratio, margin)
     entropy = (ratio - jnp.log1p(ratio)) / 2 + load * jnp.sum(weight * log_cdf(minus))
-    return Volume(ratio / (1 + ratio), entropy, root.residual, root.converged)
+    return Volume(
+        overlap=ratio / (1 + ratio),
+        entropy=entropy,
+        residual=root.residual,
+        converged=root.converged,
+    )
 
 
 @theory(needs=UNBIASED)
@@ -258,7 +267,9 @@ def largest_margin(system: SphericalPatterns) -> StoredMargin:
     high = jnp.sqrt(1 / load) + 1
     low = -jnp.sqrt(2 * jnp.log1p(load)) - 1
     root = decreasing_root(equation, low, high, load)
-    return StoredMargin(root.value, load < 2, root.residual, root.converged)
+    return StoredMargin(
+        margin=root.value, valid=load < 2, residual=root.residual, converged=root.converged
+    )
 
 
 @theory(needs=UNBIASED)
@@ -342,7 +353,10 @@ def at_line_gardner_derrida(system: SphericalPatterns) -> InstabilityLine:
     gap = jnp.where(margin > 0, root.value, end)
     residual = jnp.where(margin > 0, root.residual, 0.0)
     return InstabilityLine(
-        1 / _below(margin, gap, 0), margin >= 0, residual, (margin <= 0) | root.converged
+        load=1 / _below(margin, gap, 0),
+        valid=margin >= 0,
+        residual=residual,
+        converged=(margin <= 0) | root.converged,
     )
 
 
@@ -373,7 +387,7 @@ def cover(system: SphericalPatterns) -> SuccessFraction:
     n, patterns = system.input_dim, system.load * system.input_dim
     beyond = patterns > n
     fraction = betainc(jnp.where(beyond, patterns - n, 1.0), n, 0.5)
-    return SuccessFraction(jnp.where(beyond, fraction, 1.0))
+    return SuccessFraction(success_fraction=jnp.where(beyond, fraction, 1.0))
 
 
 def _log_first(a: Number) -> Number:

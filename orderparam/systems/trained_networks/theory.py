@@ -89,16 +89,16 @@ def infinite_width(system: InspectedTraining) -> WideOrderParameters:
     error = jnp.mean((outputs - system.test_targets) ** 2, axis=1)
     nothing, one = jnp.zeros(count), jnp.ones((count, layers))
     return WideOrderParameters(
-        error,
-        levels * jnp.mean(system.targets**2),
-        nothing,
-        nothing,
-        nothing,
-        one * aligned,
-        one * aligned,
-        one,
-        0 * aligned,
-        converged,
+        test_error=error,
+        train_error=levels * jnp.mean(system.targets**2),
+        lazy_to_rich=nothing,
+        kernel_drift=nothing,
+        shape_drift=nothing,
+        alignment=one * aligned,
+        wide_alignment=one * aligned,
+        similarity=one,
+        outliers=0 * aligned,
+        converged=converged,
     )
 
 
@@ -131,7 +131,7 @@ def permuted_targets(
         jnp.quantile(jax.lax.map(lambda y, k=kernel: _alignment(k, y), permuted), 0.99)
         for kernel in _kernels(system)
     ]
-    return ChanceAlignment(jnp.stack(found))
+    return ChanceAlignment(wide_alignment=jnp.stack(found))
 
 
 def _kernels(system: InspectedTraining) -> list[Matrix]:

@@ -139,7 +139,9 @@ def _flow(
         rates > 0, -jnp.expm1(-rates * system.time) / jnp.where(rates > 0, rates, 1.0), system.time
     )
     weights = modes @ (grown * (modes.T @ (x.T @ y)) / examples + left * (modes.T @ start))
-    return FlowErrors(sigma @ (weights - theta) ** 2, jnp.mean((x @ weights - y) ** 2))
+    return FlowErrors(
+        test_error=sigma @ (weights - theta) ** 2, train_error=jnp.mean((x @ weights - y) ** 2)
+    )
 
 
 @eqx.filter_jit
@@ -210,4 +212,4 @@ def _train(system: NetworkDescent, architecture: Architecture, drawn: Any) -> De
     test, train = (
         jnp.concatenate([first[None], rest]) for first, rest in zip(errors(start), along)
     )
-    return DescentPath(test, train, moved)
+    return DescentPath(test_error=test, train_error=train, kernel_drift=moved)

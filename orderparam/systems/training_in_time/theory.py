@@ -155,7 +155,14 @@ def gradient_flow_error(system: FeatureTraining) -> TrainingError:
     variance = system.noise / system.n_train * variance
     residual = jnp.maximum(residual, residual_double)
     total = bias + variance + start
-    return TrainingError(total, bias, variance, start, residual, residual < 1e-10)
+    return TrainingError(
+        test_error=total,
+        bias=bias,
+        variance=variance,
+        start=start,
+        residual=residual,
+        converged=residual < 1e-10,
+    )
 
 
 @theory
@@ -221,7 +228,11 @@ def gradient_flow_train_error(system: FeatureTraining) -> TrainError:
     residual = jnp.maximum(residual, residual_2)
     converged = (residual < 1e-10) & solved.converged
     # by rounding, an error that is zero may come out negative
-    return TrainError(jnp.maximum(signal + system.noise * noise, 0.0), residual, converged)
+    return TrainError(
+        train_error=jnp.maximum(signal + system.noise * noise, 0.0),
+        residual=residual,
+        converged=converged,
+    )
 
 
 @theory
@@ -328,7 +339,8 @@ def descent_error(system: IsotropicTraining) -> DescentError:
     _, (test, train) = jax.lax.scan(advance, (one, one), length=system.steps)
     first = errors(one)
     return DescentError(
-        jnp.concatenate([first[0][None], test]), jnp.concatenate([first[1][None], train])
+        test_error=jnp.concatenate([first[0][None], test]),
+        train_error=jnp.concatenate([first[1][None], train]),
     )
 
 
@@ -394,7 +406,8 @@ def frozen_kernel(system: NetworkDescent) -> DescentError:
     _, (test, train) = jax.lax.scan(advance, (one, one, zero, zero), length=system.steps)
     first = errors(one, zero)
     return DescentError(
-        jnp.concatenate([first[0][None], test]), jnp.concatenate([first[1][None], train])
+        test_error=jnp.concatenate([first[0][None], test]),
+        train_error=jnp.concatenate([first[1][None], train]),
     )
 
 

@@ -132,4 +132,6 @@ def _shuffled(system: ReadText, key: PRNGKeyArray) -> np.ndarray:
 
 
 def _vocabulary(counts: Array) -> Vocabulary:
-    return Vocabulary(jnp.sum(counts > 0).astype(float), jnp.sum(counts == 1).astype(float))
+    return Vocabulary(
+        distinct=jnp.sum(counts > 0).astype(float), once=jnp.sum(counts == 1).astype(float)
+    )

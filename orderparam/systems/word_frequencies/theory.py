@@ -61,7 +61,8 @@ def expected_vocabulary(system: RankLaw) -> Vocabulary:
     absent = jnp.exp(n * jnp.log1p(-p))
     once = n * p * jnp.exp((n - 1) * jnp.log1p(-p))
     return Vocabulary(
-        jnp.sum(-jnp.expm1(n * jnp.log1p(-p))), jnp.sum(jnp.where(absent < 1, once, 0))
+        distinct=jnp.sum(-jnp.expm1(n * jnp.log1p(-p))),
+        once=jnp.sum(jnp.where(absent < 1, once, 0)),
     )
 
 
@@ -76,11 +77,11 @@ def true_law(system: RankLaw) -> RankFit:
     """
     nothing = jnp.zeros(())
     return RankFit(
-        jnp.asarray(system.exponent),
-        jnp.asarray(system.offset),
-        nothing,
-        nothing,
-        jnp.asarray(True),
+        exponent=jnp.asarray(system.exponent),
+        offset=jnp.asarray(system.offset),
+        divergence=nothing,
+        residual=nothing,
+        converged=jnp.asarray(True),
     )
 
 
@@ -115,4 +116,4 @@ def shuffled_vocabulary(system: ReadText) -> Vocabulary:
     whole = log_choose(jnp.asarray(total), read)
     absent = jnp.exp(log_choose(total - counts, read) - whole)
     once = counts * jnp.exp(log_choose(total - counts, read - 1) - whole)
-    return Vocabulary(jnp.sum(jnp.where(present, 1 - absent, 0)), jnp.sum(once))
+    return Vocabulary(distinct=jnp.sum(jnp.where(present, 1 - absent, 0)), once=jnp.sum(once))

@@ -169,4 +169,6 @@ def _dense_recall(
 
     found = jax.lax.map(trial, (jnp.arange(trials), jax.random.split(for_start, trials)))
     flipped, overlap, success, rest = jnp.mean(found, axis=0)
-    return DenseRecall(flipped, overlap, success, rest == 1)
+    return DenseRecall(
+        flip_probability=flipped, overlap=overlap, success=success, converged=rest == 1
+    )

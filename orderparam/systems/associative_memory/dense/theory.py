@@ -110,9 +110,9 @@ def signal_to_noise(system: DenseMemory) -> SignalToNoise:
 
     double_factorial = math.prod(range(1, 2 * n - 2, 2))
     return SignalToNoise(
-        norm.cdf(-ratio(jnp.ones(()))),
-        erf(ratio(system.start) / np.sqrt(2)),
-        spins ** (n - 1) / (2 * double_factorial * jnp.log(spins)),
+        flip_probability=norm.cdf(-ratio(jnp.ones(()))),
+        next_overlap=erf(ratio(system.start) / np.sqrt(2)),
+        lossless_patterns=spins ** (n - 1) / (2 * double_factorial * jnp.log(spins)),
     )
 
 
@@ -153,7 +153,14 @@ def dense_retrieval(system: DenseMemory) -> Retrieval:
         lambda x, load: log_load(x) - jnp.log(load), peak, 1 / jnp.sqrt(noise * inner) + 1e-9, inner
     )
     overlap = jnp.where(valid, erf(root.value), jnp.nan)
-    return Retrieval(overlap, jnp.exp(highest), erf(peak), valid, root.residual, root.converged)
+    return Retrieval(
+        overlap=overlap,
+        critical_load=jnp.exp(highest),
+        critical_overlap=erf(peak),
+        valid=valid,
+        residual=root.residual,
+        converged=root.converged,
+    )
 
 
 @theory
@@ -190,7 +197,11 @@ def exponential_basin(system: ExponentialMemory) -> ExponentialBasin:
     edge = jnp.where(frozen, root.value, jnp.minimum(system.load + np.log(np.cosh(1.0)), 1.0))
     critical, guaranteed = jnp.asarray(1 - np.log(np.cosh(1.0))), jnp.asarray(np.log(2.0) / 2)
     return ExponentialBasin(
-        edge, critical, guaranteed, jnp.where(frozen, root.residual, 0.0), ~frozen | root.converged
+        basin_edge=edge,
+        critical_load=critical,
+        guaranteed_load=guaranteed,
+        residual=jnp.where(frozen, root.residual, 0.0),
+        converged=~frozen | root.converged,
     )
 
 

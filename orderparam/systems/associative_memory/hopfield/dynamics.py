@@ -201,7 +201,7 @@ def parallel_steps(
     """
     n = system.size("spins")
     return MeasuredSteps(
-        _path(system.start, key, n, max(1, round(float(system.load) * n)), networks, steps)
+        overlap=_path(system.start, key, n, max(1, round(float(system.load) * n)), networks, steps)
     )
 
 

@@ -163,13 +163,13 @@ def _recall(
     )
     success = (overlap >= RECALLED).astype(float)
     return Recall(
-        jnp.mean(overlap),
-        _error(overlap),
-        jnp.mean(energy),
-        _error(energy),
-        jnp.mean(success),
-        _error(success),
-        ~turned | (temperature > 0),
+        overlap=jnp.mean(overlap),
+        overlap_error=_error(overlap),
+        energy=jnp.mean(energy),
+        energy_error=_error(energy),
+        success=jnp.mean(success),
+        success_error=_error(success),
+        converged=~turned | (temperature > 0),
     )
 
 

@@ -253,12 +253,15 @@ def phase_lines(system: Hopfield) -> PhaseLines:
     )
     roots = [(stored, fold), (lowest, equal), (fragile, broken)]
     return PhaseLines(
-        1 + jnp.sqrt(load),
-        jnp.where(stored, highest, 0.0),
-        jnp.where(lowest, equal.value, 0.0),
-        jnp.where(fragile, jnp.exp(broken.value), 0.0),
-        jnp.max(jnp.stack([jnp.where(there, root.residual, 0.0) for there, root in roots])),
-        bend.converged & jnp.all(jnp.stack([~there | root.converged for there, root in roots])),
+        glass_temperature=1 + jnp.sqrt(load),
+        retrieval_temperature=jnp.where(stored, highest, 0.0),
+        global_temperature=jnp.where(lowest, equal.value, 0.0),
+        replicon_temperature=jnp.where(fragile, jnp.exp(broken.value), 0.0),
+        residual=jnp.max(
+            jnp.stack([jnp.where(there, root.residual, 0.0) for there, root in roots])
+        ),
+        converged=bend.converged
+        & jnp.all(jnp.stack([~there | root.converged for there, root in roots])),
     )
 
 
@@ -292,11 +295,11 @@ def critical_loads(system: Hopfield) -> CriticalLoads:
         temperature,
     )
     return CriticalLoads(
-        jnp.where(ordered, jnp.exp(fold.log_load), 0.0),
-        jnp.where(ordered, fold.overlap, 0.0),
-        jnp.where(ordered, jnp.exp(equal.value), 0.0),
-        jnp.where(ordered, jnp.maximum(place.residual, equal.residual), 0.0),
-        ~ordered | (place.converged & equal.converged),
+        retrieval_load=jnp.where(ordered, jnp.exp(fold.log_load), 0.0),
+        overlap=jnp.where(ordered, fold.overlap, 0.0),
+        global_load=jnp.where(ordered, jnp.exp(equal.value), 0.0),
+        residual=jnp.where(ordered, jnp.maximum(place.residual, equal.residual), 0.0),
+        converged=~ordered | (place.converged & equal.converged),
     )
 
 
@@ -317,18 +320,18 @@ def _state(
     h = field_averages(mean, deviation, temperature)
     free_energy, entropy = _free_energy(load, temperature, mean, h), _entropy(load, h)
     return HopfieldState(
-        kept(mean),
-        kept(h.square),
-        kept(h.square / (1 - h.response) ** 2),
-        kept(h.response),
-        kept(free_energy),
-        kept(free_energy + temperature * entropy),
-        kept(entropy),
-        kept(jnp.exp(_log_replicon(load, jnp.log(temperature), h))),
-        jnp.asarray(True),
-        valid,
-        jnp.where(valid, residual, 0.0),
-        converged,
+        overlap=kept(mean),
+        self_overlap=kept(h.square),
+        crosstalk=kept(h.square / (1 - h.response) ** 2),
+        susceptibility=kept(h.response),
+        free_energy=kept(free_energy),
+        energy=kept(free_energy + temperature * entropy),
+        entropy=kept(entropy),
+        replicon=kept(jnp.exp(_log_replicon(load, jnp.log(temperature), h))),
+        stable=jnp.asarray(True),
+        valid=valid,
+        residual=jnp.where(valid, residual, 0.0),
+        converged=converged,
     )
 
 
@@ -361,18 +364,18 @@ def _paramagnet(load: Number | float, temperature: Number | float) -> HopfieldSt
     entropy = jnp.log(2.0) - load * (jnp.log1p(-1 / t) + 1 / (t - 1)) / 2
     zero = jnp.zeros(())
     return HopfieldState(
-        kept(zero),
-        kept(zero),
-        kept(zero),
-        kept(1 / t),
-        kept(free_energy),
-        kept(free_energy + t * entropy),
-        kept(entropy),
-        kept(load / (t - 1) ** 2),
-        jnp.asarray(temperature >= 1 + jnp.sqrt(load)),
-        valid,
-        zero,
-        jnp.asarray(True),
+        overlap=kept(zero),
+        self_overlap=kept(zero),
+        crosstalk=kept(zero),
+        susceptibility=kept(1 / t),
+        free_energy=kept(free_energy),
+        energy=kept(free_energy + t * entropy),
+        entropy=kept(entropy),
+        replicon=kept(load / (t - 1) ** 2),
+        stable=jnp.asarray(temperature >= 1 + jnp.sqrt(load)),
+        valid=valid,
+        residual=zero,
+        converged=jnp.asarray(True),
     )
 
 
@@ -504,12 +507,12 @@ def _ground_states(load: Number | float) -> GroundStates:
     crosstalk = (1 + glance) ** 2
     energy = (-(m**2) + stored * (1 - crosstalk)) / 2
     return GroundStates(
-        jnp.where(valid, m, jnp.nan),
-        jnp.where(valid, crosstalk, jnp.nan),
-        jnp.where(valid, glance / (1 + glance), jnp.nan),
-        jnp.where(valid, energy, jnp.nan),
-        -1 / np.pi - jnp.sqrt(2 * load / np.pi),
-        valid,
-        root.residual,
-        root.converged,
+        overlap=jnp.where(valid, m, jnp.nan),
+        crosstalk=jnp.where(valid, crosstalk, jnp.nan),
+        susceptibility=jnp.where(valid, glance / (1 + glance), jnp.nan),
+        energy=jnp.where(valid, energy, jnp.nan),
+        spin_glass_energy=-1 / np.pi - jnp.sqrt(2 * load / np.pi),
+        valid=valid,
+        residual=root.residual,
+        converged=root.converged,
     )

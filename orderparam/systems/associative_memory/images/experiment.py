@@ -92,7 +92,12 @@ def restored(
     own = jnp.mean(end * picture, axis=1)
     exact = jnp.all(end == picture, axis=1)  # the overlap would be subject to rounding
     recognised = own >= jnp.max(overlaps, axis=1) - 1e-12
-    return Restored(jnp.mean(start * picture), jnp.mean(own), jnp.mean(recognised), jnp.mean(exact))
+    return Restored(
+        damaged_overlap=jnp.mean(start * picture),
+        overlap=jnp.mean(own),
+        recognised=jnp.mean(recognised),
+        exact=jnp.mean(exact),
+    )
 
 
 @experiment
@@ -132,7 +137,10 @@ def one_picture(
         system.patterns[:count], jnp.asarray([which]), system.damage, key, rule, sweeps
     )
     return Picture(
-        system.patterns[which], start[0], end[0], jnp.mean(end[0] * system.patterns[which])
+        stored=system.patterns[which],
+        damaged=start[0],
+        retrieved=end[0],
+        overlap=jnp.mean(end[0] * system.patterns[which]),
     )
 
 

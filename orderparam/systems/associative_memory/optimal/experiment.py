@@ -74,4 +74,8 @@ def trained_network(
         state = np.sign(np.einsum("snk,nk->sn", state[:, sources], couplings))
         path.append(np.mean(state * stored[which]))
     stability = np.mean(1 / np.linalg.norm(couplings, axis=1))
-    return TrainedTrajectory(jnp.asarray(path), jnp.asarray(stability), jnp.asarray(all(found)))
+    return TrainedTrajectory(
+        overlap=jnp.asarray(path),
+        stability=jnp.asarray(stability),
+        converged=jnp.asarray(all(found)),
+    )

@@ -122,11 +122,11 @@ def basin(system: OptimalStability) -> Basin:
         inner,
     )
     return Basin(
-        kappa,
-        slope,
-        jnp.where(narrow, _sine(edge.value), 0.0),
-        jnp.maximum(residual, jnp.where(narrow, edge.residual, 0.0)),
-        converged & (~narrow | edge.converged),
+        stability=kappa,
+        slope=slope,
+        basin_edge=jnp.where(narrow, _sine(edge.value), 0.0),
+        residual=jnp.maximum(residual, jnp.where(narrow, edge.residual, 0.0)),
+        converged=converged & (~narrow | edge.converged),
     )
 
 
@@ -155,7 +155,7 @@ def overlaps(system: OptimalStability, *, steps: int = 1) -> Trajectory:
     path: list[Number | float] = [system.start]
     for _ in range(steps):
         path.append(_next_overlap(path[-1], kappa))
-    return Trajectory(jnp.stack(path))
+    return Trajectory(overlap=jnp.stack(path))
 
 
 @theory
@@ -185,7 +185,9 @@ def self_coupled_step(system: OptimalStability, *, coupling: float = 0.0) -> Sel
     kappa, residual, converged = largest_stability(system.load)
     m = jnp.asarray(system.start)
     right, wrong = (_next_overlap(m, kappa, sign * coupling) for sign in (1, -1))
-    return SelfCoupledStep(((1 + m) * right + (1 - m) * wrong) / 2, residual, converged)
+    return SelfCoupledStep(
+        overlap=((1 + m) * right + (1 - m) * wrong) / 2, residual=residual, converged=converged
+    )
 
 
 def _next_overlap(m: Number | float, kappa: Number, own: float = 0.0) -> Number:

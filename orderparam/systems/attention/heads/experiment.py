@@ -70,7 +70,7 @@ def drawn_head_kurtosis(
     squares = _variances(architecture, x, jax.random.split(key, networks))
     mean = squares.mean(axis=0)
     kurtosis = 3 * jnp.var(squares, axis=0, ddof=1) / mean**2
-    return HeadKurtosis(mean, kurtosis, kurtosis * system.heads)
+    return HeadKurtosis(variance=mean, kurtosis=kurtosis, head_kurtosis=kurtosis * system.heads)
 
 
 @experiment(needs=_SEVERAL)

@@ -60,7 +60,7 @@ def head_kernels(system: RandomHeads) -> AttentionKernels:
     0.125
     """
     kernels = system.architecture(finite=False).kernel(system.sequences)
-    return AttentionKernels(kernels.nngp, kernels.ntk)
+    return AttentionKernels(nngp=kernels.nngp, ntk=kernels.ntk)
 
 
 @theory(differentiable=False)
@@ -80,7 +80,7 @@ def transformer_kernels(system: RandomTransformer) -> AttentionKernels:
     0.25
     """
     kernels = system.architecture(finite=False).kernel(system.sequences)
-    return AttentionKernels(kernels.nngp, kernels.ntk)
+    return AttentionKernels(nngp=kernels.nngp, ntk=kernels.ntk)
 
 
 @theory(differentiable=False)
@@ -115,7 +115,7 @@ def head_kurtosis(system: RandomHeads) -> HeadKurtosis:
     else:
         mean, relative = jax.lax.map(lambda one: _moments(system, one), gram)
     found = 3 * (relative - 1)
-    return HeadKurtosis(mean, found / system.heads, found)
+    return HeadKurtosis(variance=mean, kurtosis=found / system.heads, head_kurtosis=found)
 
 
 def _moments(

@@ -88,7 +88,10 @@ def sector_spectrum(system: SequenceRegression, *, log2_points: int = 13) -> Sec
     absent = eigenvalues <= 0
     half = jax.vmap(needed)(jnp.where(absent, 1.0, eigenvalues))
     return SectorSpectrum(
-        eigenvalues, spectrum.multiplicities, power, jnp.where(absent, jnp.inf, half)
+        eigenvalue=eigenvalues,
+        dimension=spectrum.multiplicities,
+        symmetric_power=power,
+        half_learned=jnp.where(absent, jnp.inf, half),
     )
 
 
@@ -120,7 +123,12 @@ def sector_learning(system: SequenceRegression, *, log2_points: int = 13) -> Sec
         power = jnp.array([0.0, 0.0, 1.0])
     found = effective_ridge(spectrum, system.n_train, system.ridge)
     error = ratio(jnp.sum((1 - found.learnability) ** 2 * power), found.complement)
-    return SectorLearning(error, found.learnability @ power, found.residual, found.converged)
+    return SectorLearning(
+        test_error=error,
+        learnability=found.learnability @ power,
+        residual=found.residual,
+        converged=found.converged,
+    )
 
 
 def _spectrum(

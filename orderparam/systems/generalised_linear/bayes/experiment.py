@@ -421,7 +421,13 @@ def vector_message_passing(
     estimate = jnp.clip(jnp.nan_to_num(estimate), -_FAR * scale, _FAR * scale)
     error = jnp.mean((weights - estimate) ** 2)
     converged &= jnp.max(jnp.abs(estimate)) < _FAR * scale
-    return MeasuredWeights(error, jnp.mean(weights * estimate), steps, change, converged)
+    return MeasuredWeights(
+        error=error,
+        overlap=jnp.mean(weights * estimate),
+        steps=steps,
+        residual=change,
+        converged=converged,
+    )
 
 
 @eqx.filter_jit

@@ -75,13 +75,15 @@ def sparse_thresholds(
     """
     density = system.prior.components.shares[1]
     if way == "determined":
-        return Needed(density)
+        return Needed(sample_ratio_needed=density)
     if way == "l1 norm":
         a = jnp.linspace(0.0, 8.0, _PLACES)
         missing = (1 + a**2) * norm.cdf(-a) - a * norm.pdf(a)
-        return Needed(-_top(-(density * (1 + a**2) + 2 * (1 - density) * missing)))
+        return Needed(
+            sample_ratio_needed=-_top(-(density * (1 + a**2) + 2 * (1 - density) * missing))
+        )
     precision = jnp.geomspace(1e-3, 1e9, _PLACES) / system.prior.power
-    return Needed(_top(precision * system.prior.averages(precision).error))
+    return Needed(sample_ratio_needed=_top(precision * system.prior.averages(precision).error))
 
 
 def _top(values: Float[Array, "place"]) -> Float[Array, ""]:

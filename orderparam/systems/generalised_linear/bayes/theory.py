@@ -227,7 +227,9 @@ def solutions(system: GeneralisedLinear, *, points: int = 161) -> SolutionCurve:
 
     ratio, overlap, error, free = jax.lax.map(point, jnp.log(precisions(points) / rho))
     stable = jnp.asarray(jnp.gradient(ratio)) > 0
-    return SolutionCurve(ratio, overlap, error, free, stable)
+    return SolutionCurve(
+        sample_ratio=ratio, overlap=overlap, error=error, free_entropy=free, stable=stable
+    )
 
 
 @theory(traced=False)

@@ -86,7 +86,12 @@ def vector_state_evolution(
     found = system.prior.averages(precision)
     steps = solved.steps.astype(float)
     return MeasuredWeightsTheory(
-        found.error, found.overlap, steps, solved.residual, solved.converged, precision
+        error=found.error,
+        overlap=found.overlap,
+        steps=steps,
+        residual=solved.residual,
+        converged=solved.converged,
+        precision=precision,
     )
 
 

@@ -253,7 +253,7 @@ def best_penalty(system: PenalisedFit, *, which: Literal["ridge", "l1"] = "ridge
     found = minimize_scalar(
         value, bounds=(np.log(1e-4), np.log(1e4)), method="bounded", options={"xatol": 1e-7}
     )
-    return BestPenalty(jnp.exp(jnp.asarray(found.x)), jnp.asarray(found.fun))
+    return BestPenalty(penalty=jnp.exp(jnp.asarray(found.x)), least_error=jnp.asarray(found.fun))
 
 
 def _fields(system: PenalisedFit, order: PenalisedOrder) -> Fields:

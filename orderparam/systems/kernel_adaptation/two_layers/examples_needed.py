@@ -90,7 +90,10 @@ def examples_needed(
 
     root = decreasing_root(missing, jnp.log(d), jnp.log(most * d**power), system)
     return ExamplesNeeded(
-        jnp.exp(root.value), jnp.exp(root.value) / d, root.residual, root.converged
+        examples=jnp.exp(root.value),
+        per_dimension=jnp.exp(root.value) / d,
+        residual=root.residual,
+        converged=root.converged,
     )
 
 

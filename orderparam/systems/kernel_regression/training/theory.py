@@ -35,7 +35,12 @@ def gaussian_process(system: NetworkTraining) -> FunctionPosterior:
     cross = kernel(system.test_inputs, system.inputs)
     covariance = conditioned.covariance(cross, kernel(system.test_inputs))
     found = jnp.isfinite(conditioned.log_evidence)
-    return FunctionPosterior(conditioned.mean(cross), jnp.diagonal(covariance), covariance, found)
+    return FunctionPosterior(
+        mean=conditioned.mean(cross),
+        variance=jnp.diagonal(covariance),
+        covariance=covariance,
+        converged=found,
+    )
 
 
 def largest_curvature(system: NetworkTraining) -> Float[Array, ""]:

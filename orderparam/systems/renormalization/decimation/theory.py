@@ -198,7 +198,7 @@ def running_ridge(system: DecimatedRegression) -> RunningRidge:
     end, ridge = jax.lax.scan(
         integrate, jnp.asarray(system.temperature + spectrum.tail), levels, reverse=True
     )
-    return RunningRidge(jnp.cumsum(levels[1]), ridge, end)
+    return RunningRidge(mode_count=jnp.cumsum(levels[1]), ridge=ridge, end=end)
 
 
 @theory(needs={"threshold": inside(0, 1, why="None takes the cut of the system")})

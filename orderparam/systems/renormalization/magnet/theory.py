@@ -194,7 +194,7 @@ def bond_flow(system: Bonds, *, steps: int = 8) -> BondFlow:
         return scaled(coupling, system.dim, system.scale), coupling
 
     _, coupling = jax.lax.scan(step, jnp.asarray(system.coupling), length=steps + 1)
-    return BondFlow(coupling, system.scale ** jnp.arange(steps + 1.0))
+    return BondFlow(neighbour_coupling=coupling, length=system.scale ** jnp.arange(steps + 1.0))
 
 
 @theory
@@ -227,10 +227,10 @@ def bond_point(system: Bonds) -> BondPoint:
     growth = jax.grad(scaled)(coupling, *args)
     steep = growth > 1
     return BondPoint(
-        coupling,
-        jnp.log(args[1]) / jnp.log(jnp.where(steep, growth, 2.0)),
-        root.residual,
-        root.converged & steep & (coupling < 0.99 * _LARGEST),
+        critical_coupling=coupling,
+        nu=jnp.log(args[1]) / jnp.log(jnp.where(steep, growth, 2.0)),
+        residual=root.residual,
+        converged=root.converged & steep & (coupling < 0.99 * _LARGEST),
     )
 
 

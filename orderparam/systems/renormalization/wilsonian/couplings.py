@@ -149,7 +149,14 @@ def coupling_flow(system: ScaleFreeRegression, *, points: int = 200) -> Coupling
     found = flow(field, {"l": jnp.zeros(()), "y": jnp.zeros(()), "x": first}, scales, rtol=1e-10)
     y, x = found.value["y"], found.value["x"]
     r, g, w = couplings(scales, y, x)
-    return CouplingFlow(jnp.exp(start - scales), r, g, w, jnp.expm1(y[-1]), found.converged)
+    return CouplingFlow(
+        cutoff=jnp.exp(start - scales),
+        mass_coupling=r,
+        quartic_coupling=g,
+        background=w,
+        shift=jnp.expm1(y[-1]),
+        converged=found.converged,
+    )
 
 
 @theory

@@ -71,10 +71,10 @@ class LossCorrection(Result):
 
 def _of(one: Gap | SampledModes, square: Gap | SampledModes) -> LossCorrection:
     return LossCorrection(
-        one.squared_deviation / square.squared_deviation - 1,
-        one.squared_deviation,
-        square.squared_deviation,
-        one.converged & square.converged,
+        correction=one.squared_deviation / square.squared_deviation - 1,
+        squared_deviation=one.squared_deviation,
+        square_deviation=square.squared_deviation,
+        converged=one.converged & square.converged,
     )
 
 

@@ -392,4 +392,11 @@ def _flow(
         if isinstance(system, DecimatedRegression)
         else system.density
     )
-    return FunctionalFlow(squares, mass, mass / density, residual, converged, valid)
+    return FunctionalFlow(
+        squared_deviation=squares,
+        mass=mass,
+        relative_mass=mass / density,
+        residual=residual,
+        converged=converged,
+        valid=valid,
+    )

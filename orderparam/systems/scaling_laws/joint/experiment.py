@@ -60,5 +60,7 @@ def drawn_regression(
     eigenvalues, power = k**-system.spectral_decay, k**-system.target_decay
     ridge = system.ridge if penalty == "given" else optimal_ridge(system).ridge
     return MeasuredError(
-        gaussian_features(eigenvalues, power, *system.drawn_sizes, ridge, system.noise, key)[0]
+        test_error=gaussian_features(
+            eigenvalues, power, *system.drawn_sizes, ridge, system.noise, key
+        )[0]
     )

@@ -302,4 +302,10 @@ def best_split(system: ParameterBudget) -> BestSplit:
     n_train, width = share * system.total, (1 - share) * system.total
     bias, variance, learned = errors_at_threshold(spectrum, n_train, width, nu, system.noise)
     ridge = (n_train - learned) * (1 - learned / width) * nu
-    return BestSplit(share, ridge, bias + variance, found.residual, found.converged)
+    return BestSplit(
+        data_share=share,
+        ridge=ridge,
+        test_error=bias + variance,
+        residual=found.residual,
+        converged=found.converged,
+    )

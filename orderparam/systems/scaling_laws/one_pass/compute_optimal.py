@@ -416,5 +416,5 @@ def measured_optimum(
     width = centre * np.exp(lowest)
     steps = float(system.compute) / (width * float(system.batch_size))
     return MeasuredOptimum(
-        jnp.asarray(width), jnp.asarray(steps), jnp.asarray(np.exp(cubic(lowest)))
+        width=jnp.asarray(width), steps=jnp.asarray(steps), risk=jnp.asarray(np.exp(cubic(lowest)))
     )

@@ -100,7 +100,10 @@ def drawn_features(system: OnePassFeatures, key: PRNGKeyArray) -> DrawnRisk:
         system.steps,
     )
     return DrawnRisk(
-        system.steps, risk, system.width * system.batch_size * system.steps, features.irreducible
+        step=system.steps,
+        risk=risk,
+        compute=system.width * system.batch_size * system.steps,
+        irreducible_risk=features.irreducible,
     )
 
 
@@ -155,7 +158,10 @@ def one_pass_sgd(system: OnePassFeatures, key: PRNGKeyArray) -> DrawnRisk:
         batch,
     )
     return DrawnRisk(
-        system.steps, risk, system.width * system.batch_size * system.steps, features.irreducible
+        step=system.steps,
+        risk=risk,
+        compute=system.width * system.batch_size * system.steps,
+        irreducible_risk=features.irreducible,
     )
 
 
@@ -275,7 +281,12 @@ def scheduled_mean(system: ScheduledSGD, key: PRNGKeyArray) -> DrawnRisk:
     features, drawn = system.features, Features(system.features, key)
     steps = features.steps
     risk = _mean(system, drawn.eigenvalues, drawn.best, drawn.irreducible, steps.astype(int))
-    return DrawnRisk(steps, risk, features.width * features.batch_size * steps, drawn.irreducible)
+    return DrawnRisk(
+        step=steps,
+        risk=risk,
+        compute=features.width * features.batch_size * steps,
+        irreducible_risk=drawn.irreducible,
+    )
 
 
 @experiment
@@ -308,7 +319,12 @@ def scheduled_sgd(system: ScheduledSGD, key: PRNGKeyArray) -> DrawnRisk:
     risk = _with_momentum(
         system, drawn.eigenvalues, drawn.best, drawn.irreducible, steps.astype(int), stream, batch
     )
-    return DrawnRisk(steps, risk, features.width * features.batch_size * steps, drawn.irreducible)
+    return DrawnRisk(
+        step=steps,
+        risk=risk,
+        compute=features.width * features.batch_size * steps,
+        irreducible_risk=drawn.irreducible,
+    )
 
 
 @jax.jit

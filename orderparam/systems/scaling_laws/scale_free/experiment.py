@@ -77,7 +77,9 @@ def gaussian_clone(system: ScaleFreeData, key: PRNGKeyArray) -> LearnedClone:
     True
     """
     return LearnedClone(
-        _on_clone(system.gram, system.targets, system.ridge, key, system.size("n_train"))
+        population_error=_on_clone(
+            system.gram, system.targets, system.ridge, key, system.size("n_train")
+        )
     )
 
 
@@ -94,7 +96,10 @@ def _on_pool(
         gram[:, known] @ _fit(gram[jnp.ix_(known, known)], targets[known], ridge) - targets
     ) ** 2
     total = jnp.sum(squares)
-    return LearnedPool((total - jnp.sum(squares[known])) / (len(gram) - n_train), total / len(gram))
+    return LearnedPool(
+        test_error=(total - jnp.sum(squares[known])) / (len(gram) - n_train),
+        population_error=total / len(gram),
+    )
 
 
 @partial(jax.jit, static_argnames="n_train")

@@ -434,5 +434,9 @@ def spectral_curve(system: ScaleFreeData) -> SpectralLearningCurve:
     error = spectrum.target_power @ (1 - solved.learnability) ** 2 / solved.complement
     rest = 1 - system.n_train / len(system.gram)
     return SpectralLearningCurve(
-        error / rest, error, jnp.sum(solved.learnability), solved.residual, solved.converged
+        test_error=error / rest,
+        population_error=error,
+        effective_dimension=jnp.sum(solved.learnability),
+        residual=solved.residual,
+        converged=solved.converged,
     )

@@ -372,10 +372,10 @@ def correlations(
     )
     found = estimate(series)
     return Correlation(
-        jnp.arange(1.0, steps + 1),
-        found.mean,
-        found.standard_error,
-        jnp.all(found.reliable | found.constant),
+        steps=jnp.arange(1.0, steps + 1),
+        correlation=found.mean,
+        correlation_error=found.standard_error,
+        converged=jnp.all(found.reliable | found.constant),
     )
 
 
@@ -412,7 +412,10 @@ def quench(
     energies, spins = quenched_series(system.temperature, key, system.shape, jnp.asarray(sweeps))
     error = jnp.std(energies, axis=1, ddof=1) / jnp.sqrt(energies.shape[1])
     return Quench(
-        jnp.asarray(sweeps, float), jnp.mean(energies, axis=1), error, spins.astype(float)
+        sweep=jnp.asarray(sweeps, float),
+        energy=jnp.mean(energies, axis=1),
+        energy_error=error,
+        spin=spins.astype(float),
     )
 
 
@@ -437,7 +440,7 @@ def configuration(system: IsingLattice, key: PRNGKeyArray, *, sweeps: int = 200)
         float
     )
     bonds = spins * (jnp.roll(spins, -1, 0) + jnp.roll(spins, -1, 1))
-    return Configuration(spins, -jnp.mean(bonds + system.field * spins))
+    return Configuration(spin=spins, energy=-jnp.mean(bonds + system.field * spins))
 
 
 def _clusters(

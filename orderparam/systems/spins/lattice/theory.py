@@ -127,7 +127,12 @@ def onsager(system: IsingLattice) -> InfiniteLattice:
     ordered = system.temperature < CRITICAL_TEMPERATURE
     inverse_sinh = sech / jnp.where(ordered, tanh, 1.0)
     magnetisation = jnp.where(ordered, jnp.where(ordered, 1 - inverse_sinh**4, 1.0) ** 0.125, 0.0)
-    return InfiniteLattice(free_energy, energy, heat_capacity, magnetisation)
+    return InfiniteLattice(
+        free_energy=free_energy,
+        energy=energy,
+        heat_capacity=heat_capacity,
+        absolute_magnetisation=magnetisation,
+    )
 
 
 @theory(check=zero_field_square)
@@ -159,7 +164,9 @@ def critical_correlation(system: IsingLattice, *, reach: int = 32) -> DiagonalCo
     logs = np.log1p(-1 / (4.0 * steps**2))
     exponent = steps * np.log(2 / np.pi) - np.concatenate([[0.0], np.cumsum(np.cumsum(logs))[:-1]])
     return DiagonalCorrelation(
-        jnp.asarray(steps, float), jnp.exp(exponent), at_critical_point(system)
+        steps=jnp.asarray(steps, float),
+        correlation=jnp.exp(exponent),
+        valid=at_critical_point(system),
     )
 
 
@@ -242,9 +249,9 @@ def kaufman(system: IsingLattice) -> Torus:
     slope = jax.grad(log_sum)
     spins = system.spins
     return Torus(
-        -system.temperature * log_sum(coupling) / spins,
-        -slope(coupling) / spins,
-        coupling**2 * jax.grad(slope)(coupling) / spins,
+        free_energy=-system.temperature * log_sum(coupling) / spins,
+        energy=-slope(coupling) / spins,
+        heat_capacity=coupling**2 * jax.grad(slope)(coupling) / spins,
     )
 
 
@@ -291,7 +298,9 @@ def torus_correlation(system: IsingLattice, *, reach: int = 0) -> DiagonalCorrel
     shape = torus_correlator(steps * (1 + 1j) / rows, columns / rows)
     correlation = CRITICAL_AMPLITUDE * rows**-0.25 * shape
     return DiagonalCorrelation(
-        jnp.asarray(steps, float), jnp.asarray(correlation), at_critical_point(system)
+        steps=jnp.asarray(steps, float),
+        correlation=jnp.asarray(correlation),
+        valid=at_critical_point(system),
     )
 
 

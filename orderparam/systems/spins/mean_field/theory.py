@@ -186,7 +186,11 @@ def spinodal(system: MeanFieldMagnet) -> Spinodal:
     valid = temperature < 1
     m = jnp.sqrt(jnp.where(valid, 1 - temperature, 1.0))
     field = _spinodal_field(temperature)
-    return Spinodal(jnp.where(valid, field, jnp.nan), jnp.where(valid, m, jnp.nan), valid)
+    return Spinodal(
+        spinodal_field=jnp.where(valid, field, jnp.nan),
+        magnetisation=jnp.where(valid, m, jnp.nan),
+        valid=valid,
+    )
 
 
 @theory
@@ -218,7 +222,7 @@ def landau(system: MeanFieldMagnet, *, points: int = 201) -> Landau:
         + (temperature - 1) * m**2 / 2
         + temperature * m**4 / 12
     )
-    return Landau(m, exact, expansion)
+    return Landau(order_parameter=m, landau_function=exact, expansion=expansion)
 
 
 def _spinodal_argument(temperature: Float[Array, ""] | float) -> Float[Array, ""]:

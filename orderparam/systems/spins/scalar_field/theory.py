@@ -91,7 +91,7 @@ def transfer_matrix(system: ScalarField) -> FieldMoments:
         (values < 0) & (system.shape[0] % 2 == 1), -1, 1
     )
     density = vectors**2 @ (weights / jnp.sum(weights))
-    return FieldMoments(density @ field**2, density @ field**4)
+    return FieldMoments(squared_field=density @ field**2, fourth_field=density @ field**4)
 
 
 @theory
@@ -130,4 +130,10 @@ def best_gaussian_field(system: ScalarField) -> GaussianField:
     effective = jnp.exp(root.value)
     squared = jnp.mean(1 / (effective + kinetic))
     converged = root.converged & (root.residual < _CLOSE) & jnp.isfinite(squared**2)
-    return GaussianField(squared, 3 * squared**2, effective, root.residual, converged)
+    return GaussianField(
+        squared_field=squared,
+        fourth_field=3 * squared**2,
+        effective_mass=effective,
+        residual=root.residual,
+        converged=converged,
+    )

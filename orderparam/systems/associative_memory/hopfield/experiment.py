@@ -27,7 +27,8 @@ class Recall(Result):
     """Recall in independent networks: averages over the last state at T = 0, and over the second
     half of the sweeps at T > 0.
 
-    Errors are standard errors from the scatter over networks.
+    Errors are standard errors from the scatter over networks; that of the overlap is at least the
+    change by one spin in one of the averaged states.
 
     Fields:
         overlap, overlap_error: overlap (1/N) sum xi s with the first pattern.
@@ -158,13 +159,14 @@ def _recall(
     )
     _, total, count, turned, sums = jax.lax.while_loop(unfinished, sweep, begin)
     last = _observed(total, n, patterns)
-    overlap, energy = jnp.where(
-        (temperature > 0) & (count > warmup), sums / jnp.maximum(count - warmup, 1), last
-    )
+    averaged = (temperature > 0) & (count > warmup)
+    counted = jnp.where(averaged, count - warmup, 1)  # sweeps
+    overlap, energy = jnp.where(averaged, sums / counted, last)
     success = (overlap >= RECALLED).astype(float)
     return Recall(
         overlap=jnp.mean(overlap),
-        overlap_error=_error(overlap),
+        # no network may have had a wrong spin: the error is at least that of one among all counted
+        overlap_error=jnp.maximum(_error(overlap), 2 / (n * networks * counted)),
         energy=jnp.mean(energy),
         energy_error=_error(energy),
         success=jnp.mean(success),

@@ -1,5 +1,5 @@
-"""Reads numbers and dates in the forms that people write: `$1,002`, `(3.50)`, `12 %`, `3,5`,
-`25.03.2015`, `25/3/2015`, `Mar 25, 2015`."""
+"""Reads numbers and dates in the forms that people write: `$1,002`, `(3.50)`, `12 %`, `7 kg`,
+`3,5`, `25.03.2015`, `25/3/2015`, `Mar 25, 2015`."""
 
 import re
 from collections import Counter
@@ -15,6 +15,7 @@ _CURRENCY = r"[$€£¥]|USD|EUR|GBP|CHF|JPY"
 _WITH_SIGNS = re.compile(rf"([-+]?)\s*({_CURRENCY})?\s*([-+]?[0-9.][0-9.,]*)\s*({_CURRENCY}|%)?")
 # a negative number, as accounts have them
 _IN_BRACKETS = re.compile(rf"({_CURRENCY})?\s*\(([^-+()]*[0-9][^-+()]*)\)")
+_WITH_UNIT = r"\s*[-+]?[0-9][0-9.,]*\s*(°?[^\W\d_]{1,8}[²³]?(?:/[^\W\d_]{1,4}[²³]?)?)\s*"
 _PATTERNS = {  # patterns of digits with commas, in order of preference
     "commas between thousands": re.compile(r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?"),
     "a decimal comma": re.compile(r"[-+]?([0-9]+|[1-9][0-9]{0,2}(\.[0-9]{3})+)(,[0-9]+)?"),
@@ -34,7 +35,7 @@ _SHORT_YEAR = re.compile(r"[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2}")
 
 @dataclass(frozen=True)
 class Numbers:
-    """The format of the numbers of a column. sign: the sign beside the digits ("$", "%" or "");
+    """The format of the numbers of a column. sign: the sign beside the digits ("$", "%", "kg" or "");
     commas: a key of `_PATTERNS`, or "". brackets: some are in brackets, which are negative."""
 
     sign: str
@@ -56,7 +57,7 @@ class Numbers:
         )
 
     def _one(self, word: str) -> float:
-        digits, sign = _parts(word)
+        digits, sign = _parts(word, self.sign)
         if sign not in ("", self.sign):
             return np.nan
         if self.commas and _PATTERNS[self.commas].fullmatch(digits):
@@ -92,8 +93,10 @@ class Dates:
         return found.dt.tz_localize(None)
 
 
-def _parts(word: str) -> tuple[str, str]:
-    """The digits of a number, and the sign of a unit beside them."""
+def _parts(word: str, unit: str = "") -> tuple[str, str]:
+    """The digits of a number, and the sign of a unit beside them. unit: that of the column."""
+    if unit and word.strip().endswith(unit):
+        return word.strip().removesuffix(unit).strip(), unit
     if inside := _IN_BRACKETS.fullmatch(word.strip()):
         digits, sign = _parts((inside[1] or "") + inside[2])
         return f"-{digits}", sign
@@ -103,11 +106,18 @@ def _parts(word: str) -> tuple[str, str]:
     return found[1] + found[3], found[2] or found[4] or ""
 
 
+def _unit_of(words: pd.Series) -> str:
+    """The letters that follow the digits of nine tenths of the words; "" where there are none."""
+    units = words.str.extract(f"^{_WITH_UNIT}$")[0].value_counts()
+    return str(units.index[0]) if len(units) and units.iloc[0] >= MOST * len(words) else ""
+
+
 def numbers_of(words: pd.Series) -> Numbers | None:
     """The format in which most of the words are numbers; None where none is a number. Raises
     `ValueError` for several units in one column."""
     different = words.value_counts(sort=False)
-    parts = [_parts(word) for word in different.index]
+    unit = _unit_of(words)
+    parts = [_parts(word, unit) for word in different.index]
     signs: Counter[str] = Counter()
     for (_, beside), count in zip(parts, different):
         if beside:

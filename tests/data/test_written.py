@@ -84,6 +84,14 @@ def test_rows_in_time_are_in_the_order_of_days_and_not_of_words():
         (["1,234,567", "1,000", "12"], [1234567, 1000, 12], "read with commas between thousands"),
         (["3,5", "1.002,25", "7"], [3.5, 1002.25, 7], "read with a decimal comma"),
         (["5 EUR", "7.25 EUR", "EUR 8"], [5, 7.25, 8], "read without EUR"),
+        (
+            ["70.5 kg", "80kg", "1,002 kg"],
+            [70.5, 80, 1002],
+            "read without kg, read with commas between thousands",
+        ),
+        (["-3 m²", "4 m²", "5 m²"], [-3, 4, 5], "read without m²"),
+        (["-3 °C", "4.5 °C", "5 °C"], [-3, 4.5, 5], "read without °C"),
+        (["3 km/h", "4 km/h", "5 km/h"], [3, 4, 5], "read without km/h"),
         (["(3.50)", "4.25", "(0.5)"], [-3.5, 4.25, -0.5], "read (1) as -1"),
         (
             ["($1,200)", "$5", "$(2.5)"],
@@ -105,6 +113,11 @@ def test_two_units_in_one_column_are_refused(words):
         ValueError, match=r"column 'price' holds .*: all numbers of a column must be in one unit"
     ):
         fit_encoding(pd.DataFrame({"price": words * 10}))
+
+
+@pytest.mark.parametrize("words", [["12A", "12B", "7C"], ["1st", "2nd", "3rd"], ["5 kg", "300 g"]])
+def test_numbers_followed_by_several_words_are_words(words):
+    assert numbers_of(pd.Series(words * 10)) is None
 
 
 def test_money_is_the_same_input_and_the_same_target_as_its_number(tmp_path):

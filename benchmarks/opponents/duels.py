@@ -6,11 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from opponents import extensive_width, hopfield, learning_curve, penalised
 from opponents import generalised_linear as glm
-from opponents import hopfield, learning_curve, penalised
 from opponents.duel import Duel
 from orderparam.kernels import Spectrum
 from orderparam.systems.associative_memory import Hopfield, recall
+from orderparam.systems.extensive_width import TANH_2, HierarchicalTeacher, all_solutions
 from orderparam.systems.generalised_linear import (
     GeneralisedLinear,
     PenalisedFit,
@@ -82,7 +83,26 @@ def _hopfield(n: int, patterns: int, sweeps: int) -> Duel:
     )
 
 
+def _all_solutions(width: int, n_train: float) -> Duel:
+    system = HierarchicalTeacher(1000, width, decay=0.8, noise=0.1, n_train=n_train)
+    power = np.asarray(system.readout) ** 2
+    theirs = extensive_width.compiled_solutions(TANH_2)
+
+    def ours() -> np.ndarray:
+        found = all_solutions(system)
+        return np.sort(np.asarray(found.error)[np.asarray(found.stable)])
+
+    return Duel(
+        f"all solutions at extensive width, {width} features",
+        "numba, all intervals enumerated",
+        ours,
+        lambda: np.sort(theirs(power, 0.1, n_train / 1000)),
+        tolerance=1e-8,
+    )
+
+
 _DUELS = {
+    "all solutions": lambda: _all_solutions(1000, 3e7),
     "Hopfield network": lambda: _hopfield(10_000, 1024, 5),
     "learning curve of many modes": lambda: _learning_curve(100_000, 40),
     "learning curve of few modes": lambda: _learning_curve(1000, 200),

@@ -9,6 +9,7 @@ networks".
 
 from orderparam.core.exported import without_modules
 from orderparam.systems.extensive_width.channel import ActivationChannel, channel
+from orderparam.systems.extensive_width.coexisting import CoexistingStates, all_solutions
 from orderparam.systems.extensive_width.experiment import (
     TrainedStudent,
     adam_at_effective_width,
@@ -50,12 +51,7 @@ from orderparam.systems.extensive_width.quadratic import (
     quadratic_bayes_optimal,
 )
 from orderparam.systems.extensive_width.state import BayesOptimal
-from orderparam.systems.extensive_width.theory import (
-    CoexistingStates,
-    all_solutions,
-    bayes_optimal,
-    informed_state,
-)
+from orderparam.systems.extensive_width.theory import bayes_optimal, informed_state
 from orderparam.systems.extensive_width.transitions import (
     Staircase,
     Windows,

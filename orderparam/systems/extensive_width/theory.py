@@ -1,16 +1,12 @@
-"""Bayes-optimal learning of an extensive-width teacher, and all other solutions of its
-equations."""
+"""Bayes-optimal learning of an extensive-width teacher."""
 
 import math
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
-from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.systems.extensive_width.model import Teacher
 from orderparam.systems.extensive_width.state import (
@@ -267,11 +263,7 @@ def last(problem: LevelEquation) -> tuple[Float[Array, ""], Float[Array, ""], Ar
 
 
 # ------------------------------------------------------------------------------------------------
-# Bayes-optimal learning of an extensive-width teacher: overlaps, error, effective width, and all
-# competing solutions.
-
-_ENUMERATED = 2048
-_BETWEEN = 8  # levels examined between two kinks
+# Bayes-optimal learning of an extensive-width teacher: overlaps, error, effective width.
 
 
 @theory
@@ -341,106 +333,3 @@ def informed_state(teacher: Teacher) -> BayesOptimal:
     problem = LevelEquation.of(teacher, informed=True)
     low, high, learned = last(stop(problem))
     return describe(problem, solve_between(problem, low, high, learned))
-
-
-class CoexistingStates(Result):
-    """All solutions of the self-consistent equations at one number of samples, the Bayes-optimal
-    one first.
-
-    Fields:
-        overlap: q_i of every feature, as in `BayesOptimal`.
-        error: error of the posterior mean, as in `BayesOptimal`.
-        effective_width: number of learned features.
-        free_entropy: Psi (see `bayes_optimal`), in decreasing order.
-        stable: whether the solution is a local maximum of Psi; the other solutions are minima
-            between two maxima.
-        converged: whether the residual is below 1e-8.
-    """
-
-    overlap: Float[Array, "solution feature"]
-    error: Float[Array, "solution"]
-    effective_width: Float[Array, "solution"]
-    free_entropy: Float[Array, "solution"]
-    stable: Bool[Array, "solution"]
-    converged: Bool[Array, "solution"]
-
-
-@theory(traced=False)
-def all_solutions(teacher: Teacher) -> CoexistingStates:
-    """All solutions of the self-consistent equations, by enumeration of the intervals between
-    learning thresholds.
-
-    The equations are those of `bayes_optimal`. The number of solutions is a result, so that the
-    theory is not traceable.
-
-    Raises:
-        ValueError: for more than 2048 features, or an activation with a quadratic component.
-
-    Accuracy: 1e-8 in the errors.
-
-    Source: derived here, from Nguyen, Barbier (2026).
-
-    >>> from orderparam.systems.extensive_width import HierarchicalTeacher
-    >>> found = all_solutions(HierarchicalTeacher(200, 4, decay=1.0, noise=0.1, n_train=40_000))
-    >>> found.stable.tolist()
-    [True]
-    """
-    if teacher.readout.shape[0] > _ENUMERATED:
-        raise ValueError(
-            f"width = {teacher.readout.shape[0]}: must be <= {_ENUMERATED} to enumerate all solutions"
-        )
-    problem = LevelEquation.of(teacher)
-    level, learned, above, below = (np.asarray(part) for part in _fine_scan(problem))
-    rising, falling = (above < 0) & (below >= 0), (above > 0) & (below <= 0)
-    where = np.flatnonzero(rising | falling)
-    count = len(where)
-    # pad to a power of two, so that few sizes are compiled
-    padded = np.resize(where, max(8, 2 ** math.ceil(math.log2(count))))
-    windows = (level[padded], level[padded + 1], learned[padded], rising[padded])
-    solved = _solve_all(problem, *(jnp.asarray(part) for part in windows))
-    found, stable = jax.tree.map(lambda part: part[:count], (solved, jnp.asarray(rising[padded])))
-    order = jnp.argsort(jnp.where(stable, -found.free_entropy, jnp.inf))
-    found = jax.tree.map(lambda part: part[order], found)
-    return CoexistingStates(
-        overlap=found.overlap,
-        error=found.error,
-        effective_width=found.effective_width,
-        free_entropy=found.free_entropy,
-        stable=stable[order],
-        converged=found.converged,
-    )
-
-
-@eqx.filter_jit
-def _fine_scan(problem: LevelEquation) -> tuple[Array, Array, Array, Array]:
-    """Levels at and between all kinks and, for each interval, the number of learned features and F
-    at its lower and its upper end."""
-    kinks = jnp.where(problem.features.log_power > -1e3, problem.kinks, problem.kinks[0])
-    low, high = problem.bounds
-    ends = jnp.stack([low - 1e-3, high + 1e-3])
-    last = jnp.max(kinks)
-    anchor = jnp.sort(jnp.clip(jnp.concatenate([ends, kinks, jnp.linspace(last, high, 64)]), *ends))
-    parts = jnp.linspace(0.0, 1.0, _BETWEEN + 1)[:-1]
-    level = jnp.concatenate(
-        [(anchor[:-1, None] + (anchor[1:] - anchor[:-1])[:, None] * parts).ravel(), anchor[-1:]]
-    )
-    # The middle of an interval decides what is learned in it; its lower end may be a kink, where
-    # rounding decides.
-    learned = jax.vmap(problem.learned)((level[1:] + level[:-1]) / 2)
-
-    def ends_of(ends: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        return problem.excess(ends[0], ends[2]), problem.excess(ends[1], ends[2])
-
-    above, below = jax.lax.map(ends_of, (level[:-1], level[1:], learned), batch_size=256)
-    real = level[1:] > level[:-1]
-    return level, learned, jnp.where(real, above, 0.0), jnp.where(real, below, 0.0)
-
-
-@eqx.filter_jit
-def _solve_all(
-    problem: LevelEquation, low: Array, high: Array, learned: Array, rising: Array
-) -> BayesOptimal:
-    def one(window: tuple[Array, Array, Array, Array]) -> BayesOptimal:
-        return describe(problem, solve_between(problem, *window))
-
-    return jax.lax.map(one, (low, high, learned, rising))

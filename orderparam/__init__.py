@@ -4,7 +4,7 @@ by side.
     import orderparam as op
 
 Everything below is imported on first use, so that `import orderparam` costs nothing, not even JAX.
-It switches JAX to float64 and keeps compiled programs on disk
+It switches JAX to float64 and to full products in float32, and keeps compiled programs on disk
 (`orderparam.core.compilation_cache`).
 """
 
@@ -12,12 +12,15 @@ import importlib
 from typing import Any
 
 from orderparam.core.compilation_cache import keep_programs
-from orderparam.core.jax_setup import set_jax, warn_of_deadlock
+from orderparam.core.jax_setup import jax_setting, set_jax, warn_of_deadlock
 from orderparam.core.on_demand import on_demand
 
 __version__ = "0.1.0"
 
 set_jax("jax_enable_x64", True)
+# Otherwise some accelerators multiply float32 matrices with 10 bits of mantissa.
+if jax_setting("jax_default_matmul_precision") is None:
+    set_jax("jax_default_matmul_precision", "highest")
 warn_of_deadlock()
 keep_programs(__version__)
 

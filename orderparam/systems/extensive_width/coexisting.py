@@ -84,12 +84,12 @@ def all_solutions(teacher: Teacher) -> CoexistingStates:
     stable = windows.rising
     order = np.argsort(np.where(stable, -found.free_entropy, np.inf), kind="stable")
     return CoexistingStates(
-        jnp.asarray(found.overlap[order]),
-        jnp.asarray(found.error[order]),
-        jnp.asarray(found.effective_width[order]),
-        jnp.asarray(found.free_entropy[order]),
-        jnp.asarray(stable[order]),
-        jnp.asarray(found.converged[order]),
+        overlap=jnp.asarray(found.overlap[order]),
+        error=jnp.asarray(found.error[order]),
+        effective_width=jnp.asarray(found.effective_width[order]),
+        free_entropy=jnp.asarray(found.free_entropy[order]),
+        stable=jnp.asarray(stable[order]),
+        converged=jnp.asarray(found.converged[order]),
     )
 
 

@@ -2,14 +2,24 @@
 
 from collections.abc import Iterator
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from opponents import extensive_width, hopfield, learning_curve, penalised
+from opponents import (
+    extensive_width,
+    gaussian_process,
+    hopfield,
+    learning_curve,
+    penalised,
+    storage,
+)
 from opponents import generalised_linear as glm
 from opponents.duel import Duel
 from orderparam.kernels import Spectrum
+from orderparam.kernels.gp import gp_posterior
+from orderparam.networks import Architecture, fully_connected
 from orderparam.systems.associative_memory import Hopfield, recall
 from orderparam.systems.extensive_width import TANH_2, HierarchicalTeacher, all_solutions
 from orderparam.systems.generalised_linear import (
@@ -19,6 +29,8 @@ from orderparam.systems.generalised_linear import (
     state_evolution,
 )
 from orderparam.systems.kernel_regression import KernelRegression, self_consistent
+from orderparam.systems.proportional import FullyConnected, finite_width
+from orderparam.systems.storage_capacity import SphericalPatterns, volume
 
 
 def _signs(prior: str) -> Duel:
@@ -101,7 +113,76 @@ def _all_solutions(width: int, n_train: float) -> Duel:
     )
 
 
+def _data(examples: int, test: int, dimension: int = 50) -> tuple[np.ndarray, ...]:
+    """Gaussian inputs and a noisy quadratic target: x, y, test x, test y."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(examples + test, dimension))
+    y = x @ rng.normal(size=dimension) / np.sqrt(dimension) + 0.3 * x[:, 0] * x[:, 1]
+    return x[:examples], y[:examples], x[examples:], y[examples:]
+
+
+def _regression(examples: int, test: int) -> Duel:
+    x, y, other, _ = _data(examples, test)
+    network = fully_connected(1, None, "erf", weight_variance=2.0, bias_variance=0.1)
+
+    def ours() -> np.ndarray:
+        found = gp_posterior(
+            network.nngp(x), network.nngp(other, x), _own_variance(network, other), y, 0.1
+        )
+        return np.concatenate([found.mean, found.variance, [found.log_evidence]])
+
+    def theirs() -> np.ndarray:
+        return gaussian_process.posterior(gaussian_process.erf_kernels(x, other, 2.0, 0.1), y, 0.1)
+
+    return Duel(
+        f"regression with the kernel of erf, P = {examples}", "NumPy and SciPy", ours, theirs
+    )
+
+
+def _own_variance(network: Architecture, x: np.ndarray) -> jax.Array:
+    """K(x, x) of each input."""
+    return jax.vmap(lambda one: network.nngp(one[None])[0, 0])(jnp.asarray(x))
+
+
+def _finite_widths(examples: int, points: int) -> Duel:
+    x, y, other, test_y = _data(examples, 300)
+    widths = np.geomspace(20, 5000, points)
+    system = jax.tree.map(
+        jnp.asarray, FullyConnected(x, y, other, test_y, width=100, temperature=0.1)
+    )
+    many = eqx.filter_jit(
+        lambda one, widths: jax.vmap(lambda n: finite_width(one.with_(width=n)).test_error)(widths)
+    )
+    return Duel(
+        f"finite width, P = {examples}, {points} widths",
+        "NumPy, one eigh, brentq",
+        lambda: many(system, jnp.asarray(widths)),
+        lambda: gaussian_process.finite_widths(
+            gaussian_process.erf_kernels(x, other, 1.0, 0.0), y, test_y, 0.1, widths
+        ),
+    )
+
+
+def _volumes(points: int) -> Duel:
+    loads = np.linspace(0.02, 1.8, points)
+
+    def at(load: jax.Array) -> jax.Array:
+        found = volume(SphericalPatterns(load=load))
+        return jnp.stack([found.overlap, found.entropy])
+
+    many = jax.jit(jax.vmap(at))
+    return Duel(
+        f"volume of perceptrons, {points} loads",
+        f"NumPy, {storage.NODES} nodes, Newton together",
+        lambda: many(jnp.asarray(loads)),
+        lambda: storage.volumes(loads),
+    )
+
+
 _DUELS = {
+    "regression": lambda: _regression(1000, 300),
+    "finite width": lambda: _finite_widths(1000, 50),
+    "volume of perceptrons": lambda: _volumes(100),
     "all solutions": lambda: _all_solutions(1000, 3e7),
     "Hopfield network": lambda: _hopfield(10_000, 1024, 5),
     "learning curve of many modes": lambda: _learning_curve(100_000, 40),

@@ -1,20 +1,30 @@
-"""Figure of noisy training at equilibrium: finite networks sample the posterior of a Gaussian
-process."""
+"""Figures of noisy training at equilibrium: finite networks sample the posterior of a Gaussian
+process, whose output is a membrane that the data pin."""
 
 from collections.abc import Iterator
 from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+import xarray as xr
 
 from orderparam.comparison import Curve, study
 from orderparam.networks.fully_connected import fully_connected
 from orderparam.plotting import Panel
+from orderparam.plotting.guides import vertical
 from orderparam.systems.kernel_regression.training.experiment import hamiltonian, langevin
 from orderparam.systems.kernel_regression.training.model import NetworkTraining
 from orderparam.systems.kernel_regression.training.theory import gaussian_process
 
 POINT = {i: f"test point {i + 1}" for i in range(20)}
+# of the membrane: half the length of the line, and the places of the data with their targets
+REACH = 3.0
+PINNED = {-2.0: -0.8, -1.0: 0.5, 0.5: -0.3, 1.0: 0.6}
+PLACE = (
+    "position $u$",
+    lambda data: xr.DataArray(np.linspace(-REACH, REACH, data.sizes["test"]), dims=["test"]),
+)
 
 
 @study(
@@ -100,3 +110,62 @@ def langevin_vs_gp(
     yield Curve(
         "Langevin", noisy, system, at_steps, seeds, batch_seeds=True, facets={"part": "step"}
     )
+
+
+@study(
+    "pinned-membrane",
+    title="The data pin the output of a wide network like a membrane, and noise moves it between them",
+    source="Cohen, Malka, Ringel 2021; Neal 1996",
+    panels=[
+        Panel(
+            PLACE,
+            y,
+            by="width",
+            facet="temperature",
+            ylabel=f"posterior {y} of $f(u, 1)$",
+            reference=[vertical(place) for place in PINNED],
+        )
+        for y in ("mean", "variance")
+    ],
+    columns=2,
+    caption=r"""
+        {activation} network with one hidden layer and inputs $(u, 1)$, sampled at the noise variance $T$ (temperature)
+        by Hamiltonian Monte Carlo, {chains} chains in each of {seeds} runs. Dotted: places $u$ of the training data.
+        Lines: Gaussian process of infinite width. Its mean has the least elastic energy, which is half the squared norm
+        of its kernel, plus the training loss over $T$, which pulls it to the data.
+    """,
+    seconds=(60, 900),
+    observables=("mean", "variance"),
+    gallery={"widths": (10, 100), "seeds": 16, "draws": 2000},
+    full={"widths": (10, 100, 1000), "test_points": 61, "seeds": 16, "draws": 4000},
+)
+def pinned_membrane(
+    activation: str = "erf",
+    temperatures: tuple[float, ...] = (0.02, 0.3),
+    widths: tuple[int, ...] = (10, 100),
+    weight_variance: float = 6.0,
+    test_points: int = 25,
+    seeds: int = 4,
+    chains: int = 4,
+    draws: int = 600,
+) -> Iterator[Curve]:
+    def on_line(places: np.ndarray) -> np.ndarray:
+        return np.stack([places, np.ones_like(places)], axis=1)
+
+    system = NetworkTraining(
+        on_line(np.array(list(PINNED))),
+        list(PINNED.values()),
+        on_line(np.linspace(-REACH, REACH, test_points)),
+        fully_connected(1, None, activation, weight_variance=weight_variance),
+        temperatures[0],
+        max(widths),
+    )
+    sampled = partial(hamiltonian, chains=chains, draws=draws)
+    over = {"temperature": temperatures}
+    yield Curve("Gaussian process", gaussian_process, system, over)
+    for width in widths:
+        finite = system.with_(width=width)
+        facets = {"width": width}
+        yield Curve(
+            "sampled network", sampled, finite, over, seeds, batch_seeds=True, facets=facets
+        )

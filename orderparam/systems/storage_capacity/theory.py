@@ -2,6 +2,8 @@
 Mézard): capacity, entropy, margin and errors.
 """
 
+from functools import partial
+
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import betainc
@@ -10,7 +12,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.needs import equal
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
-from orderparam.gaussian.quadrature import DEEP, standard_normal_rule
+from orderparam.gaussian.quadrature import DEEP, Panels, standard_normal_rule
 from orderparam.gaussian.rules import legendre_rule
 from orderparam.gaussian.tail import hazard, hazard_excess, log_cdf
 from orderparam.solve.root import decreasing_root
@@ -24,6 +26,8 @@ Number = Float[Array, ""]
 
 _REACH = 12.0  # argument beyond which the normal density is taken as zero
 _NODES, _WEIGHTS = (x / 2 for x in legendre_rule(128))
+# A rule of few nodes, and by how much the logarithm of a ratio that it gives may be wrong.
+_FEW, _NEAR = DEEP._replace(gradings=4, nodes=4), 1e-3
 
 
 class Capacity(Result):
@@ -208,15 +212,15 @@ def volume(system: SphericalPatterns) -> Volume:
     """
     margin, load = jnp.asarray(system.margin), jnp.asarray(system.load)
 
-    def argument(ratio: Number, margin: Number) -> tuple[Array, Array]:
+    def argument(ratio: Number, margin: Number, panels: Panels = DEEP) -> tuple[Array, Array]:
         """Nodes of -u and their weights, at q/(1 - q) = ratio."""
         root = jnp.sqrt(ratio / (1 + ratio))
-        t, weight = standard_normal_rule((-margin / root,), DEEP)
+        t, weight = standard_normal_rule((-margin / root,), panels)
         return -(margin + root * t) * jnp.sqrt(1 + ratio), weight
 
-    def equation(log_ratio: Number, args: tuple[Number, Number]) -> Number:
+    def equation(log_ratio: Number, args: tuple[Number, Number], panels: Panels = DEEP) -> Number:
         load, margin = args
-        minus, weight = argument(jnp.exp(log_ratio), margin)
+        minus, weight = argument(jnp.exp(log_ratio), margin, panels)
         return jnp.log(load * jnp.sum(weight * hazard(minus) ** 2)) - log_ratio
 
     low = jnp.log(load) + 2 * jnp.log(hazard(-margin)) - 1
@@ -228,7 +232,13 @@ def volume(system: SphericalPatterns) -> Volume:
     )
     bound = (tilt + jnp.sqrt(tilt**2 + free * (1 + load * 2 / np.pi))) / free
     high = jnp.where(free > 1e-15, jnp.log(bound) * 2 + 0.1, jnp.maximum(low, 0.0) + 45)
-    root = decreasing_root(equation, low, high, (load, margin))
+    args = (load, margin)
+    # Few nodes bring the root near; the bracket around it is kept where the sign changes in it.
+    near = decreasing_root(partial(equation, panels=_FEW), low, high, args).value
+    below, above = near - _NEAR, near + _NEAR
+    low = jnp.where(equation(below, args) > 0, below, low)
+    high = jnp.where(equation(above, args) < 0, above, high)
+    root = decreasing_root(equation, low, high, args)
     ratio = jnp.exp(root.value)
     minus, weight = argument(ratio, margin)
     entropy = (ratio - jnp.log1p(ratio)) / 2 + load * jnp.sum(weight * log_cdf(minus))

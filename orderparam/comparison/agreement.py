@@ -17,6 +17,9 @@ ENOUGH_RUNS = 4  # the scatter of fewer runs does not determine the error of the
 ZERO = 1e-6
 # deviations and errors that are both smaller than this, in the same units, are rounding errors
 ROUNDING = 1e-9
+# a theory that is nowhere larger than this is zero but for rounding (1e-16, squared), and deviations
+# from it have no relative size
+NOTHING = 1e-20
 BY_CHANCE = 0.01  # what is less probable than this is no chance
 
 
@@ -91,7 +94,7 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
     ratio = (deviation / both.where(both > 0)).where(enough & ~rounding)
     share = ((error / both.where(both > 0)) ** 2).clip(1e-6)  # of the variance
     scale = xr.where(np.abs(value) > ZERO * largest, np.abs(value), largest)
-    scale = scale.where(scale > 0)
+    scale = scale.where(scale > NOTHING)
     missed = unconverged_runs(measured)
     every = measured[name].astype(float)
     return xr.Dataset(

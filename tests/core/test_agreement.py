@@ -287,6 +287,14 @@ def _beside_zero(values):
     return record
 
 
+def test_a_deviation_from_what_is_zero_everywhere_has_no_relative_size():
+    """A mean of 1e-32 is the square of a rounding error, and 0 beside it is not 100 % off."""
+    theory = xr.Dataset({"error": ("n", [2e-30, 1e-32])}, {"n": [10, 20]})
+    found = agreement({"theory": theory}, _measured(np.zeros((2, 6))), ["error"])["error"]
+    assert found["relative_deviation"].isnull().all()
+    assert found["z"].isnull().all()
+
+
 def test_points_of_the_same_runs_are_counted_by_their_correlation():
     """Equal correlations r give K^2 / (K + K (K - 1) r^2) independent points."""
     independent = [

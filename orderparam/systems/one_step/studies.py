@@ -45,7 +45,8 @@ def draw_outliers(axes: Any, comparison: Comparison) -> None:
         if float(theory["mean_eigenvalue"]) > float(theory["edge"]):
             outside = float(theory["mean_eigenvalue"])
             axes.vlines(outside, 0.3 * weight, 2.5, color=colour, linestyle="--", linewidth=0.9)
-            axes.annotate("theory", (outside, 2.5), ha="center", va="bottom", color=colour)
+            text = "eigenvalue of\nthe mean, theory"
+            axes.annotate(text, (outside, 2.5), ha="center", va="bottom", color=colour)
             axes.errorbar(
                 [top], [weight], xerr=[np.nan_to_num(spread)], fmt="o", color=colour, markersize=4
             )

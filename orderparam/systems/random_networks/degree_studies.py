@@ -15,6 +15,7 @@ from orderparam.systems.random_networks.degrees import (
 )
 from orderparam.systems.random_networks.studies import ERF, PHASES
 
+RANDOM = "random values"
 ZERO = 1e-12  # shares below are rounding: relu of one layer has no odd degree but 1
 
 
@@ -51,7 +52,9 @@ def share_of_random_values(degree: np.ndarray, input_dim: int) -> np.ndarray:
                 log="y",
                 title=phase,
                 ylim=(1e-5, 1.5),
-                reference=[curve(partial(share_of_random_values, input_dim=p["input_dim"]))],
+                reference=[
+                    curve(partial(share_of_random_values, input_dim=p["input_dim"]), RANDOM)
+                ],
             )
             for phase in PHASES
         ),
@@ -62,7 +65,7 @@ def share_of_random_values(degree: np.ndarray, input_dim: int) -> np.ndarray:
             where={"part": "mean"},
             title="erf, biases 0.05",
             ylim=(0.9, 0.54 * p["input_dim"]),
-            reference=[horizontal(p["input_dim"] / 2, "independent values")],
+            reference=[horizontal(p["input_dim"] / 2, RANDOM)],
         ),
     ],
     caption=r"""

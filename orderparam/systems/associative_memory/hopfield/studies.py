@@ -28,26 +28,37 @@ from orderparam.systems.associative_memory.hopfield.theory import (
 # ------------------------------------------------------------------------------------------------
 # The phase diagram with its four lines, drawn by a function of its own.
 
+# the text of each line, and the load and temperature where it begins
 _LINES = {
-    "glass_temperature": "$T_g$ spin glass",
-    "retrieval_temperature": "$T_M$ retrieval exists",
-    "global_temperature": "$T_c$ retrieval is lowest",
-    "replicon_temperature": "$T_R$ replicas break",
+    "glass_temperature": ("$T_g$: spin glass below", (0.003, 1.37)),
+    "retrieval_temperature": ("$T_M$: recall", (0.106, 0.33)),
+    "global_temperature": ("$T_c$", (0.026, 0.36)),
+    "replicon_temperature": ("", (0.0, 0.0)),  # named in the inset
 }
+LOST = 0.5  # mean overlap below which a pattern counts as lost
 
 
 def draw_lines(axes: Any, comparison: Comparison) -> None:
-    """Draw the transition temperatures against load; the inset shows where replica symmetry of
-    retrieval breaks.
+    """Draw the transition temperatures against load, and the measured states: filled where the
+    pattern is recalled, open where it is lost. The inset shows where replica symmetry of retrieval
+    breaks.
     """
     (data,) = comparison.theories(part="lines").values()
-    inset = axes.inset_axes((0.55, 0.48, 0.42, 0.26))
-    for number, (name, text) in enumerate(_LINES.items()):
+    inset = axes.inset_axes((0.62, 0.63, 0.36, 0.16))
+    for number, (name, (text, place)) in enumerate(_LINES.items()):
         there = data[name] > 0
-        look = {"color": COLOURS[number], "linestyle": DASHES[number]}
-        axes.plot(data["load"][there], data[name][there], label=text, **look)
-        inset.plot(data["load"][there], data[name][there], **look)
+        look = {"color": ink(), "linestyle": DASHES[number], "linewidth": 1.0}
+        for one in (axes, inset):
+            one.plot(data["load"][there], data[name][there], **look)
+        axes.annotate(text, place, fontsize=7)
+    for number, runs in enumerate(comparison.experiments(part="recall").values()):
+        overlap = runs["overlap"].mean("seed")
+        load = np.full(overlap.sizes["temperature"], runs.attrs["facets"]["load"])
+        for there, face in ((overlap > LOST, COLOURS[number]), (overlap <= LOST, "none")):
+            look = {"facecolor": face, "edgecolor": COLOURS[number], "zorder": 3}
+            axes.scatter(load[there], runs["temperature"][there], s=16, **look)
     inset.set(xlim=(0.08, 0.142), ylim=(0, 0.04))
+    inset.annotate("$T_R$", (0.115, 0.014), fontsize=7)
     inset.tick_params(labelsize=6)
     axes.set(
         xlabel=r"load $\alpha$",
@@ -62,7 +73,7 @@ CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
 
 @study(
     "hopfield-phase-diagram",
-    title="Hopfield networks recall as in theory, but 1000 spins lose patterns somewhat below the end of recall",
+    title="Hopfield networks recall as in theory until close to the end of recall, where some lose the pattern",
     source="Amit, Gutfreund, Sompolinsky 1985, 1987",
     seconds=(50, 2400),
     observables=("overlap", "energy"),
@@ -75,7 +86,9 @@ CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
         Panel("temperature", "energy", by="load", where={"part": "recall"}),
     ],
     caption=r"""
-        Left: replica-symmetric lines, inset: $T_R$. Middle, right: retrieval states, and {networks} networks of {spins} spins in
+        Left: replica-symmetric lines; below $T_c$ recall has the lowest free energy, and below $T_R$
+        (inset) replica symmetry breaks. Points are those of the other panels, open where the mean
+        overlap is below 0.5. Middle, right: retrieval states, and {networks} networks of {spins} spins in
         a run, started at a pattern; heat bath, averages over the second half of {sweeps} sweeps.
     """,
     explained=(

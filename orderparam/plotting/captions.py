@@ -29,6 +29,11 @@ def filled(caption: str, parameters: Mapping[str, Any]) -> str:
     return _Plain().vformat(caption, (), parameters)
 
 
+def _unconverged(status: np.ndarray) -> int:
+    """The number of runs that did not converge."""
+    return int(np.sum(status == UNCONVERGED))
+
+
 def marks_sentence(drawn: Mapping[str, xr.Dataset]) -> str:
     """The sentence on the meaning of lines, marks, bars and grey curves of a figure."""
     theories = [data for data in drawn.values() if data.attrs["kind"] == "theory"]
@@ -42,6 +47,11 @@ def marks_sentence(drawn: Mapping[str, xr.Dataset]) -> str:
         sentences.append("Marks: one run.")
     if any(data.attrs["baseline"] for data in drawn.values()):
         sentences.append("Thin grey: for orientation.")
-    if any("status" in data and np.any(data["status"] == UNCONVERGED) for data in measured):
-        sentences.append("Open grey marks: runs that did not converge, left out of all means.")
+    states = [data["status"].values.ravel() for data in measured if "status" in data]
+    left_out, among = (sum(map(count, states)) for count in (_unconverged, np.size))
+    if left_out:
+        sentences.append(
+            f"Open grey marks: the {left_out} of {among} runs that did not converge, left out of all"
+            " other means."
+        )
     return " ".join(sentences)

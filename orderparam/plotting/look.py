@@ -307,7 +307,8 @@ def _say_exponents(
     of the same colour in brackets."""
     from matplotlib.lines import Line2D
 
-    entries, title = {}, "fit"
+    entries: list[tuple[Any, str]] = []
+    title = "fit"
     for colour, curves in fitted.items():
         if "experiment" not in curves:
             continue
@@ -326,12 +327,13 @@ def _say_exponents(
             if np.sum(inside) > 1:
                 text += f" [{fitted_power(at[inside], level[inside], np.zeros(np.sum(inside)))[0]:z.2f}]"
                 title = "fit [theory]"
-        entries[text] = Line2D([], [], color=colour, marker=MARKERS[0], linestyle="none")
+        entries.append((Line2D([], [], color=colour, marker=MARKERS[0], linestyle="none"), text))
     if np.isfinite(panel.fit_to):
         title += rf", ${panel.fit} \leq {panel.fit_to:g}$"
     # opaque, because guides may run behind it
     look = {"frameon": True, "framealpha": 0.85, "facecolor": "inherit", "edgecolor": "none"}
-    axes.legend(list(entries.values()), list(entries), title=title, title_fontsize=8, **look)
+    handles, texts = zip(*entries) if entries else ((), ())
+    axes.legend(handles, texts, title=title, title_fontsize=8, **look)
 
 
 def _sequence(values: Sequence[Any]) -> list[Any]:

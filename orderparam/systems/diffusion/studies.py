@@ -71,18 +71,26 @@ def diffusion_speciation(
 
 @study(
     "diffusion-collapse",
-    title="Below the collapse time a backward trajectory returns to its original example; with more examples the time is smaller",
+    title="Across the collapse time backward trajectories no longer return to their example; more examples make it smaller",
     source=f"{SOURCE}; the weight at finite size derived here",
     panels=[
         Panel("time", "own_weight", by="examples", log="x"),
-        Panel("time", "excess_entropy", by="examples", log="x", reference=[horizontal(0)]),
+        Panel(
+            "time",
+            "excess_entropy",
+            by="examples",
+            log="x",
+            reference=[horizontal(0)],
+            ylabel=r"(information $-\,\ln n$) / $d$",
+        ),
     ],
     columns=2,
     caption=r"""
         The score of $n$ stored Gaussian examples in $d$ = {input_dim} dimensions. Left: the weight
         of the original example at a noisy example, and the share of backward trajectories from
         there that end at it ({starts} noisy examples in each run). Right: the criterion of the
-        random energy model, zero at the collapse time.
+        random energy model, zero at the collapse time, where a bit more than half of the trajectories
+        return. Squares cover the circles.
     """,
     seconds=(90, 400),
     observables=("own_weight",),

@@ -184,7 +184,7 @@ def collective(
 
 @study(
     "readout-laws",
-    title="In theory features of equal read-outs are learned all at once, features of power laws one by one, the strongest first",
+    title="In theory features of similar read-outs are learned all at once, those of power laws one by one, the strongest first",
     source="Nguyen and Barbier 2026, appendix figures",
     seconds=(60, 3000),
     observables=("overlap",),
@@ -203,7 +203,8 @@ def collective(
     ],
     caption=r"""
         $\Delta$ = {noise}, tanh$(2z)$, read-outs of unit norm. Above: $d$ = {input_dim}, $k$ = {width}. Below: chains that start
-        with the learned features at the teacher, $d$ = {measured_dim}, $k$ = {measured_width}.
+        with the learned features at the teacher, $d$ = {measured_dim}, $k$ = {measured_width}; they test one side only, and
+        points of one converged run have no error.
     """,
     explained=FINITE_DIMENSION,
 )

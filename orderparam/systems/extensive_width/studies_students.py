@@ -14,7 +14,7 @@ from orderparam.systems.extensive_width.limits import steep_hierarchy
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, WidthLimitedStudent
 from orderparam.systems.extensive_width.narrow_students import compressed
 from orderparam.systems.extensive_width.posterior import posterior_hmc
-from orderparam.systems.extensive_width.studies import FINITE_DIMENSION, per_ratio, samples
+from orderparam.systems.extensive_width.studies import per_ratio, samples
 from orderparam.systems.extensive_width.theory import bayes_optimal
 
 SOURCE = "Nguyen and Barbier 2026"
@@ -76,17 +76,20 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
             facet="decay",
             by="input_dim",
             log="xy",
-            reference=[
-                horizontal(lambda decay: _constant(decay, p["noise"]), r"$k_c \ll k \to \infty$")
-            ],
+            reference=[horizontal(lambda decay: _constant(decay, p["noise"]))],
         ),
     ],
     caption=r"""
         $k = d/2$, $\Delta$ = {noise}, tanh$(2z)$. Bottom row: $k_c/k$ = 1 where all features are
-        learned. Measured ($d$ = {measured_dim}, $\beta$ = {measured_decay}): {seeds} data sets,
-        $k_c$ as measured; Adam: {epochs} epochs.
+        learned; dotted: the constant for $k_c \ll k \to \infty$. The collapse is that of theories.
+        Measured ($d$ = {measured_dim}, $\beta$ = {measured_decay}): {seeds} data sets, $k_c$ as
+        measured; Adam: {epochs} epochs.
     """,
-    explained=FINITE_DIMENSION,
+    explained=(
+        "The points beyond are those of Adam, whose error is 3.9, 3.0 and 2.5 times the smallest possible one at n/d^2 = 0.4, 1 "
+        "and 3. Chains that converged (3, 4 and 15 of 16) lie 5(4) and 6(6) % below and 8(3) % above the theory, which is that "
+        "of large dimensions."
+    ),
 )
 def bayes_error_collapse(
     input_dims: tuple = (200, 20000),
@@ -176,19 +179,20 @@ def student_training(
     source="Nguyen and Barbier 2026, experiments with Adam",
     seconds=(80, 40000),
     observables=("error",),
-    explained="The theory is the smallest possible error at that width; Adam need not reach it, and the study "
-    "shows the distance.",
+    explained="The theory is the smallest possible error at that width, which Adam does not reach: its error is 1.7 to 7 "
+    "times as large.",
     full={
         "input_dim": 200, "width": 100, "epochs": 10000, "seeds": 9,
         "widths": (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100), "ratios": (1.0, 2.0, 3.0, 5.0, 10.0),
     },
     panels=lambda p: [
-        Panel("width", "error", by="ratio", log="xy", reference=[slope(1 - 2 * p["decay"], r"$p^{1-2\beta}$")])
+        Panel("width", "error", by="ratio", log="xy", reference=[slope(1 - 2 * p["decay"])])
     ],
     caption=r"""
         $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$; {epochs} epochs of Adam,
-        {seeds} seeds; ratio: $n/d^2$. The theory knows the linear part of $\sigma$, which Adam must
-        learn too.
+        {seeds} seeds; ratio: $n/d^2$. Dotted: $N^{{1-2\beta}}$. In theory a width beyond the bend of a line, the number of
+        features that the data resolve, brings nothing; Adam's error is least near it. The theory knows the linear part of
+        $\sigma$, which Adam must learn too.
     """,
 )  # fmt: skip
 def student_width(

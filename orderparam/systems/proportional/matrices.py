@@ -68,7 +68,7 @@ def similarity_matrix(axes: Any, comparison: Comparison, label: str, architectur
     order = np.argsort(-y, kind="stable")
     _image(axes, matrix[np.ix_(order, order)], float(limit))
     aligned = float(data["posterior_alignment" if label else "prior_alignment"].mean())
-    axes.set_xlabel(rf"example $\nu$,  $A$ = {aligned:.2f}")
+    axes.set_xlabel(rf"$\nu$  ($A$ = {aligned:.2f})")
     axes.set_ylabel(r"example $\mu$")
     for line in (axes.axhline, axes.axvline):
         line((y > 0).sum() - 0.5, color="black", linewidth=0.6)

@@ -225,7 +225,7 @@ def finite_width_order(
 
 @study(
     "finite-width-priors",
-    title="Losses of a Bayesian network against the prior variances of its layers",
+    title="A Bayesian network of finite width: its losses follow the theory of that width, not that of infinite width",
     source=_BAGLIONI,
     panels=[
         Panel(prior, y, where={"varied": prior}, log="x", xlabel=label)
@@ -242,8 +242,8 @@ def finite_width_order(
     observables=("test_error", "train_error"),
     full={"data": "mnist", "n_train": 500, "n_test": 1000, "width": 500, "samples": 500},
     explained=(
-        "The theory is the limit of wide layers at fixed P/N, and networks have 40 units: the test error deviates by 1 % at the "
-        "smallest read-out variance and agrees at the largest."
+        "The theory is the limit of wide layers at fixed P/N, and networks have 40 units. Test errors lie up to 1.4 % above it, "
+        "train errors 1.1 to 3.7 % below it; infinite width is off by up to 6 and 31 %. No other width was run at this P/N."
     ),
 )
 def finite_width_priors(
@@ -344,7 +344,7 @@ _CASES = ("shared filter", "one patch", "digits, parity")
 
 @study(
     "local-feature-importance",
-    title="The local order parameters of a convolutional network: which pairs of patches it learns to use",
+    title="The local order parameters of 20 channels show which pairs of patches are used, and exceed their theory by up to 16 %",
     source=_AIUDI,
     panels=[
         Freehand(partial(patch_matrix, label=label, problem=case), f"{case}: {label}")
@@ -358,8 +358,9 @@ _CASES = ("shared filter", "one patch", "digits, parity")
     observables=("order_parameters",),
     full={"n_train": 200, "n_test": 500, "samples": 500},
     explained=(
-        "The theory is the limit of many channels at fixed P/N; at 20 channels the measured learned "
-        "elements are 5 to 16 % larger."
+        "The theory is the limit of many channels at fixed P/N, and networks have 20. With a shared filter all elements are 5 to "
+        "16 % larger than the theory, with one patch the learned element is 12 % larger; of the digits the large elements "
+        "(above 0.9) lie within 2.5 %. No other number of channels was run."
     ),
 )
 def local_feature_importance(
@@ -394,7 +395,7 @@ def local_feature_importance(
 
 @study(
     "finite-width-similarity",
-    title="Similarity matrices of the hidden layer before and after learning, of a dense and a convolutional network",
+    title="The hidden kernel turns towards the labels as the first order in 1/N says, in a dense and a convolutional network",
     source=f"fourth moments of the units: derived here; Gaussian units: {_AIUDI}",
     panels=[
         Freehand(

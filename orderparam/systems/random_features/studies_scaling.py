@@ -155,7 +155,7 @@ def random_features_scaling(
 
 @study(
     "polynomial-staircase",
-    title="Random features learn a target degree by degree when n and p are powers of the dimension",
+    title="Random features follow their theory up to the first stair; that they learn degree by degree beyond is theory",
     source="Mei, Misiakiewicz, Montanari 2022; Hu, Lu, Misiakiewicz 2024 (arXiv:2403.08160)",
     panels=lambda p: [
         Panel(
@@ -163,7 +163,7 @@ def random_features_scaling(
             "excess_risk",
             by="width",
             log="xy",
-            where={"label": ("theory", "measured")},
+            where={"label": ("theory", "measured"), "width": p["widths"]},
             title=f"$d$ = {p['input_dim']}",
             text={width: f"$p$ = {width:g}" for width in p["widths"]} | {math.inf: r"$p\to\infty$"},
             reference=[
@@ -180,8 +180,12 @@ def random_features_scaling(
             ),
             "excess_risk",
             by="input_dim",
-            where={"label": ("growing dimension", "measured stair")},
-            title=r"$p\to\infty$",
+            where={
+                "label": ("growing dimension", "measured stair"),
+                "input_dim": (p["stair_dim"], max(p["larger_dims"])),
+            },
+            text={"growing dimension": "theory", "measured stair": "measured"},
+            title=r"staircase",
             ylim=(0, None),
             reference=[horizontal(plateau) for plateau in np.cumsum(p["degree_power"][::-1])[::-1]],
         ),
@@ -191,8 +195,8 @@ def random_features_scaling(
         "in the degrees 0, 1, 2, ..., no noise, ridge {ridge} added to the summed loss. Theory: "
         "deterministic equivalent; measured: computed features and drawn inputs. Dotted: left, "
         "the number of modes $B_k$ of degree $k$; right, the target power that remains when all "
-        "lower degrees are learned. The staircase is measured at $d$ = {stair_dim} with "
-        "{stair_width} features, as in its theory."
+        "lower degrees are learned. The staircase (theory dashed) is measured at $d$ = {stair_dim} with "
+        "{stair_width} features, as in its theory; the larger dimension has infinitely many features."
     ),
     seconds=(60, 1500),
     observables=("excess_risk", "effective_dimension"),

@@ -348,7 +348,7 @@ def kernel_depth(
 
 @study(
     "wide-network-convergence",
-    title="How wide is wide: kernels of finite networks against their infinite-width limit",
+    title="Kernels of finite networks fluctuate about their infinite-width limit as the inverse root of the width",
     source="Jacot et al. 2018; Lee et al. 2019; Novak et al. 2019; Yaida 2020",
     full={
         "widths": (8, 16, 32, 64, 128, 256, 512, 1024),
@@ -381,7 +381,8 @@ def kernel_depth(
         Networks with erf, weight variance {weight_variance} and bias variance 0.05; $N$ is the number of units or channels.
         One hidden layer and the convolutional network (2 layers, windows of 3 on 8 pixels, 2 input channels, global
         average) are measured on all pairs of 4 inputs, three hidden layers on one input. Each run draws {units}$/N$
-        networks ({convolutional_units}$/N$ convolutional ones).
+        networks ({convolutional_units}$/N$ convolutional ones). The bias of one hidden layer is zero, that of the NNGP kernel of
+        three layers of order $1/N$; the convolutional network and the tangent kernel of three layers have no theory here.
     """,
 )
 def wide_network_convergence(

@@ -79,7 +79,7 @@ def one_bit_estimation(
 
 @study(
     "phase-retrieval",
-    title="Weights estimated from the magnitudes of their projections: weak and full recovery",
+    title="Magnitudes of projections reveal the weights in part above 0.5 samples per input and fully above 1.13, as measured",
     source="Barbier, Krzakala, Macris, Miolane, Zdeborová 2019; Mondelli, Montanari 2018",
     seconds=(60, 1800),
     observables=("overlap", "cosine"),
@@ -98,7 +98,13 @@ def one_bit_estimation(
             xlim=(0, 1.5),
             reference=[vertical(x, text) for x, text in zip(MAGNITUDES, ("weak", "", "found"))],
             where={"estimator": "optimal"},
-            text={"spectral": "spectral start", "informed": "informed start"},
+            text={
+                "spectral": "spectral start",
+                "informed": "informed start",
+                "state evolution": "theory",
+                "message passing": "measured",
+            },
+            title="message passing",
         ),
         Panel(
             "sample_ratio",
@@ -106,12 +112,15 @@ def one_bit_estimation(
             where={"estimator": "eigenvector"},
             xlim=(0, 1.5),
             reference=[vertical(0.5, "weak")],
+            text={"spectral theory": "theory", "leading eigenvector": "measured"},
+            title="leading eigenvector",
         ),
     ],
     columns=2,
     caption=(
         r"$y = |w\cdot x|$ without noise, Gaussian weights, $d$ = {input_dim}. Left: message "
-        r"passing, which ends at the same point from the spectral start as from $q = 0$. Grey: "
+        r"passing, which ends at the same point from the spectral start as from $q = 0$; where marks "
+        r"coincide, the informed start covers the spectral one. Grey: "
         r"all solutions of state evolution. Weak recovery begins at $\alpha$ = 0.5; the weights "
         r"are determined for $\alpha$ > 1 and found for $\alpha$ > 1.128. Right: the leading "
         r"eigenvector of the covariance of the inputs weighted by $1 - 1/y^2$."

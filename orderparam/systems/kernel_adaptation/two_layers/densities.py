@@ -43,16 +43,13 @@ def draw_densities(axes: Any, comparison: Comparison, reach: float = 2.2) -> Non
     (runs,) = comparison.curves("experiment").values()
     measured = runs.sel(n_train=shown)
     centres = measured["bin_centre"].values.reshape(-1, measured.sizes["bin"])[0]
-    for direction, label, marker, colour in (
-        (1, "across $w_*$", "s", GREY),
-        (0, "along $w_*$", "o", ink()),
-    ):
+    for direction, marker, colour in ((1, "s", GREY), (0, "o", ink())):
         mean, error = (
             part.ravel() for part in mean_and_error(measured["density"].isel(direction=direction))
         )
         seen = mean > 0
         look = {"fmt": marker, "color": colour, "markersize": 2, "zorder": 3}
-        axes.errorbar(centres[seen], mean[seen], np.nan_to_num(error[seen]), label=label, **look)
+        axes.errorbar(centres[seen], mean[seen], np.nan_to_num(error[seen]), **look)
     axes.set(
         yscale="log",
         ylim=(2e-3, 8),

@@ -170,7 +170,7 @@ def sgd_compute_frontier(
 
 @study(
     "sgd-compute-exponents",
-    title="The best width at a given compute, and how slowly its exponents reach their limits",
+    title="Best widths at small compute are near the theory of large width, whose exponents reach their limits slowly",
     source=SOURCE,
     panels=lambda p: [
         Panel("compute", "width", facet="phase", log="xy", where={"part": "optimum"}, text=_AXES),
@@ -181,15 +181,14 @@ def sgd_compute_frontier(
             log="x",
             where={"part": "slope"},
             text=_AXES,
-            reference=[
-                horizontal(lambda phase: compute_exponents(*PLACES[phase]).risk, "balance of terms")
-            ],
+            reference=[horizontal(lambda phase: compute_exponents(*PLACES[phase]).risk)],
         ),
     ],
     caption=(
-        r"Learning rate {learning_rate}, batches of one sample. Lines: infinitely many inputs, "
+        r"Compute: width times samples. Learning rate {learning_rate}, batches of one sample. Lines: infinitely many inputs, "
         r"large width. Marks: minimum of a cubic fitted to five widths, each the mean of {draws} "
-        r"draws of features of $8N$ inputs. Below: $-d\ln R/d\ln f$ of the lowest risk."
+        r"draws of features of $8N$ inputs. Below, theory alone: $-d\ln R/d\ln f$ of the lowest risk; "
+        r"dotted: its limit, from the balance of terms."
     ),
     observables=("width", "risk"),
     seconds=(60, 900),

@@ -72,8 +72,7 @@ def figure_of(
         axes.remove()
     _share(flat[: len(places)], places, per_row)
     _say_once(flat[: len(places)], per_row)
-    whole = {key: look.datasets[key] for key in look.drawn}
-    finish(figure, title, look.legend(), f"{caption} {marks_sentence(whole)}".strip())
+    finish(figure, title, look.legend(), f"{caption} {marks_sentence(look.drawn)}".strip())
     figure.draw_without_rendering()
     for axes in flat[: len(places)]:
         fit_labels(axes)

@@ -101,7 +101,7 @@ class Look:
                     self._put_unconverged(axes, panel, one, key, level)
                 points.append(np.column_stack([np.atleast_1d(x).astype(float), np.atleast_1d(y)]))
                 fitted.setdefault(colour, {})[data.attrs["kind"]] = (x, y, error)
-                self.drawn[key] = data
+                self.drawn[key] = self.datasets[key]
         parts = [panel.title] if panel.title else []
         if value is not None:
             parts.append(self._words_of(panel, panel.facet, value))

@@ -125,6 +125,11 @@ def one_bit_estimation(
         r"are determined for $\alpha$ > 1 and found for $\alpha$ > 1.128. Right: the leading "
         r"eigenvector of the covariance of the inputs weighted by $1 - 1/y^2$."
     ),
+    explained=(
+        "Below weak recovery the theory is zero, but an estimate of finite d keeps a cosine with the weights. All points beyond "
+        "are there. Control at 0.3 samples per input with 64 problems: the eigenvector's mean cosine is 0.198(12) at d = 250 and "
+        "0.115(9) at d = 1000, that of message passing 0.168(12) and 0.118(10)."
+    ),
 )
 def phase_retrieval(
     sample_ratios: tuple[float, ...] = (0.3, 0.7, 0.9, 1.05, 1.25),

@@ -6,7 +6,15 @@ import jax
 import numpy as np
 import pytest
 
-from orderparam.systems.broken_symmetry import SpinGlass, equilibrium, ground_state, tempering
+from orderparam.systems.broken_symmetry import (
+    SpinGlass,
+    equilibrium,
+    ground_state,
+    overlap_triples,
+    tempered_triples,
+    tempering,
+)
+from orderparam.systems.broken_symmetry.experiment import drawn
 
 
 def test_derivatives_of_the_free_energy_are_entropy_and_magnetisation():
@@ -73,3 +81,46 @@ def test_the_identity_of_equilibrium_fails_for_chains_that_are_too_short():
 def test_bad_input_is_refused(call):
     with pytest.raises(ValueError, match=r"must be|temperature"):
         call()
+
+
+def test_triples_of_replicas_meet_what_enumeration_says():
+    """Gaps and moments of all triples of states, of the very couplings that the run draws."""
+    n, temperature, samples = 6, 0.7, 6
+    key = jax.random.key(5)
+    system = SpinGlass(temperature, spins=n)
+    found = tempered_triples(system, key, samples=samples, sweeps=8000, copies=6)
+    couplings = np.asarray(drawn(system, key, samples, 6)[0])
+    spins = np.array(list(itertools.product((-1, 1), repeat=n)))
+    q = spins @ spins.T / n
+    triple = np.stack(np.broadcast_arrays(q[:, :, None], q[:, None, :], q[None, :, :]))
+    moduli = np.sort(np.abs(triple), axis=0)
+    least = moduli[0] * np.sign(triple.prod(axis=0))
+    sums = np.zeros(5)
+    for matrix in couplings:
+        energy = -np.einsum("ai,ij,aj->a", spins, matrix, spins) / 2
+        law = np.exp(-(energy - energy.min()) / temperature)
+        law /= law.sum()
+        sums += [
+            np.einsum("abc,a,b,c", one, law, law, law)
+            for one in (
+                moduli[1] - least,
+                moduli[2] - least,
+                triple[0] ** 2 * triple[1] ** 2,
+                triple[0] ** 2,
+                triple[0] ** 4,
+            )
+        ]
+    middle, whole, common, square, fourth = sums / samples
+    np.testing.assert_allclose(found.defect, middle / whole, rtol=0.05)
+    ratio = (common - square**2) / (fourth - square**2)
+    np.testing.assert_allclose(found.triple_ratio, ratio, atol=0.03)
+
+
+def test_independent_overlaps_are_those_of_gaussian_numbers():
+    found = overlap_triples(SpinGlass(1.2))
+    moduli = np.sort(np.abs(np.random.default_rng(0).normal(size=(400_000, 3))), axis=1)
+    mean = moduli.mean(axis=0)
+    np.testing.assert_allclose(found.defect, mean[1] / mean[2], rtol=3e-3)
+    assert float(overlap_triples(SpinGlass(0.9)).defect) == 0
+    with pytest.raises(ValueError, match="field"):
+        overlap_triples(SpinGlass(0.9, 0.1))

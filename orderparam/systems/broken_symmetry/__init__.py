@@ -15,6 +15,12 @@ from orderparam.systems.broken_symmetry.theory import (
     ground_state,
     symmetric,
 )
+from orderparam.systems.broken_symmetry.ultrametricity import (
+    MeasuredTriples,
+    OverlapTriples,
+    overlap_triples,
+    tempered_triples,
+)
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {

@@ -1,5 +1,6 @@
 """Parallel tempering of the Sherrington-Kirkpatrick model."""
 
+from collections.abc import Callable
 from functools import partial
 
 import jax
@@ -87,40 +88,37 @@ def tempering(
     >>> bool(-1 < found.energy < -0.2)
     True
     """
-    n = system.spins
-    coldest = float(system.temperature)
-    temperatures = np.geomspace(coldest, max(_HOT, 1.3 * coldest), copies)
-    coupling_key, run_key = jax.random.split(key)
-    upper = jnp.triu(jax.random.normal(coupling_key, (samples, n, n)), 1) / np.sqrt(n)
-    couplings = upper + jnp.swapaxes(upper, 1, 2)
-    energy, square, fourth, lowest = map(
-        np.asarray,
-        _temper(couplings, system.field, jnp.asarray(1 / temperatures), run_key, sweeps),
-    )
+    n, coldest = system.spins, float(system.temperature)
+    couplings, beta, run_key = drawn(system, key, samples, copies)
+    observed, lowest = temper(couplings, system.field, beta, run_key, sweeps, 2, _of_a_pair)
+    energy, (square, fourth) = np.asarray(observed[:2]) / n, np.asarray(observed[2:])
+    lowest = np.asarray(lowest) / n
     both = energy[0] + (1 - square) / (2 * coldest)
     ground = lowest.min(axis=1)
     same = np.abs(lowest[:, 0] - lowest[:, 1]) < 1e-4 / n
-    ratios = _leaving_one_out(square, fourth)
-    identity, identity_error = _mean(both)
+    mean_energy, energy_error = mean_of(energy[1])
+    mean_square, square_error = mean_of(square)
+    ratio, ratio_error = jackknife(_ratio, square, fourth)
+    mean_ground, ground_error = mean_of(ground)
+    identity, identity_error = mean_of(both)
     return TemperedGlass(
-        *map(
-            jnp.asarray,
-            (
-                *_mean(energy[1]),
-                *_mean(square),
-                _ratio(square, fourth),
-                np.sqrt((samples - 1) * np.mean((ratios - ratios.mean()) ** 2)),
-                *_mean(ground),
-                same.mean(),
-                identity,
-                identity_error,
-                abs(identity) <= 4 * identity_error,
-            ),
-        )
+        energy=jnp.asarray(mean_energy),
+        energy_error=jnp.asarray(energy_error),
+        overlap_square=jnp.asarray(mean_square),
+        overlap_square_error=jnp.asarray(square_error),
+        overlap_ratio=jnp.asarray(ratio),
+        overlap_ratio_error=jnp.asarray(ratio_error),
+        ground_energy=jnp.asarray(mean_ground),
+        ground_energy_error=jnp.asarray(ground_error),
+        found_twice=jnp.asarray(same.mean()),
+        identity=jnp.asarray(identity),
+        identity_error=jnp.asarray(identity_error),
+        converged=jnp.asarray(abs(identity) <= 4 * identity_error),
     )
 
 
-def _mean(values: np.ndarray) -> tuple[float, float]:
+def mean_of(values: np.ndarray) -> tuple[float, float]:
+    """Mean over samples and its standard error."""
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
@@ -131,23 +129,56 @@ def _ratio(square: np.ndarray, fourth: np.ndarray) -> float:
     return float((np.mean(square**2) - common) / spread) if spread > 0 else np.nan
 
 
-def _leaving_one_out(square: np.ndarray, fourth: np.ndarray) -> np.ndarray:
-    left = (np.delete(np.arange(len(square)), i) for i in range(len(square)))
-    return np.array([_ratio(square[rest], fourth[rest]) for rest in left])
+def jackknife(statistic: Callable[..., float], *columns: np.ndarray) -> tuple[float, float]:
+    """A statistic of columns with one row for each sample, and its jackknife error over samples."""
+    count = len(columns[0])
+    left = (np.delete(np.arange(count), sample) for sample in range(count))
+    each = np.array([statistic(*(column[rest] for column in columns)) for rest in left])
+    return statistic(*columns), float(np.sqrt((count - 1) * np.mean((each - each.mean()) ** 2)))
 
 
-@partial(jax.jit, static_argnames=("sweeps",))
-def _temper(
+def drawn(
+    system: SpinGlass, key: PRNGKeyArray, samples: int, copies: int
+) -> tuple[Float[Array, "sample n n"], Float[Array, "copy"], PRNGKeyArray]:
+    """Couplings of every sample, inverse temperatures from the system's up to a hot one, and the key
+    of the run."""
+    n, coldest = system.spins, float(system.temperature)
+    temperatures = np.geomspace(coldest, max(_HOT, 1.3 * coldest), copies)
+    coupling_key, run_key = jax.random.split(key)
+    upper = jnp.triu(jax.random.normal(coupling_key, (samples, n, n)), 1) / np.sqrt(n)
+    return upper + jnp.swapaxes(upper, 1, 2), jnp.asarray(1 / temperatures), run_key
+
+
+def _of_a_pair(
+    cold: Float[Array, "n sample set"],
+    coupled: Float[Array, "sample set"],
+    whole: Float[Array, "sample set"],
+) -> Float[Array, "observable sample"]:
+    """The two energies, averaged over the sets, and the second and fourth power of the overlap."""
+    square = jnp.mean(cold[:, :, 0] * cold[:, :, 1], axis=0) ** 2
+    return jnp.stack([jnp.mean(coupled, 1), jnp.mean(whole, 1), square, square**2])
+
+
+@partial(jax.jit, static_argnames=("sweeps", "sets", "observe"))
+def temper(
     couplings: Float[Array, "sample n n"],
     field: Float[Array, ""],
     beta: Float[Array, "copy"],
     key: PRNGKeyArray,
     sweeps: int,
-) -> tuple[Array, Array, Array, Array]:
-    """For every sample, per spin: energies (of all couplings) and moments of the overlap of the
-    coldest copies, and the lowest energy that each set found."""
+    sets: int,
+    observe: Callable[[Array, Array, Array], Float[Array, "observable sample"]],
+) -> tuple[Float[Array, "observable sample"], Float[Array, "sample set"]]:
+    """Parallel tempering of independent sets of replicas, each with one replica at every
+    temperature.
+
+    observe: what is averaged over the second half of the sweeps, a function of the spins of the
+    coldest replicas, of their coupling energies and of their energies in the field.
+
+    Returns the averages, and the lowest energy that each set found.
+    """
     samples, n, _ = couplings.shape
-    shape = (samples, 2, beta.size)
+    shape = (samples, sets, beta.size)
     # single precision for the chains: fields are computed again in every sweep
     rows = jnp.moveaxis(couplings, 1, 0).astype(jnp.float32)  # (n, sample, n)
     beta, h = beta.astype(jnp.float32), jnp.asarray(field, jnp.float32)
@@ -182,18 +213,14 @@ def _temper(
         spins = jnp.take_along_axis(spins, source[None], axis=3)
         coupled, whole = (jnp.take_along_axis(x, source, axis=2) for x in (coupled, whole))
 
-        cold = spins[..., 0]
-        square = jnp.mean(cold[:, :, 0] * cold[:, :, 1], axis=0) ** 2
-        now = jnp.stack(
-            [jnp.mean(coupled[..., 0], 1), jnp.mean(whole[..., 0], 1), square, square**2]
-        )
+        now = observe(spins[..., 0], coupled[..., 0], whole[..., 0])
         kept = jnp.where(number >= sweeps // 2, now.astype(jnp.float64), 0.0)
         return (spins, sums + kept, lowest), None
 
     start_key, run_key = jax.random.split(key)
     spins = jax.random.rademacher(start_key, (n, *shape), jnp.float32)
-    initial = spins, jnp.zeros((4, samples)), jnp.full((samples, 2), jnp.inf, jnp.float32)
+    none = jnp.zeros(jax.eval_shape(observe, spins[..., 0], *2 * [jnp.zeros(shape[:2])]).shape)
+    initial = spins, none, jnp.full(shape[:2], jnp.inf, jnp.float32)
     steps = jax.random.split(run_key, sweeps), jnp.arange(sweeps)
     (_, sums, lowest), _ = lax.scan(sweep, initial, steps)
-    mean = sums / (sweeps - sweeps // 2)
-    return mean[:2] / n, mean[2], mean[3], lowest.astype(jnp.float64) / n
+    return sums / (sweeps - sweeps // 2), lowest.astype(jnp.float64)

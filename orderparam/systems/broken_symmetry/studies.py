@@ -14,9 +14,12 @@ from orderparam.running.estimate import estimate
 from orderparam.systems.broken_symmetry.experiment import tempering
 from orderparam.systems.broken_symmetry.model import SpinGlass
 from orderparam.systems.broken_symmetry.theory import equilibrium, ground_state, symmetric
+from orderparam.systems.broken_symmetry.ultrametricity import overlap_triples, tempered_triples
 
 _EXPONENT = 2 / 3
 BROKEN = "3 steps"
+_DEFECT = r"$\mathrm{E}(q_{\mathrm{mid}} - q_{\mathrm{min}}) / \mathrm{E}(q_{\mathrm{max}} - q_{\mathrm{min}})$"
+_RATIO = "ratio of moments of three overlaps"
 
 
 def draw_extrapolation(axes: Any, comparison: Comparison) -> None:
@@ -170,6 +173,75 @@ def glass_equilibrium(
     broken = partial(equilibrium, steps=3)
     yield Curve(BROKEN, broken, system, {"temperature": tuple(fine.tolist())})
     measured = partial(tempering, samples=samples, sweeps=sweeps)
+    for n in sizes:
+        yield Curve(
+            "tempering",
+            measured,
+            system.with_(spins=n),
+            {"temperature": temperatures},
+            seeds,
+            facets={"spins": n},
+        )
+
+
+def draw_defects(axes: Any, comparison: Comparison) -> None:
+    """Draw the defect of three overlaps against the number of spins, at the lowest temperature: of
+    one sample, and of three samples."""
+    for name, marker, label in (
+        ("defect", "o", "of one sample"),
+        ("independent_defect", "s", "of different samples"),
+    ):
+        rows = []
+        for data in comparison.experiments().values():
+            mean, error = (one.isel(temperature=0) for one in estimate(data, name))
+            rows.append((data.attrs["facets"]["spins"], float(mean), float(error)))
+        size, mean, error = map(np.asarray, zip(*sorted(rows)))
+        axes.errorbar(
+            size, mean, error, fmt=marker, color=ink(), markerfacecolor="white", label=label
+        )
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_ylim(0.0, None)
+    axes.set_xlabel("number of spins $N$")
+    axes.set_ylabel(_DEFECT)
+
+
+@study(
+    "glass-ultrametricity",
+    title="Three replicas of a spin glass have more equal overlaps than chance, and more so with more spins",
+    source="Mézard, Parisi, Sourlas, Toulouse, Virasoro 1984; Ghirlanda, Guerra 1998",
+    panels=[
+        Panel("temperature", "defect", by="spins", ylabel=_DEFECT),
+        Freehand(draw_defects),
+        Panel("temperature", "triple_ratio", by="spins", ylabel=_RATIO),
+    ],
+    columns=3,
+    caption=r"""
+        Sherrington-Kirkpatrick model without a field; overlaps $q$ of three replicas in one of {samples} samples in each of
+        {seeds} runs of parallel tempering. On a tree the two smaller overlaps are equal. Lines: many spins; above
+        $T$ = 1 overlaps are independent Gaussian numbers. Middle: $T$ = {temperatures[0]}; squares: three overlaps of
+        different samples, which have the same distribution and are independent. Right: 1/2 by the identities of
+        Ghirlanda and Guerra.
+    """,
+    observables=("defect", "triple_ratio"),
+    explained=(
+        "The theory is that of many spins, which so few spins have not reached: its jump at T = 1 is rounded."
+    ),
+    seconds=(60, 3600),
+    gallery={"sizes": (16, 32, 64, 128), "sweeps": 800, "seeds": 16},
+    full={"sizes": (32, 64, 128, 256), "samples": 32, "sweeps": 10_000, "seeds": 16},
+)
+def glass_ultrametricity(
+    sizes: tuple[int, ...] = (16, 32),
+    temperatures: tuple[float, ...] = (0.4, 0.7, 1.5),
+    samples: int = 16,
+    sweeps: int = 600,
+    seeds: int = 8,
+) -> Iterator[Curve]:
+    system = SpinGlass(temperatures[0])
+    line = (0.2, *temperatures, 0.999, 1.001, 1.6)
+    yield Curve("many spins", overlap_triples, system, {"temperature": tuple(sorted(line))})
+    measured = partial(tempered_triples, samples=samples, sweeps=sweeps)
     for n in sizes:
         yield Curve(
             "tempering",

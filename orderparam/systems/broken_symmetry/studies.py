@@ -195,9 +195,9 @@ def draw_defects(axes: Any, comparison: Comparison) -> None:
         for data in comparison.experiments().values():
             mean, error = (one.isel(temperature=0) for one in estimate(data, name))
             rows.append((data.attrs["facets"]["spins"], float(mean), float(error)))
-        size, mean, error = map(np.asarray, zip(*sorted(rows)))
+        sizes, values, errors = map(np.asarray, zip(*sorted(rows)))
         axes.errorbar(
-            size, mean, error, fmt=marker, color=ink(), markerfacecolor="white", label=label
+            sizes, values, errors, fmt=marker, color=ink(), markerfacecolor="white", label=label
         )
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:g}")

@@ -37,6 +37,8 @@ NAMES_OF_ROWS = frozenset(
 # fewest digits and rows of whole numbers that count as identifiers, whatever the name of their
 # column
 DIGITS, FEWEST_DRAWN = 4, 50
+# fewest different numbers of a column that identifies groups of rows
+FEWEST_GROUPS = 10
 YEAR, DAY = 365.2425, 86400.0  # days of a year, seconds of a day
 
 
@@ -198,6 +200,13 @@ def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
                 stacklevel=2,
             )
             return "identifier", f"left out: {different} whole numbers, all different", None
+        if _groups_rows(str(name), cells):
+            warnings.warn(
+                f"column {str(name)!r} has the name of identifiers, and each of its {different} numbers stands in "
+                f"{len(cells) / different:.2g} rows on average: if the rows of one number belong together, "
+                f"give it as groups (--groups {name})",
+                stacklevel=2,
+            )
         filled = f"{gaps} gaps filled with the median and marked; " if gaps else ""
         if different <= 2 and set(cells.unique()) <= {0.0, 1.0}:
             imputer = SimpleImputer(strategy="most_frequent", add_indicator=True)
@@ -250,7 +259,7 @@ def _identifies(name: str, column: pd.Series) -> bool:
         and len(np.unique(values)) == len(values)
     ):
         return False
-    if NAMES_OF_ROWS & {part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}:
+    if _has_name_of_rows(name):
         return True
     top = 10.0 ** np.ceil(np.log10(values.max() + 1)) if values.min() >= 0 else 0.0
     if len(values) < FEWEST_DRAWN or top < 10.0**DIGITS:
@@ -364,3 +373,19 @@ def _calendar(
     days = ((frame.iloc[:, 0] - first).dt.total_seconds() / DAY).to_numpy(np.float64)
     turns = [2 * np.pi * days / cycle for cycle in cycles]
     return np.stack([days, *(wave(turn) for turn in turns for wave in (np.sin, np.cos))], axis=1)
+
+
+def _has_name_of_rows(name: str) -> bool:
+    return bool(NAMES_OF_ROWS & {part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)})
+
+
+def _groups_rows(name: str, cells: pd.Series) -> bool:
+    """True if whole numbers identify groups of rows, such as the persons of a panel: the column's
+    name says so, and most numbers recur."""
+    counts = cells.value_counts()
+    return (
+        _has_name_of_rows(name)
+        and len(counts) >= FEWEST_GROUPS
+        and bool((cells == np.round(cells)).all())
+        and float(np.median(counts)) >= 2
+    )

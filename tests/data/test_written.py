@@ -190,6 +190,24 @@ def test_empty_mixed_and_identifying_columns_are_said():
     }
 
 
+def test_a_column_that_identifies_groups_of_rows_is_named():
+    frame = pd.DataFrame(
+        {
+            "x": RANDOM.normal(size=ROWS),
+            "nr": np.repeat(RANDOM.permutation(900)[: ROWS // 4], 4),
+            "count": np.repeat(np.arange(ROWS // 4), 4),
+            "record": RANDOM.choice([1.0, 2.0, 3.0], ROWS),
+        }
+    )
+    with pytest.warns(UserWarning, match="column") as told:
+        fit_encoding(frame)
+    (only,) = (str(one.message) for one in told)
+    assert only.startswith(
+        "column 'nr' has the name of identifiers, and each of its 30 numbers stands in 4 rows"
+    )
+    assert only.endswith("give it as groups (--groups nr)")
+
+
 def test_words_for_gaps_hold_in_other_formats(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "t.parquet"

@@ -148,7 +148,7 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
         (["run", "test-paramagnet", "--dask", ""], "no Dask scheduler answers"),
         (
             ["run", "test-paramagnet", "--set", "spacing=-1"],
-            "test-paramagnet with spacing = -1.0: Number of samples",
+            "test-paramagnet with spacing = -1.0: no curve can be built from these values (Number of samples",
         ),
         (
             ["run", "test-paramagnet", "--set", "spacing=0"],

@@ -106,7 +106,7 @@ class _Windows(NamedTuple):
 class _Landmarks(NamedTuple):
     """What the scan needs to know of a problem.
 
-    kinks: in increasing order. ends: levels beyond which there is no solution. unlearned: for each
+    kinks: levels at which a feature is learned, infinite for features of no strength. ends: levels beyond which there is no solution. unlearned: for each
     number of learned features, the noise plus what the others contribute to F, in units of Lambda.
     rise: steepest rise of W with the level on the learned branch. gap: W of a feature just above
     its threshold, and just below it.
@@ -128,7 +128,7 @@ def _prepared(teacher: Teacher) -> tuple[LevelEquation, _Landmarks]:
     w = problem.channel.state(levels, problem.segments).unexplained
     rise = jnp.maximum(jnp.max(jnp.diff(w) / jnp.diff(levels)), 0.0)
     return problem, _Landmarks(
-        jnp.where(problem.features.present, problem.kinks, problem.kinks[0]),
+        jnp.where(problem.features.present, problem.kinks, jnp.inf),
         jnp.stack([low - 1e-3, high + 1e-3]),
         problem.noise + problem.channel.total * problem.features.tail,
         _RISE * rise,
@@ -149,8 +149,8 @@ class _Scan:
         gap: np.ndarray,
     ) -> None:
         self.problem, self.unlearned, self.rise, self.gap = problem, unlearned, rise, gap
-        self.kinks = np.sort(kinks)
-        levels = (ends, kinks, np.linspace(self.kinks[-1], ends[1], _BEYOND))
+        self.kinks = np.sort(kinks[np.isfinite(kinks)])
+        levels = (ends, self.kinks, np.linspace(self.kinks[-1], ends[1], _BEYOND))
         self.anchors = np.unique(np.clip(np.concatenate(levels), *ends))
 
     def excess(self, level: np.ndarray, learned: np.ndarray) -> np.ndarray:

@@ -373,7 +373,7 @@ def test_the_informed_state_is_the_solution_of_the_highest_level(n_train):
 
 
 def test_features_of_no_strength_are_never_learned():
-    """Twelve of twenty features are smaller than rounding errors at this decay."""
+    """Fifteen of twenty features are taken for zero at this decay."""
     teacher = HierarchicalTeacher(600, 20, decay=24.0, noise=0.05, n_train=14_000)
     found, best = all_solutions(teacher), bayes_optimal(teacher)
     np.testing.assert_allclose(found.error, [best.error], rtol=1e-8)

@@ -9,10 +9,13 @@ F and G are polynomials, so that at given exponents they follow from linear leas
 the exponents are searched (variable projection: Golub, Pereyra 1973). G is a straight line, and has
 the degree of F where no straight line describes the data. Errors come from a parametric bootstrap:
 fits to values that are drawn again within their errors. Corrections to scaling that are not fitted
-change the exponents by about as much as another fit does. The differences to two other fits are
-therefore added to the errors, in squares: to the fit without the smallest size, and to the fit in
-which G has the degree of F. If a fit is not accepted, its errors are multiplied by the square root
-of chi squared per degree of freedom and a warning is issued: its numbers should not be quoted.
+change the exponents by about as much as another fit does. What other fits change is therefore added
+to the errors, in squares. With a correction G these are the differences to the fit without the
+smallest size and to the fit in which G has the degree of F. Without one it is twice the difference
+to the fit without the smallest size, where this exceeds three of its errors: a correction decays
+slowly, and most of it remains in the larger sizes. If a fit is not accepted, its errors are
+multiplied by the square root of chi squared per degree of freedom and a warning is issued: its
+numbers should not be quoted.
 """
 
 import itertools
@@ -46,8 +49,8 @@ class Collapse:
     correction: G(0) / F(0), the relative correction at the critical point at L = 1; 0 without a
     correction.
 
-    X_error: standard errors by bootstrap, and the differences to other fits, added in squares: without
-    the smallest size, and with a richer G; 0 for given numbers, infinite for numbers that the data do
+    X_error: standard errors by bootstrap, and what other fits change, added in squares: without the
+    smallest size, and with a richer G; 0 for given numbers, infinite for numbers that the data do
     not determine: a number at the end of the range that is searched, and an omega whose profile of
     chi squared reaches such an end.
     omega: NaN without a correction. polynomial, correction_polynomial: coefficients of F and of G,
@@ -218,22 +221,25 @@ def collapse(
         )
     larger = problem.part(problem.size > sizes[0])
     if len(sizes) > 2 and len(larger.y) > larger.unknowns + 1:
-        found = _compared(found, _fit(larger, window, y, min(bootstrap, 50), rng))
+        again = _fit(larger, window, y, min(bootstrap, 50), rng)
+        found = _compared(found, again, corrected=problem.correcting > 0)
     if has_richer:
         start = np.array([getattr(found, name) for name in problem.searched])
-        found = _compared(found, _fit(richer, window, y, min(bootstrap, 50), rng, start))
+        again = _fit(richer, window, y, min(bootstrap, 50), rng, start)
+        found = _compared(found, again, corrected=True)
     return found if omega is not None else replace(found, omega=np.nan)
 
 
-def _compared(found: Collapse, other: Collapse) -> Collapse:
-    """The fit with errors that contain the difference to another fit, where this one determines the
-    number."""
-    determined = [
-        name
-        for name in FITTED
-        if getattr(found, f"{name}_error") > 0 and np.isfinite(getattr(other, f"{name}_error"))
-    ]
-    added = {name: abs(getattr(other, name) - getattr(found, name)) for name in determined}
+def _compared(found: Collapse, other: Collapse, corrected: bool) -> Collapse:
+    """The fit with errors that contain what another fit changes, where this one determines the
+    number. corrected: whether the fits have a correction to scaling."""
+    added = {}
+    for name in FITTED:
+        error = getattr(other, f"{name}_error")
+        if getattr(found, f"{name}_error") > 0 and np.isfinite(error):
+            difference = abs(getattr(other, name) - getattr(found, name))
+            beyond_chance = difference > 3 * error
+            added[name] = difference if corrected else 2 * difference * beyond_chance
     return _widened(found, {}, added)
 
 

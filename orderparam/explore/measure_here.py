@@ -62,6 +62,7 @@ class MeasureHere:
     def renew(self, state: PageState, optioned: Callable[[str, str, Any], None]) -> None:
         """Makes the controls again for the present choices. optioned: called with experiment,
         option and its value."""
+        self._state = state  # before the controls take its values, which are no changes to it
         menu = experiment_menu(state)
         menu.param.watch(lambda event: self._chosen(event.new or ""), "value")
         name = state.experiment

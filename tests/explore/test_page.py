@@ -11,7 +11,7 @@ import panel as pn
 from bokeh.document import Document
 
 from orderparam.explore.app import Page
-from orderparam.explore.state import PageState
+from orderparam.explore.state import PageState, opened
 
 
 class Visitor:
@@ -137,6 +137,15 @@ def test_a_theory_that_is_chosen_is_drawn_and_another_left_out(visitor):
     visitor.until(visitor.drawn)
     assert len(visitor.lines()) == 2
     assert all(len(ys) == 1 for ys in visitor.lines())
+
+
+def test_another_system_with_other_numbers_of_points_and_runs_replaces_the_first(visitor):
+    one = visitor.page.state
+    other = opened("spins.RegularPotts").with_(measured=one.measured + 1, seeds=one.seeds + 1)
+    visitor.page.change(other)
+    visitor.until(lambda: visitor.page.here.points.value == other.measured)
+    assert visitor.page.state.system == "spins.RegularPotts"
+    assert (visitor.page.state.measured, visitor.page.state.seeds) == (other.measured, other.seeds)
 
 
 def test_a_click_in_the_plane_moves_both_numbers(visitor):

@@ -280,7 +280,7 @@ def test_another_host_asks_for_the_token(tmp_path, chromium):
         page = chromium.new_context().new_page()
         page.set_default_timeout(PATIENCE)
         page.goto(bare + "?token=a-long-token")
-        ready(page)
+        page.locator("a[data-name]").first.wait_for()
         page.goto(bare)  # the cookie knows
-        ready(page)
+        page.locator("a[data-name]").first.wait_for()
         page.context.close()

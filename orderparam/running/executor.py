@@ -145,11 +145,15 @@ def _on_dask(
 @contextmanager
 def _connected(client: Any) -> Iterator[None]:
     """Turns every failure due to a lost scheduler into one clear error."""
+    from distributed.comm import CommClosedError
+
     address = client.scheduler.address
     try:
         yield
     except Exception as error:
-        if client.status == "running" and not isinstance(error, ConnectionError):
+        # the client's status follows the loss later than the request that was under way
+        lost = isinstance(error, ConnectionError | CommClosedError | TimeoutError)
+        if client.status == "running" and not lost:
             raise
         raise ConnectionError(
             f"the Dask scheduler at {address} is lost; finished points are kept: start it again, and the same command "

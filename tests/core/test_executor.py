@@ -1,5 +1,6 @@
 """Executors: here, in local processes, on a Dask cluster; with workers and schedulers that die."""
 
+import builtins
 import os
 import pickle
 import signal
@@ -9,6 +10,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import magnet
 import numpy as np
@@ -28,6 +30,7 @@ from sweeping import SEEDS
 
 import orderparam as op
 from orderparam.core.registry import load_file
+from orderparam.running.executor import _connected
 from orderparam.running.store import StoreError, read
 from orderparam.running.workers import _send
 
@@ -244,6 +247,21 @@ def test_a_file_of_ones_own_travels_to_dask(tmp_path, dask, monkeypatch):
         op.sweep, own.sampled, own.Paramagnet(1.0), {"temperature": [0.5, 1.0]}, seeds=2
     )
     xr.testing.assert_equal(sweep(executor=dask.address)["magnetisation"], sweep()["magnetisation"])
+
+
+@pytest.mark.parametrize("kind", ["ConnectionResetError", "CommClosedError", "TimeoutError"])
+def test_a_request_that_a_lost_scheduler_broke_off_is_the_same_error(kind):
+    """Dask raises one of these before its client notices the loss."""
+    comm = pytest.importorskip("distributed.comm")
+    client = SimpleNamespace(status="running", scheduler=SimpleNamespace(address="tcp://a:1"))
+    error = getattr(builtins, kind, None) or getattr(comm, kind)
+    with (
+        pytest.raises(ConnectionError, match="the Dask scheduler at tcp://a:1 is lost"),
+        _connected(client),
+    ):
+        raise error("[Errno 104]")
+    with pytest.raises(ZeroDivisionError), _connected(client):
+        raise ZeroDivisionError
 
 
 @pytest.mark.slow

@@ -187,18 +187,13 @@ def glass_equilibrium(
 def draw_defects(axes: Any, comparison: Comparison) -> None:
     """Draw the defect of three overlaps against the number of spins, at the lowest temperature: of
     one sample, and of three samples."""
-    for name, marker, label in (
-        ("defect", "o", "of one sample"),
-        ("independent_defect", "s", "of different samples"),
-    ):
+    for name, marker in (("defect", "o"), ("independent_defect", "s")):
         rows = []
         for data in comparison.experiments().values():
             mean, error = (one.isel(temperature=0) for one in estimate(data, name))
             rows.append((data.attrs["facets"]["spins"], float(mean), float(error)))
         sizes, values, errors = map(np.asarray, zip(*sorted(rows)))
-        axes.errorbar(
-            sizes, values, errors, fmt=marker, color=ink(), markerfacecolor="white", label=label
-        )
+        axes.errorbar(sizes, values, errors, fmt=marker, color=ink(), markerfacecolor="white")
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_ylim(0.0, None)
@@ -208,7 +203,7 @@ def draw_defects(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "glass-ultrametricity",
-    title="Three replicas of a spin glass have more equal overlaps than chance, and more so with more spins",
+    title="Three replicas of a spin glass are nearer to a tree than independent overlaps, but 128 spins are far from one",
     source="Mézard, Parisi, Sourlas, Toulouse, Virasoro 1984; Ghirlanda, Guerra 1998",
     panels=[
         Panel("temperature", "defect", by="spins", ylabel=_DEFECT),
@@ -219,13 +214,17 @@ def draw_defects(axes: Any, comparison: Comparison) -> None:
     caption=r"""
         Sherrington-Kirkpatrick model without a field; overlaps $q$ of three replicas in one of {samples} samples in each of
         {seeds} runs of parallel tempering. On a tree the two smaller overlaps are equal. Lines: many spins; above
-        $T$ = 1 overlaps are independent Gaussian numbers. Middle: $T$ = {temperatures[0]}; squares: three overlaps of
-        different samples, which have the same distribution and are independent. Right: 1/2 by the identities of
-        Ghirlanda and Guerra.
+        $T$ = 1 overlaps are independent Gaussian numbers. Middle: $T$ = {temperatures[0]}; circles: as on the left;
+        squares: three overlaps of different samples, which have the same distribution and are independent. Right:
+        (E$q_{{12}}^2 q_{{13}}^2$ - (E$q^2$)$^2$)/(E$q^4$ - (E$q^2$)$^2$), which is 1/2 by the identities of Ghirlanda and
+        Guerra.
     """,
     observables=("defect", "triple_ratio"),
     explained=(
-        "The theory is that of many spins, which so few spins have not reached: its jump at T = 1 is rounded."
+        "The theory is that of many spins. At T = 1.5 the defect lies 0.065, 0.045, 0.036 and 0.025(1) below it with 16, 32, "
+        "64 and 128 spins, nearly as the inverse root of their number, and that of overlaps of different samples 0.002(1) "
+        "above it with 128. In the glass the defect falls from 0.301(4) with 32 spins to 0.271(6) with 128 at T = 0.4; at "
+        "0.7 it does not fall yet."
     ),
     seconds=(60, 3600),
     gallery={"sizes": (16, 32, 64, 128), "sweeps": 800, "seeds": 16},

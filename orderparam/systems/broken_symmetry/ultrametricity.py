@@ -51,7 +51,7 @@ class MeasuredTriples(Result):
     converged: Bool[Array, ""]
 
 
-@theory(needs={"field": equal(0.0)})
+@theory(needs={"field": equal(0.0, why="replicas are turned over, which a field forbids")})
 def overlap_triples(system: SpinGlass) -> OverlapTriples:
     r"""Overlaps of three replicas of the spin glass without a field, for many spins.
 
@@ -91,7 +91,7 @@ def overlap_triples(system: SpinGlass) -> OverlapTriples:
         "samples": at_least(3),
         "sweeps": at_least(4),
         "copies": at_least(2),
-        "field": equal(0.0),
+        "field": equal(0.0, why="replicas are turned over, which a field forbids"),
     }
 )
 def tempered_triples(

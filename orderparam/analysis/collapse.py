@@ -238,8 +238,10 @@ def _compared(found: Collapse, other: Collapse, corrected: bool) -> Collapse:
         error = getattr(other, f"{name}_error")
         if getattr(found, f"{name}_error") > 0 and np.isfinite(error):
             difference = abs(getattr(other, name) - getattr(found, name))
-            beyond_chance = difference > 3 * error
-            added[name] = difference if corrected else 2 * difference * beyond_chance
+            if corrected:
+                added[name] = difference
+            elif difference > 3 * error:
+                added[name] = 2 * difference
     return _widened(found, {}, added)
 
 

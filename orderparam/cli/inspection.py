@@ -163,7 +163,7 @@ def inspect(
                     loss=loss,  # type: ignore[arg-type]  # it was checked
                     quick=quick,
                 )
-            _something(found)
+            _require_a_number(found)
             console().print(plain(str(found)), highlight=False, soft_wrap=True)
             compared = None
             if theory and not found.interrupted:
@@ -182,8 +182,8 @@ def inspect(
             raise typer.Abort  # its status is that of an interrupt
 
 
-def _something(found: "Inspection") -> None:
-    """Raises `ValueError` with the first reason where no number could be measured at all."""
+def _require_a_number(found: "Inspection") -> None:
+    """Raises `ValueError` with the first reason if no number could be measured at all."""
     parts = {**found.layers, **found.weights, "the network": found.network}
     numbers = [(name, one) for name, part in parts.items() for one in part]
     if numbers and not any(math.isfinite(one.value) for _, one in numbers):

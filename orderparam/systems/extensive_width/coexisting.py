@@ -75,9 +75,9 @@ def all_solutions(teacher: Teacher) -> CoexistingStates:
     >>> found.stable.tolist()
     [True]
     """
-    problem, landmarks = _prepared(teacher)
-    if (width := len(landmarks.kinks)) > _ENUMERATED:
+    if (width := teacher.readout.shape[0]) > _ENUMERATED:
         raise ValueError(f"width = {width}: must be <= {_ENUMERATED} to enumerate all solutions")
+    problem, landmarks = _prepared(teacher)
     scan = _Scan(problem, *(np.asarray(part) for part in landmarks))
     windows = scan.sign_changes()
     found = _solved(problem, windows)

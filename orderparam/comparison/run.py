@@ -23,6 +23,7 @@ from orderparam.comparison.registry import Study, find
 from orderparam.comparison.summary import summary_of
 from orderparam.core.errors import message_of
 from orderparam.core.facets import agree
+from orderparam.core.fields import short
 from orderparam.core.grid import numeric
 from orderparam.core.outline import Size
 from orderparam.running.executor import resolve
@@ -159,9 +160,29 @@ def _curves(
         given = ", ".join(f"{name} = {parameters[name]}" for name in settings)
         what = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         reason = what + message_of(error).partition("\n")[0]
-        if not _raised_by(chosen, error):
+        own = _raised_by(chosen, error)
+        positive = _not_positive(chosen, parameters, settings)
+        if positive and (what or not own):
+            reason = f"no curve can be built from these values: {positive}"
+        elif not own:
             reason = f"no curve can be built from these values ({reason.rstrip('.')})"
         raise ValueError(f"{chosen.name} with {given}: {reason}") from error
+
+
+def _not_positive(chosen: Study, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """What is wrong with settings that have a number of zero or below where all of the default are
+    positive; empty where there is none."""
+    default = chosen.parameters()
+
+    def positive(value: Any) -> bool:
+        numbers = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+        return all(numeric([one]) and one > 0 for one in numbers)
+
+    return ", ".join(
+        f"{name} must be positive, like {short(default[name])}"
+        for name in settings
+        if positive(default[name]) and not positive(parameters[name])
+    )
 
 
 def _raised_by(chosen: Study, error: Exception) -> bool:

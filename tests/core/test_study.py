@@ -210,17 +210,20 @@ def test_points_that_were_computed_again_are_not_those_of_the_summary(magnets, t
 
 def test_an_error_of_a_library_while_curves_are_built_says_that_the_values_do_not_fit():
     @study("test-powers", title="", source="", seconds=(1, 2), panels=[Panel("x", "y")])
-    def build(first: float = 1.0, seeds: int = 1):
+    def build(first: float = 1.0, shift: float = 0.0, seeds: int = 1):
         if first < 0:
-            raise ValueError("first = -1: must be positive")
-        return [Curve("exact", exact, Paramagnet(1.0), {"temperature": np.geomspace(first, 9, 3)})]
+            raise ValueError("first = -1: must be at least 0")
+        temperatures = np.geomspace(first + shift, 9, 3)
+        return [Curve("exact", exact, Paramagnet(1.0), {"temperature": temperatures})]
 
     try:
-        message = "test-powers with first = 0.0: no curve can be built from these values .Geometric"
+        message = "test-powers with first = 0.0: no curve can be built from these values: first must be positive, like 1.0"
         with pytest.raises(ValueError, match=message):
             compare(build, settings={"first": 0})
-        with pytest.raises(ValueError, match=r"first = -1\.0: first = -1: must be"):
+        with pytest.raises(ValueError, match=r"first = -1\.0: first = -1: must be at least 0"):
             compare(build, settings={"first": -1})
+        with pytest.raises(ValueError, match=r"shift = -1\.0: .* values \(Geometric"):
+            compare(build, settings={"shift": -1})
     finally:
         _registry.pop("test-powers")
 

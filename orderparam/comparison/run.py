@@ -61,6 +61,7 @@ def compare(
         ValueError: for wrong names and values.
         StoreError: where `out` contains something else, or another process fills it.
 
+    >>> import orderparam as op
     >>> done = op.compare("capacity-separability", settings={"dims": "10", "loads": "1.5,2.5", "learned": "1.2"})
     >>> sorted(done.agreement)
     ['linear program, input dim 10', 'perceptron learning, input dim 10']

@@ -16,11 +16,12 @@ _LIMIT = 2**26  # most entries of all patterns together, one byte each
 
 
 class DenseRecall(Result):
-    """Recall in one network, averaged over the patterns that were tried.
+    """Recall in one network, averaged over trials. Each trial recalls one pattern.
 
     Fields:
-        flip_probability: fraction of the spins of a stored pattern that flip in one parallel step.
-        overlap: overlap (1/N) sum xi s with the pattern once all spins are at rest.
+        flip_probability: fraction of the spins of a stored pattern that flip in one parallel step
+            from the pattern itself.
+        overlap: overlap (1/N) sum xi s of the last state with the pattern.
         success: fraction of the trials that end at the pattern, with at most 1 % of the spins
             wrong.
         converged: whether every trial reached a fixed point within the given number of sweeps.
@@ -33,6 +34,7 @@ class DenseRecall(Result):
 
 
 def _count(system: DenseMemory | ExponentialMemory) -> int:
+    """Number P of patterns; it is cut at e^60, far beyond what `_affordable` accepts."""
     load, n = float(system.load), float(system.spins)
     logarithm = (
         load * n
@@ -135,7 +137,7 @@ def _dense_recall(
         overlaps, changed = state
         entries, spin = row
         entries = entries.astype(jnp.float32)
-        # Overlaps without the spin itself, at which the energies of its two states are compared.
+        # x_i of every pattern: the overlap without spin i, whose two values are compared.
         others = overlaps - entries * spin
         field = jnp.sum(entries * energy_difference(others, degree))
         new = jnp.where(field == 0, spin, jnp.sign(field))

@@ -10,9 +10,10 @@ class DenseMemory(System):
 
     $$ E = -\sum_{\mu=1}^P (\xi^\mu \cdot s)^n, \qquad P = \alpha N^{n - 1} $$
 
-    with P random patterns $\xi^\mu_i = \pm 1$ in N = `spins` spins, n = `degree` and $\alpha$ =
-    `load`. Degree 2 is the Hopfield model with its diagonal, see `Hopfield`. `start` is the overlap
-    (1/N) sum xi s of the first configuration with a pattern.
+    with P random patterns $\xi^\mu_i = \pm 1$ of N = `spins` spins, n = `degree` and $\alpha$ =
+    `load`. Degree 2, which is not allowed here, would be the Hopfield model including the terms i =
+    j of its energy; see `Hopfield`. `start` is the overlap $\frac1N \sum_i \xi_i s_i$ of the first
+    configuration with a pattern.
 
     Source: Krotov, Hopfield (2016).
     """
@@ -30,9 +31,11 @@ class ExponentialMemory(System):
 
     $$ E = -\sum_{\mu=1}^P e^{\xi^\mu \cdot s}, \qquad P = e^{\alpha N} $$
 
-    with P random patterns $\xi^\mu_i = \pm 1$ in N = `spins` spins and $\alpha$ = `load`. One
-    parallel step gives the sign of the output of an attention head (Ramsauer et al. 2020). `start`
-    is as in `DenseMemory`.
+    with P random patterns $\xi^\mu_i = \pm 1$ of N = `spins` spins and $\alpha$ = `load`. The sign
+    of $-\partial E/\partial s_i = \sum_\mu \xi_i^\mu e^{\xi^\mu \cdot s}$ is the sign of the output
+    of an attention head (Ramsauer et al. 2020). `dense_recall` compares the energies of both values
+    of a spin instead, which leaves $s_i$ itself out of the exponent. `start` is as in
+    `DenseMemory`.
 
     Source: Demircigil et al. (2017).
     """

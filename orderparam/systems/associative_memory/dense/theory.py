@@ -1,5 +1,6 @@
-"""Theory of dense associative memories: the signal of one pattern compared with the noise of all
-other patterns."""
+"""Theory of dense associative memories: the signal of one pattern is compared with the noise of all
+other patterns.
+"""
 
 import math
 
@@ -75,13 +76,13 @@ class ExponentialBasin(Result):
 
 @theory
 def signal_to_noise(system: DenseMemory) -> SignalToNoise:
-    r"""Probability that a spin of a stored pattern flips, and the overlap after one step.
+    r"""Probability that a spin of a stored pattern flips, and the overlap after one parallel step.
 
-    The noise is taken to be Gaussian with its exact variance at N spins.
-
-    The two energies of one spin, up and down, are compared. At overlap m the signal is $D(m (N -
-    1))$ with $D(x) = (x + 1)^n - (x - 1)^n$, and each other pattern adds $\pm D(x)$ with x the sum
-    of N - 1 random signs. Their ratio is
+    A spin takes the value +1 or -1 of lower energy. In the difference of both energies, a pattern
+    of overlap m contributes the signal $D(m (N - 1))$ with $D(x) = (x + 1)^n - (x - 1)^n$, and each
+    other pattern adds the noise $\pm D(x)$ with x a sum of N - 1 random signs. The sum of these
+    noises is taken to be Gaussian with its exact variance at N spins. The ratio of signal and
+    standard deviation of the noise is
 
     $$ \rho(m) = \frac{D(m (N - 1))}{\sqrt{(P - 1)\, E D(x)^2}} \to m^{n-1}
           \sqrt{\frac{N^{n-1}}{(2n-3)!!\, P}}, \qquad
@@ -123,9 +124,9 @@ def dense_retrieval(system: DenseMemory) -> Retrieval:
 
     $$ m = \mathrm{erf} \frac{m^{n-1}}{\sqrt{2 (2n-3)!!\, \alpha}} $$
 
-    with m = `overlap`, n = `degree` and $\alpha$ = `load`. The largest solution is given. The other
-    patterns act like a spin glass with Gaussian couplings, on which the condensed pattern has no
-    influence for n > 2.
+    with m = `overlap`, n = `degree` and $\alpha$ = `load`. The result is the largest solution. The
+    other patterns act like a spin glass with Gaussian couplings, on which the recalled pattern has
+    no influence for n > 2.
 
     Accuracy: 1e-9; replica symmetric.
 
@@ -139,7 +140,8 @@ def dense_retrieval(system: DenseMemory) -> Retrieval:
     n = system.degree
     noise = 2.0 * math.prod(range(1, 2 * n - 2, 2))
 
-    # With m = erf x the load is an explicit function of x; retrieval ends at its maximum.
+    # With m = erf x the load is an explicit function of x; retrieval ends at the maximum of the
+    # load.
     def log_load(x: Number) -> Number:
         return (2 * n - 2) * jnp.log(erf(x)) - 2 * jnp.log(x) - np.log(noise)
 
@@ -168,15 +170,15 @@ def exponential_basin(system: ExponentialMemory) -> ExponentialBasin:
     r"""Smallest overlap from which an exponential memory of many spins retrieves a pattern in one
     step.
 
-    About $e^{N (\alpha - I(x))}$ of the other patterns have overlap x with the state, where
-    $\alpha$ = `load` and $I(x) = \frac12 [(1 + x) \ln(1 + x) + (1 - x) \ln(1 - x)]$. The pattern is
-    retrieved if its term $e^{N m}$ exceeds the sum over the other patterns, which is the partition
-    function of a random energy model:
+    About $e^{N (\alpha - I(x))}$ of the other patterns have the overlap x with the state, where
+    $\alpha$ = `load` and $I(x) = \frac12 [(1 + x) \ln(1 + x) + (1 - x) \ln(1 - x)]$. A pattern of
+    overlap m is retrieved if its term $e^{N m}$ exceeds the sum of the terms $e^{N x}$ of the other
+    patterns, which is the partition function of a random energy model:
 
     $$ m > \max_{x:\, I(x) \le \alpha} \big( \alpha - I(x) + x \big) $$
 
-    The right-hand side is $\alpha + \ln \cosh 1$ at loads above the freezing load $\tanh 1 - \ln
-    \cosh 1$, and the solution of $I(x) = \alpha$ below it.
+    `basin_edge` is the right-hand side. At loads above the freezing load $\tanh 1 - \ln \cosh 1$ it
+    is $\alpha + \ln \cosh 1$, at most 1. At smaller loads it is the solution x of $I(x) = \alpha$.
 
     Accuracy: 1e-9.
 
@@ -186,7 +188,7 @@ def exponential_basin(system: ExponentialMemory) -> ExponentialBasin:
     0.61034567
     """
     freezing = np.tanh(1.0) - np.log(np.cosh(1.0))
-    # Below this load the sum over the other patterns is dominated by the one of largest overlap.
+    # Below the freezing load the pattern of largest overlap dominates the sum over the others.
     frozen = system.load < freezing
     load = jnp.where(frozen, system.load, freezing / 2)
 
@@ -206,6 +208,7 @@ def exponential_basin(system: ExponentialMemory) -> ExponentialBasin:
 
 
 def _difference(x: Number | float, degree: int) -> Number | float:
+    """D(x) = (x + 1)^n - (x - 1)^n for n = `degree`."""
     return (x + 1) ** degree - (x - 1) ** degree
 
 

@@ -1,9 +1,10 @@
 """Averages of functions of tanh(h/T) over a Gaussian field h, at every temperature, zero included.
 
-Where the deviation of the field is below T the averages are sums over the field. Elsewhere they are
-sums over x = h/T of the difference between tanh x and sign x, which decays like exp(-2|x|), a scale
-on which the density of the field is smooth. Both forms keep all digits, also of derivatives with
-respect to mean, deviation and temperature.
+Two sums are used. If the standard deviation of the field is below T, tanh(h/T) is smooth on the
+scale of the field, and the average is a sum over h. Otherwise the average of sign h is taken in
+closed form, and the difference of tanh x and sign x is summed over x = h/T; this difference decays
+like exp(-2|x|), a scale on which the density of the field is smooth. Neither sum loses digits, also
+in the derivatives with respect to mean, standard deviation and temperature.
 """
 
 from typing import NamedTuple
@@ -59,6 +60,7 @@ def field_averages(mean: Number, deviation: Number, temperature: Number | float)
 
 
 def _over_field(mean: Number, deviation: Number, temperature: Number) -> FieldAverages:
+    """Averages as sums over the field h = mean + deviation z."""
     x = (mean + deviation * _Z) / temperature
     size = jnp.abs(x)
     tanh, fade = jnp.tanh(x), jnp.exp(-2 * size)
@@ -76,12 +78,14 @@ def _over_field(mean: Number, deviation: Number, temperature: Number) -> FieldAv
 
 
 def _over_ratio(mean: Number, deviation: Number, temperature: Number) -> FieldAverages:
+    """Averages as their values at T = 0 plus sums over x = |h|/T of what tanh changes."""
     positive, negative = (
         jnp.exp(-(((temperature * x - mean) / deviation) ** 2) / 2)
         / (deviation * np.sqrt(2 * np.pi))
         for x in (_X, -_X)
     )
     both, difference = _DX * (positive + negative), _DX * (positive - negative)
+    # With h = T x the factor T of dh cancels the 1/T of d tanh(h/T)/dh, and T = 0 is no limit.
     response = jnp.sum(_SLOPE * both)
     size = mean * erf(mean / (deviation * np.sqrt(2))) + deviation * np.sqrt(2 / np.pi) * jnp.exp(
         -((mean / deviation) ** 2) / 2

@@ -1,21 +1,22 @@
-"""Parallel dynamics of the Hopfield model at zero temperature, step by step: in theory and in
-networks.
+"""Parallel recall of the Hopfield model at zero temperature, step by step: two theories, and
+simulated networks.
 
 The field of a spin is m xi plus the noise of the other patterns, which is taken to be Gaussian with
-variance s^2. With u = m/s and the normal density phi, Amari and Maginu (1988, Neural Networks 1,
-63) have
+variance s^2. With u = m/s, the normal density phi and a prime for the next step, Amari and Maginu
+(1988, Neural Networks 1, 63) have
 
     m' = erf(u/sqrt 2),
     s'^2 = alpha + 4 phi(u)^2 + 4 alpha m m' phi(u)/s,    s^2 = alpha at the start.
 
-The last term is the correlation of the state with the noise of the step before. The first step is
-exact for many spins, and the second is nearly exact. Correlations over more than one step are
-neglected. The equations therefore overestimate later overlaps: in them the pattern is lost only
-above a load of 0.16.
+The last term of s'^2 is the correlation of the new state with the noise of the step before. The
+first step is exact for many spins, and the second is nearly exact. Correlations over more than one
+step are neglected. The equations therefore overestimate later overlaps: according to them, patterns
+are lost only at loads above 0.16, instead of 0.138.
 
-With the correlations of all steps the dynamics is exact for many spins (Bolle, Busquets Blanco,
-Verbeiren 2004, arXiv:cond-mat/0307499): one spin moves in the field of all others, with noise that
-is correlated in time and a force from its own past.
+The generating functional keeps the correlations of all steps and is exact for many spins (Bolle,
+Busquets Blanco, Verbeiren 2004, arXiv:cond-mat/0307499). It describes one spin that moves in the
+field of all others, with a noise that is correlated in time and a force that depends on the spin's
+own past.
 """
 
 from functools import partial
@@ -34,11 +35,11 @@ from orderparam.systems.associative_memory.hopfield.model import Hopfield
 
 
 class Steps(Result):
-    """Predicted path of parallel recall.
+    """Predicted overlaps in the course of parallel recall.
 
     Fields:
         overlap: overlap with the pattern after 0, 1, ... parallel steps.
-        noise: standard deviation of the field of the other patterns at these times.
+        noise: standard deviation of the field of the other patterns, at the same times.
     """
 
     overlap: Float[Array, "time"]
@@ -46,7 +47,7 @@ class Steps(Result):
 
 
 class MeasuredSteps(Result):
-    """Measured path of parallel recall.
+    """Measured overlaps in the course of parallel recall.
 
     Fields:
         overlap: overlap with the pattern after 0, 1, ... parallel steps, averaged over networks.
@@ -55,15 +56,15 @@ class MeasuredSteps(Result):
     overlap: Float[Array, "time"]
 
 
-_COLD = {"temperature": equal(0, why="the theory of single steps is at zero temperature")}
+_COLD = {"temperature": equal(0, why="theory and simulation of single steps are at T = 0")}
 
 
 @theory(needs=_COLD)
 def statistical_neurodynamics(system: Hopfield, *, steps: int = 10) -> Steps:
     r"""Overlap and noise after each parallel step of recall at T = 0, from the overlap `start`.
 
-    With the overlap m, the standard deviation $\varsigma$ of the noise, $u = m/\varsigma$, the
-    normal density $\varphi$ and $\alpha$ = `load`, one step is
+    With the `overlap` m, the standard deviation $\varsigma$ of the noise (`noise`), $u =
+    m/\varsigma$, the normal density $\varphi$ and $\alpha$ = `load`, one step is
 
     $$ m' = \mathrm{erf} \frac{u}{\sqrt 2}, \qquad
        \varsigma'^2 = \alpha + 4 \varphi(u)^2 + 4 \alpha\, m\, m' \frac{\varphi(u)}{\varsigma},
@@ -104,17 +105,18 @@ def statistical_neurodynamics(system: Hopfield, *, steps: int = 10) -> Steps:
 
 @theory(differentiable=False, needs=_COLD)
 def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 << 17) -> Steps:
-    r"""Overlap and noise after each parallel step in the limit of many spins, with the memory of
-    all steps before.
+    r"""Overlap and noise after each parallel step in the limit of many spins, including the
+    correlations of all earlier steps.
 
     A single spin, measured along the pattern, obeys the effective dynamics
 
     $$ s_{t+1} = \mathrm{sgn}\Big(m_t + \alpha \sum_{t'<t} R_{tt'} s_{t'} + \sqrt\alpha\, \eta_t\Big),
        \qquad \langle \eta\eta^T\rangle = (1-G)^{-1} C (1-G^T)^{-1}, \qquad R = (1-G)^{-1} G $$
 
-    where $m_t$, $C_{tt'} = \langle s_t s_{t'}\rangle$ and the response $G_{tt'}$ of $s_t$ to a
-    field at $t'$ are averages over the paths of this spin. Each step needs only averages of earlier
-    steps, so that `paths` paths are drawn once, step by step (Eissfeller, Opper 1992). The response
+    with $\alpha$ = `load`. The `overlap` $m_t = \langle s_t \rangle$, the correlation $C_{tt'} =
+    \langle s_t s_{t'}\rangle$ and the response $G_{tt'}$ of $s_t$ to a field at $t'$ are averages
+    over the paths of this spin. A step needs averages of earlier steps only. A sample of `paths`
+    paths is therefore extended by one step after another (Eissfeller, Opper 1992). The response
     follows from Gaussian integration by parts, $\langle s\,\eta^T\rangle = \sqrt\alpha\, G\,
     \langle \eta\eta^T\rangle$. `noise` is $\sqrt{\alpha \langle\eta_t^2\rangle}$.
 
@@ -138,7 +140,8 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
     rank = jax.random.permutation(for_start, (jnp.arange(paths) + 0.5) / paths)
     first = jnp.where(rank < (1 + start) / 2, 1.0, -1.0)
     normal = jax.random.normal(for_noise, (steps + 1, paths))
-    normal -= jnp.mean(normal, axis=1, keepdims=True)  # where all paths agree, nothing responds
+    # Noise of mean zero in the sample: where all paths agree, the measured response is exactly 0.
+    normal -= jnp.mean(normal, axis=1, keepdims=True)
 
     def step(
         state: tuple[Array, Array, Array, Array], t: Array
@@ -148,7 +151,8 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
         memory = jnp.linalg.inv(jnp.eye(steps + 1) - response)
         later = jnp.diag(1 - known)
         across = memory @ (spins @ spins.T / paths + later) @ memory.T
-        # it is of order 1/sqrt(alpha) where a state is chaotic
+        # Covariance (1 - G)^-1 C (1 - G^T)^-1 of eta, divided by its standard deviations, which are
+        # of order 1/sqrt(alpha) in chaotic states.
         scale = jnp.sqrt(jnp.diagonal(across))
         across = across / scale / scale[:, None]
         factor = jnp.linalg.cholesky(across + _SMALLEST * jnp.eye(steps + 1))
@@ -157,7 +161,8 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
         strength = jnp.sqrt(load) * scale[t]
         field = overlap + load * (memory @ response)[t] @ spins + strength * noise
         following = jnp.where(field > 0, 1.0, -1.0)
-        # <s eta^T> = sqrt(alpha) G <eta eta^T>, where hardly any noise is new with a penalty on G
+        # G from <s eta^T> = sqrt(alpha) G <eta eta^T>. The ridge 1/paths keeps the equation regular
+        # in steps whose noise is almost determined by that of earlier steps.
         moved = noises @ following / paths * known
         covariance = across * known * known[:, None] + later + jnp.eye(steps + 1) / paths
         responds = jnp.linalg.solve(covariance, moved) / (jnp.sqrt(load) * scale)
@@ -171,7 +176,9 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
     return Steps(*jax.lax.scan(step, begin, times)[1])
 
 
-_SMALLEST = 1e-9  # variance of new noise in a step: states that rest have none
+# Least variance of the part of the noise that is independent of earlier steps. A state at rest has
+# no such part, and its covariance would have no Cholesky factor.
+_SMALLEST = 1e-9
 
 
 @experiment(needs=_COLD)

@@ -1,9 +1,10 @@
 """Simulations of Hopfield networks at any temperature. Spins are updated one after another or all
 at once.
 
-The couplings are never formed. With the overlaps M = sum_i xi_i s_i of all patterns a local field
-is (xi_i . M - P s_i)/N, and a spin that flips changes M by a row of xi. Each entry of a pattern
-takes one byte, so that all patterns take load N^2 bytes.
+The matrix of couplings is never formed. With the overlaps M^mu = sum_i xi_i^mu s_i of all P
+patterns the field of spin i is (sum_mu xi_i^mu M^mu - P s_i)/N; the second term removes the
+coupling of the spin to itself. A spin that flips changes M by 2 xi_i s_i of its new value. Each
+entry of a pattern takes one byte, so that all patterns take load N^2 bytes.
 """
 
 from functools import partial
@@ -24,14 +25,15 @@ _BLOCK = 64
 
 
 class Recall(Result):
-    """Recall in independent networks: averages over the last state at T = 0, and over the second
-    half of the sweeps at T > 0.
+    """Recall in independent networks.
 
-    Errors are standard errors from the scatter over networks; that of the overlap is at least the
-    change by one spin in one of the averaged states.
+    At T = 0 the numbers are those of the last state; at T > 0 they are averages over the second
+    half of the sweeps. Errors are standard errors from the scatter over networks. The error of the
+    overlap is at least the change of the average that one reversed spin in one of the averaged
+    states would cause.
 
     Fields:
-        overlap, overlap_error: overlap (1/N) sum xi s with the first pattern.
+        overlap, overlap_error: overlap (1/N) sum xi s with the first pattern, and its error.
         energy, energy_error: energy per spin, of H without the diagonal.
         success, success_error: fraction of the networks whose overlap is at least 0.9.
         converged: whether all networks reached a fixed point at T = 0; always true at T > 0.
@@ -122,7 +124,10 @@ def _recall(
     warmup, diagonal = sweeps // 2, patterns.astype(jnp.float32)
 
     def thermal(key: PRNGKeyArray) -> Float[Array, "site network"]:
-        """A spin is up when its field exceeds this: the heat bath, with a step at T = 0."""
+        """Random threshold of each spin: the new spin is +1 if its field exceeds the threshold.
+
+        A logistic threshold of scale T/2 gives the heat bath; at T = 0 the threshold is 0.
+        """
         return (temperature / 2).astype(jnp.float32) * jax.random.logistic(
             key, (n, networks), jnp.float32
         )
@@ -130,7 +135,7 @@ def _recall(
     def site(total: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         entries, spin, threshold = row
         entries = entries.astype(jnp.float32)
-        # local field (xi_i . M - P s_i)/N: the diagonal is taken out
+        # N times the local field (xi_i . M - P s_i)/N, without the spin's coupling to itself
         field = jnp.einsum("rp,rp->r", entries, total) - diagonal * spin
         new = aligned(field / n - threshold, spin)
         return total + entries * (new - spin)[:, None], new
@@ -165,7 +170,8 @@ def _recall(
     success = (overlap >= RECALLED).astype(float)
     return Recall(
         overlap=jnp.mean(overlap),
-        # no network may have had a wrong spin: the error is at least that of one among all counted
+        # Where no network had a wrong spin the scatter is zero. The error is therefore at least the
+        # effect of one reversed spin among all the counted ones.
         overlap_error=jnp.maximum(_error(overlap), 2 / (n * networks * counted)),
         energy=jnp.mean(energy),
         energy_error=_error(energy),
@@ -189,7 +195,7 @@ def totals(
         entries, spin = row
         return total + entries.astype(jnp.float32) * spin[:, None], None
 
-    # one site after the other: all patterns as floats would take four times their memory
+    # Sites are added one by one: all patterns as floats would take four times their memory.
     none = jnp.zeros(stored.shape[1:], jnp.float32)
     return jax.lax.scan(add, none, (stored, spins))[0]
 
@@ -197,7 +203,7 @@ def totals(
 def fields(
     stored: Int8[Array, "site network pattern"], total: Float[Array, "network pattern"]
 ) -> Float[Array, "site network"]:
-    """N times the local fields, the diagonal of the couplings included: xi_i . M."""
+    """N times the local fields, sum_mu xi_i^mu M^mu, including each spin's coupling to itself."""
     return jax.lax.map(
         lambda entries: jnp.einsum("rp,rp->r", entries.astype(jnp.float32), total), stored
     )
@@ -206,7 +212,10 @@ def fields(
 def _observed(
     total: Float[Array, "network pattern"], n: int, patterns: Float[Array, ""]
 ) -> Float[Array, "observable network"]:
-    """Overlap with the first pattern and energy per spin, -(1/2) sum_mu m_mu^2 + P/2N."""
+    """Overlap m_1 with the first pattern, and energy per spin -(1/2) sum_mu m_mu^2 + P/(2N).
+
+    The term P/(2N) removes the diagonal of the couplings from the energy.
+    """
     overlaps = total.astype(float) / n
     return jnp.stack([overlaps[:, 0], (patterns / n - jnp.sum(overlaps**2, axis=1)) / 2])
 

@@ -9,9 +9,10 @@ class Hopfield(System):
     $$ H = -\frac12 \sum_{i \ne j} J_{ij} s_i s_j, \qquad
        J_{ij} = \frac1N \sum_{\mu=1}^P \xi_i^\mu \xi_j^\mu, \quad J_{ii} = 0, \quad P = \alpha N $$
 
-    with N = `spins` spins, patterns $\xi_i^\mu = \pm 1$ and $\alpha$ = `load`. `start`, the overlap
-    (1/N) sum xi s of the first configuration with the first pattern, is used by theories and
-    experiments of dynamics only.
+    with N = `spins` spins $s_i = \pm 1$, patterns $\xi_i^\mu = \pm 1$ and $\alpha$ = `load`. The
+    field `start` is the overlap $\frac1N \sum_i \xi_i s_i$ of the first configuration with the
+    first pattern.
+    Theories of dynamics and experiments use it; theories of equilibrium do not.
 
     Source: Hopfield (1982).
     """
@@ -22,7 +23,7 @@ class Hopfield(System):
         "number N of spins, of experiments", minimum=2, integer=True, default=1000
     )
     start: float = parameter(
-        "overlap of the first state with a pattern, of experiments",
+        "overlap of the first state with a pattern, of dynamics and experiments",
         minimum=-1,
         maximum=1,
         default=1.0,

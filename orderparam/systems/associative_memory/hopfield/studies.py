@@ -39,9 +39,10 @@ LOST = 0.5  # mean overlap below which a pattern counts as lost
 
 
 def draw_lines(axes: Any, comparison: Comparison) -> None:
-    """Draw the transition temperatures against load, and the measured states: filled where the
-    pattern is recalled, open where it is lost. The inset shows where replica symmetry of retrieval
-    breaks.
+    """Draw the transition temperatures against load, and the measured states.
+
+    A measured state is a filled point where the pattern is recalled and an open point where it is
+    lost. The inset shows the line below which replica symmetry of the retrieval state is broken.
     """
     (data,) = comparison.theories(part="lines").values()
     inset = axes.inset_axes((0.62, 0.63, 0.36, 0.16))
@@ -86,16 +87,17 @@ CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
         Panel("temperature", "energy", by="load", where={"part": "recall"}),
     ],
     caption=r"""
-        Left: replica-symmetric lines; below $T_c$ recall has the lowest free energy, and below $T_R$
-        (inset) replica symmetry breaks. Points are those of the other panels, open where the mean
-        overlap is below 0.5. Middle, right: retrieval states, and {networks} networks of {spins} spins in
-        a run, started at a pattern; heat bath, averages over the second half of {sweeps} sweeps.
+        Left: transition lines of the replica-symmetric theory. Below $T_c$ the retrieval state has
+        the lowest free energy, and below $T_R$ (inset) its replica symmetry is broken. The points
+        are those of the other panels, open where the mean overlap is below 0.5. Middle, right:
+        lines: retrieval state; points: {networks} networks of {spins} spins in a run, which start
+        at a pattern and follow the heat bath; averages over the second half of {sweeps} sweeps.
     """,
     explained=(
         "Close to $T_M$ some networks leave the retrieval state, fewer of them with more spins. Control at load "
-        "0.1, where $T_M$ = 0.315: at T = 0.25 it is 3 of 48 networks of 1000 spins and 0 of 24 of 4000, at 0.3 it is "
-        "19 and 6 (40 and 25 %, "
-        "which chance explains); at load 0.05 and T = 0.5 the overlap lies 0.074(19) below the theory and 0.001(2) above it. Far "
+        "0.1, where $T_M$ = 0.315: at T = 0.25, 3 of 48 networks of 1000 spins and none of 24 networks of 4000 spins "
+        "leave it; at T = 0.3, 19 of 48 (40 %) and 6 of 24 (25 %) do, a difference that chance explains. At load 0.05 "
+        "and T = 0.5 the overlap lies 0.074(19) below the theory with 1000 spins and 0.001(2) above it with 4000. Far "
         "below $T_M$ almost no spin is ever wrong, so that the error bars are tiny."
     ),
 )
@@ -146,10 +148,11 @@ def hopfield_phase_diagram(
         Panel("start", "success", by="load", where={"part": "basin"}),
     ],
     caption=r"""
-        Spins are updated one after another until all are at rest; {networks} networks in a run. Left,
-        middle: started at a pattern; the line is the limit $N\to\infty$, which ends at
-        $\alpha_c = 0.138$. Right: {basin_spins} spins, started at the overlap on the axis. Success is
-        a final overlap of at least 0.9.
+        Networks of $N$ spins at temperature 0; spins are updated one after another until all are at
+        rest; {networks} networks in a run. Left, middle: networks start at a pattern; the line is
+        the limit $N\to\infty$, which ends at the load $\alpha_c = 0.138$. Right: {basin_spins}
+        spins; networks start at the overlap on the axis. A pattern counts as recalled if the final
+        overlap is at least 0.9.
     """,
 )
 def hopfield_capacity(
@@ -189,7 +192,7 @@ _TIME = (
 
 
 def draw_edge(axes: Any, comparison: Comparison) -> None:
-    """The last overlap against the first."""
+    """Draw the overlap after the last step against the overlap at the start."""
     for number, data in enumerate(comparison.theories(part="edge").values()):
         axes.plot(data["start"], data["overlap"][..., -1], color=ink(), linestyle=DASHES[number])
     for number, data in enumerate(comparison.experiments(part="edge").values()):
@@ -219,11 +222,11 @@ def draw_edge(axes: Any, comparison: Comparison) -> None:
         Freehand(draw_edge),
     ],
     caption=r"""
-        Overlap with a pattern of {networks} networks in a run, all spins updated at once at
-        temperature 0; $\alpha$: patterns per spin, $m_0$: overlap at the start. Correlations over
-        all steps: generating functional, exact for many spins; over one step: Amari and Maginu.
-        Right: around the edge of the basin of attraction; dots: {edge_spins[0]} spins, squares:
-        {edge_spins[1]} spins.
+        Overlap with a pattern, of {networks} networks in a run; all spins are updated at once at
+        temperature 0. $\alpha$: patterns per spin; $m_0$: overlap at the start. Correlations over
+        all steps: generating functional, exact for many spins. Over one step: equations of Amari
+        and Maginu. Right: starts around the edge of the basin of attraction; dots: {edge_spins[0]}
+        spins, squares: {edge_spins[1]} spins.
     """,
     explained=(
         "Near the edge of the basin of attraction some networks of finite size recall the "
@@ -303,10 +306,10 @@ def draw_plane(axes: Any, comparison: Comparison) -> None:
     full={"resolution": 128},
     panels=[Freehand(draw_plane)],
     caption="""
-        Replica-symmetric theory alone. Colour: overlap of the state of lowest free energy;
-        {resolution} squares along each axis. Each line ends the state that exists, or is lowest,
-        below it. The retreat of the solid line at the lowest temperatures is an artefact of replica
-        symmetry.
+        Replica-symmetric theory; nothing is measured. Colour: overlap of the state of lowest free
+        energy; {resolution} squares along each axis. Below its line a state exists, or has the
+        lowest free energy, as the legend says. At the lowest temperatures the solid line bends back
+        to smaller loads; this is an artefact of replica symmetry.
     """,
 )
 def hopfield_plane(resolution: int = 32, most_load: float = 0.16) -> list[Curve]:

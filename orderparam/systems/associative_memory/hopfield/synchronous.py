@@ -1,7 +1,8 @@
 r"""Equilibrium of the Hopfield model whose spins are all updated at once (Little's dynamics).
 
-The parallel heat bath has the stationary law exp(sum_i ln 2cosh(h_i/T)). This is the law of one
-layer of spins s in a system of two layers s and s' with the energy - sum J_ij s_i s'_j.
+The parallel heat bath has the stationary law P(s) ~ exp(sum_i ln 2cosh(h_i/T)) with the fields h_i
+of the state s. This is the law of the layer s in a system of two layers of spins, s and s', with
+the energy - sum_ij J_ij s_i s'_j: summing over s' gives one factor 2cosh(h_i/T) for each spin.
 """
 
 import jax.numpy as jnp
@@ -22,13 +23,14 @@ class SynchronousState(Result):
     """The retrieval state of parallel dynamics.
 
     Fields:
-        overlap: m = (1/N) sum xi s with the pattern.
+        overlap: m = (1/N) sum xi s, the overlap with the recalled pattern.
         self_overlap: overlap q of two replicas in the state.
-        return_overlap: t_0 = (1/N) sum <s s'>, the overlap of a state with the next state.
+        return_overlap: t_0 = (1/N) sum <s s'>, the overlap of a state with the state one step
+            later.
         pressure: (1/N) ln Z of the two layers.
-        valid: whether there is a retrieval state.
+        valid: whether there is a retrieval state; the other numbers are NaN if there is none.
         residual: residual of the equations.
-        converged: whether they were solved.
+        converged: whether the equations were solved.
     """
 
     overlap: Number
@@ -44,8 +46,9 @@ class SynchronousState(Result):
 def synchronous_state(system: Hopfield, *, diagonal: bool = False) -> SynchronousState:
     r"""Retrieval state of the Hopfield model with parallel updates, replica symmetric.
 
-    With $\beta = 1/T$ (`temperature`), $\alpha$ = `load`, $h = m + \sqrt{\alpha r}\, z$ and $W =
-    e^\omega \cosh 2\beta h + e^{-\omega}$,
+    With $\beta = 1/T$ (`temperature`), $\alpha$ = `load`, the field $h = m + \sqrt{\alpha r}\, z$
+    and $W = e^\omega \cosh 2\beta h + e^{-\omega}$, the fields `overlap` m, `self_overlap` q and
+    `return_overlap` $t_0$ solve
 
     $$ m = \int Dz \frac{e^\omega \sinh 2\beta h}{W}, \quad q = \int Dz \Big( \frac{e^\omega \sinh
        2\beta h}{W} \Big)^2, \quad t_0 = \int Dz \frac{e^\omega \cosh 2\beta h - e^{-\omega}}{W} $$
@@ -53,8 +56,8 @@ def synchronous_state(system: Hopfield, *, diagonal: bool = False) -> Synchronou
     $$ c = \beta (1 + t_0 - 2q), \quad r = \frac{q}{(1 - c)^2}, \quad \omega = \alpha\beta \Big[
        \frac{1}{2 (1 + \beta (1 - t_0))} + \frac{1}{2 (1 - c)} - \delta \Big] $$
 
-    $\delta$ is 1 if spins have no coupling to themselves, and 0 if they keep Hebb's $J_{ii} =
-    \alpha$.
+    where $\omega$ couples a spin to its own next state. $\delta$ is 1 if spins have no coupling to
+    themselves, and 0 if they keep Hebb's $J_{ii} = \alpha$.
 
     Args:
         diagonal: whether spins keep the coupling to themselves that Hebb's rule gives.
@@ -76,7 +79,7 @@ def synchronous_state(system: Hopfield, *, diagonal: bool = False) -> Synchronou
     z, weight = standard_normal_rule((0.0,), refine=4)
 
     def crosstalk(q: Number, t0: Number) -> tuple[Number, Number, Number]:
-        """c, r and omega; c is kept below 1 on the way."""
+        """The numbers c, r and omega; c is kept below 1 while the iteration has not converged."""
         c = jnp.minimum(beta * (1 + t0 - 2 * q), 0.98)
         omega = load * beta * (1 / (2 * (1 + beta * (1 - t0))) + 1 / (2 * (1 - c)) - without)
         return c, q / (1 - c) ** 2, omega
@@ -86,7 +89,7 @@ def synchronous_state(system: Hopfield, *, diagonal: bool = False) -> Synchronou
         _, r, omega = crosstalk(q, t0)
         h = 2 * beta * (m + jnp.sqrt(load * jnp.maximum(r, 0.0)) * z)
         size = jnp.abs(h)
-        # numbers over e^(omega + |h|)
+        # Numerators and W are divided by e^(omega + |2 beta h|), so that nothing overflows.
         fade, other = jnp.exp(-2 * size), jnp.exp(-2 * omega - size)
         total = (1 + fade) / 2 + other
         sinh = jnp.sign(h) * (1 - fade) / 2 / total

@@ -1,13 +1,14 @@
 """Replica-symmetric theory of the Hopfield model with one condensed pattern: its states, and the
 lines of its phase diagram.
 
-With sigma^2 = alpha r the variance of the crosstalk of all other patterns, h ~ N(m, sigma^2), and
-averages over h,
+The field h of a spin along the condensed pattern has the law N(m, sigma^2). Its mean m is the
+overlap with the condensed pattern, and its variance sigma^2 = alpha r is the crosstalk of all other
+patterns. With averages E over h,
 
     m = E tanh(h/T),   q = E tanh(h/T)^2,   C = (1 - q)/T,   r = q/(1 - C)^2
 
-(Amit, Gutfreund, Sompolinsky 1985, 1987). C < 1 is the susceptibility. The formulas below hold at T
-= 0 too, with no separate limit.
+(Amit, Gutfreund, Sompolinsky 1985, 1987). C is the susceptibility and is below 1. In the code C is
+the mean response E d tanh(h/T)/dh, which equals (1 - q)/T and is finite at T = 0 too.
 """
 
 from typing import Literal, NamedTuple
@@ -40,16 +41,17 @@ class HopfieldState(Result):
     Fields:
         overlap: m = (1/N) sum xi s with the condensed pattern.
         self_overlap: q = (1/N) sum <s>^2.
-        crosstalk: r; alpha r is the variance of the field of the other patterns.
+        crosstalk: r; alpha r is the variance of the field that the other patterns cause.
         susceptibility: C = (1 - q)/T.
         free_energy: f, of H without the diagonal.
         energy: <H>/N, without the diagonal.
         entropy: entropy per spin; it is negative where replica symmetry is wrong.
         replicon: alpha E (d tanh(h/T)/dh)^2/(1 - C)^2. Replica symmetry is stable below 1 (de
             Almeida, Thouless); at T = 0 the replicon is infinite.
-        stable: whether the state is stable against small changes of m and q. The paramagnet is
-            stable above T_g only, although its free energy is below that of the spin glass: the
-            replica method turns minima into maxima.
+        stable: whether the state is stable against small changes of m and q. It is true for every
+            retrieval state and spin glass that is returned. The paramagnet is stable above T_g
+            only, although its free energy is also below that of the spin glass at smaller T: the
+            free energy of the replica method is a maximum in q, not a minimum.
         valid: whether the state exists.
         residual: residual of the equations.
         converged: whether the equations were solved.
@@ -94,7 +96,7 @@ class GroundStates(Result):
 
 
 class PhaseLines(Result):
-    """Transition temperatures at one load; 0 means that the phase does not occur.
+    """Transition temperatures at one load; 0 means that the phase does not occur at this load.
 
     Fields:
         glass_temperature: T_g, below which there is a spin glass.
@@ -102,7 +104,7 @@ class PhaseLines(Result):
         global_temperature: T_c, below which retrieval states have the lowest free energy.
         replicon_temperature: T_R, below which replica symmetry of retrieval states is broken.
         residual: largest residual of the equations for the lines.
-        converged: whether all of them were solved.
+        converged: whether all these equations were solved.
     """
 
     glass_temperature: Float[Array, ""]
@@ -121,7 +123,7 @@ class CriticalLoads(Result):
         overlap: overlap of the retrieval state at that load.
         global_load: load up to which retrieval states have the lowest free energy.
         residual: largest residual of the equations for the loads.
-        converged: whether both were solved.
+        converged: whether both equations were solved.
     """
 
     retrieval_load: Float[Array, ""]
@@ -155,7 +157,7 @@ def replica_symmetric(
 
     Accuracy: 1e-8, also at T = 0. Replica symmetry is broken everywhere in the spin glass, and in
     the retrieval state at very low temperature. A `replicon` above 1 or a negative `entropy` shows
-    it.
+    that replica symmetry is broken.
 
     Source: Amit, Gutfreund, Sompolinsky (1985, 1987).
 
@@ -186,14 +188,14 @@ def replica_symmetric(
 def zero_temperature(system: Hopfield) -> GroundStates:
     r"""Retrieval state and spin glass of the Hopfield model at T = 0.
 
-    With $\alpha$ = `load`, x solves
+    With $\alpha$ = `load` and $x = m/\sqrt{2 \alpha r}$, the retrieval state solves
 
     $$ \sqrt\alpha = \frac{1}{\sqrt 2} \Big( \frac{\mathrm{erf}(x)}{x} - \frac{2}{\sqrt\pi}
           e^{-x^2} \Big), \qquad
        m = \mathrm{erf}(x) $$
 
-    on the branch beyond the maximum of the right-hand side, which is the capacity $\alpha_c \approx
-    0.138$. The system's temperature is not used.
+    at an x beyond the maximum of the right-hand side. At the maximum $\alpha$ is the capacity
+    $\alpha_c \approx 0.138$. The system's temperature is not used.
 
     Accuracy: 1e-9; fewer digits of m just below the capacity.
 
@@ -211,10 +213,16 @@ def phase_lines(system: Hopfield) -> PhaseLines:
     r"""The four transition temperatures of the Hopfield model at the system's load.
 
     With $x = m/\sigma$, $y = T/\sigma$ and $\sigma^2 = \alpha r$ the equations of
-    `replica_symmetric` are explicit: m, T and the load are functions of x and y. $T_g = 1 +
-    \sqrt\alpha$; $T_M$ is where the load is largest over x at given y; $T_c$ is where the free
-    energies of retrieval and spin glass are equal; $T_R$ is where the replicon of the retrieval
-    state is 1. The system's temperature is not used.
+    `replica_symmetric` are explicit: m, T and the load are functions of x and y,
+
+    $$ m = E \tanh \frac{x + z}{y}, \qquad \sigma = \frac mx, \qquad T = y \sigma, \qquad
+       \alpha = \frac{\sigma^2 (1 - C)^2}{q} $$
+
+    with z standard normal. The line `glass_temperature` is $T_g = 1 + \sqrt\alpha$. On
+    `retrieval_temperature`, $T_M$, the load is largest over x at given y. On `global_temperature`,
+    $T_c$, the free energies of retrieval state and spin glass are equal. On
+    `replicon_temperature`, $T_R$, the replicon of the retrieval state is 1. The system's
+    temperature is not used.
 
     Accuracy: 1e-8. The line T_M bends back at low temperature, up to a load that is 0.2 % above the
     capacity; its upper branch is given.
@@ -234,7 +242,8 @@ def phase_lines(system: Hopfield) -> PhaseLines:
     highest = _fold(fold.value).temperature
 
     ground = _ground_states(within)
-    # T_c exists where retrieval is the ground state: the spin glass wins at larger loads.
+    # T_c exists at loads at which the retrieval state has the lowest energy at T = 0. At larger
+    # loads the spin glass has the lower energy.
     lowest = stored & ground.valid & (ground.spin_glass_energy > ground.energy)
     equal = decreasing_root(
         _free_energy_gap, jnp.zeros(()), (1 - 1e-6) * highest, jnp.where(lowest, within, 0.01)
@@ -317,6 +326,7 @@ def _state(
     def kept(value: Number) -> Number:
         return jnp.where(valid, value, jnp.nan)
 
+    # averages over the field h; `response` is C and `square` is q
     h = field_averages(mean, deviation, temperature)
     free_energy, entropy = _free_energy(load, temperature, mean, h), _entropy(load, h)
     return HopfieldState(
@@ -340,6 +350,8 @@ def _free_energy(
 ) -> Number:
     """Free energy alpha/2 + m^2/2 + (alpha T/2) [ln(1-C) - q/(T (1-C))] + alpha r C/2 - T E ln
     2cosh(h/T).
+
+    With r = q/(1-C)^2 the two terms in q add up to -alpha q (1 - 2C)/(2 (1-C)^2).
     """
     diagonal = (load + mean**2 + load * temperature * jnp.log1p(-h.response)) / 2
     return (
@@ -380,9 +392,11 @@ def _paramagnet(load: Number | float, temperature: Number | float) -> HopfieldSt
 
 
 def _glass(load: Number | float, temperature: Number | float) -> Solved:
-    """Logarithm of sigma in the spin glass, where sqrt(alpha q) = sigma (1 - C).
+    """Logarithm of the standard deviation sigma of the field in the spin glass, the root of
+    sqrt(alpha q) = sigma (1 - C).
 
-    C sigma is at most E|z|, which bounds sigma from above.
+    C sigma is at most E|z| = sqrt(2/pi) for a standard normal z, so that sigma is at most
+    sqrt(alpha) + sqrt(2/pi).
     """
 
     def equation(logarithm: Number, args: tuple[Number, Number]) -> Number:
@@ -398,13 +412,14 @@ def _glass(load: Number | float, temperature: Number | float) -> Solved:
 def _retrieval(
     load: Number | float, temperature: Number | float
 ) -> tuple[Number, Number, Number, Bool[Array, ""]]:
-    """Mean m and standard deviation sigma of the retrieval state, the residual, and whether there
-    is one.
+    """Mean m and standard deviation sigma of the field in the retrieval state, the residual, and
+    whether this state exists.
 
-    The map (m, sigma) -> (E tanh, sqrt(alpha q)/(1 - C)) preserves the order "smaller m, larger
-    sigma". From m = 1 and sigma = sqrt(alpha), which bound every solution, iterations and Newton
-    steps therefore descend to the first solution, which has the largest m. In the logarithm of m
-    the solution m = 0 is infinitely far.
+    The map (m, sigma) -> (E tanh, sqrt(alpha q)/(1 - C)) is monotone: a smaller m and a larger
+    sigma give a smaller m and a larger sigma. Every solution has m below 1 and sigma above
+    sqrt(alpha). Iterations and Newton steps from m = 1 and sigma = sqrt(alpha) therefore descend to
+    the solution of largest m. The unknown is ln m, in which the solution m = 0 is at minus
+    infinity.
     """
 
     def function(logarithms: Float[Array, "2"], args: tuple[Number, Number]) -> Float[Array, "2"]:
@@ -430,7 +445,8 @@ class _Shape(NamedTuple):
 
 
 def _shape(x: Number, y: Number) -> _Shape:
-    h = field_averages(x, jnp.ones(()), y)  # fields in units of sigma
+    h = field_averages(x, jnp.ones(()), y)  # fields and temperatures in units of sigma
+    # sigma = m/x; C is response/sigma, and alpha = sigma^2 (1 - C)^2/q
     deviation = h.tanh / x
     log_load = 2 * jnp.log(deviation - h.response) - jnp.log(h.square)
     return _Shape(h.tanh, y * deviation, log_load)
@@ -464,8 +480,10 @@ def _(primals: tuple[Number, Number], tangents: tuple[Number, Number]) -> tuple[
 
 
 def _gap(temperature: Number, load: Number) -> Float[Array, "3"]:
-    """Difference of the free energies and its derivatives in temperature and load. f is stationary
-    in m, q and r, which therefore need no derivative.
+    """Free energy of the spin glass minus that of retrieval, and the derivatives of this difference
+    in temperature and load.
+
+    The free energy is stationary in m, q and r, so that their derivatives do not enter.
     """
 
     def terms(mean: Number, deviation: Number) -> Float[Array, "3"]:
@@ -479,6 +497,7 @@ def _gap(temperature: Number, load: Number) -> Float[Array, "3"]:
 
 
 def _instability(log_temperature: Number, load: Number) -> Number:
+    """Logarithm of the replicon of the retrieval state; replica symmetry breaks where it is 0."""
     mean, deviation, *_ = _retrieval(load, jnp.exp(log_temperature))
     return _log_replicon(
         load, log_temperature, field_averages(mean, deviation, jnp.exp(log_temperature))
@@ -486,11 +505,13 @@ def _instability(log_temperature: Number, load: Number) -> Number:
 
 
 def _log_replicon(load: Number | float, log_temperature: Number, h: FieldAverages) -> Number:
+    """Logarithm of alpha E (d tanh(h/T)/dh)^2/(1 - C)^2; `fourth` is this average times T."""
     return jnp.log(load * h.fourth) - log_temperature - 2 * jnp.log1p(-h.response)
 
 
 def _ground_states(load: Number | float) -> GroundStates:
     def reached(x: Number) -> Number:
+        """Load at which x = m/sqrt(2 alpha r) solves the equations at T = 0."""
         return ((erf(x) / x - 2 * jnp.exp(-(x**2)) / np.sqrt(np.pi)) ** 2) / 2
 
     peak = decreasing_root(
@@ -502,7 +523,8 @@ def _ground_states(load: Number | float) -> GroundStates:
     root = decreasing_root(
         lambda x, load: reached(x) - load, peak, 1 / jnp.sqrt(2 * stored), stored
     )
-    # At T = 0 C/(1 - C) is this Gaussian density at zero field; r = 1/(1 - C)^2 because q = 1.
+    # At T = 0, C is twice the density of the field at h = 0, sqrt(2/pi) exp(-x^2)/sigma with sigma
+    # = sqrt(alpha)/(1 - C): `glance` is C/(1 - C). Because q = 1, r = 1/(1 - C)^2 = (1 + glance)^2.
     m, glance = erf(root.value), jnp.sqrt(2 / (np.pi * stored)) * jnp.exp(-(root.value**2))
     crosstalk = (1 + glance) ** 2
     energy = (-(m**2) + stored * (1 - crosstalk)) / 2

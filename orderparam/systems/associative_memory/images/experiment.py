@@ -13,7 +13,7 @@ from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.systems.associative_memory.images.model import StoredImages
 
-_TIE = 1e-12  # a smaller field is zero up to rounding, and the pixel keeps its value
+_TIE = 1e-12  # a field of smaller modulus counts as zero: the pixel keeps its value
 
 Rule = Literal["Hebb", "pseudo-inverse", "degree 3", "degree 10", "attention"]
 
@@ -22,11 +22,11 @@ class Restored(Result):
     """Recall of damaged pictures, averaged over trials.
 
     Fields:
-        damaged_overlap: overlap of the damaged picture with the original.
-        overlap: overlap of the final state with the original.
-        recognised: fraction of the pictures whose final state is nearer to the original than to any
-            other stored picture.
-        exact: fraction of the pictures that were restored without a wrong pixel.
+        damaged_overlap: mean over trials and pixels of the damaged picture times the original.
+        overlap: mean over trials and pixels of the final state times the original.
+        recognised: fraction of the trials whose final state has no larger overlap with another
+            stored picture than with the original.
+        exact: fraction of the trials whose final state equals the original in every pixel.
     """
 
     damaged_overlap: Float[Array, ""]
@@ -62,17 +62,18 @@ def restored(
 ) -> Restored:
     r"""Recall of damaged pictures by one of several memories, averaged over random pictures.
 
-    Pictures drawn from the stored ones are damaged and then retrieved; a sweep updates each pixel
-    once, in a random order.
+    In each trial one of the stored pictures is drawn and damaged. The memory starts from the
+    damaged picture and takes `sweeps` sweeps; a sweep updates each pixel once, in a random order.
 
     Args:
         rule: the memory. "Hebb" and "pseudo-inverse" update $s_i \leftarrow \mathrm{sign} \sum_{j
-            \ne i} J_{ij} s_j$ with J the sum of the outer products of the pictures divided by the
-            number of pixels ("Hebb"), or the projection on the span of all pictures
-            ("pseudo-inverse"; Personnaz, Guyon, Dreyfus 1985). "degree n" takes the sign that
-            lowers $-\sum_\mu (\xi^\mu \cdot s)^n$ (Krotov, Hopfield 2016). "attention" updates all
-            pixels at once, $s \leftarrow X^T \mathrm{softmax}(X s)$, and takes the sign at the end
-            (Ramsauer et al. 2020).
+            \ne i} J_{ij} s_j$. For "Hebb" J is the sum of the outer products of the stored pictures
+            divided by the number of pixels; for "pseudo-inverse" it is the projection on the span
+            of the stored pictures (Personnaz, Guyon, Dreyfus 1985). "degree n" gives each pixel the
+            sign of lower energy $-\sum_\mu (\xi^\mu \cdot s)^n$, where $\xi^\mu$ are the stored
+            pictures (Krotov, Hopfield 2016). "attention" updates all pixels at once, $s \leftarrow
+            X^T \mathrm{softmax}(X s)$ with the stored pictures as rows of X, keeps real values of s
+            between the sweeps, and takes the sign at the end (Ramsauer et al. 2020).
         trials: number of pictures that are drawn, with replacement.
         sweeps: number of updates of every pixel.
 
@@ -90,7 +91,7 @@ def restored(
     picture = system.patterns[index]
     overlaps = end @ system.patterns[:count].T / picture.shape[1]
     own = jnp.mean(end * picture, axis=1)
-    exact = jnp.all(end == picture, axis=1)  # the overlap would be subject to rounding
+    exact = jnp.all(end == picture, axis=1)  # pixels are compared: an overlap of 1 may be rounded
     recognised = own >= jnp.max(overlaps, axis=1) - 1e-12
     return Restored(
         damaged_overlap=jnp.mean(start * picture),
@@ -111,7 +112,8 @@ def one_picture(
 ) -> Picture:
     """One stored picture, damaged and retrieved as in `restored`.
 
-    The damage depends on the key alone, so that rules can be compared on the same damaged picture.
+    With the same key every rule starts from the same damaged picture, so that rules can be
+    compared.
 
     Args:
         rule: the memory, see `restored`.
@@ -153,7 +155,9 @@ def _retrieve(
     rule: str,
     sweeps: int,
 ) -> tuple[Float[Array, "trial pixel"], Float[Array, "trial pixel"]]:
-    """The damaged pictures and the final states."""
+    """Damage the stored pictures `index`, run the memory `rule` from them for `sweeps` sweeps, and
+    return the damaged pictures and the final states.
+    """
     pixels = stored.shape[1]
     where, what, order = jax.random.split(key, 3)
     picture = stored[index]
@@ -172,8 +176,11 @@ def _retrieve(
         unit = float(pixels)
 
         def field(state: Array, pixel: Array) -> Array:
-            """The energy up less that down, for every trial; overlaps in units of the number of
-            pixels."""
+            """Energy of a pixel at -1 minus its energy at +1, for every trial.
+
+            A positive value means that +1 has the lower energy. Overlaps are in units of the number
+            of pixels.
+            """
             entries = stored[:, pixel]
             others = (state @ stored.T - state[:, pixel, None] * entries) / unit
             return ((others + 1 / unit) ** degree - (others - 1 / unit) ** degree) @ entries

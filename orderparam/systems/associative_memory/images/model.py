@@ -1,4 +1,8 @@
-"""Pictures as patterns. Unlike random patterns, pictures are correlated with one another."""
+"""Pictures as the patterns of an associative memory.
+
+Pictures are correlated with one another. Theories of associative memories assume random patterns,
+which are not.
+"""
 
 from typing import Any, Self
 
@@ -11,10 +15,10 @@ from orderparam.data import load
 
 
 class StoredImages(System):
-    """Pictures of +1 (black) and -1 (white), the first `count` of which are stored.
+    """Pictures with pixels +1 (black) and -1 (white), the first `count` of which are stored.
 
-    Before recall a fraction `damage` of the pixels is replaced by random signs; at damage 1 all
-    pixels are random.
+    Before recall a fraction `damage` of the pixels is replaced by random signs, so that about half
+    of these pixels are wrong; at `damage` 1 all pixels are random.
 
     Raises:
         ValueError: for a pixel other than +1 and -1, or a `count` above the number of pictures.

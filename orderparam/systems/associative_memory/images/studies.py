@@ -17,8 +17,9 @@ from orderparam.systems.associative_memory.images.model import StoredImages
 
 
 def draw_pictures(axes: Any, comparison: Comparison) -> None:
-    """Draw a row for each rule: a stored picture, its damaged copy, and the picture that was
-    retrieved. Black is +1.
+    """Draw one row for each rule: a stored picture, its damaged copy, and the retrieved picture.
+
+    A pixel of value +1 is black.
     """
     rows, names = [], []
     for data in comparison.experiments(part="pictures").values():
@@ -36,7 +37,10 @@ def draw_pictures(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_restored(over: str, axes: Any, comparison: Comparison) -> None:
-    """Draw the fraction of pictures that are restored exactly, each rule's marks a little aside."""
+    """Draw the fraction of pictures that are restored exactly against the field `over`.
+
+    The marks of different rules are shifted sideways, so that they do not cover one another.
+    """
     for number, data in enumerate(comparison.experiments(part=over).values()):
         x, aside = data[over], (number - 2) / 2
         at = x * 1.06**aside if over == "count" else x + 0.008 * aside
@@ -78,12 +82,13 @@ RULES = ("Hebb", "pseudo-inverse", "degree 3", "degree 10", "attention")
         Freehand(partial(draw_restored, "damage")),
     ],
     caption=r"""
-        {data} in black and white; a fraction of the pixels (left, middle: {damage}) is replaced at
-        random. Left: one of {picture_count} stored pictures. Middle, right: fraction of the
-        pictures that are restored without a wrong pixel; right: {picture_count} pictures are
-        stored. Degree $n$: the energy $-\sum_\mu (\xi^\mu\cdot s)^n$ of a state $s$ among pictures
-        $\xi^\mu$; attention: all pixels at once from the softmax of their overlaps. Nothing is
-        predicted: theories of such memories assume random patterns.
+        {data} in black and white. A fraction of the pixels (left and middle: {damage}) is replaced
+        by random signs. Left: one of {picture_count} stored pictures. Middle, right: fraction of
+        the pictures that are restored without a wrong pixel; on the right {picture_count} pictures
+        are stored. Degree $n$: energy $-\sum_\mu (\xi^\mu\cdot s)^n$ of a state $s$, with the
+        stored pictures $\xi^\mu$. Attention: all pixels are updated at once, to the mean of the
+        pictures weighted by the softmax of the overlaps $\xi^\mu\cdot s$. There is no theory line,
+        because theories of such memories assume random patterns.
     """,
 )
 def stored_images(

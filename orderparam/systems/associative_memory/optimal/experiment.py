@@ -12,11 +12,12 @@ from orderparam.systems.associative_memory.optimal.model import OptimalStability
 
 
 class TrainedTrajectory(Result):
-    """Measured path of recall in a trained network.
+    """Measured overlaps in the course of recall by a trained network.
 
     Fields:
-        overlap: overlap with the pattern after 0, 1, ... parallel steps, averaged over starts.
-        stability: smallest stability of a neuron's patterns, averaged over neurons.
+        overlap: overlap of the state with the pattern after 0, 1, ... parallel steps, averaged over
+            initial states.
+        stability: smallest stability of all patterns at a neuron, averaged over neurons.
         converged: whether the couplings of all neurons satisfy their constraints to 1e-9.
     """
 
@@ -33,8 +34,8 @@ def trained_network(
 
     The couplings of each neuron are the exact solution of a quadratic programme, the shortest J
     with $\xi_i^\mu J \cdot \xi^\mu \ge 1$ for all patterns, and its stability is 1/|J|. The state
-    then follows $s \leftarrow \mathrm{sign}(J s)$; each run starts at a random state of overlap
-    `start` with one of the patterns, taken in turn. The number of patterns is `load` * `inputs`,
+    then follows $s \leftarrow \mathrm{sign}(J s)$. The initial states have the overlap `start` with
+    one pattern each; all patterns are used in turn. The number of patterns is `load` * `inputs`,
     rounded and at least 1.
 
     Args:
@@ -63,6 +64,7 @@ def trained_network(
     couplings, found = zip(*(shortest_vector(one, demand) for one in signed))
     couplings = np.stack(couplings)
 
+    # Exactly round((1 - start) N/2) spins at random places are reversed: the overlap is `start`.
     which = np.arange(starts) % patterns
     rank = np.argsort(jax.random.uniform(for_start, (starts, neurons)), axis=1)
     state = (

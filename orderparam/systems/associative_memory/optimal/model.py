@@ -15,9 +15,11 @@ class OptimalStability(System):
 
     $$ \kappa = \min_\mu \xi_i^\mu \frac{J \cdot \xi^\mu}{|J|} $$
 
-    over P = `load` K random patterns. The network is fully connected if N = K + 1, and strongly
-    diluted if K is much smaller than $\sqrt N$. `start` is the overlap (1/N) sum xi s of the first
-    state with a stored pattern.
+    over P = `load` K random patterns $\xi^\mu_i = \pm 1$, where the vector $\xi^\mu$ in the scalar
+    product holds the K inputs of neuron i. The network is fully connected if N = K + 1. It behaves
+    as a strongly diluted network in the first t steps if $K^t$ is much smaller than $\sqrt N$,
+    because the inputs of two neurons then have no common ancestors. `start` is the overlap $\frac1N
+    \sum_i \xi_i s_i$ of the first state with a stored pattern.
 
     Raises:
         ValueError: unless `inputs` is below `neurons`.

@@ -17,8 +17,11 @@ from orderparam.systems.associative_memory.optimal.theory import basin, overlaps
 
 
 def draw_edge(axes: Any, comparison: Comparison) -> None:
-    """Draw the start that one step leaves as it is, where overlaps above it grow and those below
-    fall."""
+    """Draw the edge of the basin: the overlap that one step leaves unchanged, while larger overlaps
+    grow and smaller ones fall.
+
+    In a run it is found by linear interpolation between the two starts around it.
+    """
     (line,) = comparison.theories(part="edge").values()
     axes.plot(line["load"], line["basin_edge"], color=ink())
     for number, data in enumerate(comparison.experiments(part="steps").values()):
@@ -71,15 +74,17 @@ def draw_edge(axes: Any, comparison: Comparison) -> None:
         Freehand(draw_edge),
     ],
     caption=r"""
-        {neurons} neurons with {inputs} inputs each, trained to optimality, $\alpha$ patterns for each input,
-        {starts} starts in a run. Lines: the map of the overlap for strong dilution, exact for one step of any
-        network. Right: the overlap that one step leaves as it is, from which on a pattern attracts; it is zero up
-        to $\alpha$ = 0.4194. It is measured where it lies between two of the starts.
+        {neurons} neurons with {inputs} inputs each; their couplings have the largest stability.
+        $\alpha$: patterns per input; {starts} initial states in a run. Lines: the map of the
+        overlap for strong dilution, which is exact for one step of any network with many inputs.
+        Right: edge $m_b$ of the basin of attraction, the overlap that one step leaves unchanged; it
+        is zero up to $\alpha$ = 0.4194. Points are shown where $m_b$ lies between two of the
+        measured starts in every run.
     """,
     explained=(
-        "The map holds for many inputs. With 80 inputs overlaps differ from it by up to 0.024 after one "
-        "step and 0.2 after three. Control: at load 0.5 and start 0.9 one step is 0.035, 0.020, 0.011 and "
-        "0.005 below it for 20, 40, 80 and 160 inputs."
+        "The map holds for many inputs. With 80 inputs the measured overlaps differ from it by up to 0.024 "
+        "after one step and by up to 0.2 after three. Control: at load 0.5 and start 0.9 the overlap after "
+        "one step lies 0.035, 0.020, 0.011 and 0.005 below the map with 20, 40, 80 and 160 inputs."
     ),
 )
 def optimal_stability_basins(

@@ -1,15 +1,16 @@
 """Basins of attraction of networks of optimal stability: the map of the overlap, its slope and its
 unstable fixed point.
 
-The aligned fields D of stored patterns have the density Phi(kappa) delta(D - kappa) + phi(D)
-theta(D - kappa), with kappa the largest stability (Gardner 1988). A state with overlap m with a
-pattern, whose wrong spins are at random places, has after one parallel step the overlap
+The stability of a pattern at a neuron is D = xi_i J.xi/|J|. Over all patterns and neurons D has the
+density Phi(kappa) delta(D - kappa) + phi(D) theta(D - kappa), with kappa the largest stability, Phi
+the normal distribution function and phi its density (Gardner 1988). Let a state have the overlap m
+with a pattern, with its wrong spins at random places. After one parallel step its overlap is
 
     m' = f(m) = E_D erf(m D / sqrt(2 (1 - m^2)))
 
-(Krauth, Mézard, Nadal 1988) in any such network; a strongly diluted network follows the map at
-every step. In a fully connected network states and couplings are correlated from the second step
-on.
+(Krauth, Mézard, Nadal 1988). The first step follows this map in every network of largest stability
+with many inputs. A strongly diluted network follows it at every step. In a fully connected network
+states and couplings are correlated from the second step on, and the map is an approximation there.
 """
 
 import jax.numpy as jnp
@@ -32,10 +33,11 @@ class Basin(Result):
     Fields:
         stability: largest stability kappa.
         slope: slope f'(0) = sqrt(2/pi) E D of the map of the overlap.
-        basin_edge: unstable fixed point m_b of the map; states with a larger overlap are attracted.
-            0 where the slope exceeds 1, so that every state with a positive overlap is attracted.
+        basin_edge: unstable fixed point m_b of the map. A state whose overlap exceeds m_b is
+            attracted by the pattern. m_b is 0 where the slope exceeds 1: every state with a
+            positive overlap is attracted there.
         residual: largest residual of the equations for kappa and m_b.
-        converged: whether both were solved.
+        converged: whether both equations were solved.
     """
 
     stability: Float[Array, ""]
@@ -46,22 +48,22 @@ class Basin(Result):
 
 
 class Trajectory(Result):
-    """Predicted path of recall.
+    """Predicted overlaps in the course of recall.
 
     Fields:
-        overlap: overlap with the pattern after 0, 1, ... parallel steps.
+        overlap: overlap of the state with the pattern after 0, 1, ... parallel steps.
     """
 
     overlap: Float[Array, "time"]
 
 
 class SelfCoupledStep(Result):
-    """Recall after one step.
+    """Recall after one parallel step.
 
     Fields:
-        overlap: overlap with the pattern.
+        overlap: overlap of the state with the pattern after the step.
         residual: residual of the equation for the largest stability.
-        converged: whether it was solved.
+        converged: whether this equation was solved.
     """
 
     overlap: Float[Array, ""]
@@ -89,19 +91,19 @@ def largest_stability(load: Number | float) -> tuple[Number, Number, Bool[Array,
 
 @theory
 def basin(system: OptimalStability) -> Basin:
-    r"""Stability of a network of optimal stability, and the edge of the basin of attraction of its
-    patterns.
+    r"""Largest stability, and the edge of the basin of attraction of a stored pattern.
 
-    The stability $\kappa$ solves the first equation, and one parallel step takes the overlap m to
-    f(m), with $\alpha$ = `load`:
+    With $\alpha$ = `load`, the `stability` $\kappa$ solves the first equation, and one parallel
+    step takes the overlap m to f(m):
 
     $$ \frac1\alpha = \int_{-\kappa}^\infty Dt\, (t + \kappa)^2, \qquad
        f(m) = E_D\, \mathrm{erf} \frac{m D}{\sqrt{2 (1 - m^2)}} $$
 
-    where D has the density $\Phi(\kappa)\, \delta(D - \kappa) + \varphi(D)\, \theta(D - \kappa)$.
-    `basin_edge` is the unstable solution of m = f(m), `slope` is f'(0).
+    where the stability D of a pattern at a neuron has the density $\Phi(\kappa)\, \delta(D -
+    \kappa) + \varphi(D)\, \theta(D - \kappa)$. `basin_edge` is the unstable solution of m = f(m),
+    and `slope` is f'(0).
 
-    Accuracy: 1e-8. The edge is exact under strong dilution.
+    Accuracy: 1e-8. The edge is exact for strongly diluted networks of many inputs.
 
     Source: Gardner (1988); Krauth, Mézard, Nadal (1988).
 
@@ -132,8 +134,8 @@ def basin(system: OptimalStability) -> Basin:
 
 @theory
 def overlaps(system: OptimalStability, *, steps: int = 1) -> Trajectory:
-    r"""Overlap after each parallel step in a network of optimal stability, from the overlap
-    `start`.
+    r"""Overlap after each parallel step in a network of largest stability that starts at the
+    overlap `start`.
 
     $$ m_{t+1} = f(m_t) = E_D\, \mathrm{erf} \frac{m_t D}{\sqrt{2 (1 - m_t^2)}} $$
 
@@ -142,8 +144,8 @@ def overlaps(system: OptimalStability, *, steps: int = 1) -> Trajectory:
     Args:
         steps: number of parallel steps.
 
-    Accuracy: 1e-8. The first step is exact for every such network of many inputs, later ones under
-    strong dilution.
+    Accuracy: 1e-8. The first step is exact for every network of largest stability with many inputs.
+    Later steps are exact for strongly diluted networks only.
 
     Source: Krauth, Mézard, Nadal (1988).
 
@@ -164,10 +166,10 @@ def self_coupled_step(system: OptimalStability, *, coupling: float = 0.0) -> Sel
     neurons are also coupled to themselves.
 
     Every neuron has the coupling $j_0$ = `coupling` to itself, in units of the norm of its other
-    couplings. The coupling raises all stabilities by $j_0$, and it also makes wrong neurons keep
-    their wrong state:
+    couplings. This coupling adds $j_0$ to the field of a neuron whose state agrees with the
+    pattern, and subtracts $j_0$ from the field of a neuron whose state is wrong:
 
-    $$ m' = \sum_\pm rac{1 \pm m}{2}\, E_D\, \mathrm{erf} rac{m D \pm j_0}{\sqrt{2 (1 - m^2)}} $$
+    $$ m' = \sum_\pm \frac{1 \pm m}{2}\, E_D\, \mathrm{erf} \frac{m D \pm j_0}{\sqrt{2 (1 - m^2)}} $$
 
     with m = `start` and the density of D as in `basin`. The best coupling is finite and depends on
     m. Later steps do not follow from this map, because a neuron remembers its own error.
@@ -191,18 +193,20 @@ def self_coupled_step(system: OptimalStability, *, coupling: float = 0.0) -> Sel
 
 
 def _next_overlap(m: Number | float, kappa: Number, own: float = 0.0) -> Number:
-    """The overlap f(m) after one step, of neurons whose field is shifted by `own`; f(1) = 1."""
+    """Overlap f(m) after one step, if a field `own` along the pattern is added; f(1) is 1."""
     noise = jnp.sqrt(2 * (1 - m) * (1 + m))
     unit = 1 / jnp.where(noise == 0, 1.0, noise)
     d, weight = standard_normal_rule((0.0, kappa))
-    # A share Phi(kappa) of the aligned fields equals kappa; the others are Gaussian beyond it.
+    # A fraction Phi(kappa) of the stabilities D equals kappa; the others have the normal density at
+    # D > kappa.
     beyond = jnp.sum(weight * jnp.where(d > kappa, erf((m * d + own) * unit), 0.0))
     return jnp.where(noise == 0, 1.0, ndtr(kappa) * erf((m * kappa + own) * unit) + beyond)
 
 
 def _sine(u: Number) -> Number:
-    """The m in [0, 1) whose gain m/sqrt(1 - m^2) is u. In u fixed points near 1 are as well
-    separated as those near 0.
+    """Overlap m in [0, 1) with m/sqrt(1 - m^2) = u.
+
+    Fixed points with m near 1 are far apart in u, so that the search for a root separates them.
     """
     return u / jnp.sqrt(1 + u**2)
 

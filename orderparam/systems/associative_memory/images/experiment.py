@@ -80,6 +80,7 @@ def restored(
     Source: Hopfield (1982) for Hebb's rule; the others as given above.
 
     >>> import jax
+    >>> import numpy as np
     >>> system = StoredImages(np.sign(np.random.default_rng(0).normal(size=(4, 64))), count=4)
     >>> found = restored(system, jax.random.key(0), trials=5, sweeps=2)
     >>> bool(found.overlap > found.damaged_overlap)
@@ -126,6 +127,7 @@ def one_picture(
     Source: Hopfield (1982); see `restored` for the other rules.
 
     >>> import jax
+    >>> import numpy as np
     >>> system = StoredImages(np.sign(np.random.default_rng(0).normal(size=(4, 64))), count=4)
     >>> one_picture(system, jax.random.key(0), rule="attention", sweeps=2).retrieved.shape
     (64,)

@@ -6,8 +6,8 @@ $$ F(t) = -\ln \left\langle e^{-t K} \right\rangle_{\text{prior}} , \qquad
    \lambda(t) = \frac{dF}{d \ln t} = t \left\langle K \right\rangle_t , \qquad
    v(t) = t^2 \operatorname{Var}_t K = \lambda - \frac{d\lambda}{d \ln t} . $$
 
-$\lambda(t)$ rises to the learning coefficient as $\lambda - c\, t^{-x}$, or, with multiplicity m, as
-$\lambda - (m - 1) / (\ln t + c)$. A regular minimum of d parameters has d/2. t is the number of examples
+$\lambda(t)$ rises to the learning coefficient as $\lambda - c\, t^{-x}$, or, with multiplicity m > 1, as
+$\lambda - (m - 1) / (\ln t + c)$ (`approach`). A regular minimum of d parameters has d/2. t is the number of examples
 times the inverse temperature where L is a mean over examples. v needs no minimum of the loss, so that noise in the data
 does not shift it; it is `fluctuation`.
 """
@@ -22,9 +22,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
-from scipy import special, stats
+from scipy import stats
 
-from orderparam.analysis.corrections import Mixture
+from orderparam.observables.approach import limit
 from orderparam.observables.observable import LEVEL, Observed, clocked
 from orderparam.sampling import estimate
 from orderparam.sampling.transitions import TARGET_ACCEPTANCE, begin, move
@@ -32,12 +32,6 @@ from orderparam.sampling.transitions import TARGET_ACCEPTANCE, begin, move
 LEAPFROG = 12
 TIMES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 FEWEST_ENSEMBLES = 4
-# exponent x of the corrections, 1 for a regular minimum; a free exponent could not be identified
-POWERS = np.linspace(0.25, 1.75, 16)
-SHIFTS = np.geomspace(0.3, 6.0, 14)  # ln t + c at the first t of the window
-POWERS_BESIDE = (0.5, 1.0)  # x of the corrections beside a logarithm
-CORRECTION, CORRECTION_BESIDE = 0.3, 0.6  # their scale at the first t, in units of lambda
-EXCLUDED = 0.05  # odds against the better law, below which the other one is left out
 RISES = (
     0.5  # lambda(t) at the first t of a window over its largest value: below there is no plateau
 )
@@ -49,16 +43,16 @@ _SOURCE = "Watanabe 2009; Lau et al. 2023; v(t) derived here"
 class LearningCoefficient:
     """The running coupling lambda(t) at several t, and its limit.
 
-    coefficient: the limit, fitted to the t of the window and averaged over the two laws of
-    approach; its interval holds those of both laws, unless the data exclude one. NaN where a chain
-    of the window did not converge, and where lambda(t) doubles within the window. logarithmic: the probability of the
-    law with multiplicity 2. times: t. energy, fluctuation: lambda(t) by u = t <K> and by v, with
+    coefficient: the limit, fitted to the t of the window and averaged over the laws of approach;
+    its interval holds those of all laws that the data do not exclude. NaN where a chain of the
+    window did not converge, and where lambda(t) doubles within the window. multiplicity: the
+    probabilities that m is 1, 2, 3 and 4. times: t. energy, fluctuation: lambda(t) by u = t <K> and by v, with
     intervals of 95 % over independent ensembles. r_hat, effective_samples, acceptance: for each t.
     window: first and last t used.
     """
 
     coefficient: Observed
-    logarithmic: float
+    multiplicity: Float[np.ndarray, "multiplicity"]
     times: Float[np.ndarray, "time"]
     energy: tuple[Observed, ...]
     fluctuation: tuple[Observed, ...]
@@ -155,10 +149,8 @@ def learning_coefficient(
     mean = course.mean(axis=0)
     if window is None and chosen.sum() > 3 and _rises(mean[chosen]):
         chosen[np.argmax(chosen)] = False
-    laws, middle, logarithmic = _plateau(t[chosen], course[:, chosen], order)
-    tail = (1 - LEVEL) / 2
-    spans = np.array([law.quantiles((tail, 1 - tail)) for law in laws])
-    low, high, note = float(spans[:, 0].min()), float(spans[:, 1].max()), ""
+    found = limit(t[chosen], course[:, chosen], order, flat.size)
+    low, middle, high, note = found.low, found.middle, found.high, ""
     if not np.all((r_hat[chosen] < 1.05) & (effective[chosen] >= 100)):
         note = "not converged: give more draws"
     elif _rises(mean[chosen]):
@@ -172,7 +164,7 @@ def learning_coefficient(
         middle,
         low,
         high,
-        math.nan if note else max(_two_sided(law.below(regular)) for law in laws),
+        math.nan if note else max(_two_sided(law.below(regular)) for law in found.possible),
         estimand="entries",
         source=_SOURCE,
         seconds=seconds[0],
@@ -180,7 +172,7 @@ def learning_coefficient(
     )
     ends = (float(t[chosen][0]), float(t[chosen][-1]))
     return LearningCoefficient(
-        coefficient, logarithmic, t, energy, fluctuation, r_hat, effective, np.asarray(acceptance), ends
+        coefficient, found.multiplicity, t, energy, fluctuation, r_hat, effective, np.asarray(acceptance), ends
     )  # fmt: skip
 
 
@@ -288,52 +280,3 @@ def _rises(course: np.ndarray) -> bool:
 
 def _two_sided(below: float) -> float:
     return max(0.0, 2 * min(below, 1 - below))
-
-
-def _plateau(t: np.ndarray, each: np.ndarray, order: int) -> tuple[list[Mixture], float, float]:
-    """Possible values of lambda under each law that the data do not exclude, the median of both
-    laws, and the probability of the logarithmic one. order: 0 for u; 1 for v = u - du/d ln t.
-    Both laws have corrections: t^(-2x), and t^(-x) with t^(-2x) beside the logarithm.
-
-    The interval of the average over both laws would hold the limit in 60 to 85 % of cases where it
-    is approached as 1 / ln t: a power with a small exponent describes these curves nearly as well.
-    """
-    few = stats.t.ppf((1 + LEVEL) / 2, len(each) - 1) / stats.norm.ppf((1 + LEVEL) / 2)
-    mean, error = each.mean(axis=0), few * stats.sem(each, axis=0)
-    log_t, largest = np.log(t / t[0]), np.max(mean)
-
-    def powers(x: float, size: float) -> list[np.ndarray]:
-        return [size * largest * np.exp(-k * x * log_t) * (1 + order * k * x) for k in (1, 2)]
-
-    kinds = [[(mean, powers(x, CORRECTION)) for x in POWERS], []]
-    for shift in SHIFTS:
-        shape = 1 / (log_t + shift)
-        shifted = mean + shape + order * shape**2
-        kinds[1] += [(shifted, powers(x, CORRECTION_BESIDE)) for x in POWERS_BESIDE]
-    laws, evidences = [], []
-    for kind in kinds:
-        found = np.array([_constant(y, error, shapes) for y, shapes in kind])
-        laws.append(Mixture(found[:, 0], found[:, 1], special.softmax(found[:, 2])))
-        evidences.append(special.logsumexp(found[:, 2]) - np.log(len(kind)))
-    shares = special.softmax(evidences)
-    both = Mixture(
-        np.concatenate([law.mean for law in laws]),
-        np.concatenate([law.deviation for law in laws]),
-        np.concatenate([share * law.weights for share, law in zip(shares, laws)]),
-    )
-    kept = [law for law, share in zip(laws, shares) if share >= EXCLUDED * shares.max()]
-    return kept, both.quantiles((0.5,))[0], float(shares[1])
-
-
-def _constant(
-    y: np.ndarray, error: np.ndarray, shapes: list[np.ndarray]
-) -> tuple[float, float, float]:
-    """Mean, deviation and log evidence of a constant; terms of these shapes with standard Gaussian
-    coefficients are added to the noise."""
-    covariance = np.diag(error**2) + sum(np.outer(shape, shape) for shape in shapes)
-    inverse = np.linalg.inv(covariance)
-    information = inverse.sum()
-    mean = inverse.sum(axis=0) @ y / information
-    rest = y - mean
-    evidence = -0.5 * (rest @ inverse @ rest + np.linalg.slogdet(covariance)[1])
-    return float(mean), float(information**-0.5), float(evidence - 0.5 * np.log(information))

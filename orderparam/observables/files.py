@@ -64,7 +64,8 @@ def model_at(place: str) -> Any:
         except (ImportError, ValueError) as error:
             raise ValueError(f"{place}: there is no module {where!r} ({error})") from None
     if not hasattr(module, name):
-        raise ValueError(f"{place}: there is no {name!r}{nearest(name, list(vars(module)))}")
+        public = [one for one in vars(module) if not one.startswith("_")]
+        raise ValueError(f"{place}: there is no {name!r}{nearest(name, public)}")
     found = getattr(module, name)
     if inspect.isfunction(found) or inspect.isclass(found):
         needed = [

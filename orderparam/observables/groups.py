@@ -1,7 +1,8 @@
 """Intervals and p-values over groups of examples that depend on one another: the tokens of a text,
 the frames of a film, the patients of a hospital."""
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,23 @@ from orderparam.observables.observable import Null, Observed, clocked, jackknife
 
 FEWEST, MOST = 8, 60  # groups; more are put together at random
 DRAWS = 199  # permutations of groups
+REPEATED = 0.01  # share of examples that repeat another one, above which there is a warning
+
+
+def warn_of_repeats(layers: Iterable[np.ndarray]) -> None:
+    """Warns where more than 1 % of the rows repeat another one, in every array: they are not
+    independent, and intervals over examples are then too narrow."""
+    kinds, n = [], 0
+    for rows in layers:
+        n = len(rows)
+        kinds.append(len({row.tobytes() for row in np.ascontiguousarray(rows)}))
+    repeats = n - max(kinds, default=n)
+    if repeats > REPEATED * n:
+        warnings.warn(
+            f"{repeats} of {n} examples repeat another one, but intervals assume independent ones: "
+            "leave repeats out, or name what belongs together with groups (--groups)",
+            stacklevel=3,
+        )
 
 
 def group_codes(groups: np.ndarray, examples: int, seed: int = 0) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from orderparam.observables.budget import Budget
 from orderparam.observables.files import read_all, read_arrays, target_of
 from orderparam.observables.gaussianity import excess_kurtosis
-from orderparam.observables.groups import group_codes
+from orderparam.observables.groups import group_codes, warn_of_repeats
 from orderparam.observables.layer_numbers import numbers_of_layer
 from orderparam.observables.layers import LOSSES, InspectedNetwork, Loss
 from orderparam.observables.network import of_arrays, read_network
@@ -245,6 +245,10 @@ def inspect(
         )
     if learning_coefficient is None and network.function is not None:
         missing.append("learning coefficient: ask for it, it takes minutes")
+    if labels is None and any(
+        np.isfinite(one.value) for part in found.layers.values() for one in part
+    ):
+        warn_of_repeats(shapes.values() if inputs is None else [np.asarray(inputs)])
     seconds = time.perf_counter() - start_time
     seen = Seen(network, first, inputs, y, held_out, others)
     return replace(found, seconds=seconds, seen=seen)

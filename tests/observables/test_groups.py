@@ -1,5 +1,6 @@
 """Examples in groups, and what a measurement may cost."""
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -92,3 +93,20 @@ def test_what_exceeds_the_budget_is_noted():
     assert Budget().exact(500, 10**6, 1)
     assert Budget(minutes=1000).examples > 500
     assert Budget(memory=1).sketched() == 2000
+
+
+def test_repeated_examples_are_reported():
+    """One row of a hundred may repeat another, and the rows of one layer; every second row is
+    reported unless groups say which belong together."""
+    x = np.random.default_rng(0).normal(size=(100, 4))
+    y = x[:, 0]
+    twice, one_more = np.repeat(x[:50], 2, axis=0), np.vstack([x[:-1], x[:1]])
+    with pytest.warns(UserWarning, match="50 of 100 examples repeat another one"):
+        op.inspect({"hidden": twice, "other": np.tanh(twice)}, targets=y, quick=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        op.inspect({"hidden": one_more, "other": np.round(x)}, targets=y, quick=True)
+        labels = np.repeat(np.arange(50), 2)
+        op.inspect({"hidden": twice}, targets=y, groups=labels, quick=True)
+    with pytest.warns(UserWarning, match="50 of 100 examples repeat another one"):
+        op.inspect(lambda w, x: x @ w, twice, y, parameters=np.eye(4), quick=True)

@@ -364,7 +364,7 @@ def test_the_learning_coefficient_of_a_regular_and_of_a_singular_minimum(limit, 
     """Three independent parameters, and a product of two that is zero (closed forms).
 
     The product approaches its limit as 1 / ln t, more slowly than chains of this length can tell
-    from a constant: the median of both laws is 13 and 18 % low, and what must hold is the interval.
+    from a constant: the median of all laws is low, and what must hold is the interval.
     """
     rng = np.random.default_rng(0)
     x = np.linalg.qr(rng.normal(size=(60, 3)))[0] * 60**0.5

@@ -387,7 +387,7 @@ def test_the_command_reads_a_model_and_compares(tmp_path, monkeypatch):
         ([*words, "--theory"], "--theory: needs"),
         (["inspect", "data.npz", "--theory"], "--theory: is for a model"),
         ([*words, "--temperature", "1"], "--temperature: is for --theory"),
-        (["inspect", "inspected_nets.py:nothing", "data.npz", "--inputs", "x"], "there is no"),
+        (["inspect", "inspected_nets.py:absent", "data.npz", "--inputs", "x"], "there are: jnp, n"),
         (["inspect", "inspected_nets.py:network", "data.npz"], "--inputs: a model needs"),
         (["inspect", "no_module_here:f", "data.npz", "--inputs", "x"], "there is no module"),
     ):

@@ -108,12 +108,13 @@ def learning_coefficient(
             with fewer than 3 t, and a loss that is not finite at w*.
 
     Accuracy: on exact curves of ten cases of reduced-rank regression with the noise of 300
-        effective draws the value for the default t lies -3.3 to +1.2 % from the limit, and the
-        interval held it in 93 to 100 %, with u and v and four ladders of t
-        (`benchmarks/learning_coefficient.py`); it is 4 to 18 % wide. For a product of two
-        parameters, 1/2, the value is 11 % low (u) for the default t and 3 % for t up to 1e9. 16 runs
-        of the sampler gave 6.40, 7.99, 6.03 and 2.43 where the limits are 6.5, 8, 6 and 2.5, and
-        intervals of lambda(t) that held the exact value in 96.9 % (u) and 94.8 % (v).
+        effective draws the value for the default t lies -3.4 to +1.1 % from the limit, and the
+        interval held it in 95 to 100 %, with u and v and four ladders of t
+        (`benchmarks/learning_coefficient.py`); it is 8 to 30 % wide. For products of two, three and
+        four parameters, 1/2 with these multiplicities, the value is 13, 17 and 22 % low (u) for
+        the default t, and the interval, 30 to 53 % wide, held 1/2 in 98 to 100 %. 16 runs of the
+        sampler gave 6.40, 7.98, 6.03 and 2.42 where the limits are 6.5, 8, 6 and 2.5, and intervals
+        of lambda(t) that held the exact value in 96.9 % (u) and 94.8 % (v).
         Cost: 12 (draws + burn_in) ensembles len(times) gradients.
 
     Source: Watanabe 2009 (lambda); Lau et al. 2023 (the local estimator); v derived here.

@@ -21,19 +21,21 @@ class TemperedGlass(Result):
     """Measured equilibrium of the spin glass, averaged over samples of the couplings.
 
     Fields:
-        energy, energy_error: mean energy per spin and its standard error over samples.
-        overlap_square, overlap_square_error: mean <q^2> of the overlap q of two independent
-            replicas.
-        overlap_ratio, overlap_ratio_error: (E <q^2>^2 - (E <q^2>)^2)/(E <q^4> - (E <q^2>)^2), which
-            is 1/3 where the Ghirlanda-Guerra identities hold and the overlap distribution is broad;
-            the error is the jackknife estimate over samples.
-        ground_energy, ground_energy_error: mean over samples of the lowest energy per spin that was
-            found.
+        energy, energy_error: mean energy per spin, including the energy in the field, and its
+            standard error over samples.
+        overlap_square, overlap_square_error: E <q^2>, with q the overlap of two independent
+            replicas of one sample, and its standard error over samples.
+        overlap_ratio, overlap_ratio_error: (E <q^2>^2 - (E <q^2>)^2)/(E <q^4> - (E <q^2>)^2). It is
+            1/3 where the Ghirlanda-Guerra identities hold and the overlap has a broad distribution.
+            The error is the jackknife estimate over samples.
+        ground_energy, ground_energy_error: lowest energy per spin that was found in a sample,
+            averaged over samples, and its standard error.
         found_twice: fraction of samples in which two independent sets of replicas found the same
             lowest energy.
-        identity, identity_error: mean of the coupling energy plus (1 - <q^2>)/(2 T), which vanishes
-            in equilibrium at every number of spins.
-        converged: whether the identity is within four standard errors of zero.
+        identity, identity_error: mean of the coupling energy per spin plus (1 - <q^2>)/(2 T), and
+            its standard error over samples. In equilibrium the mean is zero at every number of
+            spins.
+        converged: whether `identity` is within four standard errors of zero.
     """
 
     energy: Float[Array, ""]
@@ -63,15 +65,17 @@ def tempering(
 
     Replicas run at temperatures that rise geometrically from `temperature` to 1.4, or to 1.3 times
     `temperature` if that is larger. They take heat-bath sweeps; after each sweep neighbouring
-    temperatures exchange their states with probability $\min(1, e^{\Delta\beta\, \Delta E})$. For
-    every sample of the couplings two independent sets of replicas start from random states; the
-    first half of the sweeps is discarded. Integration by parts over Gaussian couplings gives, at
-    every N,
+    temperatures exchange their states with probability $\min(1, e^{\Delta\beta\, \Delta E})$, where
+    $\Delta\beta$ and $\Delta E$ are the differences of their inverse temperatures and energies. For
+    every sample of the couplings two independent sets of replicas start from random states. The
+    first half of the sweeps is discarded. Integration by parts over the Gaussian couplings gives,
+    at every N = `spins`,
 
     $$ \mathrm{E}\, e_J = -\frac{1}{2T} (1 - \mathrm{E} \langle q^2 \rangle) $$
 
-    for the coupling energy $e_J$ per spin. The field `identity` is the difference of the two sides,
-    which tests equilibrium.
+    for the coupling energy $e_J$ per spin, T = `temperature` and the overlap q of two replicas,
+    averaged over couplings (E) and thermally. `identity` is the left-hand side minus the right-hand
+    side and tests equilibrium.
 
     Args:
         samples: number of independent samples of the couplings in one run.
@@ -93,6 +97,7 @@ def tempering(
     observed, lowest = temper(couplings, system.field, beta, run_key, sweeps, 2, _of_a_pair)
     energy, (square, fourth) = np.asarray(observed[:2]) / n, np.asarray(observed[2:])
     lowest = np.asarray(lowest) / n
+    # energy[0] is the coupling energy e_J per spin, energy[1] includes the energy in the field
     both = energy[0] + (1 - square) / (2 * coldest)
     ground = lowest.min(axis=1)
     same = np.abs(lowest[:, 0] - lowest[:, 1]) < 1e-4 / n
@@ -123,14 +128,21 @@ def mean_of(values: np.ndarray) -> tuple[float, float]:
 
 
 def _ratio(square: np.ndarray, fourth: np.ndarray) -> float:
-    """The ratio of Ghirlanda and Guerra; NaN where the overlap does not vary at all."""
+    """Variance of <q^2> between samples over the total variance of q^2; NaN if q^2 does not vary.
+
+    `square` and `fourth` hold <q^2> and <q^4> of every sample.
+    """
     common = square.mean() ** 2
     spread = fourth.mean() - common
     return float((np.mean(square**2) - common) / spread) if spread > 0 else np.nan
 
 
 def jackknife(statistic: Callable[..., float], *columns: np.ndarray) -> tuple[float, float]:
-    """A statistic of columns with one row for each sample, and its jackknife error over samples."""
+    """A statistic of columns that have one row for each sample, and its jackknife error.
+
+    The statistic is computed again without each of the samples in turn; the scatter of these values
+    gives the error.
+    """
     count = len(columns[0])
     left = (np.delete(np.arange(count), sample) for sample in range(count))
     each = np.array([statistic(*(column[rest] for column in columns)) for rest in left])
@@ -140,8 +152,10 @@ def jackknife(statistic: Callable[..., float], *columns: np.ndarray) -> tuple[fl
 def drawn(
     system: SpinGlass, key: PRNGKeyArray, samples: int, copies: int
 ) -> tuple[Float[Array, "sample n n"], Float[Array, "copy"], PRNGKeyArray]:
-    """Couplings of every sample, inverse temperatures from the system's up to a hot one, and the key
-    of the run."""
+    """Couplings of every sample, the inverse temperatures of the copies, and the key of the run.
+
+    Copy 0 has the system's temperature; the temperatures rise geometrically.
+    """
     n, coldest = system.spins, float(system.temperature)
     temperatures = np.geomspace(coldest, max(_HOT, 1.3 * coldest), copies)
     coupling_key, run_key = jax.random.split(key)
@@ -154,7 +168,10 @@ def _of_a_pair(
     coupled: Float[Array, "sample set"],
     whole: Float[Array, "sample set"],
 ) -> Float[Array, "observable sample"]:
-    """The two energies, averaged over the sets, and the second and fourth power of the overlap."""
+    """Coupling energy and total energy, averaged over both sets, and q^2 and q^4 of their overlap q.
+
+    `coupled` is the coupling energy and `whole` the energy including that in the field.
+    """
     square = jnp.mean(cold[:, :, 0] * cold[:, :, 1], axis=0) ** 2
     return jnp.stack([jnp.mean(coupled, 1), jnp.mean(whole, 1), square, square**2])
 
@@ -169,25 +186,28 @@ def temper(
     sets: int,
     observe: Callable[[Array, Array, Array], Float[Array, "observable sample"]],
 ) -> tuple[Float[Array, "observable sample"], Float[Array, "sample set"]]:
-    """Parallel tempering of independent sets of replicas, each with one replica at every
+    """Parallel tempering of independent sets of replicas. A set has one replica at every
     temperature.
 
-    observe: what is averaged over the second half of the sweeps, a function of the spins of the
-    coldest replicas, of their coupling energies and of their energies in the field.
+    `observe` gives the observables that are averaged over the second half of the sweeps. Its
+    arguments are the spins of the coldest replicas, their coupling energies, and their energies
+    including the energy in the field.
 
     Returns the averages, and the lowest energy that each set found.
     """
     samples, n, _ = couplings.shape
     shape = (samples, sets, beta.size)
-    # single precision for the chains: fields are computed again in every sweep
+    # The chains run in single precision. Rounding errors do not accumulate, because the fields are
+    # computed afresh in every sweep.
     rows = jnp.moveaxis(couplings, 1, 0).astype(jnp.float32)  # (n, sample, n)
     beta, h = beta.astype(jnp.float32), jnp.asarray(field, jnp.float32)
 
     def turn(fields: Array, site: tuple[Array, ...]) -> tuple[Array, Array]:
         number, row, spin, chance = site
+        # heat bath: the spin is +1 with probability 1/(1 + exp(-2 beta (field + h)))
         up = jax.nn.sigmoid(2 * beta * (fields[number] + h))
         new = jnp.where(chance < up, 1.0, -1.0).astype(jnp.float32)
-        # the field of the spin itself does not change: its own coupling is zero
+        # A spin has no coupling to itself: its own field does not change when it flips.
         change = row.T[:, :, None, None] * (new - spin)[None]
         return fields + change, new
 
@@ -202,13 +222,13 @@ def temper(
         whole = coupled - h * jnp.sum(spins, axis=0)
         lowest = jnp.minimum(lowest, jnp.min(whole, axis=2))
 
-        # neighbours in pairs (0, 1), (2, 3), ... and (1, 2), (3, 4), ... in turn
+        # Even and odd sweeps exchange the pairs (0, 1), (2, 3), ... and (1, 2), (3, 4), ... .
         rung = jnp.arange(beta.size)
         partner = jnp.where((rung + number) % 2 == 0, rung + 1, rung - 1)
         partner = jnp.where((partner < 0) | (partner >= beta.size), rung, partner)
         gain = (beta[partner] - beta) * (whole[..., partner] - whole)
         drawn = jnp.log(jax.random.uniform(swap_key, shape, jnp.float32))
-        drawn = drawn[..., jnp.minimum(rung, partner)]  # one number for a pair
+        drawn = drawn[..., jnp.minimum(rung, partner)]  # both partners use the same random number
         source = jnp.where(drawn < gain, partner, rung)
         spins = jnp.take_along_axis(spins, source[None], axis=3)
         coupled, whole = (jnp.take_along_axis(x, source, axis=2) for x in (coupled, whole))

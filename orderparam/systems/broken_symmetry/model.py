@@ -9,8 +9,8 @@ class SpinGlass(System):
     $$ H = -\frac{1}{\sqrt N} \sum_{i<j} J_{ij} s_i s_j - h \sum_i s_i, \qquad s_i = \pm 1, \quad
        J_{ij} \sim N(0, 1) $$
 
-    with N = `spins` and h = `field`. The units of energy, field and temperature are those in which
-    the spin-glass transition without a field is at T = 1.
+    with N = `spins`, h = `field` and Boltzmann weights $e^{-H/T}$, T = `temperature`. In these
+    units of energy, field and temperature the spin-glass transition without a field is at T = 1.
 
     Source: Sherrington, Kirkpatrick (1975).
     """

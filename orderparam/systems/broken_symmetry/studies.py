@@ -23,12 +23,13 @@ _RATIO = "ratio of moments of three overlaps"
 
 
 def draw_extrapolation(axes: Any, comparison: Comparison) -> None:
-    """Draw the lowest energies against N^(-2/3), the line through them, and theories at 0."""
+    """Draw the lowest energies against N^(-2/3), a straight line fitted to them, and the theories of
+    many spins at N^(-2/3) = 0."""
     rows = []
     for data in comparison.experiments().values():
         runs = data["ground_energy"].values.ravel()
         own = data["ground_energy_error"].values.ravel()
-        # every run has as many samples: the errors of their mean
+        # All runs have the same number of samples: the error of the mean of the runs.
         error = np.sqrt(np.sum(own**2)) / len(runs)
         rows.append((data.attrs["facets"]["spins"], runs.mean(), error))
     size, energy, error = map(np.asarray, zip(*sorted(rows)))
@@ -51,8 +52,11 @@ def draw_extrapolation(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_energy_difference(axes: Any, comparison: Comparison) -> None:
-    """Draw energies less that of broken symmetry against the temperature: of the symmetric theory,
-    of every size, and of the sizes' line in N^(-2/3), at T > 1 in 1/N."""
+    """Draw energies minus the energy with broken symmetry against the temperature.
+
+    Shown are the replica-symmetric theory, the measurements at every size, and their extrapolation
+    to many spins by a straight line in N^(-2/3), at T > 1 in 1/N.
+    """
     theories = {data.attrs["label"]: data for data in comparison.theories().values()}
     broken = theories.pop(BROKEN)
     runs = {d.attrs["facets"]["spins"]: d for d in comparison.experiments().values()}
@@ -84,7 +88,7 @@ def draw_energy_difference(axes: Any, comparison: Comparison) -> None:
     difference = symmetric_state["energy"].sel(temperature=t).values - broken["energy"].values
     axes.plot(t, difference, color=COLOURS[len(size)])
     axes.plot(t, 0 * t, color=COLOURS[len(size) + 1], linestyle=DASHES[1])
-    axes.set(xlabel="temperature $T$", ylabel="energy less that of 3 steps")
+    axes.set(xlabel="temperature $T$", ylabel="energy minus that of 3 steps")
 
 
 @study(
@@ -93,11 +97,11 @@ def draw_energy_difference(axes: Any, comparison: Comparison) -> None:
     source="Parisi 1980; Auffinger, Chen 2017; Sherrington, Kirkpatrick 1975",
     panels=[Freehand(draw_extrapolation)],
     caption=r"""
-        Sherrington-Kirkpatrick model without a field. Lowest energies found by parallel tempering
-        from $T$ = 1.4 to {coldest}, {samples} samples in each of {seeds} runs at every size; the
-        line is a fit of $a + b N^{{-2/3}}$. Diamonds: theory for many spins, replica symmetric and
-        with symmetry broken in 1 and in 16 steps. The last two differ by 0.002, which these
-        measurements cannot resolve.
+        Sherrington-Kirkpatrick model of $N$ spins without a field. Points: lowest energies per spin
+        that parallel tempering from $T$ = 1.4 to {coldest} finds, averaged over {samples} samples
+        of the couplings in each of {seeds} runs at every size. The line is a fit of $a + b
+        N^{{-2/3}}$. Diamonds: theory for many spins, replica symmetric and with symmetry broken in
+        1 and in 16 steps. The latter two differ by 0.002, which these measurements cannot resolve.
     """,
     observables=("ground_energy",),
     explained=(
@@ -141,18 +145,20 @@ def glass_ground_state(
     ],
     columns=2,
     caption=r"""
-        Sherrington-Kirkpatrick model without a field. Theory for many spins: replica symmetric, and
-        symmetry broken in 3 steps. Marks: parallel tempering, {samples} samples in each of {seeds}
-        runs; diamonds: their energies extrapolated by a line in $N^{{-2/3}}$, above $T$ = 1 in
-        $1/N$. The entropy is not measured. Last panel: the variance of $\langle
-        q^2 \rangle$ between samples divided by the total variance of $q^2$, which for many spins is
-        1/3 in the glass (Ghirlanda, Guerra) and 0 above $T$ = 1.
+        Sherrington-Kirkpatrick model of $N$ spins without a field. Lines: theory for many spins,
+        replica symmetric and with symmetry broken in 3 steps. Marks: parallel tempering, {samples}
+        samples of the couplings in each of {seeds} runs; diamonds: measured energies extrapolated
+        to many spins by a line in $N^{{-2/3}}$, above $T$ = 1 in $1/N$. The entropy is not
+        measured. Last panel: variance of $\langle q^2 \rangle$ between samples divided by the total
+        variance of $q^2$, with $q$ the overlap of two replicas; for many spins it is 1/3 in the
+        glass (Ghirlanda, Guerra) and 0 above $T$ = 1.
     """,
     observables=("energy",),
     explained=(
-        "Energies of finitely many spins lie above the limit of many spins, by a term of about "
-        "N^(-2/3) in the glass. Extrapolated they are within 2.4 standard errors of the energies with "
-        "broken symmetry at all temperatures, and at T = 0.25 3.1 above the symmetric one."
+        "Energies of finitely many spins lie above the limit of many spins, by a term proportional to "
+        "about N^(-2/3) in the glass. The extrapolated energies are within 2.4 standard errors of the "
+        "theory with broken symmetry at all temperatures; at T = 0.25 the extrapolated energy is 3.1 "
+        "standard errors above the replica-symmetric theory."
     ),
     seconds=(60, 3600),
     gallery={"sizes": (16, 32, 64), "seeds": 16},
@@ -185,8 +191,10 @@ def glass_equilibrium(
 
 
 def draw_defects(axes: Any, comparison: Comparison) -> None:
-    """Draw the defect of three overlaps against the number of spins, at the lowest temperature: of
-    one sample, and of three samples."""
+    """Draw the defect of three overlaps against the number of spins, at the lowest temperature.
+
+    Circles are overlaps of one sample of the couplings, squares overlaps of three samples.
+    """
     for name, marker in (("defect", "o"), ("independent_defect", "s")):
         rows = []
         for data in comparison.experiments().values():
@@ -212,19 +220,22 @@ def draw_defects(axes: Any, comparison: Comparison) -> None:
     ],
     columns=3,
     caption=r"""
-        Sherrington-Kirkpatrick model without a field; overlaps $q$ of three replicas in one of {samples} samples in each of
-        {seeds} runs of parallel tempering. On a tree the two smaller overlaps are equal. Lines: many spins; above
-        $T$ = 1 overlaps are independent Gaussian numbers. Middle: $T$ = {temperatures[0]}; circles: as on the left;
-        squares: three overlaps of different samples, which have the same distribution and are independent. Right:
-        (E$q_{{12}}^2 q_{{13}}^2$ - (E$q^2$)$^2$)/(E$q^4$ - (E$q^2$)$^2$), which is 1/2 by the identities of Ghirlanda and
-        Guerra.
+        Sherrington-Kirkpatrick model of $N$ spins without a field; three overlaps
+        $q_{{\mathrm{{min}}}} \le q_{{\mathrm{{mid}}}} \le q_{{\mathrm{{max}}}}$ of three replicas
+        of a sample of the couplings; {samples} samples in each of {seeds} runs of parallel
+        tempering. If states lie on a tree, the two smaller overlaps are equal. Lines: theory for
+        many spins; above $T$ = 1 overlaps are independent Gaussian numbers. Middle: $T$ =
+        {temperatures[0]}; circles: as on the left; squares: three overlaps of different samples,
+        which have the same distribution and are independent. Right: (E$q_{{12}}^2 q_{{13}}^2$ -
+        (E$q^2$)$^2$)/(E$q^4$ - (E$q^2$)$^2$), which is 1/2 in the glass by the identities of
+        Ghirlanda and Guerra.
     """,
     observables=("defect", "triple_ratio"),
     explained=(
-        "The theory is that of many spins. At T = 1.5 the defect lies 0.065, 0.045, 0.036 and 0.025(1) below it with 16, 32, "
-        "64 and 128 spins, nearly as the inverse root of their number, and that of overlaps of different samples 0.002(1) "
-        "above it with 128. In the glass the defect falls from 0.301(4) with 32 spins to 0.271(6) with 128 at T = 0.4; at "
-        "0.7 it does not fall yet."
+        "The theory holds for many spins. At T = 1.5 the defect lies 0.065, 0.045, 0.036 and 0.025(1) below the theory with "
+        "16, 32, 64 and 128 spins, a difference that falls nearly as the inverse square root of the number of spins; the "
+        "defect of overlaps of different samples lies 0.002(1) above the theory with 128 spins. In the glass at T = 0.4 the "
+        "defect falls from 0.301(4) with 32 spins to 0.271(6) with 128; at T = 0.7 it does not fall yet."
     ),
     seconds=(60, 3600),
     gallery={"sizes": (16, 32, 64, 128), "sweeps": 800, "seeds": 16},

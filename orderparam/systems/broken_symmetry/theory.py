@@ -30,8 +30,8 @@ from orderparam.systems.broken_symmetry.model import SpinGlass
 Number = Float[Array, ""]
 Vector = Float[Array, "unknown"]
 
-_MOST_FREE = 6  # steps; with more of them the overlaps are given, and the heights alone are sought
-_REACH = 11.0  # range of the fields, in units of the root of the largest overlap
+_MOST_FREE = 6  # most steps whose overlaps are optimised; with more steps the overlaps are fixed
+_REACH = 11.0  # half the range of the field grid, in units of sqrt(largest overlap)
 
 
 class GroundState(Result):
@@ -39,13 +39,14 @@ class GroundState(Result):
 
     Fields:
         ground_energy: lowest energy per spin, a lower bound for every k.
-        overlaps: q_0, ..., q_(k-1), the overlaps at which the steps of y(q) begin; the last step
-            ends at 1.
-        heights: y_1, ..., y_k, the heights of the steps.
-        stationarity: largest deviation of E phi'(q)^2 from q, at and between the overlaps; it
-            measures the distance from the solution of Parisi's equation.
-        residual: largest entry of the gradient.
-        converged: whether it is below 1e-8.
+        overlaps: q_0, ..., q_(k-1), the overlaps at which the steps of the function y(q) begin; the
+            last step ends at q_k = 1.
+        heights: y_1, ..., y_k, the values of y(q) on the steps. y is the limit of x/T, with x the
+            probability that the overlap of two replicas is below q.
+        stationarity: largest deviation of E phi'(q)^2 from q, at and between the overlaps. It is 0
+            for the solution of Parisi's equation and measures how far k steps are from it.
+        residual: largest entry of the gradient of the functional.
+        converged: whether this entry is below 1e-8.
     """
 
     ground_energy: Number
@@ -57,7 +58,7 @@ class GroundState(Result):
 
 
 class GlassThermodynamics(Result):
-    """Thermodynamic functions of the spin glass per spin, which every solution gives.
+    """Thermodynamic functions of the spin glass per spin.
 
     Fields:
         free_energy: f per spin.
@@ -78,11 +79,12 @@ class GlassEquilibrium(GlassThermodynamics):
     The free energy is a lower bound for every k.
 
     Fields:
-        mean_overlap: <q> of two replicas, with q >= 0.
+        mean_overlap: <q> of two replicas. Without a field, spins are reversed such that q >= 0.
         largest_overlap: q_k, the overlap of two replicas in the same pure state.
-        stationarity: largest deviation of E m(q)^2 from q, at and between the overlaps.
-        residual: largest entry of the gradient.
-        converged: whether it is below 1e-8.
+        stationarity: largest deviation of E m(q)^2 from q, at and between the overlaps, where m(q)
+            is the mean of a spin given its field at overlap q.
+        residual: largest entry of the gradient of the functional.
+        converged: whether this entry is below 1e-8.
     """
 
     mean_overlap: Number
@@ -97,9 +99,10 @@ class SymmetricGlass(GlassThermodynamics):
 
     Fields:
         overlap: overlap q of two replicas.
-        stability: 1 - <sech^4>/T^2; replica symmetry is unstable where it is negative.
+        stability: 1 - E sech^4(u)/T^2 with u as in `symmetric`; replica symmetry is unstable where
+            it is negative.
         residual: absolute residual of the equation for q.
-        converged: whether it was solved.
+        converged: whether this equation was solved.
     """
 
     overlap: Number
@@ -114,7 +117,7 @@ class GlassLine(Result):
     Fields:
         temperature: highest temperature at which replica symmetry is unstable.
         residual: residual of the equation for the temperature.
-        converged: whether it was solved.
+        converged: whether this equation was solved.
     """
 
     temperature: Number
@@ -126,8 +129,13 @@ class GlassLine(Result):
 def ground_state(system: SpinGlass, *, steps: int = 3) -> GroundState:
     r"""Ground-state energy of the spin glass, with replica symmetry broken in k steps.
 
-    Let $\phi$ be the result of Parisi's recursion that begins with $\phi_k(h) = |h|$, for overlaps
-    $q_0 < \dots < q_k = 1$ and heights $y_1 < \dots < y_k$, evaluated at the `field`. Then
+    For overlaps $q_0 < \dots < q_k = 1$ (`overlaps`) and heights $y_1 < \dots < y_k$ (`heights`),
+    let $\phi$ be the value at $h_0$ = `field` of Parisi's recursion from $\phi_k(h) = |h|$,
+
+    $$ \phi_{i-1}(h) = \frac{1}{y_i} \ln \int Dz\, e^{y_i \phi_i(h + \sqrt{q_i - q_{i-1}}\, z)},
+       \qquad \phi = \int Dz\, \phi_0(h_0 + \sqrt{q_0}\, z) $$
+
+    Then
 
     $$ -E_0 = \min_{q, y} \Big\{ \phi - \frac14 \sum_i y_i (q_i^2 - q_{i-1}^2) \Big\} $$
 
@@ -142,8 +150,8 @@ def ground_state(system: SpinGlass, *, steps: int = 3) -> GroundState:
     Raises:
         ValueError: for less than 0 or more than 32 steps.
 
-    Accuracy: 1e-9 for the given number of steps. The distance from the solution of the full
-    equation falls about as $k^{-3.3}$ for optimised overlaps, and is 2e-6 at 16 steps.
+    Accuracy: 1e-9 for the given number of steps. The difference of `ground_energy` from its limit
+    of many steps falls about as $k^{-3.3}$ for optimised overlaps, and is 2e-6 at 16 steps.
 
     Source: Parisi (1980); Auffinger, Chen (2017) for temperature zero.
 
@@ -166,18 +174,18 @@ def ground_state(system: SpinGlass, *, steps: int = 3) -> GroundState:
         average = cascade(innermost, grid, tried.outer, system.field)
         return average - jnp.sum(tried.heights * jnp.diff(tried.overlaps**2)) / 4
 
-    # near the solution: y(q) begins with slope 1 and diverges at q = 1
+    # The start is close to the solution, in which y(q) has slope 1 at q = 0 and diverges at q = 1.
     heights = 2 * (given + 0.03) / jnp.sqrt(1.03 - given)
     start = jnp.log(jnp.diff(heights, prepend=0.0))
     if free:
         shares = jnp.diff(given, prepend=0.0, append=1.0)
         start = jnp.append(jnp.log(shares[:-1] / shares[-1]), start)
     found = lbfgs_minimum(functional, start)
-    if free:  # the overlaps are places of a flat minimum
+    if free:  # the minimum is flat in the overlaps: Newton's method finds them more accurately
         found = newton_minimum(differentiated(functional), found.value)
     solved = steps_at(found.value)
 
-    # The condition of stationarity, also in the middle of every step.
+    # Stationarity, E phi'(q)^2 = q, is checked at the overlaps and in the middle of every step.
     fine = solved.halved()
     width, height = fine.widths[-1], fine.heights[-1]
     slopes = jax.vmap(jax.grad(lambda h: _innermost(h, width, height)))(grid)
@@ -196,16 +204,19 @@ def ground_state(system: SpinGlass, *, steps: int = 3) -> GroundState:
 def equilibrium(system: SpinGlass, *, steps: int = 3) -> GlassEquilibrium:
     r"""Equilibrium of the spin glass at a temperature, with replica symmetry broken in k steps.
 
-    With $\beta = 1/T$ (`temperature`), let $\phi$ be the result of Parisi's recursion that begins
-    with $\phi_k(h) = \ln 2\cosh \beta h + \beta^2 (1 - q_k)/2$, for overlaps $q_0 < \dots < q_k <
-    1$ and $0 < x_1 < \dots < x_k < 1$, evaluated at the `field`. Then
+    For $\beta = 1/T$ (`temperature`), overlaps $q_0 < \dots < q_k < 1$ and heights $0 < x_1 < \dots
+    < x_k < 1$, let $\phi$ be the value at the `field` of the recursion of `ground_state` that
+    begins with $\phi_k(h) = \ln 2\cosh \beta h + \beta^2 (1 - q_k)/2$ and has $x_i$ in place of
+    $y_i$. Then
 
     $$ -\beta f = \min_{q, x} \Big\{ \phi - \frac{\beta^2}{4} \Big[ \sum_i x_i (q_i^2 -
        q_{i-1}^2) + 1 - q_k^2 \Big] \Big\} $$
 
-    The energy is $-\frac{\beta}{2} (1 - \langle q^2 \rangle) - h m$ where $P(q)$ has the weights
-    $x_{i+1} - x_i$ at the overlaps. Where the replica-symmetric state is stable it is the solution,
-    and all overlaps are equal to its q.
+    with the `free_energy` f per spin. The overlap of two replicas is $q_i$ with probability
+    $x_{i+1} - x_i$ ($x_0 = 0$, $x_{k+1} = 1$), which gives $\langle q^2 \rangle$ and the `energy`
+    $-\frac{\beta}{2} (1 - \langle q^2 \rangle) - h m$, with the magnetisation m and h = `field`.
+    Where the replica-symmetric state is stable, the result is that state: all overlaps are equal to
+    its q.
 
     Args:
         steps: number k of steps, whose overlaps and heights are all optimised.
@@ -213,8 +224,9 @@ def equilibrium(system: SpinGlass, *, steps: int = 3) -> GlassEquilibrium:
     Raises:
         ValueError: for less than 1 or more than 6 steps.
 
-    Accuracy: 1e-9 in the free energy for the given number of steps. Next to the transition it is
-    flat in the overlaps: `largest_overlap` is accurate to 1e-4 there, and the averages of q to 1e-7.
+    Accuracy: 1e-9 in the free energy for the given number of steps. Next to the transition the free
+    energy is flat in the overlaps: `largest_overlap` is accurate to 1e-4 there, and averages of q
+    to 1e-7.
     Three steps are within 1e-6 of four for T >= 0.5.
 
     Source: Parisi (1980).
@@ -227,7 +239,7 @@ def equilibrium(system: SpinGlass, *, steps: int = 3) -> GlassEquilibrium:
     def steps_at(unknowns: Vector) -> OverlapSteps:
         largest = jax.nn.sigmoid(unknowns[0])
         shares = jnp.append(overlaps_of(unknowns[1 : steps + 1]), 1.0)
-        # a height of zero would divide rounding errors by itself
+        # The recursion divides by heights: heights near zero would amplify rounding errors.
         shifts = jax.nn.softmax(jnp.append(unknowns[steps + 1 :], 0.0))
         heights = 1e-5 + (1 - 1e-5) * jnp.cumsum(shifts)[:-1]
         return OverlapSteps(largest * shares, heights)
@@ -257,6 +269,8 @@ def equilibrium(system: SpinGlass, *, steps: int = 3) -> GlassEquilibrium:
     )
     near = lbfgs_minimum(lambda u: functional(u, field), start)
     found = newton_minimum(differentiated(lambda u: functional(u, field)), near.value)
+    # The derivative of -beta f in the field is beta m, because f is stationary in overlaps and
+    # heights.
     value, magnetisation = jax.value_and_grad(functional, argnums=1)(found.value, field)
     solved = steps_at(found.value)
     weights = jnp.diff(solved.heights, prepend=0.0, append=1.0)
@@ -303,7 +317,8 @@ def symmetric(system: SpinGlass) -> SymmetricGlass:
     $$ q = \int Dz\, \tanh^2 u, \qquad -\beta f = \frac{\beta^2 (1-q)^2}{4} + \int Dz\, \ln 2\cosh
        u, \qquad u = \beta (\sqrt q\, z + h) $$
 
-    The solution is stable where $\beta^2 \int Dz\, \mathrm{sech}^4 u < 1$.
+    with q = `overlap` and f = `free_energy`. The solution is stable where $\beta^2 \int Dz\,
+    \mathrm{sech}^4 u < 1$.
 
     Accuracy: 1e-9 for T >= 0.05.
 
@@ -364,7 +379,10 @@ def at_line(system: SpinGlass) -> GlassLine:
 
 
 def _symmetric_ground_state(field: Number) -> GroundState:
-    """Minus E |h + z|, with all overlaps 1, at which E sign(h + z)^2 = q holds."""
+    """Ground state with replica symmetry: E_0 = -E |h + z| with z standard normal, at overlap 1.
+
+    E sign(h + z)^2 is 1 and equals the overlap, so that the stationarity is 0.
+    """
     energy = -(jnp.sqrt(2 / jnp.pi) * jnp.exp(-(field**2) / 2) + field * erf(field / jnp.sqrt(2.0)))
     none, zero = jnp.zeros(0), jnp.zeros(())
     return GroundState(
@@ -378,7 +396,9 @@ def _symmetric_ground_state(field: Number) -> GroundState:
 
 
 def _innermost(h: Array, width: Number, height: Number) -> Array:
-    """The first average of |h|, over a field of variance `width` with the given height."""
+    """First step of the recursion from phi_k(h) = |h|, in closed form: (1/y) ln E exp(y |h + z|)
+    with y = `height` and z a normal variable of variance `width`.
+    """
     scale = jnp.sqrt(width)
     above = height * h + log_cdf(h / scale + height * scale)
     below = -height * h + log_cdf(-h / scale + height * scale)
@@ -390,13 +410,15 @@ def _log_2_cosh(u: Array) -> Array:
 
 
 def _fields(beta: Number, field: Number, overlap: Number) -> tuple[Array, Array]:
-    """Fields u = beta (sqrt(q) z + h) and their weights; fine where the field changes sign."""
+    """Quadrature nodes u = beta (sqrt(q) z + h) and weights; nodes are dense where u changes sign."""
     root = safe_sqrt(overlap)
     z, weight = standard_normal_rule((-field / jnp.maximum(root, 1e-3),), refine=4)
     return beta * (root * z + field), weight
 
 
 def _symmetric_overlap(beta: Number, field: Number) -> Solved:
+    """Largest solution of q = E tanh^2 u, u = beta (sqrt(q) z + h)."""
+
     def change(q: Number, args: tuple[Number, Number]) -> Number:
         u, weight = _fields(*args, q)
         return jnp.sum(weight * jnp.tanh(u) ** 2)

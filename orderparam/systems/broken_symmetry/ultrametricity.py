@@ -1,7 +1,7 @@
 """Overlaps of three replicas of a spin glass: ultrametric below the transition, independent above it.
 
-Of the three overlaps of three replicas the two smaller ones are equal where states are arranged on
-a tree (Mézard, Parisi, Sourlas, Toulouse, Virasoro 1984).
+Three replicas have three overlaps. If the states are arranged on a tree, the two smaller overlaps
+are equal (Mézard, Parisi, Sourlas, Toulouse, Virasoro 1984).
 """
 
 import jax.numpy as jnp
@@ -21,7 +21,8 @@ class OverlapTriples(Result):
     """Overlaps of three replicas in the limit of many spins.
 
     Fields:
-        defect: E(q_mid - q_min)/E(q_max - q_min) of the ordered overlaps; 0 if they are ultrametric.
+        defect: E(q_mid - q_min)/E(q_max - q_min) of the ordered overlaps q_min <= q_mid <= q_max; 0
+            if the overlaps are ultrametric.
         triple_ratio: (E q_12^2 q_13^2 - (E q^2)^2)/(E q^4 - (E q^2)^2).
     """
 
@@ -35,11 +36,13 @@ class MeasuredTriples(Result):
     Fields:
         defect, defect_error: E(q_mid - q_min)/E(q_max - q_min) of the ordered overlaps, and its
             jackknife error over samples.
-        independent_defect, independent_defect_error: the same of three overlaps from different
-            samples of the couplings: they have the same distribution and are independent.
-        triple_ratio, triple_ratio_error: (E q_12^2 q_13^2 - (E q^2)^2)/(E q^4 - (E q^2)^2).
-        converged: whether the mean of the coupling energy plus (1 - <q^2>)/(2 T), which vanishes in
-            equilibrium, is within four standard errors of zero.
+        independent_defect, independent_defect_error: the defect of three overlaps that come from
+            different samples of the couplings, and its error. These overlaps have the same
+            distribution and are independent.
+        triple_ratio, triple_ratio_error: (E q_12^2 q_13^2 - (E q^2)^2)/(E q^4 - (E q^2)^2), and its
+            jackknife error.
+        converged: whether the mean of the coupling energy per spin plus (1 - <q^2>)/(2 T) is within
+            four standard errors of zero, its value in equilibrium.
     """
 
     defect: Float[Array, ""]
@@ -51,22 +54,23 @@ class MeasuredTriples(Result):
     converged: Bool[Array, ""]
 
 
-@theory(needs={"field": equal(0.0, why="replicas are turned over, which a field forbids")})
+@theory(needs={"field": equal(0.0, why="reversing all spins is a symmetry only without a field")})
 def overlap_triples(system: SpinGlass) -> OverlapTriples:
     r"""Overlaps of three replicas of the spin glass without a field, for many spins.
 
-    Below T = 1 they are ultrametric, and the identities of Ghirlanda and Guerra hold:
+    Below T = 1 the overlaps are ultrametric, and the identities of Ghirlanda and Guerra hold:
 
     $$ q_\mathrm{mid} = q_\mathrm{min}, \qquad
        \mathrm{E} \langle q_{12}^2 q_{13}^2 \rangle = \frac12 \mathrm{E} \langle q^4 \rangle
        + \frac12 (\mathrm{E} \langle q^2 \rangle)^2 $$
 
-    so that `defect` is 0 and `triple_ratio` 1/2. Above it overlaps are independent Gaussian numbers:
-    `triple_ratio` is 0, and `defect` is the ratio of the means of the second largest and of the
-    largest modulus of three.
+    so that `defect` is 0 and `triple_ratio` is 1/2. Above T = 1 the overlaps are independent
+    Gaussian numbers. `triple_ratio` is then 0, and `defect` is the mean of the second largest of
+    their three moduli divided by the mean of the largest modulus.
 
-    Replicas are turned over such that the two overlaps of largest modulus are positive. The smallest
-    one has the sign of $q_{12} q_{13} q_{23}$, which does not depend on this choice.
+    Without a field all spins of a replica may be reversed. Replicas are reversed such that the two
+    overlaps of largest modulus are positive. The overlap of smallest modulus then has the sign of
+    $q_{12} q_{13} q_{23}$, which reversals do not change.
 
     Accuracy: 1e-12.
 
@@ -77,6 +81,8 @@ def overlap_triples(system: SpinGlass) -> OverlapTriples:
     """
     x, weights = panel_rule(np.linspace(0.0, 10.0, 11), 20)
     below = erf(x / np.sqrt(2))  # probability that a modulus is below x
+    # The mean of a positive variable is the integral of the probability to exceed x. The smallest
+    # overlap has either sign with equal probability, so that its mean is zero in both gaps.
     largest = jnp.sum(weights * (1 - below**3))
     second = jnp.sum(weights * (1 - 3 * below**2 + 2 * below**3))
     glass = system.temperature < 1
@@ -91,7 +97,7 @@ def overlap_triples(system: SpinGlass) -> OverlapTriples:
         "samples": at_least(3),
         "sweeps": at_least(4),
         "copies": at_least(2),
-        "field": equal(0.0, why="replicas are turned over, which a field forbids"),
+        "field": equal(0.0, why="reversing all spins is a symmetry only without a field"),
     }
 )
 def tempered_triples(
@@ -151,7 +157,8 @@ def _share(part: np.ndarray, whole: np.ndarray) -> float:
 
 
 def _triple_ratio(square: np.ndarray, fourth: np.ndarray, common: np.ndarray) -> float:
-    """NaN where the overlap does not vary at all."""
+    """Ratio (E q_12^2 q_13^2 - (E q^2)^2)/(E q^4 - (E q^2)^2) from samples of q^2, q^4 and q_12^2
+    q_13^2; NaN if q^2 does not vary."""
     independent = square.mean() ** 2
     spread = fourth.mean() - independent
     return float((common.mean() - independent) / spread) if spread > 0 else np.nan
@@ -162,10 +169,11 @@ def _of_three(
     coupled: Float[Array, "sample set"],
     whole: Float[Array, "sample set"],
 ) -> Float[Array, "observable sample"]:
-    """Coupling energy, moments of the overlaps, and both gaps of three replicas; then both gaps of
-    three overlaps of different samples."""
+    """Observables of three replicas: coupling energy, <q^2>, <q^4>, <q_12^2 q_13^2>, and the gaps of
+    their ordered overlaps; then the gaps of three overlaps of different samples."""
     a, b, c = jnp.moveaxis(cold, 2, 0)
     overlaps = jnp.stack([jnp.mean(x * y, axis=0) for x, y in ((a, b), (a, c), (b, c))])
+    # Shifted by 0, 1 and 2 samples, the three overlaps come from three different samples.
     mixed = jnp.stack([jnp.roll(one, shift, axis=0) for shift, one in enumerate(overlaps)])
     squares = overlaps**2
     common = jnp.mean(squares * jnp.roll(squares, 1, axis=0), axis=0)
@@ -176,7 +184,7 @@ def _of_three(
 def _gaps(
     overlaps: Float[Array, "pair sample"],
 ) -> tuple[Float[Array, "sample"], Float[Array, "sample"]]:
-    """q_mid - q_min and q_max - q_min, with the sign of the smallest modulus that of the product."""
+    """The gaps q_mid - q_min and q_max - q_min; q_min has the sign of the product of all three."""
     moduli = jnp.sort(jnp.abs(overlaps), axis=0)
     least = moduli[0] * jnp.sign(jnp.prod(overlaps, axis=0))
     return moduli[1] - least, moduli[2] - least

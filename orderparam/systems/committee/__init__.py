@@ -1,5 +1,5 @@
-"""Committee machines, whose hidden units are signs: state evolution, specialisation, and message
-passing.
+"""Committee machines, whose hidden units have the sign as activation: state evolution,
+specialisation of the units, and message passing.
 
 from orderparam.systems.committee import Committee, specialisation, state_evolution
 

@@ -1,16 +1,19 @@
 """Probability of a committee's label when the fields of its hidden units have a Gaussian law.
 
-The fields z of an example have the law z ~ N(w, V) with V = D 1 - C 11^T, because V is symmetric
-under exchange of the units. A common factor e makes the units independent: z_k = w_k + sqrt(-C) e +
-sqrt(D) x_k with e, x_k standard normal. The factor is imaginary for C > 0, to which the normal
-distribution function continues analytically:
+The fields z of the K hidden units for one example have the law z ~ N(w, V). V is symmetric under
+exchange of the units, so that V = D 1 - C 11^T with two numbers D (`own`) and C (`common`). Written
+with one common normal variable e, the fields are independent of one another given e: z_k = w_k +
+sqrt(-C) e + sqrt(D) x_k with e and x_k standard normal. For C > 0 the factor sqrt(-C) is imaginary,
+and the normal distribution function Phi is continued analytically. With [t^m], the coefficient of
+t^m,
 
     P(m of the signs are +) = E_e [t^m] prod_k (1 - p_k + t p_k),
     p_k = Phi((w_k + sqrt(-C) e) / sqrt(D)).
 
-This is one integral for any K. Equal steps of e give it to rounding, and it converges as long as V
-is positive definite. For K = 2 it is the bivariate normal distribution function, a real integral
-over the correlation of the two fields (Plackett 1954).
+This is one integral over e for any K. The trapezoidal rule in e gives it to rounding, and the
+integral converges as long as V is positive definite. For K = 2 the probability is the bivariate
+normal distribution function, a real integral over the correlation of the two fields (Plackett
+1954).
 """
 
 import math
@@ -24,14 +27,15 @@ from jaxtyping import Array, Complex, Float
 
 from orderparam.gaussian.rules import legendre_rule
 
-_STEPS, _REACH = 28, 8.5
+_STEPS, _REACH = 28, 8.5  # number of quadrature nodes of e, and the largest |e| if V is regular
 _FINITE = 37.0  # exp(37^2/2) does not overflow
-_GROWING = 8.0  # steps of the factor are nearly equal up to here
-_RATIONAL = 32
-# The mean over +-e is smooth in C at zero, but the root is not. With this offset the derivative in
-# C there is accurate to 1e-7.
+_GROWING = 8.0  # the steps of e are nearly equal up to here, and grow beyond
+_RATIONAL = 32  # number of terms of the rational approximation of the error function
+# The mean over e and -e is a smooth function of C at C = 0, but sqrt(-C) is not. This offset under
+# the root makes the derivative in C finite; at C = 0 it is accurate to 1e-7.
 _OFF_ROOT = 1e-18
-_ANGLES = 20  # accurate to 1e-15 up to correlations of 0.95, 1e-9 up to 0.99
+# nodes of Plackett's integral: accurate to 1e-15 up to correlations of 0.95, to 1e-9 up to 0.99
+_ANGLES = 20
 
 
 def label_counts(hidden: int, rule: str) -> Float[np.ndarray, "label count"]:
@@ -85,6 +89,7 @@ def _two_units(
     fields: Float[Array, "*batch hidden"], own: Float[Array, ""], common: Float[Array, ""]
 ) -> tuple[Float[Array, "*batch count"], Float[Array, "*batch hidden count"]]:
     """P(m of the signs are +) and its gradient in the fields, for two units."""
+    # Both fields have the variance D - C and the covariance -C.
     variance = own - common
     correlation = -common / variance
     h = fields / jnp.sqrt(variance)
@@ -94,6 +99,8 @@ def _two_units(
     squares, product = jnp.sum(h**2, axis=-1)[..., None], jnp.prod(h, axis=-1)[..., None]
     density = jnp.exp((product * jnp.sin(angle) - squares / 2) / jnp.cos(angle) ** 2)
     together = density @ jnp.asarray(weights) * jnp.arcsin(correlation) / (4 * math.pi)
+    # P(both signs +) = Phi(h_1) Phi(h_2) + (1/2 pi) times an integral over the angle, from 0 to
+    # asin(correlation); P(both signs -) has -h_k in the first term and the same integral.
     none, both = (jnp.prod(ndtr(sign * h), axis=-1) + together for sign in (-1, 1))
     here = jnp.exp(-(h**2) / 2) / jnp.sqrt(2 * math.pi * variance)
     down, up = -here * ndtr(-other), here * ndtr(other)
@@ -107,16 +114,17 @@ def _units(
 ) -> tuple[Float[Array, "*batch count"], Float[Array, "*batch hidden count"]]:
     """P(m of the signs are +) and its gradient in the fields, for any number of units."""
     hidden = fields.shape[-1]
-    # The range of the factor is larger where V is nearly singular. Steps grow away from zero, where
-    # the integrand is wide. An imaginary factor gives complex conjugates at e and -e, so that half
-    # of the line suffices.
+    # If V is nearly singular the integrand is wide: the range of e is larger, and the steps of e
+    # grow away from zero. For C >= 0 the integrands at e and -e are complex conjugates, so that e >
+    # 0 suffices.
     reach = _REACH / jnp.sqrt(jnp.maximum(1 - hidden * jnp.maximum(common, 0.0) / own, 1e-2))
     reach = jnp.minimum(reach, _FINITE * jnp.sqrt(own / jnp.maximum(common, 1e-9)))
     part, length = (jnp.arange(_STEPS) + 0.5) / _STEPS, jnp.arcsinh(reach / _GROWING)
     t = length * jnp.where(common >= 0, part, 2 * part - 1)
     e = _GROWING * jnp.sinh(t)
     weight = 2 * length / _STEPS * _GROWING * jnp.cosh(t) / math.sqrt(2 * math.pi)
-    # The density is divided among the units, so that no product overflows.
+    # Each of the K factors of the product carries the K-th root of the normal density of e, so that
+    # no partial product overflows.
     share = jnp.exp(-(e**2) / (2 * hidden))[:, None]
     h = (fields / jnp.sqrt(own))[..., None, :] + (
         jnp.sqrt((-common / own - _OFF_ROOT).astype(complex)) * e
@@ -124,7 +132,8 @@ def _units(
     slope = share * jnp.exp(-(h**2) / 2) / jnp.sqrt(2 * np.pi * own)
     up = share * normal_cdf(h)
     whole, without = _products(share - up, up)
-    # A unit that turns from - to + takes its share from one count to the next.
+    # Derivative in w_k: unit k turns from - to +, and m grows by one. The other units have m signs
+    # + before and after.
     none = jnp.zeros_like(without[..., :1])
     turned = jnp.concatenate([none, without], axis=-1) - jnp.concatenate([without, none], axis=-1)
     return jnp.einsum("s,...sm->...m", weight, whole).real, jnp.einsum(
@@ -135,8 +144,8 @@ def _units(
 def _products(
     down: Complex[Array, "*batch hidden"], up: Complex[Array, "*batch hidden"]
 ) -> tuple[Complex[Array, "*batch count"], Complex[Array, "*batch hidden rest"]]:
-    """Coefficients of prod_k (down_k + t up_k) in t, and those of the products without one of the
-    factors.
+    """Coefficients in t of prod_k (down_k + t up_k), and of the products without the factor k, for
+    each k.
     """
     hidden = up.shape[-1]
 
@@ -176,7 +185,8 @@ def normal_cdf(h: Complex[Array, "*batch"]) -> Complex[Array, "*batch"]:
     u = jnp.where(h.real > 0, h, -h) / math.sqrt(2)  # erfc(u) = exp(-u^2) w(iu), Im(iu) >= 0
     below = 1 / (length + u)
     ratio = (length - u) * below
-    # A loop over real numbers is several times faster than complex arithmetic.
+    # Real and imaginary parts are carried separately, which is several times faster than complex
+    # arithmetic.
     x, y = ratio.real, ratio.imag
 
     def horner(i: Array, value: tuple[Array, Array]) -> tuple[Array, Array]:

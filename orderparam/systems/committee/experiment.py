@@ -4,8 +4,9 @@ weights for every input.
     omega = X a - V g',  g = grad ln Z_y(omega, V),  A = (1/d) sum g g^T,
     b = a A + X^T g,  (a, v) = posterior(b, A),  V = (1/d) sum v
 
-with rows of X of variance 1/d and g' the previous g (Aubin et al. 2018). V and A are made symmetric
-under exchange of the units.
+(Aubin et al. 2018). The entries of X have variance 1/d; a and v are mean and covariance of the
+weights; omega and V are mean and covariance of the fields; g' is the g of the step before. V and A
+are replaced by the nearest matrices that are symmetric under exchange of the units.
 """
 
 import itertools
@@ -34,7 +35,7 @@ class CommitteePassing(TeacherCommittee):
 
     Fields:
         steps: number of iterations.
-        residual: root mean square change of the estimate in the last iteration, before damping.
+        residual: root mean square change of the estimates in the last iteration, before damping.
     """
 
     steps: Float[Array, ""]
@@ -54,24 +55,27 @@ def message_passing(
     r"""Overlaps and classification error that approximate message passing reaches on one random
     problem.
 
-    With the data matrix X, the estimates a, the probability $Z_y$ of a label and the posterior mean
-    of the weights at precision A, one iteration is
+    X holds the inputs in its rows, a and v are the posterior mean and covariance of the weights,
+    $\omega$ and V are the mean and covariance of the fields, and $Z_y(\omega, V)$ is the
+    probability of the label. "posterior" gives a and v for weights that are observed as b with
+    precision A. One iteration is
 
     $$ \omega = X a - V g', \quad g = \nabla \ln Z_y(\omega, V), \quad A = \frac1d \sum g g^T,
           \qquad
        b = a A + X^T g, \quad (a, v) = \mathrm{posterior}(b, A), \quad V = \frac1d \sum v $$
 
-    with g' the previous g. Overlaps are computed after the best assignment of estimates to units
-    (and with the best signs for a parity, whose labels do not determine the signs).
-    `classification_error` is measured on 4000 new examples.
+    with g' the g of the iteration before and d = `input_dim`. `overlap` and `cross_overlap` are
+    those of the best assignment of estimates to units, because labels do not determine the order of
+    the units; for a parity, whose labels do not determine the signs of the weights either, moduli
+    of overlaps are taken. `classification_error` is measured on 4000 new examples.
 
     Args:
         damping: share of the previous state that is kept in the first quarter of `max_steps`; in
             the k-th quarter it is damping^(1/k).
         max_steps: largest number of iterations.
         tolerance: root mean square change of the estimate at which the iteration ends.
-        start: "uninformed" starts at small random estimates, "informed" at the true weights with
-            noise of standard deviation 0.1.
+        start: "uninformed" starts at random estimates of standard deviation 0.1, "informed" at the
+            true weights plus such estimates.
 
     Raises:
         ValueError: for a number of examples that rounds to zero.
@@ -97,8 +101,8 @@ def message_passing(
     weights = draw(weight_key, shape).astype(float)
     matrix = jax.random.normal(matrix_key, (n, d)) / np.sqrt(d)
     labels = _place(system, matrix @ weights)
-    # Padded with rows that are ignored, so that a few compiled programs serve every number of
-    # samples.
+    # The examples are padded to a power of two with rows that are ignored, so that a few compiled
+    # programs serve every number of examples.
     empty = 2 ** math.ceil(math.log2(n)) - n
     matrix, labels, seen = (
         jnp.pad(matrix, ((0, empty), (0, 0))),
@@ -125,7 +129,7 @@ def message_passing(
 
 
 def _place(system: Committee, fields: Float[Array, "sample hidden"]) -> Float[Array, "sample"]:
-    """Index of each label in the order of `label_values`."""
+    """Label of each example, as its index in the order of `label_values`."""
     signs = jnp.sign(fields)
     label = (
         jnp.sign(jnp.sum(signs, axis=-1)) if system.rule == "majority" else jnp.prod(signs, axis=-1)
@@ -134,8 +138,9 @@ def _place(system: Committee, fields: Float[Array, "sample hidden"]) -> Float[Ar
 
 
 def _own_and_common(matrix: Float[Array, "hidden hidden"]) -> tuple[Array, Array]:
-    """The D and C of the matrix D 1 - C 11^T nearest to a given one, with D above zero and C below
-    D/K.
+    """Numbers D and C of the matrix D 1 - C 11^T that is nearest to a given one.
+
+    D is kept positive and C below D/K, so that this matrix is positive definite.
     """
     hidden = len(matrix)
     common = -(jnp.sum(matrix) - jnp.trace(matrix)) / max(hidden * (hidden - 1), 1)
@@ -156,8 +161,8 @@ def _passing(
     tolerance: Float[Array, ""],
     max_steps: int,
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Estimates, their mean covariance, the number of steps, the last change, and whether the
-    iteration came to rest.
+    """Estimates of the weights, their mean covariance, the number of steps, the change in the last
+    step, and whether the iteration converged.
     """
     d, identity = matrix.shape[1], jnp.eye(hidden)
     counts = label_counts(hidden, rule)
@@ -176,7 +181,7 @@ def _passing(
         a, v, g = state
         own, common = _own_and_common(v)
         variance = own * identity - common
-        # Onsager's term subtracts what the example itself contributed to the estimate before.
+        # The Onsager term subtracts what the example itself contributed to the estimate a.
         omega = matrix @ a - g @ variance
         value, gradient = evidence(omega, own, common, counts)
         chosen = jnp.take_along_axis(value, labels[:, None], axis=-1)
@@ -208,14 +213,16 @@ def _wrong(
     variance: Float[Array, "hidden hidden"],
     labels: Float[Array, "sample"],
 ) -> Float[Array, ""]:
-    """Share of examples whose label is not the likeliest one given the estimated fields."""
+    """Fraction of examples whose label is not the likeliest one, given mean and covariance of their
+    fields."""
     chance, _ = evidence(fields, *_own_and_common(variance), label_counts(hidden, rule))
     return jnp.mean(jnp.argmax(chance, axis=-1) != labels, dtype=float)
 
 
 def _overlaps(system: Committee, matrix: np.ndarray) -> tuple[float, float]:
-    """Overlaps Q_11 and Q_12 of the best assignment of estimates to units; for a parity, whose
-    units may change their signs, of absolute values.
+    """Overlaps Q_11 and Q_12 for the best assignment of estimates to units.
+
+    For a parity the signs of the weights of two units may change together, and moduli are taken.
     """
     size = np.abs(matrix) if system.rule == "parity" else matrix
     units = np.arange(system.hidden)

@@ -1,20 +1,21 @@
 """Majorities of many hidden units with Gaussian weights: the limit K -> infinity after d ->
 infinity, at n/d of order K (derived for this package).
 
-The sum of K signs over sqrt(K) is a Gaussian field. The overlaps of weights and estimates are Q = q
-1 + (1 - q) 11^T/K, because the mean of all units is already known at alpha = O(1). The overlap of
-the field with its estimate is then
+The sum of K signs, divided by sqrt(K), is a Gaussian field. At n of order K d the mean of the
+weights of all units is known exactly, because n of order d is enough for it. The overlaps of
+weights and estimates are therefore Q = q 1 + (1 - q) 11^T/K, with q the overlap of the weights of
+one unit. The overlap of the Gaussian field with its estimate is then
 
     R = (2/pi) (arcsin q + 1 - q),
 
-and the free entropy per dimension and unit, at n/(K d) = a samples,
+and the free entropy per dimension and unit, at a = n/(K d) examples per dimension and unit, is
 
     phi(q) = a Psi(R(q)) + (q + ln(1 - q)) / 2,
     Psi(R) = 2 E_x Phi(u) ln Phi(u),   u = sqrt(R/(1 - R)) x, x ~ N(0, 1).
 
-q = 0 solves phi' = 0 for every a and is stable: all units have the same estimate, and algorithms
-stay there up to n of order K^2 d. A solution with q > 0, in which the units have different
-estimates, appears discontinuously. It has the larger free entropy for a > 7.68 (Schwarze and Hertz
+q = 0 is a maximum of phi for every a: all units have the same estimate, and algorithms stay in this
+state up to n of order K^2 d. A second maximum at q > 0, in which the units have different estimates
+(specialisation), appears discontinuously. It is the higher one for a > 7.68 (Schwarze and Hertz
 1992 and Aubin et al. 2018 give n/d = 7.65 K). The theory is replica symmetric.
 """
 
@@ -40,10 +41,11 @@ _LAST = 60.0  # largest -ln(1 - q) of the search
 
 
 class LargeCommittee(System):
-    """A majority of many hidden units with Gaussian weights, learned from n = a K d examples with
+    """A majority of many hidden units with Gaussian weights, learned from n = a K d examples, with
     a = `unit_ratio`.
 
-    The number K of units grows after the dimension d. Inputs and labels are those of `Committee`.
+    First the dimension d grows to infinity, then the number K of units. Inputs and labels are those
+    of `Committee`.
     """
 
     unit_ratio: float = parameter("samples per dimension and unit, n/(K d)", above=0)
@@ -57,9 +59,9 @@ class LargeCommitteeState(Result):
         classification_error: probability that the likeliest label of a new input is wrong.
         free_entropy: phi(q) per dimension and unit.
         residual: residual of the equation for q; 0 where q = 0.
-        converged: whether it was solved.
-        valid: whether there is such a state, without which the other numbers are NaN: the
-            specialised one begins at an n/(K d) that `large_committee_transition` tells.
+        converged: whether this equation was solved.
+        valid: whether the state exists; the other numbers are NaN if it does not. The specialised
+            state exists from the `begin` of `large_committee_transition` on.
     """
 
     overlap: Scalar
@@ -75,7 +77,7 @@ class LargeCommitteeTransition(Result):
 
     Fields:
         unit_ratio: n/(K d) above which the specialised state has the larger free entropy.
-        overlap: q of the specialised state there.
+        overlap: q of the specialised state at `unit_ratio`.
         begin: n/(K d) at which the specialised state appears.
         begin_overlap: q of the specialised state where it appears.
     """
@@ -145,8 +147,8 @@ def large_committee_transition(system: LargeCommittee) -> LargeCommitteeTransiti
 
     $$ \phi(q) = \phi(0), \quad \phi'(q) = 0 $$
 
-    hold at `unit_ratio`, with $\phi$ as in `large_committee`; `begin` is the smallest ratio at
-    which $\phi'$ has a zero q > 0. The system's `unit_ratio` is not used.
+    hold at `unit_ratio` with q > 0 (`overlap`) and $\phi$ as in `large_committee`. `begin` is the
+    smallest n/(K d) at which $\phi'$ has a zero q > 0. The system's `unit_ratio` is not used.
 
     Accuracy: 1e-8. This theory cannot be differentiated.
 
@@ -170,8 +172,8 @@ def large_committee_transition(system: LargeCommittee) -> LargeCommitteeTransiti
 
 @cache
 def _begin() -> tuple[float, float]:
-    """Overlap and ratio at which the specialised state appears: the smallest ratio on the curve of
-    its solutions.
+    """Overlap q and n/(K d) at which the specialised state appears: the minimum of n/(K d) over the
+    q of its solutions.
     """
     with jax.ensure_compile_time_eval():
         found = minimize_scalar(
@@ -190,9 +192,10 @@ def _missing(gap: Scalar) -> Scalar:
 
 @jax.jit
 def _ratio(gap: Scalar) -> Scalar:
-    """Ratio n/(K d) at which 1 - q = gap solves phi' = 0.
+    """The n/(K d) at which q = 1 - gap solves phi'(q) = 0.
 
-    It is q / (2 (1 - q) Psi' R') with Psi' = E (phi(u)/Phi(u))^2 Phi(u) / (1 - R).
+    It is q / (2 (1 - q) Psi' R'), with Psi' = E (g/Phi)^2 Phi / (1 - R) at u, where g is the normal
+    density, and R' = (2/pi) (1/sqrt(1 - q^2) - 1).
     """
     missing = _missing(gap)
     u, weight = _fields(missing)
@@ -204,6 +207,7 @@ def _ratio(gap: Scalar) -> Scalar:
 
 @jax.jit
 def _free_entropy(gap: Scalar, ratio: Scalar) -> Scalar:
+    """Free entropy phi(q) at q = 1 - gap, per dimension and unit."""
     u, weight = _fields(_missing(gap))
     return (
         ratio * 2 * jnp.sum(weight * jnp.exp(log_cdf(u)) * log_cdf(u))
@@ -212,5 +216,6 @@ def _free_entropy(gap: Scalar, ratio: Scalar) -> Scalar:
 
 
 def _fields(missing: Scalar) -> tuple[Array, Array]:
+    """Quadrature nodes u = sqrt(R/(1 - R)) x and weights, for 1 - R = `missing`."""
     x, weight = standard_normal_rule()
     return jnp.sqrt((1 - missing) / missing) * x, weight

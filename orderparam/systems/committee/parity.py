@@ -14,11 +14,13 @@ from orderparam.systems.committee.model import Committee
 # Spectral estimation for a parity of two units: labels y = sign(z_1 z_2) have
 # E[z z^T - 1 | y] = (2 y / pi) [[0, 1], [1, 0]].
 #
-# Along (z_1 + z_2)/sqrt(2) and (z_1 - z_2)/sqrt(2) fields have the mean square 1 +- 2 y / pi. Two
-# matrices, each with the best weights for its direction, therefore have one outlier each, from
-# n/d = pi^2/4 on (Mondelli, Montanari 2018; Troiani et al. 2024).
+# Given the label, the fields along (z_1 + z_2)/sqrt(2) and (z_1 - z_2)/sqrt(2) therefore have the
+# mean squares 1 + 2 y / pi and 1 - 2 y / pi. For each of the two directions the examples are
+# weighted with the function of the label that is best for this direction. Each of the two weighted
+# covariance matrices of the inputs has one eigenvalue outside the bulk (an outlier) for n/d above
+# pi^2/4 (Mondelli, Montanari 2018; Troiani et al. 2024).
 
-# Mean squares of the fields for y = -1 and 1, in each direction.
+# Mean squares of the field for y = -1 and y = 1: first along z_1 + z_2, then along z_1 - z_2.
 _POWERS = ((1 - 2 / np.pi, 1 + 2 / np.pi), (1 + 2 / np.pi, 1 - 2 / np.pi))
 
 
@@ -26,9 +28,9 @@ class SpectralCommittee(Result):
     """Spectral estimate of a parity of two units.
 
     Fields:
-        overlap: Q_11 of the best estimate that the eigenvectors allow, the mean of their squared
-            cosines with the two directions.
-        eigenvalue: largest eigenvalue, the mean of both matrices.
+        overlap: Q_11 of the best estimate of the weights that the two leading eigenvectors allow.
+            It is the mean of the squared cosines of the eigenvectors with w_1 + w_2 and w_1 - w_2.
+        eigenvalue: largest eigenvalue, averaged over both matrices.
         converged: whether the equations were solved, or the eigenvalue is finite.
     """
 
@@ -45,17 +47,18 @@ def spectral(system: Committee) -> SpectralCommittee:
     r"""Overlap of the leading eigenvectors of two weighted covariance matrices with the weights of
     a parity of two units, as d grows.
 
-    The labels $y = \mathrm{sign}(z_1 z_2)$ satisfy
+    The labels $y = \mathrm{sign}(z_1 z_2)$ of the fields $z_k = w_k \cdot x$ satisfy
 
     $$ E[z z^T - 1 \mid y] = \frac{2 y}{\pi} \begin{pmatrix} 0 & 1 \\ 1 & 0 \end{pmatrix} $$
 
-    The covariance of the inputs weighted by $1 - 1/(1 \pm 2 y/\pi)$ therefore has one outlier along
-    $w_1 \pm w_2$ if $\alpha > \pi^2/4$ ($\alpha$ = `sample_ratio`). The squared cosine is the
-    `overlap`; both matrices have the same law.
+    The covariance matrix of the inputs, with example weights $1 - 1/(1 \pm 2 y/\pi)$, therefore has
+    one eigenvalue outside the bulk if $\alpha > \pi^2/4$ ($\alpha$ = `sample_ratio`). `overlap` is
+    the squared cosine of its eigenvector with $w_1 \pm w_2$, which is the same for both signs.
 
     Raises:
-        ValueError: for anything but a parity of two units. Accuracy: 1e-8. This theory cannot be
-            differentiated.
+        ValueError: for anything but a parity of two units.
+
+    Accuracy: 1e-8. This theory cannot be differentiated.
 
     Source: Mondelli, Montanari (2018); Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala
     (2024).
@@ -72,10 +75,11 @@ def spectral(system: Committee) -> SpectralCommittee:
 
 @experiment(needs=_PAIR)
 def leading_eigenvectors(system: Committee, key: PRNGKeyArray) -> SpectralCommittee:
-    """Measured overlap of the leading eigenvectors of the two matrices of `spectral` on one random
-    problem.
+    """Overlap of the leading eigenvectors of the two matrices of `spectral` with the weights,
+    measured on one random problem.
 
-    The eigenvectors are found by Lanczos iteration.
+    The matrices are those of n = `sample_ratio` * `input_dim` random examples, n rounded. Lanczos
+    iteration finds their leading eigenvectors.
 
     Raises:
         ValueError: for anything but a parity of two units, or a number of examples that rounds to

@@ -15,7 +15,8 @@ from orderparam.systems.committee.parity import leading_eigenvectors, spectral
 from orderparam.systems.committee.theory import state_evolution
 
 APART = (2.0523828, 1.5893227)  # specialisation of two units with Gaussian and binary weights
-# Sample ratio at which the state followed by message passing ends, for two binary units; beyond it the weights are known exactly.
+# Two units with binary weights: sample ratio at which the specialised state ends; beyond it message
+# passing recovers the weights exactly.
 BINARY_END = 1.9770624
 WEAK = 2.4674011  # pi^2/4, weak recovery from labels sign(z1 z2)
 ACCURACY = 1e-6  # accuracy of the drawn curves
@@ -28,10 +29,11 @@ ACCURACY = 1e-6  # accuracy of the drawn curves
     seconds=(20, 1800),
     observables=("overlap", "cross_overlap", "classification_error"),
     explained=(
-        "Dimensions are finite: units are paired with the teacher's so that overlaps are largest, and "
-        "near the transition a run specialises or not by chance. Control: with binary weights at n/d = "
-        "1.45 the overlap is 5.6(17), 3.0(10) and 1.2(9) % above the theory at d = 250, 500 and 1000; "
-        "with Gaussian weights at n/d = 3 it is 8.5(22) % below at d = 500 and 0.4(12) % at 2000."
+        "The dimension is finite. Units of student and teacher are paired such that overlaps are largest, "
+        "which raises the overlap, and near the transition chance decides whether a run specialises. "
+        "Control: with binary weights at n/d = 1.45 the overlap is 5.6(17), 3.0(10) and 1.2(9) % above the "
+        "theory at d = 250, 500 and 1000; with Gaussian weights at n/d = 3 it is 8.5(22) % below the theory "
+        "at d = 500 and 0.4(12) % below it at d = 2000."
     ),
     gallery={"runs": (1.0, 1.45, 1.7, 1.9, 2.2, 2.5, 3.0), "input_dim": 500, "seeds": 16},
     full={
@@ -52,10 +54,13 @@ ACCURACY = 1e-6  # accuracy of the drawn curves
         for y in ("overlap", "cross_overlap", "classification_error")
     ],
     caption=r"""
-        $y = \mathrm{{sign}}(\mathrm{{sign}}\,z_1 + \mathrm{{sign}}\,z_2)$ with values $-1, 0, 1$;
-        $d$ = {input_dim}. Dotted: specialisation at 2.0524 (Gaussian weights) and 1.5893 (binary
-        weights). In theory binary weights are recovered exactly from 1.9771
-        on. Near and above the transitions up to half of the runs do not converge; they are in no mean.
+        Two hidden units with the fields $z_1$, $z_2$; labels $y =
+        \mathrm{{sign}}(\mathrm{{sign}}\,z_1 + \mathrm{{sign}}\,z_2)$ with the values $-1, 0, 1$;
+        $d$ = {input_dim}. Overlaps of the weights of a unit with their own estimate ($Q_{{11}}$)
+        and with that of the other unit ($Q_{{12}}$). Dotted: specialisation at $\alpha$ = 2.0524
+        (Gaussian weights) and 1.5893 (binary weights). In theory binary weights are recovered
+        exactly from $\alpha$ = 1.9771 on. Near and above the transitions up to half of the runs do
+        not converge; these runs are left out of the means.
     """,
 )
 def committee_specialisation(
@@ -108,9 +113,10 @@ def committee_specialisation(
         ),
     ],
     caption=r"""
-        $y = \mathrm{{sign}}(z_1 z_2)$, Gaussian weights, $d$ = {input_dim}. Overlap with the true
-        weights up to their signs and order; eigenvectors are scaled to the length of largest
-        overlap. Below $\alpha = \pi^2/4$ = 2.467 both overlaps vanish for large $d$.
+        Labels $y = \mathrm{{sign}}(z_1 z_2)$ of two hidden units with the fields $z_1$, $z_2$;
+        Gaussian weights, $d$ = {input_dim}. $Q_{{11}}$: overlap of the estimates with the true
+        weights, up to signs and order; for the spectral method the best estimate along the leading
+        eigenvectors. Below $\alpha = \pi^2/4$ = 2.467 both overlaps vanish for large $d$.
     """,
 )
 def parity_weak_recovery(

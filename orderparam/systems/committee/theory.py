@@ -1,12 +1,14 @@
 """State evolution of the Bayes-optimal committee: the K x K overlap Q of weights and estimates.
 
-    Qh = alpha E_{w ~ N(0, Q)} sum_y (grad Z_y)(grad Z_y)^T / Z_y, V = 1 - Q; Q = E <w><w>^T for
-    weights observed in Gaussian noise of precision Qh.
+    Qh = alpha E_{omega ~ N(0, Q)} sum_y (grad Z_y)(grad Z_y)^T / Z_y,   V = 1 - Q,
+    Q = E <w><w>^T for weights w that are observed in Gaussian noise of precision Qh.
 
-It is exact as d grows at fixed K: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová 2018
-(arXiv:1806.05451). Q is symmetric under exchange of the units, Q = q_s P + q_d (1 - P) with P =
-11^T/K. If q_d = 0 all units have the same estimate. If q_d > 0 the units have different estimates
-(specialisation).
+Z_y(omega, V) is the probability of label y if the fields of the units have the law N(omega, V), and
+grad is the gradient in omega. The equations are exact as d grows at fixed K: Aubin, Maillard,
+Barbier, Krzakala, Macris, Zdeborová 2018 (arXiv:1806.05451). Q is symmetric under exchange of the
+units: Q = q_s P + q_d (1 - P) with P = 11^T/K. In the code the eigenvalue along (1, .., 1), with
+index s, is called `same`; the other eigenvalue, with index d, is called `apart`. If q_d = 0 all
+units have the same estimate. If q_d > 0 the units have different estimates (specialisation).
 """
 
 import itertools
@@ -32,17 +34,18 @@ from orderparam.systems.committee.model import Committee
 Scalar = Float[Array, ""]
 
 
-_LEAST_EVIDENCE = 1e-13
-_LEAST_PRECISION, _LARGEST_PRECISION = 1e-6, 1e3
-_NO_GAIN = 1e-12  # a smaller gain is zero up to rounding
+_LEAST_EVIDENCE = 1e-13  # less probable labels are left out of the averages
+_LEAST_PRECISION, _LARGEST_PRECISION = 1e-6, 1e3  # range in which qh_s is searched
+_NO_GAIN = 1e-12  # a smaller product of slopes is zero up to rounding
 _APART = (0.05, 10.0)  # bounds of the precision qh_d at which the specialised state ends
-_NEARLY = 0.999  # overlap of an informed start
+_NEARLY = 0.999  # overlap with which the iteration starts if `start` is "informed"
 _SEED = 1e-13  # added to both modes of Q, so that none vanishes and the symmetry can break
 
 
 class Modes(NamedTuple):
-    """Eigenvalues, along (1, .., 1) and orthogonal to it, of a matrix that is symmetric under
-    exchange of the units.
+    """Eigenvalues of a matrix that is symmetric under exchange of the units.
+
+    `same` is the eigenvalue along (1, .., 1); `apart` is the eigenvalue orthogonal to (1, .., 1).
     """
 
     same: Scalar
@@ -72,10 +75,12 @@ class OptimalCommittee(TeacherCommittee):
     """Bayes-optimal solution of state evolution.
 
     Fields:
-        free_entropy: (1/d) ln P(y | x) at this solution; at known binary weights it is -K ln 2.
-        overlap_error: quadrature error of the overlap, estimated by steps that are longer by a
-            quarter, for K > 2 and units that may specialise; otherwise 0.
-        residual: largest relative change of a mode of Q under the equations.
+        free_entropy: (1/d) ln P(y | x) at this solution; for perfectly recovered binary weights it
+            is -K ln 2.
+        overlap_error: quadrature error of `overlap`, estimated as the change of the overlap if the
+            quadrature steps are longer by a quarter. It is estimated for K > 2 and units that may
+            specialise, and is 0 otherwise.
+        residual: largest relative change of an eigenvalue of Q under the equations.
         steps: number of steps of the flow that the equations define.
     """
 
@@ -86,11 +91,11 @@ class OptimalCommittee(TeacherCommittee):
 
 
 class Specialisation(Result):
-    """Point at which the units specialise.
+    """Sample ratio at which the units specialise.
 
     Fields:
-        sample_ratio: n/d above which the state with equal estimates is unstable; inf where it stays
-            stable.
+        sample_ratio: n/d above which the state with equal estimates is unstable; inf if this state
+            is stable at every n/d.
         overlap: Q_11 at that point.
     """
 
@@ -102,12 +107,12 @@ class InformationTransition(Result):
     """Transitions of a committee with binary weights.
 
     Fields:
-        information: n/d above which the weights are determined, because perfect recovery has the
-            largest free entropy; NaN where the units specialise at a smaller n/d. Message passing
-            continues to follow the other state.
+        information: n/d above which the examples determine the weights, because perfect recovery
+            has a larger free entropy than the state with equal estimates. Message passing stays in
+            the latter state. NaN if the units specialise at a smaller n/d.
         apart: n/d at which the units specialise.
         algorithmic: n/d at which the specialised state ends and message passing recovers the
-            weights; inf where the state with equal estimates stays stable.
+            weights; inf if the state with equal estimates is stable at every n/d.
     """
 
     information: Scalar
@@ -125,17 +130,17 @@ def state_evolution(
 ) -> OptimalCommittee:
     r"""Bayes-optimal overlaps and error of a committee as d grows, by state evolution.
 
-    With the probability $Z_y(\omega, V)$ of a label whose fields are $N(\omega, V)$ and $\alpha$ =
-    `sample_ratio`, the K x K overlap Q solves
+    Let $Z_y(\omega, V)$ be the probability of label y if the fields of the units have the law
+    $N(\omega, V)$. With $\alpha$ = `sample_ratio` and K = `hidden`, the K x K overlap Q solves
 
     $$ \hat Q = \alpha\, E_{\omega \sim N(0, Q)} \sum_y \frac{(\nabla Z_y)(\nabla Z_y)^T}{Z_y},
           \qquad
        V = 1 - Q, \qquad Q = E \langle w \rangle \langle w \rangle^T $$
 
-    where $\langle w \rangle$ is the posterior mean of weights observed at precision $\hat Q$. Q has
-    the diagonal `overlap` and the off-diagonal `cross_overlap`; $q_d$ is their difference. The
-    solution is the fixed point of the flow $\dot q = q \ln(\text{right-hand side}/q)$ of both
-    eigenvalues of Q.
+    where $\langle w \rangle$ is the posterior mean of the weights of all units at one input,
+    observed in Gaussian noise of precision $\hat Q$. The diagonal entries of Q are `overlap`, the
+    others are `cross_overlap`, and $q_d$ is their difference. The solution is the fixed point of
+    the flow $\dot q = q \ln(\text{right-hand side}/q)$ of both eigenvalues of Q.
 
     Args:
         start: "uninformed" starts near Q = 0, as message passing does; "symmetric" keeps the
@@ -143,10 +148,11 @@ def state_evolution(
         max_steps: largest number of steps of the flow.
         tolerance: relative change of Q below which the flow counts as converged.
 
-    Accuracy: averages over fields 1e-8 for two units up to $q_d = 0.95$, 2e-6 for three up to 0.7
-    and 2e-5 up to 0.95, 2e-3 for five, see `overlap_error`. `classification_error`: 1e-4 for K <= 3
-    up to $q_d = 0.7$ and for equal units, else 1e-2, and 2e-2 for K > 5. This theory cannot be
-    differentiated.
+    Accuracy: averages over fields are accurate to 1e-8 for two units up to $q_d = 0.95$, to 2e-6
+    for three units up to $q_d = 0.7$ and to 2e-5 up to 0.95, and to 2e-3 for five units;
+    `overlap_error` estimates this error. `classification_error` is accurate to 1e-4 for K <= 3 up
+    to $q_d = 0.7$ and for units with equal estimates, otherwise to 1e-2, and for K > 5 to 2e-2.
+    This theory cannot be differentiated.
 
     Source: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová (2018).
 
@@ -170,6 +176,7 @@ def state_evolution(
 
         return rest_point(field, begin, system, tolerance=tolerance, max_steps=max_steps)
 
+    # With equal estimates all fields are equal: a rule for one normal variable is enough.
     rules = equal_rule if start == "symmetric" else field_rule
     points, *longer = rules(system.hidden)
     begin = jnp.log(jnp.asarray(first))
@@ -205,8 +212,9 @@ _SEVERAL = {"hidden": at_least(2, why="one unit cannot specialise")}
 def specialisation(system: Committee) -> Specialisation:
     r"""Sample ratio at which the state with equal estimates of all units becomes unstable.
 
-    With $\hat i$ the right-hand side of the equation for $\hat Q$ at $\alpha = 1$, and a subscript
-    d for the eigenvalue of a matrix orthogonal to (1, .., 1), the condition is
+    Let $\hat i$ be the right-hand side of the equation for $\hat Q$ in `state_evolution` at $\alpha
+    = 1$, and let the subscripts s and d denote the eigenvalues of a matrix along (1, .., 1) and
+    orthogonal to it. The state is unstable beyond the $\alpha$ (`sample_ratio` of the result) with
 
     $$ \alpha\, \frac{\partial \hat i_d}{\partial q_d} \frac{\partial q_d}{\partial \hat q_d} =
           1, \qquad
@@ -214,15 +222,17 @@ def specialisation(system: Committee) -> Specialisation:
           \partial_1 \partial_2 Z_y)^2}{Z_y}, \quad \frac{\partial q_d}{\partial \hat q_d} = E (1
           - \langle w_1 w_2 \rangle)^2 $$
 
-    along the curve $\alpha(\hat q_s)$ of states with $q_d = 0$, which is explicit. For Gaussian
-    weights the last factor is 1. For a parity of two units the labels carry no information at Q =
-    0, and all of Q becomes nonzero at the same point. The system's `sample_ratio` is not used.
+    on the curve $\alpha(\hat q_s)$ of states with $q_d = 0$, which is explicit. Here $\langle w_1
+    w_2 \rangle$ is the posterior mean of the product of two weights at one input. For Gaussian
+    weights the last factor is 1. For a parity the state with equal estimates is Q = 0. With two
+    units all of Q becomes nonzero at the same $\alpha$; with more units Q = 0 stays stable, and
+    `sample_ratio` is inf. The system's `sample_ratio` is not used.
 
     Raises:
         ValueError: for a single unit.
 
-    Accuracy: 1e-8 for any K, because only integrals over one field are needed. The result is inf
-    where the state stays stable. This theory cannot be differentiated.
+    Accuracy: 1e-8 for any K, because only integrals over one field are needed. This theory cannot
+    be differentiated.
 
     Source: Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová (2018) for the transition of two
     units; the condition is derived here.
@@ -233,7 +243,7 @@ def specialisation(system: Committee) -> Specialisation:
     """
 
     def gain(precision: float) -> tuple[float, float, float]:
-        """At alpha = 1, alpha, and Q_11."""
+        """Product of both slopes at alpha = 1, the sample ratio alpha, and Q_11, at a given qh_s."""
         rate, ratio, overlap = map(
             float, _gain(system, jnp.asarray(precision), equal_rule(system.hidden)[0])
         )
@@ -266,20 +276,21 @@ def specialisation(system: Committee) -> Specialisation:
     | {"weights": equal("binary", why="Gaussian weights are never recovered exactly")},
 )
 def information_transition(system: Committee) -> InformationTransition:
-    r"""Sample ratios at which binary weights are determined, at which the units specialise, and at
-    which message passing finds the weights.
+    r"""Sample ratios at which the examples determine binary weights, at which the units specialise,
+    and at which message passing recovers the weights.
 
     At `information` the free entropy per dimension of the state with equal estimates, $q_d = 0$,
-    falls to the free entropy of perfect recovery,
+    equals that of perfect recovery,
 
     $$ \frac1d \ln P(y \mid x) = -K \ln 2 $$
 
-    with K = `hidden`. `algorithmic` is the spinodal of the specialised state, the largest $\alpha =
-    \hat q_d/\hat i_d$ on the curve $\hat q_s/\hat i_s = \hat q_d/\hat i_d$, in the notation of
-    `specialisation`. The system's `sample_ratio` is not used.
+    with K = `hidden`. `apart` is the sample ratio of `specialisation`. `algorithmic` is the
+    spinodal of the specialised state: the largest $\alpha = \hat q_d/\hat i_d$ on the curve $\hat
+    q_s/\hat i_s = \hat q_d/\hat i_d$ of specialised states, in the notation of `specialisation`.
+    The system's `sample_ratio` is not used.
 
     Raises:
-        ValueError: for Gaussian weights, which are never known exactly, or a single unit.
+        ValueError: for Gaussian weights, which are never recovered exactly, or a single unit.
 
     Accuracy: 1e-6. This theory cannot be differentiated.
 
@@ -305,8 +316,10 @@ def information_transition(system: Committee) -> InformationTransition:
 
 
 def _spinodal(system: Committee) -> float:
-    """Largest alpha of a specialised state, along the curve alpha = qh_d / i_d = qh_s / i_s of
-    these states.
+    """Largest sample ratio alpha at which the specialised state exists.
+
+    Specialised states lie on the curve alpha = qh_d/i_d = qh_s/i_s, with i the conjugate at alpha =
+    1. For each qh_d the root in qh_s is found; alpha is then maximised over qh_d.
     """
     points = field_rule(system.hidden)[0]
 
@@ -341,12 +354,13 @@ def _entries(system: Committee, q: Modes) -> tuple[Scalar, Scalar]:
 
 
 def _trace(system: Committee, one: Modes, other: Modes) -> Scalar:
+    """Trace of the product of two matrices with these modes; `apart` is (K - 1)-fold degenerate."""
     return one.same * other.same + (system.hidden - 1) * one.apart * other.apart
 
 
 def _powers(x: Float[Array, "*batch hidden"]) -> Modes:
-    """Squares of x along (1, .., 1) and orthogonal to it, per dimension of either: the modes of
-    the symmetric part of xx^T.
+    """Modes of xx^T averaged over permutations of the units: the squared length of x along (1, ..,
+    1), and the squared length orthogonal to it divided by K - 1.
     """
     hidden, mean = x.shape[-1], jnp.mean(x, axis=-1)
     return Modes(
@@ -363,7 +377,9 @@ def _spread(x: Array, root: Modes) -> Array:
 
 
 def _labels(system: Committee, q: Modes, points: Rule) -> tuple[Modes, Scalar, Scalar]:
-    """Conjugate Qh, E sum_y Z ln Z, and the probability that the likeliest label is wrong."""
+    """Averages over the fields omega ~ N(0, Q) and the labels: the conjugate Qh, E sum_y Z_y ln Z_y,
+    and the probability that the likeliest label of a new input is wrong.
+    """
     x, weight = points
     q = Modes(*(jnp.clip(part, 0.0, 1 - 1e-9) for part in q))
     if system.hidden == 1:
@@ -392,7 +408,9 @@ def _labels(system: Committee, q: Modes, points: Rule) -> tuple[Modes, Scalar, S
 
 
 def _weights(system: Committee, precision: Modes, points: Rule) -> tuple[Modes, Scalar]:
-    """Overlap Q, and the mean logarithm of the partition function of one weight of every unit."""
+    """Overlap Q of weights that are observed with precision Qh, and the mean logarithm of the
+    partition function of the K weights at one input.
+    """
     hidden = system.hidden
     if system.weights == "gaussian":
         q = Modes(*(part / (1 + part) for part in precision))
@@ -407,8 +425,11 @@ def _weights(system: Committee, precision: Modes, points: Rule) -> tuple[Modes, 
 def _heights(
     hidden: int, precision: Modes, points: Rule
 ) -> tuple[Array, Float[Array, "true node state"], Array]:
-    """Binary weights of K units: their 2^K states, the log-likelihood of each state given what is
-    observed, and the weights of the nodes.
+    """Binary weights of K units, observed in Gaussian noise of the given precision.
+
+    Returns the 2^K states of the weights; the logarithm of the likelihood of each state, up to a
+    constant, for every true state and every quadrature node of the noise; and the quadrature
+    weights.
     """
     x, weight = points
     states = jnp.asarray(list(itertools.product((-1.0, 1.0), repeat=hidden)))
@@ -416,7 +437,8 @@ def _heights(
     noise = _spread(
         jnp.asarray(x), Modes(*(jnp.sqrt(jnp.maximum(part, 1e-30)) for part in precision))
     )
-    b = pulls[:, None] + noise  # (true state, node, hidden)
+    # b = Qh w + Qh^(1/2) noise: what is observed of the true state w; (true state, node, hidden)
+    b = pulls[:, None] + noise
     return (
         states,
         jnp.einsum("tnk,sk->tns", b, states) - jnp.sum(states * pulls, axis=-1) / 2,
@@ -426,7 +448,7 @@ def _heights(
 
 @jax.jit
 def _rates(system: Committee, precision: Modes, points: Rule) -> Modes:
-    """Conjugate Qh at alpha = 1 of the Q that these precisions give."""
+    """Conjugate i = Qh/alpha that belongs to the overlap Q of weights with this precision."""
     return _labels(system.with_(sample_ratio=1.0), _weights(system, precision, points)[0], points)[
         0
     ]
@@ -434,14 +456,14 @@ def _rates(system: Committee, precision: Modes, points: Rule) -> Modes:
 
 @jax.jit
 def _gain(system: Committee, precision: Scalar, points: Rule) -> tuple[Scalar, Scalar, Scalar]:
-    """Product of both slopes at alpha = 1, the ratio alpha, and Q_11, at qh_s = precision and q_d
-    = 0.
+    """Product of both slopes at alpha = 1, the sample ratio alpha, and Q_11, in the state with qh_s
+    = `precision` and q_d = 0.
 
-    An increment of Q changes the mean of (grad Z)(grad Z)^T / Z by that of (grad grad Z) dQ (grad
+    An increment dQ changes the mean of (grad Z)(grad Z)^T / Z by the mean of (grad grad Z) dQ (grad
     grad Z) / Z, and an increment of the precision changes Q by the squared covariance of the
-    weights. Both hold because the teacher is drawn from the prior. At equal fields both matrices
-    are symmetric under exchange, and their eigenvalue orthogonal to (1, .., 1) is entry 11 minus
-    entry 12.
+    weights. Both statements hold because the teacher is drawn from the prior. At equal fields both
+    matrices are symmetric under exchange of the units, and their eigenvalue orthogonal to (1, ..,
+    1) is entry 11 minus entry 12.
     """
     system, hidden, zero = system.with_(sample_ratio=1.0), system.hidden, jnp.zeros(())
     x, weight = points
@@ -454,6 +476,8 @@ def _gain(system: Committee, precision: Scalar, points: Rule) -> tuple[Scalar, S
     values, slopes = jax.jvp(
         lambda fields: evidence(fields, jnp.ones(()), same / hidden, counts), (fields,), (first,)
     )
+    # the derivative of grad Z along unit 1: its entries 1 and 2 are the entries 11 and 12 of the
+    # Hessian of Z
     across = slopes[1][..., 0] - slopes[1][..., 1]
     rate = jnp.einsum(
         "n,ny->", weight, jnp.where(values[0] > _LEAST_EVIDENCE, across**2 / values[0], 0.0)

@@ -1,12 +1,15 @@
 """`orderparam inspect`: the order parameters of a trained network, from files."""
 
 import math
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
+from orderparam import __version__
 from orderparam.cli.arguments import free_folder
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.limits import within_memory
@@ -280,12 +283,16 @@ def _write(found: "Inspection", folder: Path, compared: "TheoryComparison | None
             ("network", found.network),
         )
     }
-    summary = {"title": found.title, "numbers": numbers, "missing": found.missing}
+    command = shlex.join(["orderparam", *sys.argv[1:]])
+    summary = {
+        "title": found.title, "command": command, "version": __version__,
+        "numbers": numbers, "missing": found.missing,
+    }  # fmt: skip
     data = {"observed": found.dataset()}
     if compared is not None:
         data["theories"] = compared.dataset()
         summary["theory"] = compared.sentence
-    pages = {"report.html": found.html(compared)}
+    pages = {"report.html": found.html(compared, command)}
 
     def draw() -> Any:
         return found.figure(compared)

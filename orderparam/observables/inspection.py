@@ -92,12 +92,12 @@ class Inspection:
 
         return draw(self, compared)
 
-    def html(self, compared: "TheoryComparison | None" = None) -> str:
+    def html(self, compared: "TheoryComparison | None" = None, command: str = "") -> str:
         """One page with tables and the figure in it; also with what `compare_with_theory`
-        returned, if it is given."""
+        returned and with the command that makes the page, if they are given."""
         from orderparam.observables.report import page
 
-        return page(self, compared)
+        return page(self, compared, command)
 
     def __str__(self) -> str:
         from orderparam.observables.report import as_text

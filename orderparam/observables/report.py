@@ -131,9 +131,9 @@ def _add(
     }
 
 
-def page(found: "Inspection", compared: "TheoryComparison | None" = None) -> str:
+def page(found: "Inspection", compared: "TheoryComparison | None" = None, command: str = "") -> str:
     """A self-contained page of HTML with the figure. compared: the theories that were compared with
-    the network, if any."""
+    the network, if any. command: the line by which the page was made."""
     import matplotlib.pyplot as plt
 
     figure, stream = found.figure(compared), io.BytesIO()
@@ -164,7 +164,10 @@ def page(found: "Inspection", compared: "TheoryComparison | None" = None) -> str
     )
     parts.append(f"<p>{html.escape(LEGEND)}</p><h2>Sources</h2><ul>")
     parts += [f"<li>{html.escape(one)}</li>" for one in sources]
-    parts.append("</ul></html>")
+    parts.append("</ul>")
+    if command:
+        parts.append(f"<p>Made by <code>{html.escape(command)}</code></p>")
+    parts.append("</html>")
     return "\n".join(parts)
 
 

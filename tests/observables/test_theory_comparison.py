@@ -1,6 +1,8 @@
 """Theories beside trained networks: each is accepted where its assumptions hold by construction,
 predicts what is measured there, and is refused with a number where they fail."""
 
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -374,6 +376,7 @@ def test_the_command_reads_a_model_and_compares(tmp_path, monkeypatch):
         "--parameters", "net.npz", "--init", "start.npz",
     ]  # fmt: skip
     asked = ["--held-out", "fresh.npz", "--theory", "--rate", "0.01", "--temperature", "0.1"]
+    monkeypatch.setattr("sys.argv", ["orderparam", *words, *asked, "--quick"])
     ended = CliRunner().invoke(app, [*words, *asked, "--quick"])
     assert ended.exit_code == 0, ended.output
     assert "largest curvature x rate / 2 at the start" in ended.output
@@ -383,6 +386,11 @@ def test_the_command_reads_a_model_and_compares(tmp_path, monkeypatch):
     assert "<td>random features, given first layers</td><td>applies</td>" in page.replace("\n", "")
     assert "<h2>Predicted and measured</h2>" in page
     assert "describes this network" in page
+    repeated = "orderparam inspect inspected_nets.py:network data.npz --inputs x --target y"
+    assert f"Made by <code>{repeated}" in page
+    summary = json.loads(next(tmp_path.glob("results/*/summary.json")).read_text())
+    assert summary["command"].startswith(repeated)
+    assert summary["version"] == op.__version__
     for wrong, said in (
         ([*words, "--theory"], "--theory: needs"),
         (["inspect", "data.npz", "--theory"], "--theory: is for a model"),

@@ -1,4 +1,5 @@
-"""The perceptron and its teacher: students at a temperature, and learning rules.
+"""A student perceptron that learns from a teacher perceptron: in equilibrium at a temperature, and
+by learning rules.
 
 import orderparam as op
 from orderparam.systems.perceptron import OnlinePerceptron, ThermalPerceptron
@@ -36,7 +37,7 @@ from orderparam.systems.perceptron.theory import (
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {
-    "mistakes": ("share of mistakes in training", ""),
+    "mistakes": ("fraction of mistakes in training", ""),
 }
 
 __all__ = without_modules(globals())

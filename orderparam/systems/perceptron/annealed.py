@@ -1,4 +1,4 @@
-"""The annealed approximation and the limit of high temperature."""
+"""The perceptron in the annealed approximation and in the limit of high temperature."""
 
 from collections.abc import Callable
 
@@ -16,13 +16,14 @@ from orderparam.systems.perceptron.theory import Scalar, penalty
 
 
 class Annealed(Result):
-    """Maximum of the annealed free entropy that is reached from R = 0.
+    """First maximum of a free entropy as R grows from 0.
 
     Fields:
-        teacher_overlap: R at the maximum.
-        classification_error: arccos(R)/pi.
-        free_entropy: annealed free entropy at the maximum; for binary weights it is zero at R = 1.
-        valid: whether there is a maximum below R = 1, without which the numbers are NaN.
+        teacher_overlap: overlap R with the teacher at the maximum.
+        classification_error: probability of a wrong label on a new input, arccos(R)/pi.
+        free_entropy: free entropy per weight at the maximum; for binary weights it is zero at R =
+            1.
+        valid: whether there is a maximum below R = 1; the numbers are NaN if there is none.
     """
 
     teacher_overlap: Scalar
@@ -35,10 +36,10 @@ class WarmTransitions(Result):
     """Transitions of binary weights at high temperature, as values of alpha/T.
 
     Fields:
-        thermodynamic: alpha/T at which R = 1 becomes the state of largest free entropy.
-        overlap: R of the competing state at that alpha/T.
-        spinodal: alpha/T at which the competing state ends.
-        spinodal_overlap: R of the competing state at the spinodal.
+        thermodynamic: alpha/T above which the teacher, R = 1, has the largest free entropy.
+        overlap: R of the other maximum of the free entropy (R < 1) at that alpha/T.
+        spinodal: alpha/T at which the maximum with R < 1 ends.
+        spinodal_overlap: R of this maximum at the spinodal.
     """
 
     thermodynamic: Scalar
@@ -49,13 +50,16 @@ class WarmTransitions(Result):
 
 @theory(differentiable=False)
 def annealed(system: ThermalPerceptron, *, points: int = 20001) -> Annealed:
-    r"""First maximum in R of the annealed free entropy, the logarithm of the mean of Z.
+    r"""First maximum in the overlap R of the annealed free entropy.
+
+    The annealed free entropy is the logarithm of the mean of the partition function over training
+    sets, instead of the mean of its logarithm. Per weight it is the maximum of
 
     $$ s(R) + \alpha \ln\Big( 1 - (1 - e^{-1/T}) \frac{\arccos R}{\pi} \Big) $$
 
-    with $\alpha$ = `sample_ratio`, T = `temperature` and $s(R) = -\sum_\pm \frac{1 \pm R}{2} \ln
-    \frac{1 \pm R}{2}$ for binary weights, $\frac12 \ln(1 - R^2)$ for spherical weights. It is an
-    upper bound of the free entropy.
+    with $\alpha$ = `sample_ratio`, T = `temperature` and the entropy $s(R) = -\sum_\pm \frac{1 \pm
+    R}{2} \ln \frac{1 \pm R}{2}$ for binary weights, $\frac12 \ln(1 - R^2)$ for spherical weights.
+    The largest value over all R is an upper bound of the free entropy.
 
     Args:
         points: number of values of R on the grid.
@@ -81,7 +85,8 @@ def annealed(system: ThermalPerceptron, *, points: int = 20001) -> Annealed:
 def high_temperature(system: ThermalPerceptron, *, points: int = 20001) -> Annealed:
     r"""First maximum in R of the free entropy in the limit of high temperature at fixed alpha/T.
 
-    Every example then contributes only its mean error, and the free entropy is
+    In this limit every example contributes only its mean error, and the free entropy per weight is
+    the maximum of
 
     $$ s(R) - \frac{\alpha}{T} \frac{\arccos R}{\pi} $$
 
@@ -113,8 +118,9 @@ def high_temperature_transitions(system: ThermalPerceptron) -> WarmTransitions:
 
     $$ \frac{\alpha}{T} = \pi \sqrt{1 - R^2}\, \mathrm{artanh}\, R $$
 
-    The `spinodal` is the maximum of the right-hand side, and `thermodynamic` the point where the
-    free entropy is zero. No number of the system is used.
+    The `spinodal` is the maximum of the right-hand side over R. At `thermodynamic` the free entropy
+    of the maximum with R < 1 is zero, which is the free entropy of the teacher. The fields
+    `sample_ratio`, `temperature` and `input_dim` of the system are not used.
 
     Raises:
         ValueError: for spherical weights, which have no transition.
@@ -150,7 +156,11 @@ def high_temperature_transitions(system: ThermalPerceptron) -> WarmTransitions:
 def _first_maximum(
     system: ThermalPerceptron, gain: Callable[[Array], Array], points: int
 ) -> Annealed:
-    """First maximum of s(R) + gain(error) as R grows from 0."""
+    """First maximum of s(R) + gain(error) as R grows from 0, with error = arccos(R)/pi.
+
+    It is located by a parabola through three neighbouring points of the grid, on which arcsin R is
+    equally spaced.
+    """
     overlap = jnp.sin(np.pi / 2 * jnp.linspace(0.0, 1.0, points)[:-1])
     entropy = jnp.log1p(-(overlap**2)) / 2
     if system.weights == "binary":

@@ -1,5 +1,5 @@
-"""Simulated students: enumerated or sampled at a temperature, and trained by rules on a set or on
-a stream of examples.
+"""Simulated students: all students enumerated or a sample of them at a temperature, and students
+that are trained by a rule on a set or on a stream of examples.
 """
 
 from functools import partial
@@ -28,8 +28,8 @@ class Counted(Learner):
     """Exact averages over all students on one training set.
 
     Fields:
-        free_entropy: (1/N) ln Z.
-        entropy: entropy of the students over N.
+        free_entropy: (1/N) ln Z of the training set.
+        entropy: entropy of the students per weight.
     """
 
     free_entropy: Float[Array, ""]
@@ -37,11 +37,11 @@ class Counted(Learner):
 
 
 class Tempered(Learner):
-    """Averages over sampled students.
+    """Averages over sampled students on one training set.
 
     Fields:
-        exchanges: acceptance rate of exchanges between neighbouring temperatures, the smallest of
-            all pairs.
+        exchanges: acceptance rate of exchanges between two neighbouring temperatures, for the pair
+            with the smallest rate.
     """
 
     exchanges: Float[Array, ""]
@@ -51,6 +51,7 @@ _BINARY = {"weights": equal("binary")}
 
 
 def _counts(system: ThermalPerceptron) -> tuple[int, int]:
+    """Numbers of weights and of examples. Raises `ValueError` if there is no example."""
     n, p = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if p < 1:
         raise ValueError(
@@ -85,8 +86,10 @@ def enumerated_students(system: ThermalPerceptron, key: PRNGKeyArray) -> Counted
 
 @jax.jit
 def _count(inputs: Float[Array, "train input"], temperature: Float[Array, ""]) -> Counted:
-    """Averages over all students of a teacher whose weights are all one; the law of the inputs is
-    isotropic.
+    """Averages over all students of a teacher whose weights are all +1.
+
+    The law of the inputs does not change if signs of inputs do, so that all binary teachers are
+    equivalent.
     """
     p, n = inputs.shape
     labels = jnp.sign(jnp.sum(inputs, axis=1))
@@ -124,13 +127,15 @@ def parallel_tempering(
     """Averages over binary students at a temperature, sampled by parallel tempering on one random
     training set.
 
-    Two independent ladders of temperatures in geometric steps are simulated with single flips of
-    weights by Metropolis' rule, and neighbouring temperatures are exchanged after each sweep. q is
-    the overlap of the mean weights of the two ladders.
+    There are two independent ladders: sets of students at temperatures that rise geometrically.
+    Metropolis' rule flips single weights, and after each sweep students at neighbouring
+    temperatures are exchanged. `self_overlap` is the overlap of the mean weights of the two coldest
+    students.
 
     Args:
         levels: number of temperatures of a ladder.
-        hottest: highest temperature; the lowest is the system's, but at least 0.05.
+        hottest: highest temperature, but at least twice the lowest. The lowest temperature is that
+            of the system, but at least 0.05.
         warmup: sweeps that are discarded before the measurement.
         sweeps: measured sweeps.
 
@@ -167,8 +172,8 @@ def parallel_tempering(
 def _ladders(
     signed: Array, ladder: Array, starts: Array, keys: Array, sweeps: int
 ) -> tuple[Array, Array, Array]:
-    """Weights at the lowest temperature and their errors after each sweep, for each ladder, and
-    the shares of accepted exchanges.
+    """Weights of the coldest student of each ladder and their number of errors, after each sweep,
+    and the fraction of accepted exchanges of each pair of temperatures.
     """
     levels = len(ladder)
     inverse = 1 / ladder
@@ -177,6 +182,7 @@ def _ladders(
         def flip(state: tuple, drawn: tuple) -> tuple[tuple, None]:
             spins, fields, errors = state
             site, uniform = drawn
+            # fields are y w.x of all examples; those at most 0 are errors
             moved = fields - 2 * spins[:, site, None] * signed[:, site]
             after = jnp.sum(moved <= 0, axis=1)
             taken = uniform < jnp.exp((errors - after) * inverse)
@@ -239,10 +245,9 @@ _BLOCK = 64  # examples of a stream that are drawn together
 
 @experiment
 def batch_student(system: BatchPerceptron, key: PRNGKeyArray) -> RuleError:
-    """Overlap with the teacher of one student that a learning rule trains on one random training
-    set.
+    """Overlap with the teacher of one student that a rule trains on one random training set.
 
-    "maximal stability" is solved exactly, by an active set.
+    The weights of "maximal stability" are found exactly, by an active-set method.
 
     Raises:
         ValueError: for a number of examples that rounds to zero.
@@ -263,7 +268,8 @@ def batch_student(system: BatchPerceptron, key: PRNGKeyArray) -> RuleError:
 
 
 def _batch(inputs: Float[np.ndarray, "train input"], rule: str) -> RuleError:
-    """Train a student whose teacher has all weights one; the law of the inputs is isotropic."""
+    """Train a student whose teacher has all weights +1; all teachers are equivalent, because the
+    law of the inputs is isotropic."""
     labels = np.sign(inputs.sum(axis=1))
     converged, stability = np.asarray(True), np.nan
     if rule == "hebb":
@@ -287,9 +293,9 @@ def _batch(inputs: Float[np.ndarray, "train input"], rule: str) -> RuleError:
 def online_student(system: OnlinePerceptron, key: PRNGKeyArray) -> OnlineError:
     r"""Overlap with the teacher of one student that uses each of alpha N examples once.
 
-    Examples are drawn in blocks and never stored. The optimal rule follows its variance by the step
-    $V \leftarrow V + V^2 g'/N$, with $g'$ the derivative of g in the field at each example, whose
-    mean is $-E g^2$.
+    Examples are drawn in blocks and are not stored. The optimal rule changes its variance V at each
+    example by the step $V \leftarrow V + V^2 g'/N$, with $g'$ the derivative of g in the margin;
+    the mean of $g'$ is $-E g^2$, as in `OnlinePerceptron`.
 
     Raises:
         ValueError: for a number of examples that rounds to zero.
@@ -321,6 +327,8 @@ def online_student(system: OnlinePerceptron, key: PRNGKeyArray) -> OnlineError:
 def _stream(
     key: PRNGKeyArray, count: Array, rate: Float[Array, ""] | float, d: int, rule: str
 ) -> Float[Array, "input"]:
+    """Weights of the student after `count` examples; its teacher has all weights +1."""
+
     def learn(state: tuple, example: tuple) -> tuple[tuple, None]:
         weights, rest = state
         x, index = example

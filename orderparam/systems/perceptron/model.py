@@ -14,17 +14,18 @@ from orderparam.priors.names import law
 class ThermalPerceptron(System):
     r"""A student perceptron in equilibrium at a temperature, with a teacher of the same kind.
 
-    The teacher's weights $w_0$ label $n = \alpha N$ Gaussian inputs, $y = \mathrm{sign}(w_0 \cdot
-    x)$, with $\alpha$ = `sample_ratio` and N = `input_dim`. The student's weights w have the
-    probability
+    The teacher has the weights $w_0$ and labels $n = \alpha N$ Gaussian inputs, $y =
+    \mathrm{sign}(w_0 \cdot x)$, with $\alpha$ = `sample_ratio` and N = `input_dim`. The student's
+    weights w have the probability
 
     $$ P(w) = \frac1Z\, e^{-E(w)/T}, \qquad
        E(w) = \text{number of examples that } w \text{ gets wrong} $$
 
-    with T = `temperature`; at T = 0 all students without errors are equally likely. Weights of
-    student and teacher are +-1 ("binary") or have length $\sqrt N$ ("spherical"). R = w.w0/N is the
-    overlap with the teacher, q the overlap of two students, and arccos(R)/pi the error on a new
-    input.
+    with T = `temperature`; at T = 0 all students without errors are equally likely. `weights` says
+    whether the entries of the weights of student and teacher are +-1 ("binary") or both vectors
+    have the length $\sqrt N$ ("spherical"). $R = w \cdot w_0/N$ is the overlap of a student with
+    the teacher, q is the overlap of two students on the same examples, and arccos(R)/pi is the
+    error on a new input.
 
     Source: Györgyi (1990); Sompolinsky, Tishby, Seung (1990).
     """
@@ -49,11 +50,12 @@ OnlineRule = Literal["hebb", "rosenblatt", "adaline", "optimal"]
 class BatchPerceptron(System):
     r"""A student perceptron that learns from all examples at once by a rule.
 
-    A teacher labels $n = \alpha N$ Gaussian inputs $x \sim N(0, I/N)$, $y = \mathrm{sign}(w_0 \cdot
-    x)$, with $\alpha$ = `sample_ratio` and N = `input_dim`. `rule` is "hebb", $w = \sum_\mu y^\mu
-    x^\mu$; "pseudo-inverse", the shortest least-squares fit of the labels; or "maximal stability",
-    the weights of largest smallest margin $y\, w \cdot x/|w|$. The overlap R is the cosine of the
-    angle between student and teacher.
+    A teacher with the weights $w_0$ labels $n = \alpha N$ Gaussian inputs $x \sim N(0, I/N)$, $y =
+    \mathrm{sign}(w_0 \cdot x)$, with $\alpha$ = `sample_ratio` and N = `input_dim`. `rule` is
+    "hebb", $w = \sum_\mu y^\mu x^\mu$; "pseudo-inverse", the shortest least-squares fit of the
+    labels; or "maximal stability", the weights that maximise the smallest margin $y^\mu w \cdot
+    x^\mu/|w|$ of all examples. The overlap R is the cosine of the angle between student and
+    teacher.
 
     Source: Opper, Kinzel, Kleinz, Nehl (1990).
     """
@@ -72,9 +74,14 @@ class OnlinePerceptron(System):
 
     for $\alpha N$ examples, from w = 0, with $\alpha$ = `sample_ratio` and N = `input_dim`. With
     the margin $k = y\, w \cdot x$ and $\eta$ = `rate`, `rule` is "hebb", $f = \eta$; "rosenblatt",
-    $f = \eta$ where k < 0, else 0; "adaline", $f = \eta (1 - k)$; or "optimal", which keeps the
-    mean and the variance V of the weights, $f = V g(1, k, V)$ and $dV/d\alpha = -V^2 E g^2$, with g
-    the derivative of the log-likelihood of the label in its field.
+    $f = \eta$ where $k \le 0$, else 0; "adaline", $f = \eta (1 - k)$; or "optimal". The optimal
+    rule keeps the mean w and the variance V of the teacher's weights given the examples so far, and
+    has
+
+    $$ f = V g, \qquad \frac{dV}{d\alpha} = -V^2 E g^2, \qquad
+       g = \partial_k \ln \Phi\Big( \frac{k}{\sqrt V} \Big) $$
+
+    where $\Phi(k/\sqrt V)$ is the likelihood of the label and V = 1 at the start.
 
     Source: Kinzel, Rujan (1990); Biehl, Schwarze (1992); Opper (1996) for the optimal rule, which
     reaches the bound of Kinouchi, Caticha (1992).

@@ -1,4 +1,4 @@
-"""Fixed points by extrapolated pairs of steps."""
+"""Fixed points by pairs of iteration steps, each pair extrapolated as a geometric series."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,11 +10,9 @@ from jaxtyping import Array, Float, PyTree
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.solved import Solved
 
-# Fixed points by pairs of steps, each pair extrapolated by its geometric series.
-
-# Largest ratio of a geometric series of steps that is used, and longest extrapolation.
+# Largest ratio of two steps that is used in the geometric series, and longest extrapolation.
 _STEEPEST, _FARTHEST = 0.9, 0.1
-_SHORT = 1e-8  # shorter steps are not extrapolated, because rounding is no series
+_SHORT = 1e-8  # shorter steps are not extrapolated: rounding errors are no geometric series
 
 Vector = Float[Array, "unknown"]
 
@@ -38,10 +36,10 @@ def prolonged_fixed_point(
         max_steps: largest number of pairs of steps.
 
     Returns:
-        the solution; its residual is the largest |update(y) - y|. It has converged where a pair of
-            steps changes y by less than tolerance (1 + |y|) and a single step by less than ten
-            times that: values that `update` exchanges are no fixed point, although a pair of steps
-            leaves them unchanged.
+        the solution; its residual is the largest |update(y) - y|. It has converged if a pair of
+            steps changes y by less than tolerance (1 + |y|) and a single step changes y by less
+            than ten times that. The second condition excludes cycles of length two, which a pair of
+            steps leaves unchanged.
     """
 
     def prolonged(y: Vector, args: PyTree) -> Vector:

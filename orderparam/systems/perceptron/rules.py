@@ -16,13 +16,13 @@ _FIRST = 1e-7  # sqrt(alpha) at which the flow of Rosenblatt's rule starts
 
 
 class RuleError(Result):
-    """Student that learns by a rule from all examples.
+    """Overlap and error of a student that learns from all examples at once.
 
     Fields:
         teacher_overlap: R, the cosine of the angle between student and teacher.
-        classification_error: arccos(R)/pi.
-        stability: smallest margin sqrt(N) y w.x/|w| of the examples, with inputs of variance 1/N,
-            for "maximal stability"; NaN for the other rules.
+        classification_error: probability of a wrong label on a new input, arccos(R)/pi.
+        stability: smallest margin kappa = sqrt(N) y w.x/|w| of the examples, with inputs of
+            variance 1/N, for "maximal stability"; NaN for the other rules.
         residual: residual of the equations for "maximal stability"; 0 for the other rules.
         converged: whether the equations, or the optimisation, were solved.
     """
@@ -35,13 +35,14 @@ class RuleError(Result):
 
 
 class OnlineError(Result):
-    """Student that learns by a rule from each example once.
+    """Overlap and error of a student that learns from each example once.
 
     Fields:
         teacher_overlap: R, the cosine of the angle between student and teacher.
-        length: |w|/sqrt(N).
-        classification_error: arccos(R)/pi.
-        converged: whether the flow was integrated, or the weights are finite and not zero.
+        length: length |w|/sqrt(N) of the student's weights.
+        classification_error: probability of a wrong label on a new input, arccos(R)/pi.
+        converged: of the theory: whether the flow was integrated; of an experiment: whether the
+            weights are finite and not zero.
     """
 
     teacher_overlap: Scalar
@@ -52,7 +53,8 @@ class OnlineError(Result):
 
 @theory
 def batch_rule(system: BatchPerceptron) -> RuleError:
-    r"""Overlap with the teacher, in the limit of large N, of a rule that uses all examples at once.
+    r"""Overlap of a student with the teacher, in the limit of large N, for a rule that uses all
+    examples at once.
 
     With $\alpha$ = `sample_ratio`, R = `teacher_overlap` is
 
@@ -94,11 +96,12 @@ def batch_rule(system: BatchPerceptron) -> RuleError:
 
 @theory(differentiable=False)
 def online_rule(system: OnlinePerceptron) -> OnlineError:
-    r"""Overlap with the teacher, in the limit of large N, of a rule that uses each example once.
+    r"""Overlap of a student with the teacher, in the limit of large N, for a rule that uses each
+    example once.
 
-    With $c = \sqrt{2/\pi}$, $\eta$ = `rate`, $M = w \cdot w_0/N = R \sqrt Q$, $Q = |w|^2/N$
-    (`length` squared) and $\epsilon = \arccos(R)/\pi$, the derivatives in $\alpha$ = `sample_ratio`
-    are
+    Let $M = w \cdot w_0/N = R \sqrt Q$ with the teacher's weights $w_0$ of length $\sqrt N$, $Q =
+    |w|^2/N$ (`length` squared), $\epsilon = \arccos(R)/\pi$, $c = \sqrt{2/\pi}$ and $\eta$ =
+    `rate`. A dot is the derivative in $\alpha$ = `sample_ratio`:
 
     $$ \text{hebb: } \dot M = \eta c, \quad \dot Q = 2 \eta c M + \eta^2; \qquad
        \text{adaline: } \dot M = \eta (c - M), \quad \dot Q = 2 \eta (c M - Q) + \eta^2 (1 - 2 c
@@ -148,8 +151,8 @@ def _rosenblatt(
 ) -> tuple[Scalar, Scalar, Bool[Array, ""]]:
     """Overlap M and squared length Q of Rosenblatt's rule.
 
-    With w = rate v the rate drops out. v grows as sqrt(alpha) at first, so that sqrt(alpha) is
-    taken as the time.
+    The flow is that of v = w/rate, in which the rate drops out. The length of v grows as
+    sqrt(alpha) at first, so that sqrt(alpha) is taken as the time of integration.
     """
     c = np.sqrt(2 / np.pi)
 
@@ -167,8 +170,10 @@ def _rosenblatt(
 
 
 def _adaline_power(alpha: Scalar | float, rate: Scalar | float) -> Scalar:
-    """Squared length Q of Adaline: the solution of dQ = -(2 eta - eta^2) Q + 2 eta (1 - eta) c M +
-    eta^2 from Q = 0, with M = c (1 - exp(-eta alpha)).
+    """Squared length Q of Adaline: the solution of dQ/dalpha = -(2 eta - eta^2) Q + 2 eta (1 - eta)
+    c M + eta^2 from Q = 0, with M = c (1 - exp(-eta alpha)) and c = sqrt(2/pi).
+
+    In this function `c` is the square 2/pi.
     """
     c, decay = 2 / np.pi, rate * (2 - rate)
     constant = 2 * rate * (1 - rate) * c + rate**2
@@ -182,12 +187,14 @@ def _adaline_power(alpha: Scalar | float, rate: Scalar | float) -> Scalar:
             jnp.expm1(jnp.where(small, 1.0, speed) * alpha) / jnp.where(small, 1.0, speed),
         )
 
-    # integral of exp(-decay (alpha - t) - eta t) over t
+    # integral of exp(-decay (alpha - t) - eta t) over t from 0 to alpha
     lag = jnp.exp(-rate * alpha) * grown(rate - decay)
     return constant * grown(-decay) - 2 * rate * (1 - rate) * c * lag
 
 
 def _optimal(alpha: Scalar | float) -> OnlineError:
+    """The optimal rule: dV/dalpha = -V^2 E g^2 for V = 1 - q, integrated as a flow of ln V from 0."""
+
     def field(state: Array, args: Array) -> Array:
         rest = jnp.exp(state[0])
         return -jnp.stack([rest * SignLabels().averages(1 - rest, rest).information])

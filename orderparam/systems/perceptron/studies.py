@@ -28,8 +28,8 @@ from orderparam.systems.perceptron.theory import Quenched, binary_transitions, q
 
 
 def draw_lines(axes: Any, comparison: Comparison) -> None:
-    """Draw the lines at which the state R < 1 loses the largest free entropy, its entropy
-    vanishes, and it ends.
+    """Draw three lines of the state R < 1: where the teacher has the same free entropy, where the
+    entropy of the state vanishes, and where the state ends.
     """
     (lines,) = comparison.theories(part="plane").values()
     for name, style, text in (
@@ -43,7 +43,7 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "binary-perceptron",
-    title="Binary weights: few drop early and gradually to perfect generalisation; at T = 0.5 many stay metastable",
+    title="Few binary weights reach perfect generalisation early and gradually; at T = 0.5 many stay in the metastable state",
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
     seconds=(60, 1800),
     observables=("classification_error", "mistakes"),
@@ -72,17 +72,18 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
         Freehand(draw_lines, "Transitions of the state $R < 1$"),
     ],
     caption=r"""
-        Lines: replica theory for $N\to\infty$, which jumps to error 0 where the state $R < 1$ has the
-        free entropy of the teacher (dotted); grey: the same state, metastable, up to its spinodal.
-        Left: averages over all $2^N$ students. Middle: parallel tempering. Right: lines at which the
-        state $R < 1$ is as probable as the teacher (first order), its entropy vanishes (freezing),
-        and it ends (spinodal).
+        Students with $N$ binary weights at temperature $T$; $R$ is the overlap with the teacher.
+        Lines: replica theory for $N\to\infty$; the error jumps to 0 where the state $R < 1$ has the
+        free entropy of the teacher (dotted). Grey: the state $R < 1$ beyond that point, metastable,
+        up to its spinodal. Left: averages over all $2^N$ students. Middle: parallel tempering.
+        Right: the state $R < 1$ is as probable as the teacher (first order), its entropy vanishes
+        (dashed), and it ends (spinodal).
     """,
     explained=(
-        "The theory is the equilibrium of many weights, and its jump is rounded for few: before it the error "
-        "approaches the theory from below as weights are added. Beyond it, at T = 0.5, tempering of 127 "
-        "weights is not in equilibrium. Control at n/d = 1.7, where the metastable state has 0.25: the mean "
-        "error of 16 runs is 0.237(8) after 1000 sweeps and 0.179(17) after 8000."
+        "The theory is the equilibrium of many weights. With few weights the jump is rounded: before the jump "
+        "the error approaches the theory from below as weights are added. Beyond the jump at T = 0.5, tempering "
+        "of 127 weights does not reach equilibrium. Control at n/N = 1.7, where the metastable state has the "
+        "error 0.25: the mean error of 16 runs is 0.237(8) after 1000 sweeps and 0.179(17) after 8000 sweeps."
     ),
 )
 def binary_perceptron(
@@ -131,13 +132,15 @@ def binary_perceptron(
 
 
 def _jump(temperature: float) -> float:
-    """The ratio at which the teacher becomes the more probable state."""
+    """Sample ratio above which the teacher is more probable than the state R < 1."""
     return float(binary_transitions(ThermalPerceptron(1.0, temperature)).thermodynamic)
 
 
 def equilibrium(system: ThermalPerceptron) -> Quenched:
-    """The state R < 1 where its free entropy is above that of the teacher, which is 0, and the teacher
-    beyond."""
+    """Equilibrium state: the state R < 1 if its free entropy is positive, else the teacher.
+
+    The free entropy of the teacher is 0, and its errors are 0.
+    """
     state = quenched(system)
 
     def errors(found: Quenched) -> tuple[Any, Any]:
@@ -152,8 +155,9 @@ def equilibrium(system: ThermalPerceptron) -> Quenched:
 
 
 def teacher_overlap(data: xr.Dataset) -> xr.DataArray:
-    """Overlap with the teacher in equilibrium: 1 where the teacher, whose free entropy is 0, has
-    the largest free entropy.
+    """Overlap with the teacher in equilibrium.
+
+    It is 1 where the free entropy of the state R < 1 is below 0, the free entropy of the teacher.
     """
     return data["teacher_overlap"].where(data["free_entropy"] > 0, 1.0)
 
@@ -166,7 +170,7 @@ def teacher_overlap(data: xr.Dataset) -> xr.DataArray:
     gallery={"resolution": 32},
     full={"resolution": 64},
     panels=[phases_panel("sample_ratio", "temperature", order="teacher_overlap")],
-    caption="Colour: overlap with the teacher in equilibrium; {resolution} squares along each axis.",
+    caption="Colour: overlap $R$ with the teacher in equilibrium; {resolution} squares along each axis.",
 )
 def binary_perceptron_plane(resolution: int = 16, most_samples: float = 2.4) -> list[Curve]:
     over = {"sample_ratio": (0.8, most_samples), "temperature": (0.0, 1.0)}
@@ -184,8 +188,8 @@ ONLINE = ("hebb", "rosenblatt", "adaline", "optimal")
 @study(
     "perceptron-rules",
     title=(
-        "A perceptron that sees all examples at once learns best with maximal stability, and worst "
-        "with the pseudo-inverse at n = d; one that sees each once, with the optimal rule"
+        "A perceptron that sees all examples at once learns best with maximal stability, and worst with the "
+        "pseudo-inverse at n = N; a perceptron that sees each example once learns best with the optimal rule"
     ),
     source="Opper, Kinzel, Kleinz, Nehl 1990; Kinouchi, Caticha 1992; Watkin, Rau, Biehl 1993",
     seconds=(50, 900),
@@ -210,8 +214,9 @@ ONLINE = ("hebb", "rosenblatt", "adaline", "optimal")
         for part, title in (("batch", "all examples at once"), ("online", "each example once"))
     ],
     caption=r"""
-        $y=\mathrm{{sign}}(w_0\cdot x)$. $N$ = {input_dim} (left) and {stream_dim} (right, learning rate {rate}).
-        Grey: a random student among all those without training errors.
+        Labels $y=\mathrm{{sign}}(w_0\cdot x)$ of a teacher $w_0$ with $N$ weights; $N$ =
+        {input_dim} (left) and {stream_dim} (right, learning rate {rate}). Lines: theory for
+        $N\to\infty$. Grey: mean error of all students without training errors.
     """,
 )
 def perceptron_rules(

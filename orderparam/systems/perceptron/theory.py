@@ -1,5 +1,5 @@
-"""Theory of the perceptron in equilibrium at a temperature: replica-symmetric and annealed theory,
-and transitions.
+"""Replica-symmetric theory of the perceptron in equilibrium at a temperature, and the transitions
+of binary weights. Annealed theory and the limit of high temperature are in `annealed`.
 """
 
 from typing import NamedTuple
@@ -25,27 +25,30 @@ from orderparam.systems.perceptron.prolonged import prolonged_fixed_point
 # ------------------------------------------------------------------------------------------------
 # Replica-symmetric theory of a student at a temperature, and the transitions of binary weights.
 #
-# Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992. A temperature acts
-# as if labels were flipped with probability e/(1 + e), e = exp(-1/T): the student's likelihood of a
-# label is e + (1 - e) Phi(u). The student's field w has variance q, with V = 1 - q left unknown,
-# and covariance R with the teacher's field:
+# Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992. An error costs the
+# Boltzmann factor e = exp(-1/T), so that the student's likelihood of a label is e + (1 - e) Phi(u):
+# up to the factor 1 + e, that of labels which are flipped with probability e/(1 + e). The mean w of
+# the student's field has variance q and covariance R with the teacher's field, V = 1 - q is the
+# variance of the student's field around w, u = y w/sqrt(V), g = d ln[e + (1 - e) Phi(u)]/dw, and
+# Z0 is the probability of the label by the teacher, whose field has mean M given w:
 #
 #     qh = alpha E g^2,  Rh = alpha E sum_y (dZ0/dM) g;
 #     binary: q = E tanh^2(sqrt(qh) z + Rh),  R = E tanh(sqrt(qh) z + Rh);
 #     spherical: q = (qh + Rh^2)(1 - q)^2,  R = Rh (1 - q).
 #
-# The replica-symmetric entropy of binary weights becomes negative at low T, where it is wrong.
+# In the code qh is called `power` and Rh `alignment`. The replica-symmetric entropy of binary
+# weights becomes negative at low T; replica symmetry is wrong there.
 
 Scalar = Float[Array, ""]
 
 # Binary weights with 1 - q below this are taken to be the teacher: 1 - R^2/q is of order (1 - q)^2
 # and would be lost to rounding.
 _KNOWN = 1e-6
-_LEAST = 1e-12  # smallest 1 - q of spherical weights
-# ln qh and ln Rh of binary weights that equal the teacher's, where 1 - q is zero to rounding.
+_LEAST = 1e-12  # smallest 1 - q that is used
+# Value given to ln qh and ln Rh if binary weights equal the teacher's; 1 - q is zero to rounding.
 _TAUGHT = np.log(1e4)
 _UNALIGNED = -6.0  # ln Rh of students with almost no overlap with the teacher
-_HOTTEST = 1e6
+_HOTTEST = 1e6  # highest temperature of `binary_transitions`
 _SPINODAL = (-1.0, 2.0)  # bounds of ln Rh at the spinodal: 1.2 at T = 0, 0.2 as T grows
 
 
@@ -54,10 +57,11 @@ class Learner(Result):
 
     Fields:
         teacher_overlap: R, the overlap of a student with the teacher.
-        self_overlap: q, the overlap of two students on the same examples.
+        self_overlap: q, the overlap of two students that learn the same examples.
         classification_error: probability of a wrong label on a new input, arccos(R)/pi.
         mistakes: fraction of the training examples that a student misclassifies.
-        converged: whether the equations were solved, or the simulation is in equilibrium.
+        converged: of a theory: whether the equations were solved; of a simulation: whether it is in
+            equilibrium.
     """
 
     teacher_overlap: Scalar
@@ -72,12 +76,12 @@ class Quenched(Learner):
 
     Fields:
         free_entropy: (1/N) E ln Z; for binary weights it is zero at R = 1.
-        entropy: entropy of the students over N; for spherical weights without the constant of the
-            sphere.
-        bayes_error: arccos(sqrt(q))/pi, the error of the majority vote of students at T = 0.
+        entropy: entropy of the students per weight; for spherical weights relative to the entropy
+            of the whole sphere.
+        bayes_error: arccos(sqrt(q))/pi, the error of the majority vote of the students at T = 0.
         replicon: alpha E (dg/dw)^2 times the mean square of the variance of a weight. The
             replica-symmetric state is stable where it is below 1 (de Almeida, Thouless 1978).
-        residual: last change of the logarithms of the conjugates qh and Rh.
+        residual: change of ln qh and ln Rh, the logarithms of the conjugates, in the last step.
     """
 
     free_entropy: Scalar
@@ -91,14 +95,14 @@ class BinaryTransitions(Result):
     """Transitions of the perceptron with binary weights at the system's temperature.
 
     Fields:
-        thermodynamic: sample ratio alpha at which perfect generalisation, R = 1, becomes the state
-            of largest free entropy.
-        overlap: R of the competing state at that alpha.
-        freezing: alpha at which the entropy of the competing state vanishes; infinite where that
+        thermodynamic: sample ratio alpha above which perfect generalisation, R = 1, has the largest
+            free entropy.
+        overlap: R of the other state, that of `quenched` with R < 1, at that alpha.
+        freezing: alpha at which the entropy of the state with R < 1 vanishes; infinite if this
             state ends before.
-        freezes: whether the entropy of the competing state vanishes before the state ends.
-        spinodal: alpha at which the competing state ends.
-        spinodal_overlap: R of the competing state at the spinodal.
+        freezes: whether the entropy of the state with R < 1 vanishes before the state ends.
+        spinodal: alpha at which the state with R < 1 ends.
+        spinodal_overlap: R of this state at the spinodal.
         converged: whether all equations were solved.
     """
 
@@ -116,9 +120,10 @@ def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
     r"""Replica-symmetric state of a student in the limit of large N, on the branch that begins at R
     = 0.
 
-    With $\alpha$ = `sample_ratio`, $e = e^{-1/T}$, a field $w \sim N(0, q)$ of the student, $u = y
-    w/\sqrt{1 - q}$, $g = \partial_w \ln[e + (1 - e) \Phi(u)]$ and the probability $Z_0(y, w)$ that
-    the teacher gives to a label, whose field has mean M given w,
+    Let $e = e^{-1/T}$ (T = `temperature`), let $w \sim N(0, q)$ be the mean field of the student,
+    $u = y w/\sqrt{1 - q}$ and $g = \partial_w \ln[e + (1 - e) \Phi(u)]$. The teacher's field has a
+    mean M given w; let $Z_0(y, w)$ be the probability of label y by the teacher. With $\alpha$ =
+    `sample_ratio` and z standard normal,
 
     $$ \hat q = \alpha\, E g^2, \qquad \hat R = \alpha\, E \sum_y \partial_M Z_0\, g $$
 
@@ -126,9 +131,9 @@ def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
           + \hat R); \qquad
        \text{spherical: } q = (\hat q + \hat R^2)(1 - q)^2, \quad R = \hat R (1 - q) $$
 
-    are `self_overlap` q and `teacher_overlap` R. For binary weights this state is metastable beyond
-    the first-order transition, where its `free_entropy` is negative. Beyond its spinodal the
-    solution is the teacher: R = q = 1, with free entropy, entropy and errors 0.
+    determine `self_overlap` q and `teacher_overlap` R. For binary weights this state is metastable
+    beyond the first-order transition, where its `free_entropy` is negative. Beyond its spinodal the
+    solution is the teacher: R = q = 1, and free entropy, entropy and errors are 0.
 
     Args:
         max_steps: largest number of pairs of iteration steps.
@@ -156,7 +161,8 @@ def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
     solved = prolonged_fixed_point(update, start, system, tolerance=1e-11, max_steps=max_steps)
     power, alignment = jnp.exp(solved.value)
     self_overlap, overlap = _overlaps(system, power, alignment)
-    # Where the student is the teacher all averages are known; a harmless value keeps them finite.
+    # If the student is the teacher, all results are known (see `unless_taught`). The value 0.5
+    # keeps the averages finite that are computed nevertheless.
     generalised = binary & (self_overlap >= 1 - _KNOWN)
     power, alignment, self_overlap, overlap = (
         jnp.where(generalised, 0.5, part) for part in (power, alignment, self_overlap, overlap)
@@ -186,7 +192,8 @@ _BINARY = {"weights": equal("binary", why="spherical weights have no transition"
 
 
 class _Solution(NamedTuple):
-    """The sample ratio alpha at which a given Rh solves the equations, with the observables there."""
+    """The sample ratio alpha at which a given Rh solves the equations, and the observables at this
+    alpha."""
 
     sample_ratio: Scalar
     overlap: Scalar
@@ -207,16 +214,17 @@ class _Solution(NamedTuple):
 def binary_transitions(system: ThermalPerceptron) -> BinaryTransitions:
     r"""Transitions of the perceptron with binary weights at the system's temperature.
 
-    All solutions of the equations of `quenched` lie on one curve: given the conjugate $\hat R$, the
-    $\hat q$ is the root of the first equation and $\alpha$ follows from the second,
+    All solutions of the equations of `quenched` lie on one curve, which is parametrised by the
+    conjugate $\hat R$: $\hat q$ is the root of the first equation, and $\alpha$ follows from the
+    second,
 
     $$ \frac{\hat R}{\hat q} = \frac{E \sum_y \partial_M Z_0\, g}{E g^2}, \qquad
        \alpha = \frac{\hat q}{E g^2} $$
 
-    From $\hat R = 0$ the curve follows the state reached from R = 0 up to its `spinodal`, where
-    alpha is largest, and then returns along an unstable state. `thermodynamic` and `freezing` are
-    the zeros of the free entropy and of the entropy before the spinodal. The system's
-    `sample_ratio` is not used.
+    From $\hat R = 0$ on, the curve follows the state that is reached from R = 0 up to its
+    `spinodal`, where $\alpha$ is largest. Beyond that point it returns to smaller $\alpha$ along an
+    unstable state. `thermodynamic` and `freezing` are the $\alpha$ before the spinodal at which the
+    free entropy and the entropy are zero. The system's `sample_ratio` is not used.
 
     Raises:
         ValueError: for spherical weights, which have no transition, and for temperatures above 1e6,
@@ -256,10 +264,10 @@ def binary_transitions(system: ThermalPerceptron) -> BinaryTransitions:
 
 @eqx.filter_jit
 def _solution(system: ThermalPerceptron, log_alignment: Scalar) -> _Solution:
-    """The point of the curve of solutions at a given Rh.
+    """Point of the curve of solutions at a given Rh.
 
-    At the q and R of qh and Rh, the equation Rh/qh = (E dZ0/dM g)/(E g^2) has one root qh; then
-    alpha = qh/E g^2.
+    q and R are functions of qh and Rh. With them the equation Rh/qh = (E sum_y dZ0/dM g)/(E g^2)
+    has one root qh, and alpha = qh/E g^2.
     """
     one, alignment = system.with_(sample_ratio=1.0), jnp.exp(log_alignment)
 
@@ -303,8 +311,11 @@ def _overlaps(system: ThermalPerceptron, power: Scalar, alignment: Scalar) -> tu
 
 
 class _Labels(NamedTuple):
-    """Averages over labels: alpha times E g^2, E dZ0/dM g, E ln Z and E (dg/dw)^2, and the errors
-    per training example.
+    """Averages over the student's field and the label.
+
+    power: alpha E g^2, which is qh. alignment: alpha E sum_y (dZ0/dM) g, which is Rh. free_entropy:
+    alpha E ln[e + (1 - e) Phi(u)]. curvature: alpha E (dg/dw)^2. mistakes: errors per training
+    example.
     """
 
     power: Scalar
@@ -315,12 +326,15 @@ class _Labels(NamedTuple):
 
 
 def _labels(system: ThermalPerceptron, self_overlap: Scalar, overlap: Scalar) -> _Labels:
-    """Averages over the student's field and the labels; both labels contribute the same."""
+    """Averages over the student's field and the label.
+
+    By symmetry both labels contribute the same, so that twice the contribution of label 1 is taken.
+    """
     e = penalty(system)
     student = SignLabels(e / (1 + e))
     rest = jnp.maximum(1 - self_overlap, _LEAST)
-    # The student's likelihood e + (1 - e) Phi(u) changes its slope where both terms are equal. This
-    # is at large negative u when T is small, and the quadrature needs a cut there.
+    # The logarithm of the likelihood e + (1 - e) Phi(u) bends where Phi(u) = e/(1 + e). At small T
+    # this is at large negative u; the quadrature is divided at this field.
     bend = jnp.sqrt(rest) * norm.ppf(jnp.maximum(student.flip, 1e-300))
     w, weight, evidence, change = labelled_nodes(
         SignLabels(), 1.0, Fields(self_overlap, 1.0, overlap), (bend,), panels=SHARP
@@ -357,8 +371,8 @@ def _weights(
     power: Scalar,
     alignment: Scalar,
 ) -> tuple[Scalar, Scalar]:
-    """Contribution of the weights to the free entropy, and the mean square of the variance of a
-    weight.
+    """Contribution of the weights to the free entropy per weight, and the mean square of the
+    variance of a weight, a factor of the replicon.
     """
     if system.weights == "spherical":
         rest = jnp.maximum(1 - self_overlap, _LEAST)

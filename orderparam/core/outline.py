@@ -80,7 +80,16 @@ def parameters_of(
                 f"study {study.name!r} has no parameter {name!r}{nearest(name, list(chosen))}"
             )
         chosen[name] = _read(name, value, study.defaults[name])
+        _check_sign(name, chosen[name], study.defaults[name])
     return chosen
+
+
+def _check_sign(name: str, value: Any, default: Any) -> None:
+    """Raises `ValueError` for a negative integer where all of the default are positive integers: as
+    the end of a slice it would be counted from the other end."""
+    given, usual = (one if isinstance(one, tuple) else (one,) for one in (value, default))
+    if all(isinstance(one, int) and one > 0 for one in usual) and any(one < 0 for one in given):
+        raise ValueError(f"parameter {name} = {value!r}: must not be negative")
 
 
 def _read(name: str, value: Any, default: Any) -> Any:

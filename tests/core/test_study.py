@@ -228,6 +228,13 @@ def test_an_error_of_a_library_while_curves_are_built_says_that_the_values_do_no
         _registry.pop("test-powers")
 
 
+@pytest.mark.parametrize("value", [-1, "-1"])
+def test_a_negative_number_of_things_is_refused(magnets, value):
+    """`rows[:-1]` would be all rows but one."""
+    with pytest.raises(ValueError, match="parameter seeds = -1: must not be negative"):
+        compare(magnets, settings={"seeds": value})
+
+
 def test_curves_must_be_told_apart(magnets):
     with pytest.raises(ValueError, match="must differ in label or facets"):
         compare(magnets, settings={"label": "Exact"})

@@ -30,6 +30,11 @@ DRAWN = """() => {
 }"""
 
 
+def text_of(said):
+    """What the console says, and the address that it is about."""
+    return f"{said.text} ({said.location.get('url', '')})"
+
+
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     with explorer(tmp_path_factory.mktemp("explorer"), port=5233) as found:
@@ -43,7 +48,7 @@ def visit(chromium, address):  # noqa: F811
     page.set_default_timeout(PATIENCE)
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    page.on("console", lambda said: errors.append(text_of(said)) if said.type == "error" else None)
 
     def opened(query):
         page.goto(address + query)

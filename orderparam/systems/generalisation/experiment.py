@@ -1,5 +1,5 @@
-"""Simulated perceptrons that learn from a teacher in several ways, and networks that start from
-weights that have memorised random labels.
+"""Simulated perceptrons that learn from a teacher in several ways, and networks that are trained
+from random starts and from starts that have memorised random labels.
 """
 
 from functools import partial
@@ -20,8 +20,8 @@ from orderparam.systems.generalisation.model import ImageClassifier, PerceptronL
 # Perceptrons that learn from a teacher: by Hebb's rule, with the largest margin, as a random
 # consistent student, and as the worst consistent student.
 
-# Length of a step away from the teacher. From 1 on the nearest consistent student may be the
-# origin.
+# Length of a step away from the teacher, in units of the student's length. For steps of length 1 or
+# more the nearest point of the cone of consistent students may be w = 0.
 _STEP = 0.9
 
 
@@ -29,11 +29,13 @@ class Learned(Result):
     """Overlaps and errors of students, averaged over independent data sets.
 
     Fields:
-        overlap, overlap_error: mean cosine of the angle to the teacher, and its standard error.
-        error, error_error: mean probability of a wrong sign on a new input, arccos(overlap)/pi, and
-            its standard error.
+        overlap, overlap_error: mean cosine of the angle between student and teacher, and its
+            standard error over data sets.
+        error, error_error: mean probability of a wrong sign on a new input, which is
+            arccos(cosine)/pi, and its standard error over data sets.
         training_error: mean fraction of training examples with a wrong sign.
-        converged: whether the optimality conditions are satisfied to 1e-9.
+        converged: whether the optimality conditions of the student of largest margin are satisfied
+            to 1e-9; for Hebb's rule it is always true.
     """
 
     overlap: Float[Array, ""]
@@ -52,12 +54,11 @@ def trained_student(
     learner: Literal["Hebb", "largest margin"] = "largest margin",
     data_sets: int = 8,
 ) -> Learned:
-    r"""Error of a student trained by Hebb's rule, or with the largest margin, averaged over data
-    sets.
+    r"""Error of a student of largest margin, or of Hebb's student, averaged over data sets.
 
     Args:
-        learner: "Hebb" is $w = \sum_\mu y^\mu x^\mu$; "largest margin" is solved exactly, by an
-            active set.
+        learner: "Hebb" is $w = \sum_\mu y^\mu x^\mu$; "largest margin" is the student with the
+            largest margin, which an active-set method finds exactly.
         data_sets: number of independent data sets and teachers in one run.
 
     Source: Vallet (1989); Opper, Kinzel, Kleinz, Nehl (1990).
@@ -85,15 +86,17 @@ def sampled_students(
 ) -> Learned:
     r"""Mean error of random students without a training error, or the error of their majority vote.
 
-    The students are drawn by hit-and-run sampling: starting at the student of largest margin, each
-    step moves to a random point of that part of a random great circle on which no example is
-    misclassified. The first quarter of the steps is discarded. There are two chains for every data
-    set. If m and m' are the means of the normalised students of the two chains, the majority vote
-    of infinitely many students has the overlap
+    The students are drawn by hit-and-run sampling. A chain starts at the student of largest margin.
+    Each step draws a random great circle through the student and moves to a random point of the
+    part of it on which no example is misclassified. The first quarter of the steps is discarded,
+    and of the rest every tenth student is used. There are two chains for every data set. If m and
+    m' are the means of the normalised students of the two chains, the majority vote of infinitely
+    many students has the overlap
 
     $$ R = \frac{(m + m') \cdot w_0}{2 \sqrt{m \cdot m'}} $$
 
-    with the teacher $w_0$ of length one, where $m \cdot m'$ is averaged over data sets.
+    with the teacher $w_0$ of length one. The product $m \cdot m'$ is averaged over data sets; two
+    independent chains make it an unbiased estimate of the squared length of the mean student.
 
     Args:
         learner: "Gibbs" for the mean error of the students, "Bayes" for the error of the vote.
@@ -133,12 +136,13 @@ def sampled_students(
 def worst_student(
     system: PerceptronLearning, key: PRNGKeyArray, *, data_sets: int = 8, rounds: int = 20
 ) -> Learned:
-    r"""Error of a consistent student that projected steps move as far from the teacher as possible.
+    r"""Error of a student without a training error that projected steps move as far from the teacher
+    as possible.
 
-    Starting at the student of largest margin, each step replaces w by the point nearest to $w/|w| -
-    0.9\, w_0$ in the cone of students without a training error. For n < 2d, where the worst student
-    has a negative overlap with the teacher, the worst student is found; otherwise the result is a
-    lower bound on the worst error.
+    The search starts at the student of largest margin. Each step moves w away from the teacher
+    $w_0$ (of length one), to $w/|w| - 0.9\, w_0$, and then to the nearest point of the cone of
+    students without a training error. For n < 2d the worst student has a negative overlap with the
+    teacher, and the search finds it. Otherwise the result is a lower bound on the worst error.
 
     Args:
         data_sets: number of independent data sets and teachers in one run.
@@ -162,6 +166,7 @@ def worst_student(
 
 
 def _sizes(system: PerceptronLearning) -> tuple[int, int]:
+    """Input dimension and number of examples, at least one."""
     d = system.size("input_dim")
     return d, max(1, round(float(system.sample_ratio) * d))
 
@@ -192,11 +197,12 @@ def _overlap(teacher: Any, student: Any) -> Float[Array, "set *draw"]:
 
 
 def _wrong(signed: Any, student: Any) -> Float[Array, ""]:
-    """Share of examples with the wrong sign; examples on the decision boundary count as right."""
+    """Fraction of examples with a wrong sign; an example on the decision boundary counts as right."""
     return jnp.mean(jnp.einsum("snd,s...d->sn...", signed, student) < -1e-9)
 
 
 def _summary(overlap: Float[Array, "set *draw"], wrong: Float[Array, ""], found: bool) -> Learned:
+    """Means over draws and data sets, with standard errors from the scatter over data sets."""
     error = jnp.arccos(jnp.clip(overlap, -1, 1)) / np.pi
     means = [x.reshape(len(x), -1).mean(axis=1) for x in (overlap, error)]
     pairs = [(jnp.mean(x), _spread(x)) for x in means]
@@ -204,6 +210,7 @@ def _summary(overlap: Float[Array, "set *draw"], wrong: Float[Array, ""], found:
 
 
 def _spread(values: Float[Array, "set"]) -> Float[Array, ""]:
+    """Standard error of the mean over data sets; NaN for a single data set."""
     return (
         jnp.std(values, ddof=1) / jnp.sqrt(values.size) if values.size > 1 else jnp.asarray(jnp.nan)
     )
@@ -213,15 +220,15 @@ def _spread(values: Float[Array, "set"]) -> Float[Array, ""]:
 def _hit_and_run(
     key: PRNGKeyArray, signed: Float[Array, "set n d"], start: Float[Array, "set d"], steps: int
 ) -> Float[Array, "set draw d"]:
-    """Every tenth student of each chain without its first quarter, normalised to length one."""
+    """Students of each chain, normalised to length one: every tenth after the first quarter."""
 
     def step(state: tuple[Array, Array], key: PRNGKeyArray) -> tuple[tuple[Array, Array], Array]:
         student, fields = state
         for_direction, for_place = jax.random.split(key)
         direction = jax.random.normal(for_direction, student.shape)
         change = jnp.einsum("snd,sd->sn", signed, direction)
-        # An example stays right, fields cos t + change sin t >= 0, for t within pi/2 of the angle
-        # atan(change/fields).
+        # The student moves to student cos t + direction sin t. An example stays right, fields cos t
+        # + change sin t >= 0, if t differs from the angle atan(change/fields) by at most pi/2.
         places = jnp.arctan2(change, fields)
         low, high = jnp.max(places, axis=1) - np.pi / 2, jnp.min(places, axis=1) + np.pi / 2
         t = (low + (high - low) * jax.random.uniform(for_place, low.shape))[:, None]
@@ -237,11 +244,12 @@ def _hit_and_run(
 
 
 # ------------------------------------------------------------------------------------------------
-# Networks trained from a random start, and from a start that has memorised random labels, with and
-# without regularisation.
+# Networks that are trained from a random start, and from a start that has memorised random labels,
+# with and without regularisation.
 #
-# The protocol of Liu, Papailiopoulos and Achlioptas (2019). Weights are in float32 and start from
-# He's distribution; no biases.
+# The protocol is that of Liu, Papailiopoulos and Achlioptas (2019). Weights are in float32, and
+# their first values are normal with variance 2/(number of inputs of the layer), He's law. There are
+# no biases.
 
 ARMS = (
     "random start",
@@ -270,15 +278,15 @@ class Trained(Result):
 
 
 class Arms(Result):
-    """One network trained in each of the ways listed in `ARMS`.
+    """One network that is trained in each of the four ways of `ARMS`.
 
     Fields:
-        error: share of test pictures with a wrong label.
-        train_error: share of training pictures with a wrong label.
-        weight_norm: norm of all weights.
-        distance: distance of the weights from the random start.
+        error: fraction of test pictures with a wrong label.
+        train_error: fraction of training pictures with a wrong label.
+        weight_norm: Euclidean norm of all weights together.
+        distance: Euclidean distance of all weights from the random start.
         memorised: fraction of the random labels that the adversarial start reproduces.
-        converged: whether all ways of training end without a training error.
+        converged: whether all four ways of training end without a training error.
     """
 
     error: Float[Array, "arm"]
@@ -290,6 +298,8 @@ class Arms(Result):
 
 
 class _Rates(NamedTuple):
+    """Numbers of a training by SGD."""
+
     learning_rate: Float[Array, ""] | float
     momentum: Float[Array, ""] | float
     weight_decay: Float[Array, ""] | float
@@ -332,16 +342,17 @@ def bad_minima(
     """Test errors of one network that is trained to zero training error in four ways, from random
     and from adversarial starts.
 
-    The adversarial start is the random start trained with momentum on `copies` copies of each
-    training picture with random labels, until all labels are reproduced; a random fraction
-    `dropped` of the pixels of each copy is set to zero. From either start the network is then
-    trained on the true labels: by plain SGD until no training example is wrong, or by SGD with
-    momentum and weight decay. `ARMS` names the four ways.
+    To prepare the adversarial start, the network at the random start is trained with momentum on
+    `copies` copies of each training picture with random labels, until it reproduces all these
+    labels or for `max_epochs` epochs. A random fraction `dropped` of the pixels of each copy is set
+    to zero. From either start the network is then trained on the true labels, by plain SGD or by
+    SGD with momentum and weight decay, until no training example is wrong. `ARMS` names the four
+    ways.
 
     Args:
-        max_epochs: largest number of epochs of each training.
+        max_epochs: largest number of epochs of each training; errors are evaluated every 10 epochs.
         regularised_epochs: smallest number of epochs with momentum and weight decay; up to
-            `max_epochs` more may follow.
+            `max_epochs` more epochs follow while a training example is wrong.
 
     Source: Liu, Papailiopoulos, Achlioptas (2019).
 
@@ -387,7 +398,7 @@ def bad_minima(
 
 
 def _prepared(system: ImageClassifier, key: PRNGKeyArray) -> tuple:
-    """Training and test examples, a network at its random start, and a key for what follows."""
+    """Training and test examples, a network at its random start, and a key for the training."""
     n, width, pixels = system.size("n_train"), system.size("width"), system.inputs.shape[1]
     inputs, labels = system.inputs.astype(jnp.float32), system.labels.astype(int)
     for_weights, key = jax.random.split(key)
@@ -425,10 +436,10 @@ def _sgd(
     least: int,
     most: int,
 ) -> Weights:
-    """Weights after SGD in epochs of random batches until no example is wrong, from `least` to
-    `most` epochs.
+    """Weights after SGD on random batches until no example is wrong.
 
-    The last examples of an epoch that fill no batch are left out.
+    There are at least `least` and about `most` epochs, because errors are evaluated every `_EVERY`
+    epochs. Examples that are left over when an epoch is divided into batches are not used in it.
     """
     inputs, labels = data
     rates = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), rates)

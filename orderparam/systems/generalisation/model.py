@@ -1,4 +1,4 @@
-"""A perceptron that learns from a perceptron, and a small network that learns to classify
+"""A perceptron that learns from a teacher perceptron, and a small network that learns to classify
 pictures.
 """
 
@@ -12,16 +12,17 @@ from orderparam.core.system import System, parameter
 from orderparam.data import load
 
 # ------------------------------------------------------------------------------------------------
-# A perceptron that learns from a perceptron.
+# A perceptron that learns from a teacher perceptron.
 
 
 class PerceptronLearning(System):
     r"""A perceptron that learns from the labels of a teacher perceptron.
 
-    $n = \alpha d$ inputs $x \sim N(0, I)$ in d = `input_dim` dimensions have the labels $y =
-    \mathrm{sign}(w_0 \cdot x)$, without a threshold, with $\alpha$ = `sample_ratio`. The error of a
-    student is the probability of a wrong sign on a new input, $\arccos(R)/\pi$ with R the cosine of
-    the angle between student and teacher. `confidence` is the probability with which a bound holds.
+    The training set holds $n = \alpha d$ inputs $x \sim N(0, I)$ in d = `input_dim` dimensions, with
+    $\alpha$ = `sample_ratio`. Their labels are $y = \mathrm{sign}(w_0 \cdot x)$, where $w_0$ are
+    the teacher's weights; there is no threshold. The error of a student is the probability of a
+    wrong sign on a new input, $\arccos(R)/\pi$ with R the cosine of the angle between student and
+    teacher. `confidence` is the probability with which a bound holds.
     """
 
     sample_ratio: float = parameter("examples per dimension alpha = n/d", above=0)
@@ -45,8 +46,9 @@ class ImageClassifier(System):
        w \leftarrow w + \Delta w $$
 
     is one step of SGD with $\ell$ the mean cross entropy of a batch and $\eta$ = `learning_rate`.
-    Regularised training uses $\mu$ = `momentum` and $\gamma$ = `weight_decay`. `copies` and
-    `dropped` define the preparation of an adversarial start, see `bad_minima`.
+    Plain SGD has $\mu = \gamma = 0$. Regularised training has $\mu$ = `momentum` and $\gamma$ =
+    `weight_decay`. The preparation of an adversarial start (see `bad_minima`) has $\mu$ =
+    `momentum` and $\gamma = 0$; `copies` and `dropped` define its training examples.
 
     Raises:
         ValueError: if `n_train` leaves no example for testing.
@@ -61,11 +63,9 @@ class ImageClassifier(System):
     learning_rate: float = parameter("learning rate", above=0, default=0.02)
     batch_size: float = parameter("examples in a batch", minimum=1, integer=True, default=50)
     momentum: float = parameter(
-        "momentum where there is regularisation", minimum=0, below=1, default=0.9
+        "momentum of regularised training and of memorisation", minimum=0, below=1, default=0.9
     )
-    weight_decay: float = parameter(
-        "weight decay where there is regularisation", minimum=0, default=2e-3
-    )
+    weight_decay: float = parameter("weight decay of regularised training", minimum=0, default=2e-3)
     copies: float = parameter(
         "copies of each example with random labels", minimum=1, integer=True, default=4
     )

@@ -76,14 +76,15 @@ _RUNS = {
         ),
     ],
     caption=r"""
-        Left: $d$ = {input_dim}, {data_sets} data sets in a run; all students except Hebb's have no
-        training error. Bounds hold with probability 0.95. Right: a network with two hidden layers of
-        {width} units, trained by plain SGD to zero training error on {data}; grey: square root of the
-        number of weights per example.
+        Left: a perceptron in $d$ = {input_dim} dimensions with $n = \alpha d$ examples, {data_sets}
+        data sets in a run; all students except Hebb's have no training error. Bounds hold with
+        probability 0.95. Right: a network with two hidden layers of {width} units that plain SGD
+        trains on {data} until no training example is wrong; grey: square root of the number of
+        weights per example, the order of magnitude of a bound.
     """,
     explained=(
-        "The theory holds for many dimensions. In 50 dimensions the error of the worst student that is "
-        "found is up to 12 % smaller; the search may also miss the worst student."
+        "The theory holds for many dimensions. In 50 dimensions the worst student that the search finds has "
+        "an error up to 12 % below the theory; the search may also miss the worst student."
     ),
 )
 def worst_case_typical_case(
@@ -127,8 +128,10 @@ def worst_case_typical_case(
 
 
 def draw_arms(observable: str, label: str) -> Callable[[Any, Comparison], None]:
-    """A function that draws an observable of each way of training: the runs as small points, and
-    their mean with its error. The legend names the ways.
+    """Make a function that draws one observable for each way of training.
+
+    It draws every run as a small point, and the mean of the runs with its error. The legend names
+    the ways of training.
     """
 
     def draw(axes: Any, comparison: Comparison) -> None:
@@ -155,7 +158,7 @@ def draw_arms(observable: str, label: str) -> Callable[[Any, Comparison], None]:
 
 @study(
     "bad-global-minima",
-    title="From an adversarial start SGD fits all examples and makes 3.6 times as many test errors",
+    title="From an adversarial start SGD fits all examples but makes 3.6 times as many test errors as from a random one",
     source="Liu, Papailiopoulos, Achlioptas 2019",
     seconds=(60, 3600),
     observables=("error", "weight_norm"),
@@ -169,10 +172,11 @@ def draw_arms(observable: str, label: str) -> Callable[[Any, Comparison], None]:
         Freehand(draw_arms("distance", "distance from the start")),
     ],
     caption=r"""
-        {data}, {n_train} training examples, two hidden layers of {width} units; every way of training
-        ends without a training error. Dots: the {seeds} runs; distance: from the random start.
-        Adversarial start: SGD has first fitted random labels of damaged copies. Regularised:
-        momentum and weight decay.
+        Networks with two hidden layers of {width} units on {data}, {n_train} training examples;
+        every way of training ends without a training error. Dots: the {seeds} runs; large marks:
+        their mean. Norm and distance are those of all weights; the distance is from the random
+        start. Adversarial start: SGD has first fitted random labels of damaged copies of the
+        examples. Regularised: with momentum and weight decay.
     """,
 )
 def bad_global_minima(

@@ -1,5 +1,5 @@
-"""Learning curves of perceptrons without training errors: bounds on the worst case, and the
-typical error.
+"""Errors of perceptrons that learn from a teacher: bounds for every student, the worst student
+without a training error, and typical students.
 
 All errors are probabilities of a wrong sign on a new input.
 """
@@ -21,11 +21,11 @@ from orderparam.solve.root import decreasing_root
 from orderparam.systems.generalisation.model import ImageClassifier, PerceptronLearning
 
 Number = Float[Array, ""]
-_TERMS = 4096  # most terms of the growth function that are added
+_TERMS = 4096  # largest number of terms that are added in the growth function
 
 
 class Bound(Result):
-    """A bound on the error.
+    """A bound on the error of a student.
 
     Fields:
         error: upper bound on the probability of a wrong label; a bound above 1 is vacuous.
@@ -59,19 +59,20 @@ def uniform_bound(
     r"""Upper bound on the error of every student without a training error, which holds with
     probability `confidence`.
 
-    With $n = \alpha d$ examples ($\alpha$ = `sample_ratio`, d = `input_dim`, the
-    Vapnik-Chervonenkis dimension) and $\delta$ = 1 - `confidence`, the bound by the growth function
-    is
+    There are $n = \alpha d$ examples ($\alpha$ = `sample_ratio`). d = `input_dim` is the
+    Vapnik-Chervonenkis dimension of perceptrons without a threshold. With $\delta$ = 1 -
+    `confidence` and $\epsilon$ the error, the bound by the growth function G is
 
     $$ \epsilon \le \frac2n \log_2 \frac{2 G(2n)}{\delta}, \qquad
        G(m) = 2 \sum_{k<d} \binom{m - 1}{k} $$
 
-    where G(m) is the number of dichotomies of m points.
+    where G(m) is the number of ways in which perceptrons can label m points (dichotomies).
 
     Args:
         form: "growth function" is the bound above; "dimension" is $\sqrt{[d (\ln(2n/d) + 1) +
             \ln(4/\delta)]/n}$, which bounds the difference between test and training error of any
-            student, for n of at least d/2; "square root" is $\sqrt{d/n}$, for orientation.
+            student, for n of at least d/2; "square root" is $\sqrt{d/n}$, which is no bound and
+            shows the order of magnitude alone.
 
     Accuracy: 1e-9. The sum takes its largest 4096 terms.
 
@@ -98,20 +99,20 @@ def uniform_bound(
 
 @theory
 def worst_consistent(system: PerceptronLearning) -> Typical:
-    r"""Error, in the limit of large d, of the student farthest from the teacher among all students
-    without a training error.
+    r"""Largest error of all students without a training error, in the limit of large d.
 
-    At the angle $\theta = \pi \epsilon$ to the teacher the volume of students without a training
-    error vanishes,
+    Consider the students at a fixed angle $\theta$ to the teacher. The fraction of them without a
+    training error vanishes at the angle that solves
 
     $$ \alpha (\theta - \sin\theta \cos\theta) = \pi \sin^2 \theta $$
 
-    with $\alpha$ = `sample_ratio` and $\epsilon$ = `error`. This is Gardner's condition at zero
-    margin and fixed overlap. The error is $3/(2 \alpha)$ for many examples.
+    with $\alpha$ = `sample_ratio` and $\theta = \pi \epsilon$, $\epsilon$ = `error`. This is
+    Gardner's condition for the capacity at zero margin, for students of fixed overlap $\cos\theta$
+    with the teacher. The error is $3/(2 \alpha)$ for many examples.
 
-    Accuracy: 1e-9. For alpha up to 2 the angle is at least pi/2, the set of students at that angle
-    is convex, and the result is exact. For larger alpha the replica-symmetric result is an upper
-    bound.
+    Accuracy: 1e-9. For $\alpha$ up to 2 the angle is at least $\pi/2$. The students without a
+    training error whose angle is at least $\theta$ then form a convex set, and the result is exact.
+    For larger $\alpha$ the result is replica symmetric and an upper bound.
 
     Source: derived here.
 
@@ -135,15 +136,16 @@ def typical(
 ) -> Typical:
     r"""Typical overlap and error of a student in the limit of large d.
 
-    With $\alpha$ = `sample_ratio`, the overlap q of two random students without a training error
-    solves
+    R is `overlap`, the cosine of the angle between student and teacher, and `error` is
+    $\arccos(R)/\pi$. With $\alpha$ = `sample_ratio` and z standard normal, the overlap q of two
+    random students without a training error solves
 
     $$ q = \alpha \sqrt{\frac{2 (1 - q)}{\pi}}\, E_z \frac{\varphi(\sqrt q z)}{\Phi(\sqrt q z)};
           \qquad
        R = q \text{ (Gibbs)}, \quad R = \sqrt q \text{ (Bayes)} $$
 
-    The error is arccos(R)/pi. For the largest margin R solves, with $s^2 = 1 - R^2$ and the
-    stability $\kappa$,
+    For the student of largest margin, with $s^2 = 1 - R^2$ and its stability $\kappa$, the smallest
+    $y\, w \cdot x/|w|$ of all examples,
 
     $$ s^2 = 2 \alpha \int_{-\infty}^\kappa Dt\, \Phi\Big( \frac{R t}{s} \Big) (\kappa - t)^2,
           \qquad
@@ -151,11 +153,12 @@ def typical(
           - t) $$
 
     Args:
-        learner: "Gibbs" is a random student without a training error; "Bayes" the majority vote of
-            all of them, which has the smallest possible error; "largest margin" the student of
-            largest stability; "Hebb" is $w = \sum y x$, with $\tan\theta = \sqrt{\pi/(2\alpha)}$.
-            Their errors are 0.625/alpha, 0.442/alpha, 0.5005/alpha and 0.40/sqrt(alpha) for many
-            examples.
+        learner: "Gibbs" is a random student without a training error; "Bayes" is the majority vote
+            of all these students, which has the smallest possible error; "largest margin" is the
+            student of largest stability; "Hebb" is $w = \sum y x$, at the angle $\theta$ to the
+            teacher with $\tan\theta = \sqrt{\pi/(2\alpha)}$. For many examples the errors are
+            0.625/alpha (Gibbs), 0.442/alpha (Bayes), 0.5005/alpha (largest margin) and
+            0.40/sqrt(alpha) (Hebb).
 
     Accuracy: 1e-8.
 
@@ -177,17 +180,19 @@ def typical(
 
 
 def _version_space(ratio: Number | float, vote: bool) -> Typical:
-    """Typical overlap q of two students without a training error, which is also that of student
-    and teacher.
+    """Overlap and error of a random student without a training error, or of the majority vote of
+    all these students if `vote`.
 
-    The usual form of the equation, q/(1 - q) = alpha/(pi (1 - q)) int Dz exp(-v^2)/H(v) with v = z
-    sqrt(q/(1 - q)), is simplified by a substitution that takes exp(-v^2/2) into the normal density:
-    q = alpha sqrt(2 (1 - q)/pi) E phi(u)/Phi(u), u = z sqrt(q). The unknown is ln(q/(1 - q)).
+    q is the overlap of two random students without a training error, which is also the overlap of
+    such a student with the teacher. The usual form of its equation, q/(1 - q) = alpha/(pi (1 - q))
+    int Dz exp(-v^2)/H(v) with v = z sqrt(q/(1 - q)) and H(v) = Phi(-v), is simplified by a
+    substitution that takes exp(-v^2/2) into the normal density: q = alpha sqrt(2 (1 - q)/pi) E
+    phi(u)/Phi(u), u = z sqrt(q). The unknown is ln(q/(1 - q)).
     """
     z, weight = standard_normal_rule()
 
     def equation(logit: Number, ratio: Number) -> Number:
-        # Each example shrinks the set of students at the rate of the hazard phi/Phi of its label.
+        # phi(u)/Phi(u) is the relative change of the probability Phi(u) of a label with the field u.
         softplus = jnp.logaddexp(0.0, logit)  # -ln(1 - q)
         mean = jnp.sum(weight * hazard(z * jnp.exp((logit - softplus) / 2)))
         return jnp.log(ratio * np.sqrt(2 / np.pi) * mean) + softplus / 2 - logit
@@ -201,8 +206,8 @@ def _version_space(ratio: Number | float, vote: bool) -> Typical:
 
 
 def _segment(angle: Number) -> Number:
-    """The function theta - sin theta cos theta, by its series at small angles, where the terms
-    would cancel.
+    """The function theta - sin(theta) cos(theta); at small angles, where its terms cancel, by its
+    power series.
     """
     x = 2 * angle
     small = x < 0.3
@@ -215,6 +220,7 @@ def _segment(angle: Number) -> Number:
 
 
 def _learned(angle: Number, residual: Number, converged: Bool[Array, ""]) -> Typical:
+    """Overlap and error of a student at this angle to the teacher."""
     return Typical(
         overlap=jnp.cos(angle), error=angle / np.pi, residual=residual, converged=converged
     )
@@ -223,8 +229,8 @@ def _learned(angle: Number, residual: Number, converged: Bool[Array, ""]) -> Typ
 def _log_dichotomies(points: Number | float, dim: Number | float) -> Number:
     """Logarithm of 2 sum_{k < d} C(m - 1, k), the number of dichotomies of m points.
 
-    For m <= d it is m ln 2, because all dichotomies can be realised; beyond, the sum takes its
-    largest `_TERMS` terms.
+    For m <= d it is m ln 2, because every dichotomy can be realised. For m > d the largest `_TERMS`
+    terms are added.
     """
     highest = jnp.minimum(dim - 1, jnp.floor((points - 1 + _TERMS) / 2))
     k = highest - jnp.arange(float(_TERMS))
@@ -243,13 +249,14 @@ def _log_dichotomies(points: Number | float, dim: Number | float) -> Number:
 
 @theory
 def counting_bound(system: ImageClassifier) -> Bound:
-    r"""Bound sqrt(W/n) on the error of a network with W weights, for orientation.
+    r"""Square root of the number W of weights per training example: the order of magnitude of
+    bounds on the error of a network.
 
-    $$ \epsilon \approx \sqrt{\frac{W}{n}}, \qquad W = p\, (x + p + 10) $$
+    $$ \sqrt{\frac{W}{n}}, \qquad W = p\, (x + p + 10) $$
 
-    with p = `width`, x the number of pixels and n = `n_train`. It is smaller than any bound by the
-    Vapnik-Chervonenkis dimension, which for relu networks is of order W times the depth, up to
-    logarithms.
+    with p = `width`, x the number of pixels and n = `n_train`; there are 10 classes and no biases.
+    `error` is no bound itself. It is smaller than any bound by the Vapnik-Chervonenkis dimension,
+    which for relu networks is of order W times the depth, up to logarithms.
 
     Source: Bartlett, Harvey, Liaw, Mehrabian (2019), for the dimension.
 

@@ -192,7 +192,7 @@ def _version_space(ratio: Number | float, vote: bool) -> Typical:
     z, weight = standard_normal_rule()
 
     def equation(logit: Number, ratio: Number) -> Number:
-        # phi(u)/Phi(u) is the relative change of the probability Phi(u) of a label with the field u.
+        # phi(u)/Phi(u) is the relative change of the probability Phi(u) of a label with its field.
         softplus = jnp.logaddexp(0.0, logit)  # -ln(1 - q)
         mean = jnp.sum(weight * hazard(z * jnp.exp((logit - softplus) / 2)))
         return jnp.log(ratio * np.sqrt(2 / np.pi) * mean) + softplus / 2 - logit

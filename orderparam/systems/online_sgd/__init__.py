@@ -1,5 +1,5 @@
-"""One-pass SGD of two-layer students on two-layer teachers: flows of the overlaps, runs of the
-network, and the phase diagram of width and learning rate.
+"""One-pass SGD of a two-layer student on examples of a two-layer teacher: flows of the overlaps,
+training runs, and the phase diagram in width and learning rate.
 """
 
 from orderparam.core.exported import without_modules

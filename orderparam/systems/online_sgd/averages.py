@@ -1,9 +1,9 @@
-"""The Gaussian averages that drive online learning: risk, drift and noise of one gradient step, for
-any activation.
+"""The Gaussian averages of one-pass SGD: risk, learning term and noise term of one gradient step,
+for any activation.
 
-All fields (lambda, lambda*) of student and teacher are jointly Gaussian with covariance C = [[Q,
-M], [M^T, 1]]. Signed readouts c = (-v, v*) make one sum of both networks: y - f = sum_a c_a
-sigma(lambda_a) + label noise.
+The fields lambda_a of all units of student and teacher are jointly Gaussian with covariance C =
+[[Q, M], [M^T, 1]]; the student's units come first. With the signed readouts c = (-v, v*), y - f =
+sum_a c_a sigma(lambda_a) + label noise.
 """
 
 import itertools
@@ -25,8 +25,8 @@ from orderparam.gaussian.polynomials import Hermite, Linear, Monomial, Polynomia
 from orderparam.gaussian.rules import double_exponential, hermite_rule, normal_steps
 
 # ------------------------------------------------------------------------------------------------
-# Symmetric matrices over pairs of student units, a few pairs at a time: what a pair needs fits into
-# the processor's cache.
+# Symmetric matrices over pairs of student units. Only a few pairs are computed at a time, so that
+# their intermediate arrays fit into the processor's cache.
 
 
 def over_pairs(
@@ -34,7 +34,7 @@ def over_pairs(
     units: int,
     at_once: int = 1,
 ) -> Float[Array, "unit unit"]:
-    """average(j, l) for j, l < units; it is symmetric and computed for j <= l alone."""
+    """The symmetric matrix average(j, l) for j, l < units, computed for j <= l alone."""
     j, l = (jnp.asarray(x) for x in np.triu_indices(units))
     upper = jax.lax.map(lambda index: average(*index), (j, l), batch_size=at_once)
     square = jnp.zeros((units, units)).at[j, l].set(upper)
@@ -92,7 +92,7 @@ def _plane(
 
 
 def _inverse(variance: Array) -> Array:
-    """1 / deviation, and 0 where a variance is zero up to rounding."""
+    """Inverse standard deviation, and 0 where a variance is zero up to rounding."""
     real = variance > 1e-13
     return jnp.where(real, 1 / jnp.sqrt(jnp.where(real, variance, 1.0)), 0.0)
 
@@ -103,11 +103,11 @@ def signal_power(
     signed: Float[Array, "field"],
     units: int,
 ) -> Float[Array, "unit unit"]:
-    """E[sigma'(j) sigma'(l) (sum_a c_a sigma(a))^2] for j, l < units, one pair (j, l) at a time in
-    memory.
+    """Averages E[sigma'(lambda_j) sigma'(lambda_l) (sum_a c_a sigma(lambda_a))^2] for student units
+    j and l, by quadrature over the two fields lambda_j and lambda_l.
 
-    Polynomials up to degree 11: exactly. Relative accuracy for erf, tanh and gelu: 1e-6 at
-    variances up to 2, 2e-3 at 6.
+    They are exact for polynomials up to degree 11. The relative accuracy for erf, tanh and gelu is
+    1e-6 at variances up to 2, and 2e-3 at a variance of 6.
     """
     line = _line(isinstance(sigma, Linear | Monomial | Polynomial | Hermite))
     x, w, basis = (jnp.asarray(part) for part in line)
@@ -116,6 +116,8 @@ def signal_power(
     )
 
     def pair(j: Array, l: Array) -> Array:
+        # Covariances of all fields with lambda_j, then with the part of lambda_l that is
+        # independent of lambda_j, then among what is left of all fields.
         along = fields[j] * _inverse(fields[j, j])
         rest = fields - jnp.outer(along, along)
         across = rest[l] * _inverse(rest[l, l])
@@ -128,7 +130,7 @@ def signal_power(
         mean = jnp.outer(first, along) + jnp.outer(second, across)  # (node, field)
         values = sigma(mean[..., None] + deviation[:, None] * x) * signed[:, None]
         coefficients = jnp.einsum("pax,nx->npa", values, basis)
-        own = jnp.sum(values**2 @ w, axis=1)  # a = b, without a series
+        own = jnp.sum(values**2 @ w, axis=1)  # terms a = b, which need no series
 
         def term(carry: tuple[Array, Array], row: Array) -> tuple[tuple[Array, Array], None]:
             total, power = carry
@@ -148,23 +150,28 @@ def signal_power(
 # sigma(z) = (m + h s) z and sigma'(z) = m + h s with s = sign(z), m and h half the sum and the
 # difference of the slopes, so that
 #
-#   E[sigma'(j) sigma'(l) sigma(a) sigma(b)] = sum_S m^(4 - |S|) h^|S| E[lambda_a lambda_b prod_S s],  S a subset of {j, l, a, b}.
+#     E[sigma'(j) sigma'(l) sigma(a) sigma(b)]
+#         = sum_S m^(4 - |S|) h^|S| E[lambda_a lambda_b prod_S s],   S a subset of {j, l, a, b}.
 #
-# Odd subsets vanish. Gaussian integration by parts turns the others into averages of signs at fewer
-# and fewer free fields (C_xy|q is the covariance given lambda_q = 0 and D_qo = C_qq C_oo - C_qo^2):
+# Subsets with an odd number of signs vanish. Gaussian integration by parts turns the others into
+# averages of fewer signs, given that some fields are zero (rho are correlations, C_xy|q is the
+# covariance given lambda_q = 0, and D_qo = C_qq C_oo - C_qo^2):
 #
-#     E[lambda_a lambda_b s_x s_y] = (2/pi) (C_ab asin rho_xy + [C_ax C_by|x + C_ay C_bx|y] / sqrt D_xy),
+#     E[lambda_a lambda_b s_x s_y]
+#         = (2/pi) (C_ab asin rho_xy + [C_ax C_by|x + C_ay C_bx|y] / sqrt D_xy),
 #     E[lambda_a lambda_b s_w s_x s_y s_z]
 #         = C_ab E[s_w s_x s_y s_z] + (2/pi)^2 sum_{q, o} C_aq C_bo|q asin(rho_rest|qo) / sqrt D_qo,
 #
 # and the last average, the only one without a closed form, is an integral along the scaling rho ->
 # t rho (Plackett 1954),
 #
-#     E[s_w s_x s_y s_z] = (2/pi)^2 int_0^1 dt sum_{q < o} rho_qo asin(rho_rest|qo(t)) / sqrt(1 - t^2 rho_qo^2).
+#     E[s_w s_x s_y s_z]
+#         = (2/pi)^2 int_0^1 dt sum_{q < o} rho_qo asin(rho_rest|qo(t)) / sqrt(1 - t^2 rho_qo^2).
 #
 # Derived for this package.
 
-# fields that are the same up to rounding are taken to differ by this fraction of their variance
+# Two fields that are equal up to rounding get correlations smaller by this fraction, because the
+# formulas divide by what distinguishes them.
 _APART = 1e-11
 _PAIRS = tuple(itertools.combinations(range(4), 2))
 
@@ -256,12 +263,13 @@ def _four(c: Array, index: tuple[Array, Array, Array, Array]) -> Array:
 def four_points(
     slopes: tuple[float, float], fields: Float[Array, "field field"], units: int
 ) -> Float[Array, "unit unit field field"]:
-    """E[sigma'(j) sigma'(l) sigma(a) sigma(b)] for j, l < units; `slopes` left and right of the
-    origin.
+    """Averages E[sigma'(lambda_j) sigma'(lambda_l) sigma(lambda_a) sigma(lambda_b)] of a piecewise
+    linear activation, for student units j, l and all units a, b.
 
-    Accurate to about 1e-9; to 1e-5 where three different fields are the same. Fields without
-    variance (units that are switched off) count as of unit variance and uncorrelated: multiply them
-    by a vanishing readout.
+    `slopes` are the slopes of the activation left and right of the origin. The averages are
+    accurate to about 1e-9, and to 1e-5 if three different units have the same field. A unit whose
+    field has no variance (a unit that is switched off) is treated as one of unit variance and
+    without correlations; its readout must be zero.
     """
     size = fields.shape[0]
     variance = jnp.diagonal(fields)
@@ -274,9 +282,11 @@ def four_points(
     distinct = np.array([len(set(x)) == 4 for x in np.ndindex(units, units, size, size)]).reshape(
         j.shape
     )
-    # A sign twice is no sign: what is left is the average with the two others.
+    # If two of the four units are equal their signs cancel, s^2 = 1: the average is that with the
+    # signs of the two others.
     four = jnp.zeros(j.shape)
-    # combinations of two of four: the complement of the n-th from the end
+    # In the list of all pairs of {0, 1, 2, 3} the complement of the n-th pair is the n-th from the
+    # end.
     for (x, y), rest in zip(reversed(_PAIRS), _PAIRS):
         four = jnp.where(index[x] == index[y], two[rest], four)
     where = np.nonzero(distinct)
@@ -294,7 +304,7 @@ _PAIRS_AT_ONCE = 64
 def covariance(
     self_overlap: Float[Array, "unit unit"], teacher_overlap: Float[Array, "unit teacher_unit"]
 ) -> Float[Array, "field field"]:
-    """C = [[Q, M], [M^T, 1]]."""
+    """Covariance C = [[Q, M], [M^T, 1]] of the fields of all units, the student's units first."""
     teacher = jnp.eye(teacher_overlap.shape[1])
     return jnp.block([[self_overlap, teacher_overlap], [teacher_overlap.T, teacher]])
 
@@ -302,7 +312,7 @@ def covariance(
 def two_points(
     sigma: Activation, fields: Float[Array, "field field"]
 ) -> Float[Array, "field field"]:
-    """I2(a, b) = E[sigma(lambda_a) sigma(lambda_b)]."""
+    """Averages I2(a, b) = E[sigma(lambda_a) sigma(lambda_b)] of all pairs of units."""
     variance = jnp.diagonal(fields)
     return sigma.two_point(variance[:, None], fields, variance[None, :])
 
@@ -310,7 +320,7 @@ def two_points(
 def half_square(
     sigma: Activation, fields: Float[Array, "field field"], signed: Float[Array, "field"]
 ) -> Float[Array, ""]:
-    """R = (1/2) sum_ab c_a c_b I2(a, b)  (Saad and Solla 1995, eq. 5)."""
+    """Risk R = (1/2) sum_ab c_a c_b I2(a, b) (Saad and Solla 1995, eq. 5)."""
     return 0.5 * signed @ two_points(sigma, fields) @ signed
 
 
@@ -320,8 +330,8 @@ def learning_term(
     signed: Float[Array, "field"],
     units: int,
 ) -> Float[Array, "unit field"]:
-    """A_jb = sum_a c_a E[sigma'(lambda_j) lambda_b sigma(lambda_a)], j < units, without the
-    student's own readout.
+    """Learning term A_jb = sum_a c_a E[sigma'(lambda_j) lambda_b sigma(lambda_a)] of student units
+    j and all units b, without the student's readout v_j.
 
     Gaussian integration by parts turns the three-point function into derivatives of the two-point
     function F(C_jj, C_ja, C_aa): E[sigma'(j) lambda_b sigma(a)] = 2 C_jb dF/dC_jj + C_ba dF/dC_ja,
@@ -347,12 +357,15 @@ def noise_term(
     units: int,
     noise: Float[Array, ""],
 ) -> Float[Array, "unit unit"]:
-    """N_jl = E[sigma'(j) sigma'(l) (y - f)^2], j and l < units, without the student's own readouts.
+    """Noise term N_jl = E[sigma'(lambda_j) sigma'(lambda_l) (y - f)^2] of student units j and l,
+    without the student's readouts v_j v_l.
 
-    = sum_ab c_a c_b I4(j, l, a, b) + noise E[sigma'(j) sigma'(l)]. I4 in closed form for erf (Saad
-    and Solla 1995), from orthant integrals for piecewise linear activations (`kinked`, 1e-9), by
-    quadrature over two fields for smooth ones (`smooth`, 1e-6 at variances up to 2), and with fixed
-    quasi-random fields for activations with other kinks (a few 1e-3).
+    N_jl = sum_ab c_a c_b I4(j, l, a, b) + noise E[sigma'(lambda_j) sigma'(lambda_l)], with I4(j, l,
+    a, b) = E[sigma'(lambda_j) sigma'(lambda_l) sigma(lambda_a) sigma(lambda_b)]. I4 is in closed
+    form for erf (Saad and Solla 1995). It comes from orthant integrals for piecewise linear
+    activations (`four_points`, accurate to 1e-9), from quadrature over two fields for smooth
+    activations (`signal_power`, 1e-6 at variances up to 2), and from fixed quasi-random fields for
+    activations with other kinks (a few 1e-3).
     """
     if isinstance(sigma, Erf):
         # erf(gain x) = erf(sqrt(scale) x / sqrt2): fields grow by sqrt(scale), each sigma' too
@@ -388,7 +401,8 @@ def _erf_noise(
     L0 = L4 C_ab - C_la C_lb s_j - C_ja C_jb s_l + C_jl (C_ja C_lb + C_jb C_la),
     L1 = L4 s_a - C_la^2 s_j - C_ja^2 s_l + 2 C_jl C_ja C_la, and L2 with b for a; s = 1 + variance.
 
-    |L0| < sqrt(L1 L2) strictly for every covariance, a singular one too: each field carries one unit of variance more.
+    |L0| is below sqrt(L1 L2) for every covariance, also a singular one, because each s is larger
+    than the variance of the field by 1.
     """
     widened = 1 + jnp.diagonal(fields)
 
@@ -412,7 +426,9 @@ def _erf_noise(
 
 
 def symmetric_root(fields: Float[Array, "field field"]) -> Float[Array, "field field"]:
-    """The symmetric square root of a covariance, singular or not: unlike a Cholesky factor a
-    continuous function of it."""
+    """Symmetric square root of a covariance, which may be singular.
+
+    Unlike a Cholesky factor it is a continuous function of the covariance.
+    """
     values, vectors = jnp.linalg.eigh(fields)
     return (vectors * jnp.sqrt(jnp.maximum(values, 0.0))) @ vectors.T

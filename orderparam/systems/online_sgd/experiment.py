@@ -1,4 +1,4 @@
-"""Runs of SGD: a network with all its weights, and the Markov chain of its overlaps."""
+"""Training runs of SGD: a network with all its weights, and the Markov chain of its overlaps."""
 
 import equinox as eqx
 import jax
@@ -21,12 +21,13 @@ from orderparam.systems.online_sgd.phases import first_move
 from orderparam.systems.online_sgd.theory import dynamics, signal
 
 # ------------------------------------------------------------------------------------------------
-# The network: a two-layer student trained by one-pass SGD on fresh Gaussian inputs, drawn where
-# they are used.
+# The network: a two-layer student trained by one-pass SGD on fresh Gaussian inputs, which are drawn
+# on the device where they are used.
 #
-# SGD one sample at a time is limited by memory: every step reads and writes all weights. Here the
-# samples of a block are drawn together, and the fields of the samples are updated in place of the
-# weights. With x_1 .. x_T the block and K their Gram matrix,
+# SGD on one sample after the other is limited by memory: every step reads and writes all weights.
+# Here the samples x_1 .. x_T of a block are drawn together, and their fields are updated instead of
+# the weights. With w_0 the weights before the block, E_s = v sigma'(lambda) e at sample s, and K
+# the Gram matrix of the samples,
 #
 #     lambda(x_t) = w_0.x_t / sqrt(d) + rate sum_{s < t} E_s K_st,     K_st = x_s.x_t / d,
 #
@@ -49,8 +50,8 @@ def trained(
     learning_rate, readout_rate, noise = (
         jnp.asarray(x, _FLOAT) for x in (system.learning_rate, system.readout_rate, system.noise)
     )
-    # x ~ N(0, 1), w.x / sqrt(d), or x ~ N(0, 1/d), w.x: the same numbers in another order of
-    # multiplication.
+    # "unit": x ~ N(0, 1) and lambda = w.x / sqrt(d); "scaled": x ~ N(0, 1/d) and lambda = w.x. Both
+    # give the same fields.
     input_scale, field_scale = (dim**-0.5, 1.0) if system.inputs == "scaled" else (1.0, dim**-0.5)
     rate = learning_rate / batch
     frame_key, data_key = jax.random.split(key)
@@ -93,8 +94,8 @@ def trained(
             readout = readout + jnp.where(
                 number < count, readout_rate / (batch * dim), 0
             ) * jnp.sum(second, axis=0)
-            # Sums, not matrix products: sizes are so small that calling a library would take longer
-            # than the work.
+            # A sum and not a matrix product: the arrays are so small that calling a library takes
+            # longer than adding.
             shift = jnp.sum(gram_rows[:, :, None] * first[:, None, :], axis=0)
             return (fields + rate * shift, readout), first
 
@@ -131,19 +132,21 @@ def _normals(key: Array, shape: tuple[int, int]) -> Array:
 # independent of d.
 #
 # For Gaussian inputs the fields of one sample are Gaussian with the covariance given by the
-# overlaps, and the rest of x enters only through its length. With z* the teacher's fields, L L^T =
-# D = Q - M M^T, fields lambda = M z* + L xi, and everything else of the input in a chi-square of d
-# - p - k degrees of freedom, one step is (E = v sigma'(lambda) e; derived for this package from the
-# update of Saad and Solla 1995)
+# overlaps. The components of x that are orthogonal to all weights enter only through their squared
+# length, a chi-square variable of d - p - k degrees of freedom (p = width, k = teacher_width). With
+# the teacher's fields z*, D = Q - M M^T = L L^T, xi standard normal, the student's fields lambda =
+# M z* + L xi, and E = v sigma'(lambda) e, one step is (derived for this package from the update of
+# Saad and Solla 1995)
 #
 #     M <- M + rate / d E z*^T,
 #     D <- (L + rate / d E xi^T) (L + rate / d E xi^T)^T + (rate / d)^2 E E^T chi2_{d - p - k},
 #
-# and for the mean gradient over a batch E xi^T -> sum_i E_i xi_i^T, E E^T chi2 ->
-# Wishart_{d-p-k}(sum_i E_i E_i^T), rate -> rate / b.
+# For the mean gradient over a batch of b samples, replace rate by rate / b, E z*^T and E xi^T by
+# their sums over the batch, and E E^T chi2 by a Wishart matrix of d - p - k degrees of freedom with
+# the scale sum_i E_i E_i^T.
 
 _STEPS_TOGETHER = 128  # steps whose random numbers are drawn together
-_ROUNDING = 1e-14
+_ROUNDING = 1e-14  # relative variance below which a direction counts as one without variance
 
 
 @eqx.filter_jit
@@ -171,7 +174,9 @@ def followed(
         moved = root + pull.T @ own
         if batch == 1:
             spread = pull.T @ pull * squares[0]
-        else:  # Bartlett: Wishart = R A A^T R^T with R R^T the scale, A lower triangular, chi on its diagonal
+        # Bartlett's decomposition: a Wishart matrix is R A A^T R^T, with R R^T its scale and A
+        # lower triangular, with chi variables on the diagonal and normal variables below it.
+        else:
             spread = lower_root(pull.T @ pull) @ (
                 jnp.diag(jnp.sqrt(squares)) + _below(below, units)
             )
@@ -206,8 +211,10 @@ def followed(
 
 
 def lower_root(covariance: Float[Array, "unit unit"]) -> Float[Array, "unit unit"]:
-    """L with L L^T = covariance, for singular ones too: a direction without variance gets a column
-    of zeros."""
+    """Lower triangular L with L L^T = covariance, which may be singular.
+
+    A direction without variance gets a column of zeros.
+    """
     size = covariance.shape[0]
     floor = _ROUNDING * jnp.max(jnp.diagonal(covariance))
     columns = []
@@ -231,8 +238,10 @@ def _below(entries: Float[Array, "pair"], size: int) -> Float[Array, "{size} {si
 
 
 def _whole_steps(system: CommitteeSGD) -> Int[Array, "record"]:
-    """The recorded numbers of steps as integers. Raises `ValueError` when the horizon holds no
-    step."""
+    """Numbers of steps at the records, as integers.
+
+    Raises `ValueError` if there is no step before the horizon.
+    """
     steps = np.asarray(system.steps()).astype(np.int64)
     if steps[-1] < 1:
         raise ValueError(
@@ -268,12 +277,12 @@ def trained_network(system: CommitteeSGD, key: PRNGKeyArray) -> OverlapDynamics:
     $$ w_j \leftarrow w_j + \frac{\gamma}{\sqrt d} v_j \sigma'(\lambda_j)\, e\, x , \qquad
        v_j \leftarrow v_j + \frac{\gamma_v}{d} \sigma(\lambda_j)\, e , \qquad e = y - f(x) $$
 
-    on fresh Gaussian inputs. The first weights have exactly the overlaps of `start`, in a random
-    orthonormal frame. The run can be traced in the key: `batch_seeds=True` trains all seeds at
-    once.
+    on fresh Gaussian inputs, with the symbols of `CommitteeSGD`. The first weights have exactly the
+    overlaps of `start`, in a random orthonormal frame. The run can be traced in the key: with
+    `batch_seeds=True` a sweep trains all seeds at once.
 
     Raises:
-        ValueError: if d < width + teacher_width, and when the horizon holds no step.
+        ValueError: if d < width + teacher_width, or if there is no step before the horizon.
 
     Accuracy: weights and inputs are float32; overlaps are summed in float64.
 
@@ -301,14 +310,16 @@ def overlap_chain(system: CommitteeSGD, key: PRNGKeyArray) -> OverlapDynamics:
        D \leftarrow \Big( L + \frac\gamma d E \xi^T \Big) \Big( L + \frac\gamma d E \xi^T \Big)^T
        + \frac{\gamma^2}{d^2} E E^T \chi^2_{d - p - k} $$
 
-    with p = `width`, k = `teacher_width`. The run can be traced in the key.
+    with p = `width`, k = `teacher_width`, d = `input_dim`, $\gamma$ = `learning_rate`, $\xi$
+    standard normal and $\chi^2$ a chi-square variable with its number of degrees of freedom. The
+    run can be traced in the key.
 
     Raises:
-        ValueError: when d < 2 width + teacher_width, when the horizon holds no step, and for
-            repeated samples in batches larger than 1 (use `trained_network` there: the overlaps
-            alone are no Markov chain).
+        ValueError: if d < 2 width + teacher_width, if there is no step before the horizon, and for
+            repeated samples in batches larger than 1. In such batches the overlaps alone are no
+            Markov chain; use `trained_network`.
 
-    Accuracy: the law of `trained_network`, exactly, also for d = 1e9.
+    Accuracy: the overlaps have exactly the law of those of `trained_network`, also at d = 1e9.
 
     Cost: independent of d for each step.
 
@@ -331,6 +342,8 @@ def phase_chain(system: PhasePoint, key: PRNGKeyArray) -> RiskCurve:
 
     $$ R = \tfrac12 E (f^* - f)^2 $$
 
+    is `test_error`, with f the student and f* the teacher without label noise.
+
     Source: Veiga, Stephan, Loureiro, Krzakala, Zdeborová (2022); the chain is derived here.
 
     >>> phase_chain(PhasePoint(input_dim=64, horizon=2.0), jax.random.key(0)).test_error.shape
@@ -344,8 +357,8 @@ def measured_moving_time(system: PhasePoint, key: PRNGKeyArray) -> MovingTime:
     """Number of samples after which the overlaps have changed in one run of SGD, from
     `overlap_chain`.
 
-    This is the first time at which the change of $Q_{jj}$ and $M_j$, root mean square over units,
-    reaches 0.1.
+    The change of the overlaps is defined in `MovingTime`; `samples` is the number of samples at
+    which it first exceeds 0.1.
 
     Accuracy: crossing on the grid of records, interpolated linearly in ln n.
 

@@ -1,5 +1,5 @@
 """Two-layer students that learn a two-layer teacher from one pass over Gaussian inputs, and the
-plane of the scalings of width and learning rate.
+phase diagram in which width and learning rate scale as powers of the input dimension.
 """
 
 import abc
@@ -18,26 +18,28 @@ from orderparam.sampling.recording import geometric_steps
 # ------------------------------------------------------------------------------------------------
 # The start of training: the overlaps of the first student with the teacher and with itself.
 #
-# M = W W*^T / d (unit, teacher unit) and Q = W W^T / d (unit, unit); the teacher is orthonormal, W*
-# W*^T / d = 1.
+# W (unit, input) and W* (teacher unit, input) are the first-layer weights of student and teacher.
+# M = W W*^T / d has the shape (unit, teacher unit), Q = W W^T / d the shape (unit, unit). The
+# teacher is orthonormal: W* W*^T / d = 1.
 
 
 class Start(Record):
-    """A family of students at the start of training."""
+    """A law of the overlaps at the start of training, for students of any width and dimension."""
 
     @abc.abstractmethod
     def overlaps(
         self, units: int, teacher_units: int, input_dim: Float[Array, ""]
     ) -> tuple[Float[Array, "unit unit"], Float[Array, "unit teacher_unit"]]:
-        """(Q, M) of `units` student units in `input_dim` dimensions."""
+        """Overlaps (Q, M) of `units` student units in `input_dim` dimensions at the start."""
 
 
 class ReproducibleStart(Start):
     """M_jr = teacher_overlap cos(1 + 3j + 5r + jr) and Q = self_overlap 1 + M M^T, with j and r
     from 0.
 
-    The units have no symmetry, and the start is the same in every dimension and on every machine.
-    teacher_overlap = 0 is the symmetric start, which never leaves the plateau.
+    Here j numbers the student's units and r the teacher's. No two units are equivalent, and the
+    start is the same in every dimension and on every machine. With teacher_overlap = 0 all units
+    are equivalent, and the flow never leaves the symmetric plateau.
     """
 
     teacher_overlap: float = parameter(
@@ -56,9 +58,9 @@ class ReproducibleStart(Start):
 class SphereStart(Start):
     """Rows of W uniform on the sphere |w|^2 = d, with overlaps of order 1/sqrt(d).
 
-    w_j / sqrt(d) is a normalised Gaussian vector. Its components along the teacher are normal and
-    the Gram matrix of the rest is Wishart, drawn by its Bartlett decomposition: the law is exact in
-    d dimensions.
+    w_j / sqrt(d) is a normalised Gaussian vector. Before normalisation its components along the
+    teacher's units are normal, and the Gram matrix of the other components is a Wishart matrix,
+    which is drawn by its Bartlett decomposition. The law is exact in d dimensions.
     """
 
     seed: float = parameter("which student", minimum=0, integer=True, default=0)
@@ -74,8 +76,10 @@ class SphereStart(Start):
 
 
 class InSpanStart(Start):
-    """Unit rows inside the teacher's span (Veiga et al. 2022, appendix D): Q = M M^T in every
-    dimension, and no long plateau.
+    """Rows w_j / sqrt(d) of unit length in the span of the teacher's units (Veiga et al. 2022,
+    appendix D).
+
+    Then Q = M M^T, and overlaps of order one in every dimension make the plateau short.
     """
 
     seed: float = parameter("which student", minimum=0, integer=True, default=0)
@@ -90,7 +94,7 @@ class InSpanStart(Start):
 
 
 class TeacherStart(Start):
-    """The student is the teacher: unit j copies teacher unit j modulo their number."""
+    """The student is the teacher: unit j has the weights of teacher unit j mod teacher_width."""
 
     def overlaps(self, units, teacher_units, input_dim):
         rows = (
@@ -107,28 +111,32 @@ class TeacherStart(Start):
 class CommitteeSGD(System):
     r"""One-pass SGD of a committee student on a committee teacher with label noise.
 
-    Inputs are $x \sim N(0, 1_d)$, the rows of $W$ and $W^*$ have length $O(\sqrt d)$, $W^* W^{*T} /
-    d = 1$, and $\sigma$ is the activation of both networks:
+    Inputs are $x \sim N(0, 1_d)$ with d = `input_dim`. The rows $w_j$ of $W$ and $w^*_r$ of $W^*$
+    are the weights of the `width` units of the student and of the `teacher_width` units of the
+    teacher; their lengths are of order $\sqrt d$, and $W^* W^{*T} / d = 1$. With the activation
+    $\sigma$ of both networks and the fields $\lambda_j$, $\lambda^*_r$ of their units,
 
     $$ \lambda_j = \frac{w_j \cdot x}{\sqrt d} , \qquad f(x) = \sum_j v_j \sigma(\lambda_j) , \qquad
        y = \sum_r v^*_r \sigma(\lambda^*_r) + \sqrt\Delta\, N(0, 1) . $$
 
-    One step on a fresh sample is, with $e = y - f(x)$ (the gradient of $e^2/2$),
+    One step is a gradient step on $e^2/2$ with $e = y - f(x)$ for a fresh sample $(x, y)$:
 
     $$ w_j \leftarrow w_j + \frac{\gamma}{\sqrt d} v_j \sigma'(\lambda_j)\, e\, x , \qquad
        v_j \leftarrow v_j + \frac{\gamma_v}{d} \sigma(\lambda_j)\, e $$
 
-    with $\gamma$ = `learning_rate`, $\gamma_v$ = `readout_rate` and $\Delta$ = `noise`. A batch of
-    b samples uses the mean gradient; `repeats` steps are taken on each sample.
+    with $\gamma$ = `learning_rate`, $\gamma_v$ = `readout_rate` and $\Delta$ = `noise`. A step on
+    `batch_size` samples uses the mean gradient; `repeats` steps are taken on each sample.
 
-    `readout` "mean": v = 1/width, v* = 1/teacher_width (Veiga et al. 2022, whose gamma is
-    `learning_rate`). `readout` "sum": v = v* = 1 (Saad, Solla 1995, whose eta is `learning_rate`
-    and sigma^2 is `noise`). For width = teacher_width = K both describe the same network: eta =
-    gamma / K^2, sigma^2 = K^2 noise, and the risk of "sum" is K^2 times that of "mean" at the same
-    time. `student_readout` (v at the start) and `teacher_readout` (v*), one number for all units or
-    one for each, replace these values, as when both layers are trained (Goldt et al. 2019).
+    `readout` "mean" is v = 1/width, v* = 1/teacher_width (Veiga et al. 2022; their gamma is
+    `learning_rate`). `readout` "sum" is v = v* = 1 (Saad, Solla 1995; their eta is `learning_rate`
+    and their sigma^2 is `noise`). For width = teacher_width = K both describe the same network if
+    eta = gamma / K^2 and sigma^2 = K^2 noise, with the noise of "mean"; the risk of "sum" is then
+    K^2 times that of "mean" at the same time. `student_readout` (v at the start) and
+    `teacher_readout` (v*) replace these values, for example where both layers are trained (Goldt et
+    al. 2019); each is one number for all units or one number for each unit.
 
-    Time is `sample_ratio` = n / d. `width` is static: it sets the number of unknowns of the flow.
+    Time is `sample_ratio` = n / d, the number of samples per dimension. `width` is static: it sets
+    the number of unknowns of the flow.
 
     Raises:
         ValueError: for `first_record` >= `horizon`, and for readouts that are not one for each
@@ -192,7 +200,7 @@ class CommitteeSGD(System):
                 )
 
     def readouts(self) -> tuple[Float[Array, "unit"], Float[Array, "teacher_unit"]]:
-        """(v, v*) at the start."""
+        """Second layers (v, v*) of student and teacher at the start."""
 
         def of(given: Any, units: int) -> Float[Array, "unit"]:
             usual = 1.0 if self.readout == "sum" else 1.0 / units
@@ -203,19 +211,19 @@ class CommitteeSGD(System):
         return of(self.student_readout, self.width), of(self.teacher_readout, self.teacher_width)
 
     def overlaps(self) -> tuple[Float[Array, "unit other_unit"], Float[Array, "unit teacher_unit"]]:
-        """(Q, M) at the start."""
+        """Overlaps (Q, M) at the start."""
         return self.start.overlaps(
             self.width, self.teacher_width, jnp.asarray(self.input_dim, jnp.float64)
         )
 
     def steps(self) -> Float[Array, "record"]:
-        """Numbers of SGD steps at the records, as whole numbers, geometric in time."""
+        """Numbers of SGD steps at the records: a geometric sequence, rounded to whole numbers."""
         return geometric_steps(
             self.first_record, self.horizon, self.records, self.input_dim / self.batch_size
         )
 
     def sample_ratio(self) -> Float[Array, "record"]:
-        """n / d at the records."""
+        """Samples per dimension, n / d, at the records."""
         return self.steps() * self.batch_size / self.input_dim
 
 
@@ -224,13 +232,13 @@ class OverlapDynamics(Result):
 
     Fields:
         sample_ratio: n/d at the records.
-        test_error: R = E[(f* - f)^2] / 2 over fresh inputs, without the label noise, WITH the
-            factor 1/2 of the papers.
-        self_overlap: Q = W W^T / d.
-        teacher_overlap: M = W W*^T / d.
-        readout_weight: v.
-        residual: minus the smallest eigenvalue of the covariance Q - M M^T where that is negative;
-            it must be 0 up to rounding.
+        test_error: risk R = E[(f* - f)^2] / 2 over fresh inputs, without the label noise, WITH the
+            factor 1/2 of the papers; f* is the teacher's output without noise.
+        self_overlap: Q = W W^T / d, overlaps of the student's units with one another.
+        teacher_overlap: M = W W*^T / d, overlaps of the student's units with the teacher's.
+        readout_weight: second layer v of the student.
+        residual: largest modulus of a negative eigenvalue of Q - M M^T, the covariance of the
+            student's weights outside the teacher's span. It must be 0 up to rounding.
         converged: whether the solver reached the horizon and the residual is below 1e-9; always
             true for an experiment.
     """
@@ -251,16 +259,19 @@ class OverlapDynamics(Result):
 # delta one step learns d^-(1+theta), and its noise changes the overlaps by d^-(1+2 theta) (Veiga,
 # Stephan, Loureiro, Krzakala and Zdeborova 2022):
 #
-#     theta > 0          perfect learning: the noise is negligible, n ~ d^(1+theta), and a residual
-#                        risk ~ d^-theta is left at finite d
-#     theta = 0          Saad and Solla's line: both terms, n ~ d, a plateau set by the label noise
-#     -1/2 < theta < 0   noise dominated: the learning term is negligible, n ~ d^(1+2 theta)
-#     theta < -1/2       one step changes the overlaps by more than O(1): no differential equation
+#     theta > 0          perfect learning: the noise is negligible, learning takes n ~ d^(1+theta)
+#                        samples, and at finite d a residual risk ~ d^-theta remains
+#     theta = 0          Saad and Solla's line: both terms matter, learning takes n ~ d samples, and
+#                        the label noise sets the risk at the end
+#     -1/2 < theta < 0   noise dominated: the learning term is negligible, and the overlaps change
+#                        within n ~ d^(1+2 theta) samples
+#     theta < -1/2       one step changes the overlaps by more than order one, and no differential
+#                        equation describes it
 
 Region = Literal[
     "perfect learning", "Saad-Solla line", "noise dominated", "no differential equation"
 ]
-_WIDEST = 1e4
+_WIDEST = 1e4  # largest width of a point of the phase diagram
 
 
 class PhasePoint(System):
@@ -298,8 +309,10 @@ class PhasePoint(System):
 
     @property
     def committee(self) -> CommitteeSGD:
-        """The committee of this point. Its width follows from the numbers, which therefore cannot
-        be traced.
+        """The `CommitteeSGD` at this point.
+
+        Its width is computed from fields of the point, which therefore must be numbers and not
+        traced arrays.
         """
         dim, theta = float(self.input_dim), float(self.width_exponent + self.rate_exponent)
         width = float(self.base_width) * dim ** float(self.width_exponent)
@@ -308,7 +321,8 @@ class PhasePoint(System):
                 f"PhasePoint.width_exponent = {self.width_exponent}: with input_dim = {dim:g} the width is {width:.3g}; must be "
                 f"<= {_WIDEST:g}"
             )
-        # the faster term moves the overlaps
+        # The unit of time is that of the faster of both terms: d^(1 + theta) or d^(1 + 2 theta)
+        # samples, here divided by d.
         unit = dim ** min(theta, 2 * theta) if self.clock == "scaled" else 1.0
         return CommitteeSGD(
             input_dim=dim,
@@ -346,13 +360,13 @@ def time_exponent(width_exponent: float, rate_exponent: float) -> float:
 
 
 class RiskCurve(Result):
-    """Risk along training: the same observables at every width.
+    """Risk along training. These observables have the same shape at every width.
 
     Fields:
         sample_ratio: n/d at the records.
         test_error: R = E[(f* - f)^2] / 2, with its factor 1/2, without label noise.
-        residual: see `OverlapDynamics`, for the overlaps of `PhasePoint.committee`.
-        converged: see `OverlapDynamics`.
+        residual: as in `OverlapDynamics`, for the overlaps of `PhasePoint.committee`.
+        converged: as in `OverlapDynamics`.
     """
 
     sample_ratio: Float[Array, "record"]
@@ -366,8 +380,10 @@ class RiskCurve(Result):
 
 
 class MovingTime(Result):
-    """Number of samples until the overlaps of a unit, Q_jj and M_j, have changed by 0.1 (root mean
-    square over units).
+    """Number of samples until the overlaps have changed by 0.1.
+
+    The change of unit j is the length of the vector of the changes of Q_jj and of M_j1, M_j2, ...;
+    its root mean square over units is taken.
 
     Fields:
         samples: number of samples.
@@ -382,7 +398,7 @@ class ResidualRisk(Result):
     """Risk at the end of learning.
 
     Fields:
-        test_error: R with its factor 1/2, without label noise.
+        test_error: R = E[(f* - f)^2] / 2, with its factor 1/2, without label noise.
     """
 
     test_error: Float[Array, ""]

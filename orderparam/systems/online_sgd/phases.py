@@ -1,4 +1,4 @@
-"""The phase diagram of online SGD in learning rate and width."""
+"""The phase diagram of one-pass SGD in learning rate and width."""
 
 import jax.numpy as jnp
 
@@ -14,22 +14,23 @@ from orderparam.systems.online_sgd.weak_noise import AsymptoticError, asymptotic
 
 # The flow at a point of the phase diagram, the time of its first change, and the residual risk.
 #
-# The width of a point follows from its numbers, so that these theories are not traced; the
+# The width of a point is computed from its fields, so that these theories are not traced; the
 # functions that they call are compiled.
 
-_MOVED = 0.1  # a root-mean-square change of the overlaps of a unit that counts as a change
+_MOVED = 0.1  # root-mean-square change of the overlaps that defines `MovingTime`
 
 
 @theory(traced=False)
 def phase_flow(system: PhasePoint, *, terms: Terms = "both", stiff: bool = False) -> RiskCurve:
     r"""Risk along the flow of `overlap_flow` at a point of the phase diagram.
 
-    With $\theta = \kappa + \delta$ one step learns $d^{-(1 + \theta)}$ and changes the overlaps by
-    noise of order $d^{-(1 + 2\theta)}$.
+    With $\theta = \kappa + \delta$ (`width_exponent` + `rate_exponent`), the learning term of one
+    step changes the overlaps by $d^{-(1 + \theta)}$ and its noise term by $d^{-(1 + 2\theta)}$, in
+    order of magnitude.
 
     Args:
-        terms: "both" (the default) keeps the term that vanishes as d grows, with its size at this
-            d; "learning" or "noise" keeps one term.
+        terms: "both" (the default) keeps both terms with their sizes at this d, also the term that
+            vanishes as d grows; "learning" or "noise" keeps one term.
         stiff: whether implicit steps are taken; False by default.
 
     Source: Veiga, Stephan, Loureiro, Krzakala, Zdeborová (2022).
@@ -42,8 +43,10 @@ def phase_flow(system: PhasePoint, *, terms: Terms = "both", stiff: bool = False
 
 
 def first_move(system: PhasePoint, path: OverlapDynamics) -> MovingTime:
-    """First crossing on the recorded grid, linear in ln n; one step where the first record has
-    already moved.
+    """Number of samples at which the change of the overlaps first exceeds 0.1.
+
+    It is interpolated linearly in ln n between two records. If the overlaps have already changed by
+    0.1 at the first record, the number of samples at this record is returned, but at least 1.
     """
     n = jnp.maximum(path.sample_ratio * system.input_dim, 1.0)
     self_overlap, teacher_overlap = system.committee.overlaps()
@@ -62,8 +65,8 @@ def moving_time(system: PhasePoint) -> MovingTime:
     r"""Number of samples after which the overlaps have changed by 0.1, from the flow with both
     terms.
 
-    It scales as $d^{1 + \theta}$ for $\theta = \kappa + \delta \ge 0$ and as $d^{1 + 2\theta}$ for
-    $-1/2 < \theta < 0$ (`time_exponent`).
+    This number, `samples`, scales as $d^{1 + \theta}$ for $\theta = \kappa + \delta \ge 0$ and as
+    $d^{1 + 2\theta}$ for $-1/2 < \theta < 0$ (`time_exponent`).
 
     Accuracy: crossing on the grid of records, interpolated linearly in ln n.
 
@@ -80,7 +83,7 @@ def moving_time(system: PhasePoint) -> MovingTime:
 def residual_risk(system: PhasePoint) -> AsymptoticError:
     r"""Risk due to weak label noise at a point of the phase diagram, from `asymptotic_error`.
 
-    It falls as $d^{-\theta}$ with $\theta = \kappa + \delta > 0$ at large $d$.
+    The risk falls as $d^{-\theta}$ at large $d$ if $\theta = \kappa + \delta > 0$.
 
     Raises:
         ValueError: unless the width is that of the teacher or a multiple of it.

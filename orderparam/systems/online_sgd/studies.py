@@ -51,10 +51,10 @@ from orderparam.systems.online_sgd.theory import overlap_flow
     seconds=(60, 20_000),
     observables=("test_error",),
     explained=(
-        "Runs leave the plateau at random times, and the slowest dominate the mean. Control, 32 "
-        "chains without noise: after the plateau their mean is 41(17) to 152(61) % above the flow with "
-        "100 inputs and 21(13) to 23(13) % with 1600, their median within 17 and 4 %. Before, they "
-        "deviate by up to 7(3) and 0.6(6) %."
+        "Runs leave the plateau at random times, and the slowest runs dominate the mean. Control with 32 chains "
+        "without label noise: after the plateau their mean is 41(17) to 152(61) % above the flow with 100 inputs, and "
+        "21(13) to 23(13) % above it with 1600 inputs; their median is within 17 % and 4 % of the flow. Before the end "
+        "of the plateau their means deviate from the flow by up to 7(3) % and 0.6(6) %."
     ),
     panels=[
         Panel(
@@ -66,9 +66,10 @@ from orderparam.systems.online_sgd.theory import overlap_flow
         )
     ],
     caption=(
-        r"Student of {width} and teacher of {teacher_width} units, erf$(x/\sqrt{{2}})$, learning "
-        r"rate = width. Network and exact chain of the overlaps: $d$ = {dim}; long flow: $d \to "
-        r"\infty$. Runs leave the plateau at random times, which scatter more at smaller $d$."
+        r"Student of {width} and teacher of {teacher_width} units, activation erf$(x/\sqrt{{2}})$, "
+        r"learning rate = width; colours: variance of the label noise. Network and exact Markov chain of "
+        r"the overlaps at $d$ = {dim}; long flow: $d \to \infty$. Runs leave the plateau at random times, "
+        r"which scatter more at smaller $d$."
     ),
 )
 def sgd_saad_solla(
@@ -133,8 +134,9 @@ def draw_plane(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_times(axes: Any, comparison: Comparison) -> None:
-    """Draw the samples until the overlaps have moved, against d: flow, runs, and measured
-    exponents.
+    """Draw the number of samples until the overlaps have changed, against d.
+
+    Lines are the flow, marks the runs; the legend gives the exponents fitted to the runs.
     """
     for number, (one, other) in enumerate(_points(comparison)):
         theory, runs = _pair(comparison, kappa=one, delta=other)
@@ -170,8 +172,8 @@ def draw_residuals(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_deviations(axes: Any, comparison: Comparison) -> None:
-    """Draw, at the last time and against d, the scatter of the runs and the distance of the flow
-    from its limit.
+    """Draw, at the last time and against d, the standard deviation of the runs and the difference
+    between the flow at this d and its limit.
     """
     (limit,) = comparison.theories(terms="noise").values()
     both, runs = (data["test_error"].isel(record=-1) for data in _pair(comparison, terms="both"))
@@ -247,12 +249,12 @@ def _scaled_time(words: str, horizon: float) -> tuple:
     observables=("samples",),
     panels=[Freehand(draw_plane), Freehand(draw_times)],
     caption=(
-        r"Width $p = p_0 d^\kappa$, learning rate $p_0 d^{{-\delta}}$, $p_0 = 4$ for $\kappa = 0$, "
-        r"else 1; teacher of 2 units, label noise 0.001. Right: change of the overlaps, root mean "
-        r"square over units; lines: flow with both terms at finite $d$; marks: exact chain of the "
-        r"overlaps, {seeds} runs; legend: $(\kappa, \delta)$, measured exponent with 95% interval "
-        r"[predicted]. Below the noise-dominated phase one step changes the overlaps by more than "
-        r"order one, and no flow describes it."
+        r"Width $p = p_0 d^\kappa$, learning rate $p_0 d^{{-\delta}}$, with $p_0 = 4$ for $\kappa = 0$ "
+        r"and $p_0 = 1$ otherwise; teacher of 2 units, label noise 0.001. Right: number of samples until "
+        r"the overlaps have changed by 0.1, root mean square over units. Lines: flow with both terms at "
+        r"finite $d$; marks: exact Markov chain of the overlaps, {seeds} runs; legend: $(\kappa, \delta)$, "
+        r"measured exponent with 95% interval [predicted exponent]. Below the noise-dominated phase one "
+        r"step changes the overlaps by more than order one, and no flow describes it."
     ),
 )
 def sgd_phase_diagram(
@@ -304,11 +306,11 @@ def sgd_phase_diagram(
         Freehand(draw_residuals),
     ],
     caption=(
-        r"Width = teacher width = {width}, learning rate = width $d^{{-\delta}}$, label noise "
-        r"0.01. SGD: exact chain of the overlaps. Left: flow with both terms at that $d$. Right: "
-        r"runs started at the teacher, and the closed form. Despite the label noise the risk "
-        r"falls as $d^{{-\delta}}$ for large $d$; legend: fit to the runs with 95% interval "
-        r"[closed form]."
+        r"Width = teacher width = {width}, learning rate = width $\times d^{{-\delta}}$, label noise "
+        r"0.01. SGD: exact Markov chain of the overlaps. Left, lines: flow with both terms at the $d$ of "
+        r"the runs. Right: runs that start at the teacher, and the closed form for weak noise. Despite "
+        r"the label noise the risk falls as $d^{{-\delta}}$ for large $d$; legend: exponent fitted to the "
+        r"runs with 95% interval [exponent of the closed form]."
     ),
 )
 def sgd_perfect_learning(
@@ -349,12 +351,12 @@ def sgd_perfect_learning(
         Freehand(draw_deviations),
     ],
     caption=(
-        r"$\kappa = 0$, $\delta$ = {delta}, student of 4 and teacher of 2 units, label noise "
-        r"0.001; SGD: exact chain of the overlaps. Right, squares: standard deviation over runs; "
-        r"dashed: its law for large $d$, $d^{{-(1/2 + \delta)}}$, through the last point; $x$: fit without "
-        r"the first point, 95 % interval; line: "
-        r"flow minus its limit. Finite-size effects fade slowly, because the learning term is smaller "
-        r"than the noise by $d^\delta$ only."
+        r"Width of order $d^0$ and learning rate of order $d^{{-\delta}}$, $\delta$ = {delta}; student of 4 "
+        r"and teacher of 2 units, label noise 0.001. SGD: exact Markov chain of the overlaps. Right, "
+        r"squares: standard deviation of the risk over runs; dashed: its law for large $d$, "
+        r"$d^{{-(1/2 + \delta)}}$, through the last point; $x$: exponent fitted without the first point, "
+        r"95 % interval; line: difference between the flow and its limit. Finite-size effects vanish "
+        r"slowly, because the learning term is smaller than the noise by a factor $d^\delta$ only."
     ),
 )
 def sgd_noise_dominated(
@@ -397,10 +399,10 @@ def sgd_noise_dominated(
     ],
     caption=(
         r"$d$ = {dim}, student of 4 and teacher of 2 units, learning rate $4 d^{{-\delta}}$, label "
-        r"noise 0.001, first student in the teacher's span. Flow with both terms; SGD: exact chain "
-        r"of the overlaps, followed to $n/d$ = {horizon:g}, where only the largest rate has reached "
-        r"its floor. A learning rate smaller by $d^{{-\delta}}$ lowers the floor by the same factor "
-        r"and needs $d^\delta$ times the samples."
+        r"noise 0.001; the student's first weights are in the span of the teacher's. Flow with both "
+        r"terms; SGD: exact Markov chain of the overlaps up to $n/d$ = {horizon:g}, where only the runs "
+        r"with the largest rate have reached their error floor. A learning rate that is smaller by a "
+        r"factor $d^{{-\delta}}$ lowers the floor by the same factor and needs $d^\delta$ times the samples."
     ),
 )
 def sgd_trade_off(
@@ -467,10 +469,10 @@ def draw_risks(axes: Any, comparison: Comparison) -> None:
     gallery={"resolution": 32},
     panels=[Freehand(draw_risks)],
     caption=(
-        r"One teacher unit, $d$ = {input_dim:g}, {base_width:g} $d^\kappa$ units, learning rate "
-        r"{base_width:g} $d^{{-\delta}}$, noise {noise}, in theory alone. Dotted: risk of a tenth of the "
-        r"noise. This line and the end of the steady state have slope $-1$. At the border the risk "
-        r"diverges, and larger risks than $10^{{-2.5}}$ have the colour of this one."
+        r"Theory; nothing is measured. One teacher unit, $d$ = {input_dim:g}, {base_width:g} $d^\kappa$ student "
+        r"units, learning rate {base_width:g} $d^{{-\delta}}$, label noise {noise}. Dotted: risk of a tenth of "
+        r"the noise. This line and the end of the steady state have slope $-1$. At the end of the steady "
+        r"state the risk diverges; risks above $10^{{-2.5}}$ have the colour of $10^{{-2.5}}$."
     ),
 )
 def sgd_plane(

@@ -23,24 +23,30 @@ from orderparam.systems.online_sgd.model import (
 
 # ------------------------------------------------------------------------------------------------
 # The flow of the order parameters as d -> infinity (Saad and Solla 1995), with separate learning
-# and noise terms.  With signed readouts c = (-v, v*), rate = learning_rate / batch_size and time t
-# = n / d (samples, not steps),  dM/dt = rate A_M,    dQ/dt = rate (A_Q + A_Q^T) + rate^2 N, dv_j/dt
-# = readout_rate / batch_size sum_a c_a I2(j, a),  A_jb = v_j E[sigma'(j) lambda_b (y - f)] the
-# learning term, N_jl = v_j v_l E[sigma'(j) sigma'(l) (y - f)^2] the noise term. Label noise enters
-# N alone. At finite d the same equations with the actual rate hold up to fluctuations of order
-# d^(-1/2); dropping one term gives the limits d -> infinity off the line where both survive (Veiga
-# et al. 2022, theorem 3.1).
+# and noise terms. With the readouts c = (-v, v*) of both networks, whose sign makes y - f = sum_a
+# c_a sigma(lambda_a) + noise, rate = learning_rate / batch_size, and time t = n / d (samples, not
+# steps),
+#
+#     dM/dt = rate A_M,    dQ/dt = rate (A_Q + A_Q^T) + rate^2 N,
+#     dv_j/dt = (readout_rate / batch_size) sum_a c_a I2(j, a),
+#
+# where A_jb = v_j E[sigma'(lambda_j) lambda_b (y - f)] is the learning term (A_Q: its columns of
+# the student's units, A_M: those of the teacher's units), N_jl = v_j v_l E[sigma'(lambda_j)
+# sigma'(lambda_l) (y - f)^2] is the noise term, and I2(j, a) = E[sigma(lambda_j) sigma(lambda_a)].
+# Label noise enters N alone. At finite d the same equations with the rate at this d hold up to
+# fluctuations of order d^(-1/2). As d -> infinity away from the line theta = 0 only one of both
+# terms survives (Veiga et al. 2022, theorem 3.1).
 
 Terms = Literal["both", "learning", "noise"]
-# the system, and the weights, 0 or 1, of the learning and of the noise term
+# the system, the factor (0 or 1) of the learning term, and the factor of the noise term
 Problem = tuple[CommitteeSGD, float, float]
 
 
 class Order(NamedTuple):
-    """State of the flow.
+    """State of the flow: overlaps Q and M, and readouts v.
 
-    Q is kept as its lower triangle: in the space of all matrices the vector field is unstable
-    against asymmetric rounding errors, which then grow to order one on long runs.
+    `triangle` is the lower triangle of Q. If all entries of Q were integrated, asymmetric rounding
+    errors would grow to order one on long runs.
     """
 
     triangle: Float[Array, "pair"]
@@ -70,11 +76,11 @@ def signal(
     kick: Float[Array, "*#batch"],
     repeats: int,
 ) -> tuple[Float[Array, "*batch unit"], Float[Array, "*batch unit"]]:
-    """Sums, over the repeated steps on one sample, of v_j sigma'(lambda_j) e and of sigma(lambda_j)
-    e, with e = y - f.
+    """Sums over `repeats` steps on one sample of v_j sigma'(lambda_j) e and of sigma(lambda_j) e,
+    with e = y - f.
 
-    Each step moves the fields of its own sample by kick v_j sigma'(lambda_j) e, kick = rate |x|^2 /
-    d.
+    Each step moves the fields of the sample itself by kick v_j sigma'(lambda_j) e, with kick = rate
+    |x|^2 / d, so that later steps see other fields.
     """
     first = second = jnp.zeros_like(fields)
     for _ in range(repeats):
@@ -89,8 +95,9 @@ def signal(
 def drift_and_noise(
     system: CommitteeSGD, order: Order
 ) -> tuple[Float[Array, "unit field"], Float[Array, "unit unit"], Float[Array, "unit"]]:
-    """A, N (with the readouts) and the drift of the readouts; by quadrature over the fields when
-    samples are repeated.
+    """Learning term A, noise term N and the drift of the readouts, all including the readouts v.
+
+    If samples are used repeatedly the averages come from fixed quasi-random fields.
     """
     sigma, units = system.activation, system.width
     fields = averages.covariance(order.self_overlap, order.teacher_overlap)
@@ -112,12 +119,12 @@ def drift_and_noise(
 
 
 def problem(system: CommitteeSGD, terms: Terms = "both") -> Problem:
-    """The arguments of `velocity` beside the state."""
+    """Arguments of `velocity` other than the state: the system and the factors of both terms."""
     return system, float(terms != "noise"), float(terms != "learning")
 
 
 def velocity(order: Order, problem: Problem) -> Order:
-    """d(Q, M, v)/dt."""
+    """Right-hand side of the flow: the derivatives of Q, M and v in time t = n / d."""
     system, learning, noisy = problem
     drift, noise, readout = drift_and_noise(system, order)
     rate = system.learning_rate / system.batch_size
@@ -132,7 +139,7 @@ def velocity(order: Order, problem: Problem) -> Order:
 def risk(
     system: CommitteeSGD, self_overlap: Array, teacher_overlap: Array, readout: Array
 ) -> Float[Array, ""]:
-    """R, with its factor 1/2, of a student with these overlaps and this second layer."""
+    """Risk R, with its factor 1/2, of a student with these overlaps and this second layer."""
     signed = jnp.concatenate([-readout, system.readouts()[1]])
     return averages.half_square(
         system.activation, averages.covariance(self_overlap, teacher_overlap), signed
@@ -140,7 +147,7 @@ def risk(
 
 
 def risk_of(system: CommitteeSGD, order: Order) -> Float[Array, ""]:
-    """R of a state of the flow."""
+    """Risk R, with its factor 1/2, of a state of the flow."""
     return risk(system, order.self_overlap, order.teacher_overlap, order.readout)
 
 
@@ -152,8 +159,10 @@ def dynamics(
     arrived: Bool[Array, ""] | bool = True,
     tolerance: float = jnp.inf,
 ) -> OverlapDynamics:
-    """The Result of recorded overlaps. It is converged if `arrived` and no eigenvalue of Q - M M^T
-    is below -tolerance.
+    """Result for recorded overlaps.
+
+    It is converged if `arrived` is true and no eigenvalue of Q - M M^T, which is a covariance, is
+    below -tolerance.
     """
 
     def outside_teacher(self_overlap: Array, teacher_overlap: Array) -> Float[Array, ""]:
@@ -182,13 +191,14 @@ _STEPS = 200_000  # largest number of steps of the solver
 # tolerance for negative eigenvalues of the student's covariance outside the teacher's span
 _NEGATIVE = 1e-9
 _AT_REST = 1e-10  # largest entry of the velocity of a steady state
-_MOST = 10**8  # largest number of four-point averages in a step
-_FAR = 1e9  # decay rate given to unknowns that do not move, so that they do not count as unstable
+_MOST = 10**8  # largest number of four-point averages in one evaluation of the right-hand side
+_FAR = 1e9  # decay rate given to readouts that are not trained, so that they count as stable
 
 
 def _affordable(system: CommitteeSGD, **_: object) -> None:
-    """Raise `ValueError` for widths whose noise term, a sum over two student units and two of all
-    units, takes most of a second in a step.
+    """Raise `ValueError` for widths at which the noise term takes most of a second to evaluate.
+
+    The noise term is a sum over two units of the student and two units of both networks.
     """
     if system.repeats == 1 and (system.width * (system.width + system.teacher_width)) ** 2 > _MOST:
         raise ValueError(
@@ -203,8 +213,9 @@ def overlap_flow(
 ) -> OverlapDynamics:
     r"""Overlaps, readouts and risk of a student under one-pass SGD, as the input dimension grows.
 
-    With $c = (-v, v^*)$ over all units of both networks and $t = n/d$ (both rates divided by the
-    batch size),
+    With the signed readouts $c = (-v, v^*)$ of all units of both networks, time $t = n/d$
+    (`sample_ratio`), $\gamma$ = `learning_rate` / `batch_size` and $\gamma_v$ = `readout_rate` /
+    `batch_size`,
 
     $$ \dot M = \gamma A_M , \qquad \dot Q = \gamma (A_Q + A_Q^T) + \gamma^2 N , \qquad
        \dot v_j = \gamma_v \sum_a c_a E[\sigma(\lambda_j) \sigma(\lambda_a)] , $$
@@ -212,8 +223,11 @@ def overlap_flow(
     $$ A_{jb} = v_j \sum_a c_a E[\sigma'(\lambda_j) \lambda_b \sigma(\lambda_a)] , \qquad
        N_{jl} = v_j v_l E[\sigma'(\lambda_j) \sigma'(\lambda_l) (y - f)^2] , $$
 
-    where all fields are Gaussian with covariance $[[Q, M], [M^T, 1]]$; $Q$ = `self_overlap`, $M$ =
-    `teacher_overlap`, $v$ = `readout_weight`. Label noise enters $N$ alone.
+    where the fields $\lambda$ of the units of both networks are Gaussian with covariance $[[Q, M],
+    [M^T, 1]]$, $A_Q$ holds the columns of A that belong to student units and $A_M$ those that
+    belong to teacher units. $Q$ = `self_overlap`, $M$ = `teacher_overlap`, $v$ = `readout_weight`,
+    and `test_error` is $R = \frac12 \sum_{ab} c_a c_b E[\sigma(\lambda_a) \sigma(\lambda_b)]$. A is
+    the learning term and N the noise term; label noise enters N alone.
 
     Args:
         terms: "both" (the default), or the limit in which only the "learning" term A (gradient
@@ -228,9 +242,9 @@ def overlap_flow(
     kinks, and for repeated samples (all terms), averages come from fixed quasi-random fields with a
     relative error of a few 1e-3.
 
-    Cost: (width (width + teacher_width))^2 averages in a step. After 2e5 steps (explicit ones: a
-    horizon of 1e6 at the default parameters, half a minute) the solver stops, and `converged` is
-    False.
+    Cost: (width (width + teacher_width))^2 averages in a step. The solver stops after 2e5 steps,
+    and `converged` is then False; with explicit steps and the default parameters this is a horizon
+    of 1e6 and takes half a minute.
 
     Source: Saad, Solla (1995); Goldt et al. (2019); Veiga et al. (2022) for the limits of one term.
 
@@ -261,8 +275,8 @@ class Plateau(Result):
     """The symmetric plateau of the risk.
 
     Fields:
-        entry: n/d at which -d ln R / d ln t falls below the `slope` of `plateau`.
-        exit: n/d at which it rises above the slope again.
+        entry: n/d at which the steepness -d ln R / d ln t falls below the option `slope`.
+        exit: n/d at which the steepness exceeds `slope` again.
         entry_risk: R at the entry (with its factor 1/2).
         exit_risk: R at the exit.
         converged: True if both ends were reached before the horizon.
@@ -279,9 +293,11 @@ class Plateau(Result):
 def plateau(system: CommitteeSGD, *, slope: float = 0.5) -> Plateau:
     r"""Entry and exit of the first plateau of the risk, located along the flow of `overlap_flow`.
 
-    The ends are the zeros of
+    With the risk R and t = n/d, entry and exit are the second and the third zero of
 
     $$ \frac{d \ln R}{d \ln t} + \text{slope} . $$
+
+    At the first zero the risk starts to fall.
 
     Args:
         slope: steepness -d ln R / d ln t below which the risk counts as flat; positive, 0.5 by
@@ -330,14 +346,14 @@ class SteadyState(Result):
     """A fixed point of the flow.
 
     Fields:
-        test_error: R with its factor 1/2.
-        self_overlap: Q.
-        teacher_overlap: M.
-        growth_rate: largest real part of the spectrum of the linearised flow (symmetric Q), per
-            unit of n/d; negative when stable.
+        test_error: risk R with its factor 1/2.
+        self_overlap: overlaps Q of the student's units.
+        teacher_overlap: overlaps M with the teacher's units.
+        growth_rate: largest real part of an eigenvalue of the linearised flow, in which Q stays
+            symmetric, per unit of n/d; it is negative if the fixed point is stable.
         unstable_directions: number of eigenvalues with a real part above 1e-8.
-        residual: largest entry of the velocity.
-        converged: whether that is below 1e-10.
+        residual: largest entry of the right-hand side of the flow.
+        converged: whether the flow reached the horizon and this entry is below 1e-10.
     """
 
     test_error: Float[Array, ""]
@@ -353,14 +369,15 @@ class SteadyState(Result):
 def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
     r"""Fixed point that the flow of `overlap_flow` reaches, and its stability.
 
-    Starting from the state at the horizon, a pseudo-time iteration that ends as Newton's method
-    solves
+    The fixed point solves
 
     $$ \dot Q = \dot M = \dot v = 0 . $$
 
-    Start from `TeacherStart` for the end of learning, and from
-    `ReproducibleStart(teacher_overlap=0)` for the symmetric plateau, a saddle whose growth rate
-    sets the length of the plateau. Readouts are those of the flow at the horizon, trained or not.
+    The flow is followed up to `horizon`. From this state an iteration in pseudo-time, which becomes
+    Newton's method in the end, finds the fixed point. The `start` `TeacherStart` leads to the end
+    of learning. `ReproducibleStart(teacher_overlap=0)` leads to the symmetric plateau, a saddle
+    point whose `growth_rate` sets the length of the plateau. Readouts that are not trained keep
+    their values.
 
     Args:
         stiff: whether the flow up to the horizon takes implicit steps; False by default.
@@ -368,12 +385,13 @@ def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
     Raises:
         ValueError: for widths whose noise term is too expensive.
 
-    Accuracy: 1e-10 of the velocity. With more student than teacher units the fixed points are
-    nearly a continuum: units that share a teacher unit separate at almost no cost in risk and relax
-    over 1e5 and more samples per dimension. There may be several fixed points of nearly the same
-    risk (within 1e-3 in the cases tried), and from horizons below 1e3 the result may differ from
-    the end of the flow. Without label noise the fixed points are a true continuum, of which one is
-    found. Differentiable, except `growth_rate` where rates coincide.
+    Accuracy: 1e-10 in the right-hand side of the flow. With more student than teacher units the
+    fixed points are nearly a continuum: student units that share a teacher unit separate at almost
+    no cost in risk, and relax over 1e5 and more samples per dimension. There may be several fixed
+    points of nearly the same risk (within 1e-3 in the cases tried). With a horizon below 1e3 the
+    result may therefore differ from the end of the flow. Without label noise the fixed points are a
+    true continuum, and one of them is found. The results can be differentiated, except for
+    `growth_rate` where two eigenvalues coincide.
 
     Source: Saad, Solla (1995) for the flow.
 

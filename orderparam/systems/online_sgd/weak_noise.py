@@ -19,10 +19,12 @@ class AsymptoticError(Result):
     """Risk due to weak label noise at the matched solution, to first order in the noise.
 
     Fields:
-        test_error: R with its factor 1/2, without label noise; NaN where there is no steady state.
+        test_error: risk R with its factor 1/2, without label noise; NaN where there is no steady
+            state.
         critical_learning_rate: learning rate below which the solution is stable.
-        small_rate_risk: limit of small learning rates, learning_rate noise / 4 sum_j v_j^2 E
-            sigma'(lambda_j)^2.
+        small_rate_risk: limit of R for small learning rates, learning_rate noise / (4 b c) sum_r
+            v*_r^2 E sigma'(lambda_r)^2, with b the batch size and c the number of student units for
+            each teacher unit.
         valid: whether there is a steady state: the learning rate is below the critical one.
     """
 
@@ -33,8 +35,8 @@ class AsymptoticError(Result):
 
 
 def _matched(system: CommitteeSGD) -> None:
-    """Raise `ValueError` unless the student can be copies of the teacher's units that share its
-    readouts evenly.
+    """Raise `ValueError` unless every teacher unit can have the same number of student units, which
+    share the readout of the teacher unit in equal parts.
     """
     copies, left = divmod(system.width, system.teacher_width)
     if left:
@@ -52,7 +54,8 @@ def _matched(system: CommitteeSGD) -> None:
 def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
     r"""Risk due to weak label noise for a student that has learned the teacher.
 
-    Only the weight error orthogonal to $W^*$ survives. Its covariance $V_{jl}$ per dimension obeys
+    Only the error of the weights orthogonal to the teacher's weights $W^*$ survives. With the
+    teacher's readouts v and $\Delta$ = `noise`, its covariance $V_{jl}$ per dimension obeys
 
     $$ 0 = -\gamma (H V + V H) + \gamma^2 (\Delta H + T : V) , \qquad
        R = \tfrac12 \mathrm{Tr}\, H V , $$
@@ -60,10 +63,11 @@ def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
     $$ H_{jl} = v_j v_l E \sigma'_j \sigma'_l , \qquad
        T_{jlmn} = v_j v_l v_m v_n E \sigma'_j \sigma'_l \sigma'_m \sigma'_n , $$
 
-    with independent unit fields, so that the averages are products of moments of $\sigma'$. The
-    solution is stable while $H \otimes 1 + 1 \otimes H - \gamma T$ is positive. The student has the
-    width of the teacher, or c units for every teacher unit with 1/c of its readout; these act as
-    one unit with learning rate $\gamma / c$, because only their mean is restored.
+    with independent fields of unit variance, so that the averages are products of moments of
+    $\sigma'$. The solution is stable while $H \otimes 1 + 1 \otimes H - \gamma T$ is positive. The
+    student has c units for every teacher unit, each with 1/c of its readout (c = 1 for equal
+    widths). These c units act as one unit, because only their mean is restored: $\gamma$ =
+    `learning_rate` / (c `batch_size`).
 
     Raises:
         ValueError: for other students.

@@ -1,15 +1,16 @@
-"""Predicted and measured learning curves of Gaussian-process and kernel regression on random
-training sets.
+"""Learning curves of Gaussian-process and kernel regression on random training sets, predicted by
+theories and measured.
 
-In the order of reading:
+The parts, in the order in which they are best read:
 
+    learning_curve.py   the results that all theories and experiments share
     spectrum/           a kernel given by its spectrum: theories, and regression on Gaussian
                         features; inputs on the sphere; a ridge that depends on the input
     torus/              inputs on a torus of several dimensions: rates of learning
     pool/               random subsets of a pool of real inputs, and finite networks that learn them
-    renormalization.py  renormalisation: modes too small to be learned are integrated out
+    renormalization.py  modes too small to be learned are integrated out (renormalisation)
     training/           noisy training of a finite network on one training set
-    learning_curve.py   the results that all of these share
+    given_kernel.py     the learning curve of a kernel matrix that a person supplies
 """
 
 from orderparam.core.exported import without_modules

@@ -1,5 +1,5 @@
-"""The learning curve of a kernel that a person measured, with the ridge that follows from their
-training error."""
+"""The learning curve of a kernel matrix that a person supplies, with the ridge that follows from
+the training error."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -13,13 +13,19 @@ from orderparam.systems.kernel_regression.learning_curve import LearningCurve
 from orderparam.systems.kernel_regression.pool.model import PoolRegression
 from orderparam.systems.kernel_regression.pool.theory import self_consistent_on_pool
 
-_STEPS = 60
-_SMALLEST, _LARGEST = 1e-10, 1e6  # ridge, in units of the mean diagonal of the kernel
+_STEPS = 60  # number of bisections
+# smallest and largest ridge that are tried, in units of the mean diagonal of the kernel
+_SMALLEST, _LARGEST = 1e-10, 1e6
 
 
 class KernelForecast(NamedTuple):
-    """ridge: of the summed loss. train_error: at n_train. test_error: at each size, outside of the
-    training set. learnability: of the target at n_train. converged: at all sizes."""
+    """Predicted errors of kernel regression on random training sets of a pool.
+
+    ridge: ridge T that is added to the kernel matrix of a training set. train_error: mean square
+    error on a training set of n_train examples. test_error: for each size of the training set, mean
+    square error outside of it. learnability: fraction of the target that is learned from n_train
+    examples. converged: whether the equations were solved at all sizes.
+    """
 
     ridge: float
     train_error: float
@@ -39,15 +45,16 @@ def predict_given_kernel(
     """Errors of kernel regression on random training sets of a pool, by theory.
 
     Args:
-        kernel: K of all examples of the pool.
-        targets: Targets of all examples; errors are summed over the outputs.
-        n_train: Examples of a training set, fewer than the pool has.
-        sizes: Further sizes.
-        train_error: The ridge is the one with this training error at n_train; None: the ridge of
-            the smallest test error.
+        kernel: kernel matrix K of all examples of the pool.
+        targets: targets of all examples; errors are summed over the outputs.
+        n_train: number of examples in a training set, less than the number in the pool.
+        sizes: further sizes of the training set at which errors are predicted.
+        train_error: training error at n_train from which the ridge is found. None: the ridge is
+            that of the smallest test error at n_train.
 
     Raises:
-        ValueError: for a matrix that is no kernel, and a size that leaves nothing to test on.
+        ValueError: for a matrix that is not a kernel, and for a size that leaves no example to test
+            on.
 
     Accuracy: as `self_consistent_on_pool`: an average over training sets, best for kernels of many
         modes.
@@ -80,7 +87,8 @@ def predict_given_kernel(
 
 
 def _smallest(error: Callable[[float], float], low: float, high: float) -> float:
-    """The ridge of the smallest error: the best of a grid, then between its neighbours."""
+    """Ridge of the smallest error: the best point of a grid of ln(ridge), refined between its two
+    neighbours."""
     grid = np.linspace(low, high, 33)
     best = int(np.argmin([error(u) for u in grid]))
     ends = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]

@@ -1,5 +1,5 @@
-"""The observables of a learning curve, which every theory of kernel regression predicts and every
-experiment measures, averaged over random training sets.
+"""The observables of a learning curve. Every theory of kernel regression predicts their averages
+over random training sets, and every experiment measures them on one training set.
 """
 
 from typing import Any
@@ -23,19 +23,19 @@ class LearningCurve(Result):
             a pool it includes the training points.
         train_error: (1/P) sum (f - y_noisy)^2 over the P points of the training set.
         bias: E_x (E_D f - y)^2, the part of the population error that remains after averaging f
-            over data sets D with noisy labels.
-        variance: E_x Var_D f, the other part of the population error.
+            over training sets D with noisy labels.
+        variance: E_x Var_D f, the other part of the population error, due to the choice of D.
         posterior_variance: mean posterior variance of f over the population. The error of a single
             posterior sample (Gibbs error) exceeds that of the mean by this much.
         effective_ridge: P kappa, the ridge plus the posterior variance (see
             `orderparam.kernels.effective_ridge`).
         effective_dimension: number of modes learned, E tr K (K + T)^-1 = P - T E tr (K + T)^-1.
-        target_learnability: E <f, y> / <y, y> over the population.
+        target_learnability: E <f, y> / <y, y>, with scalar products over the population.
         squared_discrepancy: mean of t^2 over the training set, t = (y_noisy - f)/T = (K + T)^-1
             y_noisy. At T = 0 it is finite if P is below the rank of the kernel. Above the rank it
             diverges unless the kernel explains the labels completely.
-        residual: residual of the equation that was solved.
-        converged: whether the equation was solved.
+        residual: residual of the equation for the effective ridge.
+        converged: whether this equation was solved.
     """
 
     test_error: Float[Array, ""]
@@ -63,8 +63,8 @@ class MeasuredLearningCurve(Result):
         population_error: mean of (f(x) - y(x))^2 over the population.
         train_error: (1/P) sum (f - y_noisy)^2 over the training set.
         posterior_variance: mean posterior variance of f over the population.
-        effective_dimension: tr K (K + T)^-1.
-        target_learnability: <f, y> / <y, y> over the population.
+        effective_dimension: number of modes learned, tr K (K + T)^-1.
+        target_learnability: <f, y> / <y, y>, with scalar products over the population.
         squared_discrepancy: mean over the training set of t^2, t = (K + T)^-1 y_noisy.
         converged: whether K + T was positive definite to working precision; otherwise all fields
             are NaN.
@@ -88,8 +88,11 @@ def on_training_set(
     """The observables of the training set, from t = (K + T)^-1 y and the diagonal of (K + T)^-1.
 
     Args:
+        discrepancy: t, which is (y - f)/T.
+        inverse_diagonal: diagonal of (K + T)^-1.
         ridge: the ridge T, one number or one for each example.
     """
+    # y - f = T t, and K (K + T)^-1 = 1 - T (K + T)^-1
     squares = jnp.sum(discrepancy**2, axis=1)
     return {
         "train_error": jnp.mean(ridge**2 * squares),
@@ -119,11 +122,12 @@ def held_out(
     clean_train_error: Float[Array, ""],
     sampled_fraction: Float[Array, ""],
 ) -> Float[Array, ""]:
-    r"""Error outside the training set, which is the fraction p of the population.
+    r"""Error outside the training set, from the error over the whole population.
 
     $$ E = \frac{E_{\mathrm{population}} - p\, E_{\mathrm{train}}}{1 - p} $$
 
-    with $E_{\mathrm{train}}$ measured against targets without noise.
+    with p the fraction of the population that is in the training set (`sampled_fraction`), and
+    $E_{\mathrm{train}}$ the training error against targets without noise (`clean_train_error`).
 
     Source: derived here.
     """
@@ -137,8 +141,9 @@ def clean_train_error(
 ) -> Float[Array, "*input"]:
     """Error at training points against targets without noise, s^2 error + (1 - s)^2 noise.
 
-    With V the posterior variance the shrinkage is s = T/(T + V). At a training point f - y is the
-    sum of s times the deviation without that point and (1 - s) times the label noise.
+    The shrinkage is s = T/(T + V), with V the posterior variance at the point if it is not in the
+    training set. At a training point f - y is s times the deviation of the predictor that is
+    trained without this point, plus (1 - s) times the label noise of the point.
 
     Source: derived here.
     """
@@ -148,6 +153,6 @@ def clean_train_error(
 def shrunk(
     shrinkage: Float[Array, "*input"], error: Float[Array, "*input"]
 ) -> Float[Array, "*input"]:
-    """shrinkage^2 error, which is 0 without a ridge even where the error diverges."""
+    """shrinkage^2 times error; 0 where the shrinkage is 0, also if the error is infinite there."""
     inside = shrinkage > 0
     return jnp.where(inside, shrinkage**2 * jnp.where(inside, error, 0.0), 0.0)

@@ -24,7 +24,8 @@ from orderparam.systems.kernel_regression.spectrum.model import KernelRegression
 from orderparam.systems.kernel_regression.spectrum.theory import self_consistent
 
 # ------------------------------------------------------------------------------------------------
-# Learning curves after renormalisation: modes too small to be learned are integrated out, the rest is solved.
+# Learning curves after renormalisation: modes too small to be learned are integrated out, and a
+# theory is solved for the remaining modes.
 #
 # The flow itself is in the topic `renormalization`; the ridge and noise that a mode leaves are in
 # `orderparam.kernels.decimation`.
@@ -37,14 +38,13 @@ _RESIDUALS = {
 
 
 class RenormalizedCurve(LearningCurve):
-    """One point of a learning curve after decimation.
+    """One point of a learning curve after modes of small learnability were integrated out.
 
     Fields:
-        mode_count: number of modes kept.
-        renormalized_ridge: T' = T + sum of the eigenvalues of the modes integrated out.
-        renormalized_noise: s' = s + target power on the modes integrated out.
-        found_cutoff: whether any mode was below the threshold; otherwise nothing was integrated
-            out.
+        mode_count: number of modes that were kept.
+        renormalized_ridge: T' = T + sum of the eigenvalues of the modes that were integrated out.
+        renormalized_noise: s' = s + target power on these modes.
+        found_cutoff: whether any mode was below the threshold; if not, nothing was integrated out.
     """
 
     mode_count: Float[Array, ""]
@@ -84,17 +84,18 @@ def renormalization_group(
 
     $$ T' = T + \sum_{k > n} m_k \lambda_k, \qquad s' = s + \sum_{k > n} Y_k $$
 
-    with T the `temperature` and s the label `noise`: an integrated mode adds its eigenvalue to the
-    ridge and its target power to the noise. The theory `residual` is then solved for the remaining
-    modes. A level is kept or integrated out as a whole.
+    with T the `temperature`, s the label `noise`, and the levels k ordered by falling eigenvalue:
+    the first n are kept. An integrated mode adds its eigenvalue to the ridge and its target power
+    to the noise. The theory `residual` is then solved for the remaining modes. A level is kept or
+    integrated out as a whole.
 
     Args:
         threshold: learnability below which a mode is integrated out, between 0 and 1. Default 0.01.
         cutoff: how the learnability of mode n is found. "self_consistent" (default) is lambda_n /
             (lambda_n + kappa), with kappa of the self-consistent theory of all modes. "bare" is
-            lambda_n / (lambda_n + T'/P), with T' the ridge after n is integrated out; it takes the
-            largest eigenvalue that falls below the threshold. When the spectrum is finite and T
-            small there may be none, and `found_cutoff` is False.
+            lambda_n / (lambda_n + T'/P), with T' the ridge after mode n is integrated out; the
+            cutoff is at the largest eigenvalue whose learnability is below the threshold. If the
+            spectrum is finite and T small there may be none, and `found_cutoff` is False.
         residual: theory of the remaining modes: "self_consistent" (default),
             "self_consistent_on_pool" or "equivalent_kernel". "self_consistent_on_pool" needs a
             pool, and is better there when the pool is not much larger than n_train.
@@ -184,9 +185,9 @@ def local_renormalization(
        s'(x) = s + \Big( \sum_{k > n} y_k \phi_k(x) \Big)^2 $$
 
     with T the `temperature` and s the label `noise`. The remaining modes are solved by the
-    equations of `cavity` with the ridge T'(x) and the actual targets, whose part on the integrated
-    modes is the noise s'(x) - s. The error at a held-out point includes that part. The largest mode
-    is always kept.
+    equations of `cavity` with the ridge T'(x) and the actual targets; the square of their part on
+    the integrated modes is s'(x) - s. The error at a held-out point includes this part. The mode of
+    largest eigenvalue is always kept.
 
     Args:
         threshold: self-consistent learnability below which a mode is integrated out, between 0 and
@@ -203,6 +204,7 @@ def local_renormalization(
     Source: the flow of T'(x) is that of Howard, Jefferson, Maiti, Ringel (2024); its solution on a
     pool is derived here.
 
+    >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(12, 3))
     >>> pool = PoolRegression.from_kernel(np.exp(x @ x.T / 3), x[:, 0], n_train=6, temperature=0.5)
     >>> curve = local_renormalization(pool)

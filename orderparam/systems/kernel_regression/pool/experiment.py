@@ -45,6 +45,7 @@ def gp_regression(system: PoolRegression, key: PRNGKeyArray) -> MeasuredLearning
     Source: Canatar, Bordelon, Pehlevan (2021).
 
     >>> import jax
+    >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(12, 3))
     >>> pool = PoolRegression.from_kernel(np.exp(x @ x.T / 3), x[:, 0], n_train=6, temperature=0.5)
     >>> bool(gp_regression(pool, jax.random.key(0)).test_error > 0)
@@ -61,12 +62,14 @@ def gp_regression(system: PoolRegression, key: PRNGKeyArray) -> MeasuredLearning
 def _draw(
     system: PoolRegression, key: PRNGKeyArray
 ) -> tuple[Int[Array, "pool"], Float[Array, "train output"]]:
-    """The pool in random order, of which the first n_train points are the training set, and the
-    label noise of these.
+    """Numbers of all points of the pool in random order, and the label noise of the training set.
+
+    The training set consists of the first n_train of these points.
     """
     subset_key, noise_key = jax.random.split(key)
     outputs = system.columns.shape[1]
-    # computed for the complete pool: one program for training sets of all sizes
+    # Noise is drawn for the whole pool, so that one compiled program serves all sizes of the
+    # training set.
     noise = jnp.sqrt(system.noise / outputs) * jax.random.normal(
         noise_key, (system.pool_size, outputs)
     )
@@ -144,11 +147,12 @@ def network_posterior(
     $$ p(W \mid \mathrm{data}) \propto p(W)\, \det(K_W + T)^{-1/2}
        \exp\big( -\tfrac12 y^T (K_W + T)^{-1} y \big), \qquad K_W = \Phi_W \Phi_W^T $$
 
-    with $\Phi_W$ the features of the last hidden layer and T the `temperature`. It is the same
-    posterior over functions as that of sampling all weights at temperature T with weight decay T /
-    (prior variance), but its stiffest directions are integrated out. At infinite width $K_W$ is the
-    kernel and f the posterior mean of `gp_regression`, which draws the same training set for the
-    same key. Chains start from independent draws of the prior.
+    with $\Phi_W$ the features of the last hidden layer, y the labels and T the `temperature`. The
+    posterior over functions is the same as if all weights were sampled at temperature T with weight
+    decay T / (prior variance). The read-out weights, which are integrated, are its stiffest
+    directions. At infinite width $K_W$ is the kernel of `gp_regression` and f is its posterior
+    mean; with the same key both experiments draw the same training set. Chains start from
+    independent draws of the prior.
 
     Args:
         chains: number of independent chains, at least 2 for `r_hat`. Default 4.
@@ -168,6 +172,7 @@ def network_posterior(
     Source: Neal (1996); Naveh et al. (2021).
 
     >>> import jax
+    >>> import numpy as np
     >>> from orderparam.networks import fully_connected
     >>> network = NetworkRegression.from_architecture(
     ...     fully_connected(1, None, "relu"), np.eye(3), [1.0, 0.0, -1.0], 2, 0.5, width=2

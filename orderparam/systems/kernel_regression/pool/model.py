@@ -143,7 +143,7 @@ class NetworkRegression(PoolRegression):
 
     inputs: Float[Array, "pool *input"] = parameter("the inputs of the pool", kw_only=True)
     architecture: Architecture = part(
-        "of the network; where it leaves widths open, `width` fills them", kw_only=True
+        "architecture of the network; `width` fills the widths that it leaves open", kw_only=True
     )
     width: int = parameter(
         "width of all hidden layers that the architecture leaves open",
@@ -166,7 +166,7 @@ class NetworkRegression(PoolRegression):
         """The pool with the kernel of the infinitely wide network.
 
         Args:
-            architecture: of the network; where it leaves widths open, `width` fills them.
+            architecture: architecture of the network; `width` fills the widths that it leaves open.
             inputs: the inputs of the pool, one in each row.
             targets: targets without noise, shape (pool,) or (pool, output).
             n_train: number of inputs in a training set.

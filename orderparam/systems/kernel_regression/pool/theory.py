@@ -1,5 +1,6 @@
-"""Theories of regression on training sets drawn from a pool: for statistically equivalent points,
-to first order in 1/T, and for individual points.
+"""Theories of regression on training sets that are drawn from a pool: the self-consistent theory
+for statistically equivalent points, the expansion to first order in 1/T, and the cavity theory,
+which gives the error of every point.
 """
 
 import jax
@@ -25,7 +26,8 @@ from orderparam.systems.kernel_regression.spectrum.equivalent_kernel import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# The self-consistent theory for subsets of a finite pool, with all its points alike. Derived for this package.
+# The self-consistent theory for subsets of a finite pool whose points are statistically equivalent.
+# Derived for this package.
 
 
 @theory
@@ -33,8 +35,9 @@ def self_consistent_on_pool(system: PoolRegression) -> LearningCurve:
     r"""Learning curve on subsets of a pool that are drawn without replacement, in the
     self-consistent theory for statistically equivalent points.
 
-    With M points in the pool, p = P/M of them in the training set (P = `n_train`), D = $\sum_k m_k
-    L_k$, $L_k = \lambda_k / (\lambda_k + \kappa)$ and $\gamma = \frac1P \sum_k m_k L_k^2$,
+    The pool has M points, and the training set holds the fraction p = P/M of them (P = `n_train`).
+    With $L_k = \lambda_k / (\lambda_k + \kappa)$, $D = \sum_k m_k L_k$ (`effective_dimension`) and
+    $\gamma = \frac1P \sum_k m_k L_k^2$,
 
     $$ P = \frac{P T}{R} + D, \qquad \kappa = \frac{p T + (1 - p) R}{P}, \qquad
        z = 1 - \frac{p D}{P} $$
@@ -53,6 +56,7 @@ def self_consistent_on_pool(system: PoolRegression) -> LearningCurve:
 
     Source: derived here.
 
+    >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(12, 3))
     >>> pool = PoolRegression.from_kernel(np.exp(x @ x.T / 3), x[:, 0], n_train=6, temperature=0.5)
     >>> round(float(self_consistent_on_pool(pool).test_error), 6)
@@ -78,7 +82,8 @@ def self_consistent_on_pool(system: PoolRegression) -> LearningCurve:
         )
         return jnp.log(temperature * jnp.exp(-log_ridge) + dimension / n_train)
 
-    # P kappa of the infinite population bounds R from below, and (p T + (1-p) R) from above.
+    # P kappa of the infinite population is a lower bound of R, and an upper bound of p T + (1 - p)
+    # R.
     lower = jnp.where(determined, 1.0, n_train * infinite.threshold)
     upper = jnp.where(determined, 1.0, (lower - fraction * temperature) / (1 - fraction))
     root = decreasing_root(
@@ -94,7 +99,7 @@ def self_consistent_on_pool(system: PoolRegression) -> LearningCurve:
     dimension = spectrum.multiplicities @ learned + ratio(spectrum.tail, threshold)
     shrinkage = 1 - dimension / n_train  # T/R
     z = 1 - fraction * dimension / n_train
-    # gamma of the infinite population; drawing without replacement takes p (D/P)^2 from it.
+    # `spread` is gamma; drawing without replacement reduces it by p (D/P)^2.
     spread = spectrum.multiplicities @ learned**2 / n_train
     q = (1 - fraction) * (spread - fraction * (dimension / n_train) ** 2) / z**2
     bias = (1 - learned) ** 2 @ spectrum.target_power + spectrum.tail_power
@@ -122,8 +127,9 @@ def held_in(
     noise: float | Float[Array, ""],
     fraction: Float[Array, ""],
 ) -> Float[Array, "*pool"]:
-    """Error over all points of the pool, from the error outside the training set, to which the
-    fraction p of the points belongs.
+    """Error over all points of the pool, from the error outside the training set.
+
+    The training set holds the fraction p (`fraction`) of the points.
     """
     return (1 - fraction) * error + fraction * clean_train_error(shrinkage, error, noise)
 
@@ -169,6 +175,7 @@ def equivalent_kernel_on_pool(system: PoolRegression) -> PoolEquivalentKernelCur
     Source: Cohen, Malka, Ringel (2021), to order 1/T^2 for a Poisson number of samples of mean P;
     in this form derived here.
 
+    >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(12, 3))
     >>> pool = PoolRegression.from_kernel(np.exp(x @ x.T / 3), x[:, 0], n_train=6, temperature=20.0)
     >>> curve = equivalent_kernel_on_pool(pool)
@@ -226,10 +233,10 @@ def equivalent_kernel_on_pool(system: PoolRegression) -> PoolEquivalentKernelCur
 # Kernel regression on random subsets of a finite pool of real data: the error of every single
 # point.
 #
-# Every pool point is in the training set with probability p = P/M. Taking one point out (the
-# cavity) leaves a Gaussian for the prediction there, whose variance and bias depend on the point.
-# Derived for this package in the spirit of Malzahn and Opper (2001); not in the cited papers in
-# this form.
+# Every point of the pool is in the training set with probability p = P/M. Over the training sets
+# without a given point (the cavity), the prediction at this point is Gaussian, with a variance and
+# a bias that depend on the point. Derived for this package in the spirit of Malzahn and Opper (2001);
+# not in the cited papers in this form.
 
 
 class CavityCurve(LearningCurve):
@@ -278,6 +285,7 @@ def cavity(system: PoolRegression) -> CavityCurve:
 
     Source: derived here, in the spirit of Malzahn, Opper (2001).
 
+    >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(12, 3))
     >>> pool = PoolRegression.from_kernel(np.exp(x @ x.T / 3), x[:, 0], n_train=6, temperature=0.5)
     >>> round(float(cavity(pool).test_error), 6)
@@ -296,9 +304,9 @@ def site_dependent_cavity(
 ) -> CavityCurve:
     """Solution of the equations of `cavity` for a kernel matrix plus a diagonal one.
 
-    The diagonal part, `local`, is the variance at a point about which other points give no
+    The diagonal part, `local`, is prior variance at a point about which the other points give no
     information. In the equations of the remaining kernel it acts as a ridge that depends on the
-    point, T(x) = T + local(x); it is included in the error and the variance at a point.
+    point, T(x) = T + local(x). It is included in the error and the variance at a point.
 
     Args:
         spectrum: of `kernel`, from which the iteration starts.
@@ -338,12 +346,13 @@ def site_dependent_cavity(
     variance = learnable + local
     total = temperature + variance
     shrinkage = temperature / total
-    # Taking a point out of the training sets that hold it rescales its deviation by 1/z.
+    # C Lambda y - y is the mean deviation over all training sets. Over the sets without the point
+    # the deviation is larger by the factor 1/z.
     z = 1 - fraction * learnable / total
     # mean of f - y over the training sets without the point
     outside = -(scale / z)[:, None] * (g @ targets)
-    # The errors of the training points, fluctuating with the choice of the set, are felt at the
-    # others.
+    # A: which points are in the training set fluctuates, and this fluctuation times the error at a
+    # point changes the prediction at all other points.
     coupling = (g * scale[:, None] * scale / (z[:, None] * z * total)) ** 2
     coupling = coupling - jnp.diag(jnp.diag(coupling))
     error = jnp.linalg.solve(

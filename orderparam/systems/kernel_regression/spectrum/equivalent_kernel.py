@@ -1,8 +1,8 @@
-"""The equivalent kernel and the first correction to it: kernel regression when the ridge is large.
+"""The equivalent kernel and the first correction to it: kernel regression with a large ridge T.
 
-At high temperature the sum over samples becomes P times an integral over the input measure. The
-corrections due to the finite number and the randomness of the data form a series in v/T, where v is
-the posterior variance at a point.
+At large T the sum over the P samples may be replaced by P times the integral over the inputs. The
+corrections, due to the finite number and the randomness of the samples, form a series in v/T, where
+v is the posterior variance at a point.
 """
 
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ from orderparam.systems.kernel_regression.spectrum.model import (
     KernelRegression,
 )
 
-VALID = 0.1  # the first neglected order, in relative size, up to which a curve counts as valid
+VALID = 0.1  # a curve counts as valid if the first neglected order is below this, relative to 1
 
 
 class EquivalentKernelCurve(LearningCurve):
@@ -47,8 +47,9 @@ def equivalent_kernel(system: KernelRegression) -> EquivalentKernelCurve:
     $$ L_k = \frac{\lambda_k}{\lambda_k + T/P}, \qquad E = \sum_k (1 - L_k)^2 Y_k, \qquad
        V = \frac{T}{P} \sum_k m_k L_k $$
 
-    with the symbols of `self_consistent`. The fluctuations between data sets and the effect of
-    label noise on the predictor are neglected. The tail of the spectrum is added to the ridge T.
+    with E = `test_error`, V = `posterior_variance` and the other symbols as in `self_consistent`.
+    The fluctuations of the predictor between training sets, also those due to label noise, are
+    neglected. The tail of the spectrum is added to the ridge T.
 
     Accuracy: relative error of order v/T (`fluctuation_ratio`); far too optimistic at small T.
 
@@ -64,17 +65,18 @@ def equivalent_kernel(system: KernelRegression) -> EquivalentKernelCurve:
 
 @theory
 def equivalent_kernel_corrected(system: KernelRegression) -> EquivalentKernelCurve:
-    r"""Learning curve to first order in v/T: the equivalent kernel with the fluctuations between
-    data sets.
+    r"""Learning curve to first order in v/T: the equivalent kernel corrected for the fluctuations
+    of the predictor between training sets.
 
     $$ E = E_0 + \frac{2v}{T} \sum_k L_k (1 - L_k)^2 Y_k + \frac1P \sum_k m_k L_k^2\, (E_0 + s),
        \qquad v = \frac TP \sum_k m_k L_k $$
 
     $$ E_{\mathrm{train}} = \Big( \frac{T}{T + v} \Big)^2 (E + s) $$
 
-    with $E_0$ and $L_k$ of `equivalent_kernel`, averaged over position. `target_learnability` is
-    that of the ridge T + v. Both formulas keep their sign at every v/T and agree with the expansion
-    to first order.
+    with $E_0$ and $L_k$ of `equivalent_kernel` and s = `noise`; v is `fluctuation_ratio` times T,
+    the posterior variance averaged over inputs. `target_learnability` is that of the ridge T + v.
+    The training error and this learnability agree with the expansion to first order, and are
+    written such that they are positive at every v/T.
 
     Accuracy: relative error of order (v/T)^2. This is the expansion of `self_consistent` in (P
     kappa - T)/T and overshoots where that is not small.
@@ -91,7 +93,7 @@ def equivalent_kernel_corrected(system: KernelRegression) -> EquivalentKernelCur
 
 def _homogeneous(system: KernelRegression, order: int) -> EquivalentKernelCurve:
     spectrum, n_train, noise = system.spectrum, system.n_train, system.noise
-    # Modes that are not resolved act as a ridge.
+    # Modes that are not resolved (the tail of the spectrum) act as a ridge.
     ridge = system.temperature + spectrum.tail
     learned = learnability(spectrum.eigenvalues, ridge / n_train)
     dimension = spectrum.multiplicities @ learned

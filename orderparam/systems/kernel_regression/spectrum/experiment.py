@@ -106,7 +106,7 @@ def draw_design(
     repeats = multiplicities.astype(int)
     eigenvalues = np.repeat(np.asarray(spectrum.eigenvalues), repeats)
     target = np.sqrt(np.repeat(np.asarray(spectrum.target_power) / np.maximum(repeats, 1), repeats))
-    # the features of the kernel before those that it does not have
+    # Features with a positive eigenvalue come before those with eigenvalue 0.
     first = np.argsort(eigenvalues == 0, kind="stable")
     rank = int(np.count_nonzero(eigenvalues))
     singular = smallest + float(spectrum.tail) == 0 and count >= rank
@@ -169,7 +169,7 @@ def on_features(
     tail_power: Float[Array, ""] | float,
     ridge: Float[Array, "train"],
 ) -> MeasuredLearningCurve:
-    """Regression on a training set whose features phi_k(x) are known, with exact averages over the
+    """Regression on a training set with given features phi_k(x), and exact averages over the
     population, in which E phi_k phi_l = delta_kl.
 
     Args:
@@ -184,9 +184,9 @@ def on_features(
     conditioned = condition(
         (features * eigenvalues) @ features.T + jnp.diag(ridge + tail), labels, 0.0
     )
-    # f = sum of coefficients times features: the error over the population is a sum over modes.
+    # f(x) = sum_k coefficients_k phi_k(x): the error over the population is a sum over modes.
     coefficients = eigenvalues * (features.T @ conditioned.discrepancy)
-    # The prior variance of the features minus the part that the training set determines.
+    # The posterior variance is the prior variance minus E_x k_x^T (K + T)^-1 k_x.
     half = jsl.solve_triangular(conditioned.cholesky, features * eigenvalues, lower=True)
     error = jnp.sum((coefficients - target) ** 2) + tail_power
     return MeasuredLearningCurve(
@@ -207,11 +207,11 @@ def _least_squares(
     noise: Float[Array, "train"],
     tail_power: Float[Array, ""],
 ) -> MeasuredLearningCurve:
-    """Regression in the limit of a vanishing ridge, where the samples without a ridge determine all
-    modes of the kernel and the other samples have no influence.
+    """Regression in the limit T -> 0 of the samples without a ridge, if these determine all modes
+    of the kernel. The other samples have no influence on f then.
 
-    t = (y - f)/T stays finite on the samples without a ridge where they are fitted exactly, and
-    follows from coefficients = Lambda Phi^T t.
+    The discrepancy t = (y - f)/T of samples without a ridge is finite if they are fitted exactly,
+    and follows from coefficients = Lambda Phi^T t.
     """
     rank = eigenvalues.size
     free = jnp.where(ridge == 0, 1.0, 0.0)
@@ -263,8 +263,10 @@ def sphere_regression(system: SphereRegression, key: PRNGKeyArray) -> MeasuredSp
     $$ E f^2 = \sum_l \lambda_l^2 N_l\, a^T P_l a, \qquad E f y = \sum_l \lambda_l\, y_l(X) \cdot a,
        \qquad L_l = \lambda_l\, \mathrm{tr} \big[ (K + T)^{-1} P_l \big] $$
 
-    where `learnability` $L_l$ averages over all harmonics of the degree, including those that are
-    not in the target.
+    with $\lambda_l$ the eigenvalue of degree l, $P_l$ the matrix of zonal polynomials of the
+    training points and $y_l(X)$ the part of degree l of the target at these points. `learnability`
+    $L_l$ is an average over all harmonics of the degree, including those that are not in the
+    target.
 
     Raises:
         ValueError: where n_train is not an integer or K + T is not positive definite.
@@ -305,7 +307,7 @@ def _on_sphere(
     eigenvalues, multiplicities = spectrum.eigenvalues, spectrum.multiplicities
     top, input_dim = eigenvalues.size - 1, directions.shape[1]
     amplitudes = jnp.sqrt(spectrum.target_power * multiplicities)
-    # y_l(X)
+    # y_l(X): the part of every degree of the target at the training points
     parts = amplitudes[:, None] * jnp.stack(
         list(zonal_polynomials(directions[:, 0], input_dim, top))
     )

@@ -16,11 +16,12 @@ from orderparam.kernels.spectrum import Spectrum
 from orderparam.networks.architecture import Architecture
 
 # ------------------------------------------------------------------------------------------------
-# Kernel (Gaussian-process) regression on random training sets from a measure over which the kernel has a known spectrum.
+# Kernel (Gaussian-process) regression on random training sets. The inputs are drawn from a measure
+# over which the spectrum of the kernel is known.
 #
 # The predictor is the posterior mean f(x) = k_x^T (K + T I)^-1 y of a Gaussian process with kernel
-# K whose weights are sampled at temperature T from exp(-L/T), with L = 1/2 sum_mu (f(x_mu) -
-# y_mu)^2. The temperature is therefore the ridge added to the Gram matrix.
+# K and the likelihood exp(-L/T), L = 1/2 sum_mu (f(x_mu) - y_mu)^2. The temperature T is therefore
+# the ridge that is added to the Gram matrix.
 
 
 class KernelRegression(System):
@@ -37,9 +38,11 @@ class KernelRegression(System):
     multiplicities $m_k$ and the target power $Y_k = \sum y_k^2$ of each level. Labels carry
     Gaussian noise of variance `noise`.
 
-    The loss is $L = \frac12 \sum_\mu (f(x_\mu) - y_\mu)^2$ and T the temperature of sampling
-    $e^{-L/T}$. A loss averaged over the samples has T = n_train * ridge; a loss without the factor
-    1/2 has T = ridge / 2; `alpha` of scikit-learn's KernelRidge is T.
+    f also minimises $\frac12 \sum_\mu (f(x_\mu) - y_\mu)^2 + \frac T2 |f|^2$, with $|f|$ the norm
+    of the kernel. If the first sum is divided by P and the penalty is $\frac\lambda2 |f|^2$, T = P
+    $\lambda$. For $\sum_\mu (f(x_\mu) - y_\mu)^2 + \lambda |f|^2$, without both factors 1/2, T =
+    $\lambda$. A posterior $e^{-\sum_\mu (f(x_\mu) - y_\mu)^2/T'}$ without the factor 1/2 has T =
+    T'/2. `alpha` of scikit-learn's KernelRidge is T.
 
     Source: Canatar, Bordelon, Pehlevan (2021); Simon et al. (2021).
 
@@ -63,12 +66,13 @@ class KernelRegression(System):
 
     @property
     def sampled_fraction(self) -> Float[Array, ""]:
-        """The fraction of the population that a training set takes: 0 for an infinite population."""
+        """Fraction of the population that is in a training set; 0 for an infinite population."""
         return jnp.zeros_like(jnp.asarray(self.n_train, jnp.float64))
 
 
 # ------------------------------------------------------------------------------------------------
-# Kernel regression of inputs that are uniform on a sphere, where the modes of every kernel are known: spherical harmonics.
+# Kernel regression on inputs that are uniform on a sphere. The modes of every kernel that depends
+# on the angle alone are the spherical harmonics.
 
 
 class SphereRegression(KernelRegression):
@@ -93,7 +97,9 @@ class SphereRegression(KernelRegression):
     [1.0, 10.0, 54.0, 210.0]
     """
 
-    architecture: Architecture = part("whose infinite-width limit is the kernel", kw_only=True)
+    architecture: Architecture = part(
+        "network whose infinite-width limit is the kernel", kw_only=True
+    )
     input_dim: int = parameter("input dimension d", minimum=2, integer=True, default=20)
 
     @classmethod
@@ -110,19 +116,19 @@ class SphereRegression(KernelRegression):
         """The regression problem with the spectrum of the architecture's kernel on the sphere.
 
         Args:
-            architecture: whose infinite-width limit is the kernel.
+            architecture: network whose infinite-width limit is the kernel.
             input_dim: input dimension d.
             target_power: power of the target in degree 0, 1, ...
             n_train: number P of training samples.
             temperature: ridge T.
             noise: variance of the label noise. Default 0.
-            max_degree: largest degree that is resolved; the degrees above are the tail of the
+            max_degree: largest degree that is resolved; higher degrees form the tail of the
                 spectrum, which acts as a ridge. Default 20.
         """
 
         def kernel_function(cosines: Float[Array, "node"]) -> Float[Array, "node"]:
-            # Any two points of the plane at that angle: the kernel knows |x|^2/d and the angle
-            # only.
+            # Two points of a plane at this angle, with |x|^2 = 2: the kernel depends on |x|^2/d,
+            # which is 1 on the sphere too, and on the angle alone.
             angles = np.arccos(np.clip(cosines, -1, 1))
             plane = jnp.sqrt(2) * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
             return architecture.nngp(jnp.sqrt(2) * jnp.array([[1.0, 0.0]]), plane)[0]

@@ -13,16 +13,16 @@ from orderparam.kernels.spectra import check_above
 
 
 class ScalingRegime(Result):
-    """Leading behaviour of the error for many examples, with its exponents.
+    """Leading behaviour of the error for a large number n of examples, with its exponents.
 
     Fields:
         test_error: bias + variance, against targets without noise.
-        bias: ~ n^-bias_exponent.
-        variance: ~ n^-variance_exponent, from the label noise.
+        bias: bias, which falls as n^-bias_exponent.
+        variance: variance due to the label noise, which falls as n^-variance_exponent.
         bias_exponent: exponent of the bias.
         variance_exponent: exponent of the variance.
-        exponent: exponent of the larger of the two for n -> infinity; without label noise that of
-            the bias.
+        exponent: exponent of the test error: the smaller of both exponents, or that of the bias if
+            there is no label noise.
     """
 
     test_error: Float[Array, "n_train"]
@@ -44,8 +44,10 @@ def scaling_law(
 ) -> ScalingRegime:
     r"""Test error for many examples when the spectrum and the target are power laws.
 
-    The eigenvalues are $\lambda_k = k^{-\alpha}$, the target $y_k^2 = k^{-1-2r\alpha}$, the ridge T
-    = n c n^(-l), and s the label noise. With $I = (\pi/\alpha) / \sin(\pi/\alpha)$,
+    The eigenvalues are $\lambda_k = k^{-\alpha}$ with $\alpha$ = `capacity`, the target power is
+    $y_k^2 = k^{-1-2r\alpha}$ with r = `source`, the ridge is $T = n\, c\, n^{-l}$ with c =
+    `ridge_scale` and l = `ridge_exponent`, and s = `noise`. Bias and variance follow from the
+    threshold $\kappa$ of `self_consistent`. With $I = (\pi/\alpha) / \sin(\pi/\alpha)$,
 
     $$ l < \alpha: \quad \kappa = c\, n^{-l}, \quad \mathrm{bias} = B(\kappa), \quad
        \mathrm{variance} = s (1 - 1/\alpha)\, I\, \kappa^{-1/\alpha} / n $$
@@ -103,8 +105,8 @@ def scaling_law(
         bias, variance = capacity * bias, jnp.full_like(n, noise * (capacity - 1))
     else:
         variance = noise * (1 - 1 / capacity) * integral * kappa ** (-1 / capacity) / n
-    # The larger of the given ridge and the ridge of the unlearned modes decides: kappa ~ n^-min(l,
-    # alpha).
+    # kappa is the larger of the given ridge per example, n^-l, and the ridge due to the unlearned
+    # modes, n^-alpha: kappa ~ n^-min(l, alpha).
     slowest = min(ridge_exponent, capacity)
     bias_exponent = 2 * slowest * min(source, 1)
     variance_exponent = 1 - slowest / capacity

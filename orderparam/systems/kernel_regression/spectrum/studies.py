@@ -51,8 +51,11 @@ from orderparam.systems.kernel_regression.spectrum.theory import (
             reference=[vertical(p["rank"], "rank")],
         ),
     ],
-    caption="{rank} modes of eigenvalue 1/{rank}, target power 1, label noise {noise}, measured on Gaussian features. The ridge "
-    "$T$ = {noise} is the best one at every $n$.",
+    caption=(
+        "A kernel with {rank} modes of eigenvalue 1/{rank}, total target power 1, label noise "
+        "{noise}; measured on Gaussian features. The ridge $T$ = {noise} is the best ridge at "
+        "every number $n$ of examples."
+    ),
     seconds=(25, 300),
     observables=("test_error", "train_error"),
     gallery={"seeds": 100},
@@ -119,11 +122,12 @@ def _tail_panels(p: Mapping[str, Any]) -> list[Panel]:
     source="Canatar, Bordelon, Pehlevan 2021; Howard et al. 2024; Bartlett, Long, Lugosi, Tsigler 2020",
     panels=_tail_panels,
     caption=(
-        "{rank} modes of eigenvalue 1/{rank} with target power 1, label noise {noise}. Tail: "
-        "{tail_modes} modes without target, $T$ = {temperature}. Measured on Gaussian "
-        "features; without a tail there is no measurement at $n$ = {rank}, where the mean "
-        "does not exist. With the tail the noisy labels are fitted exactly; the test error "
-        "equals that of the ridge up to terms of order $n$/(tail modes)."
+        "{rank} modes of eigenvalue 1/{rank} with total target power 1, label noise {noise}. "
+        "Tail: {tail_modes} further modes without target power, whose eigenvalues sum to $c$, "
+        "at the ridge $T$ = {temperature}. Measured on Gaussian features. Without a tail there "
+        "is no measurement at $n$ = {rank}, where the mean error does not exist. With the tail "
+        "the noisy labels are fitted exactly, and the test error equals that with the ridge $T "
+        "= c$ up to terms of order $n$/(tail modes)."
     ),
     seconds=(60, 1200),
     observables=("test_error", "train_error"),
@@ -167,8 +171,10 @@ def measured(
 
 
 def _at_ridge(system: KernelRegression, exponent: float | None) -> KernelRegression:
-    """T = n n^-exponent, 0 for an infinite exponent; None: the T that minimises the self-consistent
-    test error."""
+    """The system with the ridge T = n n^-exponent, which is 0 for an infinite exponent.
+
+    For exponent None, T minimises the self-consistent test error.
+    """
     if exponent is None:
         return system.with_(temperature=optimal_temperature(system).temperature)
     return system.with_(
@@ -179,7 +185,7 @@ def _at_ridge(system: KernelRegression, exponent: float | None) -> KernelRegress
 
 
 def _regimes(p: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """Regime -> ridge exponent and noise."""
+    """Ridge exponent and label noise of each regime, by its name."""
     levels = {"no noise": 0.0, "noise": p["noise"]}
     return {
         f"ridge $l$ = {l:g}, {name}": (l, noise)
@@ -245,11 +251,12 @@ def _regime_panels(p: Mapping[str, Any]) -> list[Panel]:
     panels=_regime_panels,
     columns=3,
     caption=(
-        r"$\lambda_k = k^{{-\alpha}}$, $y_k^2 = k^{{-1-2r\alpha}}$, $\alpha$ = {capacity}, "
-        r"$r$ = {source}; ridge $T = n\,n^{{-l}}$. Excess error over the label noise, which "
-        r"is {noise}, or {small_noise} at the best ridge. Dotted: asymptotes. Measured on "
-        r"Gaussian features, {modes} modes and the rest as their tail; at the smallest sizes "
-        r"only a few modes are learned, while the theory is exact for many."
+        r"Eigenvalues $\lambda_k = k^{{-\alpha}}$, target power $y_k^2 = k^{{-1-2r\alpha}}$, "
+        r"$\alpha$ = {capacity}, $r$ = {source}; ridge $T = n\,n^{{-l}}$. The error is that "
+        r"against targets without noise; the label noise is {noise}, or {small_noise} at the "
+        r"best ridge. Dotted: power laws for large $n$. Measured on {modes} Gaussian features; "
+        r"the other modes are their tail. At the smallest sizes only a few modes are learned, "
+        r"while the theory is exact for many."
     ),
     seconds=(70, 900),
     full={"n_train": (16, 32, 64, 128, 256, 512, 1024), "modes": 20_000, "seeds": 50},
@@ -327,11 +334,18 @@ def _panels(p: Mapping[str, Any]) -> list[Panel]:
     title="Regression on the sphere learns one polynomial degree after the other: linear at n ~ d, cubic at n ~ d^3",
     source="Bordelon, Canatar, Pehlevan 2020; Canatar, Bordelon, Pehlevan 2021; Ringel et al. 2025",
     panels=_panels,
-    caption="{activation} network kernel, one hidden layer, inputs uniform on the sphere in $d$ dimensions; target: a linear "
-    "harmonic and a cubic one of power {cubic_power} (horizontal line); $T$ = {temperature}. Learnability: mean over all "
-    "harmonics of a degree. Vertical: the numbers of linear and of cubic harmonics, $d$ and $N_3 = d(d-1)(d+4)/6$.",
+    caption=(
+        "Kernel of a {activation} network with one hidden layer; inputs are uniform on the "
+        "sphere in $d$ dimensions. The target is a linear harmonic plus a cubic harmonic of "
+        "power {cubic_power} (horizontal line); ridge $T$ = {temperature}. Learnability: mean "
+        "over all harmonics of a degree. Vertical lines: numbers of linear and of cubic "
+        "harmonics, $d$ and $N_3 = d(d-1)(d+4)/6$."
+    ),
     seconds=(60, 1800),
-    explained="Each point averages few training sets; the error scatters most where it is a small part of the target's power.",
+    explained=(
+        "Each point averages few training sets; the error scatters most where it is a small "
+        "part of the target's power."
+    ),
     gallery={"seeds": 32},
     full={
         "input_dims": (10, 20),
@@ -386,13 +400,18 @@ _PER_COPY = "examples per copy $n/m$", lambda data: data["n_train"] / data.attrs
             where={"label": (_LOCAL, "measured")},
         ),
     ],
-    caption="{rank} eigenvalues $1/(mk)$ of $m$ modes each share a target of power 1; $T(x)$ is {low} or {high} on either half "
-    "of the inputs. In theory the curves for all $m$ coincide; finite-size effects decrease with $m$. Gaussian features.",
+    caption=(
+        "{rank} eigenvalues $1/(mk)$, $k$ = 1, 2, ..., with $m$ modes (copies) each; all modes "
+        "together have the target power 1. The ridge $T(x)$ is {low} for half of the inputs and"
+        " {high} for the others. In theory the curves for all $m$ coincide; finite-size effects"
+        " decrease with $m$. Measured on Gaussian features."
+    ),
     seconds=(20, 600),
     observables=("test_error", "train_error"),
     explained=(
-        "Finite size: where the error is steep, the measured error is up to 25 % above the theory with one copy of each "
-        "mode, and 8 % above it with four."
+        "The numbers of modes and examples are finite: where the error falls steeply, the "
+        "measured error is up to 25 % above the theory with one copy of each mode, and up to 8 "
+        "% above it with four copies."
     ),
     full={"copies": (1, 2, 4, 8), "seeds": 4000},
 )

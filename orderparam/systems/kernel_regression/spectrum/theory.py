@@ -34,8 +34,8 @@ from orderparam.systems.kernel_regression.spectrum.model import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# The self-consistent theory of kernel regression, in which discrepancies at the training points are
-# independent Gaussians.
+# The self-consistent theory of kernel regression. It treats the features of a random input as
+# independent Gaussian variables.
 #
 # The same equations were found as Gaussian-process learning curves (Sollich 1999), by replicas
 # (Bordelon, Canatar and Pehlevan 2020; Canatar, Bordelon and Pehlevan 2021), from random matrices
@@ -56,10 +56,11 @@ def self_consistent(system: KernelRegression) -> LearningCurve:
     $$ E + s = \frac{B + s}{1 - \gamma}, \qquad B = \sum_k (1 - L_k)^2 Y_k, \qquad
        E_{\mathrm{train}} = \Big( \frac{T}{P\kappa} \Big)^2 (E + s), \qquad V = P\kappa - T $$
 
-    where E is `population_error`, B is `bias`, $P\kappa$ is `effective_ridge` and V is
-    `posterior_variance`. The tail of the spectrum is added to T in the first equation, and the
-    target power of the tail to B. On a pool E covers all points, and `test_error` those outside the
-    training set.
+    where E is `population_error`, B is `bias`, $E_{\mathrm{train}}$ is `train_error`, $P\kappa$ is
+    `effective_ridge` and V is `posterior_variance`. The tail of the spectrum is added to T in the
+    first equation, and the target power of the tail to B. For an infinite population `test_error`
+    is E. On a pool E is the mean over all points, and `test_error` the mean over the points outside
+    the training set.
 
     Accuracy: the equation is solved to rounding. The theory is exact for Gaussian features up to
     terms of order 1/P; on real data use `cavity`.
@@ -88,21 +89,21 @@ def _of_levels(system: KernelRegression) -> LearningCurve:
 
 
 def from_ridge(system: KernelRegression, ridge: EffectiveRidge) -> LearningCurve:
-    """The learning curve that belongs to a solved effective ridge.
+    """Learning curve of the self-consistent theory, given the solved effective ridge.
 
     The temperature enters through `ridge` alone; `temperature` of the system is not used.
     """
     spectrum, n_train, noise = system.spectrum, system.n_train, system.noise
     bias = _bias(spectrum, ridge)
-    # Fluctuations between data sets multiply the bias and the noise alike, by 1 / (1 - gamma).
+    # Fluctuations between training sets multiply bias plus noise by 1/(1 - gamma).
     noisy = ratio(bias + noise, ridge.complement)
-    # Of the samples the ridge takes, T/kappa + tail/kappa, only the first part shrinks the training
-    # error.
+    # `unused` is (T + tail)/kappa, the samples that are not used to learn modes. The ridge T alone
+    # shrinks the training error, by the factor T/(P kappa).
     tail = ratio(spectrum.tail, ridge.threshold)
     shrinkage = (ridge.unused - tail) / n_train
     dimension = spectrum.multiplicities @ ridge.learnability
-    # E_noisy / kappa^2, with the bias divided mode by mode: it stays finite where kappa and the
-    # bias vanish together.
+    # (E + s)(1 - gamma)/kappa^2, with the bias divided by kappa^2 mode by mode: the result stays
+    # finite where kappa and the bias vanish together.
     divided = ratio(spectrum.target_power, (spectrum.eigenvalues + ridge.threshold) ** 2)
     discrepancy = jnp.sum(divided) + ratio(spectrum.tail_power + noise, ridge.threshold**2)
     return LearningCurve(
@@ -126,19 +127,22 @@ def from_ridge(system: KernelRegression, ridge: EffectiveRidge) -> LearningCurve
 
 
 def _bias(spectrum: Spectrum, ridge: EffectiveRidge) -> Float[Array, ""]:
+    """Bias B = sum (1 - L_k)^2 Y_k, including the target power of the tail."""
     return (1 - ridge.learnability) ** 2 @ spectrum.target_power + spectrum.tail_power
 
 
 class ModeDecomposition(Result):
     """Learnability, bias and variance of every level of the spectrum.
 
-    Bias and variance sum to the population error when the spectrum has no target power on its tail.
+    The sum of all biases and variances is the population error if the tail of the spectrum has no
+    target power.
 
     Fields:
-        learnability: L, the projection of the mean predictor on a mode, divided by that of the
-            target.
-        bias: (1 - L)^2 Y of each level.
-        variance: m (L^2 / P) (E + s) of each level, over data sets and label noise.
+        learnability: L, the projection of the mean predictor on a mode, divided by the projection
+            of the target on it.
+        bias: (1 - L)^2 Y of each level, with Y its target power.
+        variance: m (L^2 / P) (E + s) of each level of multiplicity m, over training sets and label
+            noise.
         residual: residual of the equation for the effective ridge.
         converged: whether that equation was solved.
     """
@@ -190,12 +194,12 @@ def annealed(system: KernelRegression) -> LearningCurve:
 
     with V the posterior variance, s the label `noise` and the other symbols as in
     `self_consistent`. $T_{\mathrm{eff}}$ is `effective_ridge`, $E_0$ is `test_error`, and
-    `variance` is 0. The theory enlarges the ridge by the whole squared discrepancy instead of its
-    thermal part V.
+    `variance` is 0. The effective ridge is T plus the mean squared deviation $V + E_0 + s$ of a
+    posterior sample from the labels; in `self_consistent` it is T + V.
 
-    Accuracy: averaging the partition function over data sets overestimates the ridge, and the
-    variance over data sets is missing. Of several solutions the one with the largest
-    $T_{\mathrm{eff}}$ is returned.
+    Accuracy: the partition function is averaged over training sets instead of its logarithm, which
+    overestimates the ridge, and the variance over training sets is missing. If there are several
+    solutions, the one with the largest $T_{\mathrm{eff}}$ is returned.
 
     Source: derived here.
 
@@ -223,14 +227,14 @@ def annealed(system: KernelRegression) -> LearningCurve:
         _, bias, posterior_variance = errors(jnp.exp(log_ridge), spectrum, n_train)
         return jnp.log(temperature + posterior_variance + bias + noise)
 
-    # The right-hand side increases with T_eff: from above, the iteration descends to the largest
-    # solution.
+    # The right-hand side increases with T_eff. Started above all solutions, the iteration therefore
+    # descends to the largest one.
     start = jnp.log(temperature + spectrum.total + spectrum.total_power + noise)
     solution = fixed_point(
         enlarge, start, (spectrum, n_train, temperature, noise), tolerance=1e-13, max_steps=10_000
     )
     ridge = jnp.exp(solution.value)
-    # One data set stands for all of them here, so that the error has no variance.
+    # In this theory the predictor does not fluctuate between training sets: the variance is 0.
     learned, bias, posterior_variance = errors(ridge, spectrum, n_train)
     return LearningCurve(
         test_error=bias,
@@ -251,8 +255,8 @@ def annealed(system: KernelRegression) -> LearningCurve:
 # ------------------------------------------------------------------------------------------------
 # The temperature (ridge) at which kernel regression generalises best.
 
-# Points at which the error is looked up before the best is refined: it may have several minima in
-# T.
+# Number of grid points at which the error is evaluated before the minimum is refined. A grid is
+# needed because the error may have several minima in T.
 _SCAN = 256
 
 
@@ -262,7 +266,7 @@ class OptimalTemperature(Result):
     Fields:
         temperature: the best temperature T >= 0.
         test_error: the test error at that temperature.
-        residual: |d test_error / d log kappa| there, 0 where the best temperature is 0.
+        residual: |d test_error / d log kappa| at that temperature; 0 if the best temperature is 0.
         converged: whether a minimum was found.
     """
 
@@ -276,10 +280,11 @@ class OptimalTemperature(Result):
 def optimal_temperature(system: KernelRegression) -> OptimalTemperature:
     r"""The temperature T >= 0 of smallest test error in the self-consistent theory.
 
-    The ridge enters only through $\kappa$, and $T = \kappa (P - \sum_k m_k L_k)$ minus the
-    spectrum's tail is the ridge that leads to a given $\kappa$. The error is therefore minimised
-    over $\log \kappa$, in which it is explicit: by a scan from $\kappa(T = 0)$ upwards and Newton's
-    method on the derivative. `temperature` of the system is not used.
+    The temperature enters the error through the threshold $\kappa$ of `self_consistent` alone, and
+    $T = \kappa (P - \sum_k m_k L_k)$, minus the tail of the spectrum, is the temperature that leads
+    to a given $\kappa$. The error is an explicit function of $\log \kappa$. It is minimised by a
+    scan from $\kappa(T = 0)$ upwards, followed by a search for the zero of its derivative.
+    `temperature` of the system is not used.
 
     Returns:
         `OptimalTemperature`. `converged` is False where the error decreases without bound in T: a
@@ -299,8 +304,9 @@ def optimal_temperature(system: KernelRegression) -> OptimalTemperature:
     smallest = jnp.min(jnp.where(eigenvalues > 0, eigenvalues, jnp.inf))
     largest = jnp.max(eigenvalues)
     ridgeless = effective_ridge(spectrum, n_train, 0.0).threshold
-    # For kappa far above all eigenvalues E = (Y + s2)(1 + a/kappa^2) - 2 b/kappa is smallest at
-    # kappa = (Y + s2) a/b.
+    # For kappa far above all eigenvalues, E + s = (Y + s)(1 + a/kappa^2) - 2 b/kappa with a = sum
+    # m_k lambda_k^2/P, b = sum lambda_k Y_k and Y the total target power. It is smallest at kappa =
+    # (Y + s) a/b, which the scan must reach.
     variance = (spectrum.total_power + system.noise) * (multiplicities @ eigenvalues**2) / n_train
     signal = eigenvalues @ spectrum.target_power
     far = jnp.where(signal > 0, variance / jnp.where(signal > 0, signal, 1.0), 0.0)
@@ -322,7 +328,7 @@ def optimal_temperature(system: KernelRegression) -> OptimalTemperature:
     root = decreasing_root(downhill, left, right, system)
 
     threshold = jnp.where(at_zero, ridgeless, jnp.exp(root.value))
-    # Back from kappa to the ridge that leads to it; the tail is a part of that ridge already.
+    # The ridge that leads to kappa is the temperature plus the tail of the spectrum.
     solved = at_threshold(spectrum, n_train, threshold)
     temperature = jnp.where(
         at_zero, 0.0, jnp.maximum(threshold * solved.unused - spectrum.tail, 0.0)
@@ -363,6 +369,7 @@ def self_consistent_by_degree(system: SphereRegression) -> SphereCurve:
 
     Source: Bordelon, Canatar, Pehlevan (2020); Simon et al. (2021).
 
+    >>> import numpy as np
     >>> from orderparam.networks import fully_connected
     >>> network = fully_connected(1, None, "relu")
     >>> sphere = SphereRegression.from_architecture(network, 10, [0, 1], 20, 0.1, max_degree=3)
@@ -378,7 +385,8 @@ def self_consistent_by_degree(system: SphereRegression) -> SphereCurve:
 
 
 # ------------------------------------------------------------------------------------------------
-# The self-consistent theory of a ridge and a label noise that depend on the input. Derived for this package.
+# The self-consistent theory of a ridge and a label noise that depend on the input. Derived for this
+# package.
 
 
 @theory
@@ -394,9 +402,10 @@ def heteroscedastic(system: HeteroscedasticRegression) -> LearningCurve:
 
     $$ E_{\mathrm{train}} = E_x \Big( \frac{T(x)}{T(x) + V} \Big)^2 (E + s(x)) $$
 
-    with $B = \sum_k (1 - L_k)^2 Y_k$ and P = `n_train`. E is `test_error` and `population_error`;
-    `effective_ridge` is $P\kappa$, the harmonic mean of T(x) + V. For a constant T(x) this is
-    `self_consistent`.
+    with $B = \sum_k (1 - L_k)^2 Y_k$ and P = `n_train`. T(x) and s(x) are the ridge and the label
+    noise of the region of x. E is `test_error` and `population_error`, V is `posterior_variance`,
+    and `effective_ridge` is $P\kappa$, the harmonic mean of T(x) + V. For constant T(x) and s(x)
+    this is `self_consistent`.
 
     Accuracy: the equation is solved to rounding; the theory is exact for Gaussian features and many
     examples in every region.
@@ -421,7 +430,8 @@ def heteroscedastic(system: HeteroscedasticRegression) -> LearningCurve:
     ridge = bare + spectrum.tail
     rank = spectrum.rank
 
-    # Samples without any ridge determine all modes if they outnumber them: then kappa = 0.
+    # If there are more samples without a ridge than modes, these samples determine all modes, and
+    # kappa is 0.
     free = n_train * jnp.sum(jnp.where(ridge > 0, 0.0, weights))
     determined = free >= rank
     solved_ridge = jnp.where(determined, 1.0, ridge)
@@ -432,8 +442,9 @@ def heteroscedastic(system: HeteroscedasticRegression) -> LearningCurve:
         dimension = spectrum.multiplicities @ learnability(spectrum.eigenvalues, threshold)
         return -jnp.log(weights @ (n_train / (ridge * jnp.exp(-log_threshold) + dimension)))
 
-    # At the lower end the samples with a ridge and the spread of the eigenvalues each take at most
-    # half of the room that the samples without a ridge leave in 1 = P E[1 / (T/kappa + sum m L)].
+    # Lower bound of kappa in 1 = P E[1/(T/kappa + sum m L)]. The samples without a ridge contribute
+    # at least free/rank to the right-hand side. Below the bound, the samples with a ridge and the
+    # factors L < 1 each add less than half of what is missing to 1.
     taken = jnp.where(determined, 0.0, ratio(free, rank))
     smallest = jnp.min(jnp.where(spectrum.eigenvalues > 0, spectrum.eigenvalues, jnp.inf))
     inverse = n_train * jnp.sum(
@@ -449,8 +460,8 @@ def heteroscedastic(system: HeteroscedasticRegression) -> LearningCurve:
     safe_threshold = jnp.where(determined, 1.0, threshold)
     learned = learnability(spectrum.eigenvalues, threshold)
     dimension = spectrum.multiplicities @ learned
-    # T(x)/kappa. Where kappa = 0 it is infinite for inputs with a ridge, which are treated
-    # separately.
+    # T(x)/kappa. If kappa = 0 it is infinite for inputs with a ridge (`ridged`), whose averages are
+    # computed separately.
     unused = jnp.where(determined, free - rank, ridge / safe_threshold)
     ridged = determined & (ridge > 0)
     share = jnp.where(ridged, 0.0, 1 / (unused + dimension))  # kappa / (T(x) + V)
@@ -463,8 +474,8 @@ def heteroscedastic(system: HeteroscedasticRegression) -> LearningCurve:
     complement = n_train * (weights @ (share * jnp.where(ridged, 1.0, left_over * share)))
     heard = weights @ (noise * share**2)
     error = ratio(bias + enlarging * n_train * heard, complement)
-    # E_x (error + s2) / (T + V)^2, the error divided by kappa^2 mode by mode: both may vanish
-    # together.
+    # Squared discrepancy E_x (E + s(x))/(T(x) + V)^2. E is divided by kappa^2 mode by mode, because
+    # both may vanish together.
     divided = jnp.sum(
         ratio(spectrum.target_power, (spectrum.eigenvalues + threshold) ** 2)
     ) + ratio(spectrum.tail_power, threshold**2)

@@ -1,2 +1,2 @@
-"""Regression on a torus, whose kernel and target have known numbers of derivatives: the rate of
-learning against the dimension of the data."""
+"""Regression on a torus with a kernel and a target of given smoothness: the rate of learning as a
+function of the dimension of the inputs."""

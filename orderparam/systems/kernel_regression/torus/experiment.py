@@ -23,8 +23,8 @@ def torus_regression(system: TorusRegression, key: PRNGKeyArray) -> MeasuredLear
 
     $$ \phi_0 = 1, \qquad \phi_k = \sqrt 2 \cos k \cdot x \ \text{and}\ \sqrt 2 \sin k \cdot x $$
 
-    with one k of each pair k, -k. Every run draws a new target $y = \sum_k y_k \phi_k$ with
-    independent Gaussian $y_k$ of the variance that `spectrum` gives.
+    with one wave vector k of each pair k, -k. Every run draws a new target $y = \sum_k y_k \phi_k$
+    with independent Gaussian $y_k$ of mean 0 and the variance that `spectrum` gives.
 
     Raises:
         ValueError: where n_train is not an integer, `spectrum` does not belong to `input_dim`,
@@ -56,7 +56,8 @@ def torus_regression(system: TorusRegression, key: PRNGKeyArray) -> MeasuredLear
     waves = half_lattice(input_dim, cut)
     level = np.searchsorted(np.flatnonzero(shells), np.sum(waves**2, axis=1))
     relevant = np.all(waves[:, system.size("target_dim") :] == 0, axis=1)
-    # how many vectors of a level the target may have: the two of a pair, and zero alone
+    # Number of wave vectors of each level that the target may contain. A pair k, -k counts as two,
+    # k = 0 as one.
     pairs = np.where(np.any(waves != 0, axis=1), 2.0, 1.0)
     on_target = np.bincount(level, weights=relevant * pairs, minlength=multiplicities.size)
     power = np.asarray(spectrum.target_power) / np.maximum(on_target, 1)
@@ -80,13 +81,13 @@ def torus_regression(system: TorusRegression, key: PRNGKeyArray) -> MeasuredLear
 
 
 def half_lattice(input_dim: int, cut: float) -> Int[np.ndarray, "wave input"]:
-    """The vectors of integers with |k| <= cut, zero first, and one of each pair k, -k: that whose
-    first component other than zero is positive."""
+    """Integer vectors k with |k| <= cut, zero first, and one vector of each pair k, -k: the one
+    whose first component other than zero is positive."""
     top = math.floor(cut**2 + 1e-9)
     line = np.arange(-math.isqrt(top), math.isqrt(top) + 1)
     found = np.zeros((1, 0), int)
     for _ in range(input_dim):
-        # all continuations of the vectors so far that are not too long
+        # Add one component to the vectors found so far, and keep those that are not too long.
         found = np.concatenate(
             [np.repeat(found, line.size, axis=0), np.tile(line, len(found))[:, None]], axis=1
         )

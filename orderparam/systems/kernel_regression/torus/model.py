@@ -1,5 +1,5 @@
-"""Kernel regression of inputs that are uniform on a torus, with a kernel and a target of given
-smoothness: the setting of the curse of dimensionality.
+"""Kernel regression on inputs that are uniform on a torus, with a kernel and a target of given
+smoothness: the problem in which the curse of dimensionality is usually stated.
 """
 
 from typing import Self
@@ -18,10 +18,11 @@ class TorusRegression(KernelRegression):
     $$ \lambda_k \propto (1 + |k|^2)^{-(s + d/2)}, \qquad
        E\, y_k^2 \propto (1 + |k|^2)^{-(a + r/2)}, \qquad |k| \le R $$
 
-    with d = `input_dim`, r = `target_dim`, s the smoothness of the kernel and a that of the target.
-    Eigenvalues and target power each sum to 1. `from_smoothness` computes the spectrum. For s = a
-    and r = d the kernel is the covariance of the target, and a `temperature` equal to the label
-    `noise` is optimal.
+    with d = `input_dim`, r = `target_dim`, R = `cut`, s the smoothness of the kernel and a that of
+    the target. k is a wave vector, an integer vector of d entries; in the target all but its first
+    r entries are 0. Eigenvalues and target power each sum to 1. `from_smoothness` computes the
+    spectrum. For s = a and r = d the kernel is the covariance of the target, and a `temperature`
+    equal to the label `noise` is optimal.
 
     Source: Stone (1982), for the problem and its rates; the spectrum is chosen here.
 

@@ -39,8 +39,11 @@ def _at_best_ridge(system: TorusRegression) -> TorusRegression:
 
 
 def draw_rates(axes: Any, comparison: Comparison) -> None:
-    """Exponents of the error against the dimension of the kernel: fitted to the measurements, to
-    the theory at the same numbers of examples, and to the theory at the largest numbers."""
+    """Draw exponents of the error against the dimension of the kernel.
+
+    They are fitted to the measurements, to the theory at the numbers of examples of the
+    measurements, and to the theory at the largest numbers of examples.
+    """
     p = comparison.parameters
     power = 2 * p["smoothness"]
     dims = np.linspace(1, len(p["far_cuts"]), 100)
@@ -68,8 +71,8 @@ def draw_rates(axes: Any, comparison: Comparison) -> None:
 
 
 def _place(facets: dict[str, Any]) -> tuple[float, str]:
-    """Shift along the axis and colour of a problem, by whether its target depends on all
-    coordinates."""
+    """Shift along the axis and colour of a problem; both depend on whether its target depends on
+    all coordinates or on the first one alone."""
     whole = facets["target_dim"] == facets["input_dim"]
     return (-0.06, COLOURS[3]) if whole else (0.06, COLOURS[4])
 
@@ -111,17 +114,19 @@ def _exponent(data: xr.Dataset) -> tuple[float, float]:
     ],
     columns=3,
     caption=(
-        "Regression on the torus in $d$ dimensions at the best ridge, label noise {noise}; kernel "
-        "and target of smoothness $a$ = {smoothness:g}, waves up to |k| = {cuts}. Right: exponents of "
-        "the measured errors (circles) and of the theory at the same $n$ (dashes), pink: target of all "
-        "coordinates, yellow: of the first one alone. The exponents come near $2a/(2a+d)$ (Stone) "
-        "at larger $n$ than were measured. In three dimensions the errors of the whole torus are "
-        "some 3 % above the theory, which takes the waves for Gaussian features."
+        "Regression on the torus in $d$ dimensions at the best ridge, with $n$ examples and "
+        "label noise {noise}; kernel and target of smoothness $a$ = {smoothness:g}, waves up to"
+        " the length {cuts} of their wave vector. Right: exponents of the measured errors "
+        "(circles) and of the theory at the same $n$ (dashes); pink: the target depends on all "
+        "coordinates, yellow: on the first one alone. The exponents approach $2a/(2a+d)$ "
+        "(Stone) at larger $n$ than were measured. In three dimensions the errors are some 3 % "
+        "above the theory, which treats the waves as Gaussian features."
     ),
     explained=(
-        "Waves on a torus are not Gaussian features: in three dimensions their errors are 1.4 to 4.6 % "
-        "above the theory. In a control with Gaussian features of the same spectrum, 64 runs at 128, "
-        "256 and 512 examples are 0.1 to 0.4 % below it, within 0.7 standard errors."
+        "Waves on a torus are not Gaussian features: in three dimensions the errors are 1.4 to "
+        "4.6 % above the theory. In a control with Gaussian features of the same spectrum, the "
+        "mean errors of 64 runs with 128, 256 and 512 examples are 0.1 to 0.4 % below the "
+        "theory, within 0.7 standard errors."
     ),
     seconds=(60, 3600),
     gallery={"seeds": 64},
@@ -136,7 +141,8 @@ def curse_of_dimensionality(
     far_n_train: tuple[int, ...] = (4096, 16384),
     seeds: int = 16,
 ) -> Iterator[Curve]:
-    """cuts: of the dimensions 1, 2, ... that are measured; far_cuts: of those of the theory alone."""
+    """cuts: largest length of a wave vector in 1, 2, ... dimensions, for measurements and their
+    theory; far_cuts: the same for the theory at the numbers of examples `far_n_train`."""
 
     def system(dim: int, relevant: int, cut: float) -> TorusRegression:
         return TorusRegression.from_smoothness(

@@ -48,25 +48,28 @@ def langevin(
 
     $$ u \leftarrow u - dt\, \nabla U + \sqrt{2\, dt}\, \xi, \qquad U = L/T + |u|^2/2 $$
 
-    All weights are sampled in units of their prior, theta = (prior standard deviation) u, which is
-    the equation of `NetworkTraining` with its time in units of $1/\gamma$. The step is dt =
-    `curvature_step` / A with A the `largest_curvature`. Chains start from independent draws of the
-    prior. The slowest directions, which only the prior constrains, decorrelate in 1/dt steps.
+    L is the loss, T the `temperature` and $\xi$ standard normal. u are the weights in units of
+    their prior standard deviation; in these units the equation of `NetworkTraining` has this form,
+    with time in units of $1/\gamma$. The step is dt = `curvature_step` / A with A the
+    `largest_curvature`. Chains start from independent draws of the prior. The slowest directions,
+    which only the prior constrains, decorrelate in 1/dt steps.
 
     Args:
         chains: number of independent chains, at least 2 for `r_hat`. Default 4.
         draws: recorded draws of each chain. Default 180.
-        thin: steps between records; a fraction of 1/dt. Default 60.
-        warmup: steps before the first record; some 1/dt. Default 2400.
+        thin: number of steps between two records; a fraction of 1/dt suffices. Default 60.
+        warmup: number of steps before the first record; it should be several times 1/dt. Default
+            2400.
 
-    Accuracy: the discretisation inflates the variance of a mode of curvature $A_i$ by $1/(1 - dt
-    A_i/2)$, exactly so where the features are frozen; `inflation` bounds it.
+    Accuracy: the finite step inflates the variance of a mode of curvature $A_i$ by the factor $1/(1
+    - dt A_i/2)$; this is exact if the features do not move. `inflation` is an upper bound.
 
     Cost: chains * (warmup + draws * thin) gradients of the loss.
 
     Source: Naveh et al. (2021); Ringel et al. (2025).
 
     >>> import jax
+    >>> import numpy as np
     >>> from orderparam.networks import fully_connected
     >>> network = fully_connected(1, None, "relu")
     >>> training = NetworkTraining(
@@ -107,6 +110,7 @@ def hamiltonian(
     Source: Neal (1996); Naveh et al. (2021).
 
     >>> import jax
+    >>> import numpy as np
     >>> from orderparam.networks import fully_connected
     >>> network = fully_connected(1, None, "relu")
     >>> training = NetworkTraining(
@@ -148,6 +152,8 @@ def _sampled(system: NetworkTraining, key: PRNGKeyArray, **options: Any) -> Samp
 
 
 class _Problem(eqx.Module):
+    """The posterior of all weights, in units of their prior standard deviation."""
+
     architecture: Architecture
     inputs: Float[Array, "train input"]
     targets: Float[Array, "train"]

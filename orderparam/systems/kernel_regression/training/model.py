@@ -1,5 +1,5 @@
-"""Noisy training of a finite network on one fixed training set, and the Gaussian process that it
-samples at infinite width.
+"""Noisy training of a finite network on one fixed training set. At infinite width it samples a
+Gaussian process.
 
 Langevin training at temperature T with weight decay T / (prior variance) on the loss L = 1/2 sum_mu
 (f(x_mu) - y_mu)^2,
@@ -31,6 +31,7 @@ class NetworkTraining(System):
 
     Source: Naveh et al. (2021).
 
+    >>> import numpy as np
     >>> from orderparam.networks import fully_connected
     >>> network = fully_connected(1, None, "relu")
     >>> training = NetworkTraining(np.eye(2), [1.0, -1.0], np.eye(2), network, 0.5)
@@ -54,7 +55,7 @@ class NetworkTraining(System):
         default=100,
     )
     curvature_step: float = parameter(
-        "Langevin step dt times the largest curvature, 1 + (largest eigenvalue of the tangent kernel)/T",
+        "Langevin step dt times the largest curvature A = 1 + (largest eigenvalue of the tangent kernel)/T",
         above=0,
         below=2,
         default=0.1,
@@ -65,10 +66,11 @@ class FunctionPosterior(Result):
     """Posterior of the network's output f at the test points.
 
     Fields:
-        mean: E f at every test point.
-        variance: Var f at every test point.
-        covariance: covariance of f at every pair of test points.
-        converged: whether K + T could be factorised, or the chains mixed.
+        mean: posterior mean of f at every test point.
+        variance: posterior variance of f at every test point.
+        covariance: posterior covariance of f at every pair of test points.
+        converged: of the Gaussian process: whether K + T could be factorised; of sampled networks:
+            whether the chains mixed.
     """
 
     mean: Float[Array, "test"]

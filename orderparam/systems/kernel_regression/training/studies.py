@@ -55,15 +55,23 @@ _POINTS = {0: "first test point", 1: "last test point"}
         ),
     ],
     columns=3,
-    caption="{activation} network with one hidden layer, {n_train} training points in $d$ = {input_dim}, $T$ = {temperature}. "
-    "Each run samples all weights by {chains} chains that start from the prior: by Langevin dynamics with $dt\\,A$ = "
-    "{curvature_step} (right panel: at the largest width), whose step inflates the variance of the stiffest mode, of curvature "
-    "$A$, by $1/(1-dt\\,A/2)$, and by Hamiltonian Monte Carlo. The first and the last of {test_points} test points are shown.",
+    caption=(
+        r"{activation} network with one hidden layer, {n_train} training points in $d$ = "
+        r"{input_dim}, $T$ = {temperature}. In each run {chains} chains that start from the "
+        r"prior sample all weights, by Langevin dynamics with the step $dt$ or by Hamiltonian "
+        r"Monte Carlo. $dt\,A$ = {curvature_step} with $A$ the curvature of the stiffest mode, "
+        r"whose variance the step inflates by $1/(1-dt\,A/2)$; right panel: other steps, at the "
+        r"largest width. Shown: first and last of {test_points} test points."
+    ),
     seconds=(85, 900),
     observables=("mean", "variance"),
-    explained="Networks of width 4 and 20 are not Gaussian processes: by Hamiltonian Monte Carlo, means differ by up to 13 % at "
-    "4 units, 3 % at 20 and 1.3 % at 100, variances by 18, 8 and 2.3 %. A Langevin step of finite size inflates variances, by 1 "
-    "to 4 % at dt A = 0.4 and by 12 to 15 % at 0.8, less than the stiffest mode's 25 and 67 %.",
+    explained=(
+        "Networks of finite width are not Gaussian processes. By Hamiltonian Monte Carlo means "
+        "differ by up to 13 % at 4 units, 3 % at 20 and 1.3 % at 100, and variances by up to "
+        "18, 8 and 2.3 %. A Langevin step of finite size inflates variances, by 1 to 4 % at dt "
+        "A = 0.4 and by 12 to 15 % at dt A = 0.8, less than it inflates that of the stiffest "
+        "mode (25 and 67 %)."
+    ),
     full={
         "widths": (3, 10, 30, 100, 300, 1000),
         "steps": (0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
@@ -132,17 +140,18 @@ def langevin_vs_gp(
     ],
     columns=2,
     caption=r"""
-        {activation} network with one hidden layer and inputs $(u, 1)$, sampled at the noise variance $T$ (temperature)
-        by Hamiltonian Monte Carlo, {chains} chains in each of {seeds} runs. Dotted: places $u$ of the training data.
-        Lines: Gaussian process of infinite width. Its mean has the least elastic energy, which is half the squared norm
-        of its kernel, plus the training loss over $T$, which pulls it to the data.
+        {activation} network with one hidden layer and inputs $(u, 1)$, sampled at the noise
+        variance $T$ (temperature) by Hamiltonian Monte Carlo, {chains} chains in each of {seeds}
+        runs. Dotted: places $u$ of the training data. Lines: Gaussian process of infinite width.
+        Its mean has the least elastic energy, which is half the squared norm of its kernel, plus
+        the training loss over $T$, which pulls it to the data.
     """,
     seconds=(60, 900),
     observables=("mean", "variance"),
     explained=(
-        "Networks of finite width are not Gaussian processes, and the deviation falls with the width: at T = 0.3 "
-        "and u = -3 the mean is 9.5(4) % low with 10 units and 1.2(2) % with 100, at u = 3 the variance is 20.8(5) and "
-        "1.9(3) % low."
+        "Networks of finite width are not Gaussian processes, and the deviation falls with the "
+        "width: at T = 0.3 and u = -3 the mean is 9.5(4) % low with 10 units and 1.2(2) % with "
+        "100, at u = 3 the variance is 20.8(5) and 1.9(3) % low."
     ),
     gallery={"widths": (10, 100), "seeds": 16, "draws": 2000},
     full={"widths": (10, 100, 1000), "test_points": 61, "seeds": 16, "draws": 4000},

@@ -17,13 +17,15 @@ def gaussian_process(system: NetworkTraining) -> FunctionPosterior:
     $$ E f(x) = k(x)^T (K + T)^{-1} y, \qquad
        \mathrm{Cov}(f(x), f(x')) = K(x, x') - k(x)^T (K + T)^{-1} k(x') $$
 
-    with K the NNGP kernel of `architecture` and T the `temperature`; `mean` and `covariance` are
-    these at `test_inputs`.
+    with K the NNGP kernel of `architecture` on the training inputs, k(x) the vector of kernel
+    values of x with them, y = `targets` and T the `temperature`. `mean` and `covariance` are these
+    functions at `test_inputs`.
 
     Accuracy: exact at infinite width, to rounding.
 
     Source: Neal (1996); Lee et al. (2018).
 
+    >>> import numpy as np
     >>> from orderparam.networks import fully_connected
     >>> network = fully_connected(1, None, "relu")
     >>> training = NetworkTraining(np.eye(2), [1.0, -1.0], np.eye(2), network, 0.5)
@@ -49,9 +51,8 @@ def largest_curvature(system: NetworkTraining) -> Float[Array, ""]:
 
     $$ A = 1 + \lambda_{\max}(\Theta) / T $$
 
-    with $\Theta$ the tangent kernel of the infinitely wide network on the training set. If the
-    read-out alone were sampled, the NNGP kernel would stand in its place and the step could be
-    longer.
+    with $\Theta$ the tangent kernel of the infinitely wide network on the training set. If only the
+    read-out were sampled, the NNGP kernel would replace $\Theta$, and the step could be longer.
 
     Source: derived here.
     """

@@ -188,6 +188,7 @@ def collective(
     source="Nguyen and Barbier 2026, appendix figures",
     seconds=(60, 3000),
     observables=("overlap",),
+    gallery={"warmup": 200, "draws": 250, "thin": 4},
     full={"measured_dim": 60, "measured_width": 30, "ratios": (0.5, 1.0, 1.5, 2.0), "seeds": 8},
     panels=lambda p: [
         Panel(
@@ -215,9 +216,15 @@ def readout_laws(
     ratios: tuple[float, ...] = (0.5, 2.0),
     measured_dim: int = 28,
     measured_width: int = 14,
+    warmup: int = 100,
+    draws: int = 80,
+    thin: int = 1,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    chains = partial(posterior_hmc, start="partially_informed", draws=80)
+    """thin: trajectories between draws."""
+    chains = partial(
+        posterior_hmc, start="partially_informed", warmup=warmup, draws=draws, thin=thin
+    )
     for dim, units in ((input_dim, width), (measured_dim, measured_width)):
         rank = np.arange(units)
         laws = {

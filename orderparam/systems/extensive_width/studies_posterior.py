@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from orderparam.comparison import Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.gaussian.polynomials import Polynomial
-from orderparam.plotting import Panel, curve, horizontal
+from orderparam.plotting import Freehand, Panel, horizontal
+from orderparam.plotting.extrapolation import draw_ratios
+from orderparam.plotting.style import COLOURS, ink
+from orderparam.running.estimate import estimate
 from orderparam.systems.extensive_width.model import (
     HierarchicalTeacher,
     QuadraticTeacher,
@@ -38,9 +42,33 @@ def _mean_overlap(data: xr.Dataset, part: int) -> xr.DataArray:
     return data["overlap"].coarsen(feature=data.sizes["feature"] // 2).mean().isel(feature=part)
 
 
+def _draw_chains(axes: Any, comparison: Comparison) -> None:
+    """Draw every chain from the learned features at the number of features that it has learned and
+    its error, beside the theory."""
+    measured, _ = comparison.experiments().values()
+    optimal, _ = comparison.theories().values()
+    for number, n in enumerate(measured["n_train"].values):
+        width, error = (
+            measured[name].sel(n_train=n).transpose("seed", "chain").values
+            for name in ("chain_width", "chain_error")
+        )
+        # chains of the same number side by side
+        shift = np.linspace(-0.2, 0.2, width.size).reshape(width.shape)
+        axes.plot(width + shift, error, "o", color=COLOURS[number], markersize=2.5)
+        best = optimal.sel(n_train=n, method="nearest")
+        place = float(best["effective_width"]), float(best["error"])
+        axes.plot(*place, "D", color=COLOURS[number], mec=ink())
+        few = width.mean() < measured.sizes["feature"] / 2
+        beside = width.max() + 0.5 if few else width.min() - 0.5
+        label = {"ha": "left" if few else "right", "va": "center", "color": COLOURS[number]}
+        axes.text(beside, float(np.median(error)), f"$n$ = {n:g}", **label)
+    axes.set(yscale="log", xlabel="features learned", ylabel=r"error $\varepsilon$ of a chain")
+    axes.set_xticks(range(0, comparison.parameters["width"] + 1, 2))
+
+
 @study(
     "posterior-sampling",
-    title="Sampled errors agree with the theory where all features are learned; between its jumps chains do not converge",
+    title="Sampled errors agree with theory where all features are learned; between its jumps chains learn different features",
     source="Nguyen and Barbier 2026, figure with decay 0.3",
     seconds=(95, 90000),
     observables=("error", "effective_width"),
@@ -54,22 +82,13 @@ def _mean_overlap(data: xr.Dataset, part: int) -> xr.DataArray:
     },
     panels=lambda p: [
         Panel("n_train", "error", log="y", where={"label": _DRAWN}),
-        Panel(
-            "feature",
-            "overlap",
-            by="n_train",
-            jump=learned,
-            where={
-                "label": ("Bayes-optimal", "HMC, learned features informed"),
-                "n_train": tuple(
-                    per_ratio(p["ratios"], p["input_dim"])[i] for i in (len(p["ratios"]) // 3, -1)
-                ),
-            },
-        ),
+        Freehand(_draw_chains, "chains one by one"),
     ],
     caption=r"""
         $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$ without its linear part;
-        {seeds} data sets. A mark without a bar is a single run.
+        {seeds} data sets. Left: a mark without a bar is a single run. Right: the four chains of every data set; a feature is
+        learned where its overlap exceeds 1/2; diamonds: theory. Between the jumps chains of one data set have learned
+        different features. Uninformed chains have learned 8 to 12 features, many by a unit with the read-out of another one.
     """,
     explained=FINITE_DIMENSION,
 )
@@ -220,22 +239,30 @@ def effective_model(
         yield Curve("HMC", hmc, student, over, seeds, facets={"model": model})
 
 
+def _draw_ratio(axes: Any, comparison: Comparison) -> None:
+    """Draw the sampled error over the theory of its size against 1/d, and the line to infinite d."""
+    sizes, mean, error = [], [], []
+    for data in comparison.experiments().values():
+        dim = data.attrs["facets"]["input_dim"]
+        (theory,) = comparison.theories(input_dim=dim).values()
+        found, its_error = estimate(data, "error")
+        sizes.append(dim)
+        mean.append(found.item() / theory["error"].item())
+        error.append(its_error.item() / theory["error"].item())
+    draw_ratios(axes, {"HMC": (np.array(sizes), np.array(mean), np.array(error))}, "error / theory")
+    axes.set(xlabel="$1/d$")
+
+
 @study(
     "posterior-finite-size",
-    title="Sampled errors of 16 to 32 inputs lie below the theory of large systems, but hardly any chain has converged",
+    title="Sampled errors of small systems, divided by the theory of large systems of the same number of features",
     source="measured for this package on the model of Nguyen and Barbier 2026",
     seconds=(60, 30000),
     observables=("error", "posterior_mean_error"),
+    gallery={"input_dims": (16, 24, 32)},
     full={"input_dims": (16, 24, 32, 40, 48, 64, 96), "draws": 400, "seeds": 16},
-    panels=lambda p: [
-        Panel(
-            _INVERSE,
-            "error",
-            ratio_to="theory",
-            xlim=(0, None),
-            ylim=(0.6, 1.1),
-            reference=[curve(lambda x: 1 - p["law"] * x, f"$1 - {p['law']:g}/d$")],
-        ),
+    panels=[
+        Freehand(_draw_ratio),
         Panel(
             _INVERSE,
             (
@@ -250,22 +277,22 @@ def effective_model(
     ],
     caption=r"""
         $k/d$ = {width_ratio}, $n/d^2$ = {ratio}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$; {seeds} data sets. The theory
-        sums over the features of each size. Dotted lines: left, a fit to 56 other data sets at $d$ = 16 to 48, not shown;
-        right, the value 1 of the Nishimori identity, which a chain in equilibrium has. While chains have not converged, the
-        figure does not show that errors approach the theory.
+        sums over the features of each size. Left: the line is a fit, the diamond its value at infinite $d$. Right, dotted:
+        the value 1 of the Nishimori identity, which a chain in equilibrium has.
     """,
 )
 def posterior_finite_size(
-    input_dims: tuple = (16, 24, 32),
-    law: float = 4.2,
+    input_dims: tuple = (16, 24),
     width_ratio: float = 0.5,
     decay: float = 0.3,
     noise: float = 0.04,
-    ratio: float = 1.0,
+    ratio: float = 2.5,
     warmup: int = 120,
     draws: int = 150,
     seeds: int = 4,
 ) -> Iterator[Curve]:
+    """ratio: n / d^2. Between the jumps of the theory, as at 1, chains of this length have not
+    converged."""
     hmc = partial(posterior_hmc, start="partially_informed", warmup=warmup, draws=draws)
     for dim in input_dims:
         system = HierarchicalTeacher(dim, round(width_ratio * dim), decay, noise)

@@ -10,7 +10,7 @@ import xarray as xr
 
 from orderparam.comparison import Comparison
 from orderparam.plotting.measured import mean_and_error
-from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
+from orderparam.plotting.style import COLOURS, DASHES, GREY, MARKERS, ink
 from orderparam.systems.kernel_adaptation.two_layers.experiment import FAR
 
 OVERLAP = r"$\rho = w\cdot w_*$"
@@ -113,3 +113,18 @@ def neurons_outside(data: xr.Dataset, width: float) -> xr.DataArray:
     rho = data["overlap"].values.reshape(-1, data.sizes["node"])[0]
     density = 2 * np.exp(data["log_density"]) * (rho > FAR)
     return width * density.reduce(np.trapezoid, "node", x=rho)
+
+
+def draw_chains(axes: Any, comparison: Comparison) -> None:
+    """Draw every chain at its mean number of specialised neurons and its spread; chains that did not
+    converge are open."""
+    for number, data in enumerate(comparison.experiments().values()):
+        neurons = neurons_outside(data, comparison.parameters["width"]).values.ravel()
+        spread, converged = data["spread"].values.ravel(), data["converged"].values.ravel()
+        look: Any = {"linestyle": "", "markersize": 3.5, "color": COLOURS[number]}
+        axes.plot(neurons[converged], spread[converged], MARKERS[number], **look)
+        axes.plot(neurons[~converged], spread[~converged], MARKERS[number], mfc="none", **look)
+    axes.set(
+        xlabel=rf"neurons with $|\rho| > {FAR:g}$, of {comparison.parameters['width']}",
+        ylabel="spread of a chain",
+    )

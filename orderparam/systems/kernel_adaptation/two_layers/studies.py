@@ -15,6 +15,7 @@ from orderparam.systems.kernel_adaptation.on_data.experiment import (
     solved_on_drawn_data,
 )
 from orderparam.systems.kernel_adaptation.two_layers.densities import (
+    draw_chains,
     draw_densities,
     draw_phase_densities,
     neurons_outside,
@@ -325,7 +326,7 @@ GAUSSIAN = "Gaussian weights (VGA)"
 
 @study(
     "adaptation-hysteresis",
-    title="Gaussian weights have two states, unconstrained weights one; networks from either start lie close together",
+    title="Gaussian weights have two states, networks many: one for each number of neurons that point along the target",
     source=_BOTH,
     panels=[
         Panel("temperature", "spread", by="branch", log="x", jump="branches"),
@@ -347,12 +348,16 @@ GAUSSIAN = "Gaussian weights (VGA)"
             jump="branches",
             ylabel="action $F/N$",
         ),
+        Freehand(draw_chains, "chains one by one, all $T$"),
     ],
+    columns=2,
     caption="Erf units, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_3(w_*\\cdot x)$; variance of $\\sqrt{{N}}a$ "
     "{readout_variance}, $E|w|^2$ = 1. Where the branches of Gaussian weights differ, both are "
     "minima, and the one of lower $F$ is "
     "the equilibrium. Theories are averaged over data (effective ridge) and predict too much learning "
-    "from so few examples at small $T$.",
+    "from so few examples at small $T$. Bottom right: $\\rho = w\\cdot w_*$; circles start from the prior, squares from the "
+    "target; filled: R-hat below 1.05 and at least 100 effective samples. Chains are metastable by nature: one to eight "
+    "neurons of a network point along the target, and a chain that gains or loses one moves to another level of the spread.",
     seconds=(60, 3600),
     observables=("spread", "learnability"),
     explained=(

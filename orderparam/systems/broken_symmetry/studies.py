@@ -221,7 +221,7 @@ def draw_defects(axes: Any, comparison: Comparison) -> None:
     columns=3,
     caption=r"""
         Sherrington-Kirkpatrick model of $N$ spins without a field; three overlaps
-        $q_{{\mathrm{{min}}}} \le q_{{\mathrm{{mid}}}} \le q_{{\mathrm{{max}}}}$ of three replicas
+        $q_{{\mathrm{{min}}}} \leq q_{{\mathrm{{mid}}}} \leq q_{{\mathrm{{max}}}}$ of three replicas
         of a sample of the couplings; {samples} samples in each of {seeds} runs of parallel
         tempering. If states lie on a tree, the two smaller overlaps are equal. Lines: theory for
         many spins; above $T$ = 1 overlaps are independent Gaussian numbers. Middle: $T$ =

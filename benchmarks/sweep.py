@@ -38,7 +38,7 @@ class Magnetisation(op.Result):
 
 
 def exact(system: Magnet) -> Magnetisation:
-    return Magnetisation(jnp.tanh(system.field / system.temperature))
+    return Magnetisation(magnetisation=jnp.tanh(system.field / system.temperature))
 
 
 @jax.jit
@@ -47,7 +47,9 @@ def _spin(up: float, key: jax.Array) -> jax.Array:
 
 
 def sampled(system: Magnet, key: jax.Array) -> Magnetisation:
-    return Magnetisation(_spin(1 / (1 + np.exp(-2 * system.field / system.temperature)), key))
+    return Magnetisation(
+        magnetisation=_spin(1 / (1 + np.exp(-2 * system.field / system.temperature)), key)
+    )
 
 
 def main() -> None:

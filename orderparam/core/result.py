@@ -6,12 +6,27 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
+from jaxtyping import Array
 
 
-class Result(eqx.Module):
+@typing.dataclass_transform(kw_only_default=True, frozen_default=True)
+class _ByKeyword(type(eqx.Module)):  # type: ignore[misc]  # the metaclass of eqx.Module has no public name
+    """Classes whose objects are built from keywords only."""
+
+    def __call__(cls, *unnamed: Any, **fields: Any) -> Any:
+        if unnamed:
+            names = ", ".join(f"{name}=..." for name in cls.__dataclass_fields__)
+            raise TypeError(f"name the fields of a Result: {cls.__name__}({names})")
+        return super().__call__(**fields)
+
+
+class Result(eqx.Module, metaclass=_ByKeyword):
     """Base of all results. Every field is an annotated array; the annotation names its dimensions.
+
+    A Result is built by keywords: `BayesOptimal(overlap=q, error=e)`.
 
         class BayesOptimal(Result):
             "Order parameters and error of the Bayes-optimal learner."
@@ -71,6 +86,27 @@ class Result(eqx.Module):
         for name, dims in type(self).dims().items():
             rows.append(f"  {name + ' ':<22}{_describe(getattr(self, name), dims)}")
         return "\n".join([type(self).__name__, *rows])
+
+
+def with_errors(**estimates: tuple[Any, Any]) -> dict[str, Array]:
+    """Keywords of a Result: the fields NAME and NAME_error of every NAME=(value, standard error).
+
+    >>> sorted(with_errors(overlap=(0.5, 0.01)))
+    ['overlap', 'overlap_error']
+    """
+    fields = {}
+    for name, (value, error) in estimates.items():
+        fields[name], fields[f"{name}_error"] = jnp.asarray(value), jnp.asarray(error)
+    return fields
+
+
+def along_time(start: Any, later: Any) -> Any:
+    """A path: the numbers at the start, in front of those after 1, 2, ... steps.
+
+    `start` and `later` are two Results, or other trees of arrays, of one structure; every array of
+    `later` has one more axis, the first, which counts the steps.
+    """
+    return jax.tree.map(lambda one, rest: jnp.concatenate([one[None], rest]), start, later)
 
 
 def _array(value: Any, name: str, annotation: Any) -> np.ndarray:

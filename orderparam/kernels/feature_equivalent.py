@@ -87,9 +87,15 @@ def feature_equivalent(
     root = decreasing_root(excess, lower, upper + 1e-6, (spectrum, n, p, ridge))
     nu = jnp.exp(root.value)
     bias, variance, total = errors_at_threshold(spectrum, n, p, nu, noise)
-    thresholds = nu * (1 - total / p), nu
     return FeatureEquivalent(
-        bias + variance, bias, variance, total, *thresholds, root.residual, root.converged
+        excess_risk=bias + variance,
+        bias=bias,
+        variance=variance,
+        effective_dimension=total,
+        sample_threshold=nu * (1 - total / p),
+        feature_threshold=nu,
+        residual=root.residual,
+        converged=root.converged,
     )
 
 

@@ -56,7 +56,11 @@ def state(system: Magnet, *, branch: Literal["ordered", "disordered"] = "ordered
     """The solution with the largest magnetisation, or none: the zero of the slope that comes first
     from above, by bisection in that interval of a grid in which the slope changes sign."""
     if branch == "disordered":
-        return State(jnp.zeros(()), _free_energy(system, 0.0), jnp.asarray(True))
+        return State(
+            magnetisation=jnp.zeros(()),
+            free_energy=_free_energy(system, 0.0),
+            converged=jnp.asarray(True),
+        )
     # Finer towards 0, where the magnetisation vanishes as a square root; slope / m does not vanish
     # there.
     grid = jnp.linspace(1.0, 0.0, 1001)[:-1] ** 2
@@ -73,7 +77,7 @@ def state(system: Magnet, *, branch: Literal["ordered", "disordered"] = "ordered
 
     low, high = jax.lax.fori_loop(0, 60, halve, (low, high))
     m = jnp.where(below.any(), (low + high) / 2, 0.0)
-    return State(m, _free_energy(system, m), jnp.asarray(True))
+    return State(magnetisation=m, free_energy=_free_energy(system, m), converged=jnp.asarray(True))
 
 
 @op.theory
@@ -81,7 +85,9 @@ def stable(system: Magnet) -> Stable:
     """In a field too."""
     ordered = state(system, branch="ordered")
     return Stable(
-        jnp.where(ordered.free_energy < _free_energy(system, 0.0), ordered.magnetisation, 0.0)
+        magnetisation=jnp.where(
+            ordered.free_energy < _free_energy(system, 0.0), ordered.magnetisation, 0.0
+        )
     )
 
 
@@ -97,5 +103,6 @@ def in_a_field(system: Magnet) -> Stable:
 
     m = jax.lax.fori_loop(0, 100, step, jnp.asarray(1.0))
     return Stable(
-        sign * jnp.where((system.temperature >= 1) & (system.field == 0), 0.0, jnp.abs(m))
+        magnetisation=sign
+        * jnp.where((system.temperature >= 1) & (system.field == 0), 0.0, jnp.abs(m))
     )

@@ -158,7 +158,9 @@ def stuck(system: MeanFieldMagnet) -> Ordered:
     """The square root of 1 - T, which does not converge within 1e-4 of the transition."""
     distance = 1 - system.temperature
     converged = jnp.abs(distance) > 1e-4
-    return Ordered(jnp.where(converged, jnp.sqrt(jnp.maximum(distance, 0.0)), 0.3), converged)
+    return Ordered(
+        order=jnp.where(converged, jnp.sqrt(jnp.maximum(distance, 0.0)), 0.3), converged=converged
+    )
 
 
 def test_points_that_did_not_converge_are_not_used_and_widen_the_error():

@@ -70,7 +70,7 @@ def test_an_onset_that_is_linear_is_located_beyond_the_level(offset):
 
     def linear(system: Magnet) -> Stable:
         t = system.temperature - offset - 0.2
-        return Stable(jnp.maximum(t, 0.0) + t * jnp.maximum(t, 0.0))
+        return Stable(magnetisation=jnp.maximum(t, 0.0) + t * jnp.maximum(t, 0.0))
 
     theory = op.core.verb.Theory(linear, None, True, True)
     found = op.transition(theory, Magnet(1.0), {"temperature": (0.05, 1.0)}, order="magnetisation")
@@ -113,7 +113,7 @@ def test_a_branch_that_ends_inside_the_line_may_be_alone_in_a_batch():
 
     @op.theory
     def broken(system: Magnet) -> Stable:
-        return Stable(jnp.where(system.field < 0.69, 0.1 + system.field, jnp.nan))
+        return Stable(magnetisation=jnp.where(system.field < 0.69, 0.1 + system.field, jnp.nan))
 
     found = op.transition(broken, Magnet(1.0), {"field": (0.0, 0.7)}, order="magnetisation")
     assert found.kind == "end"
@@ -127,7 +127,7 @@ def test_a_theory_that_rounds_has_no_jumps(step, kind):
 
     @op.theory
     def rounded(system: Magnet) -> Stable:
-        return Stable(jnp.round(system.field / step) * step)
+        return Stable(magnetisation=jnp.round(system.field / step) * step)
 
     found = op.transition(
         rounded, Magnet(1.0), {"field": (-0.3, 0.7)}, order="magnetisation", level=0.10004
@@ -262,7 +262,7 @@ class Noisy(op.Result):
 @op.experiment
 def noisy(system: Magnet, key: jax.Array) -> Noisy:
     """tanh of the distance from temperature 0.4, with noise of standard deviation 0.5."""
-    return Noisy(jnp.tanh((0.4 - system.temperature) / 0.1) + 0.5 * jax.random.normal(key))
+    return Noisy(order=jnp.tanh((0.4 - system.temperature) / 0.1) + 0.5 * jax.random.normal(key))
 
 
 def test_stochastic_bisection_finds_the_place_within_its_error():

@@ -35,14 +35,20 @@ class Magnetisation(Result):
 def exact(system: Paramagnet) -> Magnetisation:
     x = system.field / system.temperature
     m = jnp.tanh(x) if system.shape == "tanh" else x
-    return Magnetisation(m, jnp.stack([1 - m, 1 + m]) / 2, jnp.asarray(system.temperature > 0.2))
+    return Magnetisation(
+        magnetisation=m,
+        occupation=jnp.stack([1 - m, 1 + m]) / 2,
+        converged=jnp.asarray(system.temperature > 0.2),
+    )
 
 
 @experiment
 def sampled(system: Paramagnet, key: jax.Array) -> Magnetisation:
     up = jax.nn.sigmoid(2 * system.field / system.temperature)
     m = 2 * jax.random.bernoulli(key, up, (int(system.spins),)).mean() - 1
-    return Magnetisation(m, jnp.stack([1 - m, 1 + m]) / 2, jnp.asarray(True))
+    return Magnetisation(
+        magnetisation=m, occupation=jnp.stack([1 - m, 1 + m]) / 2, converged=jnp.asarray(True)
+    )
 
 
 @experiment
@@ -112,4 +118,4 @@ def _only_in(pid: int) -> Paramagnet:
 def misshapen(system: Paramagnet, key: jax.Array) -> Magnetisation:
     """Returns a number where an array is declared."""
     m = sampled(system, key).magnetisation
-    return Magnetisation(m, m, jnp.asarray(True))
+    return Magnetisation(magnetisation=m, occupation=m, converged=jnp.asarray(True))

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from magnet import Magnetisation, Paramagnet, exact
 
 from orderparam.core.fields import Declaration
-from orderparam.core.result import Result
+from orderparam.core.result import Result, along_time, with_errors
 from orderparam.core.system import System, as_arrays, parameter, replace, structure
 
 
@@ -161,7 +161,36 @@ def test_a_result_prints_itself_with_shapes_and_values():
 
 def test_a_shape_that_contradicts_its_annotation_is_refused():
     with pytest.raises(ValueError, match="occupation has shape"):
-        Magnetisation(jnp.array(0.0), jnp.array(0.0), jnp.array(True)).to_dataset()
+        Magnetisation(
+            magnetisation=jnp.array(0.0), occupation=jnp.array(0.0), converged=jnp.array(True)
+        ).to_dataset()
+
+
+def test_a_result_is_built_by_names_only():
+    m = jnp.array(0.0)
+    with pytest.raises(TypeError, match=r"Magnetisation\(magnetisation=\.\.\., occupation=\.\.\."):
+        Magnetisation(m, m, jnp.array(True))
+
+
+def test_errors_follow_their_values():
+    fields = with_errors(energy=(1.0, 0.1), entropy=(jnp.ones(2), jnp.zeros(2)))
+    assert list(fields) == ["energy", "energy_error", "entropy", "entropy_error"]
+    assert float(fields["energy_error"]) == 0.1
+
+
+def test_a_path_begins_at_its_start():
+    class Path(Result):
+        overlap: Float[Array, "time"]
+        rows: Float[Array, "time neuron"]
+
+    def step(state, _):
+        after = Path(overlap=state.overlap + 1, rows=2 * state.rows)
+        return after, after
+
+    start = Path(overlap=jnp.array(0.0), rows=jnp.ones(2))
+    path = along_time(start, jax.lax.scan(step, start, length=2)[1])
+    assert path.overlap.tolist() == [0.0, 1.0, 2.0]
+    assert path.rows.tolist() == [[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]]
 
 
 def test_an_unannotated_field_is_refused():
@@ -176,7 +205,10 @@ def test_two_named_dimensions():
     class Overlaps(Result):
         overlap: Float[Array, "student teacher"]
 
-    assert Overlaps(jnp.ones((2, 3))).to_dataset()["overlap"].sizes == {"student": 2, "teacher": 3}
+    assert Overlaps(overlap=jnp.ones((2, 3))).to_dataset()["overlap"].sizes == {
+        "student": 2,
+        "teacher": 3,
+    }
 
 
 def test_a_batch_where_one_number_is_needed_is_named():

@@ -30,12 +30,12 @@ class Descent(Result):
 
 @theory(needs={"height": needs.above(0, why="nothing slides on flat ground")})
 def slide(system: Slope) -> Descent:
-    return Descent(jnp.sqrt(system.height), jnp.asarray(True))
+    return Descent(time=jnp.sqrt(system.height), converged=jnp.asarray(True))
 
 
 @experiment(needs={"kind": needs.equal("straight"), "runs": needs.at_least(2)})
 def sled(system: Slope, key: Array, *, runs: int = 2) -> Descent:
-    return Descent(jnp.sqrt(system.height) * runs, jnp.asarray(True))
+    return Descent(time=jnp.sqrt(system.height) * runs, converged=jnp.asarray(True))
 
 
 def test_a_need_of_a_field_is_refused_by_name_with_its_reason():

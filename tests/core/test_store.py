@@ -57,7 +57,9 @@ def test_a_store_goes_on_after_its_theory_moved_to_another_module(tmp_path):
     def exactly(system: Paramagnet, *, power: float = 1.0) -> Magnetisation:
         calls.append(float(system.temperature))
         m = jnp.tanh(system.field / system.temperature) ** power
-        return Magnetisation(m, jnp.stack([1 - m, 1 + m]) / 2, jnp.asarray(True))
+        return Magnetisation(
+            magnetisation=m, occupation=jnp.stack([1 - m, 1 + m]) / 2, converged=jnp.asarray(True)
+        )
 
     def swept(module):
         exactly.__module__ = f"orderparam.systems.spins.{module}"
@@ -100,12 +102,12 @@ class Everything(op.Result):
 def everything(system):
     x = system.temperature
     return Everything(
-        x * jnp.arange(6.0).reshape(2, 3),
-        x.astype(jnp.float32),
-        jnp.asarray([1, 2]) + x.astype(int),
-        x * jnp.asarray([1j, 2, 0]),
-        x > 1,
-        jnp.zeros(0),
+        real=x * jnp.arange(6.0).reshape(2, 3),
+        single=x.astype(jnp.float32),
+        whole=jnp.asarray([1, 2]) + x.astype(int),
+        complex=x * jnp.asarray([1j, 2, 0]),
+        yes=x > 1,
+        none=jnp.zeros(0),
     )
 
 

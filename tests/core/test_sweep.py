@@ -148,7 +148,9 @@ class Value(Result):
 
 @theory
 def strength(system: Lawful, *, weights: Array | None = None) -> Value:
-    return Value(system.scale * system.law.strength * (1.0 if weights is None else weights.sum()))
+    return Value(
+        value=system.scale * system.law.strength * (1.0 if weights is None else weights.sum())
+    )
 
 
 def test_parts_are_grid_values_and_numbers_inside_them_too():
@@ -183,7 +185,7 @@ def test_what_worker_processes_cannot_import_is_refused_by_name():
 
     @experiment
     def near(system: Paramagnet, key: Array) -> Value:
-        return Value(system.temperature)
+        return Value(value=system.temperature)
 
     for fn, system, name in (
         (sampled, Local(1.0), "Local"),

@@ -45,16 +45,16 @@ def energy(
     """depth * scale * x^2."""
     TRACES.append(sign)
     return Energy(
-        (1 if sign == "plus" else -1) * scale * system.depth * system.positions**order,
-        jnp.asarray(True),
+        energy=(1 if sign == "plus" else -1) * scale * system.depth * system.positions**order,
+        converged=jnp.asarray(True),
     )
 
 
 @theory(traced=False)
 def by_hand(system: Well) -> Energy:
     return Energy(
-        jnp.asarray([float(system.depth) * x for x in np.asarray(system.positions)]),
-        jnp.asarray(True),
+        energy=jnp.asarray([float(system.depth) * x for x in np.asarray(system.positions)]),
+        converged=jnp.asarray(True),
     )
 
 
@@ -65,14 +65,14 @@ def _shallow(system: Well) -> None:
 
 @theory(check=_shallow)
 def expansion(system: Well) -> Energy:
-    return Energy(system.depth * system.positions, jnp.asarray(True))
+    return Energy(energy=system.depth * system.positions, converged=jnp.asarray(True))
 
 
 @experiment
 def drawn(system: Well, key: Array, *, draws: int = 3) -> Energy:
     return Energy(
-        jax.random.normal(key, (system.positions.shape[0],)) * system.depth / draws,
-        jnp.asarray(True),
+        energy=jax.random.normal(key, (system.positions.shape[0],)) * system.depth / draws,
+        converged=jnp.asarray(True),
     )
 
 
@@ -190,8 +190,8 @@ def test_whole_numbers_that_are_mapped_over_are_floats_to_a_theory():
     @theory
     def halved(system: Well) -> Energy:
         return Energy(
-            jax.lax.fori_loop(0, 2, lambda _, x: x / 2, system.depth) * system.positions,
-            jnp.asarray(True),
+            energy=jax.lax.fori_loop(0, 2, lambda _, x: x / 2, system.depth) * system.positions,
+            converged=jnp.asarray(True),
         )
 
     found = jax.vmap(lambda depth: halved(Well(depth, [1.0])).energy[0])(jnp.arange(1, 3))
@@ -201,7 +201,9 @@ def test_whole_numbers_that_are_mapped_over_are_floats_to_a_theory():
 def test_an_experiment_reads_its_sizes_where_its_key_is_traced():
     @experiment
     def sized(system: Well, key: Array) -> Energy:
-        return Energy(jax.random.normal(key, (system.size("depth"),)), jnp.asarray(True))
+        return Energy(
+            energy=jax.random.normal(key, (system.size("depth"),)), converged=jnp.asarray(True)
+        )
 
     assert jax.jit(lambda key: sized(Well(3, [1.0]), key).energy)(jax.random.key(0)).shape == (3,)
 

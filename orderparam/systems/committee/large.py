@@ -166,7 +166,10 @@ def large_committee_transition(system: LargeCommittee) -> LargeCommitteeTransiti
 
     overlap = brentq(difference, first, 1 - 1e-6, xtol=1e-13)
     return LargeCommitteeTransition(
-        *map(jnp.asarray, (float(_ratio(1 - overlap)), overlap, begin, first))
+        unit_ratio=jnp.asarray(float(_ratio(1 - overlap))),
+        overlap=jnp.asarray(overlap),
+        begin=jnp.asarray(begin),
+        begin_overlap=jnp.asarray(first),
     )
 
 

@@ -312,7 +312,11 @@ def information_transition(system: Committee) -> InformationTransition:
     top = apart if np.isfinite(apart) else float(system.hidden**2)
     information = brentq(above, 0.1 * system.hidden, top, xtol=1e-6) if above(top) < 0 else np.nan
     algorithmic = _spinodal(system) if np.isfinite(apart) else np.inf
-    return InformationTransition(*map(jnp.asarray, (information, apart, algorithmic)))
+    return InformationTransition(
+        information=jnp.asarray(information),
+        apart=jnp.asarray(apart),
+        algorithmic=jnp.asarray(algorithmic),
+    )
 
 
 def _spinodal(system: Committee) -> float:

@@ -96,7 +96,7 @@ def drawn_weights(system: StoredGaussians | StoredData, key: PRNGKeyArray) -> Re
     ()
     """
     examples, labels, noise_key = _stored(system, key)
-    return ReturnedWeights(*_weights(system, examples, labels, noise_key))
+    return _weights(system, examples, labels, noise_key)
 
 
 @experiment
@@ -121,7 +121,7 @@ def returned_trajectories(
     ()
     """
     examples, labels, noise_key = _stored(system, key)
-    return ReturnedWeights(*_return(system, examples, labels, noise_key))
+    return _return(system, examples, labels, noise_key)
 
 
 @experiment
@@ -181,12 +181,15 @@ def _own(weights: Array, own: Array) -> Array:
 
 
 @eqx.filter_jit
-def _weights(system: Any, examples: Array, labels: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
+def _weights(system: Any, examples: Array, labels: Array, key: PRNGKeyArray) -> ReturnedWeights:
     own, z, _ = _noises(system, examples, key)
     a, noise = decay(system.time)
     weights = _posterior(a * examples[own] + jnp.sqrt(noise) * z, examples, system.time)
     alike = labels[:, None] == labels
-    return _own(weights, own), jnp.mean(jnp.sum(weights @ alike * weights, axis=1))
+    return ReturnedWeights(
+        own_weight=_own(weights, own),
+        same_class=jnp.mean(jnp.sum(weights @ alike * weights, axis=1)),
+    )
 
 
 @eqx.filter_jit
@@ -206,7 +209,7 @@ def _half_time(system: Any, examples: Array, labels: Array, key: PRNGKeyArray) -
 
 
 @eqx.filter_jit
-def _return(system: Any, examples: Array, labels: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
+def _return(system: Any, examples: Array, labels: Array, key: PRNGKeyArray) -> ReturnedWeights:
     own, z, path_key = _noises(system, examples, key)
     a, noise = decay(system.time)
     start = a * examples[own] + jnp.sqrt(noise) * z
@@ -220,7 +223,7 @@ def _return(system: Any, examples: Array, labels: Array, key: PRNGKeyArray) -> t
 
     one, two = (end(key) for key in jax.random.split(path_key))
     returned = (jnp.mean(one == own) + jnp.mean(two == own)) / 2
-    return returned, jnp.mean(labels[one] == labels[two])
+    return ReturnedWeights(own_weight=returned, same_class=jnp.mean(labels[one] == labels[two]))
 
 
 @eqx.filter_jit

@@ -75,7 +75,7 @@ def drawn_score(system: FeatureScore, key: PRNGKeyArray) -> DrawnLosses:
     ()
     """
     modes = _modes(system, _smooth(system), key)
-    return DrawnLosses(*_losses_at(modes, system.ridge, system.training_time))
+    return _losses_at(modes, system.ridge, system.training_time)
 
 
 @experiment
@@ -96,7 +96,7 @@ def drawn_score_times(system: FeatureScore, key: PRNGKeyArray) -> DrawnTimes:
     >>> bool(found.memorisation_time > found.best_time)
     True
     """
-    return DrawnTimes(*_times(_modes(system, _smooth(system), key), system.ridge))
+    return _times(_modes(system, _smooth(system), key), system.ridge)
 
 
 @experiment
@@ -165,7 +165,7 @@ def trained_score(
         raise ValueError("FeatureScore.training_time = inf: steps take a finite time")
     sizes = _smooth(system)
     steps = max(1, round(time / learning_rate))
-    return DrawnLosses(*_train(system, sizes, key, learning_rate, noises, steps))
+    return _train(system, sizes, key, learning_rate, noises, steps)
 
 
 class _Moments(NamedTuple):
@@ -239,31 +239,40 @@ def _modes(system: FeatureScore, sizes: tuple[int, int, int], key: PRNGKeyArray)
 
 
 @jax.jit
-def _losses_at(modes: _Modes, ridge: Any, training_time: Any) -> tuple[Array, Array]:
+def _losses_at(modes: _Modes, ridge: Any, training_time: Any) -> DrawnLosses:
     """Training and test loss with A^T = -f(U) B/sqrt(D)."""
     rate = modes.levels + ridge
     f = -jnp.expm1(-rate * training_time) / rate
     train = 1 - 2 * f @ modes.crossed + f**2 @ (modes.levels * modes.crossed)
-    return train, 1 - 2 * f @ modes.mixed + f @ (modes.coupling @ f)
+    return DrawnLosses(
+        train_loss=train, test_loss=1 - 2 * f @ modes.mixed + f @ (modes.coupling @ f)
+    )
 
 
 @jax.jit
-def _times(modes: _Modes, ridge: Any) -> tuple[Array, ...]:
+def _times(modes: _Modes, ridge: Any) -> DrawnTimes:
     rate = modes.levels + ridge
     grid = jnp.linspace(jnp.log(1e-3 / rate[-1]), jnp.log(1e2 / rate[0]), 200)
-    train, test = jax.lax.map(lambda u: _losses_at(modes, ridge, jnp.exp(u)), grid)
-    end_train, end_test = _losses_at(modes, ridge, jnp.inf)
+    along = jax.lax.map(lambda u: _losses_at(modes, ridge, jnp.exp(u)), grid)
+    end, test = _losses_at(modes, ridge, jnp.inf), along.test_loss
     low = jnp.clip(jnp.argmin(test), 1, len(grid) - 2)
     before, here, after = test[low - 1], test[low], test[low + 1]
     bend = before - 2 * here + after
     shift = (before - after) / (2 * bend)
     best = grid[low] + shift * (grid[1] - grid[0])
-    gap = (test - train) / (end_test - end_train)
+    gap = (test - along.train_loss) / (end.test_loss - end.train_loss)
     late = jnp.argmax(gap > 0.5)
     between = (0.5 - gap[late - 1]) / (gap[late] - gap[late - 1])
     half = grid[late - 1] + between * (grid[1] - grid[0])
     least = here - bend * shift**2 / 2
-    return jnp.exp(best), jnp.exp(half), jnp.exp(half - best), least, end_test, end_train
+    return DrawnTimes(
+        best_time=jnp.exp(best),
+        memorisation_time=jnp.exp(half),
+        waiting=jnp.exp(half - best),
+        best_loss=least,
+        end_loss=end.test_loss,
+        end_train_loss=end.train_loss,
+    )
 
 
 @eqx.filter_jit
@@ -274,7 +283,7 @@ def _train(
     learning_rate: Any,
     noises: int,
     steps: int,
-) -> tuple[Array, Array]:
+) -> DrawnLosses:
     draw_key, step_key = jax.random.split(key)
     moments = _draw(system, sizes, draw_key)
     powers, phi = system.powers, system.activation
@@ -296,4 +305,7 @@ def _train(
         own = powers.noise * jnp.sum((second @ read) * read)
         return 1 + (own + 2 * spread * jnp.sum(read * noise)) / sizes[0]
 
-    return loss(moments.old, moments.old_noise), loss(moments.new, moments.new_noise)
+    return DrawnLosses(
+        train_loss=loss(moments.old, moments.old_noise),
+        test_loss=loss(moments.new, moments.new_noise),
+    )

@@ -93,7 +93,13 @@ def score_losses(system: FeatureScore) -> ScoreLosses:
     """
     powers = system.powers
     sums = _sums(powers, system.ridge, system.training_time)
-    return ScoreLosses(*_losses(powers, sums), sums.residual, sums.residual < 1e-10)
+    train, test = _losses(powers, sums)
+    return ScoreLosses(
+        train_loss=train,
+        test_loss=test,
+        residual=sums.residual,
+        converged=sums.residual < 1e-10,
+    )
 
 
 @theory

@@ -184,9 +184,13 @@ def data_times(system: StoredData) -> DataTimes:
     root = decreasing_root(excess, lower - 1e-6, upper + 1e-6, (levels, several))
     one = system.n_train <= 1
     found = jnp.where(one, jnp.inf, jnp.logaddexp(0.0, root.value) / 2)
-    isotropic = _isotropic(levels.size, system.n_train, jnp.mean(levels))
-    times = found, isotropic, jnp.log(levels[-1]) / 2
-    return DataTimes(*times, jnp.where(one, 0.0, root.residual), one | root.converged)
+    return DataTimes(
+        collapse_time=found,
+        isotropic_time=_isotropic(levels.size, system.n_train, jnp.mean(levels)),
+        speciation_time=jnp.log(levels[-1]) / 2,
+        residual=jnp.where(one, 0.0, root.residual),
+        converged=one | root.converged,
+    )
 
 
 def _isotropic(dimension: Any, stored: Any, variance: Any) -> Scalar:

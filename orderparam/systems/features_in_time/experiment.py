@@ -150,4 +150,5 @@ def _tune(system: FeatureDescent, start: FeatureLayers) -> BestRate:
         return _descend(system, start, rate)[1][1][-1]
 
     tangent = _tangent(system, start, jnp.ones(()))
-    return BestRate(*best_of_rates(error, jnp.linalg.norm(tangent, 2)))
+    rate, lowest, inside = best_of_rates(error, jnp.linalg.norm(tangent, 2))
+    return BestRate(best_rate=rate, best_error=lowest, converged=inside)

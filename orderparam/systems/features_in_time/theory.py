@@ -263,7 +263,8 @@ def best_rate(
 
     first = FeatureParticles(points.readout[0], points.hidden[0])
     tangent = _tangent(system, kernel, first, system.scales(1.0)) / system.scales()[0]
-    return BestRate(*best_of_rates(error, jnp.linalg.norm(tangent, 2)))
+    rate, lowest, inside = best_of_rates(error, jnp.linalg.norm(tangent, 2))
+    return BestRate(best_rate=rate, best_error=lowest, converged=inside)
 
 
 def _particle_path(

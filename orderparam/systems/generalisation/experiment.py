@@ -11,7 +11,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from orderparam.core.result import Result
+from orderparam.core.result import Result, with_errors
 from orderparam.core.verb import experiment
 from orderparam.losses.margin import shortest_vector
 from orderparam.systems.generalisation.model import ImageClassifier, PerceptronLearning
@@ -205,8 +205,12 @@ def _summary(overlap: Float[Array, "set *draw"], wrong: Float[Array, ""], found:
     """Means over draws and data sets, with standard errors from the scatter over data sets."""
     error = jnp.arccos(jnp.clip(overlap, -1, 1)) / np.pi
     means = [x.reshape(len(x), -1).mean(axis=1) for x in (overlap, error)]
-    pairs = [(jnp.mean(x), _spread(x)) for x in means]
-    return Learned(*pairs[0], *pairs[1], wrong, jnp.asarray(found))
+    cosine, mistakes = ((jnp.mean(x), _spread(x)) for x in means)
+    return Learned(
+        **with_errors(overlap=cosine, error=mistakes),
+        training_error=wrong,
+        converged=jnp.asarray(found),
+    )
 
 
 def _spread(values: Float[Array, "set"]) -> Float[Array, ""]:

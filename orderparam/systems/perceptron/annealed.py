@@ -150,7 +150,12 @@ def high_temperature_transitions(system: ThermalPerceptron) -> WarmTransitions:
     # spinodal: d(alpha/T)/dR = 0
     end = brentq(lambda overlap: overlap * np.arctanh(overlap) - 1, 0.1, 0.999, xtol=1e-14)
     place = brentq(free, 0.01, end, xtol=1e-14)
-    return WarmTransitions(*(jnp.asarray(x) for x in (ratio(place), place, ratio(end), end)))
+    return WarmTransitions(
+        thermodynamic=jnp.asarray(ratio(place)),
+        overlap=jnp.asarray(place),
+        spinodal=jnp.asarray(ratio(end)),
+        spinodal_overlap=jnp.asarray(end),
+    )
 
 
 def _first_maximum(

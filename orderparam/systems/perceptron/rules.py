@@ -80,18 +80,29 @@ def batch_rule(system: BatchPerceptron) -> RuleError:
     (0.829758, 0.454578)
     """
     alpha = system.sample_ratio
-    nothing, exact = jnp.asarray(jnp.nan), (jnp.zeros(()), jnp.asarray(True))
     if system.rule == "hebb":
-        overlap, stability, health = jnp.sqrt(2 * alpha / (np.pi + 2 * alpha)), nothing, exact
+        overlap = jnp.sqrt(2 * alpha / (np.pi + 2 * alpha))
     elif system.rule == "pseudo-inverse":
         few = alpha < 1
         below = 2 * alpha * (1 - alpha) / jnp.where(few, np.pi - 2 * alpha, 1.0)
         above = 2 * (alpha - 1) / jnp.where(few, 1.0, np.pi + 2 * alpha - 4)
-        overlap, stability, health = jnp.sqrt(jnp.where(few, below, above)), nothing, exact
+        overlap = jnp.sqrt(jnp.where(few, below, above))
     else:
         found = largest_margin(alpha)
-        return RuleError(jnp.cos(found.angle), found.angle / np.pi, *found[1:])
-    return RuleError(overlap, jnp.arccos(overlap) / np.pi, stability, *health)
+        return RuleError(
+            teacher_overlap=jnp.cos(found.angle),
+            classification_error=found.angle / np.pi,
+            stability=found.stability,
+            residual=found.residual,
+            converged=found.converged,
+        )
+    return RuleError(
+        teacher_overlap=overlap,
+        classification_error=jnp.arccos(overlap) / np.pi,
+        stability=jnp.asarray(jnp.nan),
+        residual=jnp.zeros(()),
+        converged=jnp.asarray(True),
+    )
 
 
 @theory(differentiable=False)

@@ -232,15 +232,15 @@ def sampled_similarity(
     draws = _prior(potential, chains * samples, prior_key)
     before, renormalised = _prior_kernels(potential, draws, order)
     y = potential.problem.y[:, 0]
-    aligned = alignment(before, y), alignment(after, y)
     return SampledSimilarity(
-        before,
-        after,
-        renormalised,
-        *aligned,
-        health.r_hat,
-        health.effective_samples,
-        health.reliable,
+        prior=before,
+        posterior=after,
+        renormalised=renormalised,
+        prior_alignment=alignment(before, y),
+        posterior_alignment=alignment(after, y),
+        r_hat=health.r_hat,
+        effective_samples=health.effective_samples,
+        converged=health.reliable,
     )
 
 

@@ -242,9 +242,14 @@ def similarity(
     prior, width = prior_kernels(system)[0], system.widths[0]
     # N units change independently; the mean kernel changes by 1/N.
     after = prior + change / width
-    aligned, finite = (alignment(prior, y), alignment(after, y)), jnp.all(jnp.isfinite(after))
     return PredictedSimilarity(
-        prior, after, renormalised, *aligned, error / width, found.converged & finite
+        prior=prior,
+        posterior=after,
+        renormalised=renormalised,
+        prior_alignment=alignment(prior, y),
+        posterior_alignment=alignment(after, y),
+        numerical_error=error / width,
+        converged=found.converged & jnp.all(jnp.isfinite(after)),
     )
 
 

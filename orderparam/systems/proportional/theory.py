@@ -317,9 +317,8 @@ def renormalised_kernel(
     (5, 5)
     """
     found = finite_width(system, closure=closure)
-    return RenormalisedKernel(
-        *kernel_at(system, found.order_parameters, found.mean_scales, closure), found.converged
-    )
+    train, rows, diagonal = kernel_at(system, found.order_parameters, found.mean_scales, closure)
+    return RenormalisedKernel(train=train, rows=rows, diagonal=diagonal, converged=found.converged)
 
 
 def kernel_at(

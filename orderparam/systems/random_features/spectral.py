@@ -110,11 +110,10 @@ def spectral_learning(system: SpectralFeatures, key: PRNGKeyArray) -> MeasuredRi
     if np.any(np.asarray(spectrum.multiplicities) != 1) or float(spectrum.tail) != 0:
         raise ValueError("spectral_learning needs a spectrum of single modes without a tail")
     sizes = system.size("n_train"), system.size("width")
-    return MeasuredRisk(
-        *gaussian_features(
-            spectrum.eigenvalues, spectrum.target_power, *sizes, system.ridge, system.noise, key
-        )
+    risk, dimension = gaussian_features(
+        spectrum.eigenvalues, spectrum.target_power, *sizes, system.ridge, system.noise, key
     )
+    return MeasuredRisk(excess_risk=risk, effective_dimension=dimension)
 
 
 # ------------------------------------------------------------------------------------------------

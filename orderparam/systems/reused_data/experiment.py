@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
+from orderparam.core.result import along_time
 from orderparam.core.verb import experiment
 from orderparam.systems.reused_data.causal import start_rows
 from orderparam.systems.reused_data.model import ReusedCommittee, ReusedData
@@ -30,9 +31,12 @@ def trained_student(system: ReusedData, key: PRNGKeyArray) -> ReusedPath:
     >>> found.overlap.shape
     (4,)
     """
-    overlap, own, error, loss = _train(system, key, system.size("input_dim"), _examples(system))
+    path = _train(system, key, system.size("input_dim"), _examples(system))
     return ReusedPath(
-        overlap=overlap[:, 0, 0], self_overlap=own[:, 0, 0], test_error=error, train_loss=loss
+        overlap=path.overlap[:, 0, 0],
+        self_overlap=path.self_overlap[:, 0, 0],
+        test_error=path.test_error,
+        train_loss=path.train_loss,
     )
 
 
@@ -61,7 +65,7 @@ def trained_committee(system: ReusedCommittee, key: PRNGKeyArray) -> ReusedCommi
         raise ValueError(
             f"ReusedCommittee.input_dim = {dimension}: must be >= {needed}, one for each teacher and student"
         )
-    return ReusedCommitteePath(*_train(system, key, dimension, _examples(system)))
+    return _train(system, key, dimension, _examples(system))
 
 
 def _examples(system: ReusedData | ReusedCommittee) -> int:
@@ -71,7 +75,7 @@ def _examples(system: ReusedData | ReusedCommittee) -> int:
 @eqx.filter_jit
 def _train(
     system: ReusedData | ReusedCommittee, key: PRNGKeyArray, dimension: int, examples: int
-) -> tuple[Array, Array, Array, Array]:
+) -> ReusedCommitteePath:
     input_key, noise_key, step_key = jax.random.split(key, 3)
     m0, q0 = system.start
     students, teachers = m0.shape
@@ -83,14 +87,18 @@ def _train(
     start = jnp.zeros((students, dimension))
     start = scale * start.at[:, : teachers + students].set(start_rows(m0, q0))
 
-    def observed(w: Array, field: Array) -> tuple[Array, Array, Array, Array]:
+    def observed(w: Array, field: Array) -> ReusedCommitteePath:
         overlap, own = w[:, :teachers] / scale, w @ w.T / dimension
-        loss = jnp.mean(problem.loss(field, label))
-        return overlap, own, problem.test_error(overlap, own), loss
+        return ReusedCommitteePath(
+            overlap=overlap,
+            self_overlap=own,
+            test_error=problem.test_error(overlap, own),
+            train_loss=jnp.mean(problem.loss(field, label)),
+        )
 
     def step(
         state: tuple[Array, Array, Array], key: PRNGKeyArray
-    ) -> tuple[tuple[Array, Array, Array], tuple[Array, ...]]:
+    ) -> tuple[tuple[Array, Array, Array], ReusedCommitteePath]:
         w, before, field = state
         batch_key, hot_key = jax.random.split(key)
         batch = jax.random.bernoulli(batch_key, system.batch_fraction, (examples,))
@@ -104,6 +112,4 @@ def _train(
     field = start @ x.T
     keys = jax.random.split(step_key, system.steps)
     _, along = jax.lax.scan(step, (start, start, field), keys)
-    return tuple(
-        jnp.concatenate([first[None], rest]) for first, rest in zip(observed(start, field), along)
-    )  # type: ignore[return-value]
+    return along_time(observed(start, field), along)

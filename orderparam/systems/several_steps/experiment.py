@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.result import Result
+from orderparam.core.result import Result, along_time
 from orderparam.core.verb import experiment
 from orderparam.gaussian.draws import unit
 from orderparam.systems.several_steps.model import GiantLayer, SeveralSteps
@@ -156,23 +156,20 @@ def _correlation(
 
         def step(
             state: tuple[Array, Array], key: PRNGKeyArray
-        ) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
+        ) -> tuple[tuple[Array, Array], StepPath]:
             rows, excess = state
             x, y = _draw(system, key, dimension, batch)
             slopes = system.activation.derivative(x @ rows.T + system.bias)
             rows = rows + system.step / batch * (slopes * y[:, None]).T @ x
             moment = y @ x[:, : len(expected)] / batch
             excess = excess + control * system.step * slope * (moment - expected)
-            overlap, orthogonal, cosine = _observed(rows, len(expected))
-            return (rows, excess), (overlap - excess, orthogonal, cosine)
+            return (rows, excess), _observed(rows, len(expected), excess)
 
         first = _observed(rows, len(expected))
         _, path = jax.lax.scan(
             step, (rows, jnp.zeros_like(expected)), _batch_keys(batch_key, system.steps, reuse)
         )
-        return StepPath(
-            *(jnp.concatenate([start[None], along]) for start, along in zip(first, path))
-        )
+        return along_time(first, path)
 
     return jax.tree.map(lambda leaf: jnp.mean(leaf, axis=0), jax.lax.map(one, keys))
 
@@ -192,14 +189,12 @@ def _network(
         missing = y - system.activation(fields) @ readout / neurons
         slopes = system.activation.derivative(fields) * readout
         rows = rows + system.step / batch * (slopes * missing[:, None]).T @ x
-        return rows, (_observed(rows, directions)[2], jnp.mean(missing**2))
+        return rows, (_observed(rows, directions).cosine_squared, jnp.mean(missing**2))
 
-    first = _observed(rows, directions)[2]
+    first = _observed(rows, directions).cosine_squared
     rows, (cosines, errors) = jax.lax.scan(step, rows, _batch_keys(batch_key, system.steps, reuse))
     cosine = rows[:, :directions] / jnp.linalg.norm(rows, axis=1, keepdims=True)
-    return NetworkPath(
-        cosine_squared=jnp.concatenate([first[None], cosines]), cosine=cosine, train_error=errors
-    )
+    return NetworkPath(cosine_squared=along_time(first, cosines), cosine=cosine, train_error=errors)
 
 
 @eqx.filter_jit
@@ -225,19 +220,24 @@ def _layer(
         weights = jnp.linalg.lstsq(features[:fresh], y)[0]
         return jnp.mean((target[fresh:] - features[fresh:] @ weights) ** 2)
 
-    def step(rows: Array, key: PRNGKeyArray) -> tuple[Array, tuple[Array, ...]]:
+    def observed(rows: Array, key: PRNGKeyArray) -> LayerRun:
+        return LayerRun(
+            test_error=readout_error(rows, key),
+            overlap=rows[:, :directions],
+            self_overlap=rows @ rows.T,
+        )
+
+    def step(rows: Array, key: PRNGKeyArray) -> tuple[Array, LayerRun]:
         batch_key, readout_key = jax.random.split(key)
         x, y = _draw(system, batch_key, dimension, batch)
         fields = x @ rows.T
         slopes = system.step * system.activation.derivative(fields + system.bias)
         rows = rows + (system.residual(fields, y)[:, None] * slopes).T @ x / batch
-        seen = (readout_error(rows, readout_key), rows[:, :directions], rows @ rows.T)
-        return rows, seen
+        return rows, observed(rows, readout_key)
 
     keys = jax.random.split(key, system.steps + 1)
-    first = (readout_error(rows, keys[0]), rows[:, :directions], rows @ rows.T)
     _, along = jax.lax.scan(step, rows, keys[1:])
-    return LayerRun(*(jnp.concatenate([one[None], rest]) for one, rest in zip(first, along)))
+    return along_time(observed(rows, keys[0]), along)
 
 
 def _draw(
@@ -257,11 +257,15 @@ def _batch_keys(key: PRNGKeyArray, steps: int, reuse: bool) -> PRNGKeyArray:
     return keys[jnp.zeros(steps, int)] if reuse else keys
 
 
-def _observed(rows: Float[Array, "neuron input"], directions: int) -> tuple[Array, Array, Array]:
-    """Means over neurons of the overlaps, of the squared norm of the orthogonal part, and of the
-    squared cosines.
-    """
+def _observed(
+    rows: Float[Array, "neuron input"], directions: int, excess: Array | float = 0.0
+) -> StepPath:
+    """Means over neurons, with `excess` subtracted from the overlaps."""
     power = jnp.sum(rows**2, axis=1)
     inside = rows[:, :directions]
     rest = power - jnp.sum(inside**2, axis=1)
-    return jnp.mean(inside, axis=0), jnp.mean(rest), jnp.mean(inside**2 / power[:, None], axis=0)
+    return StepPath(
+        overlap=jnp.mean(inside, axis=0) - excess,
+        orthogonal=jnp.mean(rest),
+        cosine_squared=jnp.mean(inside**2 / power[:, None], axis=0),
+    )

@@ -179,8 +179,11 @@ def hidden_power(system: GiantLayer) -> HiddenPower:
             order = np.argsort(-power)
             axes = np.concatenate([axes[:spanned], turns.T[order] @ axes[spanned:]])
             spanned += int(np.sum(power > _NOTHING * np.sum(mass * values**2)))
-    series = (jnp.asarray(one, jnp.float64) for one in (bounds, nonlinear, revealed))
-    return HiddenPower(*series)
+    return HiddenPower(
+        bound=jnp.asarray(bounds),
+        nonlinear_bound=jnp.asarray(nonlinear),
+        revealed=jnp.asarray(revealed, jnp.float64),
+    )
 
 
 def _path(system: GiantLayer, key: PRNGKeyArray, samples: int) -> tuple[Array, Array, Array]:

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from orderparam.core.result import Result
+from orderparam.core.result import Result, with_errors
 from orderparam.sampling import estimate
 from orderparam.sampling.jackknife import blocked_jackknife
 
@@ -68,6 +68,17 @@ class MeasuredSpins(Result):
     converged: Bool[Array, ""]
 
 
+_DERIVED = (
+    "energy",
+    "heat_capacity",
+    "magnetisation",
+    "absolute_magnetisation",
+    "squared_magnetisation",
+    "susceptibility",
+    "binder",
+)
+
+
 @jax.jit
 def measured(
     series: Series, temperature: Float[Array, ""], spins: Float[Array, ""]
@@ -114,5 +125,9 @@ def measured(
         found.constant, 1.0, found.standard_error**2 / jnp.where(found.constant, 1.0, scatter)
     )
     autocorrelation_time = jnp.where(found.constant, 0.0, draws * per_sample / 2)
-    health = [autocorrelation_time, 1 / per_sample, found.reliable | found.constant]
-    return MeasuredSpins(*jnp.stack([value, error], axis=1).ravel(), *health)
+    return MeasuredSpins(
+        **with_errors(**dict(zip(_DERIVED, zip(value, error)))),
+        autocorrelation_time=autocorrelation_time,
+        effective_samples=1 / per_sample,
+        converged=found.reliable | found.constant,
+    )

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from orderparam.core.needs import at_most
-from orderparam.core.result import Result
+from orderparam.core.result import Result, with_errors
 from orderparam.core.verb import experiment
 from orderparam.systems.storage_capacity.experiment import fraction, mean
 from orderparam.systems.storage_capacity.model import BinaryPatterns
@@ -110,7 +110,7 @@ def enumerated_solutions(
         ]
     )
     logs = np.where(counts > 0, np.log(np.maximum(counts, 1)) / n, np.nan)
-    return Enumerated(*map(jnp.asarray, (*fraction(counts > 0), *mean(logs))))
+    return Enumerated(**with_errors(success_fraction=fraction(counts > 0), entropy=mean(logs)))
 
 
 @experiment(check=some_binary_patterns, needs=FEW)
@@ -146,7 +146,8 @@ def storage_limit(system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 2
             if counts[-1] == 0:
                 return float(np.argmin(counts > 0) - 1) / n
 
-    return StorageLimit(*map(jnp.asarray, mean(np.array([limit() for _ in range(samples)]))))
+    limits = np.array([limit() for _ in range(samples)])
+    return StorageLimit(**with_errors(capacity=mean(limits)))
 
 
 @experiment(check=some_binary_patterns)
@@ -196,13 +197,10 @@ def annealed_search(
     needed = np.asarray(solved, float)
     found = needed <= sweeps
     return AnnealedPatterns(
-        *map(
-            jnp.asarray,
-            (
-                *fraction(found),
-                *mean(np.where(found, needed, np.nan)),
-                *mean(np.asarray(errors, float) / p),
-            ),
+        **with_errors(
+            success_fraction=fraction(found),
+            sweeps=mean(np.where(found, needed, np.nan)),
+            error_fraction=mean(np.asarray(errors, float) / p),
         )
     )
 

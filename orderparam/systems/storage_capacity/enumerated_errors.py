@@ -1,11 +1,10 @@
 """The smallest fraction of errors of binary couplings, found by enumerating all of them."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.result import Result
+from orderparam.core.result import Result, with_errors
 from orderparam.core.verb import experiment
 from orderparam.systems.storage_capacity.binary_experiment import (
     FEW,
@@ -54,7 +53,7 @@ def fewest_binary_errors(
     rng, n = np.random.default_rng(np.asarray(jax.random.key_data(key))), system.size("input_dim")
     p = round(float(system.load) * n)
     fewest = [_fewest(n, _most_unlike(system), rng.integers(2**n, size=p)) for _ in range(samples)]
-    return FewestBinaryErrors(*map(jnp.asarray, mean(np.array(fewest) / p)))
+    return FewestBinaryErrors(**with_errors(error_fraction=mean(np.array(fewest) / p)))
 
 
 def _fewest(n: int, most_unlike: int, patterns: np.ndarray) -> int:

@@ -13,7 +13,7 @@ import scipy.optimize
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.needs import at_least, equal
-from orderparam.core.result import Result
+from orderparam.core.result import Result, with_errors
 from orderparam.core.verb import experiment
 from orderparam.losses.margin import shortest_vector
 from orderparam.systems.storage_capacity.model import SphericalPatterns
@@ -148,7 +148,7 @@ def separability(
         return found.status == 0
 
     stored = np.array([separable(patterns) for patterns in _samples(system, key, samples)])
-    return Separability(*map(jnp.asarray, fraction(stored)))
+    return Separability(**with_errors(success_fraction=fraction(stored)))
 
 
 @experiment(check=some_patterns, needs=CONVEX)
@@ -181,7 +181,9 @@ def maximal_margin(
     worst = float(np.nanmax(np.append(conditions, 0.0)))
     reached = np.nan_to_num(margins, nan=-np.inf) >= float(system.margin)
     return MeasuredMargin(
-        *map(jnp.asarray, (*mean(margins), *fraction(reached), worst, worst < 1e-6))
+        **with_errors(margin=mean(margins), success_fraction=fraction(reached)),
+        condition=jnp.asarray(worst),
+        converged=jnp.asarray(worst < 1e-6),
     )
 
 
@@ -212,7 +214,7 @@ def fewest_errors(
     shares = np.array(
         [_fewest_errors(patterns) / len(patterns) for patterns in _samples(system, key, samples)]
     )
-    return FewestErrors(*map(jnp.asarray, mean(shares)))
+    return FewestErrors(**with_errors(error_fraction=mean(shares)))
 
 
 def _samples(

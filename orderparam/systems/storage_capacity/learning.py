@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from orderparam.core.needs import at_least
-from orderparam.core.result import Result
+from orderparam.core.result import Result, with_errors
 from orderparam.core.verb import experiment, theory
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.storage_capacity.experiment import (
@@ -143,13 +143,10 @@ def perceptron_learning(
     stored = swept <= max_sweeps
     per_input = corrected / patterns.shape[-1]
     return LearnedPatterns(
-        *map(
-            jnp.asarray,
-            (
-                *fraction(stored),
-                *mean(np.where(stored, swept, np.nan)),
-                *mean(np.where(stored, per_input, np.nan)),
-            ),
+        **with_errors(
+            success_fraction=fraction(stored),
+            sweeps=mean(np.where(stored, swept, np.nan)),
+            corrections=mean(np.where(stored, per_input, np.nan)),
         )
     )
 

@@ -9,7 +9,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.needs import at_least
-from orderparam.core.result import Result
+from orderparam.core.result import Result, with_errors
 from orderparam.core.verb import experiment
 from orderparam.systems.storage_capacity.experiment import CONVEX, _samples, mean, some_patterns
 from orderparam.systems.storage_capacity.model import SphericalPatterns
@@ -85,7 +85,8 @@ def measured_volume(
     drift, error = mean(overlap - halfway)
     settled = abs(drift) < max(4 * error, 0.01)
     return MeasuredVolume(
-        *map(jnp.asarray, (*mean(entropy), *mean(overlap), drift, error, settled))
+        **with_errors(entropy=mean(entropy), overlap=mean(overlap), drift=(drift, error)),
+        converged=jnp.asarray(settled),
     )
 
 

@@ -10,7 +10,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.needs import at_least, equal
-from orderparam.core.result import Result
+from orderparam.core.result import Result, with_errors
 from orderparam.core.verb import experiment
 from orderparam.systems.storage_capacity.model import ThermalPatterns
 
@@ -92,7 +92,10 @@ def thermal_couplings(
     drift, drift_error = change.mean(), change.std(ddof=1) / root
     settled = abs(drift) <= max(4 * drift_error, 0.01 * own.mean())
     return MeasuredThermalErrors(
-        *map(jnp.asarray, (own.mean(), own.std(ddof=1) / root, drift, drift_error, settled))
+        **with_errors(
+            error_fraction=(own.mean(), own.std(ddof=1) / root), drift=(drift, drift_error)
+        ),
+        converged=jnp.asarray(settled),
     )
 
 

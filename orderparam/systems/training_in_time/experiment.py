@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.result import Result
+from orderparam.core.result import Result, along_time
 from orderparam.core.verb import experiment
 from orderparam.networks.architecture import Architecture, of_width
 from orderparam.networks.random_kernels import empirical_ntk
@@ -154,8 +154,10 @@ def _descent(
     theta = theta / jnp.linalg.norm(theta)
     y = x @ theta + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (examples,))
 
-    def errors(w: Array) -> tuple[Array, Array]:
-        return jnp.sum((w - theta) ** 2), jnp.mean((x @ w - y) ** 2)
+    def errors(w: Array) -> DescentError:
+        return DescentError(
+            test_error=jnp.sum((w - theta) ** 2), train_error=jnp.mean((x @ w - y) ** 2)
+        )
 
     def step(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Any]:
         w, before = state
@@ -165,9 +167,7 @@ def _descent(
 
     zero = jnp.zeros(dimension)
     _, along = jax.lax.scan(step, (zero, zero), length=system.steps)
-    return DescentError(
-        *(jnp.concatenate([first[None], rest]) for first, rest in zip(errors(zero), along))
-    )
+    return along_time(errors(zero), along)
 
 
 @eqx.filter_jit

@@ -58,7 +58,7 @@ def refitted_law(
     largest = jnp.sum(compared >= least).astype(float)
     if ranks == "counts":
         counts = jnp.sort(counts)[::-1]
-    return RankFit(*_fit(counts, largest, method))
+    return _fit(counts, largest, method)
 
 
 @experiment
@@ -96,12 +96,12 @@ def fitted_text(system: ReadText, key: PRNGKeyArray, *, method: Method = "likeli
     chosen = np.asarray(jax.random.randint(key, (len(documents),), 0, len(documents)))
     read = np.concatenate([documents[one] for one in chosen])
     counts = jnp.sort(_counts(system, read))[::-1].astype(float)
-    return RankFit(*_fit(counts, jnp.asarray(system.window, float), method))
+    return _fit(counts, jnp.asarray(system.window, float), method)
 
 
 @eqx.filter_jit
-def _fit(counts: Array, window: Array, method: Method) -> tuple[Array, ...]:
-    return tuple(fitted(counts, window, method))
+def _fit(counts: Array, window: Array, method: Method) -> RankFit:
+    return RankFit(**fitted(counts, window, method)._asdict())
 
 
 def _drawn(system: RankLaw, key: PRNGKeyArray) -> Float[Array, "rank"]:

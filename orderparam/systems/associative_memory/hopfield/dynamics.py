@@ -28,7 +28,7 @@ from jax.scipy.special import erf
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.needs import equal
-from orderparam.core.result import Result
+from orderparam.core.result import Result, along_time
 from orderparam.core.verb import experiment, theory
 from orderparam.systems.associative_memory.hopfield.experiment import aligned, fields, totals
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
@@ -88,19 +88,19 @@ def statistical_neurodynamics(system: Hopfield, *, steps: int = 10) -> Steps:
     """
     load = system.load
 
-    def step(
-        state: tuple[Array, Array], _: None
-    ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        m, noise = state
+    def step(state: Steps, _: None) -> tuple[Steps, Steps]:
+        m, noise = state.overlap, state.noise
         u = m / noise
         density = jnp.exp(-(u**2) / 2) / np.sqrt(2 * np.pi)
         after = erf(u / np.sqrt(2))
-        new = after, jnp.sqrt(load + 4 * density**2 + 4 * load * m * after * density / noise)
+        new = Steps(
+            overlap=after,
+            noise=jnp.sqrt(load + 4 * density**2 + 4 * load * m * after * density / noise),
+        )
         return new, new
 
-    begin = jnp.asarray(system.start), jnp.sqrt(load)
-    _, path = jax.lax.scan(step, begin, length=steps)
-    return Steps(*(jnp.concatenate([first[None], rest]) for first, rest in zip(begin, path)))
+    begin = Steps(overlap=jnp.asarray(system.start), noise=jnp.sqrt(load))
+    return along_time(begin, jax.lax.scan(step, begin, length=steps)[1])
 
 
 @theory(differentiable=False, needs=_COLD)
@@ -145,7 +145,7 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
 
     def step(
         state: tuple[Array, Array, Array, Array], t: Array
-    ) -> tuple[tuple[Array, Array, Array, Array], tuple[Array, Array]]:
+    ) -> tuple[tuple[Array, Array, Array, Array], Steps]:
         spins, overlap, noises, response = state  # times after t hold zeros
         known = jnp.where(times <= t, 1.0, 0.0)
         memory = jnp.linalg.inv(jnp.eye(steps + 1) - response)
@@ -169,11 +169,11 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
         response = response.at[t + 1].set(responds, mode="drop")
         after = jnp.mean(following)
         spins = spins.at[t + 1].set(following, mode="drop")
-        return (spins, after, noises, response), (overlap, strength)
+        return (spins, after, noises, response), Steps(overlap=overlap, noise=strength)
 
     none = jnp.zeros((steps + 1, paths))
     begin = (none.at[0].set(first), start, none, jnp.zeros((steps + 1, steps + 1)))
-    return Steps(*jax.lax.scan(step, begin, times)[1])
+    return jax.lax.scan(step, begin, times)[1]
 
 
 # Least variance of the part of the noise that is independent of earlier steps. A state at rest has

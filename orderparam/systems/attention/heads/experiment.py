@@ -38,7 +38,7 @@ def drawn_head_kernels(
     (1, 1)
     """
     architecture, x = system.architecture(), system.sequences
-    return AttentionKernels(*_mean_kernels(architecture, x, jax.random.split(key, networks)))
+    return _mean_kernels(architecture, x, jax.random.split(key, networks))
 
 
 @experiment(needs=_SEVERAL)
@@ -95,11 +95,11 @@ def drawn_transformer_kernels(
     (1, 1)
     """
     architecture, x = system.architecture(), system.sequences
-    return AttentionKernels(*_mean_kernels(architecture, x, jax.random.split(key, networks)))
+    return _mean_kernels(architecture, x, jax.random.split(key, networks))
 
 
 @eqx.filter_jit
-def _mean_kernels(architecture: Architecture, x: Array, keys: PRNGKeyArray) -> tuple[Array, Array]:
+def _mean_kernels(architecture: Architecture, x: Array, keys: PRNGKeyArray) -> AttentionKernels:
     """Averages over networks of the kernel and the tangent kernel; the kernel of each network is
     averaged exactly over its last weights."""
 
@@ -114,7 +114,7 @@ def _mean_kernels(architecture: Architecture, x: Array, keys: PRNGKeyArray) -> t
         return features @ features.T, empirical_ntk(network, x)
 
     nngp, ntk = jax.lax.map(one, keys)
-    return nngp.mean(axis=0), ntk.mean(axis=0)
+    return AttentionKernels(nngp=nngp.mean(axis=0), ntk=ntk.mean(axis=0))
 
 
 @eqx.filter_jit

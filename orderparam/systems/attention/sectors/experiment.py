@@ -70,7 +70,7 @@ def sector_regression(system: SequenceRegression, key: PRNGKeyArray) -> SectorRe
     phi = sequence_features(system, train)
     fit = condition(phi @ phi.T, labels, float(system.ridge))
     predicted = sequence_features(system, test) @ (phi.T @ fit.discrepancy)
-    return SectorRegression(*_scores(predicted, wanted))
+    return SectorRegression(**_scores(predicted, wanted))
 
 
 @experiment
@@ -102,7 +102,7 @@ def sector_training(system: SequenceRegression, key: PRNGKeyArray) -> SectorTrai
     change, residual, converged = _trained(
         architecture, whitened, train, test, labels, system.ridge
     )
-    return SectorTraining(*_scores(change, wanted), residual, converged)
+    return SectorTraining(**_scores(change, wanted), residual=residual, converged=converged)
 
 
 def _drawn(
@@ -114,8 +114,11 @@ def _drawn(
     return x[:count], x[count:], y[:count], y[count:]
 
 
-def _scores(predicted: Array, wanted: Array) -> tuple[Scalar, Scalar]:
-    return jnp.mean((predicted - wanted) ** 2), (predicted @ wanted) / (wanted @ wanted)
+def _scores(predicted: Array, wanted: Array) -> dict[str, Scalar]:
+    return {
+        "test_error": jnp.mean((predicted - wanted) ** 2),
+        "learnability": (predicted @ wanted) / (wanted @ wanted),
+    }
 
 
 @eqx.filter_jit

@@ -289,7 +289,16 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     if not weak:
         rises[0] = True
     if rises.all():
-        return _thresholds(weak, needed, needed, needed, False, np.nan, np.nan, False)
+        return _thresholds(
+            weak=weak,
+            algorithmic=needed,
+            information=needed,
+            informed=needed,
+            informed_always=False,
+            overlap_before=np.nan,
+            overlap_after=np.nan,
+            first_order=False,
+        )
     first = int(np.argmin(rises))
     top, algorithmic = (-np.inf, weak) if first == 0 else _extremum(ratio, u, first, -1.0)
     lowest = first + int(np.argmin(curve[first:]))
@@ -325,19 +334,19 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     information = min(information, needed)
     after = rho if information == needed else at(high(information))[1]
     return _thresholds(
-        weak,
-        algorithmic,
-        information,
-        informed,
-        ends and floor == 0,
-        at(low(information))[1],
-        after,
-        True,
+        weak=weak,
+        algorithmic=algorithmic,
+        information=information,
+        informed=informed,
+        informed_always=ends and floor == 0,
+        overlap_before=at(low(information))[1],
+        overlap_after=after,
+        first_order=True,
     )
 
 
-def _thresholds(*values: float) -> Thresholds:
-    return Thresholds(*(jnp.asarray(value) for value in values))
+def _thresholds(**values: float) -> Thresholds:
+    return Thresholds(**{name: jnp.asarray(value) for name, value in values.items()})
 
 
 def _extremum(

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int8, PRNGKeyArray
 
-from orderparam.core.result import Result
+from orderparam.core.result import Result, with_errors
 from orderparam.core.verb import experiment
 from orderparam.sampling import estimate
 from orderparam.sampling.jackknife import blocked_jackknife, jackknife
@@ -129,14 +129,18 @@ def block_spins(
     value, error = _couplings(run.counts)
     thermal, thermal_error = _thermal(run.sums[:, :, -2:])
     absolute, squared = estimate(run.absolute), estimate(run.squared)
-    couplings = [
-        part for operator in range(_OPERATORS) for part in (value[:, operator], error[:, operator])
-    ]
-    moments = [
-        part for moment in (absolute, squared) for part in (moment.mean, moment.standard_error)
-    ]
-    numbers = [*couplings, thermal, thermal_error, *moments, absolute.reliable | absolute.constant]
-    return MeasuredBlocks(*numbers)
+    neighbour, diagonal, square = zip(value.T, error.T)
+    return MeasuredBlocks(
+        **with_errors(
+            neighbour_coupling=neighbour,
+            diagonal_coupling=diagonal,
+            square_coupling=square,
+            thermal_exponent=(thermal, thermal_error),
+            absolute_magnetisation=(absolute.mean, absolute.standard_error),
+            squared_magnetisation=(squared.mean, squared.standard_error),
+        ),
+        converged=absolute.reliable | absolute.constant,
+    )
 
 
 @partial(jax.jit, static_argnames=("length", "levels", "replicas", "warmup", "sweeps"))

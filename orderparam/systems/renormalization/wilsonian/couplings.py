@@ -220,5 +220,12 @@ def spherical_point(system: ScaleFreeRegression) -> SphericalPoint:
     (-0.5714, 0.3673)
     """
     loop = learning_loop(system)
-    numbers = (*fixed_point(loop), loop.sigma, loop.epsilon)
-    return SphericalPoint(*(jnp.asarray(number) for number in numbers))
+    point = fixed_point(loop)
+    return SphericalPoint(
+        mass_coupling=jnp.asarray(point.mass),
+        quartic_coupling=jnp.asarray(point.quartic),
+        relevant=jnp.asarray(point.relevant),
+        irrelevant=jnp.asarray(point.irrelevant),
+        gaussian_relevant=jnp.asarray(loop.sigma),
+        gaussian_quartic=jnp.asarray(loop.epsilon),
+    )

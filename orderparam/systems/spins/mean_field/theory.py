@@ -154,16 +154,20 @@ def mean_field(
     response = slope / (temperature - slope)
     local = m + strength
     warming = jnp.where(local == 0, 0.0, -response * local / temperature)  # dm/dT
-    values = (
-        along * m,
-        jnp.abs(m),
-        m**2 / 2 - temperature * (x + jnp.log1p(fade)),
-        -(m**2) / 2 - strength * m,
-        -local * warming,
-        response,
+    values = {
+        "magnetisation": along * m,
+        "absolute_magnetisation": jnp.abs(m),
+        "free_energy": m**2 / 2 - temperature * (x + jnp.log1p(fade)),
+        "energy": -(m**2) / 2 - strength * m,
+        "heat_capacity": -local * warming,
+        "susceptibility": response,
+    }
+    return Branch(
+        **{name: jnp.where(valid, value, jnp.nan) for name, value in values.items()},
+        valid=valid,
+        residual=jnp.where(paramagnet, 0.0, root.residual),
+        converged=paramagnet | root.converged,
     )
-    health = [valid, jnp.where(paramagnet, 0.0, root.residual), paramagnet | root.converged]
-    return Branch(*(jnp.where(valid, value, jnp.nan) for value in values), *health)
 
 
 @theory

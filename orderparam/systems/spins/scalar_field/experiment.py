@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from orderparam.core.result import Result
+from orderparam.core.result import Result, with_errors
 from orderparam.core.verb import experiment
 from orderparam.sampling import estimate
 from orderparam.sampling.jackknife import blocked_jackknife
@@ -94,9 +94,12 @@ def field_clusters(
         return jnp.stack([squared, fourth, absolute, 1 - power / (3 * second**2)])
 
     value, error = blocked_jackknife(derived, moments)
-    found = estimate(moments[..., 0])
-    health = [accepted, found.reliable]
-    return MeasuredField(*jnp.stack([value, error], axis=1).ravel(), *health)
+    names = "squared_field", "fourth_field", "absolute_magnetisation", "binder"
+    return MeasuredField(
+        **with_errors(**dict(zip(names, zip(value, error)))),
+        acceptance_rate=accepted,
+        converged=estimate(moments[..., 0]).reliable,
+    )
 
 
 class Sweep(NamedTuple):

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from orderparam.core.result import Result
+from orderparam.core.result import Result, with_errors
 from orderparam.sampling import estimate
 from orderparam.sampling.jackknife import blocked_jackknife
 
@@ -136,8 +136,10 @@ def critical_moments(
     second, fourth, structure = moments
     series = jnp.stack([second, fourth, structure, push, second * push, fourth * push], axis=-1)
     value, error = blocked_jackknife(derived, series)
-    health = [estimate(second).reliable]
-    return CriticalMoments(*jnp.stack([value, error], axis=1).ravel(), *health)
+    names = "binder", "binder_slope", "squared_magnetisation", "structure_factor", "relative_length"
+    return CriticalMoments(
+        **with_errors(**dict(zip(names, zip(value, error)))), converged=estimate(second).reliable
+    )
 
 
 critical_moments = jax.jit(critical_moments, static_argnames=("length", "components"))

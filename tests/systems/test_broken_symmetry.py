@@ -115,13 +115,12 @@ def test_triples_of_replicas_meet_what_enumeration_says():
     np.testing.assert_allclose(found.defect, middle / whole, rtol=0.05)
     ratio = (common - square**2) / (fourth - square**2)
     np.testing.assert_allclose(found.triple_ratio, ratio, atol=0.03)
-    # independent overlaps: one from each of three samples
+    # independent moduli: one from each of three samples
     triple = np.stack(np.meshgrid(*3 * [np.unique(q)], indexing="ij"))
-    moduli = np.sort(np.abs(triple), axis=0)
-    least = moduli[0] * np.sign(triple.prod(axis=0))
+    least, *moduli = np.sort(np.abs(triple), axis=0)
     middle, whole = (
         sum(np.einsum("abc,a,b,c", gap, laws[s], laws[s - 1], laws[s - 2]) for s in range(samples))
-        for gap in (moduli[1] - least, moduli[2] - least)
+        for gap in (moduli[0] - least, moduli[1] - least)
     )
     np.testing.assert_allclose(found.independent_defect, middle / whole, rtol=0.05)
 

@@ -36,9 +36,9 @@ class MeasuredTriples(Result):
     Fields:
         defect, defect_error: E(q_mid - q_min)/E(q_max - q_min) of the ordered overlaps, and its
             jackknife error over samples.
-        independent_defect, independent_defect_error: the defect of three overlaps that come from
-            different samples of the couplings, and its error. These overlaps have the same
-            distribution and are independent.
+        independent_defect, independent_defect_error: the defect of the moduli of three overlaps
+            that come from different samples of the couplings, and its error. These overlaps have
+            the same distribution and are independent.
         triple_ratio, triple_ratio_error: (E q_12^2 q_13^2 - (E q^2)^2)/(E q^4 - (E q^2)^2), and its
             jackknife error.
         converged: whether the mean of the coupling energy per spin plus (1 - <q^2>)/(2 T) is within
@@ -170,11 +170,13 @@ def _of_three(
     whole: Float[Array, "sample set"],
 ) -> Float[Array, "observable sample"]:
     """Observables of three replicas: coupling energy, <q^2>, <q^4>, <q_12^2 q_13^2>, and the gaps of
-    their ordered overlaps; then the gaps of three overlaps of different samples."""
+    their ordered overlaps; then the gaps of the moduli of three overlaps of different samples."""
     a, b, c = jnp.moveaxis(cold, 2, 0)
     overlaps = jnp.stack([jnp.mean(x * y, axis=0) for x, y in ((a, b), (a, c), (b, c))])
     # Shifted by 0, 1 and 2 samples, the three overlaps come from three different samples.
-    mixed = jnp.stack([jnp.roll(one, shift, axis=0) for shift, one in enumerate(overlaps)])
+    # A tree has no negative product of three overlaps. Their moduli have none either, so that no
+    # sign tells independent overlaps from a tree.
+    mixed = jnp.stack([jnp.roll(abs(one), shift, axis=0) for shift, one in enumerate(overlaps)])
     squares = overlaps**2
     common = jnp.mean(squares * jnp.roll(squares, 1, axis=0), axis=0)
     moments = [jnp.mean(squares, axis=0), jnp.mean(squares**2, axis=0), common]

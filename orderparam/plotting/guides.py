@@ -1,5 +1,5 @@
-"""Guides: grey lines that are not data (levels, places, power laws and known curves), with a text
-beside each."""
+"""Guides: grey lines and crosses that are not measured (levels, places, power laws, known curves and
+points), with a text beside each line."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ Level = float | Callable[[Any], float]
 
 @dataclass(frozen=True)
 class Guide:
-    """A line for orientation; made by `horizontal`, `vertical`, `slope` and `curve`."""
+    """A line for orientation; made by `horizontal`, `vertical`, `slope`, `curve` and `cross`."""
 
-    kind: Literal["horizontal", "vertical", "slope", "curve"]
+    kind: Literal["horizontal", "vertical", "slope", "curve", "cross"]
     at: Any
     text: str = ""
     through: tuple[float, float] | None = None
@@ -44,6 +44,11 @@ def curve(function: Callable[[np.ndarray], Any], text: str = "") -> Guide:
     return Guide("curve", function, text)
 
 
+def cross(x: float, y: float) -> Guide:
+    """A cross at a known point."""
+    return Guide("cross", (x, y))
+
+
 def draw_guide(axes: Any, guide: Guide, facet: Any, drawn: np.ndarray) -> None:
     """Draws a guide. `drawn` are the points (x, y) of the data on these axes, whose x limits must
     be final."""
@@ -55,6 +60,9 @@ def draw_guide(axes: Any, guide: Guide, facet: Any, drawn: np.ndarray) -> None:
         "color": GREY,
         "annotation_clip": True,
     }
+    if guide.kind == "cross":
+        axes.plot(*at, marker="x", color=GREY, markersize=7, linestyle="none", zorder=0.5)
+        return
     if guide.kind == "horizontal":
         axes.axhline(at, **look)
         axes.annotate(

@@ -140,18 +140,11 @@ def langevin_vs_gp(
     ],
     columns=2,
     caption=r"""
-<<<<<<< HEAD
-        {activation} network with one hidden layer and inputs $(u, 1)$, sampled at the noise
-        variance $T$ (temperature) by Hamiltonian Monte Carlo, {chains} chains in each of {seeds}
-        runs. Dotted: places $u$ of the training data. Lines: Gaussian process of infinite width.
-        Its mean has the least elastic energy, which is half the squared norm of its kernel, plus
-        the training loss over $T$, which pulls it to the data.
-=======
-        {activation} network with one hidden layer and inputs $(u, 1)$, sampled at the noise variance $T$ (temperature)
-        by Hamiltonian Monte Carlo, {chains} chains in each of {seeds} runs; $f$: output, $N$: units. Crosses: training data;
-        dotted: their places. Lines: Gaussian process of infinite width, whose mean has the least half squared norm of its
-        kernel plus training loss over $T$. Networks of 10 units deviate from it by up to 21 %, of 100 by up to 2 %.
->>>>>>> 3161a2c3 (Draw the data that pin a network, and claim only what is seen)
+        {activation} network with one hidden layer and inputs $(u, 1)$, sampled at the noise variance $T$ (temperature) by
+        Hamiltonian Monte Carlo, {chains} chains in each of {seeds} runs. $f$: output; $N$: units. Crosses: training data;
+        dotted: their places. Lines: Gaussian process of infinite width, whose mean minimises half the squared norm of its
+        kernel plus the training loss over $T$. The variance of 10 units deviates from it by up to 48 %, that of 100 by up
+        to 8 %.
     """,
     seconds=(60, 900),
     observables=("mean", "variance"),

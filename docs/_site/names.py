@@ -10,7 +10,7 @@ from typing import Any
 
 import orderparam
 from orderparam.core import registry
-from orderparam.core.exported import without_modules
+from orderparam.core.exported import exported
 from orderparam.core.on_demand import on_demand
 
 CONTRACT = "contract"  # the page of `orderparam` itself and of the packages that carry it out
@@ -96,11 +96,8 @@ def _packages() -> list[ModuleType]:
 def offered(module: ModuleType) -> dict[str, Any]:
     """What a package's `__init__` offers; where that is nothing but modules, what those of `solve`
     define."""
-    names = (
-        module.__all__
-        if module is orderparam
-        else [name for name in vars(module) if not name.startswith("_") and name != "LABELS"]
-    )
+    public = [name for name in vars(module) if not name.startswith("_")]
+    names = [name for name in getattr(module, "__all__", public) if name != "LABELS"]
     things = {name: getattr(module, name) for name in names}
     own = {
         name: thing
@@ -128,7 +125,7 @@ def offered(module: ModuleType) -> dict[str, Any]:
 
 def _is_own(thing: Any) -> bool:
     """Whether the package made it: a function, a class, a theory, or a constant."""
-    helpers = (on_demand, without_modules)
+    helpers = (on_demand, exported)
     return not callable(thing) or (
         str(thing.__module__).startswith("orderparam")
         and not any(thing is helper for helper in helpers)

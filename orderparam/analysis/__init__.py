@@ -2,6 +2,13 @@
 and kind of the transition, and the exponents. This package uses nothing of a system but its
 fields."""
 
-from orderparam.analysis.collapse import Collapse, collapse
-from orderparam.analysis.exponent import Exponent, exponent
-from orderparam.analysis.phases import PhaseDiagram, Transition, phase_diagram, transition
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.analysis.collapse import Collapse, collapse
+    from orderparam.analysis.exponent import Exponent, exponent
+    from orderparam.analysis.phases import PhaseDiagram, Transition, phase_diagram, transition
+
+__all__ = exported(globals())

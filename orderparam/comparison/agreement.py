@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy import stats
+from scipy.special import chdtrc, ndtri, stdtr
 
 from orderparam.running.estimate import pooled_runs, unconverged_runs
 from orderparam.running.program import DONE, UNCONVERGED
@@ -159,7 +159,7 @@ def independent_points(vectors: Iterable[np.ndarray]) -> float:
 def probability_by_chance(z: np.ndarray, independent: float) -> float | None:
     """Probability that chance gives a root mean square of normal deviates as large as that of `z`
     or larger, by chi-squared with `independent` degrees of freedom; None without points."""
-    return float(stats.chi2.sf(independent * np.mean(z**2), independent)) if z.size else None
+    return float(chdtrc(independent, independent * np.mean(z**2))) if z.size else None
 
 
 def differs(record: Mapping[str, Any]) -> bool:
@@ -172,8 +172,8 @@ def differs(record: Mapping[str, Any]) -> bool:
 def _normal_deviate(t: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:
     """The normal deviate with the tail probability of Student's t. It is at most 37, whose tail is
     the smallest positive number."""
-    tail = stats.t.sf(np.abs(t.values), np.maximum(freedom.values, 1))
-    return t.copy(data=np.sign(t.values) * stats.norm.isf(np.maximum(tail, np.finfo(float).tiny)))
+    tail = stdtr(np.maximum(freedom.values, 1), -np.abs(t.values))
+    return t.copy(data=-np.sign(t.values) * ndtri(np.maximum(tail, np.finfo(float).tiny)))
 
 
 def _at(theory: xr.Dataset, name: str, like: xr.DataArray) -> xr.DataArray:

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Array, ArrayLike, Float
-from scipy.stats import qmc
 
 
 def patterns(count: int) -> np.ndarray:
@@ -38,6 +37,8 @@ def orthant_probabilities(
     >>> round(float(found[3]), 4)
     0.3333
     """
+    from scipy.stats import qmc  # slow to import, and used only here
+
     size = len(mean)
     points = np.stack(
         [

@@ -18,7 +18,14 @@ In the order of reading:
     report.py     figure and files
 """
 
-from orderparam.learning_curves.estimator import KernelForecaster
-from orderparam.learning_curves.forecast import forecast, forecast_problem
-from orderparam.learning_curves.problem import Problem, from_arrays, from_file
-from orderparam.learning_curves.result import Forecast
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.learning_curves.estimator import KernelForecaster
+    from orderparam.learning_curves.forecast import forecast, forecast_problem
+    from orderparam.learning_curves.problem import Problem, from_arrays, from_file
+    from orderparam.learning_curves.result import Forecast
+
+__all__ = exported(globals())

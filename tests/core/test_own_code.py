@@ -47,13 +47,13 @@ def product(x):
 @op.theory
 def doubled(system: Line) -> Value:
     """Twice a number."""
-    return Value(product(system.x), jnp.zeros(()), jnp.asarray(True))
+    return Value(value=product(system.x), residual=jnp.zeros(()), converged=jnp.asarray(True))
 
 
 @op.theory
 def same(system: Line) -> Value:
     """The number."""
-    return Value(jnp.asarray(system.x), jnp.zeros(()), jnp.asarray(True))
+    return Value(value=jnp.asarray(system.x), residual=jnp.zeros(()), converged=jnp.asarray(True))
 
 
 @op.study(

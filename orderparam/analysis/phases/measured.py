@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.stats
 import xarray as xr
+from scipy.special import stdtr
 
 from orderparam.analysis.phases.axes import Axis
 from orderparam.core.names import nearest
@@ -96,7 +96,7 @@ def measured_transition(
             break
         middle = float(unit[np.searchsorted(np.cumsum(probability), 0.5)])
         mean, error = measure(middle)
-        beyond = scipy.stats.t.cdf((mean - parting) / max(error, 1e-300), seeds - 1)
+        beyond = stdtr(seeds - 1, (mean - parting) / max(error, 1e-300))
         # probability that the place is left of the middle
         left = np.clip(beyond if rising else 1 - beyond, 1 - _CERTAIN, _CERTAIN)
         probability = probability * np.where(unit <= middle, left, 1 - left)

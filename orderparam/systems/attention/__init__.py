@@ -2,45 +2,49 @@
 contents), random layers with many heads, and which functions regression with their kernels learns
 in each sector under permutations of tokens."""
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.attention.experiment import (
-    TrainedState,
-    sequence_passing,
-    trained_state,
-)
-from orderparam.systems.attention.heads.experiment import (
-    drawn_head_kernels,
-    drawn_head_kurtosis,
-    drawn_transformer_kernels,
-)
-from orderparam.systems.attention.heads.model import RandomHeads, RandomTransformer
-from orderparam.systems.attention.heads.theory import (
-    AttentionKernels,
-    HeadKurtosis,
-    head_kernels,
-    head_kurtosis,
-    transformer_kernels,
-)
-from orderparam.systems.attention.model import SeenSequence, TiedAttention
-from orderparam.systems.attention.sectors.experiment import (
-    SectorRegression,
-    SectorTraining,
-    sector_regression,
-    sector_training,
-)
-from orderparam.systems.attention.sectors.model import SequenceRegression
-from orderparam.systems.attention.sectors.theory import (
-    SectorLearning,
-    SectorSpectrum,
-    sector_learning,
-    sector_spectrum,
-)
-from orderparam.systems.attention.theory import (
-    AttentionState,
-    RecoveredVector,
-    attention_state,
-    recovered_vector,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.attention.experiment import (
+        TrainedState,
+        sequence_passing,
+        trained_state,
+    )
+    from orderparam.systems.attention.heads.experiment import (
+        drawn_head_kernels,
+        drawn_head_kurtosis,
+        drawn_transformer_kernels,
+    )
+    from orderparam.systems.attention.heads.model import RandomHeads, RandomTransformer
+    from orderparam.systems.attention.heads.theory import (
+        AttentionKernels,
+        HeadKurtosis,
+        head_kernels,
+        head_kurtosis,
+        transformer_kernels,
+    )
+    from orderparam.systems.attention.model import SeenSequence, TiedAttention
+    from orderparam.systems.attention.sectors.experiment import (
+        SectorRegression,
+        SectorTraining,
+        sector_regression,
+        sector_training,
+    )
+    from orderparam.systems.attention.sectors.model import SequenceRegression
+    from orderparam.systems.attention.sectors.theory import (
+        SectorLearning,
+        SectorSpectrum,
+        sector_learning,
+        sector_spectrum,
+    )
+    from orderparam.systems.attention.theory import (
+        AttentionState,
+        RecoveredVector,
+        attention_state,
+        recovered_vector,
+    )
 
 LABELS = {
     "positional_overlap": ("what is learned of positions", "m"),
@@ -58,4 +62,4 @@ LABELS = {
     "token_spread": ("spread of the tokens", "s"),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

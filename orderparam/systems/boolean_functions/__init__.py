@@ -1,22 +1,26 @@
 """Boolean functions: does training sample the Bayesian posterior? Three laws, and networks of any
 width."""
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.boolean_functions.experiment import TrainedFunctions, trained_functions
-from orderparam.systems.boolean_functions.model import BooleanTraining
-from orderparam.systems.boolean_functions.theory import (
-    FunctionLaw,
-    LawDistances,
-    frozen_kernel_law,
-    label_posterior,
-    regression_posterior,
-    tangent_kernel_law,
-    wide_distances,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.boolean_functions.experiment import TrainedFunctions, trained_functions
+    from orderparam.systems.boolean_functions.model import BooleanTraining
+    from orderparam.systems.boolean_functions.theory import (
+        FunctionLaw,
+        LawDistances,
+        frozen_kernel_law,
+        label_posterior,
+        regression_posterior,
+        tangent_kernel_law,
+        wide_distances,
+    )
 
 LABELS = {
     "probability": ("probability of a function", "P"),
     "squared_distance": ("squared distance of both laws", ""),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

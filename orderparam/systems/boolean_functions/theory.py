@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
-from scipy.stats import qmc
 
 from orderparam.core.needs import at_least, power_of_two
 from orderparam.core.result import Result
@@ -199,6 +198,8 @@ def frozen_kernel_law(
     >>> frozen_kernel_law(system, samples=64).probability.shape
     (2,)
     """
+    from scipy.stats import qmc  # slow to import, and used only here
+
     k, theta, train = _kernels(system)
     kernel = (k if system.trained == "readout" else theta)[:, :train]
     rate = system.learning_rate / jnp.linalg.norm(trained_kernel(system, system.inputs), 2)

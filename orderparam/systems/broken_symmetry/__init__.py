@@ -1,26 +1,30 @@
 """Broken replica symmetry: Parisi's solution of the Sherrington-Kirkpatrick spin glass, compared
 with parallel tempering."""
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.broken_symmetry.experiment import TemperedGlass, tempering
-from orderparam.systems.broken_symmetry.model import SpinGlass
-from orderparam.systems.broken_symmetry.theory import (
-    GlassEquilibrium,
-    GlassLine,
-    GlassThermodynamics,
-    GroundState,
-    SymmetricGlass,
-    at_line,
-    equilibrium,
-    ground_state,
-    symmetric,
-)
-from orderparam.systems.broken_symmetry.ultrametricity import (
-    MeasuredTriples,
-    OverlapTriples,
-    overlap_triples,
-    tempered_triples,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.broken_symmetry.experiment import TemperedGlass, tempering
+    from orderparam.systems.broken_symmetry.model import SpinGlass
+    from orderparam.systems.broken_symmetry.theory import (
+        GlassEquilibrium,
+        GlassLine,
+        GlassThermodynamics,
+        GroundState,
+        SymmetricGlass,
+        at_line,
+        equilibrium,
+        ground_state,
+        symmetric,
+    )
+    from orderparam.systems.broken_symmetry.ultrametricity import (
+        MeasuredTriples,
+        OverlapTriples,
+        overlap_triples,
+        tempered_triples,
+    )
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {
@@ -31,4 +35,4 @@ LABELS = {
     "field": ("field", "h"),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

@@ -7,26 +7,34 @@ state_evolution(Committee(2.5)).overlap
 specialisation(Committee(1.0)).sample_ratio
 """
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.committee.experiment import CommitteePassing, message_passing
-from orderparam.systems.committee.large import (
-    LargeCommittee,
-    LargeCommitteeState,
-    LargeCommitteeTransition,
-    large_committee,
-    large_committee_transition,
-)
-from orderparam.systems.committee.model import Committee
-from orderparam.systems.committee.parity import SpectralCommittee, leading_eigenvectors, spectral
-from orderparam.systems.committee.theory import (
-    InformationTransition,
-    OptimalCommittee,
-    Specialisation,
-    TeacherCommittee,
-    information_transition,
-    specialisation,
-    state_evolution,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.committee.experiment import CommitteePassing, message_passing
+    from orderparam.systems.committee.large import (
+        LargeCommittee,
+        LargeCommitteeState,
+        LargeCommitteeTransition,
+        large_committee,
+        large_committee_transition,
+    )
+    from orderparam.systems.committee.model import Committee
+    from orderparam.systems.committee.parity import (
+        SpectralCommittee,
+        leading_eigenvectors,
+        spectral,
+    )
+    from orderparam.systems.committee.theory import (
+        InformationTransition,
+        OptimalCommittee,
+        Specialisation,
+        TeacherCommittee,
+        information_transition,
+        specialisation,
+        state_evolution,
+    )
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {
@@ -35,4 +43,4 @@ LABELS = {
     "cross_overlap": ("overlap with another unit", "Q_{12}"),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

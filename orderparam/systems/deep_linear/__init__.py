@@ -1,23 +1,27 @@
 """Deep linear networks in time: exact solutions of training from lazy to rich."""
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.deep_linear.experiment import (
-    DeepLayerPath,
-    LinearNetworkPath,
-    trained_layers,
-    trained_linear_network,
-    trained_modes,
-)
-from orderparam.systems.deep_linear.model import DeepModes, LinearModes, LinearNetwork
-from orderparam.systems.deep_linear.theory import (
-    DeepModePath,
-    LinearPath,
-    ModePath,
-    balanced_flow,
-    deep_modes,
-    lazy_to_rich_modes,
-    moment_flow,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.deep_linear.experiment import (
+        DeepLayerPath,
+        LinearNetworkPath,
+        trained_layers,
+        trained_linear_network,
+        trained_modes,
+    )
+    from orderparam.systems.deep_linear.model import DeepModes, LinearModes, LinearNetwork
+    from orderparam.systems.deep_linear.theory import (
+        DeepModePath,
+        LinearPath,
+        ModePath,
+        balanced_flow,
+        deep_modes,
+        lazy_to_rich_modes,
+        moment_flow,
+    )
 
 LABELS = {
     "output": ("output of a mode", "o"),
@@ -26,4 +30,4 @@ LABELS = {
     "misalignment": ("random part of the layers", ""),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

@@ -1,41 +1,45 @@
 """Diffusion models: the times at which a backward trajectory chooses a class and a training
 example, and the training time at which a learned score memorises."""
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.diffusion.experiment import (
-    ClonedClasses,
-    HalfTime,
-    ReturnedWeights,
-    cloned_classes,
-    drawn_weights,
-    half_weight_time,
-    returned_trajectories,
-)
-from orderparam.systems.diffusion.model import StoredData, StoredGaussians, TwoClasses
-from orderparam.systems.diffusion.score_experiment import (
-    DrawnLosses,
-    DrawnTimes,
-    drawn_score,
-    drawn_score_spectrum,
-    drawn_score_times,
-    trained_score,
-)
-from orderparam.systems.diffusion.score_model import FeatureScore
-from orderparam.systems.diffusion.score_spectrum import ScoreSpectrum, score_spectrum
-from orderparam.systems.diffusion.score_theory import (
-    ScoreLosses,
-    ScoreTimes,
-    score_losses,
-    score_times,
-)
-from orderparam.systems.diffusion.theory import (
-    DataTimes,
-    ExampleWeight,
-    Speciation,
-    data_times,
-    own_weight,
-    speciation,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.diffusion.experiment import (
+        ClonedClasses,
+        HalfTime,
+        ReturnedWeights,
+        cloned_classes,
+        drawn_weights,
+        half_weight_time,
+        returned_trajectories,
+    )
+    from orderparam.systems.diffusion.model import StoredData, StoredGaussians, TwoClasses
+    from orderparam.systems.diffusion.score_experiment import (
+        DrawnLosses,
+        DrawnTimes,
+        drawn_score,
+        drawn_score_spectrum,
+        drawn_score_times,
+        trained_score,
+    )
+    from orderparam.systems.diffusion.score_model import FeatureScore
+    from orderparam.systems.diffusion.score_spectrum import ScoreSpectrum, score_spectrum
+    from orderparam.systems.diffusion.score_theory import (
+        ScoreLosses,
+        ScoreTimes,
+        score_losses,
+        score_times,
+    )
+    from orderparam.systems.diffusion.theory import (
+        DataTimes,
+        ExampleWeight,
+        Speciation,
+        data_times,
+        own_weight,
+        speciation,
+    )
 
 LABELS = {
     "same_class": ("probability that clones end in one class", ""),
@@ -67,4 +71,4 @@ LABELS = {
     "feature_ratio": ("features over dimension", "p/d"),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

@@ -7,57 +7,61 @@ of learned features, the effective width k_c, sets the error, error ~ k_c d / n.
 networks".
 """
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.extensive_width.channel import ActivationChannel, channel
-from orderparam.systems.extensive_width.coexisting import CoexistingStates, all_solutions
-from orderparam.systems.extensive_width.experiment import (
-    TrainedStudent,
-    adam_at_effective_width,
-    adam_student,
-)
-from orderparam.systems.extensive_width.limits import (
-    CollectiveTransition,
-    FlatHierarchy,
-    Scaling,
-    collective_transition,
-    flat_hierarchy,
-    limiting_profile,
-    steep_hierarchy,
-)
-from orderparam.systems.extensive_width.model import (
-    TANH_2,
-    HierarchicalTeacher,
-    QuadraticTeacher,
-    Teacher,
-    WeightedTeacher,
-    WidthLimitedStudent,
-    gaussian_readouts,
-)
-from orderparam.systems.extensive_width.narrow_students import (
-    Compressed,
-    compressed,
-    effective_teacher,
-)
-from orderparam.systems.extensive_width.posterior import (
-    CollectivePosterior,
-    PosteriorAverages,
-    posterior_hmc,
-    quadratic_posterior_hmc,
-)
-from orderparam.systems.extensive_width.quadratic import (
-    CollectiveOptimal,
-    MatrixChannel,
-    matrix_channel,
-    quadratic_bayes_optimal,
-)
-from orderparam.systems.extensive_width.state import BayesOptimal
-from orderparam.systems.extensive_width.theory import bayes_optimal, informed_state
-from orderparam.systems.extensive_width.transitions import (
-    Staircase,
-    Windows,
-    coexistence_windows,
-    staircase,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.extensive_width.channel import ActivationChannel, channel
+    from orderparam.systems.extensive_width.coexisting import CoexistingStates, all_solutions
+    from orderparam.systems.extensive_width.experiment import (
+        TrainedStudent,
+        adam_at_effective_width,
+        adam_student,
+    )
+    from orderparam.systems.extensive_width.limits import (
+        CollectiveTransition,
+        FlatHierarchy,
+        Scaling,
+        collective_transition,
+        flat_hierarchy,
+        limiting_profile,
+        steep_hierarchy,
+    )
+    from orderparam.systems.extensive_width.model import (
+        TANH_2,
+        HierarchicalTeacher,
+        QuadraticTeacher,
+        Teacher,
+        WeightedTeacher,
+        WidthLimitedStudent,
+        gaussian_readouts,
+    )
+    from orderparam.systems.extensive_width.narrow_students import (
+        Compressed,
+        compressed,
+        effective_teacher,
+    )
+    from orderparam.systems.extensive_width.posterior import (
+        CollectivePosterior,
+        PosteriorAverages,
+        posterior_hmc,
+        quadratic_posterior_hmc,
+    )
+    from orderparam.systems.extensive_width.quadratic import (
+        CollectiveOptimal,
+        MatrixChannel,
+        matrix_channel,
+        quadratic_bayes_optimal,
+    )
+    from orderparam.systems.extensive_width.state import BayesOptimal
+    from orderparam.systems.extensive_width.theory import bayes_optimal, informed_state
+    from orderparam.systems.extensive_width.transitions import (
+        Staircase,
+        Windows,
+        coexistence_windows,
+        staircase,
+    )
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {
@@ -65,4 +69,4 @@ LABELS = {
     "effective_width": ("effective width", "k_c"),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

@@ -1,20 +1,24 @@
 """Features in time: networks of infinite width that learn features on given data, in lazy and rich
 training, and their best learning rate."""
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.features_in_time.experiment import (
-    NetworkFeaturePath,
-    trained_features,
-    tuned_network,
-)
-from orderparam.systems.features_in_time.model import FeatureDescent
-from orderparam.systems.features_in_time.theory import (
-    BestRate,
-    FeaturePath,
-    best_rate,
-    linear_recursion,
-    particle_dynamics,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.features_in_time.experiment import (
+        NetworkFeaturePath,
+        trained_features,
+        tuned_network,
+    )
+    from orderparam.systems.features_in_time.model import FeatureDescent
+    from orderparam.systems.features_in_time.theory import (
+        BestRate,
+        FeaturePath,
+        best_rate,
+        linear_recursion,
+        particle_dynamics,
+    )
 
 LABELS = {
     "richness": ("richness", r"\gamma"),
@@ -22,4 +26,4 @@ LABELS = {
     "parametrisation": ("parametrisation", ""),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

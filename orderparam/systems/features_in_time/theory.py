@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from orderparam.core.needs import at_least, equal, power_of_two
 from orderparam.core.result import Result
@@ -321,6 +320,8 @@ def _wanted(system: FeatureDescent) -> Float[Array, "point"]:
 def _start_points(system: FeatureDescent, samples: int, runs: int, seed: int) -> FeatureParticles:
     """The particles (run, particle) at the start: antisymmetric pairs from scrambled Sobol
     points."""
+    from scipy.stats import qmc  # slow to import, and used only here
+
     x = jnp.concatenate([system.inputs, system.test_inputs])
     inputs = x.shape[1]
     drawn = []

@@ -11,31 +11,35 @@ worst_consistent(system).error
 uniform_bound(system).error
 """
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.generalisation.experiment import (
-    ARMS,
-    Arms,
-    Learned,
-    Trained,
-    bad_minima,
-    sampled_students,
-    trained_network,
-    trained_student,
-    worst_student,
-)
-from orderparam.systems.generalisation.model import ImageClassifier, PerceptronLearning
-from orderparam.systems.generalisation.theory import (
-    Bound,
-    Typical,
-    counting_bound,
-    typical,
-    uniform_bound,
-    worst_consistent,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.generalisation.experiment import (
+        ARMS,
+        Arms,
+        Learned,
+        Trained,
+        bad_minima,
+        sampled_students,
+        trained_network,
+        trained_student,
+        worst_student,
+    )
+    from orderparam.systems.generalisation.model import ImageClassifier, PerceptronLearning
+    from orderparam.systems.generalisation.theory import (
+        Bound,
+        Typical,
+        counting_bound,
+        typical,
+        uniform_bound,
+        worst_consistent,
+    )
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {
     "copies": ("copies of every mode", "m"),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

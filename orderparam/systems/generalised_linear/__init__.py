@@ -6,49 +6,53 @@ penalised losses.
     own_design.py  predictions and measurements for a design matrix of your own
 """
 
-from orderparam.channels.outlier import SpectralEstimate
-from orderparam.core.exported import without_modules
-from orderparam.systems.generalised_linear.bayes.amp_fixed_point import amp_fixed_point
-from orderparam.systems.generalised_linear.bayes.eigenvectors import spectral
-from orderparam.systems.generalised_linear.bayes.experiment import (
-    MessagePassing,
-    gamp,
-    leading_eigenvector,
-    message_passing,
-    vector_message_passing,
-)
-from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear, InvariantDesign
-from orderparam.systems.generalised_linear.bayes.sparse import Needed, sparse_thresholds
-from orderparam.systems.generalised_linear.bayes.theory import (
-    OptimalEstimate,
-    SolutionCurve,
-    TeacherEstimate,
-    Thresholds,
-    solutions,
-    state_evolution,
-    thresholds,
-)
-from orderparam.systems.generalised_linear.bayes.vamp import (
-    MeasuredWeights,
-    MeasuredWeightsTheory,
-    vector_state_evolution,
-)
-from orderparam.systems.generalised_linear.own_design import DesignReport, assess_design
-from orderparam.systems.generalised_linear.penalised.experiment import (
-    fitted_elastic_net,
-    fitted_estimator,
-)
-from orderparam.systems.generalised_linear.penalised.model import ElasticNet, PenalisedFit
-from orderparam.systems.generalised_linear.penalised.theory import (
-    BestPenalty,
-    Fit,
-    FitTheory,
-    SparseFit,
-    SparseFitTheory,
-    best_penalty,
-    elastic_net,
-    penalised_fit,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.channels.outlier import SpectralEstimate
+    from orderparam.systems.generalised_linear.bayes.amp_fixed_point import amp_fixed_point
+    from orderparam.systems.generalised_linear.bayes.eigenvectors import spectral
+    from orderparam.systems.generalised_linear.bayes.experiment import (
+        MessagePassing,
+        gamp,
+        leading_eigenvector,
+        message_passing,
+        vector_message_passing,
+    )
+    from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear, InvariantDesign
+    from orderparam.systems.generalised_linear.bayes.sparse import Needed, sparse_thresholds
+    from orderparam.systems.generalised_linear.bayes.theory import (
+        OptimalEstimate,
+        SolutionCurve,
+        TeacherEstimate,
+        Thresholds,
+        solutions,
+        state_evolution,
+        thresholds,
+    )
+    from orderparam.systems.generalised_linear.bayes.vamp import (
+        MeasuredWeights,
+        MeasuredWeightsTheory,
+        vector_state_evolution,
+    )
+    from orderparam.systems.generalised_linear.own_design import DesignReport, assess_design
+    from orderparam.systems.generalised_linear.penalised.experiment import (
+        fitted_elastic_net,
+        fitted_estimator,
+    )
+    from orderparam.systems.generalised_linear.penalised.model import ElasticNet, PenalisedFit
+    from orderparam.systems.generalised_linear.penalised.theory import (
+        BestPenalty,
+        Fit,
+        FitTheory,
+        SparseFit,
+        SparseFitTheory,
+        best_penalty,
+        elastic_net,
+        penalised_fit,
+    )
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {
@@ -59,4 +63,4 @@ LABELS = {
     "support": ("share of non-zero weights", ""),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

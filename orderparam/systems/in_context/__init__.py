@@ -1,23 +1,27 @@
 """In-context learning: linear attention that solves new tasks from their context, or remembers its
 training tasks."""
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.in_context.experiment import (
-    PosteriorErrors,
-    TrainedAttention,
-    TrainedErrors,
-    extrapolated_regression,
-    quadratic_regression,
-    task_posterior,
-    trained_attention,
-)
-from orderparam.systems.in_context.model import LinearAttention, StructuredTasks
-from orderparam.systems.in_context.theory import (
-    ContextRidge,
-    InContextErrors,
-    context_ridge,
-    linear_attention,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.in_context.experiment import (
+        PosteriorErrors,
+        TrainedAttention,
+        TrainedErrors,
+        extrapolated_regression,
+        quadratic_regression,
+        task_posterior,
+        trained_attention,
+    )
+    from orderparam.systems.in_context.model import LinearAttention, StructuredTasks
+    from orderparam.systems.in_context.theory import (
+        ContextRidge,
+        InContextErrors,
+        context_ridge,
+        linear_attention,
+    )
 
 LABELS = {
     "icl_error": ("error on fresh tasks", ""),
@@ -33,4 +37,4 @@ LABELS = {
     "test_noise": ("label noise of tests", r"\rho'"),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

@@ -7,72 +7,82 @@ given data. There are also theories of deep networks on given data and of convol
 patches. Experiments sample or train the networks themselves.
 """
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.kernel_adaptation.deep.experiment import (
-    ParticleLayers,
-    SampledDeepNetwork,
-    deep_adapted_layers,
-    sampled_deep_network,
-)
-from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
-from orderparam.systems.kernel_adaptation.deep.theory import (
-    DeepPrediction,
-    deep_gaussian_layers,
-    deep_gaussian_process,
-)
-from orderparam.systems.kernel_adaptation.dynamics.experiment import (
-    Pruned,
-    TrainedNetwork,
-    langevin_training,
-    pruned_classifier,
-)
-from orderparam.systems.kernel_adaptation.dynamics.model import Classifier
-from orderparam.systems.kernel_adaptation.gaussianity import Gaussianity, gaussianity
-from orderparam.systems.kernel_adaptation.network import hermite_target
-from orderparam.systems.kernel_adaptation.on_data.experiment import (
-    SampledOnData,
-    SampledOnDrawnData,
-    SolvedOnDrawnData,
-    adapted_weights_on_data,
-    draw_network,
-    sampled_at_scale,
-    sampled_on_data,
-    solved_on_drawn_data,
-)
-from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
-from orderparam.systems.kernel_adaptation.on_data.theory import (
-    DataPrediction,
-    ScaledKernelOnData,
-    gaussian_process_on_data,
-    gaussian_weights_on_data,
-    kernel_scaling_on_data,
-)
-from orderparam.systems.kernel_adaptation.patches.experiment import SampledPatches, sampled_patches
-from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
-from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
-    ExamplesNeeded,
-    MeasuredExamplesNeeded,
-    examples_needed,
-    sampled_examples_needed,
-)
-from orderparam.systems.kernel_adaptation.two_layers.experiment import (
-    SampledTwoLayerNetwork,
-    draw_data,
-    sampled_network,
-)
-from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import (
-    ModePrediction,
-    ScaledKernel,
-    gaussian_process,
-    kernel_scaling,
-)
-from orderparam.systems.kernel_adaptation.two_layers.gaussian_weights import (
-    GaussianWeights,
-    gaussian_weights,
-)
-from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.two_layers.theory import AdaptedWeights, adapted_weights
-from orderparam.systems.kernel_adaptation.two_layers.wells import Wells
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.kernel_adaptation.deep.experiment import (
+        ParticleLayers,
+        SampledDeepNetwork,
+        deep_adapted_layers,
+        sampled_deep_network,
+    )
+    from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
+    from orderparam.systems.kernel_adaptation.deep.theory import (
+        DeepPrediction,
+        deep_gaussian_layers,
+        deep_gaussian_process,
+    )
+    from orderparam.systems.kernel_adaptation.dynamics.experiment import (
+        Pruned,
+        TrainedNetwork,
+        langevin_training,
+        pruned_classifier,
+    )
+    from orderparam.systems.kernel_adaptation.dynamics.model import Classifier
+    from orderparam.systems.kernel_adaptation.gaussianity import Gaussianity, gaussianity
+    from orderparam.systems.kernel_adaptation.network import hermite_target
+    from orderparam.systems.kernel_adaptation.on_data.experiment import (
+        SampledOnData,
+        SampledOnDrawnData,
+        SolvedOnDrawnData,
+        adapted_weights_on_data,
+        draw_network,
+        sampled_at_scale,
+        sampled_on_data,
+        solved_on_drawn_data,
+    )
+    from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
+    from orderparam.systems.kernel_adaptation.on_data.theory import (
+        DataPrediction,
+        ScaledKernelOnData,
+        gaussian_process_on_data,
+        gaussian_weights_on_data,
+        kernel_scaling_on_data,
+    )
+    from orderparam.systems.kernel_adaptation.patches.experiment import (
+        SampledPatches,
+        sampled_patches,
+    )
+    from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
+    from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
+        ExamplesNeeded,
+        MeasuredExamplesNeeded,
+        examples_needed,
+        sampled_examples_needed,
+    )
+    from orderparam.systems.kernel_adaptation.two_layers.experiment import (
+        SampledTwoLayerNetwork,
+        draw_data,
+        sampled_network,
+    )
+    from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import (
+        ModePrediction,
+        ScaledKernel,
+        gaussian_process,
+        kernel_scaling,
+    )
+    from orderparam.systems.kernel_adaptation.two_layers.gaussian_weights import (
+        GaussianWeights,
+        gaussian_weights,
+    )
+    from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
+    from orderparam.systems.kernel_adaptation.two_layers.theory import (
+        AdaptedWeights,
+        adapted_weights,
+    )
+    from orderparam.systems.kernel_adaptation.two_layers.wells import Wells
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {
@@ -84,4 +94,4 @@ LABELS = {
     "rank": ("rank", "k"),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

@@ -13,54 +13,61 @@ The parts, in the order in which they are best read:
     given_kernel.py     the learning curve of a kernel matrix that a person supplies
 """
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.kernel_regression.learning_curve import LearningCurve, MeasuredLearningCurve
-from orderparam.systems.kernel_regression.pool.experiment import (
-    NetworkCurve,
-    gp_regression,
-    network_posterior,
-)
-from orderparam.systems.kernel_regression.pool.model import (
-    NetworkRegression,
-    PoolRegression,
-    image_pool,
-)
-from orderparam.systems.kernel_regression.pool.theory import (
-    cavity,
-    equivalent_kernel_on_pool,
-    self_consistent_on_pool,
-)
-from orderparam.systems.kernel_regression.renormalization import (
-    local_renormalization,
-    renormalization_group,
-)
-from orderparam.systems.kernel_regression.spectrum.equivalent_kernel import (
-    equivalent_kernel,
-    equivalent_kernel_corrected,
-)
-from orderparam.systems.kernel_regression.spectrum.experiment import (
-    gaussian_design,
-    heteroscedastic_design,
-    sphere_regression,
-)
-from orderparam.systems.kernel_regression.spectrum.model import (
-    HeteroscedasticRegression,
-    KernelRegression,
-    SphereRegression,
-)
-from orderparam.systems.kernel_regression.spectrum.power_laws import ScalingRegime, scaling_law
-from orderparam.systems.kernel_regression.spectrum.theory import (
-    annealed,
-    heteroscedastic,
-    mode_decomposition,
-    optimal_temperature,
-    self_consistent,
-    self_consistent_by_degree,
-)
-from orderparam.systems.kernel_regression.torus.experiment import torus_regression
-from orderparam.systems.kernel_regression.torus.model import TorusRegression
-from orderparam.systems.kernel_regression.training.experiment import hamiltonian, langevin
-from orderparam.systems.kernel_regression.training.model import NetworkTraining
-from orderparam.systems.kernel_regression.training.theory import gaussian_process
+from typing import TYPE_CHECKING
 
-__all__ = without_modules(globals())
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.kernel_regression.learning_curve import (
+        LearningCurve,
+        MeasuredLearningCurve,
+    )
+    from orderparam.systems.kernel_regression.pool.experiment import (
+        NetworkCurve,
+        gp_regression,
+        network_posterior,
+    )
+    from orderparam.systems.kernel_regression.pool.model import (
+        NetworkRegression,
+        PoolRegression,
+        image_pool,
+    )
+    from orderparam.systems.kernel_regression.pool.theory import (
+        cavity,
+        equivalent_kernel_on_pool,
+        self_consistent_on_pool,
+    )
+    from orderparam.systems.kernel_regression.renormalization import (
+        local_renormalization,
+        renormalization_group,
+    )
+    from orderparam.systems.kernel_regression.spectrum.equivalent_kernel import (
+        equivalent_kernel,
+        equivalent_kernel_corrected,
+    )
+    from orderparam.systems.kernel_regression.spectrum.experiment import (
+        gaussian_design,
+        heteroscedastic_design,
+        sphere_regression,
+    )
+    from orderparam.systems.kernel_regression.spectrum.model import (
+        HeteroscedasticRegression,
+        KernelRegression,
+        SphereRegression,
+    )
+    from orderparam.systems.kernel_regression.spectrum.power_laws import ScalingRegime, scaling_law
+    from orderparam.systems.kernel_regression.spectrum.theory import (
+        annealed,
+        heteroscedastic,
+        mode_decomposition,
+        optimal_temperature,
+        self_consistent,
+        self_consistent_by_degree,
+    )
+    from orderparam.systems.kernel_regression.torus.experiment import torus_regression
+    from orderparam.systems.kernel_regression.torus.model import TorusRegression
+    from orderparam.systems.kernel_regression.training.experiment import hamiltonian, langevin
+    from orderparam.systems.kernel_regression.training.model import NetworkTraining
+    from orderparam.systems.kernel_regression.training.theory import gaussian_process
+
+__all__ = exported(globals())

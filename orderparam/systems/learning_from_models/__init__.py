@@ -1,22 +1,26 @@
 """Learning from models: students that learn from a teacher's labels, generations of models trained
 on the labels of earlier ones, and covariate shift."""
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.learning_from_models.experiment import (
-    DrawnGenerations,
-    DrawnLabels,
-    drawn_generations,
-    drawn_labels,
-)
-from orderparam.systems.learning_from_models.model import ModelChain, PoolChain
-from orderparam.systems.learning_from_models.theory import (
-    BestLabels,
-    BestMixing,
-    GenerationErrors,
-    best_labels,
-    best_mixing,
-    generation_errors,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.learning_from_models.experiment import (
+        DrawnGenerations,
+        DrawnLabels,
+        drawn_generations,
+        drawn_labels,
+    )
+    from orderparam.systems.learning_from_models.model import ModelChain, PoolChain
+    from orderparam.systems.learning_from_models.theory import (
+        BestLabels,
+        BestMixing,
+        GenerationErrors,
+        best_labels,
+        best_mixing,
+        generation_errors,
+    )
 
 LABELS = {
     "truth_share": ("share of true labels", r"\omega"),
@@ -29,4 +33,4 @@ LABELS = {
     "truth_error": ("error with true labels", ""),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

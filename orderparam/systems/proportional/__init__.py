@@ -12,35 +12,47 @@ compared with sampled networks.
     op.sweep(sampled_network, system, {"width": [20, 100]}, seeds=4)
 """
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.proportional.deep import branches
-from orderparam.systems.proportional.deep_linear.experiment import SampledLayers, sampled_layers
-from orderparam.systems.proportional.deep_linear.theory import (
-    LinearLayers,
-    PredictedLayers,
-    integrated_width,
-    linear_layers,
-    zero_temperature_layers,
-)
-from orderparam.systems.proportional.experiment import (
-    SampledNetwork,
-    SampledSimilarity,
-    langevin_training,
-    sampled_network,
-    sampled_similarity,
-)
-from orderparam.systems.proportional.model import Convolutional, FullyConnected, LocallyConnected
-from orderparam.systems.proportional.predict import predict_width
-from orderparam.systems.proportional.results import (
-    Branches,
-    IntegratedNetwork,
-    PredictedSimilarity,
-    Prediction,
-    RenormalisedKernel,
-    RenormalisedNetwork,
-)
-from orderparam.systems.proportional.similarity import kernel_corrected, similarity
-from orderparam.systems.proportional.theory import finite_width, infinite_width, renormalised_kernel
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.proportional.deep import branches
+    from orderparam.systems.proportional.deep_linear.experiment import SampledLayers, sampled_layers
+    from orderparam.systems.proportional.deep_linear.theory import (
+        LinearLayers,
+        PredictedLayers,
+        integrated_width,
+        linear_layers,
+        zero_temperature_layers,
+    )
+    from orderparam.systems.proportional.experiment import (
+        SampledNetwork,
+        SampledSimilarity,
+        langevin_training,
+        sampled_network,
+        sampled_similarity,
+    )
+    from orderparam.systems.proportional.model import (
+        Convolutional,
+        FullyConnected,
+        LocallyConnected,
+    )
+    from orderparam.systems.proportional.predict import predict_width
+    from orderparam.systems.proportional.results import (
+        Branches,
+        IntegratedNetwork,
+        PredictedSimilarity,
+        Prediction,
+        RenormalisedKernel,
+        RenormalisedNetwork,
+    )
+    from orderparam.systems.proportional.similarity import kernel_corrected, similarity
+    from orderparam.systems.proportional.theory import (
+        finite_width,
+        infinite_width,
+        renormalised_kernel,
+    )
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {
@@ -49,4 +61,4 @@ LABELS = {
     "test_variance": ("variance", r"E\,(f-\langle f\rangle)^2"),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

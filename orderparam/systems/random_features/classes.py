@@ -16,7 +16,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, Num, PRNGKeyArray
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from orderparam.core.result import Result
 from orderparam.core.system import parameter
@@ -255,6 +254,8 @@ def _largest(
     classes: Float[Array, "pool"],
 ) -> Float[Array, "pool"]:
     """P(f_c > f_k for all k) of each example with class c, for f ~ N(means, covariances)."""
+    from scipy.stats import qmc  # slow to import, and used only here
+
     nodes = ndtri(qmc.Sobol(means.shape[1], scramble=True, seed=0).random(NODES))
     values, vectors = jnp.linalg.eigh(covariances)
     roots = vectors * jnp.sqrt(jnp.maximum(values, 0.0))[:, None, :]

@@ -13,64 +13,68 @@ hidden layer at every width, and the corrections in deep networks.
     op.sweep(sampled_marginals, system, {"width": [1, 5]}, seeds=4)
 """
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.random_networks.degrees import (
-    CubeNetwork,
-    DegreeShares,
-    degree_shares,
-    measured_degrees,
-)
-from orderparam.systems.random_networks.experiment import (
-    MeasuredDepth,
-    Sample,
-    deep_networks,
-    deep_networks_with_weights,
-    integrated_marginals,
-    sample,
-    sampled_covariance,
-    sampled_cumulants,
-    sampled_density,
-    sampled_marginals,
-)
-from orderparam.systems.random_networks.kernel_experiment import (
-    angle_networks,
-    correlation_networks,
-    deep_correlation,
-    kernel_spread,
-)
-from orderparam.systems.random_networks.kernels import (
-    AngleKernel,
-    CorrelationChain,
-    DeepCorrelation,
-    DeepCumulants,
-    KernelSpread,
-    OrderChaos,
-    angle_kernel,
-    correlation_chain,
-    deep_cumulants,
-    homogeneous_cumulants,
-    one_hidden_layer_spread,
-    one_input_spread,
-    order_chaos,
-)
-from orderparam.systems.random_networks.model import (
-    AngledPair,
-    DeepNetwork,
-    NetworkKernels,
-    RandomNetwork,
-)
-from orderparam.systems.random_networks.theory import (
-    Cumulants,
-    Density,
-    KernelMatrix,
-    Marginals,
-    covariance,
-    cumulants,
-    density,
-    exact_density,
-    marginals,
-    sixth_cumulant,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.random_networks.degrees import (
+        CubeNetwork,
+        DegreeShares,
+        degree_shares,
+        measured_degrees,
+    )
+    from orderparam.systems.random_networks.experiment import (
+        MeasuredDepth,
+        Sample,
+        deep_networks,
+        deep_networks_with_weights,
+        integrated_marginals,
+        sample,
+        sampled_covariance,
+        sampled_cumulants,
+        sampled_density,
+        sampled_marginals,
+    )
+    from orderparam.systems.random_networks.kernel_experiment import (
+        angle_networks,
+        correlation_networks,
+        deep_correlation,
+        kernel_spread,
+    )
+    from orderparam.systems.random_networks.kernels import (
+        AngleKernel,
+        CorrelationChain,
+        DeepCorrelation,
+        DeepCumulants,
+        KernelSpread,
+        OrderChaos,
+        angle_kernel,
+        correlation_chain,
+        deep_cumulants,
+        homogeneous_cumulants,
+        one_hidden_layer_spread,
+        one_input_spread,
+        order_chaos,
+    )
+    from orderparam.systems.random_networks.model import (
+        AngledPair,
+        DeepNetwork,
+        NetworkKernels,
+        RandomNetwork,
+    )
+    from orderparam.systems.random_networks.theory import (
+        Cumulants,
+        Density,
+        KernelMatrix,
+        Marginals,
+        covariance,
+        cumulants,
+        density,
+        exact_density,
+        marginals,
+        sixth_cumulant,
+    )
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {
@@ -90,4 +94,4 @@ LABELS = {
     "width_kurtosis": ("excess kurtosis", r"\times\ N"),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

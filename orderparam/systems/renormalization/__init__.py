@@ -9,68 +9,78 @@ In the order of reading:
     studies.py    the number of samples as a finite size: learning and the magnet collapse alike
 """
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.renormalization.decimation.experiment import MeasuredRegression, regression
-from orderparam.systems.renormalization.decimation.model import DecimatedPool, DecimatedRegression
-from orderparam.systems.renormalization.decimation.theory import (
-    DecimatedCurve,
-    DecimationFlow,
-    RunningRidge,
-    decimated,
-    decimation_flow,
-    running_ridge,
-)
-from orderparam.systems.renormalization.magnet.experiment import MeasuredBlocks, block_spins
-from orderparam.systems.renormalization.magnet.model import (
-    EXACT_COUPLING,
-    Bonds,
-    SpinBlocks,
-    VectorMagnet,
-)
-from orderparam.systems.renormalization.magnet.theory import (
-    BondFlow,
-    BondPoint,
-    EpsilonExpansion,
-    LocalPotential,
-    OneLoopPoint,
-    bond_flow,
-    bond_point,
-    epsilon_expansion,
-    local_potential,
-    one_loop_point,
-)
-from orderparam.systems.renormalization.wilsonian.couplings import (
-    CouplingFlow,
-    ScalingInterval,
-    SphericalPoint,
-    coupling_flow,
-    scaling_interval,
-    spherical_point,
-)
-from orderparam.systems.renormalization.wilsonian.experiment import (
-    SampledModes,
-    sampled_modes,
-    sampled_regression,
-)
-from orderparam.systems.renormalization.wilsonian.losses import (
-    HuberLoss,
-    LossCorrection,
-    loss_correction,
-    measured_loss_correction,
-)
-from orderparam.systems.renormalization.wilsonian.model import (
-    EvenLoss,
-    InteractingPool,
-    InteractingRegression,
-    ScaleFreeRegression,
-)
-from orderparam.systems.renormalization.wilsonian.theory import (
-    FunctionalFlow,
-    Gap,
-    characteristic_flow,
-    gap_equation,
-    recursive_flow,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.renormalization.decimation.experiment import (
+        MeasuredRegression,
+        regression,
+    )
+    from orderparam.systems.renormalization.decimation.model import (
+        DecimatedPool,
+        DecimatedRegression,
+    )
+    from orderparam.systems.renormalization.decimation.theory import (
+        DecimatedCurve,
+        DecimationFlow,
+        RunningRidge,
+        decimated,
+        decimation_flow,
+        running_ridge,
+    )
+    from orderparam.systems.renormalization.magnet.experiment import MeasuredBlocks, block_spins
+    from orderparam.systems.renormalization.magnet.model import (
+        EXACT_COUPLING,
+        Bonds,
+        SpinBlocks,
+        VectorMagnet,
+    )
+    from orderparam.systems.renormalization.magnet.theory import (
+        BondFlow,
+        BondPoint,
+        EpsilonExpansion,
+        LocalPotential,
+        OneLoopPoint,
+        bond_flow,
+        bond_point,
+        epsilon_expansion,
+        local_potential,
+        one_loop_point,
+    )
+    from orderparam.systems.renormalization.wilsonian.couplings import (
+        CouplingFlow,
+        ScalingInterval,
+        SphericalPoint,
+        coupling_flow,
+        scaling_interval,
+        spherical_point,
+    )
+    from orderparam.systems.renormalization.wilsonian.experiment import (
+        SampledModes,
+        sampled_modes,
+        sampled_regression,
+    )
+    from orderparam.systems.renormalization.wilsonian.losses import (
+        HuberLoss,
+        LossCorrection,
+        loss_correction,
+        measured_loss_correction,
+    )
+    from orderparam.systems.renormalization.wilsonian.model import (
+        EvenLoss,
+        InteractingPool,
+        InteractingRegression,
+        ScaleFreeRegression,
+    )
+    from orderparam.systems.renormalization.wilsonian.theory import (
+        FunctionalFlow,
+        Gap,
+        characteristic_flow,
+        gap_equation,
+        recursive_flow,
+    )
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {
@@ -94,4 +104,4 @@ LABELS = {
     "starting_coupling": ("coupling", "K"),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

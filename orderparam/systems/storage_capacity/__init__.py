@@ -10,77 +10,81 @@ op.sweep(separability, SphericalPatterns(input_dim=50), {"load": [1.6, 2.0, 2.4]
 binary_capacity(BinaryPatterns()).capacity
 """
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.storage_capacity.beyond_capacity import (
-    BinaryError,
-    BrokenCapacity,
-    BrokenError,
-    binary_minimal_error,
-    broken_capacity,
-    broken_minimal_error,
-)
-from orderparam.systems.storage_capacity.binary_experiment import (
-    Enumerated,
-    StorageLimit,
-    annealed_search,
-    enumerated_solutions,
-    storage_limit,
-)
-from orderparam.systems.storage_capacity.binary_theory import (
-    BinaryCapacity,
-    Solutions,
-    binary_capacity,
-    solutions,
-)
-from orderparam.systems.storage_capacity.enumerated_errors import (
-    FewestBinaryErrors,
-    fewest_binary_errors,
-)
-from orderparam.systems.storage_capacity.experiment import (
-    FewestErrors,
-    MeasuredMargin,
-    Separability,
-    fewest_errors,
-    maximal_margin,
-    separability,
-)
-from orderparam.systems.storage_capacity.learning import (
-    CorrectionsBound,
-    LearnedPatterns,
-    corrections_bound,
-    perceptron_learning,
-)
-from orderparam.systems.storage_capacity.measured_volume import MeasuredVolume, measured_volume
-from orderparam.systems.storage_capacity.model import (
-    BinaryPatterns,
-    SphericalPatterns,
-    ThermalPatterns,
-)
-from orderparam.systems.storage_capacity.theory import (
-    Capacity,
-    InstabilityLine,
-    MinimalError,
-    StoredMargin,
-    SuccessFraction,
-    Volume,
-    at_line_gardner_derrida,
-    capacity,
-    cover,
-    largest_margin,
-    minimal_error,
-    volume,
-)
-from orderparam.systems.storage_capacity.thermal import (
-    BrokenThermalErrors,
-    ErrorsAtTemperature,
-    ThermalErrors,
-    broken_thermal_errors,
-    thermal_errors,
-)
-from orderparam.systems.storage_capacity.thermal_chain import (
-    MeasuredThermalErrors,
-    thermal_couplings,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.storage_capacity.beyond_capacity import (
+        BinaryError,
+        BrokenCapacity,
+        BrokenError,
+        binary_minimal_error,
+        broken_capacity,
+        broken_minimal_error,
+    )
+    from orderparam.systems.storage_capacity.binary_experiment import (
+        Enumerated,
+        StorageLimit,
+        annealed_search,
+        enumerated_solutions,
+        storage_limit,
+    )
+    from orderparam.systems.storage_capacity.binary_theory import (
+        BinaryCapacity,
+        Solutions,
+        binary_capacity,
+        solutions,
+    )
+    from orderparam.systems.storage_capacity.enumerated_errors import (
+        FewestBinaryErrors,
+        fewest_binary_errors,
+    )
+    from orderparam.systems.storage_capacity.experiment import (
+        FewestErrors,
+        MeasuredMargin,
+        Separability,
+        fewest_errors,
+        maximal_margin,
+        separability,
+    )
+    from orderparam.systems.storage_capacity.learning import (
+        CorrectionsBound,
+        LearnedPatterns,
+        corrections_bound,
+        perceptron_learning,
+    )
+    from orderparam.systems.storage_capacity.measured_volume import MeasuredVolume, measured_volume
+    from orderparam.systems.storage_capacity.model import (
+        BinaryPatterns,
+        SphericalPatterns,
+        ThermalPatterns,
+    )
+    from orderparam.systems.storage_capacity.theory import (
+        Capacity,
+        InstabilityLine,
+        MinimalError,
+        StoredMargin,
+        SuccessFraction,
+        Volume,
+        at_line_gardner_derrida,
+        capacity,
+        cover,
+        largest_margin,
+        minimal_error,
+        volume,
+    )
+    from orderparam.systems.storage_capacity.thermal import (
+        BrokenThermalErrors,
+        ErrorsAtTemperature,
+        ThermalErrors,
+        broken_thermal_errors,
+        thermal_errors,
+    )
+    from orderparam.systems.storage_capacity.thermal_chain import (
+        MeasuredThermalErrors,
+        thermal_couplings,
+    )
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {
@@ -91,4 +95,4 @@ LABELS = {
     "bias": ("bias", "b"),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.stats import norm
 
 from orderparam.analysis import collapse
 from orderparam.comparison import Comparison, Curve, study
@@ -54,6 +53,8 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
     The collapse is made in the argument of the normal distribution, in which Cover's law is a
     straight line for large N.
     """
+    from scipy.stats import norm  # slow to import, and used only here
+
     chosen = [data for data in comparison.experiments().values() if data.attrs["label"] == label]
     runs = {data.attrs["facets"]["input_dim"]: data for data in chosen}
     joined = xr.concat(

@@ -1,15 +1,22 @@
 """Trained networks: order parameters of networks that were trained on data, with their nulls and
 intervals, beside the theory of infinite width."""
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.trained_networks.experiment import NetworkOrderParameters, inspected_network
-from orderparam.systems.trained_networks.model import InspectedTraining
-from orderparam.systems.trained_networks.theory import (
-    ChanceAlignment,
-    WideOrderParameters,
-    infinite_width,
-    permuted_targets,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.trained_networks.experiment import (
+        NetworkOrderParameters,
+        inspected_network,
+    )
+    from orderparam.systems.trained_networks.model import InspectedTraining
+    from orderparam.systems.trained_networks.theory import (
+        ChanceAlignment,
+        WideOrderParameters,
+        infinite_width,
+        permuted_targets,
+    )
 
 LABELS = {
     "richness": ("richness", r"\gamma"),
@@ -22,4 +29,4 @@ LABELS = {
     "outliers": ("outliers of the weights", ""),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

@@ -1,34 +1,38 @@
 """Learning in time: when to stop training, and how closely a wide network follows its frozen
 kernel."""
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.training_in_time.experiment import (
-    DescentPath,
-    FlowErrors,
-    drawn_descent,
-    drawn_flow,
-    trained_network,
-)
-from orderparam.systems.training_in_time.model import (
-    FeatureTraining,
-    IsotropicTraining,
-    NetworkDescent,
-)
-from orderparam.systems.training_in_time.own_data import (
-    BestStop,
-    when_to_stop,
-    when_to_stop_network,
-)
-from orderparam.systems.training_in_time.theory import (
-    DescentError,
-    StoppingTime,
-    TrainError,
-    TrainingError,
-    descent_error,
-    frozen_kernel,
-    gradient_flow_error,
-    gradient_flow_train_error,
-    stopping_time,
-)
+from typing import TYPE_CHECKING
 
-__all__ = without_modules(globals())
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.training_in_time.experiment import (
+        DescentPath,
+        FlowErrors,
+        drawn_descent,
+        drawn_flow,
+        trained_network,
+    )
+    from orderparam.systems.training_in_time.model import (
+        FeatureTraining,
+        IsotropicTraining,
+        NetworkDescent,
+    )
+    from orderparam.systems.training_in_time.own_data import (
+        BestStop,
+        when_to_stop,
+        when_to_stop_network,
+    )
+    from orderparam.systems.training_in_time.theory import (
+        DescentError,
+        StoppingTime,
+        TrainError,
+        TrainingError,
+        descent_error,
+        frozen_kernel,
+        gradient_flow_error,
+        gradient_flow_train_error,
+        stopping_time,
+    )
+
+__all__ = exported(globals())

@@ -9,22 +9,26 @@ window and the method, and how a vocabulary grows.
     fitted_text(ReadText(text.words, text.ends), jax.random.key(0)).exponent
 """
 
-from orderparam.core.exported import without_modules
-from orderparam.systems.word_frequencies.experiment import (
-    drawn_vocabulary,
-    fitted_text,
-    read_vocabulary,
-    refitted_law,
-)
-from orderparam.systems.word_frequencies.fit import fitted
-from orderparam.systems.word_frequencies.model import RankLaw, ReadText
-from orderparam.systems.word_frequencies.theory import (
-    RankFit,
-    Vocabulary,
-    expected_vocabulary,
-    shuffled_vocabulary,
-    true_law,
-)
+from typing import TYPE_CHECKING
+
+from orderparam.core.exported import exported
+
+if TYPE_CHECKING:
+    from orderparam.systems.word_frequencies.experiment import (
+        drawn_vocabulary,
+        fitted_text,
+        read_vocabulary,
+        refitted_law,
+    )
+    from orderparam.systems.word_frequencies.fit import fitted
+    from orderparam.systems.word_frequencies.model import RankLaw, ReadText
+    from orderparam.systems.word_frequencies.theory import (
+        RankFit,
+        Vocabulary,
+        expected_vocabulary,
+        shuffled_vocabulary,
+        true_law,
+    )
 
 LABELS = {
     "distinct": ("different words", ""),
@@ -37,4 +41,4 @@ LABELS = {
     "window": ("ranks fitted", ""),
 }
 
-__all__ = without_modules(globals())
+__all__ = exported(globals())

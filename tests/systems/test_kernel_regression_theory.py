@@ -1,6 +1,7 @@
 """Theories of kernel regression: exact identities, limits in which two of them must agree, and
 input that is refused."""
 
+import itertools
 from functools import partial
 
 import equinox as eqx
@@ -278,6 +279,47 @@ def test_the_equivalent_kernel_is_the_limit_of_high_temperature():
         1 - float(other.test_error / POWER_LAW.total_power), rel=1e-4
     )
     assert other.valid
+
+
+def test_a_fixed_number_of_examples_against_all_training_sets():
+    """The parities of three signs have a constant square, and all 512 sets of three examples can be
+    averaged. The next order of the test error is the third in 1/T, that of a Poisson number of
+    examples is wrong in the second."""
+    points = np.array(list(itertools.product([-1, 1], repeat=3)))
+    subsets = [list(s) for k in range(4) for s in itertools.combinations(range(3), k)]
+    parities = np.array([points[:, s].prod(axis=1) for s in subsets])
+    levels, noise = np.array([0.5, 1.0, 0.3, 0.2]), 0.1
+    kernel = parities.T * levels[[len(s) for s in subsets]] @ parities
+    target = 0.8 * parities[1] + 0.6 * parities[-1]
+    sets = list(itertools.product(range(8), repeat=3))
+
+    def exact(temperature):
+        errors = []
+        for chosen in map(list, sets):
+            inverse = np.linalg.inv(kernel[np.ix_(chosen, chosen)] + temperature * np.eye(3))
+            maps = kernel[:, chosen] @ inverse
+            test = np.mean((maps @ target[chosen] - target) ** 2)
+            train = np.mean((temperature * inverse @ target[chosen]) ** 2)
+            noisy = np.sum(maps**2) / 8, temperature**2 * np.sum(inverse**2) / 3
+            errors.append((test + noise * noisy[0], train + noise * noisy[1]))
+        return np.mean(errors, axis=0)
+
+    def falls(examples):
+        """The factors by which both deviations fall as T doubles."""
+        deviations = []
+        for temperature in (80.0, 160.0):
+            spectrum = Spectrum(levels, [0.0, 0.64, 0.0, 0.36], [1.0, 3.0, 3.0, 1.0])
+            system = KernelRegression(spectrum, 3, temperature, noise)
+            found = equivalent_kernel_corrected(system, examples=examples)
+            deviations.append(np.array([found.test_error, found.train_error]) - exact(temperature))
+        return deviations[0] / deviations[1]
+
+    test, train = falls("fixed")
+    assert test > 6.5
+    assert train > 3.5
+    test, train = falls("poisson")
+    assert test < 4.2
+    assert train < 2
 
 
 def test_the_corrections_are_the_expansion_of_the_self_consistent_theory():

@@ -46,8 +46,10 @@ if TYPE_CHECKING:
         equivalent_kernel_corrected,
     )
     from orderparam.systems.kernel_regression.spectrum.experiment import (
+        MeanSphereErrors,
         gaussian_design,
         heteroscedastic_design,
+        mean_sphere_errors,
         sphere_regression,
     )
     from orderparam.systems.kernel_regression.spectrum.model import (

@@ -5,6 +5,8 @@ corrections, due to the finite number and the randomness of the samples, form a 
 v is the posterior variance at a point.
 """
 
+from typing import Literal
+
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
@@ -64,7 +66,9 @@ def equivalent_kernel(system: KernelRegression) -> EquivalentKernelCurve:
 
 
 @theory
-def equivalent_kernel_corrected(system: KernelRegression) -> EquivalentKernelCurve:
+def equivalent_kernel_corrected(
+    system: KernelRegression, *, examples: Literal["poisson", "fixed"] = "poisson"
+) -> EquivalentKernelCurve:
     r"""Learning curve to first order in v/T: the equivalent kernel corrected for the fluctuations
     of the predictor between training sets.
 
@@ -78,20 +82,38 @@ def equivalent_kernel_corrected(system: KernelRegression) -> EquivalentKernelCur
     The training error and this learnability agree with the expansion to first order, and are
     written such that they are positive at every v/T.
 
-    Accuracy: relative error of order (v/T)^2. This is the expansion of `self_consistent` in (P
-    kappa - T)/T and overshoots where that is not small.
+    These are averages over a Poisson number of examples of mean P = `n_train`. With exactly P
+    examples
 
-    Source: Cohen, Malka, Ringel (2021), to order 1/T^2, for features of constant square.
+    $$ E \to E - \frac3P \sum_k L_k^2 (1 - L_k)^2 Y_k, \qquad
+       E_{\mathrm{train}} = \Big( \frac{T}{T + v} \Big)^2
+          \Big( E + \frac2P \sum_k L_k (1 - L_k)^2 Y_k + s \Big) $$
+
+    Two thirds of the first term are in the squared bias, because the examples of a product of
+    kernels are all different, and one third in the variance. The second term is the error with one
+    example less.
+
+    Args:
+        examples: "poisson" averages over their number, "fixed" takes exactly `n_train`. The
+            difference is of order 1/P, which matters where few modes are learned.
+
+    Accuracy: relative error of order (v/T)^2. For a Poisson number this is the expansion of
+    `self_consistent` in (P kappa - T)/T and overshoots where that is not small.
+
+    Source: Cohen, Malka, Ringel (2021), to order 1/T^2, for features of constant square; the fixed
+    number is derived here.
 
     >>> from orderparam.kernels import finite_rank
     >>> curve = equivalent_kernel_corrected(KernelRegression(finite_rank(20, 0.05), 30, 10.0))
     >>> round(float(curve.test_error), 6), bool(curve.valid)
     (0.781873, True)
     """
-    return _homogeneous(system, order=1)
+    return _homogeneous(system, order=1, fixed=examples == "fixed")
 
 
-def _homogeneous(system: KernelRegression, order: int) -> EquivalentKernelCurve:
+def _homogeneous(
+    system: KernelRegression, order: int, fixed: bool = False
+) -> EquivalentKernelCurve:
     spectrum, n_train, noise = system.spectrum, system.n_train, system.noise
     # Modes that are not resolved (the tail of the spectrum) act as a ridge.
     ridge = system.temperature + spectrum.tail
@@ -103,23 +125,28 @@ def _homogeneous(system: KernelRegression, order: int) -> EquivalentKernelCurve:
     zeroth = jnp.sum(lost) + spectrum.tail_power
     mean_shift = small * (learned @ lost)
     between_sets = order * (spectrum.multiplicities @ learned**2) / n_train * (zeroth + noise)
+    # P independent examples scatter by the variance of one; a Poisson number adds its squared mean
+    squared_mean = fixed * (learned**2 @ lost) / n_train
+    mean_shift = mean_shift - squared_mean
+    between_sets = between_sets - squared_mean
     error = zeroth + 2 * mean_shift + between_sets
+    one_less = error + fixed * 2 * (learned @ lost) / n_train
 
     shrinkage = jnp.where(ridge > 0, ratio(system.temperature, ridge), 1.0) / (1 + small)
     raised = learned / (1 + small * (1 - learned))  # lambda / (lambda + (T + v)/P)
     return EquivalentKernelCurve(
         test_error=held_out(
-            error, clean_train_error(shrinkage, error, noise), system.sampled_fraction
+            error, clean_train_error(shrinkage, one_less, noise), system.sampled_fraction
         ),
         population_error=error,
-        train_error=shrunk(shrinkage, error + noise),
+        train_error=shrunk(shrinkage, one_less + noise),
         bias=zeroth + 2 * mean_shift,
         variance=between_sets,
         posterior_variance=ridge * dimension / n_train + spectrum.tail,
         effective_ridge=ridge * (1 + small),
         effective_dimension=dimension,
         target_learnability=ratio(raised @ spectrum.target_power, spectrum.total_power),
-        squared_discrepancy=ratio(error + noise, (ridge * (1 + small)) ** 2),
+        squared_discrepancy=ratio(one_less + noise, (ridge * (1 + small)) ** 2),
         fluctuation_ratio=dimension / n_train,
         valid=(dimension / n_train) ** (order + 1) < VALID,
         residual=jnp.zeros_like(error),

@@ -2,14 +2,18 @@
 the input.
 """
 
+import math
 from functools import partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from orderparam.core.needs import at_least
+from orderparam.core.result import Result, with_errors
 from orderparam.core.verb import experiment
 from orderparam.kernels.effective_ridge import ratio
 from orderparam.kernels.gp import condition
@@ -283,17 +287,78 @@ def sphere_regression(system: SphereRegression, key: PRNGKeyArray) -> MeasuredSp
     >>> sphere_regression(sphere, jax.random.key(0)).learnability.shape
     (4,)
     """
-    count, input_dim = system.size("n_train"), system.size("input_dim")
+    sizes = system.size("n_train"), system.size("input_dim")
+    return solved(_one_set(system, key, *sizes), system.temperature)
+
+
+class MeanSphereErrors(Result):
+    """Errors on the sphere, averaged over training sets.
+
+    Fields:
+        test_error, test_error_error: mean over training sets of the mean of (f(x) - y(x))^2 over
+            the sphere, against targets without noise, and its standard error.
+        train_error, train_error_error: mean over training sets of (1/P) sum (f - y_noisy)^2 over
+            the training set, and its standard error.
+    """
+
+    test_error: Float[Array, ""]
+    test_error_error: Float[Array, ""]
+    train_error: Float[Array, ""]
+    train_error_error: Float[Array, ""]
+
+
+@experiment(needs={"training_sets": at_least(2)})
+def mean_sphere_errors(
+    system: SphereRegression, key: PRNGKeyArray, *, training_sets: int = 100
+) -> MeanSphereErrors:
+    """Errors of `sphere_regression`, averaged over many training sets in one compiled program.
+
+    Args:
+        training_sets: number of independent training sets, at least 2.
+
+    Raises:
+        ValueError: where n_train is not an integer, or for fewer than two training sets. A set
+            whose K + T is not positive definite gives NaN.
+
+    Source: that of `sphere_regression`.
+
+    >>> import jax
+    >>> from orderparam.networks import fully_connected
+    >>> network = fully_connected(1, None, "relu")
+    >>> sphere = SphereRegression.from_architecture(network, 10, [0, 1], 20, 0.1, max_degree=3)
+    >>> bool(mean_sphere_errors(sphere, jax.random.key(0), training_sets=8).test_error > 0)
+    True
+    """
+    sizes = system.size("n_train"), system.size("input_dim")
+    return _mean_errors(system, jax.random.split(key, training_sets), *sizes)
+
+
+@eqx.filter_jit
+def _mean_errors(
+    system: SphereRegression, keys: PRNGKeyArray, count: int, input_dim: int
+) -> MeanSphereErrors:
+    def one(key: PRNGKeyArray) -> tuple[Array, Array]:
+        found = _one_set(system, key, count, input_dim)
+        return found.test_error, found.train_error
+
+    test, train = jax.lax.map(one, keys)
+
+    def mean(values: Array) -> tuple[Array, Array]:
+        return jnp.mean(values), jnp.std(values, ddof=1) / math.sqrt(len(keys))
+
+    return MeanSphereErrors(**with_errors(test_error=mean(test), train_error=mean(train)))
+
+
+def _one_set(
+    system: SphereRegression, key: PRNGKeyArray, count: int, input_dim: int
+) -> MeasuredSphereCurve:
     input_key, noise_key = jax.random.split(key)
     directions = jax.random.normal(input_key, (count, input_dim))
     # A normalised Gaussian vector is uniform on the sphere.
     directions /= jnp.linalg.norm(directions, axis=1, keepdims=True)
     kernel = system.architecture.nngp(jnp.sqrt(system.input_dim) * directions)
     noise = jnp.sqrt(system.noise) * jax.random.normal(noise_key, (count,))
-    return solved(
-        _on_sphere(kernel, directions, noise, system.spectrum, system.temperature),
-        system.temperature,
-    )
+    return _on_sphere(kernel, directions, noise, system.spectrum, system.temperature)
 
 
 @jax.jit

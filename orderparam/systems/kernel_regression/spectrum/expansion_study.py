@@ -80,7 +80,7 @@ def equivalent_kernel_orders(
     system = SphereRegression.from_architecture(
         fully_connected(1, None, activation),
         input_dim,
-        [0, 1 - cubic_power, 0, cubic_power],
+        np.array([0, 1 - cubic_power, 0, cubic_power]),
         n_train,
         temperatures[0],
         max_degree=9,

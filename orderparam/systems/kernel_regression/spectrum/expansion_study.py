@@ -1,52 +1,67 @@
 """The figure of the expansion in v/T, the posterior variance over the ridge."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.networks.fully_connected import fully_connected
 from orderparam.plotting import Freehand, Panel
 from orderparam.plotting.style import COLOURS, GREY, MARKERS
 from orderparam.running.estimate import estimate
+from orderparam.systems.kernel_regression.learning_curve import LearningCurve
 from orderparam.systems.kernel_regression.spectrum.equivalent_kernel import (
     equivalent_kernel,
     equivalent_kernel_corrected,
 )
-from orderparam.systems.kernel_regression.spectrum.experiment import mean_sphere_errors
+from orderparam.systems.kernel_regression.spectrum.experiment import (
+    MeanSphereErrors,
+    mean_sphere_errors,
+)
 from orderparam.systems.kernel_regression.spectrum.model import SphereRegression
 from orderparam.systems.kernel_regression.spectrum.theory import self_consistent
 
-_FIXED = "first correction"
+_CORRECTED = "first correction"
+
+
+def predicted(
+    system: SphereRegression, *, theory: Callable[[SphereRegression], LearningCurve]
+) -> LearningCurve:
+    return theory(_in_proportion(system))
+
+
+def measured(
+    system: SphereRegression, key: PRNGKeyArray, *, training_sets: int
+) -> MeanSphereErrors:
+    return mean_sphere_errors(_in_proportion(system), key, training_sets=training_sets)
+
+
+def _in_proportion(system: SphereRegression) -> SphereRegression:
+    """The system with its ridge for every example, so that v/T falls as 1/n while the same share of
+    each mode is learned."""
+    return system.with_(temperature=system.temperature * system.n_train)
 
 
 def draw_orders(axes: Any, comparison: Comparison) -> None:
-    """Draw the relative deviation of each theory from the measurement against v/T, with powers 1
-    and 2 for the eye."""
-    (measured,) = comparison.experiments().values()
-    mean, error = estimate(measured, "test_error")
-    at = {"temperature": mean["temperature"]}
-    theories = comparison.theories()
-    (zeroth,) = (data for name, data in theories.items() if "equivalent" in name)
-    ratio = zeroth["fluctuation_ratio"].sel(at).values
-    for number, data in enumerate(theories.values()):
+    """Draw the relative deviation of each theory from the measurement against v/T, beside the
+    powers 1 and 2 through the first two theories at the smallest v/T that resolves them."""
+    (runs,) = comparison.experiments().values()
+    mean, error = estimate(runs, "test_error")
+    at = {"n_train": mean["n_train"]}
+    theories = list(comparison.theories().values())
+    ratio = theories[0]["fluctuation_ratio"].sel(at).values
+    for number, data in enumerate(theories):
         deviation = abs(data["test_error"].sel(at).values / mean.values - 1)
-        axes.errorbar(
-            ratio,
-            deviation,
-            (error / mean).values,
-            color=COLOURS[number],
-            fmt=MARKERS[number],
-            markerfacecolor="white",
-        )
+        look = {"color": COLOURS[number], "fmt": MARKERS[number], "markerfacecolor": "white"}
+        axes.errorbar(ratio, deviation, (error / mean).values, **look)
         if number < 2:
-            steepest = np.argmin(ratio)
             power = number + 1
-            guide = deviation[steepest] * (ratio / ratio[steepest]) ** power
-            axes.plot(ratio, guide, ":", color=GREY, linewidth=0.8)
+            axes.plot(ratio, deviation[0] * (ratio / ratio[0]) ** power, ":", color=GREY)
     axes.set(xscale="log", yscale="log", xlabel="$v/T$", ylabel="|theory / measured − 1|")
+    axes.set_ylim(1e-4, None)
 
 
 @study(
@@ -54,26 +69,27 @@ def draw_orders(axes: Any, comparison: Comparison) -> None:
     title="The equivalent kernel errs in proportion to v/T, its first correction in proportion to the square",
     source="Cohen, Malka, Ringel 2021; the fixed number of examples is derived here",
     panels=[
-        Panel("temperature", "test_error", log="x"),
+        Panel("n_train", "test_error", log="x"),
         Freehand(draw_orders),
     ],
     caption=r"""
-        Kernel of an {activation} network with one hidden layer, {n_train} inputs uniform on the sphere in {input_dim}
-        dimensions, a linear target with a cubic part of power {cubic_power}. $T$: ridge; $v$: posterior variance of the
-        equivalent kernel. Marks on the left: means of {training_sets} training sets in each of {seeds} runs. A Poisson number
-        of examples is what the literature averages over.
+        Kernel of an {activation} network with one hidden layer, inputs uniform on the sphere in
+        {input_dim} dimensions, a linear target with a cubic part of power {cubic_power}, ridge $T$ =
+        {ridge} $n$. $v$: posterior variance of the equivalent kernel. Marks on the left: means of
+        {training_sets} training sets in each of {seeds} runs. Dotted: powers 1 and 2 of $v/T$. The
+        literature averages over a Poisson number of examples.
     """,
-    seconds=(60, 1200),
-    observables=("test_error", "train_error"),
-    gallery={"training_sets": 2500, "seeds": 16},
-    full={"training_sets": 25_000, "seeds": 16},
+    seconds=(60, 1800),
+    observables=("test_error",),
+    gallery={"n_train": (20, 40, 80, 160), "training_sets": 2500, "seeds": 16},
+    full={"n_train": (20, 40, 80, 160, 320), "training_sets": 10_000, "seeds": 16},
 )
 def equivalent_kernel_orders(
     activation: str = "erf",
     input_dim: int = 10,
-    n_train: int = 60,
     cubic_power: float = 0.2,
-    temperatures: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
+    ridge: float = 0.04,
+    n_train: tuple[int, ...] = (20, 40, 80),
     training_sets: int = 200,
     seeds: int = 8,
 ) -> Iterator[Curve]:
@@ -81,16 +97,19 @@ def equivalent_kernel_orders(
         fully_connected(1, None, activation),
         input_dim,
         np.array([0, 1 - cubic_power, 0, cubic_power]),
-        n_train,
-        temperatures[0],
+        n_train[0],
+        ridge,
         max_degree=9,
     )
-    line = np.geomspace(min(temperatures) / 2, 2 * max(temperatures), 40)
-    grid = {"temperature": np.unique(np.append(line, temperatures))}
-    fixed = partial(equivalent_kernel_corrected, examples="fixed")
-    yield Curve("equivalent kernel", equivalent_kernel, system, grid)
-    yield Curve(_FIXED, fixed, system, grid)
-    yield Curve(f"{_FIXED}, Poisson number", equivalent_kernel_corrected, system, grid)
-    yield Curve("self-consistent", self_consistent, system, grid)
-    measured = partial(mean_sphere_errors, training_sets=training_sets)
-    yield Curve("measured", measured, system, {"temperature": temperatures}, seeds)
+    line = np.geomspace(min(n_train) / 2, 2 * max(n_train), 40)
+    grid = {"n_train": np.unique(np.append(line, n_train))}
+    theories: dict[str, Callable[..., LearningCurve]] = {
+        "equivalent kernel": equivalent_kernel,
+        _CORRECTED: partial(equivalent_kernel_corrected, examples="fixed"),
+        f"{_CORRECTED}, Poisson number": equivalent_kernel_corrected,
+        "self-consistent": self_consistent,
+    }
+    for label, theory in theories.items():
+        yield Curve(label, partial(predicted, theory=theory), system, grid)
+    runs = partial(measured, training_sets=training_sets)
+    yield Curve("measured", runs, system, {"n_train": n_train}, seeds)

@@ -8,8 +8,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 from jaxtyping import Array
+
+if typing.TYPE_CHECKING:
+    import xarray as xr
 
 
 @typing.dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -63,12 +65,14 @@ class Result(eqx.Module, metaclass=_ByKeyword):
 
     def to_dataset(
         self, leading: Sequence[str] = (), coords: Mapping[Hashable, Any] | None = None
-    ) -> xr.Dataset:
+    ) -> "xr.Dataset":
         """The labelled data set of this result.
 
         leading: names of extra dimensions in front of each field's own (for a batched result).
         Raises `ValueError` when a field's rank does not fit its annotation.
         """
+        import xarray as xr  # slow to import, and not needed to solve a theory
+
         variables = {}
         for name, value in self.observables().items():
             own = type(self).dims()[name]

@@ -58,7 +58,7 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
         for there, face in ((overlap > LOST, COLOURS[number]), (overlap <= LOST, "none")):
             look = {"facecolor": face, "edgecolor": COLOURS[number], "zorder": 3}
             axes.scatter(load[there], runs["temperature"][there], s=16, **look)
-    inset.set(xlim=(0.08, 0.142), ylim=(0, 0.04))
+    inset.set(xlim=(0.08, 0.142), ylim=(0, 0.04), xticks=(0.1, 0.13))
     inset.annotate("$T_R$", (0.115, 0.014), fontsize=7)
     inset.tick_params(labelsize=6)
     axes.set(
@@ -87,11 +87,14 @@ CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
         Panel("temperature", "energy", by="load", where={"part": "recall"}),
     ],
     caption=r"""
-        Left: transition lines of the replica-symmetric theory. Below $T_c$ the retrieval state has
-        the lowest free energy, and below $T_R$ (inset) its replica symmetry is broken. The points
-        are those of the other panels, open where the mean overlap is below 0.5. Middle, right:
-        lines: retrieval state; points: {networks} networks of {spins} spins in a run, which start
-        at a pattern and follow the heat bath; averages over the second half of {sweeps} sweeps.
+        Left: transition lines of the replica-symmetric theory; $\alpha$: patterns for each spin. A
+        spin glass exists below $T_g$, recall ends at $T_M$; below $T_c$, which ends at $\alpha$ =
+        0.052, recall has the lowest free energy, and below $T_R$ (inset) its replica symmetry is
+        broken. Points: those of the other panels, open where the mean overlap with the pattern is
+        below 0.5. Middle, right: lines: recall; points: {networks} networks of {spins} spins in a
+        run, which start at a pattern and follow the heat bath; averages over the second half of
+        {sweeps} sweeps. Beyond $T_M$ the pattern is lost. At the last point before it, the runs
+        spread (at $\alpha$ = 0.1 from 0.31 to 0.97), because some networks have lost the pattern.
     """,
     explained=(
         "Close to $T_M$ some networks leave the retrieval state, fewer of them with more spins. Control at load "
@@ -114,8 +117,17 @@ def hopfield_phase_diagram(
         {"temperature": tuple(np.linspace(0, 0.8, 161).tolist())},
         {"temperature": temperatures},
     )
-    every = (*np.geomspace(0.001, 0.04, 24).tolist(), *np.linspace(0.042, 0.15, 55).tolist())
-    yield Curve("theory", phase_lines, Hopfield(0.1), {"load": every}, facets={"part": "lines"})
+    # with replica symmetry T_c bends back at the load 0.0516, where it ends
+    every = np.concatenate(
+        [
+            np.geomspace(0.001, 0.04, 24),
+            np.linspace(0.042, 0.15, 55),
+            np.linspace(0.0504, 0.0516, 7),
+        ]
+    )
+    yield Curve(
+        "theory", phase_lines, Hopfield(0.1), {"load": np.sort(every)}, facets={"part": "lines"}
+    )
     for load in loads:
         system, facets = Hopfield(load, spins=spins), {"part": "recall", "load": load}
         yield Curve("theory", replica_symmetric, system, fine, facets=facets)

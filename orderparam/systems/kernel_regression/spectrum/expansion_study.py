@@ -46,8 +46,8 @@ def _in_proportion(system: SphereRegression) -> SphereRegression:
 
 
 def draw_orders(axes: Any, comparison: Comparison) -> None:
-    """Draw the relative deviation of each theory from the measurement against v/T, beside the
-    powers 1 and 2 through the first two theories at the smallest v/T that resolves them."""
+    """Draw the relative deviation of each theory from the measurement against v/T, beside a line in
+    proportion to v/T."""
     (runs,) = comparison.experiments().values()
     mean, error = estimate(runs, "test_error")
     at = {"n_train": mean["n_train"]}
@@ -57,16 +57,15 @@ def draw_orders(axes: Any, comparison: Comparison) -> None:
         deviation = abs(data["test_error"].sel(at).values / mean.values - 1)
         look = {"color": COLOURS[number], "fmt": MARKERS[number], "markerfacecolor": "white"}
         axes.errorbar(ratio, deviation, (error / mean).values, **look)
-        if number < 2:
-            power = number + 1
-            axes.plot(ratio, deviation[0] * (ratio / ratio[0]) ** power, ":", color=GREY)
+        if number == 0:
+            axes.plot(ratio, deviation[-1] * ratio / ratio[-1], ":", color=GREY)
     axes.set(xscale="log", yscale="log", xlabel="$v/T$", ylabel="|theory / measured − 1|")
     axes.set_ylim(1e-4, None)
 
 
 @study(
     "equivalent-kernel-orders",
-    title="The equivalent kernel errs in proportion to v/T, its first correction in proportion to the square",
+    title="The equivalent kernel errs in proportion to v/T; its first correction is right within half a per cent",
     source="Cohen, Malka, Ringel 2021; the fixed number of examples is derived here",
     panels=[
         Panel("n_train", "test_error", log="x"),
@@ -76,9 +75,15 @@ def draw_orders(axes: Any, comparison: Comparison) -> None:
         Kernel of an {activation} network with one hidden layer, inputs uniform on the sphere in
         {input_dim} dimensions, a linear target with a cubic part of power {cubic_power}, ridge $T$ =
         {ridge} $n$. $v$: posterior variance of the equivalent kernel. Marks on the left: means of
-        {training_sets} training sets in each of {seeds} runs. Dotted: powers 1 and 2 of $v/T$. The
-        literature averages over a Poisson number of examples.
+        {training_sets} training sets in each of {seeds} runs. Dotted: in proportion to $v/T$. The
+        literature, and the self-consistent theory, average over a Poisson number of examples, whose
+        error lies higher by $(3/n) \sum_k L_k^2 (1-L_k)^2 Y_k$.
     """,
+    explained=(
+        "Second order: with exactly n examples the first correction lies 0.5(2), 0.4(1), 0.1(1) and 0.1(1) % below the "
+        "measurement with 20, 40, 80 and 160 examples. With a Poisson number it lies 1.0(2), 0.4(1), 0.3(1) and 0.15(6) % "
+        "above, the self-consistent theory 1.0(2), 0.6(1), 0.4(1) and 0.17(6) %."
+    ),
     seconds=(60, 1800),
     observables=("test_error",),
     gallery={"n_train": (20, 40, 80, 160), "training_sets": 2500, "seeds": 16},

@@ -134,9 +134,9 @@ def langevin_vs_gp(
             by="width",
             facet="temperature",
             ylabel=f"posterior {y} of $f(u, 1)$",
-            reference=[*map(vertical, PINNED), *known],
+            reference=[*map(vertical, PINNED), *crosses],
         )
-        for y, known in (("mean", [cross(*point) for point in PINNED.items()]), ("variance", []))
+        for y, crosses in (("mean", [cross(*point) for point in PINNED.items()]), ("variance", []))
     ],
     columns=2,
     caption=r"""

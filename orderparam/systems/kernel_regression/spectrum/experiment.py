@@ -320,7 +320,7 @@ def mean_sphere_errors(
         ValueError: where n_train is not an integer, or for fewer than two training sets. A set
             whose K + T is not positive definite gives NaN.
 
-    Source: that of `sphere_regression`.
+    Source: derived here, as in `sphere_regression`.
 
     >>> import jax
     >>> from orderparam.networks import fully_connected

@@ -52,7 +52,8 @@ def draw_orders(axes: Any, comparison: Comparison) -> None:
     mean, error = estimate(runs, "test_error")
     at = {"n_train": mean["n_train"]}
     theories = list(comparison.theories().values())
-    ratio = theories[0]["fluctuation_ratio"].sel(at).values
+    dimension = theories[0]["effective_dimension"].sel(at)
+    ratio = (dimension / dimension["n_train"]).values  # v/T of the equivalent kernel
     for number, data in enumerate(theories):
         deviation = abs(data["test_error"].sel(at).values / mean.values - 1)
         look = {"color": COLOURS[number], "fmt": MARKERS[number], "markerfacecolor": "white"}

@@ -3,11 +3,12 @@ theory does not wait for the libraries of all others."""
 
 import ast
 import importlib
-import pkgutil
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from orderparam.core.on_demand import modules_of
 
 
 class _Package(ModuleType):
@@ -20,7 +21,7 @@ class _Package(ModuleType):
             value = getattr(importlib.import_module(self._exported[name]), name)
             super().__setattr__(name, value)
             return value
-        if not name.startswith("_") and name in _modules(self.__path__):
+        if not name.startswith("_") and name in modules_of(self.__path__):
             return importlib.import_module(f"{self.__name__}.{name}")
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
@@ -30,7 +31,7 @@ class _Package(ModuleType):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self._exported, *_modules(self.__path__)})
+        return sorted({*super().__dir__(), *self._exported, *modules_of(self.__path__)})
 
 
 def exported(names: dict[str, Any]) -> list[str]:
@@ -58,7 +59,3 @@ def exported(names: dict[str, Any]) -> list[str]:
     module.__dict__["_exported"] = table
     module.__class__ = _Package
     return [*table, *(name for name in own if name != "TYPE_CHECKING")]
-
-
-def _modules(path: Any) -> list[str]:
-    return [one.name for one in pkgutil.iter_modules(path) if not one.name.startswith("_")]

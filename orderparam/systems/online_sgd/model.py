@@ -376,7 +376,12 @@ class RiskCurve(Result):
 
     @classmethod
     def of(cls, path: OverlapDynamics) -> "RiskCurve":
-        return cls(path.sample_ratio, path.test_error, path.residual, path.converged)
+        return cls(
+            sample_ratio=path.sample_ratio,
+            test_error=path.test_error,
+            residual=path.residual,
+            converged=path.converged,
+        )
 
 
 class MovingTime(Result):

@@ -75,7 +75,9 @@ def test_the_bibliography_is_well_formed():
     for key, work in bibliography().items():
         assert re.fullmatch(r"[a-z]+\d{4}[a-z]*", key)
         assert str(work.year) in key
-        assert not work.arxiv or re.fullmatch(r"\d{4}\.\d{4,5}|(hep-th|cond-mat)/\d{7}", work.arxiv)
+        assert not work.arxiv or re.fullmatch(
+            r"\d{4}\.\d{4,5}|(hep-th|cond-mat|astro-ph)/\d{7}", work.arxiv
+        )
         assert not work.doi or work.doi.startswith("10.")
     numbers = [work.doi for work in bibliography().values() if work.doi]
     assert len(set(numbers)) == len(numbers)

@@ -68,7 +68,7 @@ def _draw_chains(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "posterior-sampling",
-    title="Sampled errors agree with theory where all features are learned; between its jumps chains learn different features",
+    title="Sampled errors agree with theory where all features are learned; before, chains learn more features than it has",
     source="Nguyen and Barbier 2026, figure with decay 0.3",
     seconds=(95, 90000),
     observables=("error", "effective_width"),
@@ -87,8 +87,10 @@ def _draw_chains(axes: Any, comparison: Comparison) -> None:
     caption=r"""
         $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$ without its linear part;
         {seeds} data sets. Left: a mark without a bar is a single run. Right: the four chains of every data set; a feature is
-        learned where its overlap exceeds 1/2; diamonds: theory. Between the jumps chains of one data set have learned
-        different features. Uninformed chains have learned 8 to 12 features, many by a unit with the read-out of another one.
+        learned where its overlap with the teacher's exceeds 1/2; diamonds: theory. Informed chains start at the features that
+        the theory has learned. At $n$ = $d^2$ all of them lie below the error of the theory, which is that of large $d$, and
+        nearly all have more features than it. Uninformed chains have learned 8 to 12 features, many by a unit with the
+        read-out of another one.
     """,
     explained=FINITE_DIMENSION,
 )

@@ -93,8 +93,8 @@ CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
         broken. Points: those of the other panels, open where the mean overlap with the pattern is
         below 0.5. Middle, right: lines: recall; points: {networks} networks of {spins} spins in a
         run, which start at a pattern and follow the heat bath; averages over the second half of
-        {sweeps} sweeps. Beyond $T_M$ the pattern is lost. At the last point before it, the runs
-        spread (at $\alpha$ = 0.1 from 0.31 to 0.97), because some networks have lost the pattern.
+        {sweeps} sweeps. Beyond $T_M$ the pattern is lost. At the last point before it at $\alpha$ =
+        0.02 and 0.1 the runs spread (at 0.1 from 0.31 to 0.97): some networks have lost the pattern.
     """,
     explained=(
         "Close to $T_M$ some networks leave the retrieval state, fewer of them with more spins. Control at load "

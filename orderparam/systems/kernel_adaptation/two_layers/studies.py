@@ -326,7 +326,7 @@ GAUSSIAN = "Gaussian weights (VGA)"
 
 @study(
     "adaptation-hysteresis",
-    title="Gaussian weights have two states, networks many: one for each number of neurons that point along the target",
+    title="Gaussian weights have two states at one temperature; chains of networks keep one to eight neurons along the target",
     source=_BOTH,
     panels=[
         Panel("temperature", "spread", by="branch", log="x", jump="branches"),

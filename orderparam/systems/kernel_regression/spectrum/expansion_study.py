@@ -46,7 +46,7 @@ def _in_proportion(system: SphereRegression) -> SphereRegression:
 
 
 def draw_orders(axes: Any, comparison: Comparison) -> None:
-    """Draw the relative deviation of each theory from the measurement against v/T, beside a line in
+    """Draw the relative deviation of the measurement from each theory against v/T, beside a line in
     proportion to v/T."""
     (runs,) = comparison.experiments().values()
     mean, error = estimate(runs, "test_error")
@@ -55,12 +55,13 @@ def draw_orders(axes: Any, comparison: Comparison) -> None:
     dimension = theories[0]["effective_dimension"].sel(at)
     ratio = (dimension / dimension["n_train"]).values  # v/T of the equivalent kernel
     for number, data in enumerate(theories):
-        deviation = abs(data["test_error"].sel(at).values / mean.values - 1)
+        theory = data["test_error"].sel(at).values
+        deviation = abs(mean.values / theory - 1)
         look = {"color": COLOURS[number], "fmt": MARKERS[number], "markerfacecolor": "white"}
-        axes.errorbar(ratio, deviation, (error / mean).values, **look)
+        axes.errorbar(ratio, deviation, error.values / theory, **look)
         if number == 0:
             axes.plot(ratio, deviation[-1] * ratio / ratio[-1], ":", color=GREY)
-    axes.set(xscale="log", yscale="log", xlabel="$v/T$", ylabel="|theory / measured − 1|")
+    axes.set(xscale="log", yscale="log", xlabel="$v/T$", ylabel="|measured / theory − 1|")
     axes.set_ylim(1e-4, None)
 
 
@@ -75,7 +76,8 @@ def draw_orders(axes: Any, comparison: Comparison) -> None:
     caption=r"""
         Kernel of an {activation} network with one hidden layer, inputs uniform on the sphere in
         {input_dim} dimensions, a linear target with a cubic part of power {cubic_power}, ridge $T$ =
-        {ridge} $n$. $v$: posterior variance of the equivalent kernel. Marks on the left: means of
+        {ridge} $n$, so that the posterior variance $v$ of the equivalent kernel does not depend on
+        $n$; $L_k$: share of mode $k$ that it learns, $Y_k$: power of the target in it. Marks on the left: means of
         {training_sets} training sets in each of {seeds} runs. Dotted: in proportion to $v/T$. The
         literature, and the self-consistent theory, average over a Poisson number of examples, whose
         error lies higher by $(3/n) \sum_k L_k^2 (1-L_k)^2 Y_k$.

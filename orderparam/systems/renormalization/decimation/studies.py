@@ -191,7 +191,7 @@ _TASKS = ("mnist:3-vs-8", "mnist:4-vs-9", "cifar10:cat-vs-dog", "cifar10:airplan
 
 @study(
     "decimation-images",
-    title="Images: regression on the largest modes, with the others as a ridge, has the predicted error within 5 % at every cut",
+    title="Images: regression on the largest modes, with the others as a ridge, has the predicted error within 5 % at five cuts",
     source="Howard, Maiti, Jefferson, Ringel 2024; Ringel et al. 2025, Fig. 2.1",
     seconds=(50, 3600),
     observables=("test_error",),
@@ -209,10 +209,11 @@ _TASKS = ("mnist:3-vs-8", "mnist:4-vs-9", "cifar10:cat-vs-dog", "cifar10:airplan
         {activation} kernel on pools of up to {pool} images of two classes, $y$ = ±1, ridge $T$ =
         {temperature}; $n$ training images; errors are taken over the whole pool. Top: all modes but
         the $\Lambda$ largest are integrated out to leading order, and the remaining modes are
-        treated with their effective ridge; marks: regression with the $\Lambda$ largest modes and the ridge to leading
-        order of the others, on the same training sets for all $\Lambda$; the last mark keeps all modes. Bottom: the ridge to
-        leading order divided by the effective ridge $T_\mathrm{{eff}}$ of all modes; above 1 it is
-        too large.
+        treated with their effective ridge; marks: regression with the $\Lambda$ largest modes and
+        the ridge to leading order of the others, on the same training sets for all $\Lambda$, so
+        that the marks of one $n$ deviate together; the last mark keeps all modes. Bottom:
+        $T(\Lambda)$, the ridge to leading order, divided by the effective ridge
+        $T_\mathrm{{eff}}$ of all modes; above 1 it is too large.
     """,
 )
 def decimation_images(

@@ -25,7 +25,7 @@ CORRECTION, CORRECTION_BESIDE = 0.3, 0.6  # their scale at the first t, in units
 EXCLUDED = 0.05  # odds against the best law, below which another one is left out
 
 
-class Law(NamedTuple):
+class ApproachLaw(NamedTuple):
     """multiplicity: m. powers: possible x of the corrections t^(-x) and t^(-2x). share: the prior
     probability, on which only the median of all laws depends: the interval holds those of every
     law that the data do not exclude."""
@@ -36,12 +36,12 @@ class Law(NamedTuple):
 
 
 LAWS = (
-    Law(1, (1.0, 1.5), 0.25),  # a regular minimum has x = 1
-    Law(1, (0.5, 0.75), 0.2),
-    Law(1, (0.25, 1 / 3), 0.05),
-    Law(2, (0.5, 1.0), 0.29),  # half for logarithms, the less the higher the power
-    Law(3, (0.5, 1.0), 0.14),
-    Law(4, (0.5, 1.0), 0.07),
+    ApproachLaw(1, (1.0, 1.5), 0.25),  # a regular minimum has x = 1
+    ApproachLaw(1, (0.5, 0.75), 0.2),
+    ApproachLaw(1, (0.25, 1 / 3), 0.05),
+    ApproachLaw(2, (0.5, 1.0), 0.29),  # half for logarithms, the less the higher the power
+    ApproachLaw(3, (0.5, 1.0), 0.14),
+    ApproachLaw(4, (0.5, 1.0), 0.07),
 )
 
 
@@ -73,7 +73,7 @@ def limit(t: np.ndarray, each: np.ndarray, order: int, parameters: float = np.in
     def corrections(x: float, size: float) -> list[np.ndarray]:
         return [size * largest * np.exp(-k * x * log_t) * (1 + order * k * x) for k in (1, 2)]
 
-    def posterior(law: Law) -> tuple[Mixture, float]:
+    def posterior(law: ApproachLaw) -> tuple[Mixture, float]:
         logarithms = law.multiplicity - 1
         size = CORRECTION_BESIDE if logarithms else CORRECTION
         found = []

@@ -39,7 +39,7 @@ class Energy(Result):
 @theory
 def frozen(system: Glass) -> Energy:
     """The energy of a frozen glass. More is not known."""
-    return Energy(-1 / system.temperature)
+    return Energy(energy=-1 / system.temperature)
 '''
 
 

@@ -285,9 +285,12 @@ def _write(found: "Inspection", folder: Path, compared: "TheoryComparison | None
     }
     command = shlex.join(["orderparam", *sys.argv[1:]])
     summary = {
-        "title": found.title, "command": command, "version": __version__,
-        "numbers": numbers, "missing": found.missing,
-    }  # fmt: skip
+        "title": found.title,
+        "command": command,
+        "version": __version__,
+        "numbers": numbers,
+        "missing": found.missing,
+    }
     data = {"observed": found.dataset()}
     if compared is not None:
         data["theories"] = compared.dataset()

@@ -17,6 +17,7 @@ from orderparam.systems.kernel_regression import (
     SphereRegression,
     gaussian_process,
     langevin,
+    mean_sphere_errors,
     scaling_law,
     self_consistent,
     self_consistent_by_degree,
@@ -40,6 +41,17 @@ def test_the_kernel_on_the_sphere_is_its_zonal_series(ball):
     series = sum(w * p for w, p in zip(weights, zonal_polynomials(x @ x.T / 6, 6, 20)))
     np.testing.assert_allclose(ERF.nngp(x), series, atol=2 * float(ball.spectrum.tail))
     assert float(ball.spectrum.total) == pytest.approx(float(ERF.nngp(x)[0, 0]), rel=1e-12)
+
+
+def test_mean_errors_are_those_of_the_single_training_sets(ball):
+    key = jax.random.key(5)
+    found = mean_sphere_errors(ball, key, training_sets=6)
+    runs = [sphere_regression(ball, one) for one in jax.random.split(key, 6)]
+    for name in ("test_error", "train_error"):
+        each = np.array([getattr(run, name) for run in runs])
+        np.testing.assert_allclose(getattr(found, name), each.mean(), rtol=1e-10)
+        error = each.std(ddof=1) / np.sqrt(6)
+        np.testing.assert_allclose(getattr(found, f"{name}_error"), error, rtol=1e-10)
 
 
 def test_averages_over_the_sphere_are_those_of_many_test_points(ball):

@@ -24,8 +24,8 @@ from orderparam.systems.extensive_width.theory import bayes_optimal, informed_st
 # to 48.
 FINITE_DIMENSION = (
     "The theory is that of large dimensions: near the threshold of a feature a small system has "
-    "learned it in some data sets and not in others, and the error is lower by a relative amount "
-    "of about 4/d."
+    "learned it in some data sets and not in others, and between thresholds the error is lower by a "
+    "relative amount of about 4/d."
 )
 
 

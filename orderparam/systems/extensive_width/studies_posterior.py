@@ -88,11 +88,12 @@ def _draw_chains(axes: Any, comparison: Comparison) -> None:
         $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$ without its linear part;
         {seeds} data sets. Left: a mark without a bar is a single run. Right: the four chains of every data set; a feature is
         learned where its overlap with the teacher's exceeds 1/2; diamonds: theory. Informed chains start at the features that
-        the theory has learned. At $n$ = $d^2$ all of them lie below the error of the theory, which is that of large $d$, and
-        nearly all have more features than it. Uninformed chains have learned 8 to 12 features, many by a unit with the
-        read-out of another one.
+        the theory has learned.
     """,
-    explained=FINITE_DIMENSION,
+    explained=(
+        f"{FINITE_DIMENSION} At n = d^2 all informed chains lie below the error of the theory, and nearly all have more features "
+        "than it. At n = 2.5 d^2 uninformed chains have learned 8 to 12 features, many by a unit with another one's read-out."
+    ),
 )
 def posterior_sampling(
     input_dim: int = 24,

@@ -145,7 +145,7 @@ def one_step_batch_size(
         r"$\theta$. Theory: features with isotropic fluctuations, averaged over bins on the left. Right: the end of the bulk; "
         r"dotted: its edge. After the step the features' mean adds one eigenvalue far outside, drawn with its weight $1/p$ "
         r"(dashed: theory; mark: measured). Bins that hold an edge average over it; at finite $d$ the largest eigenvalue of "
-        r"the bulk lies 3 % inside."
+        r"the bulk lies inside."
     ),
     seconds=(10, 1200),
     observables=("edge", "mean_eigenvalue"),

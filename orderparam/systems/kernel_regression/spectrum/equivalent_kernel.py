@@ -89,9 +89,9 @@ def equivalent_kernel_corrected(
        E_{\mathrm{train}} = \Big( \frac{T}{T + v} \Big)^2
           \Big( E + \frac2P \sum_k L_k (1 - L_k)^2 Y_k + s \Big) $$
 
-    Two thirds of the first term are in the squared bias, because the examples of a product of
-    kernels are all different, and one third in the variance. The second term is the error with one
-    example less.
+    Two thirds of the first term are in `bias`, because the examples of a product of kernels are all
+    different: the learnability of mode k is larger by $L_k^2 (1 - L_k) / P$. One third is in
+    `variance`. The second term is the error with one example less.
 
     Args:
         examples: "poisson" averages over their number, "fixed" takes exactly `n_train`. The
@@ -134,6 +134,7 @@ def _homogeneous(
 
     shrinkage = jnp.where(ridge > 0, ratio(system.temperature, ridge), 1.0) / (1 + small)
     raised = learned / (1 + small * (1 - learned))  # lambda / (lambda + (T + v)/P)
+    raised = raised + fixed * learned**2 * (1 - learned) / n_train
     return EquivalentKernelCurve(
         test_error=held_out(
             error, clean_train_error(shrinkage, one_less, noise), system.sampled_fraction

@@ -17,15 +17,17 @@ from orderparam.core.exported import exported
 
 if TYPE_CHECKING:
     from orderparam.systems.generalisation.experiment import (
-        ARMS,
-        Arms,
         Learned,
-        Trained,
-        bad_minima,
         sampled_students,
-        trained_network,
         trained_student,
         worst_student,
+    )
+    from orderparam.systems.generalisation.image_experiment import (
+        ARMS,
+        Arms,
+        Trained,
+        bad_minima,
+        trained_network,
     )
     from orderparam.systems.generalisation.model import ImageClassifier, PerceptronLearning
     from orderparam.systems.generalisation.theory import (

@@ -13,12 +13,14 @@ from orderparam.plotting import Freehand, Panel, horizontal
 from orderparam.plotting.measured import dots
 from orderparam.plotting.style import COLOURS
 from orderparam.systems.generalisation.experiment import (
-    ARMS,
-    bad_minima,
     sampled_students,
-    trained_network,
     trained_student,
     worst_student,
+)
+from orderparam.systems.generalisation.image_experiment import (
+    ARMS,
+    bad_minima,
+    trained_network,
 )
 from orderparam.systems.generalisation.model import ImageClassifier, PerceptronLearning
 from orderparam.systems.generalisation.theory import (

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         mean_sphere_errors,
         sphere_regression,
     )
+    from orderparam.systems.kernel_regression.spectrum.local_ridge import heteroscedastic
     from orderparam.systems.kernel_regression.spectrum.model import (
         HeteroscedasticRegression,
         KernelRegression,
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from orderparam.systems.kernel_regression.spectrum.power_laws import ScalingRegime, scaling_law
     from orderparam.systems.kernel_regression.spectrum.theory import (
         annealed,
-        heteroscedastic,
         mode_decomposition,
         optimal_temperature,
         self_consistent,

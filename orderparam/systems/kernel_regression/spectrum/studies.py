@@ -21,6 +21,7 @@ from orderparam.systems.kernel_regression.spectrum.experiment import (
     heteroscedastic_design,
     sphere_regression,
 )
+from orderparam.systems.kernel_regression.spectrum.local_ridge import heteroscedastic
 from orderparam.systems.kernel_regression.spectrum.model import (
     HeteroscedasticRegression,
     KernelRegression,
@@ -28,7 +29,6 @@ from orderparam.systems.kernel_regression.spectrum.model import (
 )
 from orderparam.systems.kernel_regression.spectrum.power_laws import ScalingRegime, scaling_law
 from orderparam.systems.kernel_regression.spectrum.theory import (
-    heteroscedastic,
     optimal_temperature,
     self_consistent,
     self_consistent_by_degree,

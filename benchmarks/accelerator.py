@@ -9,7 +9,8 @@ float32 from those in float64, in units of the largest entry. Shares are of a la
 and of a large copy, both measured in the same run; operations that are not counted are left out.
 
 --check compares the accelerator's answers with the processor's, in float64, and exits with 1 where
-they differ by more than the documented accuracy. --small takes small sizes. No program is begun
+they differ by more than the documented accuracy. --device-only leaves the processor's calls out,
+for a machine whose processor is busy. --small takes small sizes. No program is begun
 after --limit seconds (default 140), of which compilation takes most: what is left out is named, and
 all programs need about 600. Words choose the programs in whose name one of them occurs.
 """
@@ -125,6 +126,7 @@ def main() -> int:
     parser.add_argument("words", nargs="*")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--device-only", action="store_true")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--limit", type=float, default=140.0)
     asked = parser.parse_args()
@@ -136,8 +138,9 @@ def main() -> int:
     ]
     runs = {program.name: runs_of(program, devices, asked.small) for program in chosen}
     if devices[0] == devices[1]:
-        del devices[1]
         print("There is no accelerator: the processor's own times, and nothing to compare with.")
+    if asked.device_only or devices[0] == devices[1]:
+        del devices[1]
         for places in runs.values():
             for place in ("cpu64", "cpu32"):
                 places.pop(place, None)

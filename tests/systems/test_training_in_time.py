@@ -13,12 +13,19 @@ from orderparam.systems.training_in_time import (
     FeatureTraining,
     IsotropicTraining,
     NetworkDescent,
+    PoolDescent,
+    SpectralDescent,
     descent_error,
     drawn_descent,
     drawn_flow,
+    drawn_pool_kernel,
+    drawn_pool_network,
+    drawn_spectral_descent,
     frozen_kernel,
     gradient_flow_error,
     gradient_flow_train_error,
+    pool_error,
+    spectral_descent_error,
     trained_network,
 )
 
@@ -191,3 +198,101 @@ def test_what_is_refused():
     standard = fully_connected(1, None, "erf", scaling="standard")
     with pytest.raises(ValueError, match="must be 'ntk'"):
         NetworkDescent(X, X[:, 0], X, X[:, 0], standard)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize("ratio", [0.8, 3.0])
+def test_descent_on_isotropic_features_is_the_integral_over_their_law(momentum, ratio):
+    numbers = {"momentum": momentum, "noise": 0.2, "weight_decay": 0.01, "steps": 150}
+    exact = descent_error(IsotropicTraining(ratio, 0.2, **numbers))
+    one = Spectrum([1.0], [1.0], [1000])
+    found = spectral_descent_error(SpectralDescent(one, 1000 * ratio, 0.2, **numbers))
+    np.testing.assert_allclose(found.test_error, exact.test_error, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(found.train_error, exact.train_error, rtol=1e-11, atol=1e-13)
+    assert found.converged
+
+
+def test_small_steps_are_gradient_flow_with_corrections_of_first_order():
+    flow = FeatureTraining(FEATURES, 40, 4.0, 0.3, 0.02, 0.1)
+    exact = [f(flow) for f in (gradient_flow_error, gradient_flow_train_error)]
+    differences = []
+    for steps in (400, 800):
+        found = spectral_descent_error(
+            SpectralDescent(FEATURES, 40, 4.0 / steps, 0.0, 0.3, 0.02, 0.1, steps=steps)
+        )
+        assert found.converged
+        differences.append(
+            (
+                found.test_error[-1] - exact[0].test_error,
+                found.train_error[-1] - exact[1].train_error,
+            )
+        )
+    np.testing.assert_allclose(differences[0], 2 * np.array(differences[1]), rtol=0.02)
+    np.testing.assert_allclose(differences[1], 0, atol=5e-3)
+
+
+def test_descent_on_drawn_features_has_the_errors_of_the_theory():
+    k = np.arange(1, 201)
+    system = SpectralDescent(Spectrum(k**-1.2, k**-1.8), 150, 0.3, 0.5, 0.2, 1e-3, 0.05, steps=60)
+    keys = jax.random.split(jax.random.key(0), 32)
+    runs = [drawn_spectral_descent(system, key) for key in keys]
+    exact = spectral_descent_error(system)
+    for name in ("test_error", "train_error"):
+        values = np.array([getattr(run, name) for run in runs])[:, [1, 5, 20, 60]]
+        error = values.std(axis=0, ddof=1) / np.sqrt(len(runs))
+        z = (values.mean(axis=0) - np.asarray(getattr(exact, name))[[1, 5, 20, 60]]) / error
+        assert np.abs(z).max() < 3.5, (name, z)
+
+
+def test_a_polynomial_that_the_contour_cannot_hold_is_not_converged():
+    fast = SpectralDescent(FEATURES, 40, 0.5, 0.999, steps=2000)
+    assert not spectral_descent_error(fast).converged
+
+
+def test_errors_of_many_steps_change_smoothly_with_the_rate():
+    def last(rate):
+        system = SpectralDescent(FEATURES, 40, rate, 0.3, 0.2, steps=30)
+        return spectral_descent_error(system).test_error[-1]
+
+    slope = (last(0.2 + 1e-5) - last(0.2 - 1e-5)) / 2e-5
+    np.testing.assert_allclose(jax.grad(last)(0.2), slope, rtol=1e-6)
+
+
+def test_a_wide_network_on_drawn_examples_is_its_frozen_kernel():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((40, 5))
+    network = fully_connected(1, None, "erf")
+    pool = PoolDescent(x, np.sign(x[:, 0]), network, 12, 0.2, 4096, 0.1, 30, 8)
+    key = jax.random.key(1)
+    exact = drawn_pool_kernel(pool, key)
+    np.testing.assert_allclose(
+        drawn_pool_network(pool, key).test_error, exact.test_error, rtol=0.01
+    )
+    narrow = drawn_pool_network(pool.with_(width=16), key).test_error
+    assert np.max(np.abs(narrow - exact.test_error)) > 0.01
+
+
+def test_the_pool_theory_is_right_where_features_are_nearly_gaussian():
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((400, 20))
+    linear = fully_connected(1, None, "linear")
+    pool = PoolDescent(x, np.sign(x[:, 0]), linear, 60, 0.1, learning_rate=0.01, steps=100)
+    runs = [drawn_pool_kernel(pool, key) for key in jax.random.split(jax.random.key(0), 64)]
+    values = np.array([run.test_error for run in runs])
+    error = values.std(axis=0, ddof=1) / np.sqrt(len(runs))
+    exact = np.asarray(pool_error(pool).test_error)
+    assert np.abs((values.mean(axis=0) - exact) / error).max() < 3.5
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"labels": np.ones(3)}, "labels has shape"),
+        ({"labels": np.array([1.0, 2.0, 1.0, 1.0])}, "labels: must be -1 or 1"),
+        ({"flipped": 0.6}, "flipped"),
+    ],
+)
+def test_a_pool_that_does_not_fit_is_refused(change, words):
+    pool = PoolDescent(X, np.ones(4), fully_connected(1, None, "relu"))
+    with pytest.raises(ValueError, match=words):
+        pool.with_(**change)

@@ -139,7 +139,7 @@ def draw_widths(axes: Any, comparison: Comparison, name: str, label: str) -> Non
     explained="The kernel of a network of finite width differs from its mean and changes in training, the more the narrower the "
     "network is. The linear fits in 1/N end 2 to 24 % above the kernel, which is 1 to 2.5 standard errors: 64 units are too few "
     "for a linear fit.",
-    gallery={"seeds": 32},
+    gallery={"widths": (128, 256, 512, 1024), "seeds": 128, "n_points": (4, 8, 12, 16)},
     full={
         "widths": (64, 128, 256, 512, 1024, 2048),
         "seeds": 64,

@@ -1,23 +1,30 @@
 """Experiments of learning in time: regression on random training sets, and trained networks of
 finite width."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from orderparam.core.result import Result, along_time
 from orderparam.core.verb import experiment
 from orderparam.networks.architecture import Architecture, of_width
 from orderparam.networks.random_kernels import empirical_ntk
+from orderparam.systems.training_in_time.descent import PoolError, stopped
 from orderparam.systems.training_in_time.model import (
     FeatureTraining,
     IsotropicTraining,
     NetworkDescent,
+    PoolDescent,
+    SpectralDescent,
 )
 from orderparam.systems.training_in_time.theory import DescentError
+
+Scalar = Float[Array, ""]
 
 
 class FlowErrors(Result):
@@ -67,13 +74,7 @@ def drawn_flow(system: FeatureTraining, key: PRNGKeyArray) -> FlowErrors:
     >>> drawn_flow(system, jax.random.key(0)).test_error.shape
     ()
     """
-    counts = [float(count) for count in system.spectrum.multiplicities]
-    if any(count != round(count) for count in counts):
-        raise ValueError("spectrum.multiplicities: must be whole numbers, to draw features")
-    examples = float(system.n_train)
-    if examples != round(examples):
-        raise ValueError(f"n_train = {examples:g}: must be a whole number, to draw examples")
-    return _flow(system, key, round(examples), tuple(round(count) for count in counts))
+    return _flow(system, _draw(system, key, *_whole(system)))
 
 
 @experiment
@@ -115,10 +116,155 @@ def trained_network(system: NetworkDescent, key: PRNGKeyArray) -> DescentPath:
     return _train(system, architecture, architecture.draw(key, system.inputs.shape[1]))
 
 
+@experiment
+def drawn_spectral_descent(system: SpectralDescent, key: PRNGKeyArray) -> DescentError:
+    r"""Errors along gradient descent with momentum on one drawn training set, for any spectrum.
+
+    What is drawn is as in `drawn_flow`; every step is taken.
+
+    Raises:
+        ValueError: if the multiplicities or `n_train` are not whole numbers.
+
+    Source: the experiment of Paquette, Lee, Pedregosa, Paquette (2021), for any spectrum.
+
+    >>> import jax
+    >>> from orderparam.kernels.spectrum import Spectrum
+    >>> system = SpectralDescent(Spectrum([1.0, 0.1], [0.5, 0.5], [5, 20]), n_train=10, steps=3)
+    >>> drawn_spectral_descent(system, jax.random.key(0)).test_error.shape
+    (4,)
+    """
+    return _descend(system, _draw(system, key, *_whole(system)))
+
+
+@experiment
+def drawn_pool_network(system: PoolDescent, key: PRNGKeyArray) -> PoolError:
+    r"""Errors of one network of finite width along training on drawn examples of the pool.
+
+    Raises:
+        ValueError: if `n_train` or `width` is not a whole number.
+
+    Source: the experiment of Lee et al. (2019), with flipped labels.
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from orderparam.networks.fully_connected import fully_connected
+    >>> system = PoolDescent(jnp.eye(4), [1, -1, 1, 1], fully_connected(1, None, "relu"), steps=4)
+    >>> drawn_pool_network(system.with_(width=8), jax.random.key(0)).test_error.shape
+    (4,)
+    """
+    draw_key, start_key = jax.random.split(key)
+    architecture = of_width(system.architecture, system.size("width"))
+    start = architecture.draw(start_key, system.inputs.shape[1])
+    return _train_on_drawn(system, architecture, start, draw_key, system.size("n_train"))
+
+
+@experiment
+def drawn_pool_kernel(system: PoolDescent, key: PRNGKeyArray) -> PoolError:
+    r"""Errors of an infinitely wide network along training on drawn examples of the pool.
+
+    The examples are those of `drawn_pool_network` with the same key; the steps of the frozen
+    tangent kernel are computed in its eigenbasis. This separates the width from the average over
+    examples.
+
+    Raises:
+        ValueError: if `n_train` is not a whole number.
+
+    Source: the experiment of Lee et al. (2019), with flipped labels.
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from orderparam.networks.fully_connected import fully_connected
+    >>> system = PoolDescent(jnp.eye(4), [1, -1, 1, 1], fully_connected(1, None, "relu"), steps=4)
+    >>> drawn_pool_kernel(system, jax.random.key(0)).test_error.shape
+    (4,)
+    """
+    return _freeze_on_drawn(system, jax.random.split(key)[0], system.size("n_train"))
+
+
+def _drawn_labels(
+    system: PoolDescent, key: PRNGKeyArray, examples: int
+) -> tuple[Int[Array, "train"], Float[Array, "train"]]:
+    """Rows of the drawn examples, and their labels, some of them flipped."""
+    row_key, flip_key = jax.random.split(key)
+    rows = jax.random.randint(row_key, (examples,), 0, len(system.labels))
+    wrong = jax.random.bernoulli(flip_key, system.flipped, (examples,))
+    return rows, jnp.where(wrong, -1.0, 1.0) * system.labels[rows]
+
+
+def _pool_error(system: PoolDescent, outputs: Float[Array, "pool"]) -> Scalar:
+    return jnp.mean((outputs - (1 - 2 * system.flipped) * system.labels) ** 2)
+
+
 @eqx.filter_jit
-def _flow(
-    system: FeatureTraining, key: PRNGKeyArray, examples: int, counts: tuple[int, ...]
-) -> FlowErrors:
+def _train_on_drawn(
+    system: PoolDescent, architecture: Architecture, start: Any, key: PRNGKeyArray, examples: int
+) -> PoolError:
+    rows, y = _drawn_labels(system, key, examples)
+    x = system.inputs[rows]
+    slope = jax.grad(
+        lambda weights: 0.5 * jnp.sum((_antisymmetric(architecture, weights, x) - y) ** 2)
+    )
+
+    def step(_: Any, weights: Any) -> Any:
+        return jax.tree.map(lambda w, g: w - system.learning_rate * g, weights, slope(weights))
+
+    def record(weights: Any, steps: Array) -> tuple[Any, Array]:
+        weights = jax.lax.fori_loop(0, steps, step, weights)
+        outputs = _antisymmetric(architecture, weights, system.inputs)
+        return weights, _pool_error(system, outputs)
+
+    gaps = np.diff(system.recorded, prepend=0)
+    _, errors = jax.lax.scan(record, (start, start), jnp.asarray(gaps))
+    return stopped(system, errors)
+
+
+@eqx.filter_jit
+def _freeze_on_drawn(system: PoolDescent, key: PRNGKeyArray, examples: int) -> PoolError:
+    rows, y = _drawn_labels(system, key, examples)
+    cross = system.architecture.kernel(system.inputs, system.inputs[rows]).ntk
+    rates, modes = jnp.linalg.eigh(cross[rows])
+    rates = jnp.maximum(rates, 1e-14 * rates[-1])
+    projected, target = cross @ modes, modes.T @ y
+    left = (1 - system.learning_rate * rates) ** jnp.asarray(system.recorded, float)[:, None]
+    outputs = ((1 - left) / rates * target) @ projected.T
+    return stopped(system, jax.vmap(lambda row: _pool_error(system, row))(outputs))
+
+
+def _antisymmetric(architecture: Architecture, weights: Any, inputs: Array) -> Array:
+    """f = (f_1 - f_2)/sqrt(2) for two copies: with equal weights f is zero, and has the tangent
+    kernel of one copy."""
+    first, second = (architecture.apply(one, inputs)[:, 0] for one in weights)
+    return (first - second) / jnp.sqrt(2.0)
+
+
+class Drawn(NamedTuple):
+    """One drawn training set of a linear regression, its target and the weights at the start."""
+
+    variances: Float[Array, "mode"]
+    inputs: Float[Array, "example mode"]
+    labels: Float[Array, "example"]
+    target: Float[Array, "mode"]
+    start: Float[Array, "mode"]
+
+
+def _whole(system: FeatureTraining | SpectralDescent) -> tuple[int, tuple[int, ...]]:
+    """The number of examples and those of the modes in the levels, which must be whole."""
+    counts = [float(count) for count in system.spectrum.multiplicities]
+    if any(count != round(count) for count in counts):
+        raise ValueError("spectrum.multiplicities: must be whole numbers, to draw features")
+    examples = float(system.n_train)
+    if examples != round(examples):
+        raise ValueError(f"n_train = {examples:g}: must be a whole number, to draw examples")
+    return round(examples), tuple(round(count) for count in counts)
+
+
+@eqx.filter_jit
+def _draw(
+    system: FeatureTraining | SpectralDescent,
+    key: PRNGKeyArray,
+    examples: int,
+    counts: tuple[int, ...],
+) -> Drawn:
     feature_key, target_key, noise_key, start_key = jax.random.split(key, 4)
     spectrum = system.spectrum
     each = jnp.asarray(counts)
@@ -132,16 +278,55 @@ def _flow(
     theta = direction * jnp.sqrt((spectrum.target_power / norm / spectrum.eigenvalues)[level])
     start = jnp.sqrt(system.start) * jax.random.normal(start_key, (total,))
     y = x @ theta + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (examples,))
-    rates, modes = jnp.linalg.eigh(x.T @ x / examples)
+    return Drawn(sigma, x, y, theta, start)
+
+
+@eqx.filter_jit
+def _flow(system: FeatureTraining, drawn: Drawn) -> FlowErrors:
+    x, y = drawn.inputs, drawn.labels
+    rates, modes = jnp.linalg.eigh(x.T @ x / len(x))
     rates = jnp.maximum(rates, 0.0) + system.weight_decay
     left = jnp.exp(-rates * system.time)
     grown = jnp.where(
         rates > 0, -jnp.expm1(-rates * system.time) / jnp.where(rates > 0, rates, 1.0), system.time
     )
-    weights = modes @ (grown * (modes.T @ (x.T @ y)) / examples + left * (modes.T @ start))
+    weights = modes @ (grown * (modes.T @ (x.T @ y)) / len(x) + left * (modes.T @ drawn.start))
     return FlowErrors(
-        test_error=sigma @ (weights - theta) ** 2, train_error=jnp.mean((x @ weights - y) ** 2)
+        test_error=drawn.variances @ (weights - drawn.target) ** 2,
+        train_error=jnp.mean((x @ weights - y) ** 2),
     )
+
+
+@eqx.filter_jit
+def _descend(system: SpectralDescent, drawn: Drawn) -> DescentError:
+    x, y = drawn.inputs, drawn.labels
+
+    def errors(w: Array) -> DescentError:
+        return DescentError(
+            test_error=drawn.variances @ (w - drawn.target) ** 2,
+            train_error=jnp.mean((x @ w - y) ** 2),
+        )
+
+    return _heavy_ball(system, x, y, drawn.start, errors)
+
+
+def _heavy_ball(
+    system: IsotropicTraining | SpectralDescent,
+    x: Float[Array, "example mode"],
+    y: Float[Array, "example"],
+    start: Float[Array, "mode"],
+    errors: Callable[[Array], DescentError],
+) -> DescentError:
+    """Errors along steps of the heavy ball on the mean loss, the start included."""
+
+    def step(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], DescentError]:
+        w, before = state
+        slope = x.T @ (x @ w - y) / len(x) + system.weight_decay * w
+        following = w - system.learning_rate * slope + system.momentum * (w - before)
+        return (following, w), errors(following)
+
+    _, along = jax.lax.scan(step, (start, start), length=system.steps)
+    return along_time(errors(start), along)
 
 
 @eqx.filter_jit
@@ -159,29 +344,18 @@ def _descent(
             test_error=jnp.sum((w - theta) ** 2), train_error=jnp.mean((x @ w - y) ** 2)
         )
 
-    def step(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Any]:
-        w, before = state
-        slope = x.T @ (x @ w - y) / examples + system.weight_decay * w
-        following = w - system.learning_rate * slope + system.momentum * (w - before)
-        return (following, w), errors(following)
-
-    zero = jnp.zeros(dimension)
-    _, along = jax.lax.scan(step, (zero, zero), length=system.steps)
-    return along_time(errors(zero), along)
+    return _heavy_ball(system, x, y, jnp.zeros(dimension), errors)
 
 
 @eqx.filter_jit
 def _train(system: NetworkDescent, architecture: Architecture, drawn: Any) -> DescentPath:
     x, y = system.inputs, system.targets
-    # Two copies with opposite signs, f = (f_1 - f_2)/sqrt(2): f is zero at the start and has the
-    # tangent kernel of one copy.
     start = (drawn, drawn) if system.antisymmetric else (drawn,)
 
     def output(weights: Any, inputs: Array) -> Array:
-        first = architecture.apply(weights[0], inputs)[:, 0]
-        if len(weights) == 1:
-            return first
-        return (first - architecture.apply(weights[1], inputs)[:, 0]) / jnp.sqrt(2.0)
+        if len(weights) == 2:
+            return _antisymmetric(architecture, weights, inputs)
+        return architecture.apply(weights[0], inputs)[:, 0]
 
     def loss(weights: Any) -> Array:
         return 0.5 * jnp.sum((output(weights, x) - y) ** 2)

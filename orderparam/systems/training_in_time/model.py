@@ -8,6 +8,7 @@ finite width differ from one of infinite width, whose tangent kernel is frozen?
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -48,15 +49,18 @@ class FeatureTraining(System):
     )
 
     def __check_init__(self) -> None:
-        if _any(self.spectrum.tail > 0) or _any(self.spectrum.tail_power > 0):
-            raise ValueError(
-                "FeatureTraining.spectrum has a tail: give all modes as levels, to train them"
-            )
-        if _any(self.spectrum.eigenvalues <= 0):
-            raise ValueError(
-                "FeatureTraining.spectrum has eigenvalues that are 0: no time learns such a mode; "
-                "leave it out, its target power is label noise"
-            )
+        _all_levels("FeatureTraining", self.spectrum)
+
+
+def _all_levels(system: str, spectrum: Spectrum) -> None:
+    """Refuses a spectrum with modes that have no dynamics."""
+    if _any(spectrum.tail > 0) or _any(spectrum.tail_power > 0):
+        raise ValueError(f"{system}.spectrum has a tail: give all modes as levels, to train them")
+    if _any(spectrum.eigenvalues <= 0):
+        raise ValueError(
+            f"{system}.spectrum has eigenvalues that are 0: no time learns such a mode; "
+            "leave it out, its target power is label noise"
+        )
 
 
 def _any(condition: Any) -> bool:
@@ -86,8 +90,45 @@ class IsotropicTraining(System):
     steps: int = structure("number of steps", minimum=1, default=100)
 
 
+class SpectralDescent(System):
+    r"""Linear regression on features with a given covariance, trained by gradient descent.
+
+    Features, labels and targets are those of `FeatureTraining`. On the mean loss $\frac{1}{2n} |X w
+    - y|^2 + \frac{\lambda}{2} |w|^2$ one step of the heavy ball is
+
+    $$ w_{k+1} = w_k - \eta\, \nabla(w_k) + \beta (w_k - w_{k-1}), \qquad w_{-1} = w_0 $$
+
+    For a wide network $\sigma_k$ are the eigenvalues of its tangent kernel over the inputs, and
+    $\eta$ is n times the learning rate of the summed loss $\frac12 \sum_\mu (f - y)^2$.
+
+    A spectrum with a tail is refused, because its modes have no dynamics.
+    """
+
+    spectrum: Spectrum = part("covariance of the features, with the target's power on it")
+    n_train: float = parameter("number of training examples n; need not be an integer", minimum=1)
+    learning_rate: float = parameter("learning rate eta, for the mean loss", above=0, default=0.1)
+    momentum: float = parameter("momentum beta", minimum=0, below=1, default=0.0)
+    noise: float = parameter("variance Delta of the label noise", minimum=0, default=0.0)
+    weight_decay: float = parameter("ridge lambda of the loss", minimum=0, default=0.0)
+    start: float = parameter(
+        "variance of every weight at the start; 0 starts at zero", minimum=0, default=0.0
+    )
+    steps: int = structure("number of steps", minimum=1, default=100)
+
+    def __check_init__(self) -> None:
+        _all_levels("SpectralDescent", self.spectrum)
+
+
 # ------------------------------------------------------------------------------------------------
-# One training set and one network.
+# Networks, on one training set or on examples drawn from a pool.
+
+
+def _ntk(system: str, architecture: Architecture) -> None:
+    """Refuses an architecture in another scaling, whose rates depend on the width."""
+    if architecture.scaling != "ntk":
+        raise ValueError(
+            f"{system}.architecture has scaling {architecture.scaling!r}: must be 'ntk'"
+        )
 
 
 class NetworkDescent(System):
@@ -123,12 +164,55 @@ class NetworkDescent(System):
     antisymmetric: bool = structure("whether the function starts at zero", default=True)
 
     def __check_init__(self) -> None:
-        if self.architecture.scaling != "ntk":
-            raise ValueError(
-                f"NetworkDescent.architecture has scaling {self.architecture.scaling!r}: must be 'ntk'"
-            )
+        _ntk("NetworkDescent", self.architecture)
         pairs = (("targets", "inputs"), ("test_targets", "test_inputs"))
         for one, other in pairs:
             given, wanted = len(getattr(self, one)), len(getattr(self, other))
             if given != wanted:
                 raise ValueError(f"NetworkDescent.{one} has {given} entries: must have {wanted}")
+
+
+class PoolDescent(System):
+    r"""A network that learns examples drawn from a pool, of whose labels a share is flipped.
+
+    The n training examples are drawn from the N rows of the pool with replacement. A label y = -1 or
+    1 is flipped with probability p = `flipped`. The label has the mean (1 - 2p) y and the variance
+    4 p (1 - p) around it; test errors are mean squares of f - (1 - 2p) y over the whole pool, so that a
+    prediction of noisy labels has the error that is larger by this variance.
+
+    Training is plain gradient descent on $\frac12 \sum_\mu (f(x_\mu) - y_\mu)^2$ from an
+    antisymmetric start, f = 0; errors are recorded at `records` numbers of steps with equal ratios.
+
+    `ValueError` is raised for labels other than -1 and 1.
+    """
+
+    inputs: Float[Array, "pool input"] = parameter("inputs of the pool")
+    labels: Float[Array, "pool"] = parameter("their labels, -1 or 1")
+    architecture: Architecture = part(
+        "one output, ntk scaling; where it leaves widths open, `width` fills them"
+    )
+    n_train: int = parameter("number n of training examples", minimum=1, integer=True, default=100)
+    flipped: float = parameter(
+        "probability p that a label is flipped", minimum=0, maximum=0.5, default=0.2
+    )
+    width: int = parameter(
+        "width of all hidden layers that the architecture leaves open",
+        minimum=1,
+        integer=True,
+        default=128,
+    )
+    learning_rate: float = parameter(
+        "learning rate eta, for the summed loss", above=0, default=0.01
+    )
+    steps: int = structure("number of steps", minimum=1, default=1000)
+    records: int = structure("about how many numbers of steps are recorded", minimum=2, default=40)
+
+    def __check_init__(self) -> None:
+        _ntk("PoolDescent", self.architecture)
+        if _any(jnp.abs(self.labels) != 1):
+            raise ValueError("PoolDescent.labels: must be -1 or 1")
+
+    @property
+    def recorded(self) -> np.ndarray:
+        """The numbers of steps at which errors are recorded."""
+        return np.unique(np.geomspace(1, self.steps, self.records).round().astype(int))

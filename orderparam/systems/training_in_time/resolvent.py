@@ -26,13 +26,17 @@ _POLISH = 6
 
 
 def threshold(
-    spectrum: Spectrum, n_train: Any, ridge: Complex[Array, "node"]
+    spectrum: Spectrum,
+    n_train: Any,
+    ridge: Complex[Array, "node"],
+    way: Complex[Array, "point node"] | None = None,
 ) -> tuple[Complex[Array, "node"], Scalar]:
     """The solution kappa of kappa (1 - (1/n) sum m sigma/(sigma + kappa)) = ridge for complex
     ridges, and the largest relative residual.
 
     At a large ridge kappa = ridge + (1/n) sum m sigma. From there the modulus of the ridge is
-    decreased by constant factors at fixed phase, with Newton steps at each value.
+    decreased by constant factors at fixed phase, or the ridge follows the points of `way`, of which
+    the first is large; Newton steps are taken at each point.
     """
     sigma, many = spectrum.eigenvalues, spectrum.multiplicities
 
@@ -45,16 +49,21 @@ def threshold(
     numbers = sigma, many, n_train
     frozen = jax.lax.stop_gradient((ridge, numbers))
     size = jnp.abs(frozen[0])
-    far = jnp.log(jnp.maximum(1e3 * (jnp.max(sigma) + sigma @ many / n_train) / size, 1.0))
-    far = jax.lax.stop_gradient(far)
+    if way is None:
+        far = jnp.log(jnp.maximum(1e3 * (jnp.max(sigma) + sigma @ many / n_train) / size, 1.0))
+        shares = jnp.asarray(np.linspace(1.0, 0.0, _PATH))
+        way = frozen[0] * jnp.exp(far * shares[:, None])
+    way = jax.lax.stop_gradient(way)
 
-    def down(kappa: Array, share: Array) -> tuple[Array, None]:
-        value, slope = excess(kappa, frozen[0] * jnp.exp(far * share), frozen[1])
+    def down(kappa: Array, ridge: Array) -> tuple[Array, None]:
+        value, slope = excess(kappa, ridge, frozen[1])
         return kappa - value / slope, None
 
-    start = frozen[0] * jnp.exp(far) + jax.lax.stop_gradient(sigma @ many / n_train)
-    path = np.append(np.repeat(np.linspace(1.0, 0.0, _PATH), _CORRECTIONS), np.zeros(_POLISH))
-    kappa, _ = jax.lax.scan(down, start, jnp.asarray(path))
+    start = way[0] + jax.lax.stop_gradient(sigma @ many / n_train)
+    path = jnp.repeat(way, _CORRECTIONS, axis=0)
+    kappa, _ = jax.lax.scan(down, start, path)
+    for _ in range(_POLISH):
+        kappa, _ = down(kappa, frozen[0])
     residual = jnp.max(jnp.abs(excess(kappa, *frozen)[0]) / (size + jnp.abs(kappa)))
     # Two more Newton steps are differentiated, those before are not: the first step makes first
     # derivatives exact, the second makes second derivatives exact.

@@ -196,3 +196,57 @@ def committee_reused_data(
     )
     yield Curve("theory", partial(committee_dynamics, samples=samples, runs=runs), system, {})
     yield Curve("drawn data", trained_committee, system, {}, seeds)
+
+
+@study(
+    "phase-retrieval-in-time",
+    title="Phase retrieval by gradient descent follows the theory of re-used data at every step, with and without momentum",
+    source="Mignacco, Urbani, Zdeborova 2021 (arXiv:2103.04902); sampled theory derived here",
+    panels=[
+        Panel(
+            _STEP,
+            (label, partial(_along, name=name)),
+            facet="training",
+            by="sample_ratio",
+            log=log,
+        )
+        for name, label, log in (("overlap", "overlap", "x"), ("train_loss", "training loss", "xy"))
+    ],
+    columns=2,
+    caption=r"""
+        Labels $h^{{*2}}$, loss $(h^2 - y)^2/(4(1 + y))$, $n = \alpha d$ examples ($\alpha$ in colours), all of them in every
+        step, $d$ = {input_dim}, learning rate {learning_rate} on the summed loss, without and with momentum {momentum}, from the
+        overlap {teacher_overlap} with the teacher and norm 1. Lines: theory for $d\to\infty$, averaged over {samples} sampled
+        examples in each of {runs} runs; its standard errors are not drawn but enter the comparison. Marks: students on drawn
+        examples.
+    """,
+    seconds=(90, 600),
+    observables=("overlap", "self_overlap", "train_loss"),
+    gallery={"input_dim": 1000, "samples": 4000, "seeds": 24},
+    full={"input_dim": 4000, "samples": 8000, "runs": 16, "seeds": 32},
+)
+def phase_retrieval_in_time(
+    sample_ratios: tuple[float, ...] = (2.0, 4.0, 8.0),
+    learning_rate: float = 0.05,
+    momentum: float = 0.5,
+    teacher_overlap: float = 0.3,
+    steps: int = 60,
+    input_dim: int = 500,
+    samples: int = 1000,
+    runs: int = 8,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    for training, beta in (("gradient descent", 0.0), (f"momentum {momentum:g}", momentum)):
+        system = ReusedData(
+            sample_ratios[0],
+            learning_rate,
+            momentum=beta,
+            teacher_overlap=teacher_overlap,
+            input_dim=input_dim,
+            task="phase retrieval",
+            steps=steps,
+        )
+        over, facets = {"sample_ratio": sample_ratios}, {"training": training}
+        theory = partial(sampled_dynamics, samples=samples, runs=runs)
+        yield Curve("theory", theory, system, over, facets=facets)
+        yield Curve("drawn data", trained_student, system, over, seeds, facets=facets)

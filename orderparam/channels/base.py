@@ -114,14 +114,14 @@ class Likelihood(Labels):
         return jnp.broadcast_to(label, evidence.shape), evidence
 
     def averages(
-        self, known: Float[Array, "*batch"], variance: Float[Array, "*batch"]
+        self, self_overlap: Float[Array, "*batch"], variance: Float[Array, "*batch"]
     ) -> LikelihoodAverages:
         """`LikelihoodAverages` for q = known >= 0 and V = variance > 0, elementwise: the
         information in labels about fields known up to the variance V."""
-        known, variance = jnp.broadcast_arrays(
-            jnp.asarray(known, jnp.float64), jnp.asarray(variance, jnp.float64)
+        self_overlap, variance = jnp.broadcast_arrays(
+            jnp.asarray(self_overlap, jnp.float64), jnp.asarray(variance, jnp.float64)
         )
-        field, weight = _fields(known, variance, self.kinks, self.field_nodes)
+        field, weight = _fields(self_overlap, variance, self.kinks, self.field_nodes)
         spread = jnp.broadcast_to(variance[..., None], field.shape)
 
         def line(field: Array, variance: Array) -> tuple[Array, Array]:
@@ -141,14 +141,14 @@ class Likelihood(Labels):
 
 
 def _fields(
-    known: Array, variance: Array, kinks: tuple[float, ...], nodes: int
+    self_overlap: Array, variance: Array, kinks: tuple[float, ...], nodes: int
 ) -> tuple[Array, Array]:
     """Nodes and weights of w ~ N(0, known) for what changes around the kinks within sqrt(variance).
 
     If zero is the only kink: equal steps of t in w = sqrt(variance) sinh(t), which are exact to
     rounding for analytic integrands.
     """
-    deviation = jnp.sqrt(jnp.maximum(known, 1e-30))[..., None]
+    deviation = jnp.sqrt(jnp.maximum(self_overlap, 1e-30))[..., None]
     if kinks != (0.0,):
         z, weight = standard_normal_rule([kink / deviation[..., 0] for kink in kinks], SHARP)
         return deviation * z, weight

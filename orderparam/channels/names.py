@@ -30,8 +30,8 @@ def channel(which: Any) -> Likelihood:
     if isinstance(which, Likelihood):
         return which
     if not isinstance(which, str) or which not in _CHANNELS:
-        known = ", ".join(_CHANNELS)
+        names = ", ".join(_CHANNELS)
         raise ValueError(
-            f"there is no channel {which!r}{nearest(str(which), channel_names())}; must be one of {known}"
+            f"there is no channel {which!r}{nearest(str(which), channel_names())}; must be one of {names}"
         )
     return _CHANNELS[which]

@@ -143,13 +143,13 @@ class RealLabels(NumericalLikelihood):
         return jnp.concatenate(labels, axis=-1), jnp.concatenate(weights, axis=-1)
 
     def averages(
-        self, known: Float[Array, "*batch"], variance: Float[Array, "*batch"]
+        self, self_overlap: Float[Array, "*batch"], variance: Float[Array, "*batch"]
     ) -> LikelihoodAverages:
         if not isinstance(self.link, Linear):
-            return super().averages(known, variance)
+            return super().averages(self_overlap, variance)
         total = (
             self._noise
-            + jnp.broadcast_arrays(jnp.asarray(variance, jnp.float64), jnp.asarray(known))[0]
+            + jnp.broadcast_arrays(jnp.asarray(variance, jnp.float64), jnp.asarray(self_overlap))[0]
         )
         return LikelihoodAverages(1 / total, -(1 + jnp.log(2 * np.pi * total)) / 2)
 

@@ -49,7 +49,7 @@ class SignLabels(Likelihood):
         )
 
     def averages(
-        self, known: Float[Array, "*batch"], variance: Float[Array, "*batch"]
+        self, self_overlap: Float[Array, "*batch"], variance: Float[Array, "*batch"]
     ) -> LikelihoodAverages:
         """`LikelihoodAverages` for q = known >= 0 and V = variance > 0, elementwise.
 
@@ -60,14 +60,14 @@ class SignLabels(Likelihood):
         After its limit at large u is subtracted, the integrand decays like the normal density:
         nodes are equally spaced within nine deviations of the product of both densities.
         """
-        known, variance = jnp.broadcast_arrays(
-            jnp.asarray(known, jnp.float64), jnp.asarray(variance, jnp.float64)
+        self_overlap, variance = jnp.broadcast_arrays(
+            jnp.asarray(self_overlap, jnp.float64), jnp.asarray(variance, jnp.float64)
         )
         flip = jnp.minimum(self.flip, 0.5 - 1e-16)
         spread, kept = variance + self.blur, 1 - 2 * flip
         # 1/r^2 + 1 = 1/scale^2; the density of u over that of u/scale is `share`
-        scale = safe_sqrt(known / (known + spread))[..., None]
-        share = jnp.sqrt(spread / (known + spread))[..., None]
+        scale = safe_sqrt(self_overlap / (self_overlap + spread))[..., None]
+        share = jnp.sqrt(spread / (self_overlap + spread))[..., None]
         t = jnp.asarray(_NODES)
         u = scale * t
         weight = _STEP / np.sqrt(2 * np.pi) * share * jnp.exp(-((share * t) ** 2) / 2)

@@ -108,7 +108,7 @@ def _evaluated(node: ast.expr, constants: Mapping[str, Any]) -> Any:
         import numpy as np
 
         constants = {**constants, "np": np}
-    known = {
+    namespace = {
         "__builtins__": {},
         "tuple": tuple,
         "list": list,
@@ -117,7 +117,7 @@ def _evaluated(node: ast.expr, constants: Mapping[str, Any]) -> Any:
         "int": int,
         **constants,
     }
-    return eval(compile(ast.Expression(node), "<source>", "eval"), known)
+    return eval(compile(ast.Expression(node), "<source>", "eval"), namespace)
 
 
 def outline(name: str) -> Outline | None:
@@ -309,10 +309,10 @@ def _import(module: str) -> ModuleType:
 
 
 def _entry(kind: str, name: str) -> Entry:
-    known = {entry.name: entry for entry in index() if entry.kind == kind}
-    if name not in known:
-        raise ValueError(f"there is no {kind} {name!r}{nearest(name, list(known))}")
-    return known[name]
+    entries = {entry.name: entry for entry in index() if entry.kind == kind}
+    if name not in entries:
+        raise ValueError(f"there is no {kind} {name!r}{nearest(name, list(entries))}")
+    return entries[name]
 
 
 def load_entry(kind: str, name: str) -> None:
@@ -347,12 +347,12 @@ def load_file(path: str | Path) -> ModuleType:
         raise ValueError(
             f"{path}: the name of the file must be a Python name, such as {name.replace('-', '_')}.py"
         )
-    known = sys.modules.get(name)
-    if getattr(known, "__file__", None) and Path(str(known.__file__)).resolve() == path:  # type: ignore[union-attr]
+    loaded = sys.modules.get(name)
+    if getattr(loaded, "__file__", None) and Path(str(loaded.__file__)).resolve() == path:  # type: ignore[union-attr]
         if path not in edited_files():
-            return known  # type: ignore[return-value]
+            return loaded  # type: ignore[return-value]
         _forget_file(path)
-    elif known is not None or name in sys.stdlib_module_names:
+    elif loaded is not None or name in sys.stdlib_module_names:
         raise ValueError(f"{path}: there is a module {name!r} already; give the file another name")
     # Worker processes search its folder first, before another file of that name.
     if sys.path[:1] != [str(path.parent)]:

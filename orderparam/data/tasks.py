@@ -155,8 +155,8 @@ def _class_number(dataset: Dataset, text: str) -> int:
     try:
         return int(whole)
     except ValueError:
-        known = names or [str(c) for c in np.unique(dataset.labels)[:20]]
-        raise ValueError(f"there is no class {text!r}{nearest(text, known)}") from None
+        classes = names or [str(c) for c in np.unique(dataset.labels)[:20]]
+        raise ValueError(f"there is no class {text!r}{nearest(text, classes)}") from None
 
 
 def apply_task(dataset: Dataset, task: str) -> tuple[Dataset, Targets]:

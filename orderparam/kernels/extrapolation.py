@@ -214,8 +214,8 @@ def _resolved(
     """Log errors (1, 1, size) for finitely many modes, all resolved: their powers are known, and
     the rest of the last measured error is floor."""
     enlarged = theory.at(sizes, theory.enlarged)
-    known = np.maximum(power[: len(theory.upper)] - anchor / enlarged[last] / examples, 0.0)
-    bias = theory.at(sizes, theory.unlearned @ known)
+    resolved = np.maximum(power[: len(theory.upper)] - anchor / enlarged[last] / examples, 0.0)
+    bias = theory.at(sizes, theory.unlearned @ resolved)
     curve = bias + max(anchor - bias[last], 0.0) * enlarged / enlarged[last]
     return np.log(curve * anchor / curve[last])[None, None]
 
@@ -233,8 +233,8 @@ def _curves(
     enlarged = theory.at(sizes, theory.enlarged)
     tail = theory.at(sizes, (theory.unlearned @ powers.T).T)
     noise = FLOORS * anchor / enlarged[last]
-    known = np.maximum(power[:head] - noise[:, None] / examples, 0.0)
-    base = theory.at(sizes, (theory.unlearned[:, :head] @ known.T).T) + noise[:, None] * enlarged
+    resolved = np.maximum(power[:head] - noise[:, None] / examples, 0.0)
+    base = theory.at(sizes, (theory.unlearned[:, :head] @ resolved.T).T) + noise[:, None] * enlarged
     rest = anchor - base[:, last]
     fitted = base[:, None, :] + rest[:, None, None] * (tail / tail[:, last : last + 1])[None]
     scaled = (base * (anchor / base[:, last : last + 1]))[:, None, :]

@@ -35,7 +35,7 @@ def fixed_point(
     damping: float = 0.0,
     tolerance: float = 1e-12,
     max_steps: int = 1000,
-    apart: bool = False,
+    sequential: bool = False,
 ) -> Solved:
     """The fixed point y = function(y, args), by the iteration y <- damping * y + (1 - damping) *
     function(y, args).
@@ -45,8 +45,8 @@ def fixed_point(
     follow from the implicit function theorem, by GMRES on products with the Jacobian; NaN where
     that fails. Never raises: look at `converged`.
 
-    apart: under `vmap`, iterate one point after the other, so that a converged point costs nothing;
-    useful for functions with hundreds of nodes whose numbers of steps differ.
+    sequential: under `vmap`, iterate one point after the other, so that a converged point costs
+    nothing; useful for functions with hundreds of nodes whose numbers of steps differ.
     """
 
     def damped(y: PyTree, args: PyTree) -> PyTree:
@@ -73,8 +73,8 @@ def fixed_point(
             return found.value, (success.astype(float), steps.astype(float))
 
         # arrays that the function closes over must become arguments, so that they are split as well
-        pure, closed = jax.closure_convert(damped, first, args) if apart else (damped, [])
-        return (sequential_vmap(iterated) if apart else iterated)(first, args, *closed)
+        pure, closed = jax.closure_convert(damped, first, args) if sequential else (damped, [])
+        return (sequential_vmap(iterated) if sequential else iterated)(first, args, *closed)
 
     def tangent(linear: Callable[[PyTree], PyTree], rhs: PyTree) -> PyTree:
         return lax.custom_linear_solve(linear, rhs, _gmres, _gmres)

@@ -26,7 +26,7 @@ def secant_fixed_point(
     damping: float = 0.0,
     tolerance: float = 1e-12,
     max_steps: int = 1000,
-    apart: bool = False,
+    sequential: bool = False,
 ) -> Solved:
     """y = function(y, args). A few damped iterations, y <- damping * y + (1 - damping) *
     function(y, args), then steps with an approximate Jacobian that every step updates (Broyden
@@ -35,9 +35,9 @@ def secant_fixed_point(
     A step that increases the residual |function(y, args) - y| strongly, or leads to a y where the
     function is not a number, is undone, and damped iterations begin again from the best y. Stops
     when every entry of the residual is below tolerance * (1 + |y|); `residual` is the largest.
-    Derivatives with respect to `args` follow from the implicit function theorem. apart: under
-    `vmap`, iterate one point after the other, so that a converged point costs nothing. Never
-    raises: look at `converged`.
+    Derivatives with respect to `args` follow from the implicit function theorem.
+    sequential: under `vmap`, iterate one point after the other, so that a converged point costs
+    nothing. Never raises: look at `converged`.
     """
     flat_start, restore = ravel_pytree(start)
 
@@ -93,8 +93,8 @@ def secant_fixed_point(
             return y, jnp.stack([jnp.max(jnp.abs(left)), reached, count.astype(float)])
 
         # arrays that the function closes over must become arguments, so that they are split as well
-        pure, closed = jax.closure_convert(change, first, args) if apart else (change, [])
-        return (sequential_vmap(iterated) if apart else iterated)(first, plain, args, *closed)
+        pure, closed = jax.closure_convert(change, first, args) if sequential else (change, [])
+        return (sequential_vmap(iterated) if sequential else iterated)(first, plain, args, *closed)
 
     found, (residual, reached, steps) = implicit_root(
         lambda y: change(y, args), flat_start, solve, dense

@@ -166,8 +166,10 @@ def test_many_units_come_apart_with_a_jump():
     assert float(found.overlap) == pytest.approx(1 - apart(expected), abs=1e-5)
     state = large_committee(LargeCommittee(8.0))
     assert float(state.overlap) == pytest.approx(1 - apart(8.0), abs=1e-5)
-    assert not large_committee(LargeCommittee(0.999 * float(found.begin)), branch="apart").valid
-    assert large_committee(LargeCommittee(1.001 * float(found.begin)), branch="apart").valid
+    assert not large_committee(
+        LargeCommittee(0.999 * float(found.begin)), branch="specialised"
+    ).valid
+    assert large_committee(LargeCommittee(1.001 * float(found.begin)), branch="specialised").valid
 
 
 def test_the_field_of_many_units_has_the_overlap_of_signs():

@@ -29,7 +29,7 @@ def test_derivatives_and_batches_with_points_apart():
     def value(strength):
         # the number is closed over, not an argument
         found = secant_fixed_point(
-            lambda y, _: slow(y, strength), start, damping=0.1, tolerance=1e-13, apart=True
+            lambda y, _: slow(y, strength), start, damping=0.1, tolerance=1e-13, sequential=True
         )
         return found.value[0]
 

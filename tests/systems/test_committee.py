@@ -80,7 +80,9 @@ def test_specialisation_is_where_equal_units_become_unstable():
     small = 1e-6
     slope = (
         float(
-            _labels(system, Modes(jnp.asarray(same), jnp.asarray(small)), field_rule(3)[0])[0].apart
+            _labels(system, Modes(jnp.asarray(same), jnp.asarray(small)), field_rule(3)[0])[
+                0
+            ].orthogonal
         )
         / small
     )
@@ -151,15 +153,15 @@ def test_there_is_no_specialised_state_of_many_units_before_it_begins():
     """Which is no failure of the solver: a transition finds where the state begins."""
     begin = float(large_committee_transition(LargeCommittee(8.0)).begin)
     for ratio, exists in ((begin * (1 - 1e-9), False), (begin * (1 + 1e-9), True)):
-        found = large_committee(LargeCommittee(ratio), branch="apart")
+        found = large_committee(LargeCommittee(ratio), branch="specialised")
         assert bool(found.valid) == exists == bool(np.isfinite(found.overlap))
         assert found.converged
-    alike = large_committee(LargeCommittee(begin / 2), branch="alike")
+    alike = large_committee(LargeCommittee(begin / 2), branch="unspecialised")
     assert alike.valid
     assert float(alike.overlap) == 0
     over = {"unit_ratio": (begin / 2, begin * 2)}
     chosen = op.transition(
-        functools.partial(large_committee, branch="apart"),
+        functools.partial(large_committee, branch="specialised"),
         LargeCommittee(8.0),
         over,
         order="overlap",

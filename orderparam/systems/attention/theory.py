@@ -243,7 +243,7 @@ def attention_state(
         damping=0.7,
         tolerance=1e-7,
         max_steps=100,
-        apart=True,
+        sequential=True,
     )
     size, learned, variance = jnp.exp(solved.value)
     _, energy, error = evaluated(solved.value)

@@ -90,7 +90,7 @@ class LargeCommitteeTransition(Result):
 
 @theory
 def large_committee(
-    system: LargeCommittee, *, branch: Literal["stable", "alike", "apart"] = "stable"
+    system: LargeCommittee, *, branch: Literal["stable", "unspecialised", "specialised"] = "stable"
 ) -> LargeCommitteeState:
     r"""Bayes-optimal overlap and error of a majority of many hidden units, replica symmetric.
 
@@ -102,8 +102,8 @@ def large_committee(
     with a = `unit_ratio` and x standard normal. `classification_error` is $\arccos(\sqrt R)/\pi$.
 
     Args:
-        branch: "alike" is the state q = 0, in which all units have the same estimate; "apart" is
-            the specialised state, q > 0; "stable" is the state of larger free entropy.
+        branch: "unspecialised" is the state q = 0, in which all units have the same estimate;
+            "specialised" is the state with q > 0; "stable" is the state of larger free entropy.
 
     Accuracy: 1e-10.
 
@@ -122,18 +122,21 @@ def large_committee(
     root = decreasing_root(equation, jnp.asarray(-np.log1p(-first)), jnp.asarray(_LAST), ratio)
     exists = ratio >= begin
     gap = jnp.where(exists, jnp.exp(-root.value), jnp.nan)
-    alike, apart = _free_entropy(jnp.ones(()), ratio), _free_entropy(gap, ratio)
+    unspecialised_entropy, specialised_entropy = (
+        _free_entropy(jnp.ones(()), ratio),
+        _free_entropy(gap, ratio),
+    )
     specialised = {
-        "alike": jnp.asarray(False),
-        "apart": jnp.asarray(True),
-        "stable": exists & (apart > alike),
+        "unspecialised": jnp.asarray(False),
+        "specialised": jnp.asarray(True),
+        "stable": exists & (specialised_entropy > unspecialised_entropy),
     }[branch]
     gap = jnp.where(specialised, gap, 1.0)
     solved = specialised & exists
     return LargeCommitteeState(
         overlap=1 - gap,
         classification_error=jnp.arcsin(jnp.sqrt(_missing(gap))) / np.pi,
-        free_entropy=jnp.where(specialised, apart, alike),
+        free_entropy=jnp.where(specialised, specialised_entropy, unspecialised_entropy),
         residual=jnp.where(solved, root.residual, 0.0),
         converged=~solved | root.converged,
         valid=~specialised | exists,

@@ -7,8 +7,8 @@ Z_y(omega, V) is the probability of label y if the fields of the units have the 
 grad is the gradient in omega. The equations are exact as d grows at fixed K: Aubin, Maillard,
 Barbier, Krzakala, Macris, Zdeborová 2018 (arXiv:1806.05451). Q is symmetric under exchange of the
 units: Q = q_s P + q_d (1 - P) with P = 11^T/K. In the code the eigenvalue along (1, .., 1), with
-index s, is called `same`; the other eigenvalue, with index d, is called `apart`. If q_d = 0 all
-units have the same estimate. If q_d > 0 the units have different estimates (specialisation).
+index s, is called `uniform`; the other eigenvalue, with index d, is called `orthogonal`. If q_d =
+0 all units have the same estimate. If q_d > 0 the units have different estimates (specialisation).
 """
 
 import itertools
@@ -45,11 +45,11 @@ _SEED = 1e-13  # added to both modes of Q, so that none vanishes and the symmetr
 class Modes(NamedTuple):
     """Eigenvalues of a matrix that is symmetric under exchange of the units.
 
-    `same` is the eigenvalue along (1, .., 1); `apart` is the eigenvalue orthogonal to (1, .., 1).
+    `uniform` is the eigenvalue along (1, .., 1); `orthogonal` is the one orthogonal to (1, .., 1).
     """
 
-    same: Scalar
-    apart: Scalar
+    uniform: Scalar
+    orthogonal: Scalar
 
 
 class TeacherCommittee(Result):
@@ -110,13 +110,13 @@ class InformationTransition(Result):
         information: n/d above which the examples determine the weights, because perfect recovery
             has a larger free entropy than the state with equal estimates. Message passing stays in
             the latter state. NaN if the units specialise at a smaller n/d.
-        apart: n/d at which the units specialise.
+        specialisation_ratio: n/d at which the units specialise.
         algorithmic: n/d at which the specialised state ends and message passing recovers the
             weights; inf if the state with equal estimates is stable at every n/d.
     """
 
     information: Scalar
-    apart: Scalar
+    specialisation_ratio: Scalar
     algorithmic: Scalar
 
 
@@ -284,10 +284,10 @@ def information_transition(system: Committee) -> InformationTransition:
 
     $$ \frac1d \ln P(y \mid x) = -K \ln 2 $$
 
-    with K = `hidden`. `apart` is the sample ratio of `specialisation`. `algorithmic` is the
-    spinodal of the specialised state: the largest $\alpha = \hat q_d/\hat i_d$ on the curve $\hat
-    q_s/\hat i_s = \hat q_d/\hat i_d$ of specialised states, in the notation of `specialisation`.
-    The system's `sample_ratio` is not used.
+    with K = `hidden`. `specialisation_ratio` is the sample ratio of `specialisation`. `algorithmic`
+    is the spinodal of the specialised state: the largest $\alpha = \hat q_d/\hat i_d$ on the curve
+    $\hat q_s/\hat i_s = \hat q_d/\hat i_d$ of specialised states, in the notation of
+    `specialisation`. The system's `sample_ratio` is not used.
 
     Raises:
         ValueError: for Gaussian weights, which are never recovered exactly, or a single unit.
@@ -308,13 +308,13 @@ def information_transition(system: Committee) -> InformationTransition:
             - limit
         )
 
-    apart = float(specialisation(system).sample_ratio)
-    top = apart if np.isfinite(apart) else float(system.hidden**2)
+    specialisation_ratio = float(specialisation(system).sample_ratio)
+    top = specialisation_ratio if np.isfinite(specialisation_ratio) else float(system.hidden**2)
     information = brentq(above, 0.1 * system.hidden, top, xtol=1e-6) if above(top) < 0 else np.nan
-    algorithmic = _spinodal(system) if np.isfinite(apart) else np.inf
+    algorithmic = _spinodal(system) if np.isfinite(specialisation_ratio) else np.inf
     return InformationTransition(
         information=jnp.asarray(information),
-        apart=jnp.asarray(apart),
+        specialisation_ratio=jnp.asarray(specialisation_ratio),
         algorithmic=jnp.asarray(algorithmic),
     )
 
@@ -327,21 +327,22 @@ def _spinodal(system: Committee) -> float:
     """
     points = field_rule(system.hidden)[0]
 
-    def ratios(same: float, apart: float) -> tuple[float, float]:
-        rates = _rates(system, Modes(jnp.asarray(same), jnp.asarray(apart)), points)
-        return same / float(rates.same), apart / float(rates.apart)
+    def ratios(uniform: float, orthogonal: float) -> tuple[float, float]:
+        rates = _rates(system, Modes(jnp.asarray(uniform), jnp.asarray(orthogonal)), points)
+        return uniform / float(rates.uniform), orthogonal / float(rates.orthogonal)
 
-    def difference(log_same: float, apart: float) -> float:
-        of_same, of_apart = ratios(math.exp(log_same), apart)
-        return math.log(of_same / of_apart)
+    def difference(log_uniform: float, orthogonal: float) -> float:
+        of_uniform, of_orthogonal = ratios(math.exp(log_uniform), orthogonal)
+        return math.log(of_uniform / of_orthogonal)
 
-    def ratio(log_apart: float) -> float:
-        apart = math.exp(log_apart)
-        upper = log_apart + 1
-        while difference(upper, apart) < 0:
+    def ratio(log_orthogonal: float) -> float:
+        orthogonal = math.exp(log_orthogonal)
+        upper = log_orthogonal + 1
+        while difference(upper, orthogonal) < 0:
             upper += 1
         return ratios(
-            math.exp(brentq(difference, log_apart, upper, args=(apart,), xtol=1e-12)), apart
+            math.exp(brentq(difference, log_orthogonal, upper, args=(orthogonal,), xtol=1e-12)),
+            orthogonal,
         )[1]
 
     return -float(
@@ -353,13 +354,13 @@ def _spinodal(system: Committee) -> float:
 
 def _entries(system: Committee, q: Modes) -> tuple[Scalar, Scalar]:
     """Diagonal and off-diagonal entry of a matrix with these modes."""
-    cross = (q.same - q.apart) / system.hidden
-    return cross + q.apart, jnp.where(system.hidden > 1, cross, 0.0)
+    cross = (q.uniform - q.orthogonal) / system.hidden
+    return cross + q.orthogonal, jnp.where(system.hidden > 1, cross, 0.0)
 
 
 def _trace(system: Committee, one: Modes, other: Modes) -> Scalar:
-    """Trace of the product of two matrices with these modes; `apart` is (K - 1)-fold degenerate."""
-    return one.same * other.same + (system.hidden - 1) * one.apart * other.apart
+    """Trace of the product of two matrices with these modes, of which `orthogonal` is (K - 1)-fold."""
+    return one.uniform * other.uniform + (system.hidden - 1) * one.orthogonal * other.orthogonal
 
 
 def _powers(x: Float[Array, "*batch hidden"]) -> Modes:
@@ -377,7 +378,7 @@ def _spread(x: Array, root: Modes) -> Array:
     roots.
     """
     mean = jnp.mean(x, axis=-1, keepdims=True)
-    return root.apart * (x - mean) + root.same * mean
+    return root.orthogonal * (x - mean) + root.uniform * mean
 
 
 def _labels(system: Committee, q: Modes, points: Rule) -> tuple[Modes, Scalar, Scalar]:
@@ -387,12 +388,12 @@ def _labels(system: Committee, q: Modes, points: Rule) -> tuple[Modes, Scalar, S
     x, weight = points
     q = Modes(*(jnp.clip(part, 0.0, 1 - 1e-9) for part in q))
     if system.hidden == 1:
-        q = Modes(q.same, q.same)
+        q = Modes(q.uniform, q.uniform)
     fields = _spread(jnp.asarray(x), Modes(*(jnp.sqrt(jnp.maximum(part, 1e-30)) for part in q)))
     value, gradient = evidence(
         fields,
-        1 - q.apart,
-        (q.same - q.apart) / system.hidden,
+        1 - q.orthogonal,
+        (q.uniform - q.orthogonal) / system.hidden,
         label_counts(system.hidden, system.rule),
     )
     seen = value > _LEAST_EVIDENCE
@@ -419,7 +420,7 @@ def _weights(system: Committee, precision: Modes, points: Rule) -> tuple[Modes, 
     if system.weights == "gaussian":
         q = Modes(*(part / (1 + part) for part in precision))
         logs = Modes(*(part - jnp.log1p(part) for part in precision))
-        return q, (logs.same + (hidden - 1) * logs.apart) / 2
+        return q, (logs.uniform + (hidden - 1) * logs.orthogonal) / 2
     states, height, weight = _heights(hidden, precision, points)
     mean = jnp.einsum("tns,sk->tnk", jax.nn.softmax(height, axis=-1), states)
     q = Modes(*(jnp.mean(part @ weight) for part in _powers(mean)))
@@ -472,13 +473,13 @@ def _gain(system: Committee, precision: Scalar, points: Rule) -> tuple[Scalar, S
     system, hidden, zero = system.with_(sample_ratio=1.0), system.hidden, jnp.zeros(())
     x, weight = points
     q = _weights(system, Modes(precision, zero), points)[0]
-    same = jnp.where(precision > 0, q.same, 0.0)
-    ratio = precision / _labels(system, Modes(same, zero), points)[0].same
-    fields = jnp.sqrt(same) * jnp.asarray(x)
+    uniform = jnp.where(precision > 0, q.uniform, 0.0)
+    ratio = precision / _labels(system, Modes(uniform, zero), points)[0].uniform
+    fields = jnp.sqrt(uniform) * jnp.asarray(x)
     first = jnp.zeros_like(fields).at[:, 0].set(1.0)
     counts = label_counts(hidden, system.rule)
     values, slopes = jax.jvp(
-        lambda fields: evidence(fields, jnp.ones(()), same / hidden, counts), (fields,), (first,)
+        lambda fields: evidence(fields, jnp.ones(()), uniform / hidden, counts), (fields,), (first,)
     )
     # the derivative of grad Z along unit 1: its entries 1 and 2 are the entries 11 and 12 of the
     # Hessian of Z
@@ -490,4 +491,4 @@ def _gain(system: Committee, precision: Scalar, points: Rule) -> tuple[Scalar, S
         states, height, _ = _heights(hidden, Modes(precision, zero), points)
         product = jax.nn.softmax(height, axis=-1) @ (states[:, 0] * states[:, 1])
         rate *= jnp.mean((1 - product) ** 2 @ weight)
-    return rate, ratio, _entries(system, Modes(same, zero))[0]
+    return rate, ratio, _entries(system, Modes(uniform, zero))[0]

@@ -100,12 +100,12 @@ class DesignReport:
             f"  spectrum: {fits} (distance {self.spectrum_distance:.3f}, drawn Gaussian {self.spectrum_scatter:.3f})",
         ]
         if bool(where.first_order):
-            known, found = (ratio > float(x) for x in (where.information, where.algorithmic))
+            determined, found = (ratio > float(x) for x in (where.information, where.algorithmic))
             state = (
                 "both hold"
                 if found
                 else "determined, but found by no fast algorithm known"
-                if known
+                if determined
                 else "neither holds"
             )
             places = f"determined from n/d = {float(where.information):.4g}, found from {float(where.algorithmic):.4g}"
@@ -376,15 +376,15 @@ def _measured(
                 else np.mean((y[held] - field_values / scale) ** 2)
             )
             found[name].append(float(wrong) if np.all(np.isfinite(w)) else np.nan)
-    known = {name: np.array(errors)[np.isfinite(errors)] for name, errors in found.items()}
+    finite = {name: np.array(errors)[np.isfinite(errors)] for name, errors in found.items()}
     means = {
         name: (
             float(np.mean(errors)),
             float(np.std(errors, ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else np.inf,
         )
-        for name, errors in known.items()
+        for name, errors in finite.items()
         if len(errors)
     }
     return means, {
-        name: _SPLITS - len(errors) for name, errors in known.items() if len(errors) < _SPLITS
+        name: _SPLITS - len(errors) for name, errors in finite.items() if len(errors) < _SPLITS
     }

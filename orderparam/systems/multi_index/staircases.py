@@ -140,20 +140,20 @@ def staircase(
     return stages, True
 
 
-def _lowest(c: np.ndarray, known: int, error: float) -> tuple[int, np.ndarray] | None:
+def _lowest(c: np.ndarray, learned: int, error: float) -> tuple[int, np.ndarray] | None:
     """The lowest degree in the unknown coordinates with a non-zero coefficient, and the directions
     (rows over those coordinates) that its coefficients span."""
     powers = np.indices(c.shape)
-    outside = powers[known:].sum(axis=0)
+    outside = powers[learned:].sum(axis=0)
     for degree in range(1, c.shape[0]):
         if np.max(np.abs(np.where(outside == degree, c, 0.0))) > error:
             rows: dict[Any, np.ndarray] = {}
             for index in zip(*np.nonzero((outside == degree) & (np.abs(c) > error))):
-                for i in range(known, c.ndim):
+                for i in range(learned, c.ndim):
                     if index[i]:
                         lowered = (*index[:i], index[i] - 1, *index[i + 1 :])
-                        row = rows.setdefault(lowered, np.zeros(c.ndim - known))
-                        row[i - known] += np.sqrt(index[i]) * c[index]
+                        row = rows.setdefault(lowered, np.zeros(c.ndim - learned))
+                        row[i - learned] += np.sqrt(index[i]) * c[index]
             return degree, np.stack(list(rows.values()))
     return None
 
@@ -190,7 +190,7 @@ def depends(target: Target, directions: np.ndarray) -> bool:
 # several, the second moments of E[z | y] (order 1), the operator X -> E_y[G X G] with G(y) = E[z
 # z^T - 1 | y] (order 2; Troiani et al. 2024) and the squared norm of the third and higher tensors.
 
-_KNOWN_NODES = {1: 3, 2: 2, 3: 1}  # Gauss nodes on each half line of the known directions
+_LEARNED_NODES = {1: 3, 2: 2, 3: 1}  # Gauss nodes on each half line of the known directions
 
 
 def label_moments(target: Target, orders: int, *, quick: bool = False) -> LabelMoments:
@@ -250,26 +250,26 @@ def generative_staircase(
     depend on z_V.
     """
     size = target.dimension
-    known = np.zeros((0, size))
+    learned = np.zeros((0, size))
     stairs: list[Stair] = []
     moments = first
     while True:
-        rest = complement(known)
+        rest = complement(learned)
         stair = lowest_stair(moments, rest)
         if stair is None:
             return stairs, not depends(target, rest)
         stairs.append(stair)
-        known = np.concatenate([known, stair.directions])
-        if len(known) == size or not depends(target, complement(known)):
+        learned = np.concatenate([learned, stair.directions])
+        if len(learned) == size or not depends(target, complement(learned)):
             return stairs, True
-        moments = _given(target, known, orders)
+        moments = _given(target, learned, orders)
 
 
-def _given(target: Target, known: np.ndarray, orders: int) -> LabelMoments:
+def _given(target: Target, learned: np.ndarray, orders: int) -> LabelMoments:
     """The moments of the remaining directions, averaged over the known ones."""
-    points, weights = grid(len(known), _KNOWN_NODES[len(known)])
-    rest = complement(known)
-    slices = [target.slice(point @ known, rest) for point in points.reshape(-1, len(known))]
+    points, weights = grid(len(learned), _LEARNED_NODES[len(learned)])
+    rest = complement(learned)
+    slices = [target.slice(point @ learned, rest) for point in points.reshape(-1, len(learned))]
     return LabelMoments.average(
         weights.ravel(), [label_moments(part, orders, quick=True) for part in slices]
     )
@@ -289,7 +289,7 @@ def _given(target: Target, known: np.ndarray, orders: int) -> LabelMoments:
 # digits of labels, in units of their spread: labels that are determined by the known fields alone
 # are equal up to rounding
 _DIGITS = 10
-_LOG2_KNOWN, _POINTS, _NEIGHBOURS, _GROUPS = 8, 4096, 32, 16
+_LOG2_LEARNED, _POINTS, _NEIGHBOURS, _GROUPS = 8, 4096, 32, 16
 # smaller eigenvalues of an overlap belong to directions about which nothing is known
 NOTHING = 1e-9
 
@@ -300,8 +300,8 @@ Directions = Float[np.ndarray, "direction index"]
 def split(overlap: Matrix) -> tuple[Directions, Directions]:
     """Orthonormal directions that are partly known, and those about which nothing is known."""
     values, vectors = np.linalg.eigh(overlap)
-    known = in_axes(vectors[:, values > NOTHING].T)
-    return in_axes(vectors[:, (values > NOTHING) & (values < 1 - NOTHING)].T), complement(known)
+    learned = in_axes(vectors[:, values > NOTHING].T)
+    return in_axes(vectors[:, (values > NOTHING) & (values < 1 - NOTHING)].T), complement(learned)
 
 
 def moments_given(target: Target, overlap: Matrix, directions: Directions) -> LabelMoments:
@@ -358,8 +358,8 @@ def _products(
     from scipy.stats import qmc  # slow to import, and used only here
 
     size = target.dimension
-    known, rest = (_root(part) for part in (overlap, np.eye(size) - overlap))
-    points = ndtri(qmc.Sobol(size, seed=0).random_base2(_LOG2_KNOWN)) @ known
+    learned, rest = (_root(part) for part in (overlap, np.eye(size) - overlap))
+    points = ndtri(qmc.Sobol(size, seed=0).random_base2(_LOG2_LEARNED)) @ learned
     rng = np.random.default_rng(0)
     found = []
     for omega in points:

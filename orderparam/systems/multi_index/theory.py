@@ -40,7 +40,7 @@ from orderparam.systems.multi_index.targets import read
 # stair.
 
 _FIRST = 0.05  # initial overlap of directions whose threshold has just been passed
-_KNOWN = 1e-6  # 1 - overlap below which directions count as known
+_LEARNED = 1e-6  # 1 - overlap below which directions count as known
 _UNCERTAIN = 5e-4  # relative change of precisions below the accuracy of the sampling
 # number of steps that Anderson's method combines, and its greatest length, in units of the last
 # step
@@ -151,9 +151,9 @@ def _risen(
 
     Anderson's steps (of the last `_MEMORY` ones) are at most ten times as long as those of the
     iteration: a longer one might lead to another fixed point. Directions whose precision passes 1 /
-    `_KNOWN` count as known from there on.
+    `_LEARNED` count as known from there on.
     """
-    least, most = np.log(2 * NOTHING), -np.log(_KNOWN)
+    least, most = np.log(2 * NOTHING), -np.log(_LEARNED)
     partly, fresh, change = split(overlap)[0], True, 0.0
     heights: list[np.ndarray] = []
     steps: list[np.ndarray] = []
@@ -162,7 +162,7 @@ def _risen(
             return overlap, 0.0
         if fresh:
             share = partly @ overlap @ partly.T
-            known = overlap - partly.T @ share @ partly
+            learned = overlap - partly.T @ share @ partly
             height = _of(share, lambda x: np.log(x / (1 - x)))
             heights, steps, fresh = [], [], False
         precision = alpha * information(g, overlap, partly)
@@ -177,7 +177,7 @@ def _risen(
             height + _anderson(np.stack(heights), np.stack(steps)), lambda x: np.maximum(x, least)
         )
         overlap = (
-            known
+            learned
             + partly.T
             @ _of(height, lambda x: np.where(x < most, 1 / (1 + np.exp(-x)), 1.0))
             @ partly

@@ -325,8 +325,10 @@ def measured_spectrum(system: FeatureMatrix, key: PRNGKeyArray) -> MeasuredSpect
     values = jnp.linalg.eigvalsh(matrix.T @ matrix)
     edges = system.edges
     counts = jnp.histogram(values, edges)[0]
-    known = first_layer(taken)
-    mean = moments(learner.activation, known.spikes * jnp.array([-1.0, 1.0]), known.bulk_norms).mean
+    expected = first_layer(taken)
+    mean = moments(
+        learner.activation, expected.spikes * jnp.array([-1.0, 1.0]), expected.bulk_norms
+    ).mean
     outlier = bool(jnp.max(jnp.abs(mean)) > 1e-8)
     return MeasuredSpectrum(
         eigenvalue=jnp.sqrt(edges[1:] * edges[:-1]),

@@ -40,22 +40,22 @@ def predict_read_out(system: OneStep, *, layers: int = 4) -> ReadoutCurve:
     >>> round(float(curve.test_error), 5)
     0.0158
     """
-    known = first_layer(system)
-    if not bool(known.learns):
+    expected = first_layer(system)
+    if not bool(expected.learns):
         warnings.warn(
             "the step learns nothing of the teacher: E[y theta.x] or E[activation'] vanishes",
             stacklevel=2,
         )
-    if float(known.unfitted_mean) != 0:
+    if float(expected.unfitted_mean) != 0:
         warnings.warn(
-            f"the labels have mean {float(known.unfitted_mean):.3g}, of which an odd activation makes noise",
+            f"the labels have mean {float(expected.unfitted_mean):.3g}, of which an odd activation makes noise",
             stacklevel=2,
         )
-    if bool(known.isotropic):
+    if bool(expected.isotropic):
         return one_step_asymptotics(system)
     warnings.warn(
-        f"the step leaves the first layer's bulk anisotropic ({float(known.anisotropy):.2g}, stretch "
-        f"{float(known.stretch):.2g}): errors from {layers} drawn layers with input_dim = {system.input_dim}",
+        f"the step leaves the first layer's bulk anisotropic ({float(expected.anisotropy):.2g}, stretch "
+        f"{float(expected.stretch):.2g}): errors from {layers} drawn layers with input_dim = {system.input_dim}",
         stacklevel=2,
     )
     examples = system.sample_ratio * system.input_dim

@@ -200,12 +200,14 @@ def data(
     values, vectors = jnp.linalg.eigh(gram)
     kept = values > _SMALLEST * scale
     coefficients = jnp.where(kept, vectors / jnp.sqrt(jnp.where(kept, values, 1.0)), 0.0)
-    known = labels
+    channel_labels = labels
     if isinstance(loss, Square):
         table = labels.moments(overlap * k, teacher_rest(overlap))
-        known = TabulatedLabels(jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), table))
+        channel_labels = TabulatedLabels(
+            jax.tree.map(lambda part: jnp.asarray(part, jnp.float64), table)
+        )
     return FeatureLaw(
-        Channel(loss, known),
+        Channel(loss, channel_labels),
         overlap,
         load,
         ridge,

@@ -172,7 +172,7 @@ def signal_power(
 
 # Two fields that are equal up to rounding get correlations smaller by this fraction, because the
 # formulas divide by what distinguishes them.
-_APART = 1e-11
+_SEPARATION = 1e-11
 _PAIRS = tuple(itertools.combinations(range(4), 2))
 
 
@@ -273,8 +273,8 @@ def four_points(
     """
     size = fields.shape[0]
     variance = jnp.diagonal(fields)
-    apart = fields * (1 - _APART * (1 - jnp.eye(size)))
-    c = apart + jnp.diag(jnp.where(variance > 0, 0.0, 1.0))
+    separated = fields * (1 - _SEPARATION * (1 - jnp.eye(size)))
+    c = separated + jnp.diag(jnp.where(variance > 0, 0.0, 1.0))
     mean, half = (slopes[1] + slopes[0]) / 2, (slopes[1] - slopes[0]) / 2
     j, l, a, b = (jnp.asarray(x) for x in np.indices((units, units, size, size)))
     index = (j, l, a, b)

@@ -226,13 +226,14 @@ def _tempered(
     accepted: Float[Array, "ladder pair"],
 ) -> Tempered:
     overlap, means = jnp.mean(cold, axis=-1), jnp.mean(cold, axis=1)
-    apart = jnp.abs(jnp.diff(jnp.mean(overlap, axis=1)))[0]
+    distance = jnp.abs(jnp.diff(jnp.mean(overlap, axis=1)))[0]
     return Tempered(
         teacher_overlap=jnp.mean(overlap),
         self_overlap=jnp.mean(means[0] * means[1]),
         classification_error=jnp.mean(jnp.arccos(jnp.clip(overlap, -1, 1))) / np.pi,
         mistakes=jnp.mean(mistakes),
-        converged=(apart <= jnp.max(jnp.std(overlap, axis=1)) + 1e-12) & (jnp.min(accepted) > 0.02),
+        converged=(distance <= jnp.max(jnp.std(overlap, axis=1)) + 1e-12)
+        & (jnp.min(accepted) > 0.02),
         exchanges=jnp.min(accepted),
     )
 

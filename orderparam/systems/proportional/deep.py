@@ -183,21 +183,21 @@ class Action(eqx.Module):
     system: FullyConnected
     start: Pairs
     closure: str = eqx.field(static=True)
-    apart: bool = eqx.field(static=True)
+    separate_means: bool = eqx.field(static=True)
 
     @classmethod
-    def of(cls, system: FullyConnected, closure: str, apart: bool = False) -> "Action":
-        return cls(system, input_pairs(system)[0], closure, apart)
+    def of(cls, system: FullyConnected, closure: str, separate_means: bool = False) -> "Action":
+        return cls(system, input_pairs(system)[0], closure, separate_means)
 
     def split(self, unknowns: Float[Array, "unknown"]) -> tuple[Scales, Scales]:
         """The order parameters Q_l and kappa_l."""
-        scales, kappas = jnp.split(unknowns, 2) if self.apart else (unknowns, unknowns)
+        scales, kappas = jnp.split(unknowns, 2) if self.separate_means else (unknowns, unknowns)
         return jnp.exp(scales), jnp.exp(kappas)
 
     @property
     def constant(self) -> Float[Array, ""]:
         """F at Q = kappa = 1 without data."""
-        return jnp.zeros(()) if self.apart else jnp.sum(self.system.widths)
+        return jnp.zeros(()) if self.separate_means else jnp.sum(self.system.widths)
 
     def __call__(self, unknowns: Float[Array, "unknown"]) -> Float[Array, ""]:
         (scales, kappas), system = self.split(unknowns), self.system
@@ -229,12 +229,12 @@ def finite_width_layers(system: FullyConnected, closure: str) -> RenormalisedNet
 
     The closure "nested" gives the mean of a non-odd activation order parameters of its own.
     """
-    apart = closure == "nested" and system.activation.parity != "odd"
+    separate_means = closure == "nested" and system.activation.parity != "odd"
     action, start = (
-        Action.of(system, closure, apart),
+        Action.of(system, closure, separate_means),
         jnp.log(common_minima(system).order_parameters[0]),
     )
-    if apart:
+    if separate_means:
         start, solver = (
             jax.lax.stop_gradient(jnp.tile(start, 2)),
             optimistix.Dogleg(rtol=1e-12, atol=1e-12),
@@ -296,17 +296,17 @@ def branches(system: FullyConnected, *, closure: Closure = "common") -> Branches
     >>> np.isfinite(np.asarray(branches(system).action)).tolist()
     [True, False, False]
     """
-    known, closure = common_minima(system), "common" if system.depth == 1 else closure
-    tops = _tops(system, known)
+    minima, closure = common_minima(system), "common" if system.depth == 1 else closure
+    tops = _tops(system, minima)
     order, action, residual, found = (
-        known.order_parameters,
-        known.action,
-        known.residual,
-        known.found,
+        minima.order_parameters,
+        minima.action,
+        minima.residual,
+        minima.found,
     )
     barrier = Action.of(system, closure)
     if closure != "common":
-        order, action, residual, found = _refined(system, closure, known)
+        order, action, residual, found = _refined(system, closure, minima)
         solver = optimistix.Dogleg(rtol=1e-12, atol=1e-12)
 
         def climb(start: Scales) -> Scales:
@@ -329,12 +329,12 @@ def branches(system: FullyConnected, *, closure: Closure = "common") -> Branches
     )
 
 
-def _tops(system: FullyConnected, known: Minima) -> Float[Array, "barrier layer"]:
+def _tops(system: FullyConnected, minima: Minima) -> Float[Array, "barrier layer"]:
     """The values of log Q_l at the maximum between neighbouring minima of the closure `common`,
     where the slope falls through zero."""
     basis, widths = prior_basis(system), system.widths
     args = basis.eigenvalues, basis.power, system.temperature, widths
-    ends = jnp.sort(jnp.where(known.found, known.log_scale, jnp.inf))
+    ends = jnp.sort(jnp.where(minima.found, minima.log_scale, jnp.inf))
 
     def top(low: Float[Array, ""], high: Float[Array, ""]) -> Scales:
         usable = jnp.isfinite(high)
@@ -347,7 +347,7 @@ def _tops(system: FullyConnected, known: Minima) -> Float[Array, "barrier layer"
 
 
 def _refined(
-    system: FullyConnected, closure: str, known: Minima
+    system: FullyConnected, closure: str, minima: Minima
 ) -> tuple[Array, Array, Array, Array]:
     """The values of Q_l, F and the residuals of the minima reached from those of "common" and from
     every minimum along equal log Q_l, and a mask of those that exist.
@@ -358,8 +358,8 @@ def _refined(
     (lowest,) = jnp.nonzero(
         (values[1:-1] < values[:-2]) & (values[1:-1] < values[2:]), size=BRANCHES, fill_value=-1
     )
-    starts = jnp.concatenate([jnp.log(known.order_parameters), line[lowest + 1]])
-    usable = jnp.concatenate([known.found, lowest >= 0])
+    starts = jnp.concatenate([jnp.log(minima.order_parameters), line[lowest + 1]])
+    usable = jnp.concatenate([minima.found, lowest >= 0])
     starts = jnp.where(usable[:, None], starts, starts[0])
     found = jax.lax.map(lambda start: action.minimum(start).value, starts)
     actions = jax.lax.map(action, found)

@@ -289,11 +289,11 @@ class Places(eqx.Module):
     targets: Float[Array, "train output"]
 
     @classmethod
-    def of(cls, system: BayesianPatchNetwork, apart: bool) -> "Places":
-        """The kernels of a system. apart: True if the activation has means. Raises `ValueError` if
-        the kernels do not fit into memory."""
+    def of(cls, system: BayesianPatchNetwork, separate_means: bool) -> "Places":
+        """The kernels of a system. separate_means: True if the activation has means. Raises
+        `ValueError` if the kernels do not fit into memory."""
         x, y = system.train
-        root = jnp.sqrt(system.readout_variance / system.patch_count) if apart else 0.0
+        root = jnp.sqrt(system.readout_variance / system.patch_count) if separate_means else 0.0
         means, test_means = (
             root * patch_means(system, points) for points in (x, system.test_inputs)
         )

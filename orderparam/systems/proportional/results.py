@@ -198,7 +198,7 @@ def losses(
     """
     test, outputs = targets.shape
     test_bias, test_variance = jnp.sum((targets - mean) ** 2) / test, jnp.sum(variance) / test
-    said, meant = (
+    predicted_class, true_class = (
         jnp.sign(f[:, 0]) if outputs == 1 else jnp.argmax(f, axis=1) for f in (mean, targets)
     )
     # The mean error of one network: that of the average network plus the posterior variance.
@@ -210,7 +210,7 @@ def losses(
         "test_error": test_error,
         "test_bias": test_bias,
         "test_variance": test_variance,
-        "accuracy": jnp.mean(said == meant, dtype=float),
+        "accuracy": jnp.mean(predicted_class == true_class, dtype=float),
         "mean": mean,
         "variance": variance,
         "covariance": covariance,

@@ -70,16 +70,16 @@ def stationary(
     kernel: OnePlace | Places,
     temperature: Float[Array, ""],
     widths: Float[Array, "layer"],
-    apart: bool,
+    separate_means: bool,
 ) -> Stationary:
     """The stationary point of the action.
 
     Args:
-        apart: whether the mean of the activation has its own order parameters; for one hidden
-            layer.
+        separate_means: whether the mean of the activation has its own order parameters; for one
+            hidden layer.
     """
     lowest = _lowest(kernel, temperature, widths)
-    if not apart:
+    if not separate_means:
         return lowest
     layers = Layers(widths)
 
@@ -159,20 +159,22 @@ def prior_means(system: BayesianNetwork) -> tuple[Float[Array, "train"], Float[A
     return root * first, root * second
 
 
-def one_place(system: BayesianNetwork, apart: bool) -> OnePlace:
+def one_place(system: BayesianNetwork, separate_means: bool) -> OnePlace:
     """The kernel of a network whose read-out sees one set of features.
 
     Args:
-        apart: whether the mean of the activation has its own order parameters.
+        separate_means: whether the mean of the activation has its own order parameters.
     """
     kernels, y = prior_kernels(system), system.train[1]
     means = (
-        prior_means(system) if apart else (jnp.zeros(y.shape[0]), jnp.zeros(kernels[1].shape[0]))
+        prior_means(system)
+        if separate_means
+        else (jnp.zeros(y.shape[0]), jnp.zeros(kernels[1].shape[0]))
     )
     return OnePlace.of(*kernels, *means, y)
 
 
-def mean_apart(system: BayesianNetwork) -> bool:
+def has_separate_means(system: BayesianNetwork) -> bool:
     """True if the mean of the activation has its own order parameters: for a non-odd activation and
     one hidden layer.
     """
@@ -230,17 +232,17 @@ def finite_width(system: BayesianNetwork, *, closure: Closure = "nested") -> Ren
     """
     if isinstance(system, FullyConnected) and system.depth > 1 and closure != "common":
         return deep.finite_width_layers(system, closure)
-    apart, outputs, temperature = (
-        mean_apart(system),
+    separate_means, outputs, temperature = (
+        has_separate_means(system),
         system.outputs,
         jnp.asarray(system.temperature),
     )
     kernel = (
-        Places.of(system, apart)
+        Places.of(system, separate_means)
         if isinstance(system, BayesianPatchNetwork) and system.places > 1
-        else one_place(system, apart)
+        else one_place(system, separate_means)
     )
-    found = stationary(kernel, temperature, system.widths, apart)
+    found = stationary(kernel, temperature, system.widths, separate_means)
     fields = kernel.predict(found.scale, found.kappa, temperature, system.test[1])
 
     def by_layer(
@@ -328,8 +330,8 @@ def kernel_at(
     place, 1).
     """
     if isinstance(system, BayesianPatchNetwork) and system.places > 1:
-        apart = mean_apart(system)
-        places, shape = Places.of(system, apart), (system.places, system.places)
+        separate_means = has_separate_means(system)
+        places, shape = Places.of(system, separate_means), (system.places, system.places)
         matrices = scales.reshape(shape), kappas.reshape(shape)
         rows, own = places.rows(*matrices)
         return places.matrix(*matrices), rows[:, 0], own[:, 0, 0]
@@ -337,7 +339,7 @@ def kernel_at(
     if isinstance(system, FullyConnected) and system.depth > 1:
         return deep.kernels(system, scales, kappas, closure)
     train, rows, diagonal = (scales[0] * part for part in prior_kernels(system))
-    if mean_apart(system):
+    if has_separate_means(system):
         (mean, test_mean), excess = prior_means(system), kappas[0] - scales[0]
         train, rows = (
             train + excess * jnp.outer(mean, mean),

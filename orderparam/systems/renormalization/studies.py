@@ -103,17 +103,17 @@ def draw_collapse(
         )
     u = np.linspace(fit.scaled_x.min(), fit.scaled_x.max(), 300)
     axes.plot(u, fit.curve(u), color=ink(), linewidth=0.8)
-    told = []
+    lines = []
     for name in ("critical", "inverse_nu", "power"):
         if name in labels:
             sign = -1 if labels[name].startswith("-") else 1
             unsure = getattr(fit, f"{name}_error")
-            told.append(
+            lines.append(
                 f"${labels[name].removeprefix('-')}$ = {sign * getattr(fit, name):.3f} ± {unsure:.3f}"
             )
     if not fit.accepted:
-        told.append(f"not accepted: $\\chi^2$ {fit.chi_squared:.0f} / {fit.freedom}")
-    axes.set_title("\n".join(told))
+        lines.append(f"not accepted: $\\chi^2$ {fit.chi_squared:.0f} / {fit.freedom}")
+    axes.set_title("\n".join(lines))
 
 
 def _of(part: str, comparison: Any) -> xr.Dataset:

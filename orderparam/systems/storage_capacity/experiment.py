@@ -35,10 +35,10 @@ def mean(values: np.ndarray) -> tuple[float, float]:
     """Mean of the finite values and its standard error; the error is NaN for fewer than two
     values.
     """
-    known = values[np.isfinite(values)]
-    if len(known) < 2:
-        return float(known[0]) if len(known) else np.nan, np.nan
-    return float(np.mean(known)), float(np.std(known, ddof=1) / np.sqrt(len(known)))
+    finite = values[np.isfinite(values)]
+    if len(finite) < 2:
+        return float(finite[0]) if len(finite) else np.nan, np.nan
+    return float(np.mean(finite)), float(np.std(finite, ddof=1) / np.sqrt(len(finite)))
 
 
 # ------------------------------------------------------------------------------------------------

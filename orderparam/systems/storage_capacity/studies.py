@@ -62,8 +62,8 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
     )
     share = joined["success_fraction"].mean("seed")
     error = np.sqrt((joined["success_fraction_error"] ** 2).sum("seed")) / joined.sizes["seed"]
-    known = (share > _INSIDE) & (share < 1 - _INSIDE)
-    argument = xr.apply_ufunc(norm.ppf, share.where(known))
+    inside = (share > _INSIDE) & (share < 1 - _INSIDE)
+    argument = xr.apply_ufunc(norm.ppf, share.where(inside))
     normal = xr.Dataset({"argument": argument, "argument_error": error / norm.pdf(argument)})
     try:
         found = collapse(normal, "load", "argument", "input_dim", power=0, order=2, window=3.0)

@@ -247,9 +247,9 @@ def _tangent_cumulants(count: int) -> list[float]:
     cumulants = [0.0] * count
     for k in range(1, count):
         moment = 1.0 if k % 2 == 0 else 0.0
-        known = sum(
+        lower_orders = sum(
             math.comb(k - 1, j - 1) * cumulants[j] * (1.0 if (k - j) % 2 == 0 else 0.0)
             for j in range(1, k)
         )
-        cumulants[k] = moment - known
+        cumulants[k] = moment - lower_orders
     return cumulants

@@ -147,9 +147,9 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
         state: tuple[Array, Array, Array, Array], t: Array
     ) -> tuple[tuple[Array, Array, Array, Array], Steps]:
         spins, overlap, noises, response = state  # times after t hold zeros
-        known = jnp.where(times <= t, 1.0, 0.0)
+        past = jnp.where(times <= t, 1.0, 0.0)
         memory = jnp.linalg.inv(jnp.eye(steps + 1) - response)
-        later = jnp.diag(1 - known)
+        later = jnp.diag(1 - past)
         across = memory @ (spins @ spins.T / paths + later) @ memory.T
         # Covariance (1 - G)^-1 C (1 - G^T)^-1 of eta, divided by its standard deviations, which are
         # of order 1/sqrt(alpha) in chaotic states.
@@ -163,8 +163,8 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
         following = jnp.where(field > 0, 1.0, -1.0)
         # G from <s eta^T> = sqrt(alpha) G <eta eta^T>. The ridge 1/paths keeps the equation regular
         # in steps whose noise is almost determined by that of earlier steps.
-        moved = noises @ following / paths * known
-        covariance = across * known * known[:, None] + later + jnp.eye(steps + 1) / paths
+        moved = noises @ following / paths * past
+        covariance = across * past * past[:, None] + later + jnp.eye(steps + 1) / paths
         responds = jnp.linalg.solve(covariance, moved) / (jnp.sqrt(load) * scale)
         response = response.at[t + 1].set(responds, mode="drop")
         after = jnp.mean(following)

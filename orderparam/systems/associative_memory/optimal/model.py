@@ -40,8 +40,8 @@ class OptimalStability(System):
 
     def __check_init__(self) -> None:
         sizes: tuple[Any, ...] = self.inputs, self.neurons
-        known = not any(isinstance(x, jax.core.Tracer) or getattr(x, "ndim", 0) for x in sizes)
-        if known and self.inputs >= self.neurons:
+        concrete = not any(isinstance(x, jax.core.Tracer) or getattr(x, "ndim", 0) for x in sizes)
+        if concrete and self.inputs >= self.neurons:
             raise ValueError(
                 f"{type(self).__name__}.inputs = {float(self.inputs):g}: must be below the number of neurons, "
                 f"{float(self.neurons):g} (no neuron is its own input)"

@@ -36,7 +36,7 @@ from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
 
 Scalar = Float[Array, ""]
 
-_KNOWN = 1e-24  # V / rho below which weights count as known
+_DETERMINED = 1e-24  # V / rho below which weights count as known
 _FIXED = 1e-16  # the same, where labels without noise fix the weights
 _FIRST, _LAST = 1e-8, 1e14  # precisions of the curve, in units of 1 / rho
 _INFORMED = 1e6
@@ -174,20 +174,20 @@ def state_evolution(
         return jnp.log(system.sample_ratio * information)
 
     solved = fixed_point(
-        update, jnp.log(first), system, tolerance=1e-11, max_steps=max_steps, apart=True
+        update, jnp.log(first), system, tolerance=1e-11, max_steps=max_steps, sequential=True
     )
     precision = jnp.exp(solved.value)
     overlap, error, _, free = at_precision(system, precision)
     fixed = system.labels.determined > 0
-    known = error <= jnp.where(fixed, _FIXED, 1.001 * _KNOWN) * rho
-    free = jnp.where(known & fixed, jnp.inf, free[0] + system.sample_ratio * free[1])
-    residual = jnp.where(known, 0.0, solved.residual)
+    determined = error <= jnp.where(fixed, _FIXED, 1.001 * _DETERMINED) * rho
+    free = jnp.where(determined & fixed, jnp.inf, free[0] + system.sample_ratio * free[1])
+    residual = jnp.where(determined, 0.0, solved.residual)
     return OptimalEstimate(
-        overlap=jnp.where(known, rho, overlap),
-        error=jnp.where(known, 0.0, error),
-        cosine=jnp.where(known, 1.0, jnp.sqrt(overlap / rho)),
-        classification_error=classification_error(system, jnp.where(known, rho, overlap)),
-        converged=solved.converged | known,
+        overlap=jnp.where(determined, rho, overlap),
+        error=jnp.where(determined, 0.0, error),
+        cosine=jnp.where(determined, 1.0, jnp.sqrt(overlap / rho)),
+        classification_error=classification_error(system, jnp.where(determined, rho, overlap)),
+        converged=solved.converged | determined,
         precision=precision,
         free_entropy=free,
         steps=solved.steps.astype(float),
@@ -273,16 +273,16 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
         )
         ratio = float(precision / information)
         free = prior + (ratio if alpha is None else alpha) * labels
-        return ratio, float(overlap), float(free), bool(error <= 1.001 * _KNOWN * rho)
+        return ratio, float(overlap), float(free), bool(error <= 1.001 * _DETERMINED * rho)
 
     def ratio(u: float) -> float:
         return at(u)[0]
 
     u = np.log(np.asarray(precisions(points)) / rho)
-    told = [at(x) for x in u]
-    known = any(point[3] for point in told)
-    end = next(i for i, point in enumerate(told) if point[3] or i == points - 1)
-    u, curve = u[: end + 1], np.array([point[0] for point in told[: end + 1]])
+    evaluated = [at(x) for x in u]
+    determined = any(point[3] for point in evaluated)
+    end = next(i for i, point in enumerate(evaluated) if point[3] or i == points - 1)
+    u, curve = u[: end + 1], np.array([point[0] for point in evaluated[: end + 1]])
     # alpha = weak + O(qh) on the first branch: one step of Richardson's extrapolation to qh = 0
     weak = 2 * float(curve[0]) - ratio(u[0] + np.log(2.0)) if curve[0] > _WEAK else 0.0
     rises = np.diff(curve) > -_ROUNDING * curve[1:]
@@ -304,7 +304,7 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     lowest = first + int(np.argmin(curve[first:]))
     # The curve approaches its end only as ln(qh) / qh.
     ends = lowest == end or (fixed > 0 and bool(curve[lowest] > (1 - 1e-4) * needed))
-    floor = needed if fixed else 0.0 if known else float(curve[end])
+    floor = needed if fixed else 0.0 if determined else float(curve[end])
     bottom, informed = (u[end], floor) if ends else _extremum(ratio, u, lowest, 1.0)
 
     def low(alpha: float) -> float:
@@ -326,7 +326,7 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
         return at(high(alpha), alpha)[2] - at(low(alpha), alpha)[2]
 
     information = informed
-    if not ends or (known and not fixed):
+    if not ends or (determined and not fixed):
         information = max(informed * (1 + 1e-12), 1e-6 * algorithmic)
         if gain(information) < 0:
             information = brentq(gain, information, algorithmic * (1 - 1e-12), xtol=1e-12)
@@ -373,7 +373,7 @@ def at_precision(
     label.
     """
     prior = system.prior.averages(precision)
-    error = jnp.maximum(prior.error, _KNOWN * system.prior.power)
+    error = jnp.maximum(prior.error, _DETERMINED * system.prior.power)
     labels = system.labels.averages(prior.overlap, error)
     return (
         prior.overlap,

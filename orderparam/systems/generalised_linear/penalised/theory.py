@@ -200,7 +200,13 @@ def penalised_fit(
 
     start = PenalisedOrder(jnp.asarray(0.3), jnp.zeros(()), jnp.zeros(()))
     solved = secant_fixed_point(
-        update, start, system, damping=damping, tolerance=1e-11, max_steps=max_steps, apart=True
+        update,
+        start,
+        system,
+        damping=damping,
+        tolerance=1e-11,
+        max_steps=max_steps,
+        sequential=True,
     )
     # one point after the other, as each chooses its own nodes
     found = sequential_vmap(_step)(system, solved.value)

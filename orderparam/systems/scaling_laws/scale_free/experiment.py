@@ -91,13 +91,14 @@ def _fit(gram: Array, labels: Array, ridge: Array) -> Array:
 def _on_pool(
     gram: Array, targets: Array, ridge: Array, key: PRNGKeyArray, n_train: int
 ) -> LearnedPool:
-    known = jax.random.permutation(key, len(gram))[:n_train]
+    training = jax.random.permutation(key, len(gram))[:n_train]
     squares = (
-        gram[:, known] @ _fit(gram[jnp.ix_(known, known)], targets[known], ridge) - targets
+        gram[:, training] @ _fit(gram[jnp.ix_(training, training)], targets[training], ridge)
+        - targets
     ) ** 2
     total = jnp.sum(squares)
     return LearnedPool(
-        test_error=(total - jnp.sum(squares[known])) / (len(gram) - n_train),
+        test_error=(total - jnp.sum(squares[training])) / (len(gram) - n_train),
         population_error=total / len(gram),
     )
 

@@ -84,7 +84,7 @@ def draw_scaling(comparison: Comparison) -> Any:
         "beta/nu": r"$\beta/\nu$",
         "gamma/nu": r"$\gamma/\nu$",
     }
-    told = ", ".join(
+    exponents = ", ".join(
         f"{names[name]} = {value:.4f} ± {error:.4f}"
         for name, (value, error) in found.exponents.items()
     )
@@ -98,7 +98,7 @@ def draw_scaling(comparison: Comparison) -> Any:
         figure,
         comparison.study.title,
         handles,
-        f"{told} {exact}. Lines: fitted polynomials, $\\chi^2$ per freedom {quality}.",
+        f"{exponents} {exact}. Lines: fitted polynomials, $\\chi^2$ per freedom {quality}.",
     )
     return figure
 

@@ -1,18 +1,23 @@
 """Features in time: limits, exact linear units, and networks of finite width."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from orderparam.networks.fully_connected import fully_connected
 from orderparam.systems.features_in_time import (
     FeatureDescent,
+    QuadraticDescent,
     best_rate,
     linear_recursion,
     particle_dynamics,
+    quadratic_recursion,
     trained_features,
+    trained_quadratic,
     tuned_network,
 )
+from orderparam.systems.features_in_time.quadratic import UnitMoments, moments_path
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((14, 4))
@@ -114,3 +119,53 @@ def test_what_is_refused():
         linear_recursion(system())
     with pytest.raises(ValueError, match="must be even"):
         trained_features(system(width=7), jax.random.key(0))
+
+
+def quadratic(rows=60, **fields):
+    x = np.random.default_rng(2).standard_normal((rows + 200, 6))
+    y = (x[:, 0] ** 2 - 1) / np.sqrt(2)
+    return QuadraticDescent(x[:rows], y[:rows], x[rows:], y[rows:], **{"steps": 600, **fields})
+
+
+def test_a_network_obeys_the_recursion_from_its_own_moments_at_any_width():
+    system, key = quadratic(width=5), jax.random.key(3)
+    weights = np.sqrt(0.05) * jax.random.normal(key, (5, 6))
+    own = moments_path(system, UnitMoments(jnp.mean(weights, axis=0), weights.T @ weights / 5))
+    network = trained_quadratic(system, key)
+    np.testing.assert_allclose(network.train_error, own.train_error, rtol=1e-9)
+    np.testing.assert_allclose(network.test_error, own.test_error, rtol=1e-9)
+    many = quadratic_recursion(system)
+    assert np.max(np.abs(many.test_error / network.test_error - 1)) > 0.05
+
+
+def test_wide_networks_have_the_delay_of_the_theory():
+    system = quadratic(width=400)
+    exact = quadratic_recursion(system)
+    runs = [trained_quadratic(system, key) for key in jax.random.split(jax.random.key(0), 16)]
+    delays = np.array([run.delay for run in runs])
+    assert exact.converged
+    assert float(exact.delay) > 1.2
+    assert abs(delays.mean() - exact.delay) < 3.5 * delays.std(ddof=1) / 4 + 0.01 * exact.delay
+
+
+def test_lazy_quadratic_units_learn_with_their_kernel_at_the_start():
+    system = quadratic(laziness=1e4, steps=50)
+    found = quadratic_recursion(system)
+    x, rate = np.asarray(system.inputs), 0.2 / len(system.inputs)
+    inner = x @ x.T
+    kernel = inner * (1 + 0.3**2 * 0.05 * inner)  # E phi'(h) phi'(h') x.x'
+    delta = np.asarray(system.targets)
+    for _ in range(50):
+        delta = delta - rate * kernel @ delta
+    np.testing.assert_allclose(found.train_error[-1], np.mean(delta**2), rtol=1e-3)
+    assert not found.converged
+
+
+def test_without_curvature_quadratic_units_are_linear_regression():
+    system = quadratic(curvature=0.0, laziness=2.0, steps=40)
+    x, y = np.asarray(system.inputs), np.asarray(system.targets)
+    w = np.zeros(6)
+    for _ in range(40):
+        w = w + 0.2 * x.T @ (y - x @ w) / len(x)
+    found = quadratic_recursion(system)
+    np.testing.assert_allclose(found.train_error[-1], np.mean((y - x @ w) ** 2), rtol=1e-10)

@@ -9,9 +9,11 @@ if TYPE_CHECKING:
     from orderparam.systems.features_in_time.experiment import (
         NetworkFeaturePath,
         trained_features,
+        trained_quadratic,
         tuned_network,
     )
-    from orderparam.systems.features_in_time.model import FeatureDescent
+    from orderparam.systems.features_in_time.model import FeatureDescent, QuadraticDescent
+    from orderparam.systems.features_in_time.quadratic import QuadraticPath, quadratic_recursion
     from orderparam.systems.features_in_time.theory import (
         BestRate,
         FeaturePath,
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 LABELS = {
     "richness": ("richness", r"\gamma"),
+    "laziness": ("laziness", r"\kappa"),
     "best_rate": ("best learning rate", r"\eta^*"),
     "parametrisation": ("parametrisation", ""),
 }

@@ -9,7 +9,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
-from orderparam.systems.features_in_time.model import FeatureDescent
+from orderparam.systems.features_in_time.model import FeatureDescent, QuadraticDescent
+from orderparam.systems.features_in_time.quadratic import QuadraticPath, recorded_path
 from orderparam.systems.features_in_time.rates import best_of_rates
 from orderparam.systems.features_in_time.theory import BestRate
 
@@ -84,6 +85,43 @@ def tuned_network(system: FeatureDescent, key: PRNGKeyArray) -> BestRate:
     True
     """
     return _tune(system, _draw(system, key))
+
+
+@experiment
+def trained_quadratic(system: QuadraticDescent, key: PRNGKeyArray) -> QuadraticPath:
+    r"""Errors of one network of `width` quadratic units along gradient descent.
+
+    Source: the experiment of Kumar, Bordelon, Gershman, Pehlevan (2024).
+
+    >>> import jax
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).standard_normal((40, 3))
+    >>> y = x[:, 0]
+    >>> system = QuadraticDescent(x[:20], y[:20], x[20:], y[20:], width=10, steps=200)
+    >>> bool(trained_quadratic(system, jax.random.key(0)).converged)
+    True
+    """
+    shape = (system.size("width"), system.inputs.shape[1])
+    return _train_quadratic(system, jax.random.normal(key, shape))
+
+
+@eqx.filter_jit
+def _train_quadratic(
+    system: QuadraticDescent, normals: Float[Array, "unit input"]
+) -> QuadraticPath:
+    start = jnp.sqrt(system.start_variance) * normals
+
+    def output(weights: Array, inputs: Array) -> Array:
+        h = inputs @ weights.T
+        return system.laziness * jnp.mean(h + system.curvature / 2 * h**2, axis=1)
+
+    wanted = system.targets + output(start, system.inputs)
+
+    def loss(weights: Array) -> Array:
+        return jnp.mean((output(weights, system.inputs) - wanted) ** 2) / 2
+
+    rate = system.learning_rate * len(start) / system.laziness**2
+    return recorded_path(system, start, lambda w: w - rate * jax.grad(loss)(w), output)
 
 
 def _draw(system: FeatureDescent, key: PRNGKeyArray) -> FeatureLayers:

@@ -8,6 +8,7 @@ kernel stays fixed. At large richness it learns features.
 from typing import Literal
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from orderparam.core.system import System, parameter, structure
@@ -67,3 +68,40 @@ class FeatureDescent(System):
             return 1 / root, eta * self.inputs.shape[1] / root, eta * root
         gamma = jnp.asarray(self.richness) if self.parametrisation == "mean-field" else 1 / root
         return gamma, eta * gamma, eta * gamma
+
+
+class QuadraticDescent(System):
+    r"""A network of quadratic units that learns a training set, lazily or by moving its kernel.
+
+    The output is $f(x) = \frac{\kappa}{N} \sum_i \phi(w_i \cdot x) - f_0(x)$ with $\phi(h) = h +
+    \epsilon h^2/2$, where $f_0$ is the sum at the start, so that f = 0 there. The entries of all
+    $w_i$ are $N(0, \sigma^2)$ at the start (`start_variance` $\sigma^2$). Only the $w_i$ are trained, on
+    the mean loss $\frac{1}{2P} \sum_\mu (f_\mu - y_\mu)^2$ of the P examples:
+
+    $$ w_i \leftarrow w_i + \frac{\eta}{\kappa P} \sum_\mu \phi'(w_i \cdot x_\mu)\, (y_\mu -
+       f_\mu)\, x_\mu $$
+
+    At large `laziness` $\kappa$ the weights hardly move and the tangent kernel stays fixed. Errors
+    are recorded at the start and at `records` numbers of steps with equal ratios. `ValueError` is
+    raised for shapes that do not fit.
+    """
+
+    inputs: Float[Array, "train input"] = parameter("training inputs")
+    targets: Float[Array, "train"] = parameter("their targets")
+    test_inputs: Float[Array, "test input"] = parameter("inputs at which the error is measured")
+    test_targets: Float[Array, "test"] = parameter("their targets")
+    laziness: float = parameter("scale kappa of the output", above=0, default=4.0)
+    curvature: float = parameter("coefficient epsilon of the units", default=0.3)
+    start_variance: float = parameter(
+        "variance sigma^2 of the weights at the start", minimum=0, default=0.05
+    )
+    learning_rate: float = parameter("learning rate eta, for the mean loss", above=0, default=0.2)
+    width: int = parameter("hidden units N of an experiment", minimum=1, integer=True, default=200)
+    steps: int = structure("number of steps", minimum=1, default=1000)
+    records: int = structure("about how many numbers of steps are recorded", minimum=2, default=40)
+
+    @property
+    def recorded(self) -> np.ndarray:
+        """The numbers of steps at which errors are recorded, from 0 on."""
+        later = np.unique(np.geomspace(1, self.steps, self.records).round().astype(int))
+        return np.concatenate([[0], later])

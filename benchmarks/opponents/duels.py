@@ -13,6 +13,7 @@ from opponents import (
     hopfield,
     learning_curve,
     penalised,
+    self_consistent_dynamics,
     storage,
 )
 from opponents import generalised_linear as glm
@@ -30,6 +31,7 @@ from orderparam.systems.generalised_linear import (
 )
 from orderparam.systems.kernel_regression import KernelRegression, self_consistent
 from orderparam.systems.proportional import FullyConnected, finite_width
+from orderparam.systems.reused_data import ReusedData, sampled_dynamics
 from orderparam.systems.storage_capacity import SphericalPatterns, volume
 
 
@@ -179,7 +181,19 @@ def _volumes(points: int) -> Duel:
     )
 
 
+def _reused_data(steps: int, samples: int) -> Duel:
+    system = ReusedData(3.0, 0.5, weight_decay=0.1, task="logistic", steps=steps)
+    return Duel(
+        f"logistic regression on re-used data, {steps} steps, {samples} samples",
+        "NumPy, kernels iterated",
+        lambda: sampled_dynamics(system, samples=samples // 4, runs=4).overlap,
+        lambda: self_consistent_dynamics.logistic(3.0, 0.5, 0.1, steps, samples)[0],
+        tolerance=0.05,
+    )
+
+
 _DUELS = {
+    "re-used data": lambda: _reused_data(50, 4000),
     "regression": lambda: _regression(1000, 300),
     "finite width": lambda: _finite_widths(1000, 50),
     "volume of perceptrons": lambda: _volumes(100),

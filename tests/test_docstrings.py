@@ -69,6 +69,7 @@ WRITTEN = (
     "diffusion",
     "differential_equations",
     "word_frequencies",
+    "language_models",
 )
 UNPLAIN = (
     "Of ",

@@ -36,6 +36,10 @@ SMALL = {
         "attention-recovery",
         "tokens=2 marks=0.8 input_dim=60 seeds=2",
     ),
+    "language_models": (
+        "language-rates",
+        "widths=8,16,24 learning_rates=0.01,0.02,0.04,0.08 n_train=1024 packages=pydoc_data,email seeds=2",
+    ),
     "word_frequencies": ("words-refitted", "drawn=3000 types=500 seeds=2"),
     "in_context": (
         "in-context-length",

@@ -67,7 +67,13 @@ THEORY = {
         "online_sgd",
         "multi_index",
     ),
-    "Sequences and generation": ("in_context", "attention", "diffusion", "word_frequencies"),
+    "Sequences and generation": (
+        "in_context",
+        "attention",
+        "diffusion",
+        "word_frequencies",
+        "language_models",
+    ),
     "Inference and capacity": (
         "generalised_linear",
         "perceptron",

@@ -45,6 +45,20 @@ class Words(NamedTuple):
     vocabulary: tuple[str, ...]
 
 
+class Bytes(NamedTuple):
+    """A corpus as numbers of bytes, divided between documents.
+
+    Fields:
+        text: number of each byte of the training documents in reading order.
+        test_text: the same of the test documents.
+        alphabet: the bytes that occur, in the order of their numbers.
+    """
+
+    text: Int[np.ndarray, "byte"]
+    test_text: Int[np.ndarray, "test_byte"]
+    alphabet: bytes
+
+
 def documentation(
     packages: Sequence[str] = ("pydoc_data", "numpy"), *, minimum_bytes: int = 300_000
 ) -> Corpus:
@@ -105,6 +119,41 @@ def numbered_words(corpus: Corpus) -> Words:
     number[order] = np.arange(len(order))
     ends = np.cumsum([len(text) for text in texts])
     return Words(number[inverse], ends, tuple(found[order].tolist()))
+
+
+def numbered_bytes(corpus: Corpus, *, test_bytes: int = 65_536, seed: int = 0) -> Bytes:
+    """The bytes of a corpus in UTF-8, with documents in a random order and some left for tests.
+
+    Documents that have at most half of `test_bytes` are taken for tests until these have
+    `test_bytes`. A document ends with a zero byte.
+
+    Args:
+        test_bytes: the least number of bytes for tests.
+        seed: seed of the order of the documents.
+
+    Raises:
+        ValueError: where too few documents are short enough, or none is left for training.
+
+    >>> corpus = Corpus(("long text " * 9, "short", "brief"), ("a", "b", "c"), 100, "")
+    >>> divided = numbered_bytes(corpus, test_bytes=12)
+    >>> len(divided.text), len(divided.test_text), divided.alphabet[:3]
+    (91, 12, b'\\x00 b')
+    """
+    parts: tuple[list[bytes], list[bytes]] = ([], [])
+    for at in np.random.default_rng(seed).permutation(len(corpus.documents)):
+        document = corpus.documents[at].encode() + b"\0"
+        missing = sum(map(len, parts[1])) < test_bytes
+        parts[missing and len(document) <= test_bytes / 2].append(document)
+    text, test_text = (np.frombuffer(b"".join(part), np.uint8) for part in parts)
+    if not len(text) or len(test_text) < test_bytes:
+        raise ValueError(
+            f"test_bytes = {test_bytes}: documents of at most half as many bytes have {len(test_text)}, "
+            f"and {len(text)} are left for training"
+        )
+    alphabet = np.unique(np.append(text, test_text))
+    return Bytes(
+        np.searchsorted(alphabet, text), np.searchsorted(alphabet, test_text), alphabet.tobytes()
+    )
 
 
 def _folder(package: str) -> Path:

@@ -1,0 +1,81 @@
+"""A network that learns to predict the next byte of a text."""
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Num
+
+from orderparam.core.system import System, parameter, structure
+
+Family = Literal["lstm", "transformer"]
+Scaling = Literal["standard", "mean-field"]
+HEAD = 8  # units of one head of attention
+BLOCKS = 2  # blocks of a transformer
+
+
+class LanguageTraining(System):
+    r"""A network of width w that learns to predict the next byte of a text.
+
+    Both families read windows of `context` bytes and give the logarithms of the probabilities of
+    the next byte at each position. The "lstm" has one layer of w cells. The "transformer" has two
+    blocks of causal attention, with heads of eight units, and of a hidden layer of 4 w units; its
+    values are normalised before each block, and positions are learned.
+
+    The loss is the mean of $-\ln p$ in nats. Adam makes `epochs` passes over the first `n_train`
+    bytes of the text. In the parametrisation "mean-field" the learning rate of all matrices between
+    units, and of the read-out, is `learning_rate` * 16 / w; in "standard" it is the same for all
+    weights. At w = 16 both are the same network. The read-out starts at zero in both.
+
+    `orderparam.data.text.numbered_bytes` makes both texts from a corpus.
+
+    Source: Hochreiter and Schmidhuber (1997); Vaswani et al. (2017); Yang et al. (2022) for the
+    rates.
+
+    >>> system = LanguageTraining([0, 1] * 300, [0, 1] * 80, 2, n_train=600)
+    >>> system.steps, float(system.operations)
+    (1, 8236800.0)
+    """
+
+    text: Num[Array, "byte"] = parameter("numbers of the bytes of the training text", minimum=0)
+    test_text: Num[Array, "test_byte"] = parameter("the same of the test text", minimum=0)
+    symbols: int = structure("number of different bytes", minimum=2)
+    width: float = parameter("w, units of a layer", minimum=8, default=16)
+    n_train: float = parameter("bytes D of the text that are used", minimum=1, default=131_072)
+    learning_rate: float = parameter("largest learning rate of Adam", above=0, default=0.01)
+    epochs: float = parameter("passes over these bytes", above=0, default=1)
+    family: Family = structure("kind of network", default="transformer")
+    parametrisation: Scaling = structure("learning rates of wide layers", default="mean-field")
+    context: int = structure("bytes of a window", minimum=2, default=64)
+    batch: int = structure("windows of a step", minimum=1, default=8)
+
+    def __check_init__(self) -> None:
+        if isinstance(self.text, jax.core.Tracer):
+            return
+        largest = max(int(np.max(self.text)), int(np.max(self.test_text)))
+        if largest >= self.symbols:
+            raise ValueError(f"symbols = {self.symbols}: a byte has the number {largest}")
+        for name in ("text", "test_text"):
+            if len(getattr(self, name)) <= self.context:
+                raise ValueError(f"{name} must be longer than context = {self.context}")
+        if np.any(np.asarray(self.n_train) > len(self.text)):
+            raise ValueError(f"n_train = {self.n_train}: the text has {len(self.text)} bytes")
+
+    @property
+    def steps(self) -> int:
+        """Number of steps of Adam."""
+        return max(1, round(float(self.n_train * self.epochs) / (self.batch * self.context)))
+
+    @property
+    def parameters(self) -> Float[Array, ""]:
+        """Number N of parameters without those of the embedding and of the positions."""
+        width, out = jnp.asarray(self.width, float), self.symbols
+        if self.family == "lstm":
+            return 8 * width**2 + 4 * width + (width + 1) * out
+        return 12 * BLOCKS * width**2 + (width + 1) * out
+
+    @property
+    def operations(self) -> Float[Array, ""]:
+        """The estimate 6 N of floating-point operations for each byte, times the bytes read."""
+        return 6 * self.parameters * self.steps * self.batch * self.context

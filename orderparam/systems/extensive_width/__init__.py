@@ -54,6 +54,13 @@ if TYPE_CHECKING:
         matrix_channel,
         quadratic_bayes_optimal,
     )
+    from orderparam.systems.extensive_width.selection import (
+        CompetingStates,
+        ExchangedPosterior,
+        competing_states,
+        exchanged_posterior,
+        walled_posterior,
+    )
     from orderparam.systems.extensive_width.state import BayesOptimal
     from orderparam.systems.extensive_width.theory import bayes_optimal, informed_state
     from orderparam.systems.extensive_width.transitions import (

@@ -1,7 +1,7 @@
 """Teachers and data drawn at random, and students trained on them by Adam."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -100,6 +100,8 @@ def output(
 # stable; with fixed read-outs it would end in local minima (Nguyen and Barbier 2026, appendix on
 # experiments).
 
+Readouts = Literal["learned", "fixed"]
+
 FOUND = 0.7
 RECORDS = 40
 
@@ -135,6 +137,8 @@ def adam_student(
     epochs: int = 10_000,
     learning_rate: float = 0.003,
     batches: int = 3,
+    readouts: Readouts = "learned",
+    normalised: bool = True,
 ) -> TrainedStudent:
     r"""Error and overlaps of a student of limited width that Adam trains on the mean squared error.
 
@@ -148,9 +152,14 @@ def adam_student(
         epochs: number of passes over the data, at least 40. Default 10 000.
         learning_rate: learning rate of Adam. Default 0.003.
         batches: number of minibatches in an epoch. Default 3.
+        readouts: "learned" (default), or "fixed": the p largest read-outs of the teacher, which are
+            not trained.
+        normalised: whether the rows are projected back to unit norm after each epoch. Without it
+            they keep their free lengths; a row's overlap is its cosine in both cases. Default True.
 
     Raises:
-        ValueError: for a width that is not an integer, or fewer epochs than 40.
+        ValueError: for a width that is not an integer, fewer epochs than 40, or fixed read-outs
+            of a student that is wider than its teacher.
 
     Source: Nguyen, Barbier (2026), appendix on experiments.
 
@@ -164,11 +173,17 @@ def adam_student(
     if epochs < RECORDS:
         raise ValueError(f"epochs = {epochs}: must be >= {RECORDS}")
     teacher = system.teacher
+    if readouts == "fixed" and width > (units := teacher.readout.shape[0]):
+        raise ValueError(f"width = {width}: must be <= {units} for the teacher's read-outs")
     data_key, start_key = jax.random.split(key)
     data = draw(teacher, data_key)
     dim = data.inputs.shape[1]
     weights = jax.random.uniform(start_key, (width, dim), minval=-1.0, maxval=1.0) / dim
-    readout = jnp.full(width, width**-0.5)
+    readout = (
+        teacher.readout[jnp.argsort(-(teacher.readout**2))[:width]]
+        if readouts == "fixed"
+        else jnp.full(width, width**-0.5)
+    )
     used = len(data.labels) // batches * batches
     shaped = (
         data.inputs[:used].reshape(batches, -1, dim),
@@ -179,10 +194,18 @@ def adam_student(
     recorded = np.maximum(recorded, np.arange(1, RECORDS + 1))
     passed = jnp.asarray(np.diff(recorded, prepend=0))
     (weights, readout), (train, test_errors) = _train(
-        teacher.activation, learning_rate, passed, shaped, test, (weights, readout)
+        teacher.activation,
+        learning_rate,
+        passed,
+        shaped,
+        test,
+        (weights, readout),
+        readouts == "learned",
+        normalised,
     )
     # A teacher feature counts as found if any row of the student is aligned with it.
-    cosine = (data.weights / jnp.sqrt(dim)) @ weights.T
+    rows = weights if normalised else weights / jnp.linalg.norm(weights, axis=1, keepdims=True)
+    cosine = (data.weights / jnp.sqrt(dim)) @ rows.T
     overlap = jnp.max(jnp.abs(cosine) if teacher.activation.parity else cosine, axis=1)
     return TrainedStudent(
         overlap=overlap,
@@ -234,7 +257,7 @@ def _misfit(
     return jnp.mean((activation(inputs @ weights.T) @ readout - labels) ** 2)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(jax.jit, static_argnums=(0, 6, 7))
 def _train(
     activation: Activation,
     learning_rate: float,
@@ -242,20 +265,26 @@ def _train(
     batches: tuple[Array, Array],
     test: tuple[Array, Array],
     network: tuple[Array, Array],
+    learned: bool,
+    normalised: bool,
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """The network after the last epoch, and its train and test errors at each record; `epochs` are
-    the numbers of epochs between records.
+    the numbers of epochs between records. learned: whether the read-outs are trained.
     """
     optimiser = optax.adam(learning_rate)
 
     def step(state: tuple, batch: tuple[Array, Array]) -> tuple[tuple, None]:
         network, moments = state
         gradient = jax.grad(partial(_misfit, activation))(network, *batch)
+        if not learned:
+            gradient = gradient[0], jnp.zeros_like(gradient[1])
         update, moments = optimiser.update(gradient, moments)
         return (optax.apply_updates(network, update), moments), None
 
     def epoch(_: int, state: tuple) -> tuple:
         network, moments = jax.lax.scan(step, state, batches)[0]
+        if not normalised:
+            return network, moments
         weights, readout = network
         return (weights / jnp.linalg.norm(weights, axis=1, keepdims=True), readout), moments
 

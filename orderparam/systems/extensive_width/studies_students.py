@@ -3,12 +3,14 @@ errors."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from orderparam.comparison import Curve, study
-from orderparam.plotting import Panel, horizontal, slope
+from orderparam.comparison import Comparison, Curve, study
+from orderparam.plotting import Freehand, Panel, horizontal, slope
+from orderparam.plotting.style import COLOURS
 from orderparam.systems.extensive_width.experiment import adam_at_effective_width, adam_student
 from orderparam.systems.extensive_width.limits import steep_hierarchy
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, WidthLimitedStudent
@@ -22,6 +24,53 @@ SOURCE = "Nguyen and Barbier 2026"
 
 def _examples(data: xr.Dataset) -> xr.DataArray:
     return data["teacher.n_train" if "teacher.n_train" in data.dims else "n_train"]
+
+
+FULL, AT_EFFECTIVE = "Adam, full width", "Adam, width $k_c$"
+_RESAMPLED = 400  # times that runs are drawn again for an interval
+
+
+def _exponents(values: np.ndarray, n: np.ndarray) -> tuple[float, float]:
+    """The exponent of errors ~ n^exponent, of shape (width, n, run), at the width of the smallest
+    mean for each n, and half its 95% interval, by drawing the runs again."""
+    rng = np.random.default_rng(0)
+    again = rng.integers(0, values.shape[2], (_RESAMPLED, *values.shape))
+    drawn = np.take_along_axis(values[None], again, axis=3).mean(axis=3).min(axis=1)
+    found = np.polyfit(np.log(n), np.log(drawn).T, 1)[0]
+    best = values.mean(axis=2).min(axis=0)
+    return float(np.polyfit(np.log(n), np.log(best), 1)[0]), float(1.96 * found.std())
+
+
+def draw_exponents(axes: Any, comparison: Comparison) -> None:
+    """Draw the exponents of the errors while features are learned and once all are, of the theory
+    and of students of several widths."""
+    p, dim = comparison.parameters, "teacher.n_train"
+    (optimal,) = comparison.theories().values()
+    curves = {data.attrs["label"]: data["error"] for data in comparison.experiments().values()}
+    ranges = (("features are learned", p["learning"]), ("all are learned", p["refining"]))
+    for number, (words, ratios) in enumerate(ranges):
+        n = np.array(per_ratio(ratios, p["input_dim"]))
+
+        def at(labels: list[str], n: np.ndarray = n) -> np.ndarray:
+            chosen = [curves[label] for label in labels if np.isin(n, curves[label][dim]).all()]
+            return np.stack([one.sel({dim: n}).transpose(dim, "seed").values for one in chosen])
+
+        full_width = at([FULL])
+        theory = optimal["error"].sel({dim: n}).values[None, :, None]
+        effective = at([AT_EFFECTIVE]) if number == 0 else full_width
+        groups = (
+            ("Bayes-optimal", theory), ("full width", full_width),
+            ("width $k_c$", effective), ("best width", at(list(curves))),
+        )  # fmt: skip
+        for place, (_, values) in enumerate(groups):
+            exponent, half = _exponents(values, n)
+            shown = {"fmt": "o", "color": COLOURS[number], "markersize": 4}
+            axes.errorbar(place + 0.12 * number, exponent, half, **shown)
+            axes.set_xticks(range(len(groups)), [name for name, _ in groups], rotation=20)
+        law = 1 / (2 * p["decay"]) - 1 if number == 0 else -1.0
+        axes.axhline(law, color=COLOURS[number], linewidth=0.8, linestyle=":")
+        axes.plot([], [], "o", color=COLOURS[number], label=words)
+    axes.set(ylabel="exponent of the error")
 
 
 def _collapsed(noise: float) -> Callable[[xr.Dataset], xr.DataArray]:
@@ -227,13 +276,23 @@ def student_width(
     source="Nguyen and Barbier 2026, figure with decay 1",
     seconds=(100, 60000),
     observables=("error",),
+    gallery={
+        "input_dim": 100,
+        "width": 50,
+        "learning": (1.0, 2.0, 4.0, 8.0),
+        "refining": (20.0, 32.0, 50.0),
+        "fractions": (0.7, 0.5),
+        "epochs": 2000,
+        "seeds": 16,
+    },
     full={
         "input_dim": 200,
         "width": 100,
-        "ratios": (2.0, 70.0),
-        "points": 21,
+        "learning": (2.0, 2.85, 4.07, 5.81, 8.29, 11.8),
+        "refining": (24.0, 34.0, 49.0, 70.0),
+        "fractions": (0.85, 0.7, 0.5, 0.35),
         "epochs": 10000,
-        "seeds": 9,
+        "seeds": 16,
     },
     panels=lambda p: [
         Panel(
@@ -245,11 +304,13 @@ def student_width(
                 slope(1 / (2 * p["decay"]) - 1, r"$n^{1/2\beta-1}$"),
                 slope(-1.0, "$n^{-1}$"),
             ],
-        )
+        ),
+        Freehand(draw_exponents),
     ],
     caption=r"""
         $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$;
-        {epochs} epochs of Adam, {seeds} seeds. $k_c$: number of learned features in theory.
+        {epochs} epochs of Adam, {seeds} seeds. $k_c$: number of learned features in theory. Right: exponents of the errors at
+        $n/d^2$ = {learning} and at {refining}, 95 % intervals; best width: at each $n$ the width of the smallest mean error.
     """,
     explained="The theory is the smallest possible error; Adam need not reach it, and the study shows the distance.",
 )
@@ -258,23 +319,73 @@ def student_scaling(
     width: int = 16,
     decay: float = 1.0,
     noise: float = 0.01,
-    ratios: tuple = (0.5, 16.0),
-    points: int = 5,
+    learning: tuple = (0.5, 1.0, 2.0),
+    refining: tuple = (8.0, 16.0),
+    fractions: tuple = (0.5,),
     epochs: int = 2000,
     seeds: int = 4,
 ) -> Iterator[Curve]:
+    """learning, refining: n / d^2 at which the theory has learned some and all features. fractions:
+    widths over k_c."""
     teacher = HierarchicalTeacher(input_dim, width, decay, noise)
     student = WidthLimitedStudent(teacher, width)
-    low, high = (ratio * input_dim**2 for ratio in ratios)
-    grid = {"teacher.n_train": samples(low / 2, 2 * high, 120)}
-    ns = samples(low, high, points)
-    partly = [
-        n for n in ns if float(bayes_optimal(teacher.with_(n_train=n)).effective_width) < width
-    ]
+    ns, partly = (per_ratio(ratios, input_dim) for ratios in ((*learning, *refining), learning))
+    fine = samples(min(ns) / 2, 2 * max(ns), 120)
     wide, every = partial(adam_student, epochs=epochs), {"teacher.n_train": ns}
+    grid = {"teacher.n_train": sorted({*fine, *ns})}
     yield Curve("Bayes-optimal", compressed, student, grid)
-    yield Curve("Adam, full width", wide, student, every, seeds, batch_seeds=True)
-    for label, fraction in (("Adam, width $k_c$", 1.0), ("Adam, width $k_c$/2", 0.5)):
+    yield Curve(FULL, wide, student, every, seeds, batch_seeds=True)
+    for fraction in (1.0, *fractions):
+        label = AT_EFFECTIVE if fraction == 1.0 else f"Adam, width ${fraction:g}\\, k_c$"
         trained = partial(adam_at_effective_width, fraction=fraction, epochs=epochs)
+        # where all features are learned, k_c is the full width
         over = {"teacher.n_train": partly} if fraction == 1.0 else every
         yield Curve(label, trained, student, over, seeds, batch_seeds=True)
+
+
+@study(
+    "student-ablations",
+    title="Students with trained and with fixed read-outs, with rows of unit length and with free rows",
+    source="Nguyen and Barbier 2026, appendix on experiments",
+    seconds=(60, 30000),
+    observables=("error",),
+    explained="The theory is the smallest possible error; Adam need not reach it, and the study shows the distance.",
+    gallery={"ratios": (1.0, 2.0, 4.0), "seeds": 16},
+    full={"input_dim": 100, "width": 50, "epochs": 10000, "seeds": 16},
+    panels=lambda p: [
+        Panel("teacher.n_train", "error", log="xy", xlabel="training examples $n$"),
+        Panel(
+            "teacher.n_train",
+            "effective_width",
+            log="x",
+            xlabel="training examples $n$",
+            ylabel="features found",
+        ),
+    ],
+    caption=r"""
+        $d$ = {input_dim}, $k$ = {width} units of teacher and students, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$;
+        {epochs} epochs of Adam, {seeds} seeds. Fixed read-outs are the teacher's. Unit rows are projected to unit length after
+        each epoch. A feature is found where the cosine with a row exceeds 0.7; of the theory, where it is learned.
+    """,
+)
+def student_ablations(
+    input_dim: int = 32,
+    width: int = 16,
+    decay: float = 1.0,
+    noise: float = 0.01,
+    ratios: tuple = (1.0, 4.0),
+    epochs: int = 2000,
+    seeds: int = 4,
+) -> Iterator[Curve]:
+    student = WidthLimitedStudent(HierarchicalTeacher(input_dim, width, decay, noise), width)
+    measured = per_ratio(ratios, input_dim)
+    fine = samples(min(measured) / 1.5, 1.5 * max(measured), 60)
+    grid = {"teacher.n_train": sorted({*fine, *measured})}
+    yield Curve("Bayes-optimal", compressed, student, grid)
+    over = {"teacher.n_train": measured}
+    for readouts in ("learned", "fixed"):
+        for normalised in (True, False):
+            rows = "unit rows" if normalised else "free rows"
+            trained = partial(adam_student, epochs=epochs, readouts=readouts, normalised=normalised)
+            label = f"{readouts} read-outs, {rows}"
+            yield Curve(label, trained, student, over, seeds, batch_seeds=True)

@@ -1,0 +1,176 @@
+"""The figure of the state that is selected: free energies, fractions of data sets, overlaps off the
+diagonal."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from scipy.optimize import curve_fit
+from scipy.special import expit
+
+from orderparam.comparison import Comparison, Curve, study
+from orderparam.plotting import Freehand, Panel, horizontal
+from orderparam.plotting.style import COLOURS, ink
+from orderparam.systems.extensive_width.model import HierarchicalTeacher
+from orderparam.systems.extensive_width.selection import (
+    competing_states,
+    exchanged_posterior,
+    walled_posterior,
+)
+from orderparam.systems.extensive_width.theory import bayes_optimal
+from orderparam.systems.extensive_width.transitions import staircase
+
+_RESAMPLED = 200  # times that runs are drawn again for an error
+
+Values = Float[np.ndarray, "sample_ratio"]
+
+
+def _per_input(data: xr.Dataset) -> xr.DataArray:
+    return data["n_train"] / data.attrs["facets"]["input_dim"]
+
+
+def zero_of_difference(ratio: Values, difference: Values) -> float:
+    """Where a parabola through the free-energy differences falls through zero; NaN if nowhere in
+    the measured range."""
+    parabola = np.polyfit(ratio, difference, 2)
+    roots = np.roots(parabola)
+    real = roots[np.abs(roots.imag) < 1e-9].real
+    falling = np.polyval(np.polyder(parabola), real) < 0
+    inside = (real >= ratio.min()) & (real <= ratio.max())
+    return float(real[falling & inside][0]) if np.any(falling & inside) else np.nan
+
+
+def half_height(ratio: Values, fraction: Values) -> float:
+    """Where a logistic curve fitted to the fractions is 1/2; NaN if that is outside the measured
+    range."""
+
+    def logistic(x: Values, middle: float, log_width: float) -> Values:
+        return expit((x - middle) * np.exp(-log_width))
+
+    try:
+        (middle, _), _ = curve_fit(logistic, ratio, fraction, (float(np.mean(ratio)), -1.0))
+    except RuntimeError:
+        return np.nan
+    return float(middle) if ratio.min() <= middle <= ratio.max() else np.nan
+
+
+def _place(
+    data: xr.Dataset, name: str, find: Callable[[Values, Values], float]
+) -> tuple[float, float]:
+    """A place on the axis n/d, found from the means over runs, and its standard error by drawing
+    the runs at each n again."""
+    values = data[name].transpose("n_train", "seed").values
+    ratio = _per_input(data).values
+    rng = np.random.default_rng(0)
+    size = (_RESAMPLED, *values.shape)
+    again = np.take_along_axis(values[None], rng.integers(0, values.shape[1], size), axis=2)
+    found = [find(ratio, means) for means in again.mean(axis=2)]
+    enough = np.isfinite(found).mean() > 0.9
+    return find(ratio, values.mean(axis=1)), float(np.nanstd(found)) if enough else np.nan
+
+
+_PLACES = (
+    ("^", "walled", "free_energy_difference", "free energies cross", zero_of_difference),
+    ("v", "exchanged", "learned", "learned in half of the draws", half_height),
+)
+
+
+def draw_places(axes: Any, comparison: Comparison) -> None:
+    """Draw where the strongest feature is learned against 1/d, beside the theory."""
+    p = comparison.parameters
+    dims = np.array(p["input_dims"], float)
+    theory = [float(staircase(_teacher(int(dim), p)).n_train[0]) / dim for dim in dims]
+    axes.plot(1 / dims, theory, "D", mfc="none", color=ink(), label="theory")
+    for marker, part, name, label, find in _PLACES:
+        measured = comparison.experiments(part=part).values()
+        places = np.array([_place(data, name, find) for data in measured])
+        shown = {"fmt": marker, "color": COLOURS[3], "markersize": 4, "label": label}
+        axes.errorbar(1 / dims, places[:, 0], places[:, 1], **shown)
+    axes.set(xlabel="$1/d$", ylabel="$n/d$ of the first jump", xlim=(0, None))
+
+
+def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
+    return HierarchicalTeacher(dim, dim // 2, parameters["decay"], parameters["noise"])
+
+
+@study(
+    "selected-state",
+    title="Free energies of the states with and without the strongest feature",
+    source="measured for this package on the model of Nguyen and Barbier 2026",
+    seconds=(70, 20000),
+    observables=("free_energy_difference",),
+    gallery={
+        "input_dims": (16, 32, 64),
+        "ratios": (1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0),
+        "sweeps": 3000,
+        "seeds": 32,
+    },
+    full={
+        "input_dims": (16, 32, 64, 128),
+        "ratios": (2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0),
+        "weights": 32,
+        "sweeps": 10000,
+        "seeds": 64,
+    },
+    panels=[
+        Panel(
+            ("$n/d$", _per_input),
+            "free_energy_difference",
+            by="input_dim",
+            where={"part": "walled"},
+            ylabel="$F_1 - F_0$ in nats",
+            reference=[horizontal(0.0)],
+        ),
+        Panel(
+            ("$n/d$", _per_input),
+            "learned",
+            by="input_dim",
+            where={"part": "exchanged", "label": "exchange"},
+            ylabel="fraction of draws with the feature",
+        ),
+        Freehand(draw_places),
+        Panel(
+            ("$n/d$", _per_input),
+            "off_diagonal",
+            by="input_dim",
+            where={"part": "exchanged", "label": "exchange"},
+            ylabel=r"$d\, \langle Q_{ij}^2 \rangle$, $i \neq j$",
+            reference=[horizontal(1.0)],
+        ),
+    ],
+    columns=2,
+    caption=r"""
+        $k = d/2$, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$ without its linear part; {seeds} data sets at each point,
+        {weights} weights of the likelihood, {sweeps} sweeps. $F_1$, $F_0$: free energies of the states with and without the
+        strongest feature, by integration over the weights; $Q_{{ij}} = w_i \cdot w^0_j / d$.
+    """,
+)
+def selected_state(
+    input_dims: tuple = (8, 16),
+    decay: float = 1.0,
+    noise: float = 0.04,
+    ratios: tuple = (2.0, 4.0, 6.0),
+    weights: int = 24,
+    sweeps: int = 300,
+    seeds: int = 4,
+) -> Iterator[Curve]:
+    """ratios: n / d. Ladders with a wall take half as many sweeps."""
+    walled = partial(walled_posterior, weights=weights, sweeps=max(sweeps // 2, 3))
+    free = partial(exchanged_posterior, weights=weights, sweeps=sweeps)
+    for part, method in (("walled", walled), ("exchanged", free)):
+        for dim in input_dims:
+            teacher = _teacher(dim, {"decay": decay, "noise": noise})
+            facets = {"part": part, "input_dim": dim}
+            over = {"n_train": [float(round(ratio * dim)) for ratio in ratios]}
+            fine = np.linspace(min(ratios), max(ratios), 81) * dim
+            grid = {"n_train": np.unique(np.append(fine, over["n_train"])).tolist()}
+            if part == "walled":
+                yield Curve("theory", competing_states, teacher, grid, facets=facets)
+                label = "integration"
+            else:
+                yield Curve("theory", bayes_optimal, teacher, grid, facets=facets)
+                label = "exchange"
+            yield Curve(label, method, teacher, over, seeds, batch_seeds=True, facets=facets)

@@ -82,6 +82,10 @@ if TYPE_CHECKING:
         AdaptedWeights,
         adapted_weights,
     )
+    from orderparam.systems.kernel_adaptation.two_layers.threshold import (
+        MeasuredThreshold,
+        measured_examples_needed,
+    )
     from orderparam.systems.kernel_adaptation.two_layers.wells import Wells
 
 # axis labels of this topic's quantities: words and symbol

@@ -1,0 +1,123 @@
+"""How the number of examples for nearly all of the cubic part grows with the input dimension."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from orderparam.comparison import Curve, between, study
+from orderparam.plotting import Panel, slope
+from orderparam.systems.kernel_adaptation.network import hermite_target
+from orderparam.systems.kernel_adaptation.two_layers.examples_needed import examples_needed
+from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import gaussian_process
+from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
+from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
+from orderparam.systems.kernel_adaptation.two_layers.threshold import (
+    measured_examples_needed,
+    regressed,
+)
+
+_ADAPT, _FIXED = "weights that adapt", "fixed kernel"
+_DEGREES = (1, 3, 5, 7)
+
+
+def one_unit(saturation: float) -> dict[int, float]:
+    r"""Coefficients of $h_1, h_3, h_5, h_7$ in $\mathrm{erf}(\rho z)$, over that of $h_1$.
+
+    With x = `saturation` = $\rho^2/(1 + 2\rho^2)$, between 0 (linear) and 1/2 (a step), the
+    coefficient of $h_k$ is $(-2x)^m (2m - 1)!! / \sqrt{k!}$ for k = 2 m + 1.
+
+    >>> {k: round(y, 4) for k, y in one_unit(0.3).items()}
+    {1: 1.0, 3: -0.2449, 5: 0.0986, 7: -0.0456}
+    """
+    found = {}
+    for k in _DEGREES:
+        m = (k - 1) // 2
+        odd = math.prod(range(1, 2 * m, 2))
+        found[k] = (-2 * saturation) ** m * odd / math.sqrt(math.factorial(k))
+    return found
+
+
+@study(
+    "complexity-change",
+    title="Nine tenths of a cubic part: adapting networks need examples in proportion to their inputs, a fixed kernel far more",
+    source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Rubin et al. 2025, arXiv 2502.03210",
+    panels=[
+        Panel(
+            "input_dim",
+            "examples",
+            by="weights",
+            log="xy",
+            fit="d",
+            reference=[slope(3, "$d^3$"), slope(1, "$d$")],
+            ylabel="examples needed $n$",
+        ),
+        Panel(
+            "input_dim",
+            "per_dimension",
+            by="weights",
+            where={"weights": _ADAPT},
+            log="x",
+            ylim=(0, None),
+        ),
+    ],
+    caption=r"""
+        Number $n$ of examples at which the share {threshold} of the component $h_3$ is learned, against the number $d$ of inputs.
+        The target is one erf unit of $w_*\cdot x$ up to degree 7, with $y_3/y_1$ = $-0.82 \times$ {saturation}. Networks have
+        $N = {units_per_input} d$ erf units, temperature {temperature}, variance of $\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ =
+        {weight_variance}; each run samples them at $n/d$ = {ratios}, with a power law of the share not learned between them.
+        Fixed kernel: regression with the kernel of infinite width at $n/d^3$ = {kernel_ratios}. Theories are averaged
+        over data, with the effective ridge. In theory the exponent of the fixed kernel approaches 3 slowly: at few inputs
+        $h_5$ has a part of the same eigenfunctions.
+    """,
+    seconds=(90, 4800),
+    observables=("examples",),
+    gallery={"measured": (8, 12, 16, 24), "kernel_measured": (4, 5, 6), "seeds": 16},
+    full={"measured": (8, 16, 32, 64), "kernel_measured": (4, 6, 8, 12), "seeds": 32},
+)
+def complexity_change(
+    threshold: float = 0.9,
+    saturation: float = 0.3,
+    temperature: float = 0.005,
+    readout_variance: float = 0.05,
+    weight_variance: float = 0.5,
+    units_per_input: float = 2.0,
+    measured: tuple[int, ...] = (8, 12),
+    ratios: tuple[float, ...] = (6.0, 15.0),
+    kernel_measured: tuple[int, ...] = (3, 4),
+    kernel_ratios: tuple[float, ...] = (6.0, 13.0),
+    seeds: int = 4,
+) -> Iterator[Curve]:
+    """measured: inputs of the sampled networks; kernel_measured: of the regressions, whose examples
+    grow as d^3."""
+    target = hermite_target(one_unit(saturation), normalised=True)
+    system = TwoLayerNetwork(20, 100, 100, temperature, target, readout_variance, weight_variance)
+    shared: dict[str, Any] = {"threshold": threshold, "units_per_input": units_per_input}
+    needed = partial(examples_needed, **shared)
+    adapted = partial(needed, theory=partial(adapted_weights, ridge_kind="effective"))
+    fixed = partial(
+        needed, theory=partial(gaussian_process, ridge_kind="effective"), power=3.0, most=100.0
+    )
+    run = partial(measured_examples_needed, **shared)
+    regression = partial(run, learner=regressed, ratios=kernel_ratios, power=3.0)
+    adapt, kernel = {"weights": _ADAPT}, {"weights": _FIXED}
+    line = {"input_dim": between((float(min(measured)), 128.0, *measured), 9)}
+    kernel_line = {"input_dim": between((float(min(kernel_measured)), 32.0, *kernel_measured), 9)}
+    yield Curve("infinitely wide (GP)", fixed, system, kernel_line, facets=kernel)
+    yield Curve("adapted weights (GMFL)", adapted, system, line, facets=adapt)
+    yield Curve(
+        "sampled network",
+        partial(run, ratios=ratios),
+        system,
+        {"input_dim": measured},
+        seeds,
+        facets=adapt,
+    )
+    yield Curve(
+        "regression on drawn data",
+        regression,
+        system,
+        {"input_dim": kernel_measured},
+        seeds,
+        facets=kernel,
+    )

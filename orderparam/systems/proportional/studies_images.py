@@ -1,0 +1,98 @@
+"""Bayesian networks of several architectures on small images: finite against infinite width."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from orderparam.comparison import Curve, between, study
+from orderparam.plotting import Panel
+from orderparam.systems.proportional.experiment import sampled_network
+from orderparam.systems.proportional.model import (
+    BayesianNetwork,
+    Convolutional,
+    FullyConnected,
+    LocallyConnected,
+    as_images,
+    flat,
+    image_data,
+)
+from orderparam.systems.proportional.studies import LOSSES
+from orderparam.systems.proportional.theory import finite_width, infinite_width
+
+_AXIS = (
+    "width $N$ or channels $N_c$",
+    lambda data: data["width" if "width" in data.coords else "channels"],
+)
+
+
+def architectures(
+    data: str, n_train: int, n_test: int, mask: int, stride: int, temperature: float
+) -> dict[str, tuple[BayesianNetwork, str]]:
+    """One hidden layer on the same images: dense, locally connected, and convolutional with a
+    read-out of every patch or of their mean; with the axis of its width."""
+    fields, shape = image_data(data, n_train, n_test)
+    images = as_images(fields, shape) | {
+        "channels": 10,
+        "mask": mask,
+        "stride": stride,
+        "temperature": temperature,
+    }
+    return {
+        "fully connected": (
+            FullyConnected(**flat(fields), width=10, temperature=temperature),
+            "width",
+        ),
+        "locally connected": (LocallyConnected(**images), "channels"),
+        "convolutional": (Convolutional(**images), "channels"),
+        "convolutional, pooled": (Convolutional(**images, readout="average"), "channels"),
+    }
+
+
+@study(
+    "finite-width-images",
+    title="On digits sharing weights decides what a finite number of channels changes",
+    source="Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025; Novak et al. 2019",
+    panels=[
+        Panel(_AXIS, "test_error", by="architecture", log="x", ylabel="test error"),
+        Panel(_AXIS, "test_error", by="architecture", log="x", ratio_to="infinite width"),
+    ],
+    columns=2,
+    caption="""
+        Even against odd {data} of 8 x 8 pixels, $P$ = {n_train}, $T$ = {temperature}, one layer of erf units on patches of side
+        {mask} at every second pixel, unit prior variances, {n_test} test images. Pooled: the read-out sees the mean over
+        patches. Infinite width: the Gaussian process of each kernel; the locally connected network has that of the
+        convolutional one. Sampled: Hamiltonian Monte Carlo, {seeds} runs of {chains} chains, half from the prior, half from a
+        minimum of the energy.
+    """,
+    seconds=(90, 3600),
+    observables=LOSSES,
+    gallery={"n_train": 60, "measured": (8, 20, 50), "samples": 100, "seeds": 16, "n_test": 300},
+    full={
+        "n_train": 200,
+        "n_test": 1000,
+        "measured": (8, 20, 50, 200),
+        "samples": 200,
+        "chains": 8,
+        "seeds": 16,
+    },
+)
+def finite_width_images(
+    data: str = "digits",
+    n_train: int = 40,
+    n_test: int = 200,
+    mask: int = 4,
+    stride: int = 2,
+    temperature: float = 0.1,
+    measured: tuple[int, ...] = (8, 30),
+    samples: int = 60,
+    chains: int = 4,
+    seeds: int = 4,
+) -> Iterator[Curve]:
+    cases = architectures(data, n_train, n_test, mask, stride, temperature)
+    sampler = partial(sampled_network, samples=samples, chains=chains, warmup=80)
+    for name, (system, axis) in cases.items():
+        facets = {"architecture": name}
+        line = {axis: between((min(measured) / 2, 10.0 * max(measured)), 10)}
+        wide = {axis: [float(min(measured))]}  # a single width, on which it does not depend
+        yield Curve("finite width", finite_width, system, line, facets=facets)
+        yield Curve("infinite width", infinite_width, system, wide, facets=facets, baseline=True)
+        yield Curve("sampled", sampler, system, {axis: measured}, seeds, facets=facets)

@@ -285,7 +285,7 @@ class Look:
                 other = select(other, panel.by, data[panel.by].item())
             if other is not None:
                 at, level, _ = points_of(panel, other, panel.ratio_to)
-                if np.size(level) == 1:
+                if np.ptp(level) == 0:  # a limit, which does not depend on x
                     return float(np.ravel(level)[0])
                 return _interpolated(x, at, level, "x" in panel.log)
         raise ValueError(f"ratio_to: {key!r} has no curve {panel.ratio_to!r} with the same facets")
@@ -295,6 +295,8 @@ def _interpolated(x: Any, at: Any, level: Any, logarithmic: bool) -> np.ndarray:
     """The values at x of a curve given by points, interpolated on logarithmic scales if asked, and
     NaN outside."""
     x, at, level = (np.asarray(part, float) for part in (x, at, level))
+    ascending = np.argsort(at)
+    at, level = at[ascending], level[ascending]
     if not logarithmic or np.any(at <= 0) or np.any(level <= 0):
         return np.interp(x, at, level, left=np.nan, right=np.nan)
     return np.exp(np.interp(np.log(x), np.log(at), np.log(level), left=np.nan, right=np.nan))

@@ -191,6 +191,27 @@ def test_a_ratio_is_taken_to_the_curve_of_the_same_facets(comparison):
         )
 
 
+@pytest.mark.parametrize("limit", [False, True], ids=["curve", "limit"])
+def test_a_ratio_may_be_drawn_along_a_quantity_that_falls_along_the_grid(comparison, limit):
+    for data in comparison.datasets.values():
+        if limit and data.attrs["kind"] == "theory":
+            data["error"][:] = 0.1
+    panel = Panel(
+        ("1/n", lambda data: 1 / data["n_train"]),
+        "error",
+        by="width",
+        where={"layer": 1},
+        log="x",
+        ratio_to="theory",
+    )
+    (axes,) = draw(comparison, [panel]).axes
+    drawn = _lines(axes, False)
+    assert len(drawn) == 2
+    for marks, width in zip(drawn, (1, 2), strict=True):
+        expected = 3 * N ** POWERS[width] / 0.1 if limit else np.ones(4)
+        np.testing.assert_allclose(marks.get_ydata(), expected, rtol=0.05)
+
+
 def test_facets_in_a_row_share_the_y_axis_unless_told_otherwise(comparison):
     limits = []
     for share in (True, False):

@@ -99,7 +99,10 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "bayes-error-collapse",
-    title="In theory the error is proportional to the effective width over the number of examples, in two power laws",
+    title=(
+        "In theory the error is the effective width over the number "
+        "of examples times a factor of 1 to 6, in two power laws"
+    ),
     source=SOURCE,
     seconds=(70, 3000),
     observables=("error",),

@@ -43,7 +43,10 @@ _RUNS = {
 
 @study(
     "worst-case-typical-case",
-    title="Worst case against typical case: bounds on the error, and measured errors",
+    title=(
+        "Bounds on the worst case are above the error of "
+        "guessing where typical students err a few per cent"
+    ),
     source="Vapnik 1998; Blumer et al. 1989; Cover 1965; Györgyi 1990; Opper, Kinzel, Kleinz, Nehl 1990; Opper, Haussler 1991",
     seconds=(60, 3600),
     observables=("error",),

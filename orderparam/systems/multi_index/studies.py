@@ -317,7 +317,9 @@ def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
 
 @study(
     "sgd-exit-times",
-    title="The number of samples that SGD needs to find a direction",
+    title=(
+        "SGD leaves the start after d, d log d and d^2 samples for information exponents 1, 2 and 3"
+    ),
     source="Ben Arous, Gheissari, Jagannath 2021, theorem 1.3; Arnaboldi et al. 2023",
     full={
         "dims": (128, 512, 2048, 8192, 32768),

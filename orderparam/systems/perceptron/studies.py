@@ -43,7 +43,10 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "binary-perceptron",
-    title="Few binary weights reach perfect generalisation early and gradually; at T = 0.5 many stay in the metastable state",
+    title=(
+        "15 binary weights generalise perfectly early and gradually; 127 "
+        "weights are slow to leave the metastable state at T = 0.5"
+    ),
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
     seconds=(60, 1800),
     observables=("classification_error", "mistakes"),
@@ -188,8 +191,8 @@ ONLINE = ("hebb", "rosenblatt", "adaline", "optimal")
 @study(
     "perceptron-rules",
     title=(
-        "A perceptron that sees all examples at once learns best with maximal stability, and worst with the "
-        "pseudo-inverse at n = N; a perceptron that sees each example once learns best with the optimal rule"
+        "Maximal stability learns best from stored examples, the "
+        "optimal rule from a stream; the pseudo-inverse fails at n = N"
     ),
     source="Opper, Kinzel, Kleinz, Nehl 1990; Kinouchi, Caticha 1992; Watkin, Rau, Biehl 1993",
     seconds=(50, 900),

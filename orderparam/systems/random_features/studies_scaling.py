@@ -86,7 +86,10 @@ def _exponents(comparison: Comparison) -> tuple[Any, dict[str, np.ndarray]]:
 
 @study(
     "random-features-scaling",
-    title="The error of random features when width and ridge are powers of the number of examples",
+    title=(
+        "The error of random features in theory when width and ridge are "
+        "powers of the number of examples, and measured at fixed ridge"
+    ),
     source="Defilippis, Loureiro, Misiakiewicz 2024 (arXiv:2405.15699)",
     panels=lambda p: [
         Freehand(draw_plane, "local exponent"),

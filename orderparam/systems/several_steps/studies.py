@@ -182,7 +182,10 @@ def giant_steps_batch_reuse(
 
 @study(
     "giant-steps-directions",
-    title="Where neurons point after several giant steps: close to the first one, or apart in the teacher's plane",
+    title=(
+        "Where neurons point after several giant steps: near the first "
+        "step with one strong direction, apart with two equal ones"
+    ),
     source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270)",
     panels=[
         Freehand(partial(draw_directions, target), f"$y = {tex(target)}$") for target in _PLANE
@@ -221,7 +224,10 @@ def _error_or_bound(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "giant-steps-error",
-    title="Each giant step removes error of the directions it reveals; a few neurons stay above the lower bound",
+    title=(
+        "Each giant step lowers the error as the recursion predicts; "
+        "16 neurons stay above the lower bound of all neurons"
+    ),
     source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270); recursion derived here",
     panels=[
         Panel(

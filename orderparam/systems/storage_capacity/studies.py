@@ -158,7 +158,7 @@ def capacity_separability(
 
 @study(
     "capacity-margin",
-    title="Largest margin of stored random patterns, and volume of the couplings that store them",
+    title=("The largest margin of stored random patterns is Gardner's with 20 to 100 inputs"),
     source="Gardner 1988; Krauth, Mezard 1987",
     seconds=(40, 900),
     observables=("margin",),

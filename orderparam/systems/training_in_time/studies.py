@@ -64,7 +64,10 @@ _MARKED_STEP = ("step", lambda data: _marked(data, _STEP[1](data)))
 
 @study(
     "early-stopping",
-    title="At the best stopping time the error of gradient flow is within 5 % of that of the best ridge",
+    title=(
+        "In theory the error at the best stopping time is within 5 % "
+        "of that of the best ridge, and smaller on a power law"
+    ),
     source="Ali, Kolter, Tibshirani 2019 (arXiv:1810.10082); theory at all times derived here",
     panels=[
         Panel(
@@ -120,7 +123,7 @@ def early_stopping(
 
 @study(
     "train-error-in-time",
-    title="The training error of gradient flow follows the theory until the smallest eigenvalue of the sample dominates it",
+    title="The training error of gradient flow follows the theory within 2 % up to t = 10",
     source="derived here; Ali, Kolter, Tibshirani 2019 (arXiv:1810.10082)",
     panels=[
         Panel(

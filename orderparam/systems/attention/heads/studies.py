@@ -103,7 +103,10 @@ def draw_limits(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "attention-kernels",
-    title="The mean kernels of random transformers are close to the limit of many heads already with three heads",
+    title=(
+        "The mean kernels of a random transformer block are within "
+        "2 % of the limit of many heads from three heads on"
+    ),
     source=f"{HRON}; the extrapolation is derived here",
     panels=[Freehand(draw_limits)],
     caption=r"""

@@ -79,7 +79,10 @@ def one_bit_estimation(
 
 @study(
     "phase-retrieval",
-    title="Magnitudes of projections reveal the weights in part above 0.5 samples per input and fully above 1.13, as measured",
+    title=(
+        "Magnitudes of projections reveal the weights in part "
+        "beyond 0.5 samples per input, and fully beyond 1.13"
+    ),
     source="Barbier, Krzakala, Macris, Miolane, Zdeborová 2019; Mondelli, Montanari 2018",
     seconds=(60, 1800),
     observables=("overlap", "cosine"),

@@ -386,7 +386,7 @@ _PER_COPY = "examples per copy $n/m$", lambda data: data["n_train"] / data.attrs
 
 @study(
     "patchy-ridge",
-    title="A ridge that depends on the input does not act like its mean: modes are learned where the ridge is small",
+    title="A ridge that depends on the input does not act like its mean",
     source="Howard et al. 2024; solved for this package",
     panels=[
         Panel(_PER_COPY, "test_error", by="copies", log="xy"),

@@ -56,8 +56,8 @@ def _draw_exponents(name: str, axes: Any, comparison: Comparison) -> None:
 @study(
     "magnet-exponents",
     title=(
-        "Exponents of the magnet: the epsilon expansion is closest for few components, the flow of "
-        "the potential for many"
+        "Exponents of the magnet: for nu the epsilon expansion is closest up to "
+        "three components, for omega the flow of the potential from two on"
     ),
     source="Wilson, Fisher 1972; Litim 2001, 2002",
     seconds=(30, 60),
@@ -155,7 +155,10 @@ def _draw_thermal(axes: Any, comparison: Any) -> None:
 
 @study(
     "block-spins",
-    title="Measured couplings of block spins grow above the critical coupling and fall below it",
+    title=(
+        "From the second step on couplings of block spins "
+        "grow above the critical coupling and fall below it"
+    ),
     source="Kadanoff 1966; Migdal 1975; Swendsen 1979; Besag 1975",
     seconds=(60, 1200),
     observables=("thermal_exponent",),

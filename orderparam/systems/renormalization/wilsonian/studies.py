@@ -42,8 +42,8 @@ from orderparam.systems.renormalization.wilsonian.theory import (
 @study(
     "functional-flow",
     title=(
-        "The effective loss after modes are integrated out: characteristics, recursion and sampled "
-        "posteriors"
+        "Modes that are integrated out stiffen the loss of those that are "
+        "left, and sampled posteriors follow the gap equation within 0.6 %"
     ),
     source="Coppola, Helias, Ringel 2025 (their setting; equations derived here)",
     seconds=(60, 900),
@@ -103,8 +103,8 @@ def functional_flow(
 @study(
     "quartic-regression",
     title=(
-        "A quartic loss: the gap equation is exact at large ridge, and at ridge 10 up to 17 % too small "
-        "for digits as for Gaussian features of their spectrum"
+        "The gap equation of a quartic loss is exact at "
+        "large ridge, and at ridge 10 up to 17 % too small"
     ),
     source="Coppola, Helias, Ringel 2025 (their setting; equations derived here)",
     seconds=(60, 900),
@@ -175,7 +175,9 @@ def _law(alpha: float, target: float, quartic: float, name: str, rho: np.ndarray
 
 @study(
     "interaction-vanishes",
-    title="A relevant interaction vanishes at large P, because the data end its flow",
+    title=(
+        "A relevant interaction vanishes at large P, with the exponents of the scaling interval"
+    ),
     source="Coppola, Helias, Ringel 2025 (their statements; equations derived here)",
     seconds=(40, 600),
     observables=("shift",),

@@ -353,7 +353,10 @@ def ising_scaling(
 
 @study(
     "ising-correlations",
-    title="Critical correlations of the Ising model against theory on the plane and on the torus",
+    title=(
+        "Critical correlations of the Ising model on a torus "
+        "follow the theory of the torus, not that of the plane"
+    ),
     source="McCoy, Wu 1973; Di Francesco, Saleur, Zuber 1987; Wolff 1988",
     seconds=(45, 3600),
     observables=("correlation",),
@@ -397,7 +400,10 @@ def ising_correlations(
 
 @study(
     "ising-quench",
-    title="Growth of domains after a quench of the Ising model below its critical temperature",
+    title=(
+        "After a quench below the critical temperature domains of "
+        "the Ising model grow about as the square root of time"
+    ),
     source="Allen, Cahn 1979; Bray 1994",
     seconds=(30, 600),
     observables=("energy",),

@@ -168,8 +168,8 @@ def _look(model: str) -> dict[str, Any]:
 @study(
     "universality",
     title=(
-        "Another Ising model and a scalar field approach the exponents and the scaling function of "
-        "Ising; the three-state Potts model has another function and another slope"
+        "Two Ising models and a scalar field share exponents and "
+        "scaling function; the three-state Potts model does not"
     ),
     source="Luijten, Blöte, Binder 1996; Salas, Sokal 2000; Brower, Tamayo 1989",
     seconds=(60, 3600),

@@ -35,6 +35,8 @@ def _per_input(data: xr.Dataset) -> xr.DataArray:
 def zero_of_difference(ratio: Values, difference: Values) -> float:
     """Where a parabola through the free-energy differences falls through zero; NaN if nowhere in
     the measured range."""
+    if not np.isfinite(difference).all():
+        return np.nan
     parabola = np.polyfit(ratio, difference, 2)
     roots = np.roots(parabola)
     real = roots[np.abs(roots.imag) < 1e-9].real
@@ -46,6 +48,8 @@ def zero_of_difference(ratio: Values, difference: Values) -> float:
 def half_height(ratio: Values, fraction: Values) -> float:
     """Where a logistic curve fitted to the fractions is 1/2; NaN if that is outside the measured
     range."""
+    if not np.isfinite(fraction).all():
+        return np.nan
 
     def logistic(x: Values, middle: float, log_width: float) -> Values:
         return expit((x - middle) * np.exp(-log_width))
@@ -67,9 +71,10 @@ def _place(
     rng = np.random.default_rng(0)
     size = (_RESAMPLED, *values.shape)
     again = np.take_along_axis(values[None], rng.integers(0, values.shape[1], size), axis=2)
-    found = [find(ratio, means) for means in again.mean(axis=2)]
-    enough = np.isfinite(found).mean() > 0.9
-    return find(ratio, values.mean(axis=1)), float(np.nanstd(found)) if enough else np.nan
+    places = np.array([find(ratio, means) for means in again.mean(axis=2)])
+    found = places[np.isfinite(places)]
+    error = float(np.std(found)) if len(found) > 0.9 * _RESAMPLED else np.nan
+    return find(ratio, values.mean(axis=1)), error
 
 
 _PLACES = (

@@ -353,7 +353,7 @@ def student_scaling(
     seconds=(60, 30000),
     observables=("error",),
     explained="The theory is the smallest possible error; Adam need not reach it, and the study shows the distance.",
-    gallery={"ratios": (1.0, 2.0, 4.0), "seeds": 16},
+    gallery={"ratios": (1.0, 2.0, 3.0), "seeds": 16},
     full={"input_dim": 100, "width": 50, "epochs": 10000, "seeds": 16},
     panels=lambda p: [
         Panel("teacher.n_train", "error", log="xy", xlabel="training examples $n$"),

@@ -70,14 +70,14 @@ from orderparam.systems.scaling_laws.joint.theory import (
         ),
     ],
     caption=(
-        "Eigenvalues $k^{{-{spectral_decay:g}}}$, target power $k^{{-{target_decay:g}}}$, ridge "
+        "Eigenvalues $k^{{-a}}$ and target power $k^{{-b}}$ with $a$ = {spectral_decay:g} and $b$ = {target_decay:g}, ridge "
         "{ridge} added to the summed error, no noise. Top: the error as the number on the axis grows; "
-        "resolution limits it while the other number is larger. Bottom: the difference from the "
+        "resolution limits it while the other number is larger. Bottom, theory alone: the difference from the "
         "limit of infinitely many, which is due to fluctuations."
     ),
     observables=("test_error",),
     seconds=(40, 900),
-    gallery={"seeds": 16},
+    gallery={"measured": (20, 60, 150, 500, 1500), "seeds": 16},
     full={
         "modes": 20_000,
         "sizes": (30, 300, 3000),

@@ -5,7 +5,9 @@ import pytest
 
 from orderparam.systems.features_in_time import (
     FeatureDescent,
+    LinearLayersDescent,
     best_rate,
+    linear_layers_dynamics,
     linear_recursion,
     particle_dynamics,
 )
@@ -70,3 +72,22 @@ def test_the_best_rate_of_the_standard_parametrisation(width, rate):
         steps=6,
     )
     np.testing.assert_allclose(best_rate(system, samples=2).best_rate, rate, rtol=2e-4)
+
+
+# richness: learning rate, half the summed error after 5 steps, |h^1|^2/N of a training input and
+# |w|^2/N after 20, with two hidden layers of linear units
+TWO_LAYERS = {
+    1.0: (0.05, 0.1190335147, 1.064592143, 1.304089776),
+    2.0: (0.03, 0.2281968239, 1.218669321, 1.788564358),
+}
+
+
+@pytest.mark.parametrize("richness", TWO_LAYERS)
+def test_two_hidden_layers_of_linear_units(richness):
+    rate, loss, first, readout = TWO_LAYERS[richness]
+    x, y = inputs(3), np.array([1, -0.5, 0.3])
+    system = LinearLayersDescent(x, y, x[:1], y[:1], richness, rate, depth=2, steps=20)
+    found = linear_layers_dynamics(system)
+    np.testing.assert_allclose(1.5 * found.train_error[5], loss, rtol=1e-9)
+    np.testing.assert_allclose(found.layer_power[0], first, rtol=1e-9)
+    np.testing.assert_allclose(found.readout_power, readout, rtol=1e-9)

@@ -8,12 +8,15 @@ import pytest
 from orderparam.networks.fully_connected import fully_connected
 from orderparam.systems.features_in_time import (
     FeatureDescent,
+    LinearLayersDescent,
     QuadraticDescent,
     best_rate,
+    linear_layers_dynamics,
     linear_recursion,
     particle_dynamics,
     quadratic_recursion,
     trained_features,
+    trained_linear_layers,
     trained_quadratic,
     tuned_network,
 )
@@ -169,3 +172,42 @@ def test_without_curvature_quadratic_units_are_linear_regression():
         w = w + 0.2 * x.T @ (y - x @ w) / len(x)
     found = quadratic_recursion(system)
     np.testing.assert_allclose(found.train_error[-1], np.mean((y - x @ w) ** 2), rtol=1e-10)
+
+
+def layers(**fields):
+    return LinearLayersDescent(X[:6], Y[:6], X[6:], Y[6:], **{"steps": 12, **fields})
+
+
+def test_one_hidden_layer_is_the_exact_recursion():
+    one = linear_layers_dynamics(layers(depth=1, richness=0.7))
+    plain = FeatureDescent(X[:6], Y[:6], X[6:], Y[6:], 0.7, 0.05, activation="linear", steps=12)
+    exact = linear_recursion(plain)
+    np.testing.assert_allclose(one.train_error, exact.train_error, rtol=1e-12)
+    np.testing.assert_allclose(one.test_error, exact.test_error, rtol=1e-12)
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_lazy_linear_layers_have_one_kernel_for_each_layer_of_weights(depth):
+    found = linear_layers_dynamics(layers(depth=depth, richness=1e-4))
+    kernel = X[:6] @ X[:6].T / 4
+    delta = Y[:6].copy()
+    for _ in range(12):
+        delta = delta - 0.05 * (depth + 1) * kernel @ delta
+    np.testing.assert_allclose(found.train_error[-1], np.mean(delta**2), rtol=1e-6)
+    np.testing.assert_allclose(found.readout_power, 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_wide_linear_layers_have_the_errors_of_the_theory(depth):
+    system = layers(depth=depth, richness=1.5, width=1000)
+    exact = linear_layers_dynamics(system)
+    assert exact.converged
+    runs = jax.vmap(lambda key: trained_linear_layers(system, key))(
+        jax.random.split(jax.random.key(0), 24)
+    )
+    for name in ("train_error", "test_error", "layer_power"):
+        values = np.asarray(getattr(runs, name))[:, 1:]
+        error = values.std(axis=0, ddof=1) / np.sqrt(24)
+        z = (values.mean(axis=0) - np.asarray(getattr(exact, name))[1:]) / error
+        # a bias of order 1/width is allowed beside the sampling error
+        assert np.all(np.abs(z) < 3.5 + 5e-3 * values.mean(axis=0) / error), (name, z)

@@ -8,11 +8,21 @@ from orderparam.core.exported import exported
 if TYPE_CHECKING:
     from orderparam.systems.features_in_time.experiment import (
         NetworkFeaturePath,
+        TrainedLayers,
         trained_features,
+        trained_linear_layers,
         trained_quadratic,
         tuned_network,
     )
-    from orderparam.systems.features_in_time.model import FeatureDescent, QuadraticDescent
+    from orderparam.systems.features_in_time.linear_layers import (
+        LinearLayersPath,
+        linear_layers_dynamics,
+    )
+    from orderparam.systems.features_in_time.model import (
+        FeatureDescent,
+        LinearLayersDescent,
+        QuadraticDescent,
+    )
     from orderparam.systems.features_in_time.quadratic import QuadraticPath, quadratic_recursion
     from orderparam.systems.features_in_time.theory import (
         BestRate,

@@ -7,9 +7,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.core.result import Result
+from orderparam.core.result import Result, along_time
 from orderparam.core.verb import experiment
-from orderparam.systems.features_in_time.model import FeatureDescent, QuadraticDescent
+from orderparam.systems.features_in_time.model import (
+    FeatureDescent,
+    LinearLayersDescent,
+    QuadraticDescent,
+)
 from orderparam.systems.features_in_time.quadratic import QuadraticPath, recorded_path
 from orderparam.systems.features_in_time.rates import best_of_rates
 from orderparam.systems.features_in_time.theory import BestRate
@@ -30,6 +34,23 @@ class NetworkFeaturePath(Result):
     test_error: Float[Array, "step"]
     train_error: Float[Array, "step"]
     kernel_drift: Scalar
+
+
+class TrainedLayers(Result):
+    """Errors along training of one linear network, and the sizes of its layers after the last step.
+
+    Fields:
+        train_error: mean squared error on the training set after 0, 1, ... steps.
+        test_error: mean squared error on the test inputs after 0, 1, ... steps.
+        layer_power: mean over training inputs of |h^l|^2/N for the layers 1, 2, ..., after the last
+            step.
+        readout_power: |w|^2/N after the last step.
+    """
+
+    train_error: Float[Array, "step"]
+    test_error: Float[Array, "step"]
+    layer_power: Float[Array, "layer"]
+    readout_power: Scalar
 
 
 class FeatureLayers(NamedTuple):
@@ -103,6 +124,65 @@ def trained_quadratic(system: QuadraticDescent, key: PRNGKeyArray) -> QuadraticP
     """
     shape = (system.size("width"), system.inputs.shape[1])
     return _train_quadratic(system, jax.random.normal(key, shape))
+
+
+@experiment
+def trained_linear_layers(system: LinearLayersDescent, key: PRNGKeyArray) -> TrainedLayers:
+    r"""Errors of one linear network with `depth` hidden layers of `width` units along training.
+
+    Source: the experiment of Bordelon, Pehlevan (2022).
+
+    >>> import jax
+    >>> import numpy as np
+    >>> x = np.eye(3)
+    >>> system = LinearLayersDescent(x, np.ones(3), x, np.ones(3), width=16, steps=2)
+    >>> trained_linear_layers(system, jax.random.key(0)).layer_power.shape
+    (2,)
+    """
+    return _train_layers(system, key, system.size("width"))
+
+
+@eqx.filter_jit
+def _train_layers(system: LinearLayersDescent, key: PRNGKeyArray, width: int) -> TrainedLayers:
+    sizes = [system.inputs.shape[1], *[width] * system.depth]
+    keys = jax.random.split(key, len(sizes))
+    start = [jax.random.normal(keys[0], (width,))]
+    for one, fan_in in zip(keys[1:], sizes[:-1], strict=True):
+        start.append(jax.random.normal(one, (width, fan_in)))
+
+    def fields(weights: list[Array], inputs: Array) -> list[Array]:
+        """Fields (point, unit) of all layers."""
+        found = [inputs]
+        for w in weights[1:]:
+            found.append(found[-1] @ w.T / jnp.sqrt(w.shape[1]))
+        return found[1:]
+
+    def residual(weights: list[Array], inputs: Array, targets: Array) -> Array:
+        output = fields(weights, inputs)[-1] @ weights[0] / (system.richness * width)
+        return output - targets
+
+    def loss(weights: list[Array]) -> Array:
+        return 0.5 * jnp.sum(residual(weights, system.inputs, system.targets) ** 2)
+
+    def errors(weights: list[Array]) -> tuple[Array, Array]:
+        train = residual(weights, system.inputs, system.targets)
+        test = residual(weights, system.test_inputs, system.test_targets)
+        return jnp.mean(train**2), jnp.mean(test**2)
+
+    rate = system.learning_rate * system.richness**2 * width
+
+    def step(weights: list[Array], _: None) -> tuple[list[Array], tuple[Array, Array]]:
+        following = jax.tree.map(lambda w, g: w - rate * g, weights, jax.grad(loss)(weights))
+        return following, errors(following)
+
+    end, along = jax.lax.scan(step, start, length=system.steps)
+    train, test = along_time(errors(start), along)
+    return TrainedLayers(
+        train_error=train,
+        test_error=test,
+        layer_power=jnp.stack([jnp.mean(h**2) for h in fields(end, system.inputs)]),
+        readout_power=jnp.mean(end[0] ** 2),
+    )
 
 
 @eqx.filter_jit

@@ -70,6 +70,33 @@ class FeatureDescent(System):
         return gamma, eta * gamma, eta * gamma
 
 
+class LinearLayersDescent(System):
+    r"""A linear network with several hidden layers that learns a training set by gradient descent.
+
+    The fields are $h^1 = W^1 x/\sqrt D$ and $h^l = W^l h^{l-1}/\sqrt N$ for the layers l = 2 to L
+    (`depth`), and the output is $f = w \cdot h^L/(\gamma N)$; all weights are N(0, 1) at the start. On
+    the loss $\frac12 \sum_\mu (y_\mu - f_\mu)^2$ a step changes all weights $\theta$ by $\eta \gamma^2 N
+    \sum_\mu (y_\mu - f_\mu)\, \partial f_\mu/\partial\theta$, with `richness` $\gamma$.
+
+    With one hidden layer this is `FeatureDescent` with linear units. `ValueError` is raised for shapes
+    that do not fit.
+    """
+
+    inputs: Float[Array, "train input"] = parameter("training inputs")
+    targets: Float[Array, "train"] = parameter("their targets")
+    test_inputs: Float[Array, "test input"] = parameter("inputs at which the error is measured")
+    test_targets: Float[Array, "test"] = parameter("their targets")
+    richness: float = parameter("richness gamma", above=0, default=1.0)
+    learning_rate: float = parameter(
+        "learning rate eta, for the summed loss", above=0, default=0.05
+    )
+    width: int = parameter(
+        "units N in a hidden layer of an experiment", minimum=1, integer=True, default=256
+    )
+    depth: int = structure("number L of hidden layers", minimum=1, maximum=8, default=2)
+    steps: int = structure("number of steps", minimum=1, default=20)
+
+
 class QuadraticDescent(System):
     r"""A network of quadratic units that learns a training set, lazily or by moving its kernel.
 

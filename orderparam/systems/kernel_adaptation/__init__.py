@@ -51,6 +51,12 @@ if TYPE_CHECKING:
         gaussian_weights_on_data,
         kernel_scaling_on_data,
     )
+    from orderparam.systems.kernel_adaptation.patches.examples_needed import (
+        MeasuredPatchThreshold,
+        PatchExamplesNeeded,
+        measured_patch_examples,
+        patch_examples_needed,
+    )
     from orderparam.systems.kernel_adaptation.patches.experiment import (
         SampledPatches,
         sampled_patches,

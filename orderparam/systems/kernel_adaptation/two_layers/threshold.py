@@ -2,7 +2,7 @@
 width, have learned nearly all of a component of the target.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -134,6 +134,19 @@ def measured_examples_needed(
     system = system.with_(width=round(units_per_input * d))
     # One key: the smaller training sets are the first examples of the largest one.
     runs = [learner(system.with_(n_train=round(a * d**power)), key) for a in ratios]
+    return measured_threshold(runs, mode, threshold, ratios, d, power)
+
+
+def measured_threshold(
+    runs: Sequence[SolvedOnDrawnData | SampledPatches],
+    mode: int,
+    threshold: float,
+    ratios: tuple[float, ...],
+    dimension: float,
+    power: float,
+) -> MeasuredThreshold:
+    """The number of examples from runs at n = ratio * dimension^power: the power law of the share
+    not learned through the two runs nearest to the threshold."""
     learned = np.asarray([float(run.learnability[mode]) for run in runs])
     above = int(np.clip(np.searchsorted(learned, threshold), 1, len(ratios) - 1))
     pair = slice(above - 1, above + 1)
@@ -142,8 +155,8 @@ def measured_examples_needed(
     found = np.exp(logs[0] + (np.log(1 - threshold) - missing[0]) / slope) if slope < 0 else np.inf
     near = ratios[0] / BEYOND <= found <= ratios[-1] * BEYOND
     return MeasuredThreshold(
-        examples=jnp.asarray(found * d**power),
-        per_dimension=jnp.asarray(found * d ** (power - 1)),
+        examples=jnp.asarray(found * dimension**power),
+        per_dimension=jnp.asarray(found * dimension ** (power - 1)),
         residual=jnp.zeros(()),
         converged=jnp.asarray(near and all(bool(run.converged) for run in runs)),
         ratio=jnp.asarray(ratios),

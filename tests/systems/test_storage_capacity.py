@@ -16,6 +16,7 @@ from orderparam.systems.storage_capacity import (
     cover,
     enumerated_solutions,
     fewest_errors,
+    fewest_errors_by_programming,
     largest_margin,
     maximal_margin,
     minimal_error,
@@ -27,6 +28,7 @@ from orderparam.systems.storage_capacity import (
 )
 from orderparam.systems.storage_capacity.binary_experiment import _survivors
 from orderparam.systems.storage_capacity.experiment import _fewest_errors
+from orderparam.systems.storage_capacity.programmed_errors import programmed_errors
 
 
 def fractions(run, seeds=4):
@@ -286,3 +288,17 @@ def test_annealing_finds_what_is_there():
 def test_what_cannot_be_is_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_the_fewest_errors_by_programming_are_those_of_all_corners():
+    rng = np.random.default_rng(1)
+    for n, p in ((2, 9), (3, 12), (4, 16), (5, 18)):
+        patterns = rng.standard_normal((p, n))
+        assert programmed_errors(patterns, rng) == _fewest_errors(patterns)
+    assert programmed_errors(rng.standard_normal((5, 6)), rng) == 0
+    system = SphericalPatterns(4.0, input_dim=4)
+    both = [
+        float(measure(system, jax.random.key(2), samples=8).error_fraction)
+        for measure in (fewest_errors, fewest_errors_by_programming)
+    ]
+    assert both[0] == both[1] > 0

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         SphericalPatterns,
         ThermalPatterns,
     )
+    from orderparam.systems.storage_capacity.programmed_errors import fewest_errors_by_programming
     from orderparam.systems.storage_capacity.theory import (
         Capacity,
         InstabilityLine,

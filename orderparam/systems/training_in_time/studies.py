@@ -12,15 +12,18 @@ from orderparam.data import apply_task, centre, load, normalise
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.networks.fully_connected import fully_connected
 from orderparam.plotting import Panel, horizontal
+from orderparam.systems.training_in_time.descent import spectral_descent_error
 from orderparam.systems.training_in_time.experiment import (
     drawn_descent,
     drawn_flow,
+    drawn_spectral_descent,
     trained_network,
 )
 from orderparam.systems.training_in_time.model import (
     FeatureTraining,
     IsotropicTraining,
     NetworkDescent,
+    SpectralDescent,
 )
 from orderparam.systems.training_in_time.theory import (
     descent_error,
@@ -226,6 +229,7 @@ def grokking_in_time(
         Panel(
             _MARKED_STEP,
             (label, partial(_marked_of, name=name)),
+            facet="spectrum",
             by="momentum",
             log="xy",
             xlim=(1, None),
@@ -234,9 +238,10 @@ def grokking_in_time(
     ],
     columns=2,
     caption=r"""
-        Linear regression on isotropic inputs, $d$ = {input_dim}, $n$ = {sample_ratio} $d$, label noise $\Delta$ = {noise},
-        learning rate {learning_rate}, heavy ball with momentum $\beta$ (colours). Theory: integrals over the Marchenko-Pastur
-        law. Marks: drawn training sets, every step taken.
+        Linear regression on $d$ = {input_dim} Gaussian features, $n$ = {sample_ratio} $d$, label noise $\Delta$ = {noise}, heavy
+        ball with momentum $\beta$ (colours). Isotropic features with learning rate {learning_rate}: integrals over the
+        Marchenko-Pastur law. Eigenvalues $k^{{-1.2}}$ and target power $\propto k^{{-1.8}}$ with learning rate {power_law_rate}:
+        contour integrals around the spectrum. Marks: drawn training sets, every step taken.
     """,
     seconds=(15, 120),
     observables=("test_error", "train_error"),
@@ -247,6 +252,7 @@ def momentum_in_time(
     sample_ratio: float = 1.25,
     noise: float = 0.2,
     learning_rate: float = 0.2,
+    power_law_rate: float = 1.0,
     momenta: tuple[float, ...] = (0.0, 0.5, 0.9),
     steps: int = 200,
     input_dim: int = 200,
@@ -255,9 +261,21 @@ def momentum_in_time(
     system = IsotropicTraining(
         sample_ratio, learning_rate, noise=noise, input_dim=input_dim, steps=steps
     )
+    falling = SpectralDescent(
+        _power_law(input_dim),
+        round(sample_ratio * input_dim),
+        power_law_rate,
+        noise=noise,
+        steps=steps,
+    )
     over = {"momentum": momenta}
-    yield Curve("theory", descent_error, system, over)
-    yield Curve("drawn data", drawn_descent, system, over, seeds, batch_seeds=True)
+    for name, theory, experiment, one in (
+        ("isotropic", descent_error, drawn_descent, system),
+        ("power law", spectral_descent_error, drawn_spectral_descent, falling),
+    ):
+        facets = {"spectrum": name}
+        yield Curve("theory", theory, one, over, facets=facets)
+        yield Curve("drawn data", experiment, one, over, seeds, batch_seeds=True, facets=facets)
 
 
 def _digits(dataset: str, task: str, n_train: int, n_test: int) -> tuple[Any, ...]:

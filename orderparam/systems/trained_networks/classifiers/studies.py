@@ -1,0 +1,79 @@
+"""Classifiers of images: networks of finite width and their kernels."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from orderparam.comparison import Curve, study
+from orderparam.data.images import image_task
+from orderparam.plotting import Panel
+from orderparam.systems.trained_networks.classifiers.experiment import trained_classifier
+from orderparam.systems.trained_networks.classifiers.model import Family, ImageClassifier
+from orderparam.systems.trained_networks.classifiers.theory import wide_classifier
+
+FAMILIES: tuple[Family, ...] = (
+    "fully connected",
+    "locally connected",
+    "convolutional",
+)
+
+
+def classified_images(data: str, n_train: int, n_test: int) -> tuple[np.ndarray, ...]:
+    """Images of 8 x 8 pixels, centred and normalised, and one-hot targets of mean zero: training
+    and test, the same in every run."""
+    x, y = image_task(data, "one-hot-zero-mean", n_train + n_test)
+    if data == "cifar10":
+        images = x.reshape(-1, 8, 4, 8, 4, 3).mean(axis=(2, 4))
+        images /= np.sqrt(np.mean(images**2, axis=(1, 2, 3), keepdims=True))
+    else:
+        images = x.reshape(-1, 8, 8, 1)
+    return images[:n_train], y[:n_train], images[n_train:], y[n_train:]
+
+
+@study(
+    "image-architectures",
+    title="Trained networks beside the kernels of their infinite width, on {data}",
+    source="Novak et al. 2019; Lee et al. 2019 (arXiv:1902.06720)",
+    panels=[
+        Panel("channels", y, facet="family", log="x", xlabel="channels $N$", ylabel=label)
+        for y, label in (("accuracy", "test accuracy"), ("test_error", "test error"))
+    ],
+    columns=3,
+    caption=r"""
+        Ten classes of {data} on 8 x 8 pixels, {n_train} training and {n_test} test images. Two hidden layers of $N$ relu units or
+        channels: dense; 3 x 3 filters at every second and then at every pixel, without shared weights (locally connected) and
+        with them (convolutional), and a read-out of every pixel. Networks: gradient descent on all weights until the training
+        error is {level} of that of the start, outputs minus those of the start, {seeds} networks a point. Lines: infinite
+        width, gradient flow of the tangent kernel (NTK) and posterior mean of the Gaussian process (NNGP) at the temperature
+        of the same training error; the same for locally connected and convolutional networks.
+    """,
+    seconds=(90, 7200),
+    observables=("test_error", "accuracy"),
+    gallery={"n_train": 100, "n_test": 1000, "channels": (16, 32, 64), "seeds": 16},
+    full={"n_train": 400, "n_test": 1000, "channels": (16, 64, 256), "seeds": 32},
+)
+def image_architectures(
+    data: str = "digits",
+    n_train: int = 60,
+    n_test: int = 500,
+    channels: tuple[int, ...] = (16, 32),
+    level: float = 0.1,
+    seeds: int = 4,
+) -> Iterator[Curve]:
+    images = classified_images(data, n_train, n_test)
+    ends = {"channels": (min(channels), max(channels))}  # on which infinite width does not depend
+    for family in FAMILIES:
+        system = ImageClassifier(*images, family=family, level=level)
+        facets = {"family": family}
+        for label, kernel in (("infinite width, NTK", "ntk"), ("infinite width, NNGP", "nngp")):
+            fn = partial(wide_classifier, kernel=kernel)
+            yield Curve(label, fn, system, ends, facets=facets)
+        yield Curve(
+            "trained networks",
+            trained_classifier,
+            system,
+            {"channels": channels},
+            seeds,
+            facets=facets,
+        )

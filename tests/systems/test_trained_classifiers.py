@@ -1,0 +1,53 @@
+"""Classifiers of images of four architectures, and their kernels of infinite width."""
+
+import jax
+import numpy as np
+import pytest
+
+from orderparam.systems.trained_networks import ImageClassifier, trained_classifier, wide_classifier
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 4, 4, 1))
+Y = np.eye(3)[RNG.integers(0, 3, size=30)] - 1 / 3
+SYSTEM = ImageClassifier(X[:12], Y[:12], X[12:], Y[12:], level=0.1)
+FAMILIES = ("fully connected", "locally connected", "convolutional", "pooled")
+
+
+@pytest.mark.parametrize("kernel", ["ntk", "nngp"])
+def test_sharing_weights_matters_at_infinite_width_only_with_pooling(kernel):
+    local, shared, pooled = (
+        wide_classifier(SYSTEM.with_(family=family), kernel=kernel) for family in FAMILIES[1:]
+    )
+    np.testing.assert_allclose(local.test_error, shared.test_error, rtol=1e-9)
+    assert abs(float(pooled.test_error) / float(shared.test_error) - 1) > 0.01
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_small_level_is_interpolation(family):
+    system = SYSTEM.with_(family=family, level=1e-10)
+    found = wide_classifier(system)
+    network = system.architecture
+    kernel, cross = network.kernel(X[:12]).ntk, network.kernel(X[12:], X[:12]).ntk
+    outputs = np.asarray(cross) @ np.linalg.solve(np.asarray(kernel), Y[:12])
+    np.testing.assert_allclose(
+        found.test_error, np.mean(np.sum((outputs - Y[12:]) ** 2, axis=1)), rtol=1e-3
+    )
+    assert float(found.accuracy) == np.mean(outputs.argmax(axis=1) == Y[12:].argmax(axis=1))
+
+
+@pytest.mark.parametrize("family", ["locally connected", "convolutional"])
+def test_wide_networks_come_to_their_tangent_kernel(family):
+    system = SYSTEM.with_(family=family, channels=150, learning_rate=0.2)
+    runs = [trained_classifier(system, key) for key in jax.random.split(jax.random.key(0), 4)]
+    assert all(bool(run.converged) for run in runs)
+    errors = np.asarray([float(run.test_error) for run in runs])
+    np.testing.assert_allclose(errors.mean(), wide_classifier(system).test_error, rtol=0.1)
+    train = np.asarray([float(run.train_error) for run in runs])
+    assert np.all(train <= 0.1 * np.mean(np.sum(Y[:12] ** 2, axis=1)) * (1 + 1e-9))
+
+
+def test_data_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="side, side, channel"):
+        ImageClassifier(X[:12].reshape(12, -1), Y[:12], X[12:], Y[12:])
+    with pytest.raises(ValueError, match="equally many"):
+        SYSTEM.with_(test_targets=Y[:3])

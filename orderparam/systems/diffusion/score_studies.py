@@ -1,13 +1,19 @@
-"""The named figure of a score that is learned on random features."""
+"""The named figures of a score that is learned on random features."""
 
 from collections.abc import Iterator
 from functools import partial
 
 from orderparam.comparison import Curve, between, study
 from orderparam.plotting import Panel
-from orderparam.systems.diffusion.score_experiment import drawn_score, trained_score
+from orderparam.systems.diffusion.score_experiment import (
+    drawn_score,
+    drawn_score_spectrum,
+    drawn_score_times,
+    trained_score,
+)
 from orderparam.systems.diffusion.score_model import FeatureScore
-from orderparam.systems.diffusion.score_theory import score_losses
+from orderparam.systems.diffusion.score_spectrum import score_spectrum
+from orderparam.systems.diffusion.score_theory import score_losses, score_times
 
 SOURCE = "Bonnaire, Urfin, Biroli, Mezard 2025 (arXiv:2505.17638)"
 
@@ -75,4 +81,200 @@ def score_training(
             {"training_time": step_times},
             seeds,
             facets=facets,
+        )
+
+
+@study(
+    "score-times",
+    title="A score waits the longer before it memorises the more examples it has",
+    source=f"{SOURCE}; the times at any n/d and p/d are derived here",
+    panels=[
+        Panel(
+            "sample_ratio",
+            name,
+            by="features",
+            where={"panel": "times"},
+            log="xy",
+            fit=symbol,
+            xlabel="examples over dimension $n/d$",
+            ylabel=label,
+        )
+        for name, label, symbol in (
+            ("best_time", r"$\tau$ of the smallest test loss", ""),
+            ("memorisation_time", r"$\tau$ of half the gap", "n"),
+        )
+    ]
+    + [
+        Panel(
+            "sample_ratio",
+            "waiting",
+            by="dimension",
+            where={"panel": "sizes"},
+            log="x",
+            ratio_to="theory",
+            xlabel="examples over dimension $n/d$",
+            ylabel="ratio of the times / theory",
+        )
+    ],
+    columns=3,
+    caption=r"""
+        Denoising score matching on $p$ random tanh features at the time $t$ = {time} of the diffusion, gradient flow from zero.
+        Left: training time $\tau$ of the smallest test loss; middle: time at which test loss minus training loss is half of what it
+        is at the end. Lines: theory for many dimensions. Marks: drawn features and data in $d$ = {input_dim}, flow solved
+        exactly. Right: the ratio of the two times for $p$ = {feature_ratio} $d$ in three dimensions.
+    """,
+    seconds=(60, 600),
+    observables=("best_time", "memorisation_time", "waiting"),
+    gallery={"input_dim": 40, "dims": (15, 30, 60), "seeds": 16},
+    full={"input_dim": 80, "dims": (30, 60, 120), "seeds": 32},
+)
+def score_times_study(
+    sample_ratios: tuple[float, ...] = (1.5, 3.0, 6.0, 12.0, 24.0),
+    feature_ratios: tuple[float, ...] = (4.0, 8.0, 16.0),
+    time: float = 0.1,
+    feature_ratio: float = 8.0,
+    input_dim: int = 20,
+    dims: tuple[int, ...] = (10, 15, 20),
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    line, marks = {"sample_ratio": between(sample_ratios, 20)}, {"sample_ratio": sample_ratios}
+    for ratio in feature_ratios:
+        system = FeatureScore(sample_ratios[0], ratio, time, input_dim=input_dim)
+        facets = {"panel": "times", "features": f"$p$ = {ratio:g} $d$"}
+        yield Curve("theory", score_times, system, line, facets=facets)
+        yield Curve(
+            "drawn data", drawn_score_times, system, marks, seeds, batch_seeds=True, facets=facets
+        )
+    system = FeatureScore(sample_ratios[0], feature_ratio, time)
+    yield Curve("theory", score_times, system, marks, facets={"panel": "sizes"})
+    for dim in dims:
+        facets = {"panel": "sizes", "dimension": f"$d$ = {dim}"}
+        each = system.with_(input_dim=dim)
+        yield Curve(
+            "drawn data", drawn_score_times, each, marks, seeds, batch_seeds=True, facets=facets
+        )
+
+
+EDGES = {
+    "smallest": "lower edge, memorising bulk",
+    "gap_start": "upper edge, memorising bulk",
+    "gap_end": "lower edge, learning bulk",
+    "largest": "upper edge, learning bulk",
+}
+
+
+@study(
+    "score-spectrum",
+    title="Eigenvalues that memorise and eigenvalues that learn are two bulks of the features of a score",
+    source=f"{SOURCE}; the equation of the edges is derived here",
+    panels=[
+        Panel(
+            "eigenvalue",
+            "density",
+            facet="examples",
+            where={"panel": "density"},
+            log="x",
+            xlabel="eigenvalue $x$",
+            ylabel=r"density of $\ln x$",
+        ),
+        *(
+            Panel(
+                "sample_ratio",
+                name,
+                by="dimension",
+                where={"panel": "edges"},
+                log="x",
+                ratio_to="theory",
+                xlabel="examples over dimension $n/d$",
+                ylabel=f"{label} / theory",
+            )
+            for name, label in EDGES.items()
+        ),
+    ],
+    columns=3,
+    caption=r"""
+        The second moments of $p$ = {feature_ratio} $d$ random tanh features of noisy examples at the time $t$ = {time}, averaged over
+        the noise. First panels: density of the logarithms of eigenvalues, smoothed over a width of 0.1, of {seeds} draws in $d$ =
+        {input_dim} (marks) and in the theory for many dimensions (lines). Others: the edges of the two bulks over those of the theory, in
+        three dimensions.
+    """,
+    seconds=(60, 600),
+    observables=("smallest", "gap_start", "gap_end", "largest"),
+    gallery={"input_dim": 40, "dims": (20, 40, 80), "seeds": 16},
+    full={"input_dim": 120, "dims": (40, 80, 160), "seeds": 32},
+)
+def score_spectrum_study(
+    shown: tuple[float, ...] = (2.0, 4.0),
+    sample_ratios: tuple[float, ...] = (1.0, 2.0, 4.0),
+    feature_ratio: float = 8.0,
+    time: float = 0.1,
+    input_dim: int = 20,
+    dims: tuple[int, ...] = (10, 15, 20),
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    system = FeatureScore(shown[0], feature_ratio, time, input_dim=input_dim)
+    for ratio in shown:
+        facets = {"panel": "density", "examples": f"$n$ = {ratio:g} $d$"}
+        each = system.with_(sample_ratio=ratio)
+        yield Curve("theory", score_spectrum, each, {}, facets=facets)
+        yield Curve("drawn data", drawn_score_spectrum, each, {}, seeds, facets=facets)
+    over = {"sample_ratio": sample_ratios}
+    yield Curve("theory", score_spectrum, system, over, facets={"panel": "edges"})
+    for dim in dims:
+        facets = {"panel": "edges", "dimension": f"$d$ = {dim}"}
+        each = system.with_(input_dim=dim)
+        yield Curve("drawn data", drawn_score_spectrum, each, over, seeds, facets=facets)
+
+
+@study(
+    "score-ridge",
+    title="A ridge keeps a score from memorising: the test loss has its minimum at a finite ridge",
+    source=f"{SOURCE}; George, Veiga, Macris 2025 (arXiv:2502.00336); losses derived here",
+    panels=[
+        Panel(
+            "ridge",
+            name,
+            by=facet,
+            where={"panel": facet},
+            log="x",
+            xlabel="ridge $r$",
+            ylabel=label,
+        )
+        for facet, name, label in (
+            ("examples", "test_loss", "test loss"),
+            ("examples", "train_loss", "training loss"),
+            ("features", "test_loss", "test loss"),
+        )
+    ],
+    columns=3,
+    caption=r"""
+        Denoising score matching on random tanh features at the time $t$ = {time} of the diffusion, trained to the end with a ridge $r$. Left and
+        middle: $p$ = {feature_ratio} $d$ features and three numbers of examples; right: $n$ = {sample_ratio} $d$ examples and three numbers of
+        features. The loss is 1 without a score. Lines: theory for many dimensions. Marks: drawn features and data in $d$ = {input_dim}.
+    """,
+    seconds=(60, 600),
+    observables=("test_loss", "train_loss"),
+    gallery={"input_dim": 60, "seeds": 16},
+    full={"input_dim": 120, "seeds": 32},
+)
+def score_ridge_study(
+    sample_ratios: tuple[float, ...] = (2.0, 4.0, 8.0),
+    feature_ratios: tuple[float, ...] = (2.0, 4.0, 8.0),
+    ridges: tuple[float, ...] = (0.003, 0.03, 0.3, 1.0, 3.0),
+    sample_ratio: float = 4.0,
+    feature_ratio: float = 8.0,
+    time: float = 0.1,
+    input_dim: int = 20,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    cases = [("examples", "n", ratio, feature_ratio) for ratio in sample_ratios]
+    cases += [("features", "p", sample_ratio, ratio) for ratio in feature_ratios]
+    line, marks = {"ridge": between(ridges, 40)}, {"ridge": ridges}
+    for facet, symbol, examples, features in cases:
+        system = FeatureScore(examples, features, time, input_dim=input_dim)
+        varied = examples if facet == "examples" else features
+        facets = {"panel": facet, facet: f"${symbol}$ = {varied:g} $d$"}
+        yield Curve("theory", score_losses, system, line, facets=facets)
+        yield Curve(
+            "drawn data", drawn_score, system, marks, seeds, batch_seeds=True, facets=facets
         )

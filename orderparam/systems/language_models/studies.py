@@ -241,9 +241,9 @@ def draw_best_rates(axes: Any, comparison: Comparison) -> None:
     seconds=(60, 3000),
     observables=("test_loss",),
     gallery={
-        "widths": (16, 32, 48, 64, 96),
+        "widths": (16, 24, 32, 48, 96),
         "learning_rates": (0.005, 0.01, 0.02, 0.04, 0.08),
-        "n_train": 131_072,
+        "n_train": 65_536,
         "test_bytes": 65_536,
         "seeds": 3,
     },

@@ -19,6 +19,7 @@ from orderparam.systems.language_models.model import Family, LanguageTraining, S
 from orderparam.systems.language_models.theory import counted_contexts
 
 FAMILIES: dict[Family, str] = {"transformer": "transformer", "lstm": "LSTM"}
+FORMS = {"additive": "additive law", "kaplan": "Kaplan's law"}
 RATES: dict[Family, float] = {"transformer": 0.03, "lstm": 0.1}
 
 
@@ -40,7 +41,7 @@ class Losses(NamedTuple):
 
 
 def measured_losses(comparison: Comparison, family: str) -> Losses:
-    """The mean losses of one family, with the additive law."""
+    """The mean losses of one family, with the law that fits them better, additive or Kaplan's."""
     (runs,) = comparison.experiments(family=family).values()
     loss, error = estimate(runs, "test_loss")
     size = runs["parameters"].isel(seed=0).broadcast_like(loss)
@@ -49,7 +50,7 @@ def measured_losses(comparison: Comparison, family: str) -> Losses:
     finite = np.isfinite(columns[2])
     sizes, samples, losses, errors = (column[finite] for column in columns)
     try:
-        law = scaling_law(losses, sizes, samples, form="additive", bootstrap=100)
+        law = scaling_law(losses, sizes, samples, bootstrap=100)
     except ValueError:  # too few runs
         law = None
     return Losses(sizes, samples, losses, errors, law)
@@ -58,32 +59,36 @@ def measured_losses(comparison: Comparison, family: str) -> Losses:
 def draw_sizes(axes: Any, comparison: Comparison, family: str) -> None:
     """Draws losses against the number of parameters, with the law, for each number of bytes."""
     runs = measured_losses(comparison, family)
-    for number, count in enumerate(np.unique(runs.seen)):
-        at, colour = runs.seen == count, COLOURS[number]
-        axes.errorbar(
-            runs.parameters[at],
-            runs.loss[at],
-            runs.error[at],
-            fmt=MARKERS[number],
-            color=colour,
-            label=f"$D$ = {count / 1000:.0f} kB",
-        )
-        if runs.law is not None:
-            line = np.geomspace(runs.parameters.min(), runs.parameters.max(), 40)
-            axes.plot(line, runs.law.predict(line, np.full(40, count))[0], color=colour)
+    title = family
     if runs.law is not None:
-        words = "\n".join(
+        title += f", {FORMS[runs.law.form]}\n" + ", ".join(
             rf"$\{name}$ = {one.value:.2f} [{one.low:.2f}, {one.high:.2f}]"
             for name, one in runs.law.intervals.items()
             if name in ("alpha", "beta")
         )
-        axes.text(0.97, 0.97, words, ha="right", va="top", transform=axes.transAxes)
+    for number, count in enumerate(np.unique(runs.seen)):
+        at, colour = runs.seen == count, COLOURS[number]
+        sizes, losses = runs.parameters[at], runs.loss[at]
+        axes.errorbar(sizes, losses, runs.error[at], fmt=MARKERS[number], color=colour)
+        if runs.law is not None:
+            line = np.geomspace(runs.parameters.min(), runs.parameters.max(), 40)
+            axes.plot(line, runs.law.predict(line, np.full(40, count))[0], color=colour)
+        text = f"$D$ = {count / 1000:.0f} kB"
+        axes.annotate(
+            text,
+            (sizes[-1], losses[-1]),
+            (4, 4),
+            textcoords="offset points",
+            color=colour,
+            ha="right",
+        )
+    axes.margins(y=0.12)
     axes.set(
         xscale="log",
         yscale="log",
         xlabel="parameters $N$",
         ylabel="test loss in nats",
-        title=family,
+        title=title,
     )
 
 
@@ -135,8 +140,8 @@ def draw_positions(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "language-scaling",
-    title="Losses of small language models fall with size and text by an additive law",
-    source="Kaplan et al. 2020 (arXiv:2001.08361); the law of Hoffmann et al. 2022 (arXiv:2203.15556)",
+    title="From half a megabyte of text an LSTM learns more than a transformer; counts of contexts predict better than both",
+    source="Kaplan et al. 2020 (arXiv:2001.08361); Hoffmann et al. 2022 (arXiv:2203.15556)",
     panels=[
         *(Freehand(partial(draw_sizes, family=family)) for family in FAMILIES.values()),
         Freehand(draw_compute),
@@ -146,7 +151,8 @@ def draw_positions(axes: Any, comparison: Comparison) -> None:
     caption=r"""
         Networks of widths {widths} (LSTM: {lstm_widths}) read $D$ bytes of the documentation strings of {packages} once, and are
         tested on other documents. $N$ is the number of parameters without embedding and positions. Above: means over {seeds}
-        runs with their errors; lines: $L = E + A N^{{-\alpha}} + B D^{{-\beta}}$ fitted to all means of a family, with 95 %
+        runs with their errors; lines: the better one of $L = E + A N^{{-\alpha}} + B D^{{-\beta}}$ (additive) and
+        $L = [(N_c/N)^{{\alpha/\beta}} + D_c/D]^\beta$ (Kaplan) with 95 %
         intervals of the exponents. Below left: the same runs, and the laws at their best $N$. Below right: the widest networks
         with most text, beside counts of at most {order} preceding bytes in the same text.
     """,

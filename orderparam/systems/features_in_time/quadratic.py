@@ -5,7 +5,7 @@ weights determine the output at all times, at any width.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -122,12 +122,21 @@ def recorded_path(
         test = system.test_targets + first[1] - output(state, system.test_inputs)
         return jnp.mean(train**2), jnp.mean(test**2)
 
-    def record(state: State, gap: Array) -> tuple[State, tuple[Scalar, Scalar]]:
-        state = jax.lax.fori_loop(0, gap, lambda _, now: step(now), state)
-        return state, errors(state)
+    # states at recorded steps are kept on the way, and those of other steps are dropped
+    places = np.full(system.steps + 1, len(system.recorded))
+    places[system.recorded] = np.arange(len(system.recorded))
+    kept = jax.tree.map(lambda one: jnp.zeros((len(system.recorded), *one.shape)), start)
 
-    gaps = jnp.asarray(np.diff(system.recorded, prepend=0))
-    _, (train, test) = jax.lax.scan(record, start, gaps)
+    def put(kept: Any, state: State, place: Array) -> Any:
+        return jax.tree.map(lambda rows, one: rows.at[place].set(one, mode="drop"), kept, state)
+
+    def advance(carry: tuple[State, Any], place: Array) -> tuple[tuple[State, Any], None]:
+        state = step(carry[0])
+        return (state, put(carry[1], state, place)), None
+
+    first_kept = put(kept, start, jnp.asarray(0))
+    (_, kept), _ = jax.lax.scan(advance, (start, first_kept), jnp.asarray(places[1:]))
+    train, test = jax.lax.map(errors, kept)
     steps = jnp.asarray(system.recorded, float)
     fitted, learned = _halved(steps, train), _halved(steps, test)
     sound = jnp.all(jnp.isfinite(train) & jnp.isfinite(test))

@@ -257,6 +257,10 @@ def score_spectrum_study(
     observables=("test_loss", "train_loss"),
     gallery={"input_dim": 60, "seeds": 16},
     full={"input_dim": 120, "seeds": 32},
+    explained=(
+        "The theory is that of infinite dimension. At ridges below 0.1 the drawn features differ from it by up to 4 %, with "
+        "8 d features and 2 d examples; in a third of the dimension, the control, by 10 %, as expected of a term of order 1/d."
+    ),
 )
 def score_ridge_study(
     sample_ratios: tuple[float, ...] = (2.0, 4.0, 8.0),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LABELS = {
     "test_loss": ("test loss in nats", ""),
     "position_loss": ("test loss at a position in nats", ""),
+    "width": ("width", "w"),
     "parameters": ("parameters", "N"),
     "operations": ("floating-point operations", "C"),
     "position": ("bytes of context", ""),

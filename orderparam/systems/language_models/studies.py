@@ -73,16 +73,10 @@ def draw_sizes(axes: Any, comparison: Comparison, family: str) -> None:
         if runs.law is not None:
             line = np.geomspace(runs.parameters.min(), runs.parameters.max(), 40)
             axes.plot(line, runs.law.predict(line, np.full(40, count))[0], color=colour)
-        text = f"$D$ = {count / 1000:.0f} kB"
+        place = (sizes[-1], losses[-1])
         axes.annotate(
-            text,
-            (sizes[-1], losses[-1]),
-            (4, 4),
-            textcoords="offset points",
-            color=colour,
-            ha="right",
+            f"{count / 1000:.0f} kB", place, (6, -3), textcoords="offset points", color=colour
         )
-    axes.margins(y=0.12)
     axes.set(
         xscale="log",
         yscale="log",
@@ -90,6 +84,8 @@ def draw_sizes(axes: Any, comparison: Comparison, family: str) -> None:
         ylabel="test loss in nats",
         title=title,
     )
+    if len(runs.parameters):
+        axes.set_xlim(right=2 * runs.parameters.max())  # room for the texts
 
 
 def draw_compute(axes: Any, comparison: Comparison) -> None:
@@ -151,10 +147,10 @@ def draw_positions(axes: Any, comparison: Comparison) -> None:
     caption=r"""
         Networks of widths {widths} (LSTM: {lstm_widths}) read $D$ bytes of the documentation strings of {packages} once, and are
         tested on other documents. $N$ is the number of parameters without embedding and positions. Above: means over {seeds}
-        runs with their errors; lines: the better one of $L = E + A N^{{-\alpha}} + B D^{{-\beta}}$ (additive) and
-        $L = [(N_c/N)^{{\alpha/\beta}} + D_c/D]^\beta$ (Kaplan) with 95 %
-        intervals of the exponents. Below left: the same runs, and the laws at their best $N$. Below right: the widest networks
-        with most text, beside counts of at most {order} preceding bytes in the same text.
+        runs with their errors, and $D$; lines: the better one of $L = E + A N^{{-\alpha}} + B D^{{-\beta}}$ (additive) and
+        $L = [(N_c/N)^{{\alpha/\beta}} + D_c/D]^\beta$ (Kaplan), with 95 % intervals of the exponents. Below left: the same
+        runs, and the laws at their best $N$. Below right: the widest networks with most text, beside counts of at most
+        {order} preceding bytes in the same text.
     """,
     seconds=(60, 30_000),
     observables=("test_loss",),
@@ -196,6 +192,7 @@ def language_scaling(
 
 def draw_best_rates(axes: Any, comparison: Comparison) -> None:
     """Draws the best rate of each width in both parametrisations, with its exponent."""
+    words = []
     for number, runs in enumerate(comparison.experiments().values()):
         losses = runs["test_loss"]
         table = {name: losses[name].broadcast_like(losses).values.ravel() for name in losses.dims}
@@ -216,14 +213,21 @@ def draw_best_rates(axes: Any, comparison: Comparison) -> None:
             (rate - rate / factor, rate * factor - rate),
             fmt=MARKERS[number],
             color=COLOURS[number],
-            label=rf"{runs.attrs['facets']['parametrisation']}: $w^{{{found.exponent:.2f}}}$ [{low:.2f}, {high:.2f}]",
         )
-    axes.set(xscale="log", yscale="log", xlabel="width $w$", ylabel=r"best learning rate")
+        name = runs.attrs["facets"]["parametrisation"]
+        words.append(rf"{name}: $w^{{{found.exponent:.2f}}}$ [{low:.2f}, {high:.2f}]")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="width $w$",
+        ylabel="best learning rate",
+        title="\n".join(words),
+    )
 
 
 @study(
     "language-rates",
-    title="Scaled with the width, the best learning rate of a transformer hardly moves",
+    title="The best learning rate of a transformer falls with its width, unless the rates of matrices are scaled",
     source="Yang et al. 2022 (arXiv:2203.03466)",
     panels=[
         Panel(
@@ -242,7 +246,8 @@ def draw_best_rates(axes: Any, comparison: Comparison) -> None:
         Transformers of the widths {widths} read {n_train} bytes of the documentation of {packages} once, and are tested on other
         documents. Standard: all weights have the learning rate $\eta$. Mean-field: matrices between units and the
         read-out have $16 \eta/w$ at the width $w$. Marks: means over {seeds} runs with their errors. Right: the lowest points
-        of parabolas through the losses of each width, with 95 % intervals, as `orderparam width` finds them.
+        of parabolas through the losses of each width, with 95 % intervals and exponents, as
+        `orderparam width` finds them (circles: standard; squares: mean-field).
     """,
     seconds=(60, 3000),
     observables=("test_loss",),

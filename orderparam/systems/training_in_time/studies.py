@@ -349,7 +349,7 @@ def training_time(
 
 @study(
     "kernel-drift",
-    title="The tangent kernel changes by an amount of order 1/N in erf networks, and by more in wide relu networks",
+    title="The tangent kernel changes by an amount of order 1/N in erf networks; on digits by more in wide relu networks",
     source="Jacot, Gabriel, Hongler 2018; Lee et al. 2019 (arXiv:1902.06720)",
     panels=[
         Panel(

@@ -33,7 +33,7 @@ def classified_images(data: str, n_train: int, n_test: int) -> tuple[np.ndarray,
 
 @study(
     "image-architectures",
-    title="Trained networks beside the kernels of their infinite width, on {data}",
+    title="Trained dense, locally connected and convolutional networks beside the kernels of their infinite width",
     source="Novak et al. 2019; Lee et al. 2019 (arXiv:1902.06720)",
     panels=[
         Panel("channels", y, facet="family", log="x", xlabel="channels $N$", ylabel=label)
@@ -50,7 +50,7 @@ def classified_images(data: str, n_train: int, n_test: int) -> tuple[np.ndarray,
     """,
     seconds=(90, 7200),
     observables=("test_error", "accuracy"),
-    gallery={"n_train": 100, "n_test": 1000, "channels": (16, 32, 64), "seeds": 16},
+    gallery={"n_train": 60, "n_test": 1000, "channels": (12, 24, 48), "seeds": 16},
     full={"n_train": 400, "n_test": 1000, "channels": (16, 64, 256), "seeds": 32},
 )
 def image_architectures(

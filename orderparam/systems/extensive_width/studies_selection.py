@@ -92,8 +92,9 @@ def draw_places(axes: Any, comparison: Comparison) -> None:
     for marker, part, name, label, find in _PLACES:
         measured = comparison.experiments(part=part).values()
         places = np.array([_place(data, name, find) for data in measured])
+        far = [1 / data.attrs["facets"]["input_dim"] for data in measured]
         shown = {"fmt": marker, "color": COLOURS[3], "markersize": 4, "label": label}
-        axes.errorbar(1 / dims, places[:, 0], places[:, 1], **shown)
+        axes.errorbar(far, places[:, 0], places[:, 1], **shown)
     axes.set(xlabel="$1/d$", ylabel="$n/d$ of the first jump", xlim=(0, None))
 
 
@@ -103,22 +104,30 @@ def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
 
 @study(
     "selected-state",
-    title="Free energies of the states with and without the strongest feature",
+    title="At 16 and 32 inputs the first feature is learned from a sixth fewer examples than in the theory of large systems",
     source="measured for this package on the model of Nguyen and Barbier 2026",
     seconds=(70, 20000),
     observables=("free_energy_difference",),
     gallery={
-        "input_dims": (16, 32, 64),
-        "ratios": (1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0),
-        "sweeps": 3000,
+        "input_dims": (16, 32),
+        "ratios": (1.5, 2.0, 2.5, 3.0, 3.5, 4.0),
+        "sweeps": 1500,
         "seeds": 32,
+        "free_dims": (16,),
+        "free_ratios": (1.5, 2.5, 3.5, 5.0),
+        "free_sweeps": 1500,
+        "free_seeds": 16,
     },
     full={
         "input_dims": (16, 32, 64, 128),
         "ratios": (2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0),
         "weights": 32,
-        "sweeps": 10000,
+        "sweeps": 5000,
         "seeds": 64,
+        "free_dims": (16, 32, 64),
+        "free_ratios": (2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0),
+        "free_sweeps": 10000,
+        "free_seeds": 64,
     },
     panels=[
         Panel(
@@ -149,9 +158,14 @@ def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
     columns=2,
     caption=r"""
         $k = d/2$, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$ without its linear part; {seeds} data sets at each point,
-        {weights} weights of the likelihood, {sweeps} sweeps. $F_1$, $F_0$: free energies of the states with and without the
-        strongest feature, by integration over the weights; $Q_{{ij}} = w_i \cdot w^0_j / d$.
+        {free_seeds} for replica exchange, with {weights} weights of the likelihood. $F_1$, $F_0$: free energies of the states
+        with and without the strongest feature, by integration over the weights; $Q_{{ij}} = w_i \cdot w^0_j / d$.
     """,
+    explained=(
+        "The theory is that of large dimensions. The free energies cross at n/d = 3.25(11) and 3.30(10) with 16 and 32 inputs, "
+        "where it has 3.82 and 3.98; half of the draws have learned the feature at 3.37(15). Far below the jump the measured "
+        "difference is 1 to 1.6 nats larger, where the theory has no learned state and its value is that of the wall."
+    ),
 )
 def selected_state(
     input_dims: tuple = (8, 16),
@@ -159,18 +173,25 @@ def selected_state(
     noise: float = 0.04,
     ratios: tuple = (2.0, 4.0, 6.0),
     weights: int = 24,
-    sweeps: int = 300,
+    sweeps: int = 150,
     seeds: int = 4,
+    free_dims: tuple = (8, 16),
+    free_ratios: tuple = (2.0, 4.0, 6.0),
+    free_sweeps: int = 300,
+    free_seeds: int = 4,
 ) -> Iterator[Curve]:
-    """ratios: n / d. Ladders with a wall take half as many sweeps."""
-    walled = partial(walled_posterior, weights=weights, sweeps=max(sweeps // 2, 3))
-    free = partial(exchanged_posterior, weights=weights, sweeps=sweeps)
-    for part, method in (("walled", walled), ("exchanged", free)):
-        for dim in input_dims:
+    """ratios: n / d. free_dims to free_seeds: the same for ladders without a wall."""
+    walled = partial(walled_posterior, weights=weights, sweeps=sweeps)
+    free = partial(exchanged_posterior, weights=weights, sweeps=free_sweeps)
+    for part, method, dims, places, runs in (
+        ("walled", walled, input_dims, ratios, seeds),
+        ("exchanged", free, free_dims, free_ratios, free_seeds),
+    ):
+        for dim in dims:
             teacher = _teacher(dim, {"decay": decay, "noise": noise})
             facets = {"part": part, "input_dim": dim}
-            over = {"n_train": [float(round(ratio * dim)) for ratio in ratios]}
-            fine = np.linspace(min(ratios), max(ratios), 81) * dim
+            over = {"n_train": [float(round(ratio * dim)) for ratio in places]}
+            fine = np.linspace(min(places), max(places), 81) * dim
             grid = {"n_train": np.unique(np.append(fine, over["n_train"])).tolist()}
             if part == "walled":
                 yield Curve("theory", competing_states, teacher, grid, facets=facets)
@@ -178,4 +199,4 @@ def selected_state(
             else:
                 yield Curve("theory", bayes_optimal, teacher, grid, facets=facets)
                 label = "exchange"
-            yield Curve(label, method, teacher, over, seeds, batch_seeds=True, facets=facets)
+            yield Curve(label, method, teacher, over, runs, batch_seeds=True, facets=facets)

@@ -348,11 +348,12 @@ def student_scaling(
 
 @study(
     "student-ablations",
-    title="Students with trained and with fixed read-outs, with rows of unit length and with free rows",
+    title="With enough examples students that train their read-outs make smaller errors than with the teacher's",
     source="Nguyen and Barbier 2026, appendix on experiments",
     seconds=(60, 30000),
     observables=("error",),
-    explained="The theory is the smallest possible error; Adam need not reach it, and the study shows the distance.",
+    explained="The theory is the smallest possible error, which Adam does not reach. With 1024 examples fixed read-outs are "
+    "better. Rows of free length make errors 0 to 16 % smaller than unit rows where read-outs are trained.",
     gallery={"ratios": (1.0, 2.0, 3.0), "seeds": 16},
     full={"input_dim": 100, "width": 50, "epochs": 10000, "seeds": 16},
     panels=lambda p: [

@@ -125,7 +125,7 @@ def draw_approach(axes: Any, comparison: Comparison) -> None:
     """Draw eta of every model from the magnetisations at neighbouring lengths."""
     for number, model in enumerate(_MODELS):
         squared = at_criticality(comparison, model).values["squared_magnetisation"]
-        logs = np.log(squared).assign_coords(length=np.log(squared["length"].values))
+        logs = xr.DataArray(np.log(squared)).assign_coords(length=np.log(squared["length"].values))
         local = -logs.diff("length") / logs["length"].diff("length")
         middle = np.exp((logs["length"].values[1:] + logs["length"].values[:-1]) / 2)
         middle = middle * 1.04 ** (number - 1.5)  # side by side

@@ -249,6 +249,13 @@ def test_a_polynomial_that_the_contour_cannot_hold_is_not_converged():
     assert not spectral_descent_error(fast).converged
 
 
+def test_descent_that_diverges_is_not_converged():
+    one = Spectrum([1.0], [1.0], [1000])
+    numbers = {"noise": 0.2, "steps": 200}
+    assert spectral_descent_error(SpectralDescent(one, 1000.0, 0.4, **numbers)).converged
+    assert not spectral_descent_error(SpectralDescent(one, 1000.0, 0.6, **numbers)).converged
+
+
 def test_errors_of_many_steps_change_smoothly_with_the_rate():
     def last(rate):
         system = SpectralDescent(FEATURES, 40, rate, 0.3, 0.2, steps=30)

@@ -310,15 +310,15 @@ def posterior_hmc(
     if start == "uninformed":
         positions = prior
     else:
-        known = np.ones(len(rows), bool)
+        at_teacher = np.ones(len(rows), bool)
         if start == "partially_informed":
             solved = (
                 compressed(system)
                 if isinstance(system, WidthLimitedStudent)
                 else bayes_optimal(system)
             )
-            known = np.asarray(solved.overlap)[rows] > 0
-        positions = jnp.where(known[:, None], truth, prior)
+            at_teacher = np.asarray(solved.overlap)[rows] > 0
+        positions = jnp.where(at_teacher[:, None], truth, prior)
 
     network = KnownNetwork(teacher.activation, affine, jnp.asarray(shown[rows]), seen.noise)
     lengths = {"warmup": warmup, "samples": draws, "thin": thin, "leapfrog_steps": leapfrog_steps}

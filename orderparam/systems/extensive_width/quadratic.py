@@ -387,8 +387,8 @@ def _starts(values: int) -> np.ndarray:
     """Initial overlaps: all features known, only the first m values known, and a weak overlap with
     all.
     """
-    known = np.unique(np.linspace(values, 1, min(values, _STARTS)).round().astype(int))[::-1]
-    partial = 0.95 * (np.arange(values) < known[:, None])
+    learned = np.unique(np.linspace(values, 1, min(values, _STARTS)).round().astype(int))[::-1]
+    partial = 0.95 * (np.arange(values) < learned[:, None])
     return np.concatenate([partial, np.full((1, values), 0.02)])
 
 

@@ -109,8 +109,8 @@ class HermiteTarget(eqx.Module):
     def coefficients(self, degrees: Degrees) -> Float[Array, "mode"]:
         """The coefficients y_k of the given degrees."""
         count = max(max(degrees) + 1, self.polynomial.shape[0])
-        known = jnp.zeros(count).at[: self.polynomial.shape[0]].set(self.polynomial)
-        return (known + self.absolute * _absolute(count))[np.asarray(degrees)]
+        given = jnp.zeros(count).at[: self.polynomial.shape[0]].set(self.polynomial)
+        return (given + self.absolute * _absolute(count))[np.asarray(degrees)]
 
     @property
     def power(self) -> Float[Array, ""]:

@@ -132,7 +132,10 @@ def draw_sizes(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "attention-size",
-    title="As the dimension grows, the objective of a trained layer of attention approaches the theory in both states",
+    title=(
+        "As the dimension grows, the objective of a trained layer of attention approaches the "
+        "theory in the semantic state; in the positional state it lies within 4 % of it"
+    ),
     source=f"{TIED}; the extrapolation is derived here",
     panels=[Freehand(draw_sizes)],
     caption=r"""
@@ -144,7 +147,10 @@ def draw_sizes(axes: Any, comparison: Comparison) -> None:
     observables=("free_energy",),
     gallery={"dims": (150, 300, 600), "seeds": 32},
     full={"dims": (200, 400, 800, 1600), "seeds": 64},
-    explained="The theory is that of infinite dimension; the means of the tokens and other terms add a part of order 1/d.",
+    explained=(
+        "The theory is that of infinite dimension; the means of the tokens and other terms add a part of order 1/d. The limits "
+        "are 1.008(4) in the semantic state and 1.019(13) in the positional state."
+    ),
 )
 def attention_size(
     sample_ratio: float = 2.0,

@@ -125,7 +125,10 @@ def diffusion_collapse(
 
 @study(
     "diffusion-digits",
-    title="The score of many digits generalises down to smaller times than that of Gaussians of the same covariance",
+    title=(
+        "With many stored images the score of digits collapses on single "
+        "images at smaller times than that of Gaussians of the same covariance"
+    ),
     source=f"{SOURCE}, for real data",
     panels=[
         Panel("n_train", "collapse_time", by="data", log="x"),

@@ -348,7 +348,10 @@ def student_scaling(
 
 @study(
     "student-ablations",
-    title="With enough examples students that train their read-outs make smaller errors than with the teacher's",
+    title=(
+        "With 2,048 examples or more, students that train their read-outs "
+        "err less than students that are given the teacher's read-outs"
+    ),
     source="Nguyen and Barbier 2026, appendix on experiments",
     seconds=(60, 30000),
     observables=("error",),
@@ -368,8 +371,9 @@ def student_scaling(
     ],
     caption=r"""
         $d$ = {input_dim}, $k$ = {width} units of teacher and students, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$;
-        {epochs} epochs of Adam, {seeds} seeds. Fixed read-outs are the teacher's. Unit rows are projected to unit length after
-        each epoch. A feature is found where the cosine with a row exceeds 0.7; of the theory, where it is learned.
+        {epochs} epochs of Adam, {seeds} seeds. Fixed read-outs are the teacher's. Unit rows: the weights of each hidden unit are
+        scaled to length 1 after each epoch. A feature is found where the cosine with a row exceeds 0.7; of the theory, where it
+        is learned.
     """,
 )
 def student_ablations(

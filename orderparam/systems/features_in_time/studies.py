@@ -185,7 +185,10 @@ def width_transfer(
 
 @study(
     "grokking-lazy-to-rich",
-    title="Lazier networks fit the data little later, and learn the target much later: theory and networks have the same delay",
+    title=(
+        "Lazier networks halve their training error little later, but their "
+        "test error much later; networks have the delay of the theory"
+    ),
     source="Kumar, Bordelon, Gershman, Pehlevan 2024 (arXiv:2310.06110); closed recursion derived here",
     panels=[
         *(
@@ -226,7 +229,8 @@ def width_transfer(
         of $(x_1^2 - 1)/\sqrt{{2}}$ in {dim} dimensions by gradient descent with learning rate {learning_rate}, from $f = 0$;
         {n_test} test inputs; all runs have the same data. $\kappa$: scale of the output; the larger it is, the less the weights
         have to move. Lines: infinite width, exact at every step. Third panel: ratio of the steps from which test and training
-        error stay below half of their starts. Last panel: networks of several widths at $\kappa$ = {laziness}.
+        error stay below half of their starts. Last panel: networks of
+        the widths {widths} at $\kappa$ = {laziness}.
     """,
     seconds=(60, 600),
     observables=("train_error", "test_error", "delay"),
@@ -273,7 +277,10 @@ def grokking_lazy_to_rich(
 
 @study(
     "linear-layers-in-time",
-    title="Deep linear networks of finite width approach the exact theory of infinite width at every step, depth and richness",
+    title=(
+        "Linear networks of 512 units follow the exact theory of infinite "
+        "width at every depth and richness; narrower ones deviate more"
+    ),
     source="Bordelon, Pehlevan 2022 (arXiv:2205.09653); causal solution for steps of finite size derived here",
     panels=[
         _errors(

@@ -35,7 +35,7 @@ class LanguageTraining(System):
 
     >>> system = LanguageTraining([0, 1] * 300, [0, 1] * 80, 2, n_train=600)
     >>> system.steps, float(system.operations)
-    (1, 8236800.0)
+    (1, 18978816.0)
     """
 
     text: Num[Array, "byte"] = parameter("numbers of the bytes of the training text", minimum=0)

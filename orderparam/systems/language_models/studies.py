@@ -149,8 +149,8 @@ def draw_positions(axes: Any, comparison: Comparison) -> None:
         tested on other documents. $N$ is the number of parameters without embedding and positions. Above: means over {seeds}
         runs with their errors, and $D$; lines: the better one of $L = E + A N^{{-\alpha}} + B D^{{-\beta}}$ (additive) and
         $L = [(N_c/N)^{{\alpha/\beta}} + D_c/D]^\beta$ (Kaplan), with 95 % intervals of the exponents. Below left: the same
-        runs, and the laws at their best $N$. Below right: the widest networks with most text, beside counts of at most
-        {order} preceding bytes in the same text.
+        runs, and the laws at their best $N$. Below right: the widest networks with most text, by position in the
+        window, beside counts of at most {order} preceding bytes in the same text.
     """,
     seconds=(60, 30_000),
     observables=("test_loss",),
@@ -245,9 +245,9 @@ def draw_best_rates(axes: Any, comparison: Comparison) -> None:
     caption=r"""
         Transformers of the widths {widths} read {n_train} bytes of the documentation of {packages} once, and are tested on other
         documents. Standard: all weights have the learning rate $\eta$. Mean-field: matrices between units and the
-        read-out have $16 \eta/w$ at the width $w$. Marks: means over {seeds} runs with their errors. Right: the lowest points
-        of parabolas through the losses of each width, with 95 % intervals and exponents, as
-        `orderparam width` finds them (circles: standard; squares: mean-field).
+        read-out have $16 \eta/w$ at the width $w$. Left and middle: means over {seeds} runs with their errors. Right: the
+        lowest points of parabolas through the losses of each width, with 95 % intervals and exponents (circles: standard;
+        squares: mean-field).
     """,
     seconds=(60, 3000),
     observables=("test_loss",),

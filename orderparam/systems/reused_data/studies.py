@@ -218,7 +218,7 @@ def committee_reused_data(
         step, $d$ = {input_dim}, learning rate {learning_rate} on the summed loss, without and with momentum {momentum}, from the
         overlap {teacher_overlap} with the teacher and norm 1. Lines: theory for $d\to\infty$, averaged over {samples} sampled
         examples in each of {runs} runs; its standard errors are not drawn but enter the comparison. Marks: students on drawn
-        examples.
+        examples. $h$, $h^*$: outputs of student and teacher.
     """,
     seconds=(90, 600),
     observables=("overlap", "self_overlap", "train_loss"),

@@ -179,7 +179,10 @@ def train_error_in_time(
 
 @study(
     "grokking-in-time",
-    title="Grokking in time: the data are fitted first; weight decay makes the network forget its large start later",
+    title=(
+        "Grokking in linear regression: the data are fitted first; the "
+        "weaker the weight decay, the later the large start is forgotten"
+    ),
     source="Levi, Beck, Bar-Sinai 2024 (arXiv:2310.16441); the theory with weight decay is derived here",
     panels=[
         Panel(
@@ -196,8 +199,8 @@ def train_error_in_time(
     caption=r"""
         Linear regression on {modes} isotropic Gaussian features and {n_train} examples without label noise, gradient flow with
         weight decay $\lambda$ (colours) from large random weights, $|w_0|^2$ = {start}, and a target of power 1. Lines: theory
-        for large $n$. Marks: drawn training sets. The examples are fitted after some 100 units of time. In directions orthogonal
-        to all examples the weights of the start decay slowly; their share of the test error vanishes after $1/(2\lambda)$ only.
+        for large $n$. Marks: drawn training sets. In directions orthogonal to all examples the weights of the
+        start decay slowly; their share of the test error falls as $e^{{-2\lambda t}}$.
     """,
     seconds=(30, 200),
     observables=("train_error", "test_error"),
@@ -223,7 +226,10 @@ def grokking_in_time(
 
 @study(
     "momentum-in-time",
-    title="At the same learning rate momentum 1/2 comes to nearly the same lowest error in half the steps; 0.9 overshoots",
+    title=(
+        "At the same learning rate momentum 1/2 comes to nearly the "
+        "same lowest test error in half the steps; 0.9 overshoots"
+    ),
     source="derived here; Paquette, Lee, Pedregosa, Paquette 2021 (arXiv:2102.04396)",
     panels=[
         Panel(
@@ -310,8 +316,8 @@ def _digits(dataset: str, task: str, n_train: int, n_test: int) -> tuple[Any, ..
     ],
     columns=3,
     caption="{dataset}, {task}: {n_train} training and {n_test} test images; {activation} networks, depth {depth}, "
-    "$N$ units in a layer (colours), antisymmetric start, learning rate {learning_rate} on the summed loss. Line: training with "
-    "the tangent kernel of infinite width.",
+    "$N$ units in a layer (colours), antisymmetric start, learning rate {learning_rate} on the summed loss. Black: training "
+    "with the tangent kernel of infinite width. Bands: standard errors.",
     seconds=(60, 900),
     observables=("test_error", "train_error"),
     explained="Networks of finite width differ from the frozen kernel, the less the wider they are: "
@@ -349,7 +355,10 @@ def training_time(
 
 @study(
     "kernel-drift",
-    title="The tangent kernel changes by an amount of order 1/N in erf networks; on digits by more in wide relu networks",
+    title=(
+        "The tangent kernel of erf networks changes in proportion to 1/N; that "
+        "of relu networks on digits falls more slowly from 256 units on"
+    ),
     source="Jacot, Gabriel, Hongler 2018; Lee et al. 2019 (arXiv:1902.06720)",
     panels=[
         Panel(

@@ -33,11 +33,15 @@ def installed_text(packages: tuple[str, ...]) -> ReadText:
 
 @study(
     "words-window",
-    title="The exponent and the offset of Zipf and Mandelbrot depend on how many ranks are fitted",
+    title=(
+        "The exponent and the offset of the Zipf-Mandelbrot law depend on how many ranks are fitted"
+    ),
     source=f"Mandelbrot 1953; measured here on {TEXT}",
     panels=[
-        Panel("window", "exponent", by="method", log="x", xlabel="ranks fitted", ylabel="$a$"),
-        Panel("window", "offset", by="method", log="x", xlabel="ranks fitted", ylabel="$b$"),
+        Panel(
+            "window", "exponent", by="method", log="x", xlabel="ranks fitted", ylabel="exponent $a$"
+        ),
+        Panel("window", "offset", by="method", log="x", xlabel="ranks fitted", ylabel="offset $b$"),
         Panel(
             "window",
             "divergence",
@@ -50,8 +54,8 @@ def installed_text(packages: tuple[str, ...]) -> ReadText:
     columns=3,
     caption=r"""
         The law $(r + b)^{{-a}}$ fitted to the most frequent words of the documentation of {packages}. Each of {seeds} runs draws
-        as many documents as there are, with replacement; bars are the standard errors of the mean over runs. If the law held,
-        $a$ and $b$ would be the same in every window.
+        as many documents as there are, with replacement; bars are the standard errors of the mean over runs. Right:
+        divergence of Kullback and Leibler. If the law held, $a$ and $b$ would be the same in every window.
     """,
     seconds=(60, 300),
     observables=("exponent", "offset"),

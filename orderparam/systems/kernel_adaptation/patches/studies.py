@@ -105,7 +105,10 @@ def patches_transition(
 
 @study(
     "patches-erf",
-    title="An erf convolutional network with more patches needs more examples, and at 100 examples its features adapt further",
+    title=(
+        "An erf network of three patches needs more examples for the "
+        "linear part than one of one patch, and its features adapt further"
+    ),
     source=_SOURCE,
     panels=[
         *(

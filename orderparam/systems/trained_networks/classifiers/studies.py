@@ -33,7 +33,10 @@ def classified_images(data: str, n_train: int, n_test: int) -> tuple[np.ndarray,
 
 @study(
     "image-architectures",
-    title="Trained networks err more than their infinite width, the less the more channels they have",
+    title=(
+        "Trained networks have larger squared test errors than in the "
+        "limit of infinite width, the less so the more channels they have"
+    ),
     source="Novak et al. 2019; Lee et al. 2019 (arXiv:1902.06720)",
     panels=[
         Panel("channels", y, facet="family", log="x", xlabel="channels $N$", ylabel=label)
@@ -52,7 +55,8 @@ def classified_images(data: str, n_train: int, n_test: int) -> tuple[np.ndarray,
     observables=("test_error", "accuracy"),
     explained=(
         "The lines are those of infinite width. Test errors of networks lie above the tangent kernel's, less the more channels "
-        "they have. Most dense networks of 12 units do not reach the training error: they have hardly more weights than targets."
+        "they have. Most dense networks of 12 units do not reach the training error, as they have hardly more weights than "
+        "targets: their point is the mean of the 6 of 16 that do."
     ),
     gallery={"n_train": 60, "n_test": 1000, "channels": (12, 24, 48), "seeds": 16},
     full={"n_train": 400, "n_test": 1000, "channels": (16, 64, 256), "seeds": 32},

@@ -5,7 +5,7 @@ from checks import checks
 
 from orderparam.networks.convolutional import convolutional
 from orderparam.networks.fully_connected import fully_connected
-from orderparam.systems.trained_networks import ImageClassifier, InspectedTraining
+from orderparam.systems.trained_networks import ImageArchitecture, InspectedTraining
 
 X = np.random.default_rng(0).standard_normal((14, 4))
 IMAGES = X.reshape(14, 2, 2, 1)
@@ -16,7 +16,7 @@ SYSTEMS = [
     for x, network in ((X, DENSE), (IMAGES, SMALL))
 ]
 LABELS = np.eye(3)[np.arange(14) % 3] - 1 / 3
-SYSTEMS.append(ImageClassifier(IMAGES[:10], LABELS[:10], IMAGES[10:], LABELS[10:], 4))
+SYSTEMS.append(ImageArchitecture(IMAGES[:10], LABELS[:10], IMAGES[10:], LABELS[10:], 4))
 globals().update(
     checks(
         "trained_networks",

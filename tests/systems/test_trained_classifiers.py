@@ -4,12 +4,16 @@ import jax
 import numpy as np
 import pytest
 
-from orderparam.systems.trained_networks import ImageClassifier, trained_classifier, wide_classifier
+from orderparam.systems.trained_networks import (
+    ImageArchitecture,
+    trained_classifier,
+    wide_classifier,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 4, 4, 1))
 Y = np.eye(3)[RNG.integers(0, 3, size=30)] - 1 / 3
-SYSTEM = ImageClassifier(X[:12], Y[:12], X[12:], Y[12:], level=0.1)
+SYSTEM = ImageArchitecture(X[:12], Y[:12], X[12:], Y[12:], level=0.1)
 FAMILIES = ("fully connected", "locally connected", "convolutional", "pooled")
 
 
@@ -48,6 +52,6 @@ def test_wide_networks_come_to_their_tangent_kernel(family):
 
 def test_data_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="side, side, channel"):
-        ImageClassifier(X[:12].reshape(12, -1), Y[:12], X[12:], Y[12:])
+        ImageArchitecture(X[:12].reshape(12, -1), Y[:12], X[12:], Y[12:])
     with pytest.raises(ValueError, match="equally many"):
         SYSTEM.with_(test_targets=Y[:3])

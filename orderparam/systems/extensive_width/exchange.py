@@ -43,7 +43,7 @@ class Wall(NamedTuple):
 FREE = Wall(0.0, 0.0)
 
 
-class Problem(NamedTuple):
+class LikelihoodProblem(NamedTuple):
     """The data, padded so that few shapes are compiled, and what the learner knows."""
 
     inputs: Float[Array, "sample input"]
@@ -76,14 +76,14 @@ def weights_of(count: int, samples: int) -> Float[Array, "weight"]:
     return jnp.concatenate([jnp.zeros(1), geometric])
 
 
-def prepared(teacher: Teacher, data: TeacherData) -> Problem:
+def prepared(teacher: Teacher, data: TeacherData) -> LikelihoodProblem:
     """The data in single precision, padded to a power of two."""
     samples = len(data.labels)
     room = _SMALLEST_ROOM
     while room < samples:
         room *= 2
     pad = room - samples
-    problem = Problem(
+    problem = LikelihoodProblem(
         jnp.pad(data.inputs, ((0, pad), (0, 0))),
         jnp.pad(data.labels, (0, pad)),
         jnp.pad(jnp.ones(samples), (0, pad)),
@@ -95,7 +95,7 @@ def prepared(teacher: Teacher, data: TeacherData) -> Problem:
     return jax.tree.map(lambda part: jnp.asarray(part, jnp.float32), problem)
 
 
-def misfit(activation: Activation, problem: Problem, weights: Array) -> Float[Array, ""]:
+def misfit(activation: Activation, problem: LikelihoodProblem, weights: Array) -> Float[Array, ""]:
     """E(W): the sum of squared residuals over twice the noise."""
     # activations other than functions of jax.numpy compute in double precision
     sigma: Any = activation.function if isinstance(activation, Numerical) else activation
@@ -105,7 +105,7 @@ def misfit(activation: Activation, problem: Problem, weights: Array) -> Float[Ar
 
 
 def scales(
-    activation: Activation, problem: Problem, samples: int, ladder: Float[Array, "weight"]
+    activation: Activation, problem: LikelihoodProblem, samples: int, ladder: Float[Array, "weight"]
 ) -> Float[Array, "weight feature 1"]:
     """Expected widths of the rows at every weight."""
     slope = expectation(
@@ -124,7 +124,7 @@ class _State(NamedTuple):
 @partial(jax.jit, static_argnames=("activation", "sweeps", "leapfrog_steps"))
 def exchange(
     activation: Activation,
-    problem: Problem,
+    problem: LikelihoodProblem,
     ladder: Float[Array, "weight"],
     scale: Float[Array, "weight feature 1"],
     start: Float[Array, "weight feature input"],

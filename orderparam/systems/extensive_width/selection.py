@@ -15,7 +15,7 @@ from orderparam.core.verb import experiment, theory
 from orderparam.systems.extensive_width.channel import channel, signal
 from orderparam.systems.extensive_width.exchange import (
     FREE,
-    Problem,
+    LikelihoodProblem,
     Wall,
     exchange,
     log_evidence,
@@ -124,7 +124,7 @@ class _Drawn(NamedTuple):
     best: E at the teacher, which is half the sum of squares of the drawn noise over its variance.
     """
 
-    problem: Problem
+    problem: LikelihoodProblem
     ladder: Float[Array, "weight"]
     scale: Float[Array, "weight feature 1"]
     prior: Float[Array, "weight feature input"]

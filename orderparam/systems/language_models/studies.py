@@ -30,7 +30,7 @@ def installed_text(packages: tuple[str, ...], test_bytes: int) -> LanguageTraini
     return LanguageTraining(text, test_text, len(alphabet))
 
 
-class Losses(NamedTuple):
+class MeasuredLosses(NamedTuple):
     """The mean losses of one family and the law through them, or None where no law can be fitted."""
 
     parameters: np.ndarray
@@ -40,7 +40,7 @@ class Losses(NamedTuple):
     law: ScalingLaw | None
 
 
-def measured_losses(comparison: Comparison, family: str) -> Losses:
+def measured_losses(comparison: Comparison, family: str) -> MeasuredLosses:
     """The mean losses of one family, with the law that fits them better, additive or Kaplan's."""
     (runs,) = comparison.experiments(family=family).values()
     loss, error = estimate(runs, "test_loss")
@@ -53,7 +53,7 @@ def measured_losses(comparison: Comparison, family: str) -> Losses:
         law = scaling_law(losses, sizes, samples, bootstrap=100)
     except ValueError:  # too few runs
         law = None
-    return Losses(sizes, samples, losses, errors, law)
+    return MeasuredLosses(sizes, samples, losses, errors, law)
 
 
 def draw_sizes(axes: Any, comparison: Comparison, family: str) -> None:

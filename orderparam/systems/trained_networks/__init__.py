@@ -7,7 +7,7 @@ from orderparam.core.exported import exported
 
 if TYPE_CHECKING:
     from orderparam.systems.trained_networks.classifiers.experiment import trained_classifier
-    from orderparam.systems.trained_networks.classifiers.model import ImageClassifier
+    from orderparam.systems.trained_networks.classifiers.model import ImageArchitecture
     from orderparam.systems.trained_networks.classifiers.theory import (
         ClassifierErrors,
         wide_classifier,

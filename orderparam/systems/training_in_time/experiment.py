@@ -237,7 +237,7 @@ def _antisymmetric(architecture: Architecture, weights: Any, inputs: Array) -> A
     return (first - second) / jnp.sqrt(2.0)
 
 
-class Drawn(NamedTuple):
+class DrawnFeatures(NamedTuple):
     """One drawn training set of a linear regression, its target and the weights at the start."""
 
     variances: Float[Array, "mode"]
@@ -264,7 +264,7 @@ def _draw(
     key: PRNGKeyArray,
     examples: int,
     counts: tuple[int, ...],
-) -> Drawn:
+) -> DrawnFeatures:
     feature_key, target_key, noise_key, start_key = jax.random.split(key, 4)
     spectrum = system.spectrum
     each = jnp.asarray(counts)
@@ -278,11 +278,11 @@ def _draw(
     theta = direction * jnp.sqrt((spectrum.target_power / norm / spectrum.eigenvalues)[level])
     start = jnp.sqrt(system.start) * jax.random.normal(start_key, (total,))
     y = x @ theta + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (examples,))
-    return Drawn(sigma, x, y, theta, start)
+    return DrawnFeatures(sigma, x, y, theta, start)
 
 
 @eqx.filter_jit
-def _flow(system: FeatureTraining, drawn: Drawn) -> FlowErrors:
+def _flow(system: FeatureTraining, drawn: DrawnFeatures) -> FlowErrors:
     x, y = drawn.inputs, drawn.labels
     rates, modes = jnp.linalg.eigh(x.T @ x / len(x))
     rates = jnp.maximum(rates, 0.0) + system.weight_decay
@@ -298,7 +298,7 @@ def _flow(system: FeatureTraining, drawn: Drawn) -> FlowErrors:
 
 
 @eqx.filter_jit
-def _descend(system: SpectralDescent, drawn: Drawn) -> DescentError:
+def _descend(system: SpectralDescent, drawn: DrawnFeatures) -> DescentError:
     x, y = drawn.inputs, drawn.labels
 
     def errors(w: Array) -> DescentError:

@@ -9,7 +9,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from orderparam.core.verb import experiment
 from orderparam.networks.architecture import Architecture
-from orderparam.systems.trained_networks.classifiers.model import ImageClassifier
+from orderparam.systems.trained_networks.classifiers.model import ImageArchitecture
 from orderparam.systems.trained_networks.classifiers.theory import (
     ClassifierErrors,
     classifier_errors,
@@ -19,7 +19,7 @@ _POWER_STEPS = 30  # of the iteration for the largest eigenvalue of the tangent 
 
 
 @experiment
-def trained_classifier(system: ImageClassifier, key: PRNGKeyArray) -> ClassifierErrors:
+def trained_classifier(system: ImageArchitecture, key: PRNGKeyArray) -> ClassifierErrors:
     r"""Errors of one network drawn from the prior and trained by gradient descent on all its
     parameters.
 
@@ -32,7 +32,7 @@ def trained_classifier(system: ImageClassifier, key: PRNGKeyArray) -> Classifier
     >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(6, 4, 4, 1))
     >>> y = np.eye(2)[np.arange(6) % 2] - 0.5
-    >>> system = ImageClassifier(x[:4], y[:4], x[4:], y[4:], channels=4, level=0.5)
+    >>> system = ImageArchitecture(x[:4], y[:4], x[4:], y[4:], channels=4, level=0.5)
     >>> bool(trained_classifier(system, jax.random.key(0)).converged)
     True
     """
@@ -43,7 +43,7 @@ def trained_classifier(system: ImageClassifier, key: PRNGKeyArray) -> Classifier
 
 
 @eqx.filter_jit
-def _trained(system: ImageClassifier, network: Architecture, start: Any) -> ClassifierErrors:
+def _trained(system: ImageArchitecture, network: Architecture, start: Any) -> ClassifierErrors:
     x, y = system.inputs, system.targets
     fitted = network.apply(start, x)
 

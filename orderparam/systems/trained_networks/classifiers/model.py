@@ -17,7 +17,7 @@ from orderparam.networks.pooling import Flatten, GlobalAveragePool
 Family = Literal["fully connected", "locally connected", "convolutional", "pooled"]
 
 
-class ImageClassifier(System):
+class ImageArchitecture(System):
     r"""A network with two hidden layers that learns to classify images by gradient descent.
 
     $f(x) = g_\theta(x) - g_{\theta_0}(x)$ with g in ntk scaling and one output for each class. All
@@ -40,7 +40,7 @@ class ImageClassifier(System):
 
     >>> import numpy as np
     >>> x, y = np.ones((4, 4, 4, 1)), np.eye(4)
-    >>> ImageClassifier(x, y, x, y, family="pooled").architecture.layers.output_shape((4, 4, 1))
+    >>> ImageArchitecture(x, y, x, y, family="pooled").architecture.layers.output_shape((4, 4, 1))
     (4,)
     """
 

@@ -9,7 +9,7 @@ from orderparam.comparison import Curve, study
 from orderparam.data.images import image_task
 from orderparam.plotting import Panel
 from orderparam.systems.trained_networks.classifiers.experiment import trained_classifier
-from orderparam.systems.trained_networks.classifiers.model import Family, ImageClassifier
+from orderparam.systems.trained_networks.classifiers.model import Family, ImageArchitecture
 from orderparam.systems.trained_networks.classifiers.theory import wide_classifier
 
 FAMILIES: tuple[Family, ...] = (
@@ -72,7 +72,7 @@ def image_architectures(
     images = classified_images(data, n_train, n_test)
     ends = {"channels": (min(channels), max(channels))}  # on which infinite width does not depend
     for family in FAMILIES:
-        system = ImageClassifier(*images, family=family, level=level)
+        system = ImageArchitecture(*images, family=family, level=level)
         facets = {"family": family}
         for label, kernel in (("infinite width, NTK", "ntk"), ("infinite width, NNGP", "nngp")):
             fn = partial(wide_classifier, kernel=kernel)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.trained_networks.classifiers.model import ImageClassifier
+from orderparam.systems.trained_networks.classifiers.model import ImageArchitecture
 
 _LONG = 60.0  # logarithm of the longest time and of the largest ridge, in units of an eigenvalue
 
@@ -30,7 +30,7 @@ class ClassifierErrors(Result):
 
 
 def classifier_errors(
-    system: ImageClassifier,
+    system: ImageArchitecture,
     test: Float[Array, "test label"],
     train_error: Float[Array, ""],
     converged: Bool[Array, ""],
@@ -47,7 +47,7 @@ def classifier_errors(
 
 @theory
 def wide_classifier(
-    system: ImageClassifier, *, kernel: Literal["ntk", "nngp"] = "ntk"
+    system: ImageArchitecture, *, kernel: Literal["ntk", "nngp"] = "ntk"
 ) -> ClassifierErrors:
     r"""Errors of the infinitely wide classifier, trained or averaged over its posterior.
 
@@ -72,7 +72,7 @@ def wide_classifier(
     >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(6, 4, 4, 1))
     >>> y = np.eye(2)[np.arange(6) % 2] - 0.5
-    >>> found = wide_classifier(ImageClassifier(x[:4], y[:4], x[4:], y[4:]))
+    >>> found = wide_classifier(ImageArchitecture(x[:4], y[:4], x[4:], y[4:]))
     >>> round(float(found.train_error), 6)
     0.005
     """

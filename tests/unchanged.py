@@ -109,11 +109,10 @@ def remember(outcomes: dict[str, bool], long: set[str]) -> None:
     that failed."""
     passed = known()
     for function, good in outcomes.items():
-        now = state(function) if good and function in long else None
-        if now:
-            passed[function] = now
-        else:
+        if not good:
             passed.pop(function, None)
+        elif function in long and (now := state(function)):
+            passed[function] = now
     there = {
         function: line
         for function, line in passed.items()

@@ -1,6 +1,8 @@
 """The state that an extensive-width student selects: free energies of both states against
 quadrature and against the theory, and the posterior by replica exchange."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +18,7 @@ from orderparam.systems.extensive_width import (
     staircase,
     walled_posterior,
 )
-from orderparam.systems.extensive_width.exchange import misfit
+from orderparam.systems.extensive_width.exchange import Averages, misfit, of_all
 from orderparam.systems.extensive_width.selection import _drawn
 from orderparam.systems.extensive_width.studies_selection import half_height, zero_of_difference
 
@@ -91,6 +93,32 @@ def test_derivative_of_the_learned_overlap():
     step = 0.05
     difference = (overlap(300 + step) - overlap(300 - step)) / (2 * step)
     np.testing.assert_allclose(jax.grad(overlap)(300.0), difference, rtol=1e-5)
+
+
+def test_halves_of_a_run_make_up_the_whole():
+    """Averages and variances of both halves give those of all draws."""
+    draws = np.random.default_rng(0).normal(3.0, 2.0, 40)
+    halves = [draws[:20], draws[20:]]
+    none = np.zeros(2)
+    parts = Averages(
+        np.array([[np.mean(one)] for one in halves]),
+        np.array([[np.var(one)] for one in halves]),
+        *[none] * (len(Averages._fields) - 2),
+    )
+    whole = of_all(parts)
+    np.testing.assert_allclose([whole.misfit[0], whole.spread[0]], [draws.mean(), draws.var()])
+
+
+def test_a_run_that_is_too_short_is_not_converged():
+    """The learned state is left in the first sweeps, and both halves differ."""
+    teacher = HierarchicalTeacher(16, 8, decay=1.0, noise=0.04, n_train=64)
+    keys = jax.random.split(jax.random.key(1), 4)
+    short, long = (
+        jax.vmap(partial(walled_posterior, teacher, weights=12, sweeps=sweeps))(keys)
+        for sweeps in (6, 3000)
+    )
+    assert not np.all(short.converged)
+    assert np.all(long.converged)
 
 
 def test_places_of_the_jump():

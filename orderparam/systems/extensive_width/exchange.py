@@ -56,8 +56,8 @@ class LikelihoodProblem(NamedTuple):
 
 
 class Averages(NamedTuple):
-    """Averages over the draws of one ladder. misfit, spread: mean and variance of E at every weight;
-    the others are those of the posterior."""
+    """Averages over the draws of one ladder, or over each half of them. misfit, spread: mean and
+    variance of E at every weight; the others are those of the posterior."""
 
     misfit: Float[Array, "weight"]
     spread: Float[Array, "weight"]
@@ -134,7 +134,8 @@ def exchange(
     sweeps: int,
     leapfrog_steps: int,
 ) -> Averages:
-    """One replica for each weight of the likelihood, with exchanges between neighbours.
+    """Averages over both halves of a run with one replica for each weight of the likelihood, and
+    exchanges between neighbours; the first axis of every array is the half.
 
     The first third of the sweeps adapts the step sizes and is discarded.
 
@@ -225,25 +226,37 @@ def exchange(
         log_step = log_step + gain * (chance - _ACCEPTANCE)
         state = swapped(state, number, swap_key)
         now = observed(state, chance)
-        total = jax.tree.map(lambda a, b: a + jnp.where(adapting, 0.0, b), total, now)
+        half = jnp.where(2 * number < warmup + sweeps, 0, 1)
+        total = jax.tree.map(lambda a, b: a.at[half].add(jnp.where(adapting, 0.0, b)), total, now)
         return (state, log_step, total), None
 
     position = jnp.asarray(start, jnp.float32)
     state = _State(position, *jax.vmap(value_and_slope)(position))
-    none = jax.tree.map(lambda part: jnp.zeros(part.shape), jax.eval_shape(observed, state, ladder))
+    shapes = jax.eval_shape(observed, state, ladder)
+    none = jax.tree.map(lambda part: jnp.zeros((2, *part.shape)), shapes)
     log_step = jnp.full(len(ladder), jnp.log(_FIRST_STEP), jnp.float32)
     steps = jax.random.split(key, sweeps), jnp.arange(sweeps)
     (_, _, total), _ = jax.lax.scan(sweep, (state, log_step, none), steps)
-    mean: Averages = jax.tree.map(lambda part: part / (sweeps - warmup), total)
+    first = -(-(sweeps + warmup) // 2) - warmup
+    counts = jnp.array([first, sweeps - warmup - first], float)
+    mean: Averages = jax.tree.map(
+        lambda part: part / counts.reshape(-1, *[1] * (part.ndim - 1)), total
+    )
     return mean._replace(spread=mean.spread - mean.misfit**2)
 
 
-def log_evidence(ladder: Float[Array, "weight"], averages: Averages) -> Float[Array, ""]:
-    """ln Z(1) - ln Z(0), by integration over the weights.
+def of_all(halves: Averages) -> Averages:
+    """The averages over all draws, from those over each half; halves differ by one draw at most."""
+    mean: Averages = jax.tree.map(lambda part: jnp.mean(part, axis=0), halves)
+    return mean._replace(spread=mean.spread + jnp.var(halves.misfit, axis=0))
+
+
+def log_evidence(ladder: Float[Array, "weight"], averages: Averages) -> Float[Array, "*half"]:
+    """ln Z(1) - ln Z(0), by integration over the weights, for each half where there are two.
 
     The trapezoidal rule is corrected by the slopes at both ends of an interval, which the variances
     of E give; its error is of fourth order in the spacing.
     """
     step = jnp.diff(ladder)
-    mean = (averages.misfit[1:] + averages.misfit[:-1]) / 2
-    return -jnp.sum(step * mean + step**2 / 12 * jnp.diff(averages.spread))
+    mean = (averages.misfit[..., 1:] + averages.misfit[..., :-1]) / 2
+    return -jnp.sum(step * mean + step**2 / 12 * jnp.diff(averages.spread), axis=-1)

@@ -20,6 +20,7 @@ from orderparam.systems.extensive_width.exchange import (
     exchange,
     log_evidence,
     misfit,
+    of_all,
     prepared,
     scales,
     weights_of,
@@ -39,11 +40,16 @@ class CompetingStates(Result):
             learned minus that of the state in which none is, in nats. The posterior is in the first
             where this is negative.
         learned_overlap: overlap of the strongest feature in the first state.
-        converged: whether the minimum of the theory was found; True in the experiment.
+        residual: of the theory the slope at the minimum over d; of the experiment half the
+            difference of the free-energy differences from the first and the second half of the
+            draws, which estimates the statistical error of the run.
+        converged: whether the minimum of the theory was found; in the experiment whether the
+            residual is below one nat.
     """
 
     free_energy_difference: Float[Array, ""]
     learned_overlap: Float[Array, ""]
+    residual: Float[Array, ""]
     converged: Bool[Array, ""]
 
 
@@ -87,14 +93,19 @@ def competing_states(teacher: HierarchicalTeacher) -> CompetingStates:
     moving = (u > wall + 1e-6) & (curvature(u) > 0)
     step = slope(u) / jnp.where(moving, jax.lax.stop_gradient(curvature(u)), 1.0)
     u = u - jnp.where(moving, step, 0.0)
+    # at the wall the slope must only not point inwards
+    residual = jnp.where(moving, jnp.abs(slope(u)), jnp.maximum(-slope(u), 0.0)) / dim
     return CompetingStates(
         free_energy_difference=height(u),
         learned_overlap=-jnp.expm1(-u),
-        converged=jnp.where(moving, jnp.abs(slope(u)) < 1e-6 * dim, slope(u) > 0),
+        residual=residual,
+        converged=residual < 1e-6,
     )
 
 
 _GRID, _ZOOMS = 129, 6
+_STEADY = 1.0  # nats, the error of a run: the odds of the states are known up to a factor e
+_SAME = 0.2  # difference of an overlap between two starts
 _FARTHEST = 40.0  # of u = -ln(1 - q)
 
 
@@ -193,7 +204,7 @@ def walled_posterior(
     towards = drawn.problem.truth[0] / jnp.linalg.norm(drawn.problem.truth[0])
     along = drawn.prior[:, 0] @ towards
     edge = drawn.middle * dim**0.5
-    log_z, overlaps = [], []
+    log_z, halves, overlaps = [], [], []
     for side, run_key in zip((1.0, -1.0), run_keys, strict=True):
         # at the start the teacher's row, or a row of the prior reflected to the side without it
         row = (
@@ -213,12 +224,16 @@ def walled_posterior(
             sweeps,
             leapfrog_steps,
         )
-        log_z.append(norm.logcdf(-side * edge) + log_evidence(drawn.ladder, found))
-        overlaps.append(found.overlap[0])
+        whole = log_evidence(drawn.ladder, of_all(found))
+        log_z.append(norm.logcdf(-side * edge) + whole)
+        halves.append(log_evidence(drawn.ladder, found))
+        overlaps.append(of_all(found).overlap[0])
+    residual = jnp.abs(jnp.diff(halves[1] - halves[0])[0]) / 2
     return CompetingStates(
         free_energy_difference=log_z[1] - log_z[0],
         learned_overlap=overlaps[0],
-        converged=jnp.ones((), bool),
+        residual=residual,
+        converged=residual < _STEADY,
     )
 
 
@@ -246,6 +261,7 @@ class ExchangedPosterior(Result):
         start_difference: difference of the strongest feature's overlap between the ladder that
             started at the teacher and the one that started in the prior; zero in equilibrium.
         acceptance_rate: mean over the replicas.
+        converged: whether `start_difference` is below 0.2.
     """
 
     overlap: Float[Array, "feature"]
@@ -257,6 +273,7 @@ class ExchangedPosterior(Result):
     off_diagonal_correlation: Float[Array, ""]
     start_difference: Float[Array, ""]
     acceptance_rate: Float[Array, ""]
+    converged: Bool[Array, ""]
 
 
 @experiment(needs={"weights": at_least(3), "sweeps": at_least(3)})
@@ -301,17 +318,19 @@ def exchanged_posterior(
     samples = teacher.size("n_train")
     at_teacher = jnp.broadcast_to(drawn.problem.truth, drawn.prior.shape)
     ladders = [
-        exchange(
-            teacher.activation,
-            drawn.problem,
-            drawn.ladder,
-            drawn.scale,
-            start,
-            FREE,
-            drawn.middle,
-            run_key,
-            sweeps,
-            leapfrog_steps,
+        of_all(
+            exchange(
+                teacher.activation,
+                drawn.problem,
+                drawn.ladder,
+                drawn.scale,
+                start,
+                FREE,
+                drawn.middle,
+                run_key,
+                sweeps,
+                leapfrog_steps,
+            )
         )
         for start, run_key in zip((at_teacher, drawn.prior), run_keys, strict=True)
     ]
@@ -319,6 +338,7 @@ def exchanged_posterior(
     log_z = sum(log_evidence(drawn.ladder, found) for found in ladders) / len(ladders)
     width, dim = drawn.problem.truth.shape
     extreme = jnp.sqrt(2 * jnp.log(max(width * (width - 1), 2)) / dim)
+    difference = ladders[0].overlap[0] - ladders[1].overlap[0]
     return ExchangedPosterior(
         overlap=mean.overlap,
         learned=mean.learned,
@@ -327,6 +347,7 @@ def exchanged_posterior(
         off_diagonal=mean.square,
         largest_off_diagonal=mean.largest / extreme,
         off_diagonal_correlation=mean.coupling / mean.separate,
-        start_difference=ladders[0].overlap[0] - ladders[1].overlap[0],
+        start_difference=difference,
         acceptance_rate=mean.acceptance,
+        converged=jnp.abs(difference) < _SAME,
     )

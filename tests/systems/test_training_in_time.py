@@ -249,6 +249,38 @@ def test_a_polynomial_that_the_contour_cannot_hold_is_not_converged():
     assert not spectral_descent_error(fast).converged
 
 
+@pytest.mark.parametrize(
+    ("momentum", "rate", "steps"),
+    [(0.9, 0.8, 300), (0.99, 1.2, 300), (0.995, 0.8, 1000), (0.995, 1.2, 600), (0.998, 1.0, 600)],
+)
+def test_the_residual_bounds_the_error(momentum, rate, steps):
+    """With momentum near 1 the polynomials are large outside the spectrum, and their squares lose
+    digits before they do."""
+    numbers = {"momentum": momentum, "noise": 0.2, "weight_decay": 0.01, "steps": steps}
+    exact = descent_error(IsotropicTraining(3.0, rate, **numbers))
+    found = spectral_descent_error(
+        SpectralDescent(Spectrum([1.0], [1.0], [1000]), 3000.0, rate, **numbers)
+    )
+    wrong = max(
+        np.max(np.abs(getattr(found, name) - getattr(exact, name)) / (1 + getattr(exact, name)))
+        for name in ("test_error", "train_error")
+    )
+    assert wrong < 10 * float(found.residual) + 1e-11
+    assert bool(found.converged) == (float(found.residual) < 1e-6)
+    if momentum == 0.9:
+        assert found.converged
+
+
+def test_a_pool_on_which_training_diverges_is_not_converged():
+    network = fully_connected(1, None, "relu")
+    system = PoolDescent(X, [1, -1, 1, 1], network, n_train=8, steps=60)
+    assert pool_error(system.with_(learning_rate=0.02)).converged
+    assert not pool_error(system.with_(learning_rate=3.0)).converged
+    assert not drawn_pool_kernel(
+        system.with_(learning_rate=3.0, steps=4000), jax.random.key(0)
+    ).converged
+
+
 def test_descent_that_diverges_is_not_converged():
     one = Spectrum([1.0], [1.0], [1000])
     numbers = {"noise": 0.2, "steps": 200}

@@ -11,7 +11,7 @@ from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.systems.training_in_time.model import PoolDescent, SpectralDescent
-from orderparam.systems.training_in_time.polynomial import contour, trace, upper_edge
+from orderparam.systems.training_in_time.polynomial import Contour, contour, trace, upper_edge
 from orderparam.systems.training_in_time.resolvent import quadratic
 
 Scalar = Float[Array, ""]
@@ -28,8 +28,8 @@ class SpectralDescentError(Result):
     Fields:
         test_error: E (f(x) - theta.x)^2 on new inputs, without label noise, after 0, 1, ... steps.
         train_error: E (1/n) |X w - y|^2 against the noisy labels, at the same steps.
-        residual: largest error of the contour integral for the polynomials of all steps, which are 1
-            at the eigenvalue 0, and of the equations for kappa.
+        residual: largest error of the contour integrals of all steps, and of the equations for
+            kappa.
         converged: whether the residual is below 1e-6.
     """
 
@@ -44,7 +44,7 @@ def spectral_descent_error(system: SpectralDescent) -> SpectralDescentError:
     r"""Errors after every step of gradient descent with momentum, averaged over training sets.
 
     With the residual polynomial $r_k(S)$ of the heavy ball, $g_k = (1 - r_k)/(S + \lambda)$ and
-    $f_k = 1 - S g_k$, the weights are $\theta + r_k w_0 - f_k \theta + g_k X^T \xi/n$, so that
+    $f_k = 1 - S g_k$, the weights are $\theta + r_k w_0 - f_k \theta + \sqrt\Delta\, g_k X^T \xi/n$, so that
 
     $$ E_k = E \big| \Sigma^{1/2} (r_k w_0 - f_k \theta) \big|^2 + \frac{\Delta}{n}\,
        E\, \mathrm{tr}\, \Sigma S g_k^2 , \qquad
@@ -55,7 +55,7 @@ def spectral_descent_error(system: SpectralDescent) -> SpectralDescentError:
     of the resolvent of S around its spectrum, whose equivalent for many features and examples is
     known; in the first average it is a double integral.
 
-    Accuracy: 1e-12 where training is stable and for momentum up to 0.9; `residual` measures it.
+    Accuracy: 1e-12 where training is stable and for momentum up to 0.9; `residual` bounds it.
     With momentum near 1, or where training diverges, the polynomials become too large outside the
     spectrum, and `converged` is false.
 
@@ -91,13 +91,7 @@ def spectral_descent_error(system: SpectralDescent) -> SpectralDescentError:
     fitted = 1 - unlearned
     train = train + system.noise * (1 - single(2 * fitted - fitted**2, many) / n)
 
-    probes = jnp.linspace(0, 1, _PROBES) * upper_edge(spectrum, n)
-    exact = 1 - probes * _polynomials(system, probes)[1]
-    cauchy = around.weights[:, None] * z[:, None] / (z[:, None] - probes)
-    wrong = jnp.abs(jnp.real(unlearned @ cauchy) - exact)
-    # relative to 1, the value of every polynomial at eigenvalue 0: where training diverges,
-    # polynomials are large and their errors are, too
-    residual = jnp.maximum(jnp.max(wrong), around.residual)
+    residual = jnp.maximum(_error_of_contour(system, around, left, grown), around.residual)
     residual = jax.lax.stop_gradient(jnp.where(jnp.isfinite(residual), residual, jnp.inf))
     return SpectralDescentError(
         test_error=test,
@@ -105,6 +99,33 @@ def spectral_descent_error(system: SpectralDescent) -> SpectralDescentError:
         residual=residual,
         converged=residual < _ACCURATE,
     )
+
+
+def _error_of_contour(
+    system: SpectralDescent, around: Contour, left: Steps, grown: Steps
+) -> Scalar:
+    """Largest error of the contour integrals, for the polynomials that the errors are made of.
+
+    Polynomials of S are compared with their values at eigenvalues between 0 and the upper edge.
+    Those of the weights are of order 1 where training is stable, so that their errors are absolute;
+    that of the noise is compared with its largest value. Double integrals lose digits by rounding
+    in proportion to the square of what is summed.
+    """
+    z, probes = around.nodes, jnp.linspace(0, 1, _PROBES)
+    probes = probes * upper_edge(system.spectrum, system.n_train)
+    at_probes = _parts(probes, *_polynomials(system, probes))
+    cauchy = around.weights[:, None] * z[:, None] / (z[:, None] - probes)
+    scale = jnp.asarray([1.0, 1.0, jnp.max(jnp.abs(at_probes[2]))])
+    wrong = jnp.abs(jnp.real(_parts(z, left, grown) @ cauchy) - at_probes)
+    summed = jnp.max(jnp.abs(jnp.stack([left, 1 - z * grown])) @ jnp.abs(around.weights))
+    return jnp.maximum(
+        jnp.max(wrong / scale[:, None, None]), jnp.finfo(summed.dtype).eps * summed**2
+    )
+
+
+def _parts(s: Array, left: Array, grown: Array) -> Array:
+    """r^2, (1 - S g)^2 and S g^2 at the eigenvalues s, for all steps."""
+    return jnp.stack([left**2, (1 - s * grown) ** 2, s * grown**2])
 
 
 class PoolError(Result):
@@ -115,12 +136,20 @@ class PoolError(Result):
         test_error: mean square of f - (1 - 2p) y over the pool, after these numbers of steps.
         best_step: the recorded number of steps with the smallest error.
         cost_of_training_on: error after the last step divided by the smallest error.
+        residual: that of `SpectralDescent` in the theory; 0 in experiments.
+        converged: whether all errors are finite, and in the theory whether the residual is below
+            1e-6.
+
+    In an experiment `best_step` and `cost_of_training_on` are those of one run. Their means over
+    runs differ a little from those of the mean error, which the theory gives.
     """
 
     step: Float[Array, "record"]
     test_error: Float[Array, "record"]
     best_step: Scalar
     cost_of_training_on: Scalar
+    residual: Scalar
+    converged: Bool[Array, ""]
 
 
 @theory
@@ -161,10 +190,12 @@ def pool_error(system: PoolDescent) -> PoolError:
             steps=system.steps,
         )
     )
-    return stopped(system, path.test_error[system.recorded])
+    return stopped(system, path.test_error[system.recorded], path.residual)
 
 
-def stopped(system: PoolDescent, errors: Float[Array, "record"]) -> PoolError:
+def stopped(
+    system: PoolDescent, errors: Float[Array, "record"], residual: Scalar | float = 0.0
+) -> PoolError:
     """The best of the recorded numbers of steps, and what training on costs."""
     best, step = jnp.argmin(errors), jnp.asarray(system.recorded, float)
     return PoolError(
@@ -172,6 +203,8 @@ def stopped(system: PoolDescent, errors: Float[Array, "record"]) -> PoolError:
         test_error=errors,
         best_step=step[best],
         cost_of_training_on=errors[-1] / errors[best],
+        residual=jnp.asarray(residual, float),
+        converged=jnp.all(jnp.isfinite(errors)) & (residual < _ACCURATE),
     )
 
 

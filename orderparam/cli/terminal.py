@@ -61,7 +61,7 @@ def screen(stderr: bool = False, **options: Any) -> "Console":
             self.quiet = True
             leave_unread(self.file)
 
-    return Screen(stderr=stderr, **options)
+    return Screen(stderr=stderr, emoji=False, **options)  # :100: is part of a range
 
 
 def console() -> "Console":

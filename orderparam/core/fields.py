@@ -33,6 +33,8 @@ import numpy as np
 from orderparam.core import bounds
 from orderparam.core.names import nearest
 
+_LARGEST_INTEGER = 2**31 - 1  # of a structure: compiled programs count in 32 bits
+
 
 class Refused(ValueError):
     """A value that its field does not allow. The class that is being built puts its name in front
@@ -331,9 +333,10 @@ class Declaration:
             return self._part(value, kinds)
         bounds = "" if self.allowed == "a finite number" else f" {self.allowed}"
         wanted = ("an integer" if kind is int else "a finite number") + bounds
-        fits = (
-            is_number(value) and abs(value) < 1e300 and bool(self._inside(np.float64(float(value))))
-        )
+        largest = _LARGEST_INTEGER if kind is int else 1e300
+        if is_number(value) and abs(value) > largest:
+            raise self.refuse(value, f"{wanted}, at most {largest:.3g} in size")
+        fits = is_number(value) and bool(self._inside(np.float64(float(value))))
         if not fits or (kind is int and float(value) != math.floor(float(value))):
             raise self.refuse(value, wanted)
         return kind(value)

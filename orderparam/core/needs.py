@@ -136,6 +136,7 @@ def check_needs(
             continue
         if not np.all(need.holds(np.asarray(value) if isinstance(value, jax.Array) else value)):
             number = is_number(value) or getattr(value, "ndim", None) == 0
-            shown = f"{float(value):g}" if number else short(value)
+            huge = isinstance(value, int) and abs(value) >= 10**20
+            shown = f"{float(value):g}" if number and not huge else short(value)
             owner = "" if is_option else f"{type(system).__name__}."
             raise ValueError(f"{owner}{name.removesuffix('.name')} = {shown}: {need}")

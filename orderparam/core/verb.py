@@ -384,7 +384,7 @@ def _may_be(value: Any, kind: Any) -> bool:
     if kind is float:
         return is_number(value) or isinstance(value, jax.Array | np.ndarray)
     if kind is int:
-        return is_number(value) and float(value).is_integer()
+        return is_number(value) and value == value // 1
     return isinstance(value, kind) if kind in (bool, type(None)) else True
 
 

@@ -92,3 +92,11 @@ def test_a_cache_of_a_name_that_jax_does_not_take_is_not_used(tmp_path):
     ended, _, said = shell(command, tmp_path)
     assert ended == 2
     assert "cannot keep compiled programs" in said
+
+
+def test_a_range_is_shown_as_it_was_written(tmp_path):
+    """The colons of a range are no emoji."""
+    words = "{run} solve spins.kaufman --over temperature=0:100:x"
+    status, _, message = shell(words, tmp_path)
+    assert status == 2
+    assert "temperature=0:100:x" in message

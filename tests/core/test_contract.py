@@ -57,6 +57,11 @@ class Cloud(System):
     [
         ({"points": np.ones((5, 2))}, r"Cloud.points has shape \(5, 2\): must be \(point, 3\)"),
         (
+            {"span": (10**30, 1.0)},
+            r"Cloud\.span.* an integer of more than 20 digits: must be an integer",
+        ),
+        ({"span": (2**31, 1.0)}, r"Cloud\.span.* = 2147483648: .*at most 2\.15e\+09 in size"),
+        (
             {"points": jax.random.split(jax.random.key(0))},
             "Cloud.points = .*: must be an array of numbers",
         ),

@@ -60,6 +60,10 @@ def test_needs_of_words_and_of_options():
         sled(Slope(kind="bent"), jax.random.key(0))
     with pytest.raises(ValueError, match=r"^runs = 1: must be >= 2$"):
         sled(Slope(), jax.random.key(0), runs=1)
+    with pytest.raises(
+        ValueError, match=r"^runs = an integer of more than 20 digits: must be >= 2$"
+    ):
+        sled(Slope(), jax.random.key(0), runs=-(10**400))
     assert float(sled(Slope(), jax.random.key(0)).time) == 2.0
 
 

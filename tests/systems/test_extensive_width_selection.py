@@ -13,11 +13,13 @@ from scipy.stats import norm
 
 from orderparam.systems.extensive_width import (
     HierarchicalTeacher,
+    bayes_optimal,
     competing_states,
     exchanged_posterior,
     staircase,
     walled_posterior,
 )
+from orderparam.systems.extensive_width.channel import channel
 from orderparam.systems.extensive_width.exchange import Averages, misfit, of_all
 from orderparam.systems.extensive_width.selection import _drawn
 from orderparam.systems.extensive_width.studies_selection import half_height, zero_of_difference
@@ -79,9 +81,14 @@ def test_free_energies_cross_at_the_first_jump_of_the_staircase(dim):
     assert below.free_energy_difference > 0 > above.free_energy_difference
     # at the wall, where the learned state does not exist
     lost = competing_states(teacher.with_(n_train=0.5 * jump))
-    np.testing.assert_allclose(
-        lost.learned_overlap, below.learned_overlap * 0 + 0.375414, atol=1e-6
-    )
+    # half of the overlap with which a feature appears, a stored number
+    np.testing.assert_allclose(lost.learned_overlap, 0.375414, atol=1e-6)
+    # -ln Z of the state without features is that of noise of its whole variance
+    teacher = teacher.with_(n_train=1.1 * jump)
+    whole = channel(teacher.activation).total * np.sum(np.asarray(teacher.readout) ** 2)
+    without = teacher.n_train / 2 * np.log1p(whole / teacher.noise)
+    learned = dim * (dim // 2) * float(bayes_optimal(teacher).mutual_information)
+    np.testing.assert_allclose(above.free_energy_difference, learned - without, rtol=1e-8)
 
 
 def test_derivative_of_the_learned_overlap():

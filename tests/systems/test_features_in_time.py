@@ -211,3 +211,6 @@ def test_wide_linear_layers_have_the_errors_of_the_theory(depth):
         z = (values.mean(axis=0) - np.asarray(getattr(exact, name))[1:]) / error
         # a bias of order 1/width is allowed beside the sampling error
         assert np.all(np.abs(z) < 3.5 + 5e-3 * values.mean(axis=0) / error), (name, z)
+    power = np.asarray(runs.readout_power)
+    error = power.std(ddof=1) / np.sqrt(24)
+    assert abs(power.mean() - float(exact.readout_power)) < 3.5 * error + 5e-3 * power.mean()

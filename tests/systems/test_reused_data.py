@@ -191,6 +191,15 @@ CASES = {
     "phase retrieval": ReusedData(
         4.0, 0.05, teacher_overlap=0.3, input_dim=300, task="phase retrieval", steps=20
     ),
+    "phase retrieval with momentum": ReusedData(
+        4.0,
+        0.05,
+        momentum=0.5,
+        teacher_overlap=0.3,
+        input_dim=300,
+        task="phase retrieval",
+        steps=20,
+    ),
 }
 
 

@@ -95,10 +95,9 @@ def output(
 # A student network trained by Adam on the data of an extensive-width teacher. It shows how far the
 # error of an algorithm stays above the Bayes-optimal error.
 #
-# Unit-norm rows w_j, learnable read-outs a_j, f(x) = sum_j a_j sigma(w_j . x). The activation keeps
-# its linear part. After each epoch the rows are projected back to unit norm, which keeps training
-# stable; with fixed read-outs it would end in local minima (Nguyen and Barbier 2026, appendix on
-# experiments).
+# f(x) = sum_j a_j sigma(w_j . x), of which the activation keeps its linear part. By default the
+# read-outs a_j are learned and the rows w_j are projected back to |w_j| = 1 after each epoch, as in
+# Nguyen and Barbier 2026, appendix on experiments; both can be changed.
 
 Readouts = Literal["learned", "fixed"]
 

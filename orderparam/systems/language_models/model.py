@@ -40,7 +40,7 @@ class LanguageTraining(System):
 
     text: Num[Array, "byte"] = parameter("numbers of the bytes of the training text", minimum=0)
     test_text: Num[Array, "test_byte"] = parameter("the same of the test text", minimum=0)
-    symbols: int = structure("number of different bytes", minimum=2)
+    symbols: int = structure("number of different bytes", minimum=2, maximum=256)
     width: float = parameter("w, units of a layer", minimum=8, default=16)
     n_train: float = parameter("bytes D of the text that are used", minimum=1, default=131_072)
     learning_rate: float = parameter("largest learning rate of Adam", above=0, default=0.01)
@@ -53,14 +53,24 @@ class LanguageTraining(System):
     def __check_init__(self) -> None:
         if isinstance(self.text, jax.core.Tracer):
             return
-        largest = max(int(np.max(self.text)), int(np.max(self.test_text)))
-        if largest >= self.symbols:
-            raise ValueError(f"symbols = {self.symbols}: a byte has the number {largest}")
         for name in ("text", "test_text"):
-            if len(getattr(self, name)) <= self.context:
-                raise ValueError(f"{name} must be longer than context = {self.context}")
+            numbers = np.asarray(getattr(self, name))
+            if np.any(numbers != np.round(numbers)):
+                raise ValueError(f"LanguageTraining.{name}: the numbers of bytes must be integers")
+            if np.max(numbers) >= self.symbols:
+                raise ValueError(
+                    f"LanguageTraining.{name} has the number {np.max(numbers):.3g}: must be below "
+                    f"symbols = {self.symbols}"
+                )
+            if len(numbers) <= self.context:
+                raise ValueError(
+                    f"LanguageTraining.{name} has {len(numbers)} bytes: must have more than "
+                    f"context = {self.context}"
+                )
         if np.any(np.asarray(self.n_train) > len(self.text)):
-            raise ValueError(f"n_train = {self.n_train}: the text has {len(self.text)} bytes")
+            raise ValueError(
+                f"LanguageTraining.n_train = {self.n_train}: the text has {len(self.text)} bytes"
+            )
 
     @property
     def steps(self) -> int:

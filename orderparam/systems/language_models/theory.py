@@ -43,7 +43,7 @@ def whole_windows(text: Int[Array, "byte"], context: int) -> Int[Array, "window"
     return jnp.arange(0, len(text) - context, context)
 
 
-@theory(needs={"order": between(0, 7)})
+@theory(needs={"order": between(0, 6)})  # 256^7 numbers of contexts fit into 64 bits
 def counted_contexts(system: LanguageTraining, *, order: int = 4) -> LanguageLoss:
     r"""Loss of the prediction by counts of the last bytes, from none to `order` of them.
 
@@ -57,7 +57,7 @@ def counted_contexts(system: LanguageTraining, *, order: int = 4) -> LanguageLos
     position p of a window the context has at most p bytes.
 
     Args:
-        order: largest number of bytes of a context.
+        order: largest number of bytes of a context, at most 6. Default 4.
 
     Returns:
         Losses of the counts on the windows of the test text, without sampling. `parameters` and

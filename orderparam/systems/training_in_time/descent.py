@@ -197,7 +197,10 @@ def stopped(
     system: PoolDescent, errors: Float[Array, "record"], residual: Scalar | float = 0.0
 ) -> PoolError:
     """The best of the recorded numbers of steps, and what training on costs."""
-    best, step = jnp.argmin(errors), jnp.asarray(system.recorded, float)
+    best, step = (
+        jnp.argmin(jnp.where(jnp.isnan(errors), jnp.inf, errors)),
+        jnp.asarray(system.recorded, float),
+    )
     return PoolError(
         step=step,
         test_error=errors,

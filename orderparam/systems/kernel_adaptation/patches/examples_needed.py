@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-import jax.scipy.linalg as jsl
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.verb import experiment, theory
@@ -27,6 +26,7 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weigh
 from orderparam.systems.kernel_adaptation.two_layers.threshold import (
     MeasuredThreshold,
     measured_threshold,
+    ridge_dual,
 )
 
 PatchLearner = Callable[[PatchNetwork, PRNGKeyArray], SolvedOnDrawnData | SampledPatches]
@@ -106,10 +106,8 @@ def regressed_patches(system: PatchNetwork, key: PRNGKeyArray) -> SolvedOnDrawnD
     y = jnp.sum(layer.target(x[:, :, 0]), axis=1) / jnp.sqrt(shape[1])
     flat = x.reshape(shape[0], -1)
     variance = layer.readout_variance * layer.scale**2
-    ridged = variance * flat @ flat.T + layer.temperature * jnp.eye(shape[0])
-    dual = jsl.cho_solve(jsl.cho_factor(ridged), y)
+    dual, residual = ridge_dual(variance * flat @ flat.T, layer.temperature, y)
     weights = (variance * flat.T @ dual).reshape(shape[1:])
-    residual = jnp.linalg.norm(ridged @ dual - y) / jnp.linalg.norm(y)
     output = jnp.sum(weights[:, 0], keepdims=True) / jnp.sqrt(shape[1])
     return SolvedOnDrawnData(
         **on_modes(layer, output, jnp.ones(())), residual=residual, converged=residual < 1e-8
@@ -168,7 +166,8 @@ def measured_patch_examples(
     whole = {name: round(float(getattr(grown, name))) for name in ("patches", "channels")}
     grown = grown.with_(**whole)
     d = grown.size("patch_dim") * whole["patches"]
-    runs = [learner(grown.with_(n_train=round(a * d**power)), key) for a in ratios]
-    found = measured_threshold(runs, 0, threshold, ratios, d, power)
+    sizes = [round(ratio * d**power) for ratio in ratios]
+    runs = [learner(grown.with_(n_train=size), key) for size in sizes]
+    found = measured_threshold(runs, 0, threshold, sizes, d, power)
     fields = {name: getattr(found, name) for name in MeasuredThreshold.dims()}
     return MeasuredPatchThreshold(**fields, dimension=jnp.asarray(d, float))

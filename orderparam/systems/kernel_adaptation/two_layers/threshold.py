@@ -36,12 +36,21 @@ class _Regression(eqx.Module):
     converged: Bool[Array, ""]
 
 
+def ridge_dual(
+    kernel: Float[Array, "train train"],
+    temperature: Float[Array, ""],
+    targets: Float[Array, "train"],
+) -> tuple[Float[Array, "train"], Float[Array, ""]]:
+    """(K + T)^-1 y by one Cholesky factorisation, and the relative error of the equation."""
+    ridged = kernel + temperature * jnp.eye(kernel.shape[0])
+    dual = jsl.cho_solve(jsl.cho_factor(ridged), targets)
+    return dual, jnp.linalg.norm(ridged @ dual - targets) / jnp.linalg.norm(targets)
+
+
 def _regression(data: NetworkOnData) -> _Regression:
     """Regression with the kernel of the infinitely wide network, by one Cholesky factorisation."""
     kernel = output_kernel(data, jnp.eye(data.inputs.shape[1]))
-    ridged = kernel.train + data.temperature * jnp.eye(kernel.train.shape[0])
-    dual = jsl.cho_solve(jsl.cho_factor(ridged), data.targets)
-    residual = jnp.linalg.norm(ridged @ dual - data.targets) / jnp.linalg.norm(data.targets)
+    dual, residual = ridge_dual(kernel.train, data.temperature, data.targets)
     return _Regression(kernel.cross @ dual, jnp.ones(()), residual, residual < 1e-8)
 
 
@@ -133,24 +142,26 @@ def measured_examples_needed(
     d = system.size("input_dim")
     system = system.with_(width=round(units_per_input * d))
     # One key: the smaller training sets are the first examples of the largest one.
-    runs = [learner(system.with_(n_train=round(a * d**power)), key) for a in ratios]
-    return measured_threshold(runs, mode, threshold, ratios, d, power)
+    sizes = [round(ratio * d**power) for ratio in ratios]
+    runs = [learner(system.with_(n_train=size), key) for size in sizes]
+    return measured_threshold(runs, mode, threshold, sizes, d, power)
 
 
 def measured_threshold(
     runs: Sequence[SolvedOnDrawnData | SampledPatches],
     mode: int,
     threshold: float,
-    ratios: tuple[float, ...],
+    sizes: Sequence[int],
     dimension: float,
     power: float,
 ) -> MeasuredThreshold:
-    """The number of examples from runs at n = ratio * dimension^power: the power law of the share
-    not learned through the two runs nearest to the threshold."""
+    """The number of examples from runs with the given numbers of examples: the power law of the
+    share not learned through the two runs nearest to the threshold."""
+    ratios = np.asarray(sizes) / dimension**power
     learned = np.asarray([float(run.learnability[mode]) for run in runs])
     above = int(np.clip(np.searchsorted(learned, threshold), 1, len(ratios) - 1))
     pair = slice(above - 1, above + 1)
-    missing, logs = np.log(np.maximum(1 - learned[pair], 1e-3)), np.log(np.asarray(ratios)[pair])
+    missing, logs = np.log(np.maximum(1 - learned[pair], 1e-3)), np.log(ratios[pair])
     slope = np.diff(missing)[0] / np.diff(logs)[0]
     found = np.exp(logs[0] + (np.log(1 - threshold) - missing[0]) / slope) if slope < 0 else np.inf
     near = ratios[0] / BEYOND <= found <= ratios[-1] * BEYOND

@@ -105,5 +105,7 @@ def test_wide_networks_come_to_their_tangent_kernel(family):
 def test_data_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="side, side, channel"):
         ImageArchitecture(X[:12].reshape(12, -1), Y[:12], X[12:], Y[12:])
+    with pytest.raises(ValueError, match="side, side, channel"):
+        SYSTEM.with_(inputs=X[:12, :, :3], test_inputs=X[12:, :, :3])
     with pytest.raises(ValueError, match="equally many"):
         SYSTEM.with_(test_targets=Y[:3])

@@ -55,7 +55,10 @@ class FeatureTraining(System):
 def _all_levels(system: str, spectrum: Spectrum) -> None:
     """Refuses a spectrum with modes that have no dynamics."""
     if _any(spectrum.tail > 0) or _any(spectrum.tail_power > 0):
-        raise ValueError(f"{system}.spectrum has a tail: give all modes as levels, to train them")
+        raise ValueError(
+            f"{system}.spectrum has a tail: give all modes as levels, to train them "
+            "(of a power law: infinite=False)"
+        )
     if _any(spectrum.eigenvalues <= 0):
         raise ValueError(
             f"{system}.spectrum has eigenvalues that are 0: no time learns such a mode; "

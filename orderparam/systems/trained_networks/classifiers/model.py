@@ -66,7 +66,7 @@ class ImageArchitecture(System):
 
     def __check_init__(self) -> None:
         name = type(self).__name__
-        if self.inputs.ndim != 4:
+        if self.inputs.ndim != 4 or self.inputs.shape[1] != self.inputs.shape[2]:
             raise ValueError(
                 f"{name}.inputs has shape {self.inputs.shape}: must be (examples, side, side, channel)"
             )

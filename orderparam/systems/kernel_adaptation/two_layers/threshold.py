@@ -38,7 +38,7 @@ class _Regression(eqx.Module):
 
 def ridge_dual(
     kernel: Float[Array, "train train"],
-    temperature: Float[Array, ""],
+    temperature: float | Float[Array, ""],
     targets: Float[Array, "train"],
 ) -> tuple[Float[Array, "train"], Float[Array, ""]]:
     """(K + T)^-1 y by one Cholesky factorisation, and the relative error of the equation."""

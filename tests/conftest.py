@@ -57,17 +57,21 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("--changed"):
         items[:], left = unchanged.leave_out(items)
         config.hook.pytest_deselected(items=left)
+    if config.getoption("--remember"):
+        for item in filter(unchanged.is_long, items):
+            item.user_properties.append(("line", unchanged.line(item)))
 
 
-OUTCOMES: dict[str, bool] = {}  # test function -> whether all its tests that ran passed
-LONG_FUNCTIONS: set[str] = set()
+OUTCOMES: dict[str, bool] = {}  # name in passed.txt -> whether all its tests that ran passed
+STATES: dict[str, str | None] = {}  # that of a long test -> the hash of what it reaches
 
 
 def pytest_runtest_logreport(report):
-    function = unchanged.function_of(report.nodeid)
-    OUTCOMES[function] = OUTCOMES.get(function, True) and report.passed
-    if {"long", "slow"} & set(report.keywords):
-        LONG_FUNCTIONS.add(function)
+    said = dict(report.user_properties).get("line")
+    name, state = said or (unchanged.function_of(report.nodeid), None)
+    OUTCOMES[name] = OUTCOMES.get(name, True) and report.passed
+    if said:
+        STATES[name] = state
 
 
 def pytest_sessionfinish(session, exitstatus):
@@ -75,7 +79,7 @@ def pytest_sessionfinish(session, exitstatus):
     is_worker = hasattr(session.config, "workerinput")
     is_complete = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
     if session.config.getoption("--remember") and is_complete and not is_worker:
-        unchanged.remember(OUTCOMES, LONG_FUNCTIONS)
+        unchanged.remember(OUTCOMES, STATES)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -256,12 +256,12 @@ def test_a_long_test_is_left_out_until_what_it_reaches_changes(tmp_path, monkeyp
     text = "def total():\n    return 2\ndef test_sum():\n    assert total() == 2\n"
     before = state(text)
     name = "solve/test_sums.py::test_sum"
-    unchanged.remember({name: True, "solve/test_sums.py::test_other": False}, {name})
+    unchanged.remember({name: True, "solve/test_sums.py::test_other": False}, {name: before})
     assert unchanged.known() == {name: before}
     assert state(f"# a comment\n{text}") == before
     assert state(text.replace("return 2", "return 1 + 1")) != before
     assert state(f"import subprocess\n{text}") is None
-    unchanged.remember({name: False}, {name})
+    unchanged.remember({name: False}, {name: before})
     assert unchanged.known() == {}
 
 

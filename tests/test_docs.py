@@ -1,8 +1,10 @@
 """What the documentation shows is run: the Python blocks of a page from top to bottom, and the
 examples of docstrings."""
 
+import ast
 import doctest
 import importlib
+import importlib.util
 import re
 import shutil
 import sys
@@ -13,6 +15,7 @@ import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from unchanged import Reached
 
 import orderparam
 from orderparam.core.registry import index
@@ -22,6 +25,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS))
 printed = importlib.import_module("printed")
+state = importlib.import_module("_site.state")
 # tests/core/test_clusters_page.py runs it, with jobs that start on this machine
 ELSEWHERE = ("clusters.md",)
 
@@ -79,6 +83,16 @@ CHECKS: dict[str, Callable[[dict], None]] = {
 }
 
 
+def _reached_by_page(page):
+    """What the blocks of a page of a theory use; unknown for other pages, which show commands."""
+    if not page.startswith("docs/theory/"):
+        return None
+    text = (ROOT / page).read_text(encoding="utf-8")
+    shown = [part for found in printed.BLOCK.finditer(text) for part in found.groups("")]
+    return Reached(state.used_in("\n".join(_blocks(ROOT / page))), "".join(shown))
+
+
+@pytest.mark.reaches(by=_reached_by_page)
 @pytest.mark.parametrize("page", _pages())
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch):
     for table in (ROOT / page).parent.glob("*.csv"):
@@ -134,6 +148,23 @@ def few_programs():
         jax.clear_caches()
 
 
+def _reached_by_examples(module):
+    """A module of the physics, and what its examples use; unknown for other modules."""
+    if module.split(".")[1] in state.LEFT_OUT:
+        return None
+    file = Path(importlib.util.find_spec(module).origin)
+    examples = [
+        example
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module)
+        for example in doctest.DocTestParser().get_examples(ast.get_docstring(node) or "")
+    ]
+    used = state.used_in("".join(["import orderparam as op\n", *(one.source for one in examples)]))
+    shown = "".join(one.source + one.want for one in examples)
+    return Reached([(file, state.ALL), *used], shown)
+
+
+@pytest.mark.reaches(by=_reached_by_examples)
 @pytest.mark.parametrize("module", _examples())
 def test_the_examples_of_docstrings_are_true(module):
     found = importlib.import_module(module)

@@ -7,7 +7,9 @@ both. Agreement and summary are computed from them as from real ones.
 """
 
 import functools
+import sys
 import typing
+from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -15,6 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
+from unchanged import Reached
 
 from orderparam.comparison import compare, studies
 from orderparam.comparison.table import tables
@@ -27,6 +30,18 @@ STUDIES = studies()
 SIZE = 3  # of dimensions that nothing else tells
 
 
+def _drawn(name):
+    """What computes, compares and draws a study, and the text of its file, which says how."""
+    study = STUDIES[name]
+    definitions = [_place(study.build), *([_place(study.draw)] if study.draw else [])]
+    return Reached(definitions, _place(study.build)[0].read_text(encoding="utf-8"), left_out=())
+
+
+def _place(function):
+    return Path(sys.modules[function.__module__].__file__), function.__name__
+
+
+@pytest.mark.reaches(by=_drawn)
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_is_drawn(name, monkeypatch):
     monkeypatch.setattr("orderparam.comparison.run.sweep", Fabricated())
@@ -41,6 +56,12 @@ def test_a_study_is_drawn(name, monkeypatch):
     plt.close(figure)
 
 
+def _larger(name):
+    study = STUDIES[name]
+    return Reached([_place(study.build)], f"{study.gallery} {study.full}")
+
+
+@pytest.mark.reaches(by=_larger)
 @pytest.mark.parametrize("size", ["gallery", "full"])
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_is_built_at_its_larger_sizes(name, size):

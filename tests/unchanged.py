@@ -4,17 +4,27 @@ passed.
 `passed.txt` holds a line for each long test that passed: a hash of the code that it reaches
 (docs/_site/state.py) with the versions of Python and of the numerical libraries, and its name.
 `pytest --changed` leaves out the long tests whose line is still true; `pytest --remember` writes
-the lines. Both concern the physics alone: short tests, and tests that find code by name at run time
-(the command line, the registry, whole studies), always run.
+the lines.
+
+What a test function reaches is read off its source, and its line holds for all its parameters.
+Where a parameter names the code instead (a theory, a study, a module, a page), the mark `reaches`
+says what that is, `by` a function of the parameters, and each parameter has its own line:
+
+    @pytest.mark.reaches(by=lambda module: Reached([(file_of(module), ALL)]))
+
+Short tests, and tests that find code by name at run time without this mark (the command line, the
+explorer), always run.
 """
 
 import ast
 import functools
 import importlib
 import importlib.metadata
+import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 TESTS = Path(__file__).parent
 PASSED = TESTS / "passed.txt"
@@ -38,6 +48,14 @@ FOLDERS = (
 # Modules that find code by name: what a test that imports one of them reaches cannot be read off
 # its source.
 BY_NAME = ("orderparam.cli", "orderparam.core.registry", "orderparam.comparison", "subprocess")
+
+
+class Reached(NamedTuple):
+    """What a test reaches by its parameters."""
+
+    definitions: list[tuple[Path, str]]  # (file, name)
+    words: str = ""  # texts that decide as well: examples, titles, pages
+    left_out: tuple[str, ...] | None = None  # folders that it does not reach; those of a record
 
 
 def is_long(item) -> bool:
@@ -93,32 +111,54 @@ def state(function: str) -> str | None:
     )
 
 
+def line(item) -> tuple[str, str | None]:
+    """The name of a test in `passed.txt`, and the hash of what it reaches."""
+    mark = item.get_closest_marker("reaches")
+    function = function_of(item.nodeid)
+    if mark is None:
+        return function, state(function)
+    by = mark.kwargs["by"]
+    reached = by(**{name: item.callspec.params[name] for name in inspect.signature(by).parameters})
+    if reached is None:
+        return function, None
+    file = TESTS / function.partition("::")[0]
+    definitions = [*reached.definitions, (file, item.originalname), (file, "pytestmark")]
+    words = f"{_versions()} {reached.words}"
+    others = {} if reached.left_out is None else {"left_out": reached.left_out}
+    return item.nodeid.removeprefix("tests/"), _state_of()(
+        definitions, (file.parent, TESTS / "core"), words, **others
+    )
+
+
 def leave_out(items: list) -> tuple[list, list]:
     """The tests to run, and those to leave out."""
     passed = known()
     run, left = [], []
     for item in items:
-        function = function_of(item.nodeid)
-        unchanged = is_long(item) and function in passed and passed[function] == state(function)
+        unchanged = False
+        if is_long(item):
+            name, now = line(item)
+            unchanged = now is not None and passed.get(name) == now
         (left if unchanged else run).append(item)
     return run, left
 
 
-def remember(outcomes: dict[str, bool], long: set[str]) -> None:
-    """Write the lines of the long test functions all of whose tests passed, and drop those of tests
-    that failed."""
+def remember(outcomes: dict[str, bool], states: dict[str, str | None]) -> None:
+    """Write the lines of the tests that passed, and drop those of tests that failed.
+
+    outcomes: name in `passed.txt` -> whether all its tests that ran passed; states: that of long
+    tests that ran -> the hash of what they reach.
+    """
     passed = known()
-    for function, good in outcomes.items():
+    for name, good in outcomes.items():
         if not good:
-            passed.pop(function, None)
-        elif function in long and (now := state(function)):
-            passed[function] = now
+            passed.pop(name, None)
+        elif now := states.get(name):
+            passed[name] = now
     there = {
-        function: line
-        for function, line in passed.items()
-        if (TESTS / function.partition("::")[0]).is_file()
+        name: now for name, now in passed.items() if (TESTS / name.partition("::")[0]).is_file()
     }
     PASSED.write_text(
-        "".join(f"{line} {function}\n" for function, line in sorted(there.items())),
+        "".join(f"{now} {name}\n" for name, now in sorted(there.items())),
         encoding="utf-8",
     )

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import orderparam
+from orderparam.core.registry import index
 
 LEFT_OUT = ("core", "running", "comparison", "plotting")
 
@@ -31,6 +32,16 @@ class Module(NamedTuple):
     on_import: list[ast.stmt]  # statements that act when the module is imported and bind no name
 
 
+class Search(NamedTuple):
+    """Where modules are found."""
+
+    folders: tuple[Path, ...]  # with modules that are not in the package
+    left_out: tuple[str, ...]  # folders of the package that are not searched
+
+
+NUMBERS = Search((), LEFT_OUT)  # the code that computes numbers
+
+
 def source_state(module: str, name: str) -> str:
     """Hash (8 hexadecimal digits) of all code of the package that the definition `name` of a module
     can reach."""
@@ -38,12 +49,15 @@ def source_state(module: str, name: str) -> str:
 
 
 def state_of(
-    roots: Iterable[tuple[Path | None, str]], folders: tuple[Path, ...] = (), words: str = ""
+    roots: Iterable[tuple[Path | None, str]],
+    folders: tuple[Path, ...] = (),
+    words: str = "",
+    left_out: tuple[str, ...] = LEFT_OUT,
 ) -> str:
     """Hash of all code that the given definitions, as (file, name), can reach.
 
     `folders` are searched for modules that are not in the package, as Python searches its path.
-    `words` enter the hash.
+    `words` enter the hash. `left_out` are the folders of the package that do not.
     """
     code: set[str] = set()
     seen: set[tuple[Path, str]] = set()
@@ -53,15 +67,43 @@ def state_of(
         if place in seen:
             continue
         seen.add(place)
-        own, used = _step(*place, folders)
+        own, used = _step(*place, Search(folders, left_out))
         code.update(own)
         waiting += used
     return hashlib.sha256("\0".join([words, *sorted(code)]).encode()).hexdigest()[:8]
 
 
+def used_in(source: str) -> list[tuple[Path, str]]:
+    """The definitions of the package that a text of Python uses, as (file, name): by their names
+    and attributes, and by texts that are names in the registry."""
+    tree = ast.parse(source)
+    module = _parts(tree)
+    found = [
+        place
+        for statement in tree.body
+        for chain in _names(statement)
+        if chain[0] not in module.definitions
+        for place in _resolved(None, module, chain, NUMBERS)
+    ]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found += _registered().get(node.value, ())
+    return list(dict.fromkeys(found))
+
+
+@functools.cache
+def _registered() -> dict[str, list[tuple[Path, str]]]:
+    """The functions of each name in the registry."""
+    named: dict[str, list[tuple[Path, str]]] = {}
+    for entry in index():
+        if file := _package_file(entry.module):
+            named.setdefault(entry.name, []).append((file, entry.function.name))
+    return named
+
+
 def forget() -> None:
     """Forget all files that were read, so that they are read again."""
-    for cached in (_step, _file, _module):
+    for cached in (_step, _code, _file, _module, _registered):
         cached.cache_clear()
 
 
@@ -71,43 +113,48 @@ ALL = "*"  # stands for all definitions of a module
 
 @functools.cache
 def _step(
-    file: Path, name: str, folders: tuple[Path, ...]
+    file: Path, name: str, search: Search
 ) -> tuple[tuple[str, ...], tuple[tuple[Path, str], ...]]:
     """The code of one definition, and the definitions that it uses."""
     module = _module(file)
-    statements: list[ast.stmt] = []
+    code, chains = _code(file, name)
     used: list[tuple[Path, str]] = []
-    if name == ON_IMPORT:
-        statements = module.on_import
-    else:
+    if name != ON_IMPORT:
         used.append((file, ON_IMPORT))
         if name == ALL:
             used += [(file, one) for one in module.definitions]
-        statements = module.definitions.get(name, [])
         if name in module.imports:
-            used += _imported(*module.imports[name], folders)
-    without_words = [_without_words(statement) for statement in statements]
-    for statement in without_words:
-        for chain in _names(statement):
-            used += _resolved(file, module, chain, folders)
-    return tuple(ast.dump(statement) for statement in without_words), tuple(dict.fromkeys(used))
-
-
-def _package_file(module: str, folders: tuple[Path, ...] = ()) -> Path | None:
-    """The file of a module of the package, or of one of the folders; None for a module of another
-    package."""
-    return _file(module, folders, Path(orderparam.__file__).parent)
+            used += _imported(*module.imports[name], search)
+    for chain in chains:
+        used += _resolved(file, module, chain, search)
+    return code, tuple(dict.fromkeys(used))
 
 
 @functools.cache
-def _file(module: str, folders: tuple[Path, ...], home: Path) -> Path | None:
+def _code(file: Path, name: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The code of one definition, and the names in it with their attributes."""
+    module = _module(file)
+    statements = module.on_import if name == ON_IMPORT else module.definitions.get(name, [])
+    without_words = [_without_words(statement) for statement in statements]
+    chains = [chain for statement in without_words for chain in _names(statement)]
+    return tuple(ast.dump(one) for one in without_words), tuple(chains)
+
+
+def _package_file(module: str, search: Search = NUMBERS) -> Path | None:
+    """The file of a module of the package, or of one of the folders; None for a module of another
+    package."""
+    return _file(module, search, Path(orderparam.__file__).parent)
+
+
+@functools.cache
+def _file(module: str, search: Search, home: Path) -> Path | None:
     first, *rest = module.split(".")
     if first == "orderparam":
-        if rest and rest[0] in LEFT_OUT:
+        if rest and rest[0] in search.left_out:
             return None
         places = [home.joinpath(*rest)]
     else:
-        places = [folder.joinpath(first, *rest) for folder in folders]
+        places = [folder.joinpath(first, *rest) for folder in search.folders]
     for place in places:
         for file in (place / "__init__.py", place.with_suffix(".py")):
             if file.is_file():
@@ -115,13 +162,13 @@ def _file(module: str, folders: tuple[Path, ...], home: Path) -> Path | None:
     return None
 
 
-def _imported(module: str, name: str, folders: tuple[Path, ...]) -> Iterator[tuple[Path, str]]:
+def _imported(module: str, name: str, search: Search) -> Iterator[tuple[Path, str]]:
     """The definition that `from module import name` stands for: a whole module where the name is
     that of one."""
-    inner = _package_file(f"{module}.{name}" if name else module, folders)
-    outer = _package_file(module, folders)
+    inner = _package_file(f"{module}.{name}" if name else module, search)
+    outer = _package_file(module, search)
     if name and outer and name in _lazy(outer):
-        yield from _imported(f"orderparam.{_lazy(outer)[name]}", name, folders)
+        yield from _imported(f"orderparam.{_lazy(outer)[name]}", name, search)
     elif inner:
         yield inner, ALL
     elif outer:
@@ -129,32 +176,32 @@ def _imported(module: str, name: str, folders: tuple[Path, ...]) -> Iterator[tup
 
 
 def _resolved(
-    file: Path, module: Module, chain: tuple[str, ...], folders: tuple[Path, ...]
+    file: Path | None, module: Module, chain: tuple[str, ...], search: Search
 ) -> Iterator[tuple[Path, str]]:
     """The definitions that `a.b.c` stands for: attributes are followed as long as the names are
     modules."""
     first, *rest = chain
-    if first in module.definitions:
+    if file and first in module.definitions:
         yield file, first
     if first not in module.imports:
         return
     source, name = module.imports[first]
     reached = f"{source}.{name}" if name else source
-    if _package_file(reached, folders) is None:
-        yield from _imported(source, name, folders)
+    if _package_file(reached, search) is None:
+        yield from _imported(source, name, search)
         return
     for at, attribute in enumerate(rest):
-        outer = _package_file(reached, folders)
+        outer = _package_file(reached, search)
         if outer and attribute in _lazy(outer):
-            yield from _imported(reached, attribute, folders)
+            yield from _imported(reached, attribute, search)
             return
-        if _package_file(f"{reached}.{attribute}", folders) is None:
-            yield from _imported(reached, attribute, folders)
+        if _package_file(f"{reached}.{attribute}", search) is None:
+            yield from _imported(reached, attribute, search)
             return
         reached = f"{reached}.{attribute}"
         if at == len(rest) - 1:
             break
-    yield from _imported(reached, "", folders)
+    yield from _imported(reached, "", search)
 
 
 @functools.cache
@@ -168,7 +215,11 @@ def _lazy(file: Path) -> dict[str, str]:
 @functools.cache
 def _module(file: Path) -> Module:
     """The parts of a source file."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return _parts(ast.parse(file.read_text(encoding="utf-8")))
+
+
+def _parts(tree: ast.Module) -> Module:
+    """The parts of a source."""
     module = Module({}, {}, [])
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:

@@ -29,6 +29,7 @@ import jax
 import numpy as np
 import pytest
 from derivatives import Path, wrong_derivatives
+from unchanged import Reached
 
 import orderparam as op
 from orderparam.core.fields import declarations, is_number
@@ -101,6 +102,13 @@ def checks(
         with pytest.raises(ValueError, match=rf"^{theory.name} takes an? .*, not an? Other$"):
             theory(Other())
 
+    def reached(theory):
+        """Its code, the example systems, and what asks them here."""
+        examples = File(__file__).with_name(f"test_{topic}.py")
+        code = (File(inspect.getfile(theory.fn)), theory.fn.__name__)
+        return Reached([code, (File(__file__), "hold")], examples.read_text(encoding="utf-8"))
+
+    @pytest.mark.reaches(by=reached)
     @pytest.mark.parametrize("theory", theories)
     def test_any_legal_parameters(theory):
         keeps_its_word(theory, usual_draws(theory))

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import scipy.optimize
+import scipy
 import xarray as xr
 
 from orderparam.analysis.corrections import ACCEPTED, probable

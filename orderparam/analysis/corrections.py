@@ -30,7 +30,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.special
+import scipy
 
 OMEGAS = np.geomspace(0.25, 2.5, 8)
 STRENGTHS = np.geomspace(0.3, 10.0, 5)  # s: size of the corrections of ln y at the smallest x

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.special
+import scipy
 import xarray as xr
 
 # a data set, or columns of equal length: a `pandas.DataFrame`, a dictionary

@@ -9,6 +9,7 @@ handling of signals, and processes started for the command go on.
 import sys
 
 from orderparam.cli.terminal import mend_streams
+from orderparam.core.compilation_cache import keep_for_commands
 from orderparam.running.signals import end_on_signals
 
 _STORING = (["run"], ["solve"], ["explore"])  # commands whose finished points are stored
@@ -19,6 +20,7 @@ def main() -> None:
     ours = not hasattr(sys, "ps1")  # not at a prompt: the process belongs to this command
     if ours:
         mend_streams()
+        keep_for_commands()
         end_on_signals(stores=sys.argv[1:2] in _STORING)
     from orderparam.cli.commands import app  # imports from here on may be interrupted
 

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from orderparam import __version__
@@ -16,6 +15,8 @@ from orderparam.cli.limits import within_memory
 from orderparam.cli.terminal import console, plain
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from orderparam.observables.inspection import Inspection
     from orderparam.observables.theory_comparison import TheoryComparison
 

@@ -90,7 +90,6 @@ def solve(
         first = {**given, **{field: str(values[0]) for field, values in grid.items()}}
         check_fields(name, first)
         from orderparam.core.verb import Experiment
-        from orderparam.running.sweep import sweep
 
         verb, measured = find(name), None if against is None else find(against)
         if measured is not None and not isinstance(measured, Experiment):
@@ -115,8 +114,10 @@ def solve(
                     f"--out {out}: one result is printed, and not written; --over NAME=LOW:HIGH:N writes a table"
                 )
             _check_shown(show or [], [name for one in verb.results for name in one.dims()])
-            _print_result(verb, verb(system, **options), show or [])
+            _print_result(verb, verb.at_one_point(system, **options), show or [])
             return
+        from orderparam.running.sweep import sweep
+
         shown = {**given, **{text.partition("=")[0]: text.partition("=")[2] for text in over or []}}
         folder = out or Path("results") / result_folder(f"solve-{verb.name}", "quick", shown)
         asked = [(one, own) for one, own in ((verb, options), (measured, {})) if one is not None]

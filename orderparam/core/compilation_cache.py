@@ -26,7 +26,7 @@ from pathlib import Path
 
 from orderparam.core.jax_setup import jax_setting, set_jax
 from orderparam.core.paths import expanded
-from orderparam.core.sealed_cache import ASIDE, ENTRY, seal
+from orderparam.core.sealed_cache import ASIDE, ENTRY, SealedCache, seal
 
 ENVIRONMENT_VARIABLE = "ORDERPARAM_CACHE"
 BYTES = 2**30
@@ -34,6 +34,7 @@ _INTERVAL = 3600.0  # seconds between two tidyings of a folder
 # seconds; a file still being written is younger than this, or its process was killed
 _WRITING = 60.0
 _FOLDERS = "orderparam-*-jaxlib-*"
+_command = False
 
 
 def keep_programs(version: str) -> None:
@@ -80,6 +81,20 @@ def keep_programs(version: str) -> None:
         "ignore", message="Error (reading|writing) persistent compilation cache entry"
     )
     atexit.register(_tidy_now_and_then, root)
+
+
+def keep_for_commands() -> None:
+    """Lets this process, which runs one command and in which nobody exchanges a function of the
+    package, keep the list of theories and whole compiled theories, too."""
+    global _command
+    _command = True
+
+
+def kept_for_commands() -> SealedCache | None:
+    """What an earlier command left in the folder of programs; None in other processes, and where
+    nothing is kept."""
+    folder = jax_setting("jax_compilation_cache_dir") if _command else None
+    return SealedCache(Path(folder)) if folder and _is_ours(Path(folder)) else None
 
 
 def folder_of_programs() -> Path:

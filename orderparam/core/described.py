@@ -5,10 +5,8 @@ All descriptions lie in one file beside the compiled programs, each under a dige
 that it describes.
 """
 
-import hashlib
 import json
 import os
-import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -18,6 +16,7 @@ from typing import Any
 from orderparam.core import bounds
 from orderparam.core.compilation_cache import ENVIRONMENT_VARIABLE, folder_of_programs
 from orderparam.core.names import nearest
+from orderparam.core.paths import state_of_files
 
 _FILE = "descriptions.json"
 
@@ -96,7 +95,7 @@ def fitting(
 def kept(name: str, files: Sequence[Path]) -> Described | None:
     """The stored description of that name, if there is one and its source files have not
     changed."""
-    stored = _read(_state(files)).get(name)
+    stored = _read(state_of_files(files)).get(name)
     if stored is None:
         return None
     return Described(**{**stored, "systems": [Kind(**kind) for kind in stored["systems"]]})
@@ -104,7 +103,7 @@ def kept(name: str, files: Sequence[Path]) -> Described | None:
 
 def keep(described: Described, files: Sequence[Path]) -> None:
     """Stores a description, where there is a folder for it."""
-    state = _state(files)
+    state = state_of_files(files)
     with suppress(OSError, ValueError):
         place = _place()
         if place is not None:
@@ -137,11 +136,3 @@ def _read(state: str) -> dict[str, Any]:
         AttributeError,
     ):  # missing, or altered since it was written
         return {}
-
-
-def _state(files: Sequence[Path]) -> str:
-    digest = hashlib.sha256(platform.python_version().encode())
-    for path in files:
-        status = path.stat()
-        digest.update(f"{path} {status.st_mtime_ns} {status.st_size}\n".encode())
-    return digest.hexdigest()

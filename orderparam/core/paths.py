@@ -1,10 +1,11 @@
 """Paths as people write them."""
 
+import hashlib
 import os
 import platform
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -72,3 +73,12 @@ def _is_alive(pid: int) -> bool:
     except OSError:
         return True
     return True
+
+
+def state_of_files(files: Sequence[Path]) -> str:
+    """A digest of the names, sizes and times of files."""
+    digest = hashlib.sha256(platform.python_version().encode())
+    for path in files:
+        status = path.stat()
+        digest.update(f"{path} {status.st_mtime_ns} {status.st_size}\n".encode())
+    return digest.hexdigest()

@@ -18,20 +18,23 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import pickle
 import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from orderparam.core.compilation_cache import kept_for_commands
 from orderparam.core.errors import message_of
 from orderparam.core.names import nearest
 from orderparam.core.outline import Outline
-from orderparam.core.paths import resolved
+from orderparam.core.paths import resolved, state_of_files
 
 if TYPE_CHECKING:
     from orderparam.core.system import System
@@ -53,8 +56,8 @@ class Entry:
 
     kind: theory, experiment, study or tool. name: `topic.function`, or the study's own. module:
     importing it registers the function. details: the decorator's literal keyword arguments;
-    summary: the first sentence of the docstring. call, function, constants: the source itself, for
-    the outline of a study.
+    summary: the first sentence of the docstring. file: the source itself, for the outline of a
+    study.
     """
 
     kind: str
@@ -63,32 +66,32 @@ class Entry:
     topic: str
     details: dict[str, Any]
     summary: str
-    call: ast.Call | None = field(repr=False)
-    function: ast.FunctionDef = field(repr=False)
-    constants: Mapping[str, Any] = field(repr=False)
+    file: Path = field(repr=False)
 
     @property
     def outline(self) -> Outline | None:
         """The outline of a study; None where its source takes parts of it from another module."""
-        arguments = self.function.args
-        names = [argument.arg for argument in (*arguments.args, *arguments.kwonlyargs)]
-        given = {word.arg: word.value for word in (self.call.keywords if self.call else [])}
+        call, function, constants = next(
+            source for entry, source in _decorated(self.module, self.file) if entry == self
+        )
+        names = [argument.arg for argument in (*function.args.args, *function.args.kwonlyargs)]
+        given = {word.arg: word.value for word in (call.keywords if call else [])}
         try:
             defaults = [
-                _evaluated(node, self.constants)
-                for node in (*arguments.defaults, *arguments.kw_defaults)
+                _evaluated(node, constants)
+                for node in (*function.args.defaults, *function.args.kw_defaults)
                 if node
             ]
             title, source, seconds = (
-                _evaluated(given[name], self.constants) for name in ("title", "source", "seconds")
+                _evaluated(given[name], constants) for name in ("title", "source", "seconds")
             )
             larger = [
-                _evaluated(given[size], self.constants) if size in given else {}
+                _evaluated(given[size], constants) if size in given else {}
                 for size in ("gallery", "full")
             ]
         except Exception:  # an expression may need anything that is not in this file
             return None
-        doc = ast.get_docstring(self.function) or ""
+        doc = ast.get_docstring(function) or ""
         return Outline(
             self.name,
             title,
@@ -147,12 +150,7 @@ def _topic_of(module: str) -> str:
 def index() -> tuple[Entry, ...]:
     """Every entry of the topics and of the installed packages, in the order of the files; nothing
     is imported."""
-    found: list[Entry] = []
-    for path in sorted(_SYSTEMS.rglob("*.py")):
-        name = ".".join(
-            ("orderparam", "systems", *path.relative_to(_SYSTEMS).with_suffix("").parts)
-        )
-        found.extend(_entries(name.removesuffix(".__init__"), path))
+    found = list(_own_entries())
     for point in entry_points(group=ENTRY_POINTS):
         for module, path in _files_of_package(point.module):
             try:
@@ -163,6 +161,26 @@ def index() -> tuple[Entry, ...]:
                     stacklevel=2,
                 )
     return tuple(found)
+
+
+def _own_entries() -> list[Entry]:
+    """The entries of the topics. A command finds them on the disk as long as no file of the topics
+    has changed since another command read them."""
+    files = sorted(_SYSTEMS.rglob("*.py"))
+    cache, key = kept_for_commands(), f"entries-{state_of_files([Path(__file__), *files])}"
+    if cache is not None:
+        with suppress(Exception):  # nothing is stored
+            return pickle.loads(cache.get(key) or b"")
+    found: list[Entry] = []
+    for path in files:
+        name = ".".join(
+            ("orderparam", "systems", *path.relative_to(_SYSTEMS).with_suffix("").parts)
+        )
+        found.extend(_entries(name.removesuffix(".__init__"), path))
+    if cache is not None:
+        with suppress(Exception):  # a full disk
+            cache.put(key, pickle.dumps(found))
+    return found
 
 
 def source_files() -> list[Path]:
@@ -204,6 +222,14 @@ def _files_of_package(name: str) -> list[tuple[str, Path]]:
 
 def _entries(module: str, path: Path) -> Iterator[Entry]:
     """The decorated functions of one file."""
+    return (entry for entry, _ in _decorated(module, path))
+
+
+def _decorated(
+    module: str, path: Path
+) -> Iterator[tuple[Entry, tuple[ast.Call | None, ast.FunctionDef, Mapping[str, Any]]]]:
+    """The decorated functions of one file, each with its decorator, its source and the constants of
+    the file."""
     source = importlib.util.decode_source(path.read_bytes())
     if not _DECORATED.search(source):
         return
@@ -244,9 +270,8 @@ def _entries(module: str, path: Path) -> Iterator[Entry]:
                 .rstrip(".")
             )
             if isinstance(name, str):
-                yield Entry(
-                    kind, name, module, topic_of(module), details, summary, call, node, constants
-                )
+                entry = Entry(kind, name, module, topic_of(module), details, summary, path)
+                yield entry, (call, node, constants)
 
 
 def _parsed(source: str) -> list[ast.stmt]:

@@ -10,8 +10,9 @@ import importlib.abc
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +24,20 @@ _BYTES = 32  # of a digest, behind the content
 _MODULE = "jax._src.compilation_cache"
 
 
+_anew: ContextVar[bool] = ContextVar("compiled_anew", default=False)
+
+
+@contextmanager
+def compiled_anew() -> Iterator[None]:
+    """Inside, every program is compiled, though it may be stored. XLA writes a program that it read
+    from the disk without some of its functions, so that it fails when it is read a second time."""
+    token = _anew.set(True)
+    try:
+        yield
+    finally:
+        _anew.reset(token)
+
+
 class SealedCache:
     """The interface that JAX asks of a cache, `get` and `put`, on a folder."""
 
@@ -32,7 +47,9 @@ class SealedCache:
 
     def get(self, key: str) -> bytes | None:
         """The content of an entry; None where there is none, or where it is not what `put` stored
-        there."""
+        there, and inside `compiled_anew`."""
+        if _anew.get():
+            return None
         try:
             data = (self._path / f"{key}{ENTRY}").read_bytes()
         except FileNotFoundError:

@@ -29,6 +29,7 @@ from orderparam.core.needs import Need, check_needs
 from orderparam.core.own_code import state_of_own_code
 from orderparam.core.registry import experiments_made, theories_made, topic_of
 from orderparam.core.result import Result
+from orderparam.core.stored_programs import stored_or_compiled
 from orderparam.core.system import System, as_arrays, replace
 
 _NOTHING: Mapping[str, Need] = {}
@@ -192,6 +193,15 @@ class Theory(Verb):
             return self.fn(as_arrays(system), **read)
         return self._compiled(as_arrays(system), **{**read, **self._arrays(read)})
 
+    def at_one_point(self, system: Any, **options: Any) -> Any:
+        """The same as a call, by the program of a sweep of one point, which the command line finds
+        on the disk."""
+        if not self.traced:
+            return self(system, **options)
+        self.judge(system, options)
+        program, arrays = self.batched(system, options, (), 1)
+        return program(arrays, {})
+
     def batched(
         self, system: Any, options: Mapping[str, Any], columns: tuple[str, ...], size: int
     ) -> tuple[Any, Any]:
@@ -230,7 +240,7 @@ class Theory(Verb):
 
         inputs = {name: jax.ShapeDtypeStruct((size,), jnp.float64) for name in columns}
         function = jax.vmap(at, in_axes=(None, 0)) if columns else at
-        program = jax.jit(function).lower(arrays, inputs).compile()
+        program = stored_or_compiled(function, (arrays, inputs), (self, rest, columns, size))
         if key is not None:
             self._batched[key] = program
             if len(self._batched) > PROGRAMS:

@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import special
 
 from orderparam.core.formula import BINARY, CONSTANTS, LARGEST_DIMENSION, index
+from orderparam.core.late import special
 
 # functions that are not smooth where their argument vanishes
 _KINKED = ("sign", "abs", "relu", "step")

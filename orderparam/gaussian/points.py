@@ -5,7 +5,8 @@ from functools import cache
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtri
+
+from orderparam.core.late import ndtri
 
 
 @cache

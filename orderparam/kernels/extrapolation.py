@@ -19,7 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import logsumexp
+
+from orderparam.core.late import logsumexp
 
 RESOLVED = 1 / 2  # share of the pool's modes whose eigenvalues are kept
 HEAD = 1 / 40  # share of the modes whose individual powers are taken from the pool

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
-from scipy.special import comb, gammaln, roots_legendre, zeta
 
 from orderparam.core.fields import check_integer
+from orderparam.core.late import comb, gammaln, roots_legendre, zeta
 from orderparam.kernels.spectrum import Spectrum
 
 Values = TypeVar("Values", np.ndarray, Array)

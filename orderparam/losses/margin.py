@@ -2,7 +2,8 @@
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.optimize import nnls
+
+from orderparam.core.late import nnls
 
 TOLERANCE = 1e-9  # tolerance of the conditions, relative to the largest demand
 

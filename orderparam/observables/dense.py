@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize_scalar
 
+from orderparam.core.late import minimize_scalar
 from orderparam.gaussian import activation
 from orderparam.observables.layers import InspectedNetwork, NetworkLayer
 

@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import expit
 
+from orderparam.core.late import expit
 from orderparam.observables.observable import Null, Observed, jackknifed
 from orderparam.observables.similarity import target_columns
 

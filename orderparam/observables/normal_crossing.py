@@ -17,7 +17,8 @@ of the integral as a reference for samplers is derived here.
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import special
+
+from orderparam.core.late import special
 
 POINTS = 4001
 _REACH, _FINEST = 60.0, 0.02  # of the imaginary part of z, and the scale of its finest spacing

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import linear_sum_assignment
 
+from orderparam.core.late import linear_sum_assignment
 from orderparam.observables.observable import Null, Observed, clocked, jackknifed
 
 SPLITS = 4

@@ -123,10 +123,10 @@ def test_an_outline_is_what_the_import_would_say():
 
 def test_what_is_left_out_of_the_source_says_nothing(monkeypatch):
     """The index from parts of the files is that from all of them."""
-    short = registry.index()
+    short = [said(entry) for entry in registry.index()]
     monkeypatch.setattr(registry, "_parsed", lambda source: ast.parse(source).body)
     whole = registry.index.__wrapped__()
-    assert [said(entry) for entry in short] == [said(entry) for entry in whole]
+    assert short == [said(entry) for entry in whole]
 
 
 def said(entry):

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from scipy.special import stdtr
 
 from orderparam.analysis.phases.axes import Axis
+from orderparam.core.late import stdtr
 from orderparam.core.names import nearest
 from orderparam.core.system import System, replace
 from orderparam.core.verb import unwrap

@@ -15,7 +15,7 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
-import scipy.optimize
+import scipy
 
 STRENGTHS = np.arange(0.25, 2.2, 0.125)  # w
 LENGTHS = np.geomspace(0.5, 40, 10)  # ln(l / the largest h)

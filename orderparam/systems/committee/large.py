@@ -26,8 +26,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
-from scipy.optimize import brentq, minimize_scalar
 
+from orderparam.core.late import brentq, minimize_scalar
 from orderparam.core.result import Result
 from orderparam.core.system import System, parameter
 from orderparam.core.verb import theory

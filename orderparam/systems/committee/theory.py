@@ -20,8 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp, xlogy
 from jaxtyping import Array, Bool, Float
-from scipy.optimize import brentq, minimize_scalar
 
+from orderparam.core.late import brentq, minimize_scalar
 from orderparam.core.needs import at_least, equal
 from orderparam.core.result import Result
 from orderparam.core.verb import theory

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
-from scipy.optimize import brentq
 
+from orderparam.core.late import brentq
 from orderparam.gaussian import Activation, hermite_coefficients
 from orderparam.gaussian.rules import unit_rule
 

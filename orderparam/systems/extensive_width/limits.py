@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import zeta
 from jaxtyping import Array, Bool, Float
-from scipy.optimize import brentq, minimize_scalar
 
+from orderparam.core.late import brentq, minimize_scalar
 from orderparam.core.needs import above, below
 from orderparam.core.result import Result
 from orderparam.core.verb import theory

@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.special import ndtri
 
+from orderparam.core.late import ndtri
 from orderparam.core.system import System, parameter, part, structure
 from orderparam.gaussian import Activation, activation, activation_names, hermite_coefficients
 from orderparam.gaussian.numerical import Numerical

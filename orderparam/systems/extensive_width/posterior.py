@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
-from scipy.optimize import linear_sum_assignment
 
+from orderparam.core.late import linear_sum_assignment
 from orderparam.core.verb import experiment
 from orderparam.gaussian import Activation, expectation
 from orderparam.sampling import sample

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
-from scipy.special import ndtri
 
+from orderparam.core.late import ndtri
 from orderparam.core.needs import at_least, equal, power_of_two
 from orderparam.core.result import Result
 from orderparam.core.verb import theory

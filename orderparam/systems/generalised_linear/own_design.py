@@ -13,10 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
-from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import chi2
 
 from orderparam.channels import Likelihood, ProbitLabels, RealLabels
+from orderparam.core.late import brentq, minimize_scalar
 from orderparam.core.registry import tool
 from orderparam.core.system import nearest
 from orderparam.data.dataset import real_array

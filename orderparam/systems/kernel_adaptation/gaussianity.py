@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
-from scipy import special
 
+from orderparam.core.late import special
 from orderparam.core.result import Result
 from orderparam.sampling import estimate
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize_scalar
 
+from orderparam.core.late import minimize_scalar
 from orderparam.core.registry import tool
 from orderparam.systems.kernel_regression.learning_curve import LearningCurve
 from orderparam.systems.kernel_regression.pool.model import PoolRegression

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtri
 
+from orderparam.core.late import ndtri
 from orderparam.gaussian.rules import half_line_rule
 from orderparam.gaussian.target import Target
 from orderparam.systems.multi_index.targets import (

@@ -6,8 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.special import ndtr
 
+from orderparam.core.late import ndtr
 from orderparam.gaussian.target import Target, sign_changes
 from orderparam.systems.multi_index.label import LabelMoments
 from orderparam.systems.multi_index.targets import (

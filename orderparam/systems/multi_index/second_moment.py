@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize
 
+from orderparam.core.late import minimize
 from orderparam.gaussian.target import Target
 from orderparam.systems.multi_index.targets import NODES, REACH, double_exponential_panels, grid
 

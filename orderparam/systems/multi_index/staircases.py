@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtri
 
+from orderparam.core.late import ndtri
 from orderparam.gaussian.rules import half_line_rule
 from orderparam.gaussian.target import Target
 from orderparam.systems.multi_index.label import (

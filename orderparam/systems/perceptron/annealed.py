@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import xlogy
 from jaxtyping import Array, Bool
-from scipy.optimize import brentq
 
+from orderparam.core.late import brentq
 from orderparam.core.needs import above
 from orderparam.core.result import Result
 from orderparam.core.verb import theory

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.stats import norm
 from jaxtyping import Array, Bool, Float
-from scipy.optimize import brentq, minimize_scalar
 
 from orderparam.channels import Fields, SignLabels, labelled_nodes
 from orderparam.channels.base import SHARP
+from orderparam.core.late import brentq, minimize_scalar
 from orderparam.core.needs import at_most, equal
 from orderparam.core.result import Result
 from orderparam.core.verb import theory

@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, Num, PRNGKeyArray
-from scipy.special import ndtri
 
+from orderparam.core.late import ndtri
 from orderparam.core.result import Result
 from orderparam.core.system import parameter
 from orderparam.core.verb import experiment, theory

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.optimize
+import scipy
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core.needs import at_least, equal

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
-from scipy.optimize import brentq, minimize_scalar
 
 from orderparam.channels import SignLabels
+from orderparam.core.late import brentq, minimize_scalar
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.solve.fixed_point import fixed_point

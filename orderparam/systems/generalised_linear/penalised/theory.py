@@ -7,9 +7,9 @@ import numpy as np
 from jax.custom_batching import sequential_vmap
 from jax.scipy.stats import norm
 from jaxtyping import Array, Bool, Float
-from scipy.optimize import minimize_scalar
 
 from orderparam.channels import Fields
+from orderparam.core.late import minimize_scalar
 from orderparam.core.needs import iteration
 from orderparam.core.result import Result
 from orderparam.core.verb import theory

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
-from scipy.special import zeta
 
+from orderparam.core.late import zeta
 from orderparam.core.result import Result
 from orderparam.kernels.spectra import check_above
 

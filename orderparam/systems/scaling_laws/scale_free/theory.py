@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
-import scipy.optimize
-import scipy.special
+import scipy
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.result import Result

@@ -1,0 +1,71 @@
+"""Commands keep compiled theories whole: the next command neither traces nor compiles them."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+SOLVE = ["solve", "spins.mean_field", "temperature=0.5"]
+COMMAND = "from orderparam.cli import main; import sys; sys.argv = ['orderparam', *sys.argv[1:]]"
+NO_TRACING = """
+import functools
+from orderparam.systems.spins import mean_field
+@functools.wraps(mean_field.fn)
+def traced(*_, **__):
+    raise SystemExit('traced')
+mean_field.fn = traced
+"""
+CALLED = """
+from orderparam.systems.spins import MeanFieldMagnet, mean_field
+mean_field.at_one_point(MeanFieldMagnet(temperature=0.5))
+"""
+
+
+@pytest.fixture
+def python(tmp_path):
+    def run(code, *arguments):
+        return subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            env=os.environ | {"ORDERPARAM_CACHE": str(tmp_path)},
+            capture_output=True,
+            text=True,
+        )
+
+    return run
+
+
+def test_a_second_command_does_not_trace_a_theory(python, tmp_path):
+    python(CALLED)  # JAX's own cache has the program before a command stores it
+    assert not list(tmp_path.rglob("theory-*"))
+    first = python(f"{COMMAND}; main()", *SOLVE)
+    assert len(list(tmp_path.rglob("theory-*-cache"))) == 1
+    second = python(f"{COMMAND}\n{NO_TRACING}\nmain()", *SOLVE)
+    assert "magnetisation" in first.stdout
+    assert second.stdout == first.stdout
+    other = python(f"{COMMAND}\n{NO_TRACING}\nmain()", *SOLVE[:2], "temperature=0.6")
+    assert "magnetisation" in other.stdout
+    assert other.stdout != first.stdout
+
+
+@pytest.mark.parametrize("harm", ["cut", "changed"])
+def test_a_damaged_theory_is_compiled_again(harm, python, tmp_path):
+    first = python(f"{COMMAND}; main()", *SOLVE)
+    (entry,) = tmp_path.rglob("theory-*-cache")
+    content = entry.read_bytes()
+    entry.write_bytes(content[:-7] if harm == "cut" else content[:-7] + b"another")
+    assert python(f"{COMMAND}; main()", *SOLVE).stdout == first.stdout
+    assert python(f"{COMMAND}\n{NO_TRACING}\nmain()", *SOLVE).stdout == first.stdout
+
+
+def test_a_theory_of_a_persons_own_file_is_not_stored(python, tmp_path):
+    python(f"{COMMAND}; main()", "new-system", str(tmp_path / "magnet.py"))
+    run = python(
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from orderparam.core.compilation_cache import keep_for_commands; keep_for_commands()\n"
+        "from magnet import CurieWeiss, mean_field\n"
+        "print(mean_field.at_one_point(CurieWeiss(temperature=0.5)))",
+        str(tmp_path),
+    )
+    assert "magnetisation" in run.stdout, run.stderr
+    assert not list(tmp_path.rglob("theory-*"))

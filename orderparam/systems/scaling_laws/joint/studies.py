@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from orderparam.comparison import Curve, study
-from orderparam.plotting import Panel, horizontal, slope
+from orderparam.comparison import Comparison, Curve, study
+from orderparam.plotting import Freehand, Panel, horizontal, slope
+from orderparam.plotting.measured import dots, mean_and_error
+from orderparam.plotting.style import COLOURS, GREY
 from orderparam.systems.scaling_laws.joint.experiment import drawn_regression
 from orderparam.systems.scaling_laws.joint.model import ParameterBudget, ScaleFreeFeatures
 from orderparam.systems.scaling_laws.joint.theory import (
@@ -17,10 +20,33 @@ from orderparam.systems.scaling_laws.joint.theory import (
 )
 
 
+def _draw_excess(part: str, name: str, limit: str, axes: Any, comparison: Comparison) -> None:
+    """Draw what a finite number adds to the error: theory, and measured error minus the theory's
+    limit of infinitely many."""
+    fixed, moving = {"width": ("n_train", "width"), "data": ("width", "n_train")}[part]
+    theories = list(comparison.theories(part=part).values())
+    first = {"width": len(theories), "data": 0}[part]  # colours of the panel above
+    for number, theory in enumerate(theories, first):
+        size, colour = theory.attrs["facets"][fixed], COLOURS[number % len(COLOURS)]
+        axes.plot(theory[moving], theory[name], color=colour)
+        at_limit = (theory["test_error"] - theory[name]).isel({moving: -1})
+        for runs in comparison.experiments(**{"part": part, fixed: size}).values():
+            above = runs["test_error"] - float(at_limit)
+            mean, error = mean_and_error(above)
+            above = above.isel({moving: np.flatnonzero(mean > 2 * error)})
+            dots(axes, above[moving], above, number, fmt="o", filled=True)
+    x = np.array([1.0, 0.1]) * float(theories[0][moving].max())
+    axes.plot(x, float(theories[0][name].min()) * x[0] / x, ":", color=GREY)
+    ylabel = f"error $-$ that of {limit}"
+    xlabel = {"width": "width $N$", "data": "training examples $n$"}[part]
+    axes.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+
+
 @study(
     "joint-scaling-regimes",
     title=(
-        "Random features in width and data: two resolution-limited and two variance-limited regimes"
+        "The error of random features falls as a power of the smaller number, and approaches "
+        "its limit as one over the larger"
     ),
     source="Bahri, Dyer, Kaplan, Lee, Sharma 2024 (arXiv:2102.06701); Defilippis, Loureiro, Misiakiewicz 2024 (arXiv:2405.15699)",
     panels=lambda p: [
@@ -50,30 +76,15 @@ from orderparam.systems.scaling_laws.joint.theory import (
                 )
             ],
         ),
-        Panel(
-            "width",
-            "above_infinite_width",
-            by="n_train",
-            where={"part": "width"},
-            log="xy",
-            ylabel=r"error $-$ that of $N=\infty$",
-            reference=[slope(-1, "$1/N$")],
-        ),
-        Panel(
-            "n_train",
-            "above_infinite_data",
-            by="width",
-            where={"part": "data"},
-            log="xy",
-            ylabel=r"error $-$ that of $n=\infty$",
-            reference=[slope(-1, "$1/n$")],
-        ),
+        Freehand(partial(_draw_excess, "width", "above_infinite_width", r"$N=\infty$")),
+        Freehand(partial(_draw_excess, "data", "above_infinite_data", r"$n=\infty$")),
     ],
     caption=(
         "Eigenvalues $k^{{-a}}$ and target power $k^{{-b}}$ with $a$ = {spectral_decay:g} and $b$ = {target_decay:g}, ridge "
         "{ridge} added to the summed error, no noise. Top: the error as the number on the axis grows; "
-        "resolution limits it while the other number is larger. Bottom, theory alone: the difference from the "
-        "limit of infinitely many, which is due to fluctuations."
+        "resolution limits it while the other number is larger. Bottom: the difference from the "
+        "theory's limit of infinitely many, which is due to fluctuations; marks where it is larger "
+        "than two standard errors."
     ),
     observables=("test_error",),
     seconds=(40, 900),

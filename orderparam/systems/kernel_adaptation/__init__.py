@@ -83,7 +83,15 @@ if TYPE_CHECKING:
         GaussianWeights,
         gaussian_weights,
     )
-    from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
+    from orderparam.systems.kernel_adaptation.two_layers.model import (
+        AdaptingNetwork,
+        ScaledNetwork,
+        TwoLayerNetwork,
+    )
+    from orderparam.systems.kernel_adaptation.two_layers.shares import (
+        ShareFreeEnergy,
+        share_free_energy,
+    )
     from orderparam.systems.kernel_adaptation.two_layers.theory import (
         AdaptedWeights,
         adapted_weights,

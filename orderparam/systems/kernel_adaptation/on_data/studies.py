@@ -8,8 +8,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from orderparam.comparison import Curve, study
-from orderparam.plotting import Panel
+from orderparam.comparison import Comparison, Curve, study
+from orderparam.plotting import Freehand, Panel
+from orderparam.plotting.measured import dots
+from orderparam.plotting.style import GREY, ink
 from orderparam.systems.kernel_adaptation.network import hermite_target
 from orderparam.systems.kernel_adaptation.on_data.experiment import (
     adapted_weights_on_data,
@@ -107,19 +109,34 @@ def relu_particles(
     )
 
 
-def _scaling_panels(p: Mapping[str, Any]) -> list[Panel]:
-    columns = {ratio * p["input_dim"]: f"$n = {ratio} d$" for ratio in p["ratios"]}
+_PARTICLES = "adapted weights (particles)"
+
+
+def _draw_scaling(axes: Any, comparison: Comparison, ratio: int, mode: int) -> None:
+    """Draw the networks' learnability of one mode at n = ratio d against the scale, with the
+    theories on the same training sets beside them."""
+    p = comparison.parameters
+    at = {"network.n_train": ratio * p["input_dim"]}
+    (line,) = comparison.theories().values()
+    chosen = line.sel(at).isel(mode=mode)
+    axes.plot(chosen["scale"], chosen["learnability"], color=GREY, label="averaged over data")
+    for number, data in enumerate(comparison.experiments().values()):
+        label, own = data.attrs["label"], data.sel(at)
+        values = own["learnability"].isel(mode=mode).where(own["converged"])
+        network = label == "sampled network"
+        place = own["scale"].values * (1.0 if network else 1.04 + 0.05 * number)
+        colour = ink() if network else None
+        dots(axes, place, values, number, label, colour=colour, filled=network)
+    axes.set(xlabel=r"scale $\beta$", ylabel=f"$R_{mode}$", xscale="log", ylim=(-0.15, 1.05))
+    axes.set_xticks(p["betas"], [f"{beta:g}" for beta in p["betas"]])
+    axes.minorticks_off()
+
+
+def _scaling_panels(p: Mapping[str, Any]) -> list[Freehand]:
     return [
-        Panel(
-            "scale",
-            "learnability",
-            facet="network.n_train",
-            where={"mode": k},
-            log="x",
-            ylabel=f"$R_{k}$",
-            text=columns,
-        )
-        for k in (1, 2)
+        Freehand(partial(_draw_scaling, ratio=ratio, mode=mode), f"$n = {ratio} d$")
+        for mode in (1, 2)
+        for ratio in p["ratios"]
     ]
 
 
@@ -128,12 +145,15 @@ def _scaling_panels(p: Mapping[str, Any]) -> list[Panel]:
     title="Relu networks learn the even part of a target, which a merely rescaled kernel does not learn",
     source=_FEATURES,
     panels=_scaling_panels,
+    columns=3,
     caption="Relu network, $d = {input_dim}\\beta$, $N = {width}\\beta$, $y = z {absolute:+g} (|z| - E|z|)$, $T = 0.1/\\chi$, "
-    "variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1. Marks: theories and the network on the same training "
-    "sets. Line: theory averaged over data, with the effective ridge.",
+    "variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1. Filled: networks. Open, shifted sideways: "
+    "theories on the same training sets; adapted weights have their full distribution, by {particles} particles. Line: adapted "
+    "weights averaged over data, with the effective ridge.",
     seconds=(120, 7200),
     observables=("output",),
-    full={"betas": (0.125, 0.25, 0.5, 1.0), "seeds": 8, "draws": 600},
+    gallery={"seeds": 16},
+    full={"betas": (0.125, 0.25, 0.5, 1.0), "particles": 3000, "seeds": 16, "draws": 600},
     explained=(
         "The line is averaged over data, of which there are few for each input; the theories on the networks' own "
         "training sets are shown as marks."
@@ -146,10 +166,12 @@ def relu_scaling(
     betas: tuple[float, ...] = (0.125, 0.25),
     absolute: float = 0.3,
     chi: float = 30.0,
+    particles: int = 376,
     draws: int = 300,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """input_dim, width: sizes at beta = 1. ratios: values of n/d."""
+    """input_dim, width: sizes at beta = 1. ratios: values of n/d. particles: number of particles of
+    the theory, at least the largest width."""
     network = TwoLayerNetwork(
         input_dim, width, 1, 0.1, hermite_target({1: 1.0}), absolute=absolute, activation="relu"
     )
@@ -166,7 +188,8 @@ def relu_scaling(
     yield Curve(
         "sampled network", partial(sampled_at_scale, samples=draws), system, measured, seeds=seeds
     )
-    for label, theory in _THEORIES.items():
+    full_law = partial(adapted_weights_on_data, particles=particles, warmup=150, samples=300)
+    for label, theory in {**_THEORIES, _PARTICLES: full_law}.items():
         yield Curve(
             label, partial(solved_on_drawn_data, theory=theory), system, measured, seeds=seeds
         )

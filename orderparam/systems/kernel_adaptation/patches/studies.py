@@ -25,6 +25,10 @@ def linear_patches(size: float, chi: float) -> PatchNetwork:
     ).scaling(chi)
 
 
+_EFFECTIVE = "adapted weights, effective ridge"
+_WIDE = "infinitely wide (GP), effective ridge"
+
+
 def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
     critical = {
         500 * size**2: float(linear_patches(size, p["chi"]).critical_examples)
@@ -34,8 +38,8 @@ def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
         "$P/P_c$, $P_c\\sim d^{3/4}$",
         lambda data: data["n_train"] / critical[data.attrs["facets"]["input_dim"]],
     )
-    growing, limit = {"part": "growing"}, curve(lambda x: np.maximum(0, 1 - 1 / x), "$1-P_c/P$")
-    adapted = growing | {"label": "adapted weights"}
+    growing, limit = {"part": "growing"}, curve(lambda x: np.maximum(0, 1 - 1 / x))
+    adapted = growing | {"label": _EFFECTIVE}
     return [
         Panel(
             axis,
@@ -64,9 +68,11 @@ def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
     columns=2,
     caption="Linear units, $N = 10a$ patches of $S = 50a$ inputs, $C = 1000a$ channels, $d = 500a^2$; temperature and read-out "
     "variance $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1; target linear in every patch. "
-    "All theories are averaged over data, those in the top row with the ridge $T/P$.",
+    "All theories are averaged over data. Thin line: $1 - P_c/P$, the limit of large networks. Networks are sampled at the "
+    "smallest size alone, where $P_c$ is not small against $d$.",
     seconds=(60, 900),
     observables=("total_learnability", "eigenvalue_ratio"),
+    gallery={"seeds": 16},
     full={
         "sizes": (0.2, 1.0, 4.0, 16.0, 64.0),
         "seeds": 20,
@@ -81,25 +87,23 @@ def patches_transition(
     seeds: int = 4,
     draws: int = 200,
 ) -> Iterator[Curve]:
-    for size in sizes:
-        system = linear_patches(size, chi)
-        grid = {"n_train": (float(system.critical_examples) * np.geomspace(0.1, 30, 41)).tolist()}
-        facets = {"part": "growing", "input_dim": 500 * size**2}
-        yield Curve("adapted weights", adapted_weights, system, grid, facets=facets)
-        yield Curve("infinitely wide (GP)", gaussian_process, system, grid, facets=facets)
-    small, facets = linear_patches(min(sizes), chi), {"part": "sampled"}
-    grid = {"n_train": (float(small.critical_examples) * np.geomspace(0.3, 8, 25)).tolist()}
-    points = [max(2, round(float(small.critical_examples) * x)) for x in measured]
     consistent, wide = (
         partial(theory, ridge_kind="self-consistent")
         for theory in (adapted_weights, gaussian_process)
     )
+    for size in sizes:
+        system = linear_patches(size, chi)
+        grid = {"n_train": (float(system.critical_examples) * np.geomspace(0.1, 30, 41)).tolist()}
+        facets = {"part": "growing", "input_dim": 500 * size**2}
+        yield Curve(_EFFECTIVE, consistent, system, grid, facets=facets)
+        yield Curve(_WIDE, wide, system, grid, facets=facets, baseline=True)
+    small, facets = linear_patches(min(sizes), chi), {"part": "sampled"}
+    grid = {"n_train": (float(small.critical_examples) * np.geomspace(0.3, 8, 25)).tolist()}
+    points = [max(2, round(float(small.critical_examples) * x)) for x in measured]
     sampler = partial(sampled_patches, samples=draws, warmup=120)
+    yield Curve(_EFFECTIVE, consistent, small, grid, facets=facets)
     yield Curve("adapted weights, ridge $T/P$", adapted_weights, small, grid, facets=facets)
-    yield Curve("adapted weights, effective ridge", consistent, small, grid, facets=facets)
-    yield Curve(
-        "infinitely wide (GP), effective ridge", wide, small, grid, facets=facets, baseline=True
-    )
+    yield Curve(_WIDE, wide, small, grid, facets=facets, baseline=True)
     yield Curve("sampled network", sampler, small, {"n_train": points}, seeds=seeds, facets=facets)
 
 

@@ -99,7 +99,7 @@ def draw_phase_densities(axes: Any, comparison: Comparison, beta: float) -> None
     axes.set(
         yscale="log",
         ylim=(floor, 30),
-        xlim=(-2, 2),
+        xlim=(-1.4, 1.4),
         xlabel=OVERLAP,
         ylabel=r"density of the weights $p(\rho)$",
     )

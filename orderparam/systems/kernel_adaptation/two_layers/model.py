@@ -143,3 +143,32 @@ class ScaledNetwork(System):
     def hidden(self) -> HiddenLayer:
         """The hidden layer as the theories use it."""
         return self.scaled.hidden
+
+
+class AdaptingNetwork(ScaledNetwork):
+    """A two-layer network whose read-out variance and temperature are divided by `chi`.
+
+    The infinitely wide network does not depend on chi, and the force on the weights grows as chi:
+    from standard scaling, chi = 1, to mean-field scaling, chi ~ N.
+
+    Source: Rubin et al. (2025).
+
+    >>> from orderparam.systems.kernel_adaptation import hermite_target
+    >>> network = TwoLayerNetwork(20, 100, 400, temperature=2.0, target=hermite_target({1: 1, 3: -0.3}))
+    >>> float(AdaptingNetwork(network, scale=1.0, chi=10.0).hidden.temperature)
+    0.2
+    """
+
+    chi: float = parameter(
+        "divisor chi of read-out variance and temperature, the strength of adaptation",
+        above=0,
+        default=1.0,
+    )
+
+    @property
+    def scaled(self) -> TwoLayerNetwork:
+        """The network at this scale and strength."""
+        at = super().scaled
+        return at.with_(
+            temperature=at.temperature / self.chi, readout_variance=at.readout_variance / self.chi
+        )

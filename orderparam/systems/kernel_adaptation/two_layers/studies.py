@@ -217,6 +217,7 @@ def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     "the average over neurons is not reliable.",
     seconds=(60, 3600),
     observables=("output",),
+    gallery={"measured": (5.0, 7.0, 10.0), "draws": 600, "seeds": 16},
     full={
         "betas": (0.25, 1.0, 2.0, 4.0, 8.0),
         "points": 80,
@@ -262,6 +263,7 @@ def adaptation_phases(
             facet="mode",
             where={"mode": (1, 2)},
             log="x",
+            xlim=(None, 300),
             text={0: "$h_1$", 1: "$h_2$"},
         )
     ],
@@ -270,6 +272,7 @@ def adaptation_phases(
     "Particles: the theory with the full distribution of the weights on the networks' own data, by {particles} particles.",
     seconds=(130, 3600),
     observables=("output",),
+    gallery={"n_train": (24, 48, 96), "seeds": 16},
     full={
         "input_dim": 24,
         "width": 188,

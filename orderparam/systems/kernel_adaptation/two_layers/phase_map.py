@@ -1,0 +1,175 @@
+"""The plane of the phases of feature learning: the phase of a measured density, and drawing."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from orderparam.comparison import Comparison
+from orderparam.plotting.measured import mean_and_error
+from orderparam.plotting.style import COLOURS, DASHES, ink
+from orderparam.systems.kernel_adaptation.two_layers.densities import OVERLAP
+from orderparam.systems.kernel_adaptation.two_layers.wells import COEXISTENCE, GFL, SPECIALISED
+
+NAMES = {GFL: "GFL", COEXISTENCE: "GMFL-I", SPECIALISED: "GMFL-II"}
+SHADES = {GFL: "#dce6f2", COEXISTENCE: "#f6e3c5", SPECIALISED: "#dcefdc"}
+MARKS = {GFL: "o", COEXISTENCE: "D", SPECIALISED: "s"}
+SIGNIFICANT = 4.0  # standard errors of a rise that counts, over the runs
+
+
+def measured_phase(density: Float[np.ndarray, "run bin"]) -> int:
+    """The phase that measured densities show: 0 (GFL), 1 (GMFL-I) or 2 (GMFL-II).
+
+    A side well is a rise of the density with |rho| that exceeds four standard errors over the runs;
+    the centre is a maximum if the density falls by as much before this rise.
+
+    Args:
+        density: densities of rho in an odd number of bins that are symmetric about 0, for each run.
+
+    >>> rho = np.linspace(-2.5, 2.5, 81)
+    >>> noise = 1 + 0.01 * np.random.default_rng(0).normal(size=(16, 81))
+    >>> wells = [np.exp(-((abs(rho) - a) ** 2) / 0.1) for a in (0.0, 1.0)]
+    >>> [measured_phase(noise * one) for one in (wells[0], wells[0] + 2 * wells[1], wells[1])]
+    [0, 1, 2]
+    """
+    middle = density.shape[1] // 2
+    folded = (density[:, middle:] + density[:, middle::-1]) / 2
+    centre = (folded[:, :1] + 2 * folded[:, 1:2]) / 3  # one bin at 0, two at +-1
+    pairs = folded[:, 2 : 2 + (folded.shape[1] - 2) // 2 * 2]
+    p = np.concatenate([centre, pairs.reshape(len(pairs), -1, 2).mean(axis=2)], axis=1)
+    difference = p[:, None, :] - p[:, :, None]  # of a place from each other place
+    error = difference.std(axis=0, ddof=1) / np.sqrt(len(p))
+    rises = difference.mean(axis=0) > SIGNIFICANT * np.maximum(error, 1e-12)
+    outward = np.triu(rises, 1)
+    if not outward.any():
+        return GFL
+    mean = p.mean(axis=0)
+    height = np.where(outward, mean[None, :] - mean[:, None], -np.inf)
+    valley, _ = np.unravel_index(np.argmax(height), height.shape)
+    return COEXISTENCE if rises[valley, :valley].any() else SPECIALISED
+
+
+def draw_phases(axes: Any, comparison: Comparison) -> None:
+    """Draw the phases of the theory as areas, its lines of equal depth and of compression, and
+    every measured point with the mark of its own phase."""
+    p = comparison.parameters
+    (plane,) = comparison.theories(part="plane").values()
+    n, chi = plane["network.n_train"].values, plane["chi"].values
+    phase = plane["phase"].transpose("chi", "network.n_train").values
+    from matplotlib.colors import ListedColormap
+
+    axes.pcolormesh(
+        n, chi, phase, cmap=ListedColormap(list(SHADES.values())), vmin=-0.5, vmax=2.5, zorder=0
+    )
+    gap = plane["free_energy_gap"].transpose("chi", "network.n_train").values
+    equal = np.where(phase == COEXISTENCE, gap, np.nan)
+    axes.contour(n, chi, equal, levels=[0.0], colors=[ink()], linewidths=1.2)
+    across = across_variance(plane, p).transpose("chi", "network.n_train").values
+    lines = axes.contour(
+        n, chi, across, levels=[0.3, 0.5, 0.7, 0.9], colors=[COLOURS[3]], linewidths=0.7
+    )
+    axes.clabel(lines, fmt="%g", fontsize=6)
+    for data in comparison.experiments().values():
+        data = data.transpose("network.n_train", "chi", "seed", "direction", "bin", ...)
+        for i, examples in enumerate(data["network.n_train"].values):
+            for j, chi_here in enumerate(data["chi"].values):
+                at = data.isel({"network.n_train": i, "chi": j})
+                runs = at["density"].isel(direction=0).values[at["converged"].values]
+                if len(runs) < 2:
+                    continue
+                found = measured_phase(runs)
+                axes.plot(
+                    examples,
+                    chi_here,
+                    MARKS[found],
+                    color=COLOURS[found],
+                    markeredgecolor=ink(),
+                    markersize=4.5,
+                )
+    for found, name in NAMES.items():
+        look = {"color": COLOURS[found], "markeredgecolor": ink(), "linestyle": ""}
+        axes.plot([], [], MARKS[found], label=f"measured: {name}", **look)
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlim=(n.min(), n.max()),
+        ylim=(chi.min(), chi.max()),
+        xlabel="examples $n$",
+        ylabel=r"adaptation $\chi$",
+    )
+
+
+def across_variance(data: xr.Dataset, p: Any) -> xr.DataArray:
+    """The variance of the weights orthogonal to w_*, over that of the prior."""
+    d, v = p["input_dim"], p["weight_variance"]
+    return (data["norm"] * d / v - data["spread"]) / (d - 1)
+
+
+def draw_cut(axes: Any, comparison: Comparison, part: str, shown: str) -> None:
+    """Draw the densities along the target at some points of a cut, the theory's and the measured.
+
+    Args:
+        part: the facet of the cut.
+        shown: the parameter of the study with the values at which densities are drawn.
+    """
+    p = comparison.parameters
+    (theory,) = comparison.theories(part=part).values()
+    (runs,) = comparison.experiments(part=part).values()
+    centres = runs["bin_centre"].values.reshape(-1, runs.sizes["bin"])[0]
+    rho = np.linspace(0, 1.9, 400)
+    along, symbol = ("network.n_train", "n") if part == "examples" else ("chi", r"\chi")
+    for number, value in enumerate(p[shown]):
+        place = {along: value}
+        line = theory.sel(place, method="nearest").squeeze()
+        density = np.exp(np.interp(rho, line["overlap"].values, line["log_density"].values))
+        look: dict[str, Any] = {"color": COLOURS[number]}
+        axes.plot(rho, density, linestyle=DASHES[number], label=f"${symbol}$ = {value:g}", **look)
+        measured = runs.sel(place, method="nearest").isel(direction=0)["density"].squeeze()
+        mean, error = (part.ravel() for part in mean_and_error(measured))
+        right = (centres > -1e-9) & (mean > 0) & (centres < rho[-1])
+        axes.errorbar(
+            centres[right][::2],
+            mean[right][::2],
+            np.nan_to_num(error[right][::2]),
+            fmt=MARKS[number],
+            markersize=2,
+            linestyle="",
+            **look,
+        )
+    axes.set(
+        yscale="log",
+        ylim=(1e-3, 8),
+        xlim=(0, rho[-1]),
+        xlabel=OVERLAP,
+        ylabel=r"density of the weights $p(\rho)$",
+    )
+    axes.legend(fontsize=6, loc="upper right")
+
+
+def draw_shares(axes: Any, comparison: Comparison) -> None:
+    """Draw the free energy of a network against the share of its specialised neurons, and the
+    measured shares at the bottom."""
+    p = comparison.parameters
+    (found,) = comparison.theories(part="states").values()
+    (runs,) = comparison.experiments(part="strength").values()
+    for number, strength in enumerate(p["shown_strengths"]):
+        place = {"chi": strength}
+        at = found.sel(place, method="nearest").squeeze()
+        look: dict[str, Any] = {"color": COLOURS[number]}
+        axes.plot(
+            at["share"],
+            at["free_energy"] / p["width"],
+            linestyle=DASHES[number],
+            label=rf"$\chi$ = {strength:g}",
+            **look,
+        )
+        mean, error = mean_and_error(runs.sel(place, method="nearest")["outside"].squeeze())
+        axes.errorbar(mean, 0.0, xerr=np.nan_to_num(error), fmt=MARKS[number], markersize=4, **look)
+    axes.set(
+        xlim=(0, 1),
+        ylim=(-0.15, 3),
+        xlabel="share $c$ of specialised neurons",
+        ylabel="free energy $F(c)/N$",
+    )
+    axes.legend(fontsize=6)

@@ -1,0 +1,178 @@
+"""The free energy of a network as a function of the share of its neurons that have specialised."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import entr, logsumexp
+from jaxtyping import Array, Bool, Float
+
+from orderparam.core.fields import is_number
+from orderparam.core.result import Result
+from orderparam.core.verb import theory
+from orderparam.systems.kernel_adaptation.network import HiddenLayer, over
+from orderparam.systems.kernel_adaptation.ridge import effective
+from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import ACCURACY
+from orderparam.systems.kernel_adaptation.two_layers.model import (
+    ScaledNetwork,
+    TwoLayerNetwork,
+)
+from orderparam.systems.kernel_adaptation.two_layers.theory import _equilibrium
+from orderparam.systems.kernel_adaptation.weights import Plane, Tau
+
+# A share c of the N neurons is held at |rho| > border and the others at |rho| < border. With Z_out
+# and Z_in the averages over the prior on the two sides,
+#
+#     F(c) = max_tau { tau . y - (lambda/2) |tau|^2 - N [c log Z_out + (1 - c) log Z_in + H(c)] },
+#     Z = E_prior [exp{ (s/2N) (tau . m)^2 }; side],      H(c) = -c log c - (1 - c) log(1 - c),
+#
+# is the largest of functions that are convex in c, and so convex: it has one minimum, at the
+# equilibrium of `adapted_weights`, also where the density of rho has several wells. Neurons in two
+# wells coexist in one network, and the networks themselves have one state. Its ends are the free
+# energies of the network without a specialised neuron (the metastable state before specialisation)
+# and of the network of specialised neurons alone. Derived here.
+
+_SHARES = 21
+
+
+class ShareFreeEnergy(Result):
+    """Free energy of a network in which a given share of the neurons has specialised.
+
+    Fields:
+        share: the share c of neurons with |rho| > border, from 0 to 1.
+        free_energy: F(c) minus the free energy of the equilibrium, in units of the temperature: the
+            posterior probability of c is exp(-F) to leading order in the number of neurons.
+        spread: d <rho^2> / weight_variance at each share.
+        learnability: f_k / y_k at each share; NaN where the target has no such component.
+        equilibrium_share: the share at equilibrium.
+        residual: largest residual of the equations, divided by |y|.
+        converged: whether all equations were solved and the integrals are resolved.
+    """
+
+    share: Float[Array, "share"]
+    free_energy: Float[Array, "share"]
+    spread: Float[Array, "share"]
+    learnability: Float[Array, "share mode"]
+    equilibrium_share: Float[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class _Shared(eqx.Module):
+    """Neurons of which given shares are on each side of the border, as a rule of integration."""
+
+    sides: tuple[Plane, ...]
+    shares: Float[Array, "side"]
+    log_mass: Float[Array, "side"]
+
+    @property
+    def layer(self) -> HiddenLayer:
+        return self.sides[0].layer
+
+    def density(self, tau: Tau, loops: None = None) -> "_SharedDensity":
+        return _SharedDensity(self, tau)
+
+
+class _SharedDensity(eqx.Module):
+    rule: _Shared
+    tau: Tau
+
+    @property
+    def derivatives(self) -> tuple[Array, Array, Array]:
+        """The function of tau in F, its gradient and its Hessian."""
+        rule, shares = self.rule, self.rule.shares
+        found = [side.density(self.tau).derivatives for side in rule.sides]
+        value, output, curvature = (
+            sum(share * part for share, part in zip(shares, parts)) for parts in zip(*found)
+        )
+        entropy = jnp.sum(shares * rule.log_mass + entr(shares))
+        return value + rule.layer.width * entropy, output, curvature
+
+    @property
+    def spread(self) -> Array:
+        layer = self.rule.layer
+        squared = [side.density(self.tau).second_moments[0] for side in self.rule.sides]
+        mean = sum(share * part for share, part in zip(self.rule.shares, squared))
+        return layer.dim / layer.weight_variance * mean
+
+
+def _check(system: TwoLayerNetwork | ScaledNetwork, border: float = 0.5, **_: object) -> None:
+    if is_number(border) and not border > 0:
+        raise ValueError(f"border = {border}: must be > 0")
+
+
+@theory(check=_check)
+def share_free_energy(
+    system: TwoLayerNetwork | ScaledNetwork, *, border: float = 0.5
+) -> ShareFreeEnergy:
+    r"""Free energy of a network as a function of the share of its neurons that have specialised.
+
+    $$ F(c) = \max_\tau \Big\{ \tau \cdot y - \frac{\lambda}{2} |\tau|^2 - N \big[ c \log
+       Z_{\mathrm{out}} + (1 - c) \log Z_{\mathrm{in}} - c \log c - (1 - c) \log(1 - c) \big] \Big\} $$
+
+    with $Z = E_{\mathrm{prior}} \exp\{\frac{s}{2N} (\tau \cdot m)^2\}$ over weights with |rho| >
+    border or |rho| < border, and the effective ridge $\lambda$. F is convex: its one minimum is the
+    equilibrium of `adapted_weights`, also where the density of rho has several wells.
+
+    Args:
+        border: the overlap |rho| > 0 beyond which a neuron counts as specialised. Default 1/2, as
+            for `outside` of `sampled_network`.
+
+    Raises:
+        ValueError: for a border that is not positive.
+
+    Accuracy: 1e-8 in the equations, 1e-2 in the border, which lies between two nodes of the
+    integrals.
+
+    Source: derived here from the action of Rubin, Seroussi, Ringel (2024).
+
+    >>> from orderparam.systems.kernel_adaptation import TwoLayerNetwork, hermite_target
+    >>> network = TwoLayerNetwork(
+    ...     10, 50, 700, 0.5, hermite_target({1: 1, 3: -0.4}), readout_variance=0.0075,
+    ...     weight_variance=0.5,
+    ... )
+    >>> found = share_free_energy(network)
+    >>> bool(np.all(np.diff(found.free_energy, 2) > 0)), round(float(found.equilibrium_share), 2)
+    (True, 0.49)
+    """
+    layer = system.hidden
+    lam, plane = effective(layer), Plane.of(layer)
+    at_prior, one = jnp.zeros(len(layer.degrees)), jnp.ones(1)
+    whole = _Shared((plane,), one, jnp.zeros(1))
+    balance = whole.density(_equilibrium(whole, lam, None, at_prior))
+    far = jnp.abs(plane.rho) > border
+    log_measures = [jnp.where(there, plane.log_measure, -jnp.inf) for there in (far, ~far)]
+    sides = tuple(_with_measure(plane, one) for one in log_measures)
+    log_mass = jnp.stack([logsumexp(one) for one in log_measures])
+    log_mass -= logsumexp(log_mass)
+
+    def missed(state: _SharedDensity) -> Array:
+        return jnp.max(jnp.abs(state.derivatives[1] + lam * state.tau - layer.y)) / layer.size
+
+    def free_energy(state: _SharedDensity) -> Array:
+        tau = state.tau
+        return tau @ layer.y - lam / 2 * (tau @ tau) - state.derivatives[0]
+
+    def at(share: Array) -> tuple[Array, ...]:
+        rule = _Shared(sides, jnp.stack([share, 1 - share]), log_mass)
+        state = rule.density(_equilibrium(rule, lam, None, balance.tau))
+        output = layer.y - lam * state.tau
+        return free_energy(state), state.spread, over(output, layer.y), missed(state)
+
+    shares = jnp.linspace(0.0, 1.0, _SHARES)
+    found, spread, learned, residuals = jax.lax.map(at, shares)
+    density = plane.density(balance.tau)
+    residual = jnp.maximum(jnp.max(residuals), missed(balance))
+    residual = jnp.where(density.resolved, residual, jnp.inf)
+    return ShareFreeEnergy(
+        share=shares,
+        free_energy=found - free_energy(balance),
+        spread=spread,
+        learnability=learned,
+        equilibrium_share=jnp.sum(jnp.where(far[:, None], density.weight, 0.0)),
+        residual=residual,
+        converged=residual < ACCURACY,
+    )
+
+
+def _with_measure(plane: Plane, log_measure: Float[Array, "node"]) -> Plane:
+    return eqx.tree_at(lambda rule: rule.log_measure, plane, log_measure)

@@ -1,0 +1,189 @@
+"""The plane of the phases of feature learning, with networks in each of them."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from orderparam.comparison import Curve, between, study
+from orderparam.plotting import Freehand, Panel, horizontal
+from orderparam.systems.kernel_adaptation.network import hermite_target
+from orderparam.systems.kernel_adaptation.two_layers.experiment import (
+    SampledTwoLayerNetwork,
+    sampled_network,
+)
+from orderparam.systems.kernel_adaptation.two_layers.model import AdaptingNetwork, TwoLayerNetwork
+from orderparam.systems.kernel_adaptation.two_layers.phase_map import (
+    across_variance,
+    draw_cut,
+    draw_phases,
+    draw_shares,
+)
+from orderparam.systems.kernel_adaptation.two_layers.shares import share_free_energy
+from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
+
+
+def _sampled(system: AdaptingNetwork, key: PRNGKeyArray, *, samples: int) -> SampledTwoLayerNetwork:
+    return sampled_network(system.drawn, key, samples=samples)
+
+
+def _panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
+    across = "variance across the target / prior", lambda data: across_variance(data, p)
+    fixed = rf"$\chi$ = {p['strength']:g}"
+    many = f"$n$ = {p['n_train']}"
+    return [
+        Freehand(draw_phases, "phases"),
+        Freehand(partial(draw_cut, part="examples", shown="shown_examples"), fixed),
+        Freehand(partial(draw_cut, part="strength", shown="shown_strengths"), many),
+        Panel("network.n_train", across, where={"part": "examples"}, log="x", title=fixed),
+        Panel("chi", "spread", where={"part": "strength"}, log="xy", title=many),
+        Freehand(draw_shares, many),
+    ]
+
+
+@study(
+    "feature-learning-phases",
+    title="Phases of feature learning in the plane of examples and adaptation, theory and sampled networks",
+    source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789",
+    panels=_panels,
+    columns=3,
+    caption=r"""
+        Erf units, $d$ = {input_dim}, $N$ = {width}, $y = He_1 {cubic:+g} He_3$ of $w_*\cdot x$, $E|w|^2$ =
+        {weight_variance}; $T$ = {temperature}$/\chi$ and variance of $\sqrt{{N}}a$ = {readout_variance}$/\chi$, so that the
+        infinitely wide network does not depend on $\chi$. $\rho = w\cdot w_*$. Areas: phases of the density $p(\rho)$ in
+        theory. GFL (blue): one maximum, at 0; GMFL-II (green): maxima at $\pm\rho_*$ alone; GMFL-I (orange): both. Black line:
+        both maxima are equally high. Thin lines: variance of the weights across the target over that of the prior
+        (compression). Marks: networks, with the phase of their own density: a rise or fall counts beyond four standard
+        errors over runs. Lower right: free energy, in units of the temperature and from its minimum, of a network in which
+        the share $c$ of neurons has $|\rho| > 1/2$, and the measured shares. It is convex: neurons coexist in two wells, networks
+        have one state. At $c = 0$: the network before specialisation.
+    """,
+    seconds=(90, 3600),
+    observables=("output", "spread", "norm"),
+    gallery={
+        "measured_examples": (50, 70, 90, 130, 180, 250, 450, 700, 1000),
+        "measured_strengths": (4.0, 6.5, 10.0, 20.0, 35.0, 60.0),
+        "resolution": 40,
+        "draws": 300,
+        "seeds": 16,
+    },
+    full={
+        "measured_examples": (50, 70, 90, 130, 180, 250, 450, 700, 1000),
+        "measured_strengths": (4.0, 6.5, 10.0, 20.0, 35.0, 60.0),
+        "resolution": 100,
+        "draws": 1000,
+        "seeds": 64,
+    },
+)
+def feature_learning_phases(
+    input_dim: int = 10,
+    width: int = 50,
+    cubic: float = -0.4,
+    temperature: float = 10.0,
+    readout_variance: float = 0.15,
+    weight_variance: float = 0.5,
+    strength: float = 105.0,
+    n_train: int = 700,
+    measured_examples: tuple[int, ...] = (70, 180, 700),
+    measured_strengths: tuple[float, ...] = (6.5, 20.0, 60.0),
+    shown_examples: tuple[int, ...] = (70, 180, 700),
+    shown_strengths: tuple[float, ...] = (6.5, 20.0, 60.0),
+    resolution: int = 12,
+    draws: int = 250,
+    seeds: int = 4,
+) -> Iterator[Curve]:
+    """temperature, readout_variance: at chi = 1. strength: chi of the cut over examples; n_train:
+    examples of the cut over chi. shown_*: points at which densities are drawn."""
+    target = hermite_target({1: 1.0, 3: cubic})
+    network = TwoLayerNetwork(
+        input_dim, width, n_train, temperature, target, readout_variance, weight_variance
+    )
+    system = AdaptingNetwork(network, 1.0)
+    theory = partial(adapted_weights, ridge_kind="effective")
+    sampler = partial(_sampled, samples=draws)
+    examples = {"network.n_train": np.geomspace(40.0, 1200.0, resolution).tolist()}
+    plane = {**examples, "chi": np.geomspace(3.0, 400.0, resolution).tolist()}
+    label = "adapted weights (GMFL)"
+    yield Curve(label, theory, system, plane, facets={"part": "plane"})
+    cuts = {
+        "examples": (
+            {"network.n_train": between(measured_examples, 30), "chi": [strength]},
+            {"network.n_train": measured_examples, "chi": [strength]},
+        ),
+        "strength": (
+            {"network.n_train": [n_train], "chi": between(measured_strengths, 30)},
+            {"network.n_train": [n_train], "chi": measured_strengths},
+        ),
+    }
+    for part, (line, measured) in cuts.items():
+        facets = {"part": part}
+        yield Curve(label, theory, system, line, facets=facets)
+        yield Curve("sampled network", sampler, system, measured, seeds, facets=facets)
+    yield Curve(
+        "free energy of a share",
+        share_free_energy,
+        system,
+        {"chi": shown_strengths},
+        facets={"part": "states"},
+    )
+
+
+@study(
+    "cubic-sign",
+    title="Erf networks learn a cubic part of negative sign; one of positive sign they learn with the wrong sign",
+    source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789",
+    panels=[
+        Panel(
+            "chi",
+            "learnability",
+            facet="mode",
+            by="cubic",
+            where={"mode": (0, 1)},
+            log="x",
+            reference=[horizontal(0.0)],
+            share_y=False,
+            text={0: "$h_1$", 1: "$h_3$"},
+        )
+    ],
+    caption=r"""
+        Erf units, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = He_1 + c\, He_3$ of $w_*\cdot x$ with $c$ = cubic,
+        $E|w|^2$ = {weight_variance}; $T$ = {temperature}$/\chi$ and variance of $\sqrt{{N}}a$ = {readout_variance}$/\chi$.
+        Learnability: component of the mean output over that of the target. A unit along the target has
+        $h_1$ and $h_3$ of opposite signs: for $c < 0$ weights that learn the linear part learn the cubic one with it, for $c > 0$
+        they have to unlearn it, and learn less of both.
+    """,
+    seconds=(60, 1200),
+    observables=("output", "spread"),
+    gallery={"seeds": 16, "draws": 300, "measured": (5.0, 20.0, 60.0, 200.0)},
+    full={"seeds": 64, "draws": 1000, "measured": (5.0, 20.0, 60.0, 200.0, 600.0)},
+)
+def cubic_sign(
+    input_dim: int = 10,
+    width: int = 50,
+    n_train: int = 300,
+    cubics: tuple[float, ...] = (-0.15, 0.15),
+    temperature: float = 10.0,
+    readout_variance: float = 0.15,
+    weight_variance: float = 0.5,
+    measured: tuple[float, ...] = (20.0, 200.0),
+    draws: int = 250,
+    seeds: int = 4,
+) -> Iterator[Curve]:
+    line = between((2.0, 1000.0, *measured), 25)
+    for cubic in cubics:
+        network = TwoLayerNetwork(
+            input_dim,
+            width,
+            n_train,
+            temperature,
+            hermite_target({1: 1.0, 3: cubic}),
+            readout_variance,
+            weight_variance,
+        )
+        system, facets = AdaptingNetwork(network, 1.0), {"cubic": cubic}
+        theory = partial(adapted_weights, ridge_kind="effective")
+        sampler = partial(_sampled, samples=draws)
+        yield Curve("adapted weights (GMFL)", theory, system, {"chi": line}, facets=facets)
+        yield Curve("sampled network", sampler, system, {"chi": measured}, seeds, facets=facets)

@@ -1,0 +1,87 @@
+"""The phases of feature learning: measured densities, and free energies of shares of neurons."""
+
+import numpy as np
+import pytest
+
+from orderparam.systems.kernel_adaptation import (
+    TwoLayerNetwork,
+    adapted_weights,
+    hermite_target,
+    share_free_energy,
+)
+from orderparam.systems.kernel_adaptation.two_layers.phase_map import measured_phase
+
+BIN = np.linspace(-2.5, 2.5, 81)
+
+
+def network(n_train, chi):
+    return TwoLayerNetwork(
+        10, 50, n_train, 10.0, hermite_target({1: 1.0, 3: -0.4}), 0.15, 0.5
+    ).scaling(chi)
+
+
+@pytest.fixture(scope="module")
+def coexistence():
+    system = network(700.0, 35.0)
+    return share_free_energy(system), adapted_weights(system, ridge_kind="effective")
+
+
+def test_the_free_energy_of_a_share_is_convex_and_least_at_equilibrium(coexistence):
+    found, equilibrium = coexistence
+    assert int(equilibrium.phase) == 1  # although the density of a neuron has two kinds of wells
+    assert bool(found.converged)
+    energy, share = np.asarray(found.free_energy), np.asarray(found.share)
+    assert np.all(np.diff(energy, 2) > 0)
+    assert np.all(energy >= 0)
+    # the two grid points around the equilibrium are the lowest
+    lowest = share[np.argsort(energy)[:2]]
+    assert lowest.min() < found.equilibrium_share < lowest.max()
+    np.testing.assert_allclose(
+        np.interp(found.equilibrium_share, share, found.spread), equilibrium.spread, rtol=3e-3
+    )
+
+
+def test_without_adaptation_the_share_is_binomial():
+    """At a strength that does not turn the weights, F(c) is N times the divergence of c from the
+    prior's share."""
+    found = share_free_energy(network(50.0, 1e-6))
+    c, p = np.asarray(found.share)[1:-1], float(found.equilibrium_share)
+    divergence = c * np.log(c / p) + (1 - c) * np.log((1 - c) / (1 - p))
+    np.testing.assert_allclose(found.free_energy[1:-1], 50 * divergence, rtol=1e-6)
+
+
+def test_the_share_follows_the_density_of_adapted_weights(coexistence):
+    found, equilibrium = coexistence
+    rho = np.linspace(0.5, 4, 2000)
+    density = np.exp(np.interp(rho, equilibrium.overlap, equilibrium.log_density))
+    np.testing.assert_allclose(found.equilibrium_share, 2 * np.trapezoid(density, rho), rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("strength", "n_train", "phase"), [(105.0, 70.0, 0), (105.0, 180.0, 2), (60.0, 700.0, 1)]
+)
+def test_the_phase_of_draws_from_a_theory_is_its_phase(strength, n_train, phase):
+    """As many draws as a study has: 16 runs of 20,000 neurons."""
+    theory = adapted_weights(network(n_train, strength), ridge_kind="effective")
+    assert int(theory.phase) == phase
+    width = BIN[1] - BIN[0]
+    p = np.exp(np.interp(np.abs(BIN), theory.overlap, theory.log_density)) * width
+    random = np.random.default_rng(1)
+    runs = random.multinomial(20_000, p / p.sum(), size=16) / 20_000 / width
+    assert measured_phase(runs) == phase
+
+
+def test_noise_alone_is_no_well():
+    density = np.exp(-(BIN**2))
+    random = np.random.default_rng(2)
+    found = [
+        measured_phase(density * (1 + 0.05 * random.normal(size=(16, 81)))) for _ in range(100)
+    ]
+    # four standard errors over 16 runs: a fraction of a per cent for each of a few hundred pairs
+    # of places, most of which differ by more than the noise
+    assert np.mean(np.asarray(found) > 0) < 0.15
+
+
+def test_a_border_is_positive():
+    with pytest.raises(ValueError, match="border = 0"):
+        share_free_energy(network(700.0, 35.0), border=0)

@@ -119,13 +119,15 @@ def draw_cut(axes: Any, comparison: Comparison, part: str, shown: str) -> None:
     centres = runs["bin_centre"].values.reshape(-1, runs.sizes["bin"])[0]
     rho = np.linspace(0, 1.9, 400)
     along, symbol = ("network.n_train", "n") if part == "examples" else ("chi", r"\chi")
+    lines: list[Any] = []
     for number, value in enumerate(p[shown]):
         place = {along: value}
         line = theory.sel(place, method="nearest").squeeze()
         density = np.exp(np.interp(rho, line["overlap"].values, line["log_density"].values))
         look: dict[str, Any] = {"color": COLOURS[number]}
-        axes.plot(rho, density, linestyle=DASHES[number], label=f"${symbol}$ = {value:g}", **look)
-        measured = runs.sel(place, method="nearest").isel(direction=0)["density"].squeeze()
+        lines += axes.plot(rho, density, linestyle=DASHES[number], **look)
+        at = runs.sel(place, method="nearest").squeeze()
+        measured = at["density"].isel(direction=0).where(at["converged"])
         mean, error = (part.ravel() for part in mean_and_error(measured))
         right = (centres > -1e-9) & (mean > 0) & (centres < rho[-1])
         axes.errorbar(
@@ -144,7 +146,8 @@ def draw_cut(axes: Any, comparison: Comparison, part: str, shown: str) -> None:
         xlabel=OVERLAP,
         ylabel=r"density of the weights $p(\rho)$",
     )
-    axes.legend(fontsize=6, loc="upper right")
+    names = [f"${symbol}$ = {value:g}" for value in p[shown]]
+    axes.legend(lines, names, fontsize=6, loc="upper right")
 
 
 def draw_shares(axes: Any, comparison: Comparison) -> None:
@@ -153,18 +156,15 @@ def draw_shares(axes: Any, comparison: Comparison) -> None:
     p = comparison.parameters
     (found,) = comparison.theories(part="states").values()
     (runs,) = comparison.experiments(part="strength").values()
+    lines: list[Any] = []
     for number, strength in enumerate(p["shown_strengths"]):
         place = {"chi": strength}
         at = found.sel(place, method="nearest").squeeze()
         look: dict[str, Any] = {"color": COLOURS[number]}
-        axes.plot(
-            at["share"],
-            at["free_energy"] / p["width"],
-            linestyle=DASHES[number],
-            label=rf"$\chi$ = {strength:g}",
-            **look,
-        )
-        mean, error = mean_and_error(runs.sel(place, method="nearest")["outside"].squeeze())
+        energy = at["free_energy"] / p["width"]
+        lines += axes.plot(at["share"], energy, linestyle=DASHES[number], **look)
+        measured = runs.sel(place, method="nearest").squeeze()
+        mean, error = mean_and_error(measured["outside"].where(measured["converged"]))
         axes.errorbar(mean, 0.0, xerr=np.nan_to_num(error), fmt=MARKS[number], markersize=4, **look)
     axes.set(
         xlim=(0, 1),
@@ -172,4 +172,5 @@ def draw_shares(axes: Any, comparison: Comparison) -> None:
         xlabel="share $c$ of specialised neurons",
         ylabel="free energy $F(c)/N$",
     )
-    axes.legend(fontsize=6)
+    names = [rf"$\chi$ = {strength:g}" for strength in p["shown_strengths"]]
+    axes.legend(lines, names, fontsize=6)

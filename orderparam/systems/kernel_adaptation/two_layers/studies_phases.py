@@ -37,7 +37,14 @@ def _panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
         Freehand(draw_phases, "phases"),
         Freehand(partial(draw_cut, part="examples", shown="shown_examples"), fixed),
         Freehand(partial(draw_cut, part="strength", shown="shown_strengths"), many),
-        Panel("network.n_train", across, where={"part": "examples"}, log="x", title=fixed),
+        Panel(
+            "network.n_train",
+            across,
+            where={"part": "examples"},
+            log="x",
+            title=fixed,
+            xlabel="examples $n$",
+        ),
         Panel("chi", "spread", where={"part": "strength"}, log="xy", title=many),
         Freehand(draw_shares, many),
     ]

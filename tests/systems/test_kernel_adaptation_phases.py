@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from orderparam.systems.kernel_adaptation import (
+    AdaptingNetwork,
     TwoLayerNetwork,
     adapted_weights,
+    gaussian_process,
     hermite_target,
     share_free_energy,
 )
@@ -85,3 +87,28 @@ def test_noise_alone_is_no_well():
 def test_a_border_is_positive():
     with pytest.raises(ValueError, match="border = 0"):
         share_free_energy(network(700.0, 35.0), border=0)
+
+
+def test_strength_divides_both_variances_and_leaves_the_infinitely_wide_network():
+    base = TwoLayerNetwork(10, 50, 300, 10.0, hermite_target({1: 1.0, 3: 0.15}), 0.15, 0.5)
+    strong = AdaptingNetwork(base, 2.0, 30.0)
+    by_hand = base.with_(
+        input_dim=20.0, width=100.0, n_train=600.0, temperature=1 / 3, readout_variance=0.005
+    )
+    np.testing.assert_allclose(
+        adapted_weights(strong).output, adapted_weights(by_hand).output, rtol=1e-9
+    )
+    at_one = AdaptingNetwork(base, 2.0)
+    np.testing.assert_allclose(
+        gaussian_process(strong).output, gaussian_process(at_one).output, rtol=1e-12
+    )
+    assert strong.drawn.size("n_train") == 600
+
+
+def test_a_cubic_part_of_positive_sign_is_learned_with_the_wrong_sign():
+    found = {}
+    for cubic in (-0.15, 0.15):
+        base = TwoLayerNetwork(10, 50, 300, 10.0, hermite_target({1: 1.0, 3: cubic}), 0.15, 0.5)
+        found[cubic] = adapted_weights(AdaptingNetwork(base, 1.0, 200.0)).learnability
+    assert found[-0.15][1] > 0.3 > 0 > -0.1 > found[0.15][1]
+    assert found[-0.15][0] > found[0.15][0] + 0.1  # it costs linear learning as well

@@ -194,14 +194,19 @@ EDGES = {
     columns=3,
     caption=r"""
         The second moments of $p$ = {feature_ratio} $d$ random tanh features of noisy examples at the time $t$ = {time},
-        averaged over the noise. First panels: density of the logarithms of eigenvalues, smoothed over a width of 0.1, of
-        {seeds} draws in $d$ = {input_dim} (marks) and in the theory for many dimensions (lines). Others: the edges of the two
-        bulks over those of the theory, in three dimensions.
+        averaged over the noise; $n$ examples. First panels: density of the logarithms of eigenvalues, smoothed over a width of
+        0.1, of {seeds} draws in $d$ = {input_dim} (black) and in the theory for many dimensions (pink). Others: the edges of the
+        two bulks over those of the theory, in three dimensions.
     """,
     seconds=(60, 600),
     observables=("smallest", "gap_start", "gap_end", "largest"),
     gallery={"input_dim": 40, "dims": (20, 40, 80), "seeds": 16},
     full={"input_dim": 120, "dims": (40, 80, 160), "seeds": 32},
+    explained=(
+        "The theory is that of infinite dimension. The edges of drawn matrices approach its edges: the median deviation of the "
+        "twelve edges is 13, 8 and 5 % in d = 20, 40 and 80, less by a factor of 1.6 for every doubling, as expected of a term "
+        "of order d^(-2/3); the largest, of the lowest edge at n = d, is 41, 26 and 14 %."
+    ),
 )
 def score_spectrum_study(
     shown: tuple[float, ...] = (2.0, 4.0),

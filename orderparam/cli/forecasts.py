@@ -180,8 +180,13 @@ def print_new_rows(result: "Forecast", frame: Any) -> None:
     for sentence in found.sentences():
         out.print(plain(sentence), highlight=False, soft_wrap=True)
     if found.significant:
+        much = (
+            ""
+            if found.shift is None
+            else f", and a network is forecast to err {found.shift.ratio:.2g} times as much on the new ones"
+        )
         warnings.warn(
-            "the new rows differ from yours by more than chance: the forecast is for rows like yours",
+            f"the new rows differ from yours by more than chance: the forecast is for rows like yours{much}",
             stacklevel=2,
         )
 

@@ -16,6 +16,7 @@ from orderparam.learning_curves.estimators import NORMAL, residuals
 from orderparam.learning_curves.learners import TESTED, Learner, learner
 from orderparam.learning_curves.measured import FOLDS, ORDERS, Measured, measure, orders_of
 from orderparam.learning_curves.problem import Problem, target_values
+from orderparam.learning_curves.shift import ShiftForecast, shift_forecast
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,6 +66,7 @@ class NewRows:
     probability of such a difference by chance (corrected for the number of columns), where it is
     below 5 %. error, expected: the squared error on the new rows of what learned all rows, and that
     on held-out rows, as shares of the variance, each with its standard error; None without targets.
+    shift: the error of a wide network there, forecast from the inputs; None where rows have groups.
     """
 
     rows: int
@@ -72,6 +74,7 @@ class NewRows:
     columns: tuple[tuple[str, float], ...]
     error: tuple[float, float] | None = None
     expected: tuple[float, float] | None = None
+    shift: ShiftForecast | None = None
 
     @property
     def p_value(self) -> float | None:
@@ -101,6 +104,8 @@ class NewRows:
                 f"error on the new rows {self.error[0]:.3g} ± {self.error[1]:.1g}, on held-out rows of yours "
                 f"{self.expected[0]:.3g} ± {self.expected[1]:.1g} (p = {self.p_value:.2g}): {verdict}"
             )
+        if self.shift is not None:
+            lines.append(str(self.shift))
         return lines
 
 
@@ -154,11 +159,11 @@ def new_rows(result: "Forecast", frame: "pd.DataFrame") -> NewRows:
     separation = told_apart(problem.inputs, inputs)
     columns = _differing(problem, inputs)
     if len(problem.names) > 1 or problem.names[0] not in frame.columns:
-        return NewRows(len(frame), separation, columns)
+        return NewRows(len(frame), separation, columns, shift=_shift(result, inputs))
     values = target_values(problem, frame[problem.names[0]])
     labelled = np.flatnonzero(np.isfinite(values).all(axis=1))
     if len(labelled) < FEWEST_NEW:
-        return NewRows(len(frame), separation, columns)
+        return NewRows(len(frame), separation, columns, shift=_shift(result, inputs))
     squares = _squares(result, inputs[labelled], values[labelled])
     # new squared errors without drift scatter as those on held-out rows do, of which there are more
     each = max(float(squares.std()), result.leave_one_out * result.doubt * np.sqrt(result.tested))
@@ -168,6 +173,23 @@ def new_rows(result: "Forecast", frame: "pd.DataFrame") -> NewRows:
         columns,
         (float(squares.mean()), each / np.sqrt(len(labelled))),
         (result.leave_one_out, result.leave_one_out * result.doubt),
+        _shift(result, inputs[labelled], values[labelled]),
+    )
+
+
+def _shift(
+    result: "Forecast",
+    inputs: Float[np.ndarray, "row input"],
+    values: np.ndarray | None = None,
+) -> ShiftForecast | None:
+    """The forecast of the network's error on new rows; None for groups, of which a row that is left
+    out is not like a new one. values: in the units of `Problem.values`."""
+    problem = result.problem
+    if problem.groups is not None:
+        return None
+    targets = None if values is None else (values - problem.mean) / np.sqrt(problem.variance)
+    return shift_forecast(
+        result.arch, result.ridge, problem.inputs, problem.targets, inputs, targets
     )
 
 
@@ -241,10 +263,18 @@ def dependence(problem: Problem, found: Learner, measured: Measured) -> list[str
     return [text]
 
 
-def later_inputs(problem: Problem) -> list[str]:
-    """For rows in the order of time: whether the inputs of the last fifth differ from those before."""
+def later_inputs(problem: Problem, arch: str, ridge: float) -> list[str]:
+    """For rows in the order of time: whether the inputs of the last fifth differ from those before,
+    and whether this explains the error of a network there."""
     if not problem.ordered:
         return []
     cut = int(len(problem.inputs) * (1 - 1 / FOLDS))
-    separation = told_apart(problem.inputs[:cut], problem.inputs[cut:])
-    return [f"inputs of the last fifth of the rows and those of earlier rows: {separation}"]
+    earlier, later = np.split(problem.inputs, [cut])
+    lines = [
+        f"inputs of the last fifth of the rows and those of earlier rows: {told_apart(earlier, later)}"
+    ]
+    if problem.groups is None:
+        before, after = np.split(problem.targets, [cut])
+        found = shift_forecast(arch, ridge, earlier, before, later, after)
+        lines.append(f"the last fifth, learned from the earlier rows: {found}")
+    return lines

@@ -214,7 +214,7 @@ def _one(
         notes += [*_remarks(found), *dependence(problem, found, measured)]
     else:
         measured = measure_estimator(problem, estimator, None if row is None else row.residuals)
-    notes += later_inputs(problem)
+    notes += later_inputs(problem, network.arch, used)
     sizes = measured.curve["n_train"].values.astype(float)
     mean = np.maximum(np.nanmean(measured.curve["test_error"].values, axis=1), SMALLEST)
     grid = np.unique(

@@ -58,6 +58,11 @@ class Exact:
         values, vectors = self._basis
         return vectors @ ((vectors.T @ self.targets) / (values + ridge)[:, None])
 
+    def inverse(self, ridge: float) -> Float[np.ndarray, "example example"]:
+        """The inverse (K + T)^-1."""
+        values, vectors = self._basis
+        return (vectors / (values + ridge)) @ vectors.T
+
     def leave_one_out(self, ridge: float) -> Float[np.ndarray, "example output"]:
         """The leave-one-out residuals: y minus the prediction without that example, [(K + T)^-1
         y]_i / [(K + T)^-1]_ii."""

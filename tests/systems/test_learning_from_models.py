@@ -170,3 +170,40 @@ def test_what_is_refused():
         drawn_generations(CHAIN.with_(n_train=60.5), key)
     with pytest.raises(ValueError, match="must be 1"):
         drawn_labels(CHAIN.with_(spectrum=Spectrum([1.0], [1.0], [3])), key)
+
+
+def test_a_student_of_many_labels_helps_if_its_teacher_scatters():
+    """dE/dkappa at kappa = 0 is 2 sum [(beta - m) m - v], m and v of the teacher's weights."""
+    modes = np.arange(1, 41)
+    spectrum, count = Spectrum(modes**-2.0, modes**-2.5), 1e9
+    solved = effective_ridge(spectrum, 30, 0.05)
+    learned, threshold = np.asarray(solved.learnability), float(solved.threshold)
+    error = (np.sum(modes**-2.5 * (1 - learned) ** 2) + 0.1) / float(solved.complement)
+    scatter = modes**-2.0 / (modes**-2.0 + threshold) ** 2 * error / 30
+    beta = modes**-0.25
+    slope = 2 * np.sum((1 - learned) * learned * beta**2 - scatter)
+    chain = ModelChain(
+        spectrum,
+        n_train=count,
+        ridge=0.0,
+        teacher_n_train=30,
+        teacher_ridge=0.05,
+        teacher_noise=0.1,
+    )
+
+    def at(kappa):
+        return float(generation_errors(chain.with_(ridge=count * kappa)).test_error[1])
+
+    found = (4 * at(1e-5) - at(2e-5) - 3 * at(0.0)) / 2e-5
+    assert found == pytest.approx(slope, rel=1e-3)
+
+
+@pytest.mark.parametrize("decay", [1.5, 2.0, 2.5])
+def test_a_shift_sets_the_exponent_of_the_learning_curve(decay):
+    """Error ~ n^(1 - p') with lambda' beta^2 ~ k^-p', here p' = decay, at a vanishing ridge."""
+    modes = np.arange(1, 200_001)
+    chain = ModelChain(
+        Spectrum(modes**-2.0, modes**-2.0), modes**-decay, n_train=200, ridge=1e-12, generations=1
+    )
+    errors = [float(generation_errors(chain.with_(n_train=n)).test_error[0]) for n in (200, 800)]
+    assert np.log(errors[1] / errors[0]) / np.log(4) == pytest.approx(1 - decay, abs=0.03)

@@ -209,3 +209,131 @@ def label_mixing(
     yield Curve("theory", generation_errors, system, line)
     measured = {"truth_share": truth_shares, "teacher_n_train": teacher_n_train}
     yield Curve("drawn data", drawn_generations, system, measured, seeds, batch_seeds=True)
+
+
+LAST = ("error against the truth", lambda data: data["test_error"].isel(generation=-1))
+
+
+@study(
+    "weak-to-strong",
+    title="A student with more examples is better than a teacher that overfits, and no better than one that does not",
+    source="derived here; Burns et al. 2024 (arXiv:2312.09390), the question",
+    panels=[
+        Panel(
+            "teacher_ridge",
+            LAST,
+            by="model",
+            where={"panel": "teachers"},
+            log="xy",
+            xlabel="ridge of the teacher $T_1$",
+        ),
+        Panel(
+            "ridge",
+            LAST,
+            by="model",
+            where={"panel": "students"},
+            log="xy",
+            xlabel="ridge of the student $T$",
+        ),
+    ],
+    columns=2,
+    caption=r"""
+        Ridge regression on {modes} Gaussian features, $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 = i^{{-2.5}}$. The teacher
+        has {teacher_n_train} true labels with noise {noise}; students (colours: $n$ inputs) see only its labels. Left: all
+        students have the ridge $T = {ridge_share}\, n$. Right: the teacher's ridge is {teacher_ridge}.
+    """,
+    seconds=(30, 300),
+    gallery={"seeds": 128},
+    full={"modes": 1000, "seeds": 256},
+)
+def weak_to_strong(
+    modes: int = 400,
+    teacher_n_train: int = 50,
+    noise: float = 0.3,
+    n_train: tuple[int, ...] = (50, 200, 800),
+    ridge_share: float = 0.02,
+    teacher_ridge: float = 0.01,
+    teacher_ridges: tuple[float, ...] = (0.001, 0.01, 0.1, 0.3, 1.0, 10.0),
+    ridges: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0),
+    seeds: int = 32,
+) -> Iterator[Curve]:
+    chain = ModelChain(
+        power_law_modes(modes, 2.0, 2.5),
+        n_train=n_train[0],
+        ridge=1.0,
+        teacher_n_train=teacher_n_train,
+        teacher_noise=noise,
+        teacher_ridge=teacher_ridge,
+    )
+    models = {"teacher": chain.with_(generations=1)}
+    for count in n_train:
+        models[f"student, $n$ = {count}"] = chain.with_(n_train=count, ridge=ridge_share * count)
+    for panel, name, marks in (
+        ("teachers", "teacher_ridge", teacher_ridges),
+        ("students", "ridge", ridges),
+    ):
+        line = {name: np.geomspace(marks[0], marks[-1], 41)}
+        for model, system in models.items():
+            facets = {"panel": panel, "model": model}
+            yield Curve("theory", generation_errors, system, line, facets=facets)
+            yield Curve(
+                "drawn data",
+                drawn_generations,
+                system,
+                {name: marks},
+                seeds,
+                batch_seeds=True,
+                facets=facets,
+            )
+
+
+@study(
+    "covariate-shift",
+    title="A shift of the inputs changes the exponent of the learning curve, but hardly the best ridge",
+    source="derived here; Patil, Du, Tibshirani 2024 (arXiv:2404.01233)",
+    panels=[
+        Panel("n_train", LAST, by="inputs", where={"panel": "examples"}, log="xy"),
+        Panel("ridge", LAST, by="inputs", where={"panel": "ridge"}, log="xy"),
+    ],
+    columns=2,
+    caption=r"""
+        Ridge regression on {modes} Gaussian features of variances $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 = i^{{-2}}$,
+        $n$ examples. Test inputs have the variances $\lambda'_i$ (colours; $i^{{-2}}$ is no shift). Left: ridge {ridge}, no
+        noise. Right: {examples} examples with label noise {noise}.
+    """,
+    seconds=(30, 300),
+    gallery={"seeds": 64},
+    full={"modes": 4000, "seeds": 256, "n_train": (25, 50, 100, 200, 400, 800)},
+)
+def covariate_shift(
+    modes: int = 2000,
+    decays: tuple[float, ...] = (2.5, 2.0, 1.5),
+    n_train: tuple[int, ...] = (25, 50, 100, 200, 400),
+    ridge: float = 1e-4,
+    noise: float = 0.1,
+    examples: int = 100,
+    ridges: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0, 10.0),
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    i = np.arange(1, modes + 1)
+    chain = ModelChain(
+        power_law_modes(modes, 2.0, 2.0), n_train=examples, ridge=ridge, generations=1
+    )
+    for panel, name, marks, amount in (
+        ("examples", "n_train", n_train, 0.0),
+        ("ridge", "ridge", ridges, noise),
+    ):
+        line = {name: np.geomspace(marks[0], marks[-1], 41)}
+        for decay in decays:
+            system = chain.with_(noise=amount, test_eigenvalues=i**-decay)
+            facets = {"panel": panel, "inputs": rf"$\lambda'_i = i^{{-{decay:g}}}$"}
+            yield Curve("theory", generation_errors, system, line, facets=facets)
+            yield Curve(
+                "drawn data",
+                drawn_generations,
+                system,
+                {name: marks},
+                seeds,
+                batch_seeds=True,
+                facets=facets,
+            )

@@ -120,6 +120,12 @@ def check_own(folder: Path, results: Sequence[str]) -> None:
         )
 
 
+def check_free(out: Path) -> None:
+    """Raises `ValueError` for a folder that holds something."""
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise ValueError(f"{out} is not empty; choose another folder with --out")
+
+
 @contextmanager
 def free_folder(out: Path | None, name: str) -> Iterator[Path]:
     """An empty folder for a result: the requested one, or else results/NAME with the first free
@@ -136,8 +142,8 @@ def free_folder(out: Path | None, name: str) -> Iterator[Path]:
             Path("results") / (name if i == 1 else f"{name}-{i}") for i in range(1, 10**6)
         )
         out = next(candidate for candidate in candidates if is_free(candidate))
-    elif not is_free(out):
-        raise ValueError(f"{out} is not empty; choose another folder with --out")
+    else:
+        check_free(out)
     made = [folder for folder in (out, *out.parents) if not folder.exists()]
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from orderparam.comparison import Comparison
 
 
-def print_comparison(finished: "Comparison", folder: Path) -> None:
+def print_comparison(finished: "Comparison", folder: Path) -> str:
     """Prints a finished study: its parameters, its agreement tables with the reason for
-    disagreements, failures, and the place of the files."""
+    disagreements, failures, and the place of the files. Returns what it printed."""
     from orderparam.comparison.agreement import differs
     from orderparam.comparison.table import tables
 
-    out = console()
+    out = console(record=True)
     summary: dict[str, Any] = finished.summary
     out.print(f"[bold]{plain(summary['title'])}[/]  [dim]{plain(summary['source'])}[/]")
     settings = ", ".join(f"{key} = {short(value)}" for key, value in summary["parameters"].items())
@@ -46,3 +46,4 @@ def print_comparison(finished: "Comparison", folder: Path) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    return out.export_text(styles=out.is_terminal)

@@ -105,12 +105,16 @@ def _is_somewhere() -> bool:
 
 
 @contextmanager
-def warnings_in_one_line() -> Iterator[None]:
-    """Warnings without the source line that raised them."""
+def warnings_in_one_line() -> Iterator[list[str]]:
+    """Warnings without the source line that raised them; those so far."""
     import warnings
 
+    shown: list[str] = []
+
+    def show(message: Any, *_: Any, **__: Any) -> None:
+        shown.append(one_line(str(message)))
+        print(f"warning: {shown[-1]}", file=sys.stderr)
+
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: print(
-            f"warning: {one_line(str(message))}", file=sys.stderr
-        )
-        yield
+        warnings.showwarning = show
+        yield shown

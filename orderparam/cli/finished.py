@@ -1,9 +1,16 @@
-"""Finds a finished run from the part of its folder's name that a person remembers."""
+"""Finds a finished run: from the part of its folder's name that a person remembers, and what the
+same command printed about it."""
 
+import hashlib
 import json
+from importlib.metadata import version
 from pathlib import Path
 
+from orderparam.cli.terminal import console
+from orderparam.core.compilation_cache import kept_for_commands
 from orderparam.core.names import nearest
+from orderparam.core.paths import state_of_files
+from orderparam.core.registry import source_files
 
 
 def finished_run(wanted: Path) -> Path:
@@ -36,3 +43,36 @@ def _study(summary: Path) -> str | None:
         return json.loads(summary.read_text()).get("study")
     except (OSError, ValueError, AttributeError, RecursionError):
         return None
+
+
+_DRAWING = ("matplotlib", "numpy", "xarray", "zarr")  # libraries on which figure and table depend
+
+
+def printed_before(folder: Path, asked: str) -> str | None:
+    """What a command printed about a finished run, if neither the package nor any file of the run
+    has changed since then. `asked` is what the person asked for.
+
+    Such a run need not be compared and drawn again, which takes longer than everything else.
+    """
+    cache = kept_for_commands()
+    content = None if cache is None else cache.get(_name(folder, asked))
+    return None if content is None else content.decode()
+
+
+def keep_printed(folder: Path, asked: str, text: str) -> None:
+    """Keeps what was printed about a finished run for `printed_before`."""
+    cache = kept_for_commands()
+    if cache is not None:
+        cache.put(_name(folder, asked), text.encode())
+
+
+def _name(folder: Path, asked: str) -> str:
+    inside = sorted(
+        file for file in folder.rglob("*") if file.is_file() and not file.name.startswith(".")
+    )
+    out = console()
+    terminal = out.width, out.is_terminal, out.color_system
+    versions = [version(name) for name in _DRAWING]
+    state = state_of_files([*source_files(), *inside])
+    words = f"{folder.absolute()} {asked} {state} {terminal} {versions}"
+    return f"printed-{hashlib.sha256(words.encode()).hexdigest()}"

@@ -13,7 +13,7 @@ from orderparam.cli.errors import clear_errors
 from orderparam.cli.terminal import console, duration, new_table, plain, short
 from orderparam.core.names import nearest
 from orderparam.core.outline import Outline
-from orderparam.core.registry import Entry, index, outline
+from orderparam.core.registry import Entry, full_name, index, outline
 
 
 def list_all(
@@ -44,6 +44,8 @@ def list_all(
         if chosen and not exact:
             study_list(chosen)
             return
+        if "." in word and not exact and ".py" not in word:
+            full_name(word)  # only theories and experiments have names with a point
         one_study(_outlined(word))
 
 

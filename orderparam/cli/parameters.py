@@ -133,8 +133,8 @@ def _allowed(declaration: "Declaration") -> str:
             for kind in declaration.annotations
             if isinstance(kind, type) and kind is not type(None)
         ]
-        return " or ".join(
-            {"int": "an integer", "float": "a number", "bool": "true or false"}.get(kind, kind)
-            for kind in kinds
-        )
+        words = {"int": "an integer", "float": "a number", "bool": "true or false"}
+        limited = any(bound is not None for bound in declaration.limits.values())
+        limits = f" {declaration.allowed}" if limited else ""
+        return " or ".join(words.get(kind, kind) for kind in kinds) + limits
     return array + declaration.allowed

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orderparam.cli.arguments import architecture, check_file, check_finite, free_folder, widths_of
+from orderparam.cli.arguments import (
+    architecture,
+    check_file,
+    check_finite,
+    check_free,
+    free_folder,
+    widths_of,
+)
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
 from orderparam.cli.forecasts import (
     Goal,
@@ -140,6 +147,8 @@ def predict(
     """Predict the learning curve of your own data, out to 100 times as many examples as you have."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         check_file(file)
+        if out is not None:
+            check_free(out)
         if new is not None:
             check_file(new)
         archs = [] if arch == AUTOMATIC else arch.split(",")

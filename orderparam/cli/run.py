@@ -1,5 +1,6 @@
 """`orderparam run`: a study's theories and its experiment, side by side."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 from orderparam.cli.arguments import changes_of, chosen_size, result_folder
 from orderparam.cli.comparison import print_comparison
 from orderparam.cli.errors import clear_errors, warnings_in_one_line
+from orderparam.cli.finished import keep_printed, printed_before
 from orderparam.cli.limits import check_parameters, check_workers, within_memory
 from orderparam.core.registry import outline
 from orderparam.running.lock import alone
@@ -50,7 +52,7 @@ def run(
 ) -> None:
     """Run a study: theories and experiment, agreement table, figure, result. An interrupted run
     resumes when the command is given again."""
-    with clear_errors(), warnings_in_one_line(), within_memory():
+    with clear_errors(), warnings_in_one_line() as warned, within_memory():
         if workers is not None and dask is not None:
             raise ValueError("--workers and --dask exclude one another")
         check_workers(workers)
@@ -58,9 +60,15 @@ def run(
         chosen = chosen_size(size, full)
         outlined = outline(name)
         if outlined is not None:  # a study that its source refuses need not be imported
-            check_parameters(outlined, outlined.parameters(chosen, changes), changes)
-            with alone(out or Path("results") / result_folder(name, chosen, changes)):
-                pass
+            parameters = outlined.parameters(chosen, changes)
+            check_parameters(outlined, parameters, changes)
+            folder = out or Path("results") / result_folder(name, chosen, changes)
+            asked = f"{name} {chosen} {parameters}"
+            with alone(folder):
+                before = printed_before(folder, asked)
+            if before is not None:
+                print(before, end="")
+                return
         from orderparam.comparison import compare, find
 
         study = find(name)
@@ -68,4 +76,7 @@ def run(
         folder = out or Path("results") / result_folder(study.name, chosen, changes)
         executor = workers if dask is None else dask
         comparison = compare(study, size=chosen, settings=changes, out=folder, executor=executor)
-        print_comparison(comparison, folder)
+        text = print_comparison(comparison, folder)
+        if outlined is not None and not warned:
+            with suppress(OSError):  # a full disk
+                keep_printed(folder, asked, text)

@@ -1,5 +1,6 @@
 """`orderparam solve`: one theory or experiment, at numbers of one's own."""
 
+import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -187,6 +188,8 @@ def _report(
     else:
         (data,) = found.values()
         out.print(_table(data, names, out.width))
+        if line := _without_columns(data, names):
+            out.print(line, highlight=False, soft_wrap=True)
         for line in _without_solution(data):
             out.print(f"[yellow]{plain(line)}[/]", highlight=False, soft_wrap=True)
     drawn, tables_there = "", all((folder / f"{one}.csv").is_file() for one in found)
@@ -239,6 +242,21 @@ def _columns(data: "xr.Dataset", names: Sequence[str], most: int) -> dict[str, "
                     own, errors="ignore"
                 )
     return columns
+
+
+def _without_columns(data: "xr.Dataset", names: Sequence[str]) -> str:
+    """A sentence on the observables that the table leaves out because they have too many numbers at
+    each point."""
+    points = set(data["status"].dims)
+    sizes = {
+        name: math.prod([data.sizes[dim] for dim in data[name].dims if dim not in points])
+        for name in names
+        if name in data
+    }
+    long = [f"{name} ({size})" for name, size in sizes.items() if size > _ENTRIES]
+    return (
+        f"not in the table, for their many numbers at each point: {', '.join(long)}" if long else ""
+    )
 
 
 def _table(data: "xr.Dataset", names: Sequence[str], width: int) -> Any:

@@ -64,10 +64,10 @@ def screen(stderr: bool = False, **options: Any) -> "Console":
     return Screen(stderr=stderr, emoji=False, **options)  # :100: is part of a range
 
 
-def console() -> "Console":
+def console(**options: Any) -> "Console":
     """A console as wide as the terminal, or, in a file or a pipe, so wide that nothing is cut."""
-    terminal = screen()
-    return terminal if terminal.is_terminal else screen(width=160)
+    terminal = screen(**options)
+    return terminal if terminal.is_terminal else screen(width=160, **options)
 
 
 def new_table(*columns: str, right: bool = False, title: str | None = None) -> "Table":

@@ -108,14 +108,18 @@ class System(Record):
 
     def size(self, name: str) -> int:
         """The value of a field as an int. Theories take sizes of any value, experiments only whole
-        ones.
+        ones that float64 holds exactly.
 
-        Raises `ValueError` when it is not a whole number >= 0.
+        Raises `ValueError` when it is not a whole number from 0 to 2^53.
         """
         value = getattr(self, name)
         if not is_number(value) or not float(value).is_integer() or float(value) < 0:
             raise ValueError(
                 f"{type(self).__name__}.{name} = {short(value)}: an experiment needs a whole number >= 0"
+            )
+        if float(value) > 2**53:
+            raise ValueError(
+                f"{type(self).__name__}.{name} = {short(value)}: an experiment needs a whole number <= 2^53"
             )
         return int(value)
 

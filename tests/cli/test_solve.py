@@ -53,6 +53,27 @@ def test_a_theory_is_solved_at_numbers_of_ones_own(run):
             assert math.isclose(float(shown[name]), float(getattr(known, name)), rel_tol=1e-7), name
 
 
+def test_what_has_too_many_numbers_for_the_table_is_named(run):
+    where = ("input_dim=100", "width=20", "decay=1", "noise=0.1", "--over", "n_train=2000,4000")
+    shown = run("solve", "extensive_width.bayes_optimal", *where, "--show", "overlap")
+    assert "not in the table, for their many numbers at each point: overlap (20)" in shown.stdout
+    assert (
+        "not in the table"
+        not in run("solve", "onsager", "--over", "temperature=2,2.5", "--show", "energy").stdout
+    )
+
+
+def test_the_range_of_a_field_that_changes_the_structure_is_listed(run):
+    shown = run("list", "speciation").stdout
+    assert "an integer >= " in shown
+
+
+def test_a_name_with_a_point_is_that_of_a_theory(run):
+    shown = run("list", "extensive_width.bayes_optima").output
+    assert "no theory or experiment 'extensive_width.bayes_optima'" in shown
+    assert "extensive_width.bayes_optimal" in shown
+
+
 def test_a_part_is_given_by_what_makes_it():
     system, options = read(find("kernel_regression.self_consistent"), assignments(REGRESSION), {})
     assert not options

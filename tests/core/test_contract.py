@@ -93,6 +93,11 @@ def test_a_size_is_a_whole_number(count):
         Cloud(np.ones((4, 3)), count).size("count")
 
 
+def test_a_size_that_no_experiment_has_is_refused():
+    with pytest.raises(ValueError, match=r"Cloud\.count = 1e\+300: .* whole number <= 2\^53"):
+        Cloud(np.ones((4, 3)), 1e300).size("count")
+
+
 def test_lists_may_hold_traced_numbers():
     slope = jax.grad(lambda x: Cloud([[x, 2 * x, 3.0]]).points.sum())(1.0)
     assert slope == 3.0

@@ -1,10 +1,14 @@
 """Commands keep compiled theories whole: the next command neither traces nor compiles them."""
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from orderparam import cli
 
 SOLVE = ["solve", "spins.mean_field", "temperature=0.5"]
 COMMAND = "from orderparam.cli import main; import sys; sys.argv = ['orderparam', *sys.argv[1:]]"
@@ -59,13 +63,32 @@ def test_a_damaged_theory_is_compiled_again(harm, python, tmp_path):
 
 
 def test_a_theory_of_a_persons_own_file_is_not_stored(python, tmp_path):
-    python(f"{COMMAND}; main()", "new-system", str(tmp_path / "magnet.py"))
+    shutil.copy(Path(cli.__file__).parent / "template.py", tmp_path / "own_weiss.py")
     run = python(
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from orderparam.core.compilation_cache import keep_for_commands; keep_for_commands()\n"
-        "from magnet import CurieWeiss, mean_field\n"
+        "from own_weiss import CurieWeiss, mean_field\n"
         "print(mean_field.at_one_point(CurieWeiss(temperature=0.5)))",
         str(tmp_path),
     )
     assert "magnetisation" in run.stdout, run.stderr
     assert not list(tmp_path.rglob("theory-*"))
+
+
+SMALL = ["--set", "dims=10", "--set", "loads=1.5,2.5", "--set", "learned=1.2"]
+
+
+def test_a_finished_run_is_printed_again_without_being_computed(python, tmp_path):
+    run = ["run", "capacity-separability", *SMALL, "--out", str(tmp_path / "result")]
+    first = python(f"{COMMAND}; main()", *run)
+    assert first.returncode == 0, first.stderr
+    without_jax = f"{COMMAND}; sys.modules['jax'] = None; main()"
+    second = python(without_jax, *run)
+    assert (second.returncode, second.stdout) == (0, first.stdout), second.stderr
+    figure = tmp_path / "result" / "figure.png"
+    figure.unlink()
+    assert python(without_jax, *run).returncode != 0  # it is made again
+    assert python(f"{COMMAND}; main()", *run).returncode == 0
+    assert figure.is_file()
+    other = python(without_jax, *run, "--seeds", "3")
+    assert other.returncode != 0

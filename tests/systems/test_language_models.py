@@ -148,6 +148,12 @@ def test_refusals(changes, words):
         SMALL.with_(**changes)
 
 
+@pytest.mark.parametrize("name", ["n_train", "epochs"])
+def test_steps_of_an_array_are_refused(name):
+    with pytest.raises(ValueError, match=f"{name} is an array: steps need one number"):
+        SMALL.with_(**{name: np.array([1.0, 2.0])}).steps  # noqa: B018
+
+
 def test_widths_are_whole_heads():
     with pytest.raises(ValueError, match="multiple of 8"):
         trained_language_model(SMALL.with_(width=12), jax.random.key(0))

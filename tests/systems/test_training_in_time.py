@@ -8,6 +8,7 @@ import pytest
 from orderparam.kernels.effective_ridge import effective_ridge
 from orderparam.kernels.gradient_flow import gradient_flow
 from orderparam.kernels.spectrum import Spectrum
+from orderparam.networks import Architecture, Dense, Nonlinearity, Serial
 from orderparam.networks.fully_connected import fully_connected
 from orderparam.systems.training_in_time import (
     FeatureTraining,
@@ -198,6 +199,12 @@ def test_what_is_refused():
     standard = fully_connected(1, None, "erf", scaling="standard")
     with pytest.raises(ValueError, match="must be 'ntk'"):
         NetworkDescent(X, X[:, 0], X, X[:, 0], standard)
+    layers = Serial([Dense(None), Nonlinearity("erf"), Dense(2)])
+    for two in (Architecture(layers), Architecture(Serial([Dense(5), Dense(None)]))):
+        with pytest.raises(ValueError, match=r"output of shape \(2,\): must be one number"):
+            NetworkDescent(X, X[:, 0], X, X[:, 0], two)
+        with pytest.raises(ValueError, match=r"output of shape \(2,\): must be one number"):
+            PoolDescent(X, np.sign(X[:, 0]), two)
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])

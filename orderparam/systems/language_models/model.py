@@ -74,7 +74,11 @@ class LanguageTraining(System):
 
     @property
     def steps(self) -> int:
-        """Number of steps of Adam."""
+        """Number of steps of Adam. Raises `ValueError` where n_train or epochs is an array, for
+        which no one number of steps exists."""
+        for name in ("n_train", "epochs"):
+            if np.ndim(getattr(self, name)) > 0:
+                raise ValueError(f"LanguageTraining.{name} is an array: steps need one number")
         return max(1, round(float(self.n_train * self.epochs) / (self.batch * self.context)))
 
     @property

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from orderparam.core.system import System, parameter, part, structure
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.networks.architecture import Architecture
+from orderparam.networks.architecture import Architecture, of_width
 
 # ------------------------------------------------------------------------------------------------
 # Training averaged over training sets: linear regression on features with a given spectrum, to
@@ -126,11 +126,19 @@ class SpectralDescent(System):
 # Networks, on one training set or on examples drawn from a pool.
 
 
-def _ntk(system: str, architecture: Architecture) -> None:
-    """Refuses an architecture in another scaling, whose rates depend on the width."""
+def _one_output(system: str, architecture: Architecture, inputs: Array) -> None:
+    """Refuses an architecture in a scaling other than "ntk", whose rates depend on the width, and
+    one of several outputs, for which there are no targets."""
     if architecture.scaling != "ntk":
         raise ValueError(
             f"{system}.architecture has scaling {architecture.scaling!r}: must be 'ntk'"
+        )
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(architecture)):
+        return
+    outputs = of_width(architecture, 2).layers.output_shape(inputs.shape[1:])
+    if outputs != (1,):
+        raise ValueError(
+            f"{system}.architecture ends with an output of shape {outputs}: must be one number"
         )
 
 
@@ -167,7 +175,7 @@ class NetworkDescent(System):
     antisymmetric: bool = structure("whether the function starts at zero", default=True)
 
     def __check_init__(self) -> None:
-        _ntk("NetworkDescent", self.architecture)
+        _one_output("NetworkDescent", self.architecture, self.inputs)
         pairs = (("targets", "inputs"), ("test_targets", "test_inputs"))
         for one, other in pairs:
             given, wanted = len(getattr(self, one)), len(getattr(self, other))
@@ -211,7 +219,7 @@ class PoolDescent(System):
     records: int = structure("about how many numbers of steps are recorded", minimum=2, default=40)
 
     def __check_init__(self) -> None:
-        _ntk("PoolDescent", self.architecture)
+        _one_output("PoolDescent", self.architecture, self.inputs)
         if _any(jnp.abs(self.labels) != 1):
             raise ValueError("PoolDescent.labels: must be -1 or 1")
 

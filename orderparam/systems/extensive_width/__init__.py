@@ -19,6 +19,10 @@ if TYPE_CHECKING:
         adam_at_effective_width,
         adam_student,
     )
+    from orderparam.systems.extensive_width.finite_size import (
+        FluctuatingStates,
+        fluctuating_states,
+    )
     from orderparam.systems.extensive_width.limits import (
         CollectiveTransition,
         FlatHierarchy,

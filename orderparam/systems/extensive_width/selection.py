@@ -26,7 +26,7 @@ from orderparam.systems.extensive_width.exchange import (
     weights_of,
 )
 from orderparam.systems.extensive_width.experiment import affine_part, draw
-from orderparam.systems.extensive_width.model import HierarchicalTeacher
+from orderparam.systems.extensive_width.model import HierarchicalTeacher, Teacher
 
 # ------------------------------------------------------------------------------------------------
 # The free energies of both states.
@@ -86,7 +86,7 @@ def competing_states(teacher: HierarchicalTeacher) -> CompetingStates:
         q = -jnp.expm1(-u)
         return (teacher.n_train * jnp.log1p(-share * g(q)[0]) - dim * (q - u)) / 2
 
-    wall = -jnp.log1p(-_middle(teacher))
+    wall = -jnp.log1p(-middle(teacher))
     u = jax.lax.stop_gradient(_lowest(height, wall))
     # a Newton step at the minimum changes nothing but carries its derivatives
     slope, curvature = jax.grad(height), jax.grad(jax.grad(height))
@@ -123,7 +123,7 @@ def _lowest(height: Callable[[Array], Array], wall: Float[Array, ""]) -> Float[A
     return jnp.where(low == wall, wall, (low + high) / 2)
 
 
-def _middle(teacher: HierarchicalTeacher) -> Float[Array, ""]:
+def middle(teacher: Teacher) -> Float[Array, ""]:
     """The overlap that separates both states: half of that with which a feature appears."""
     tables = channel(teacher.activation)
     return tables.overlap(tables.bayes.threshold, tables.bayes) / 2
@@ -154,7 +154,7 @@ def _drawn(
         scales(teacher.activation, problem, len(data.labels), ladder),
         jax.random.normal(prior_key, (weights, *data.weights.shape)),
         misfit(teacher.activation, problem, problem.truth),
-        _middle(teacher),
+        middle(teacher),
     )
 
 

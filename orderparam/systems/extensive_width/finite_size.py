@@ -1,0 +1,205 @@
+"""The free energies of both states at a finite number of inputs, where data sets differ."""
+
+from functools import cache
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+from scipy.interpolate import RectBivariateSpline, make_interp_spline
+from scipy.ndimage import map_coordinates
+
+from orderparam.core.needs import at_least
+from orderparam.core.result import Result, with_errors
+from orderparam.core.verb import theory
+from orderparam.gaussian import Activation
+from orderparam.systems.extensive_width.channel import channel
+from orderparam.systems.extensive_width.experiment import affine_part
+from orderparam.systems.extensive_width.model import Teacher
+from orderparam.systems.extensive_width.selection import middle
+
+# A student is held at the overlap m of its strongest feature with the teacher's. d V(m) is the mean
+# of its free energy. At n/d between 2 and 4 it is so flat that its differences, of order one nat,
+# are smaller than those between data sets, of order sqrt(n): the state that one data set selects is
+# that in which its own landscape happens to be lower, and the wider state gains.
+#
+# The landscape of one data set is d V(m) - sum_mu (l_mu(m) - <l(m)>), l(m) = ln p(y | omega_m), with
+# omega_m the part of the teacher's field that a student of overlap m determines. Here the omega of
+# one sample are a martingale in m from 0 to the teacher's field, as if a student of less overlap
+# had seen less of the same data, and those of different samples are independent.
+
+_OVERLAPS = 65  # overlaps sin^2 of equidistant angles
+_FIELDS = np.linspace(-6.0, 6.0, 81)  # fields omega in units of their standard deviation
+_HIDDEN = np.linspace(-6.0, 6.0, 241)  # the part of the field that is not determined
+_LABELS_PER_WIDTH = 5  # labels of the table within a standard deviation of the noise
+_LARGEST = 0.9995  # overlap
+_SELF_OVERLAPS = 400
+_FINE = _LARGEST * np.linspace(-1.0, 1.0, 1000)  # overlaps over which is integrated
+
+
+class FluctuatingStates(Result):
+    """The states with and without the strongest feature, averaged over data sets of finite size.
+
+    Fields:
+        free_energy_difference, free_energy_difference_error: mean over data sets of the free energy
+            -ln Z of the state in which the strongest feature is learned minus that of the state in
+            which it is not, in nats, and its standard error.
+        spread: its standard deviation over data sets.
+        preferred: fraction of data sets in which the learned state has the lower free energy.
+        converged: whether the overlap of the learned state is below 0.9995, the largest one of the
+            tables.
+    """
+
+    free_energy_difference: Float[Array, ""]
+    free_energy_difference_error: Float[Array, ""]
+    spread: Float[Array, ""]
+    preferred: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+@theory(traced=False, needs={"data_sets": at_least(2)})
+def fluctuating_states(teacher: Teacher, *, data_sets: int = 1000) -> FluctuatingStates:
+    r"""Free energy of the state in which the strongest feature is learned, minus that of the state
+    in which it is not, averaged over data sets of finite size.
+
+    $$ F_1 - F_0 = -\Big\langle \ln \frac{\int_{q_\sigma/2}^1 e^{-\Phi(m)}\, dm}
+       {\int_{-1}^{q_\sigma/2} e^{-\Phi(m)}\, dm} \Big\rangle , \qquad
+       \Phi(m) = d\, V(m) - \sum_\mu \big( \ell_\mu(m) - \langle \ell(m) \rangle \big) $$
+
+    $$ V(m) = \max_q \Big[ -\frac12 \ln(1 - q) - \frac{q - m^2}{2 (1 - q)}
+       - \frac nd \big\langle \ln p_q(y | \omega) \big\rangle_m \Big] , \qquad
+       \ell(m) = \ln p_m(y | \omega_m) $$
+
+    V is the free energy of a student that is held at the overlap m with the teacher's strongest
+    feature, q its overlap with another such student, and $p_q(y | \omega)$ the density of a label
+    where a variance q of the field is known. The other features act as Gaussian noise of variance
+    $g(1) \sum_{i > 1} v_i^2$. The $\omega_m$ of one sample, of variance m, are a martingale that
+    ends at the teacher's field; data sets are drawn from it.
+
+    Args:
+        data_sets: number of data sets. Default 1000.
+
+    Raises:
+        ValueError: for less than 2 data sets, or an n_train below 1.
+
+    Accuracy: fluctuations of order sqrt(n) are kept, terms of order one are not; the samples'
+    contributions are assumed independent. The integral over m is accurate to 0.02.
+
+    Source: derived here; V is the potential of Franz, Parisi (1995).
+
+    >>> from orderparam.systems.extensive_width import HierarchicalTeacher
+    >>> teacher = HierarchicalTeacher(16, 8, decay=1.0, noise=0.04, n_train=24)
+    >>> found = fluctuating_states(teacher, data_sets=50)
+    >>> bool(0 < found.free_energy_difference < 3)
+    True
+    """
+    dim, samples = float(teacher.input_dim), round(float(teacher.n_train))
+    if samples < 1:
+        raise ValueError(f"n_train = {float(teacher.n_train):g}: must be at least 1")
+    power = np.asarray(teacher.readout, float) ** 2
+    rest = float(channel(teacher.activation).total) * (power.sum() - power.max())
+    tables = _tables(teacher.activation, float(power.max()) ** 0.5, float(teacher.noise) + rest)
+    mean = dim * _potential(tables, samples / dim)
+    landscape = mean[:, None] + _fluctuations(tables, samples, data_sets)
+    landscape = make_interp_spline(tables.overlap, landscape, k=1)(_FINE)
+    weight = np.exp(landscape.min(axis=0) - landscape)
+    right = float(middle(teacher)) < _FINE
+    difference = np.log(weight[~right].sum(axis=0)) - np.log(weight[right].sum(axis=0))
+    value, spread = difference.mean(), difference.std(ddof=1)
+    return FluctuatingStates(
+        **with_errors(free_energy_difference=(value, spread / data_sets**0.5)),
+        spread=jnp.asarray(spread),
+        preferred=jnp.asarray(np.mean(difference < 0)),
+        converged=jnp.asarray(mean.argmin() < len(mean) - 1),
+    )
+
+
+class _Tables(NamedTuple):
+    """The logarithm of p(y | omega) for fields omega of variance r^2, and -<ln p>.
+
+    Fields:
+        angle: arcsin r, from 0 on.
+        overlap: overlaps m of both signs, in increasing order; |m| are the squares of r.
+        cross: mean of -ln p over labels and fields, if labels have the density of the first angle
+            and p is that of the second; for correlations of both signs.
+        output: v (sigma(z) - c_0 - c_1 z) as a function of z.
+    """
+
+    angle: Float[np.ndarray, "angle"]
+    overlap: Float[np.ndarray, "overlap"]
+    log_density: Float[np.ndarray, "angle field label"]
+    labels: Float[np.ndarray, "label"]
+    cross: dict[int, RectBivariateSpline]
+    values: tuple[Float[np.ndarray, "point"], Float[np.ndarray, "point"]]
+    noise: float
+
+
+@cache  # the points of a curve share them
+def _tables(activation: Activation, readout: float, noise: float) -> _Tables:
+    constant, linear = (float(part) for part in affine_part(activation))
+    z = np.linspace(-9.0, 9.0, 4001)
+    values = readout * (np.asarray(activation(jnp.asarray(z))) - constant - linear * z)
+    width = noise**0.5
+    top = np.abs(values[np.abs(z) < 6]).max() + 6 * width
+    labels = np.linspace(-top, top, 2 * int(np.ceil(_LABELS_PER_WIDTH * top / width)) + 1)
+    angle = np.linspace(0.0, np.arcsin(_LARGEST**0.5), _OVERLAPS)
+    hidden = np.exp(-(_HIDDEN**2) / 2)
+    hidden /= hidden.sum()
+
+    def density(angle: float) -> Float[np.ndarray, "field label"]:
+        field = np.sin(angle) * _FIELDS[:, None] + np.cos(angle) * _HIDDEN
+        place = np.interp(field, z, values)
+        gauss = np.exp(-((labels - place[..., None]) ** 2) / (2 * noise))
+        return np.einsum("h,fhy->fy", hidden, gauss) / np.sqrt(2 * np.pi * noise)
+
+    table = np.array([density(each) for each in angle])
+    log_density = np.log(np.maximum(table, 1e-250))
+    at = np.exp(-(_FIELDS**2) / 2)
+    at *= (labels[1] - labels[0]) / at.sum()
+    cross = {
+        sign: RectBivariateSpline(
+            angle, angle, -np.einsum("f,ify,jfy->ij", at, table[:, ::sign], log_density)
+        )
+        for sign in (1, -1)
+    }
+    r2 = np.sin(angle) ** 2
+    overlap = np.concatenate([-r2[:0:-1], r2])
+    return _Tables(angle, overlap, log_density, labels, cross, (z, values), noise)
+
+
+def _potential(tables: _Tables, ratio: float) -> Float[np.ndarray, "overlap"]:
+    """V(m), by the largest of many q."""
+
+    def at(m: float) -> float:
+        q = np.linspace(m**2, _LARGEST, _SELF_OVERLAPS + 1)[1:]
+        label, own = np.arcsin(abs(m) / np.sqrt(q)), np.arcsin(np.sqrt(q))
+        energy = tables.cross[1 if m >= 0 else -1](label, own, grid=False)
+        return float(np.max(ratio * energy - (np.log1p(-q) + (q - m**2) / (1 - q)) / 2))
+
+    return np.array([at(m) for m in tables.overlap])
+
+
+def _fluctuations(
+    tables: _Tables, samples: int, data_sets: int
+) -> Float[np.ndarray, "overlap set"]:
+    """-sum (l - <l>) of every data set; that of a negative overlap is that of m = 0."""
+    rng = np.random.default_rng(0)
+    field = rng.standard_normal(samples * data_sets)
+    label = np.interp(field, *tables.values)
+    label += tables.noise**0.5 * rng.standard_normal(field.shape)
+    label = (label - tables.labels[0]) / (tables.labels[1] - tables.labels[0])
+    variance, found = 1.0, []
+    # from the teacher's field downwards: the field of less variance, given that of more
+    for log_density, m in zip(
+        tables.log_density[::-1], np.sin(tables.angle[::-1]) ** 2, strict=True
+    ):
+        shrunk = m / variance
+        field = shrunk * field + (m * (1 - shrunk)) ** 0.5 * rng.standard_normal(field.shape)
+        variance = m
+        unit = field / m**0.5 if m > 0 else field
+        place = (unit - _FIELDS[0]) / (_FIELDS[1] - _FIELDS[0])
+        log_p = map_coordinates(log_density, [place, label], order=1, mode="nearest")
+        total = log_p.reshape(data_sets, samples).sum(axis=1)
+        found.append(total.mean() - total)
+    right = np.array(found[::-1])
+    return np.concatenate([np.broadcast_to(right[:1], (len(right) - 1, data_sets)), right])

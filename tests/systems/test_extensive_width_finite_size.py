@@ -1,0 +1,62 @@
+"""Free energies of two states where data sets differ: the potential against the prior, against the
+large-dimension theory where labels are nearly Gaussian, and the fluctuations."""
+
+import numpy as np
+import pytest
+
+from orderparam.systems.extensive_width import (
+    HierarchicalTeacher,
+    WeightedTeacher,
+    competing_states,
+    fluctuating_states,
+)
+from orderparam.systems.extensive_width.finite_size import _fluctuations, _potential, _tables
+from orderparam.systems.extensive_width.selection import middle
+
+FEATURE = HierarchicalTeacher(16, 1, decay=1.0, noise=1.0)
+TABLES = _tables(FEATURE.activation, 1.0, 1.0)
+
+
+def test_without_data_the_potential_is_the_prior():
+    m = TABLES.overlap
+    inner = np.abs(m) < 0.97
+    np.testing.assert_allclose(
+        _potential(TABLES, 0.0)[inner], -np.log(1 - m[inner] ** 2) / 2, atol=2e-4
+    )
+
+
+@pytest.mark.parametrize("ratio", [20.0, 22.0])
+def test_the_minima_of_the_potential_differ_as_both_states_do(ratio):
+    """With much noise the labels are nearly Gaussian, as the theory of large d takes them to be."""
+    v, m = _potential(TABLES, ratio), TABLES.overlap
+    right = m > float(middle(FEATURE))
+    theory = competing_states(FEATURE.with_(n_train=ratio * 16))
+    assert v[right].min() - v[~right].min() == pytest.approx(
+        float(theory.free_energy_difference) / 16, abs=0.006
+    )
+    assert m[right][v[right].argmin()] == pytest.approx(float(theory.learned_overlap), abs=0.03)
+
+
+def test_fluctuations_are_those_of_independent_samples():
+    few, many = (_fluctuations(TABLES, samples, 3000) for samples in (20, 80))
+    np.testing.assert_allclose(few.mean(axis=1), 0.0, atol=1e-9)
+    at = np.searchsorted(TABLES.overlap, [0.2, 0.5, 0.9])
+    difference = [found[at] - found[np.searchsorted(TABLES.overlap, 0.0)] for found in (few, many)]
+    growth = difference[1].std(axis=1) / difference[0].std(axis=1)
+    np.testing.assert_allclose(growth, 2.0, rtol=0.08)
+
+
+def test_a_steep_landscape_leaves_no_doubt():
+    """Far from the jump all data sets agree, and scaling labels and noise changes nothing."""
+    far = fluctuating_states(FEATURE.with_(n_train=60.0 * 16), data_sets=200)
+    assert float(far.preferred) > 0.95
+    assert float(far.free_energy_difference) < -5
+    scaled = fluctuating_states(WeightedTeacher(16, [-3.0], 9.0, 60.0 * 16), data_sets=200)
+    np.testing.assert_allclose(scaled.free_energy_difference, far.free_energy_difference, rtol=1e-6)
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="data_sets"):
+        fluctuating_states(FEATURE, data_sets=1)
+    with pytest.raises(ValueError, match="n_train"):
+        fluctuating_states(FEATURE.with_(n_train=0.3))

@@ -86,7 +86,7 @@ def score_training(
 
 @study(
     "score-times",
-    title="A score waits the longer before it memorises the more examples it has",
+    title="A score memorises the later the more examples it has, as long as these are fewer than its features",
     source=f"{SOURCE}; the times at any n/d and p/d are derived here",
     panels=[
         Panel(
@@ -95,13 +95,12 @@ def score_training(
             by="features",
             where={"panel": "times"},
             log="xy",
-            fit=symbol,
             xlabel="examples over dimension $n/d$",
             ylabel=label,
         )
-        for name, label, symbol in (
-            ("best_time", r"$\tau$ of the smallest test loss", ""),
-            ("memorisation_time", r"$\tau$ of half the gap", "n"),
+        for name, label in (
+            ("best_time", r"$\tau$ of the smallest test loss"),
+            ("memorisation_time", r"$\tau$ of half the gap"),
         )
     ]
     + [
@@ -118,15 +117,21 @@ def score_training(
     ],
     columns=3,
     caption=r"""
-        Denoising score matching on $p$ random tanh features at the time $t$ = {time} of the diffusion, gradient flow from zero.
-        Left: training time $\tau$ of the smallest test loss; middle: time at which test loss minus training loss is half of
-        what it is at the end. Lines: theory for many dimensions. Marks: drawn features and data in $d$ = {input_dim}, with the
-        flow solved exactly. Right: the ratio of the two times for $p$ = {feature_ratio} $d$ in three dimensions.
+        Denoising score matching of $n$ examples on $p$ random tanh features at the time $t$ = {time} of the diffusion, gradient
+        flow from zero. Left: training time $\tau$ of the smallest test loss; middle: time at which test loss minus training
+        loss is half of what it is at the end. Lines: theory for many dimensions, joined between the marks. Marks: drawn
+        features and data in $d$ = {input_dim}, with the flow solved exactly. Right: the ratio of the two
+        times for $p$ = {feature_ratio} $d$ in three dimensions.
     """,
     seconds=(60, 600),
     observables=("best_time", "memorisation_time", "waiting"),
     gallery={"input_dim": 40, "dims": (15, 30, 60), "seeds": 16},
     full={"input_dim": 80, "dims": (30, 60, 120), "seeds": 32},
+    explained=(
+        "The theory is that of infinite dimension. The ratio of the times exceeds it by up to 22, 9 and 3 % in d = 15, 30 and "
+        "60, as expected of terms between d^(-1) and d^(-3/2). The order of the times at different n, with the maximum where "
+        "n is one half to one times p, is the same in theory and measurement."
+    ),
 )
 def score_times_study(
     sample_ratios: tuple[float, ...] = (1.5, 3.0, 6.0, 12.0, 24.0),

@@ -378,3 +378,22 @@ def test_features_of_no_strength_are_never_learned():
     found, best = all_solutions(teacher), bayes_optimal(teacher)
     np.testing.assert_allclose(found.error, [best.error], rtol=1e-8)
     assert found.stable.tolist() == [True]
+
+
+def test_fixed_readouts_and_free_rows_reach_the_teacher():
+    """With the teacher's read-outs the free rows grow from their small start to unit length, as the
+    error of the whole output shows; rows of unit length start with a larger output."""
+    teacher = HierarchicalTeacher(6, 2, 1.0, 1e-4, n_train=400)
+    student = WidthLimitedStudent(teacher, 2)
+    options = {"epochs": 1500, "learning_rate": 0.01, "readouts": "fixed"}
+    free = adam_student(student, jax.random.key(1), normalised=False, **options)
+    assert np.min(np.asarray(free.overlap)) > 0.99
+    assert float(free.error) < 2e-3
+    short = {"epochs": 40, "learning_rate": 0.0, "readouts": "fixed"}
+    small, unit = (
+        float(adam_student(student, jax.random.key(1), normalised=each, **short).error)
+        for each in (False, True)
+    )
+    power = float(np.mean(np.tanh(2 * np.random.default_rng(0).standard_normal(10**5)) ** 2))
+    assert small < unit
+    assert abs(small - power) < 0.5 * power

@@ -66,6 +66,10 @@ if TYPE_CHECKING:
         self_consistent,
         self_consistent_by_degree,
     )
+    from orderparam.systems.kernel_regression.torus.all_waves import (
+        AveragedError,
+        all_waves_regression,
+    )
     from orderparam.systems.kernel_regression.torus.experiment import torus_regression
     from orderparam.systems.kernel_regression.torus.model import TorusRegression
     from orderparam.systems.kernel_regression.training.experiment import hamiltonian, langevin

@@ -49,7 +49,7 @@ def draw_rates(axes: Any, comparison: Comparison) -> None:
     dims = np.linspace(1, len(p["far_cuts"]), 100)
     axes.plot(dims, power / (power + dims), color=ink(), linestyle=":", label="$2a/(2a+d)$")
     far = {
-        data.attrs["facets"]["input_dim"]: _exponent(data)[0]
+        data.attrs["facets"]["input_dim"]: exponent_of_error(data)[0]
         for data in comparison.theories(range="far").values()
     }
     low, high = min(p["far_n_train"]), max(p["far_n_train"])
@@ -58,26 +58,28 @@ def draw_rates(axes: Any, comparison: Comparison) -> None:
     for data in comparison.theories(range="measured").values():
         facets = data.attrs["facets"]
         at = data.sel(n_train=list(p["n_train"]))
-        shift, colour = _place(facets)
-        axes.plot(facets["input_dim"] + shift, _exponent(at)[0], marker="_", ms=14, color=colour)
+        shift, colour = shift_and_colour(facets)
+        axes.plot(
+            facets["input_dim"] + shift, exponent_of_error(at)[0], marker="_", ms=14, color=colour
+        )
     for data in comparison.experiments(range="measured").values():
         if data.attrs["label"] == "torus":
             facets = data.attrs["facets"]
-            shift, colour = _place(facets)
-            exponent, half = _exponent(data)
+            shift, colour = shift_and_colour(facets)
+            exponent, half = exponent_of_error(data)
             look = {"fmt": "o", "color": colour, "markerfacecolor": "white"}
             axes.errorbar(facets["input_dim"] + shift, exponent, half / 1.96, **look)
     axes.set(xlabel="dimension $d$ of the kernel", ylabel="exponent of the error")
 
 
-def _place(facets: dict[str, Any]) -> tuple[float, str]:
+def shift_and_colour(facets: dict[str, Any]) -> tuple[float, str]:
     """Shift along the axis and colour of a problem; both depend on whether its target depends on
     all coordinates or on the first one alone."""
     whole = facets["target_dim"] == facets["input_dim"]
     return (-0.06, COLOURS[3]) if whole else (0.06, COLOURS[4])
 
 
-def _exponent(data: xr.Dataset) -> tuple[float, float]:
+def exponent_of_error(data: xr.Dataset) -> tuple[float, float]:
     """The exponent of error ~ n^-exponent, and half its 95% interval, which is 0 for a theory."""
     if "seed" in data.dims:
         mean, error = (values.values for values in estimate(data, "test_error"))

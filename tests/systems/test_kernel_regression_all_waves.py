@@ -1,0 +1,67 @@
+"""Regression on a torus with all waves of the kernel: the kernel against its sum, the best ridge,
+and the theory."""
+
+import jax
+import numpy as np
+import pytest
+
+from orderparam.systems.kernel_regression import (
+    TorusRegression,
+    all_waves_regression,
+    self_consistent,
+)
+from orderparam.systems.kernel_regression.torus.all_waves import wave_kernel
+
+KEY = jax.random.key(5)
+
+
+def _torus(dim, relevant, n_train=64, ridge=0.1, cut=40.0):
+    return TorusRegression.from_smoothness(
+        dim, 2.0, 2.0, n_train, ridge, 0.1, cut=cut, target_dim=relevant
+    )
+
+
+@pytest.mark.parametrize(("dim", "power"), [(1, 2.5), (2, 3.0), (3, 3.5)])
+def test_the_kernel_is_the_sum_of_its_waves(dim, power):
+    steps = np.random.default_rng(0).integers(8192, size=(5, dim))
+    reach = {1: 300, 2: 60, 3: 25}[dim]
+    line = np.arange(-reach, reach + 1)
+    waves = np.stack(np.meshgrid(*[line] * dim), axis=-1).reshape(-1, dim)
+    weight = (1.0 + np.sum(waves**2, axis=1)) ** -power
+    direct = np.cos(2 * np.pi * steps / 8192 @ waves.T) @ weight / weight.sum()
+    np.testing.assert_allclose(wave_kernel(steps, power), direct, atol=4e-6)
+
+
+def test_in_eight_dimensions_the_kernel_falls_from_one():
+    steps = np.zeros((3, 8), int)
+    steps[1, 0], steps[2] = 4096, 4096
+    same, one, opposite = wave_kernel(steps, 6.0)
+    assert same == pytest.approx(1.0, abs=1e-6)
+    assert one < 1
+    assert opposite < one
+
+
+def test_the_noise_is_the_best_ridge():
+    """The kernel is the covariance of the target, so that the posterior mean has this ridge."""
+    best, *others = (
+        float(all_waves_regression(_torus(3, 3, ridge=ridge), KEY).test_error)
+        for ridge in (0.1, 0.05, 0.2)
+    )
+    assert best < min(others)
+
+
+@pytest.mark.parametrize(("dim", "relevant"), [(1, 1), (3, 3), (3, 1), (6, 6)])
+def test_errors_follow_the_theory(dim, relevant):
+    system = _torus(dim, relevant, n_train=256)
+    runs = [all_waves_regression(system, key).test_error for key in jax.random.split(KEY, 6)]
+    expected = float(self_consistent(system).test_error)
+    assert np.mean(runs) == pytest.approx(expected, rel=0.03)
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="cut"):
+        all_waves_regression(_torus(3, 3, cut=2.0), KEY)
+    with pytest.raises(ValueError, match="spectrum"):
+        all_waves_regression(_torus(3, 3).with_(target_dim=1), KEY)
+    with pytest.raises(ValueError, match="tests"):
+        all_waves_regression(_torus(1, 1), KEY, tests=0)

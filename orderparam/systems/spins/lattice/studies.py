@@ -98,7 +98,7 @@ def draw_scaling(comparison: Comparison) -> Any:
         figure,
         comparison.study.title,
         handles,
-        f"{exponents} {exact}. Lines: fitted polynomials, $\\chi^2$ per freedom {quality}.",
+        f"{exponents} {exact}. $\\chi^2$ per freedom {quality}.",
     )
     return figure
 
@@ -116,7 +116,9 @@ def _draw_collapse(axes: Any, fit: Collapse) -> dict[str, Any]:
             fit.scaled_x[own], fit.scaled_y[own], fit.scaled_error[own], **look
         )
     u = np.linspace(fit.scaled_x.min(), fit.scaled_x.max(), 200)
-    axes.plot(u, fit.curve(u), color=ink(), linewidth=0.8, zorder=1)
+    (handles["fitted polynomial"],) = axes.plot(
+        u, fit.curve(u), color=ink(), linewidth=0.8, zorder=1
+    )
     return handles
 
 
@@ -328,7 +330,10 @@ def ising_binder(
 
 @study(
     "ising-scaling",
-    title="Finite-size scaling of the Ising model: temperature and exponents of its transition",
+    title=(
+        "Measurements of the Ising model in three sizes collapse on one curve, which gives its "
+        "critical temperature and exponents"
+    ),
     source="Fisher, Barber 1972; Binder 1981; Onsager 1944",
     seconds=(60, 3600),
     observables=("energy",),

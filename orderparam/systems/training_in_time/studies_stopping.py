@@ -32,7 +32,7 @@ _OF_SHARE: Mapping[str, Any] = {
             "step",
             "test_error",
             by="flipped",
-            where={"network": ("infinite width", "wide network")},
+            where={"network": "infinite width"},
             log="xy",
             xlabel="step",
             ylabel="test error",
@@ -49,10 +49,9 @@ _OF_SHARE: Mapping[str, Any] = {
     caption=r"""
         {dataset}, {task}: {n_train} images drawn from all, each label flipped with probability $p$; {activation} networks with
         one hidden layer, gradient descent from $f = 0$ with learning rate {learning_rate} on the summed loss. Test error: mean
-        square of $f - (1 - 2p) y$ over all images. Left: networks of {width} units, $p$ in colours. Lines: infinite width,
-        averaged over the drawn examples, with the eigenvectors of the tangent kernel taken as Gaussian. Centre and right: the
-        best step of each run and the error after {steps} steps, for wide networks ({width} units), narrow ones ({narrow}), and
-        infinite width on the same examples (frozen kernel).
+        square of $f - (1 - 2p) y$ over all images. Left: infinite width, $p$ in colours. Lines: averaged over the drawn
+        examples, with the eigenvectors of the tangent kernel taken as Gaussian. Centre and right: the best step of each run and
+        the error after {steps} steps, for infinite width, wide networks ({width} units) and narrow ones ({narrow}).
     """,
     seconds=(90, 600),
     observables=("test_error", "best_step", "cost_of_training_on"),
@@ -90,7 +89,7 @@ def stopping_flipped_labels(
     over = {"flipped": flips}
     yield Curve("theory", pool_error, system, over, facets={"network": "infinite width"})
     for network, experiment, one in (
-        ("frozen kernel", drawn_pool_kernel, system),
+        ("infinite width", drawn_pool_kernel, system),
         ("wide network", drawn_pool_network, system.with_(width=width)),
         ("narrow network", drawn_pool_network, system.with_(width=narrow)),
     ):

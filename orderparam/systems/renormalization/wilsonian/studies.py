@@ -12,6 +12,7 @@ from scipy.integrate import solve_ivp
 from orderparam.comparison import Curve, study
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.plotting import Freehand, Panel, curve
+from orderparam.plotting.measured import dots
 from orderparam.plotting.style import COLOURS, GREY, ink
 from orderparam.systems.renormalization.decimation.model import image_kernel
 from orderparam.systems.renormalization.magnet.model import VectorMagnet
@@ -35,15 +36,25 @@ from orderparam.systems.renormalization.wilsonian.model import (
 from orderparam.systems.renormalization.wilsonian.theory import (
     characteristic_flow,
     gap_equation,
-    recursive_flow,
 )
+
+
+def _draw_deviation_ratio(axes: Any, comparison: Any) -> None:
+    """Draw the squared deviation of sampled posteriors over that of the gap equation."""
+    (theory,) = comparison.theories(part="density").values()
+    (runs,) = comparison.experiments(part="density").values()
+    exact = theory["squared_deviation"].sel(n_train=runs["n_train"])
+    dots(axes, runs["n_train"], runs["squared_deviation"] / exact, 0, filled=True, colour=ink())
+    axes.axhline(1.0, color=GREY, linewidth=0.8, linestyle=":")
+    ylabel = "deviation $Q$, sampled /\ngap equation"
+    axes.set(xscale="log", xlabel=r"density $\rho$", ylabel=ylabel)
 
 
 @study(
     "functional-flow",
     title=(
-        "Modes that are integrated out stiffen the loss of those that are "
-        "left, and sampled posteriors follow the gap equation within 0.6 %"
+        "Modes that are integrated out stiffen the loss of those that are left; sampled "
+        "posteriors approach the gap equation as more modes are learned"
     ),
     source="Coppola, Helias, Ringel 2025 (their setting; equations derived here)",
     seconds=(60, 900),
@@ -52,8 +63,9 @@ from orderparam.systems.renormalization.wilsonian.theory import (
         "The gap equation is exact for many modes: with some tens of modes the measured "
         "deviation lies 0.2 to 0.6 % below it."
     ),
-    full={"modes": 1000, "samples": 4000, "seeds": 8},
-    columns=3,
+    gallery={"densities": (25.0, 100.0, 400.0, 1600.0), "seeds": 16},
+    full={"modes": 1000, "densities": (25.0, 100.0, 400.0, 1600.0), "samples": 4000, "seeds": 16},
+    columns=2,
     panels=lambda p: [
         Panel("squared_deviation", "relative_mass", by="cut", where={"part": "flow"}),
         Panel(
@@ -64,11 +76,13 @@ from orderparam.systems.renormalization.wilsonian.theory import (
             log="x",
         ),
         Panel("quartic", "squared_deviation", where={"part": "modes"}, log="x"),
+        Freehand(_draw_deviation_ratio),
     ],
     caption=(
-        r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $\rho=P/T$ = {density}. Left: $u$ = "
-        r"{flow_quartic}; characteristics and recursion agree to 1e-8. Middle and right: "
-        r"Hamiltonian Monte Carlo of the action of the modes."
+        r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $\rho=P/T$ = {density}. First panel: slope of "
+        r"the loss of the modes below the cut $\Lambda$ at $u$ = {flow_quartic}, by characteristics. "
+        r"Others: Hamiltonian Monte Carlo of the action of the modes; the last at $u$ = "
+        r"{flow_quartic}, where the number of learned modes grows with $\rho$."
     ),
 )
 def functional_flow(
@@ -78,6 +92,7 @@ def functional_flow(
     flow_quartic: float = 5.0,
     quartics: tuple[float, ...] = (0.05, 0.5, 5.0),
     cuts: tuple[int, ...] = (200, 60, 20, 5),
+    densities: tuple[float, ...] = (25.0, 100.0),
     samples: int = 300,
     seeds: int = 4,
 ) -> Iterator[Curve]:
@@ -86,18 +101,12 @@ def functional_flow(
     left, each = {"cut": tuple(float(min(cut, modes)) for cut in cuts)}, {"quartic": quartics}
     fine = {"quartic": np.unique([*quartics, *np.geomspace(min(quartics), max(quartics), 17)])}
     yield Curve("characteristics", characteristic_flow, system, left, facets={"part": "flow"})
-    yield Curve(
-        "recursion", partial(recursive_flow, points=9), system, left, facets={"part": "flow"}
-    )
+    sample = partial(sampled_modes, samples=samples)
     yield Curve("gap equation", gap_equation, system, fine, facets={"part": "modes"})
-    yield Curve(
-        "sampled modes",
-        partial(sampled_modes, samples=samples),
-        system,
-        each,
-        seeds,
-        facets={"part": "modes"},
-    )
+    yield Curve("sampled modes", sample, system, each, seeds, facets={"part": "modes"})
+    more = {"n_train": densities}  # at temperature 1
+    yield Curve("gap equation", gap_equation, system, more, facets={"part": "density"})
+    yield Curve("sampled modes", sample, system, more, seeds, facets={"part": "density"})
 
 
 @study(

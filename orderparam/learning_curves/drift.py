@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from orderparam.learning_curves.choice import best_ridge
 from orderparam.learning_curves.estimators import NORMAL, residuals
-from orderparam.learning_curves.learners import TESTED, Learner, learner
+from orderparam.learning_curves.learners import TESTED, Exact, Learner, learner
 from orderparam.learning_curves.measured import FOLDS, ORDERS, Measured, measure, orders_of
 from orderparam.learning_curves.problem import Problem, target_values
 from orderparam.learning_curves.shift import ShiftForecast, shift_forecast
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MATTERS = 0.1
 SIGNIFICANT = 0.05
 FEWEST_NEW, MOST_NEW = 10, 2000  # rows that are compared
+_SHUFFLED = 399  # orders of the rows with which the one in time is compared
 
 
 @dataclass(frozen=True)
@@ -255,12 +256,56 @@ def dependence(problem: Problem, found: Learner, measured: Measured) -> list[str
         errors = later, each / np.sqrt(different)
     what = "other groups" if problem.groups is not None else "later rows"
     text = f"held-out {what}: error {ours:.3g} ± {errors[0]:.1g}; random rows: {theirs:.3g} ± {errors[1]:.1g}: "
+    seen = _moving_law(found, best_ridge(found)[0]) if problem.ordered else []
     if abs(ours - theirs) < NORMAL * np.hypot(*errors):
-        return [f"{text}no significant difference"]
+        return [f"{text}no significant difference", *seen]
     text += f"a significant difference, by a factor {ours / theirs:.2f}"
     if abs(np.log(ours / theirs)) > MATTERS:
         warnings.warn(f"{text}: an error measured on random rows would mislead", stacklevel=2)
-    return [text]
+    return [text, *seen]
+
+
+def _moving_law(found: Learner, ridge: float) -> list[str]:
+    """Says whether the dependence of the target on the inputs moves with time, which is seen long
+    before later rows have a larger error."""
+    chance = chance_of_drift(found, ridge)
+    verdict = "does" if chance < SIGNIFICANT else "is not seen to"
+    return [
+        f"what the inputs say of the target {verdict} move with time (p = {chance:.2g}, from the order "
+        "of the residuals)"
+    ]
+
+
+def chance_of_drift(found: Learner, ridge: float) -> float:
+    r"""The probability that rows without drift have residuals in such an order in time.
+
+    The statistic is that of the score test for a part $t\, g(x)$ of the target with a Gaussian g of
+    the learner's kernel,
+
+    $$ Q = \sum_{ij} t_i r_i K_{ij} t_j r_j, $$
+
+    with the leave-one-out residuals r and the times t, equally spaced from -1/2 to 1/2. It is
+    compared with its values for 399 orders in which stretches of $n^{1/3}$ rows change places, so
+    that residuals that are correlated over a few rows are not taken for drift. Above 2,000 rows a
+    random 2,000 of them are used, in their order.
+
+    Source: derived here.
+    """
+    exact = found if isinstance(found, Exact) else found.pool
+    residuals, count = exact.leave_one_out(ridge), exact.examples
+    times = (np.arange(count) + 0.5) / count - 0.5
+    stretches = np.array_split(np.arange(count), round(count ** (2 / 3)))
+    random = np.random.default_rng(11)
+    orders = [
+        np.concatenate([stretches[place] for place in random.permutation(len(stretches))])
+        for _ in range(_SHUFFLED)
+    ]
+    moved = times[np.stack([np.arange(count), *orders], axis=1)]
+    scores = np.zeros(_SHUFFLED + 1)
+    for one in residuals.T:
+        weighted = one[:, None] * moved
+        scores += np.einsum("ij,ij->j", weighted, exact.kernel @ weighted)
+    return float(np.mean(scores >= scores[0]))
 
 
 def later_inputs(problem: Problem, arch: str, ridge: float) -> list[str]:

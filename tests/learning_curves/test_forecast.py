@@ -200,14 +200,16 @@ def test_rows_in_random_order_seldom_drift_significantly(monkeypatch):
     at most 18, which chance exceeds once in 300 times.
     """
     x, y = table(80, noise=1.0)
-    of_rows, of_inputs = op.forecast(
+    of_rows, of_law, of_inputs, of_network = op.forecast(
         x, y, arch=ARCH, compare=False, time=np.arange(80), orders=2
-    ).notes[-2:]
+    ).notes[-4:]
+    assert of_network.startswith("the last fifth, learned from the earlier rows: ")
+    assert of_law.startswith("what the inputs say of the target is not seen to move with time")
     assert of_rows.endswith(": no significant difference")
     assert of_inputs.startswith("inputs of the last fifth of the rows and those of earlier rows: ")
     learning = sys.modules["orderparam.learning_curves.drift"]
     monkeypatch.setattr(learning, "best_ridge", lambda found: (1.0, 1.0))
-    drifting = 0
+    drifting = moving = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
         x = rng.normal(size=(80, 4))
@@ -217,7 +219,29 @@ def test_rows_in_random_order_seldom_drift_significantly(monkeypatch):
             warnings.simplefilter("ignore")
             said = learning.dependence(problem, found, learning.measure(problem, found, 1.0, 2))
         drifting += "a significant difference" in said[0]
+        moving += "does move" in said[1]
     assert drifting <= 18
+    assert moving <= 18
+
+
+def test_a_drift_is_seen_before_later_rows_have_larger_errors():
+    """One term of the target changes sign over 500 rows, with a tenth of the target's variance."""
+    learning = sys.modules["orderparam.learning_curves.drift"]
+    seen = larger = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        x, times = rng.normal(size=(500, 5)), np.linspace(-0.5, 0.5, 500)
+        y = np.tanh(x[:, 0]) + 0.5 * x[:, 1] + 0.5 * times * x[:, 2] + 0.5 * rng.normal(size=500)
+        problem = Problem(x, y[:, None], "t", ("y",), ordered=True)
+        found = learning.learner(ARCH, problem.inputs, problem.targets)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            measured = learning.measure(problem, found, learning.best_ridge(found)[0], 2)
+            said = learning.dependence(problem, found, measured)
+        seen += "does move with time" in said[1]
+        larger += "a significant difference" in said[0]
+    assert seen >= 8
+    assert larger <= 4
 
 
 def test_many_rows_are_learned_by_the_exact_kernel(monkeypatch):

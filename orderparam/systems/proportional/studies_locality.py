@@ -53,7 +53,7 @@ def used_patches(others: float) -> float:
 
 
 def _loss_ratio(finite: xr.Dataset, infinite: xr.Dataset) -> xr.DataArray:
-    return finite["test_error"] / float(infinite["test_error"])
+    return finite["test_error"] / infinite["test_error"].item()
 
 
 def _draw(axes: Any, comparison: Comparison, order: bool) -> None:

@@ -6,15 +6,18 @@ from types import SimpleNamespace
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from orderparam.systems.kernel_adaptation import (
     PatchNetwork,
+    adapted_weights,
     gaussian_process,
     hermite_target,
     measured_patch_examples,
     patch_examples_needed,
 )
 from orderparam.systems.kernel_adaptation.patches.examples_needed import regressed_patches
+from orderparam.systems.kernel_adaptation.patches.studies import linear_patches
 
 LINEAR = PatchNetwork(10, 2, 200, 20, 1.0, hermite_target({1: 1.0}), activation="linear")
 CHI = LINEAR.scaling(100.0)
@@ -56,3 +59,14 @@ def test_sizes_grow_with_the_patch():
     found = run(CHI.with_(patch_dim=15), jax.random.key(0))
     assert seen == [[15, 3, 300, 45], [15, 3, 300, 90]]
     np.testing.assert_allclose([found.examples, found.dimension], [60, 45])
+
+
+@pytest.mark.parametrize("examples", [3.0, 10.0])
+def test_the_trace_that_is_not_learned_doubles_the_critical_number(examples):
+    """1 - (1 + s v / T) P_c / P is the limit of large linear networks with the effective ridge;
+    here s v = T."""
+    system = linear_patches(2000.0, 100.0)
+    at = system.with_(n_train=examples * system.critical_examples)
+    found = adapted_weights(at, ridge_kind="self-consistent")
+    np.testing.assert_allclose(found.ridge_ratio, 2, rtol=0.01)
+    np.testing.assert_allclose(found.total_learnability, 1 - 2 / examples, atol=0.006)

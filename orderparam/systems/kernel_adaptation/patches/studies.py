@@ -38,7 +38,9 @@ def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
         "$P/P_c$, $P_c\\sim d^{3/4}$",
         lambda data: data["n_train"] / critical[data.attrs["facets"]["input_dim"]],
     )
-    growing, limit = {"part": "growing"}, curve(lambda x: np.maximum(0, 1 - 1 / x))
+    growing = {"part": "growing"}
+    # The unlearned kernel acts as a ridge: its trace s v adds to T, and P_c grows by 1 + s v / T = 2.
+    limit = curve(lambda x: np.maximum(0, 1 - 2 / x))
     adapted = growing | {"label": _EFFECTIVE}
     return [
         Panel(
@@ -68,8 +70,9 @@ def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
     columns=2,
     caption="Linear units, $N = 10a$ patches of $S = 50a$ inputs, $C = 1000a$ channels, $d = 500a^2$; temperature and read-out "
     "variance $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1; target linear in every patch. "
-    "All theories are averaged over data. Thin line: $1 - P_c/P$, the limit of large networks. Networks are sampled at the "
-    "smallest size alone, where $P_c$ is not small against $d$.",
+    "All theories are averaged over data. $P_c$ is that of the ridge $T/P$. The effective ridge is twice as large in large "
+    "networks, as the trace of what is not learned adds to $T$: dotted, their limit $1 - 2P_c/P$. Networks are sampled at "
+    "the smallest size alone, where $P_c$ is not small against $d$.",
     seconds=(60, 900),
     observables=("total_learnability", "eigenvalue_ratio"),
     gallery={"seeds": 16},

@@ -109,7 +109,8 @@ def predict(
         typer.Option(
             "--new",
             metavar="FILE",
-            help="A table of rows that the learner will meet, with or without the target: do they differ from yours?",
+            help="A table of rows that the learner will meet, with or without the target: do they differ from yours, and what "
+            "does a network err on them?",
         ),
     ] = None,
     missing: Annotated[

@@ -249,7 +249,7 @@ def draw_best_rates(axes: Any, comparison: Comparison) -> None:
         lowest points of parabolas through the losses of each width, with 95 % intervals and exponents (circles: standard;
         squares: mean-field).
     """,
-    seconds=(60, 3000),
+    seconds=(60, 10_000),
     observables=("test_loss",),
     gallery={
         "widths": (16, 24, 32, 48, 96),

@@ -73,7 +73,7 @@ def _draw(axes: Any, comparison: Comparison, order: bool) -> None:
                 return [_loss_ratio(data, infinite[data.attrs["facets"]["others"]])]
             matrix = data["order_parameters"].isel(layer=0, output=0, other_output=0)
             diagonal = [matrix.isel(patch=i, other_patch=i) for i in range(_PATCHES)]
-            return [diagonal[0], sum(diagonal[1:]) / (_PATCHES - 1)]
+            return [diagonal[0], sum(diagonal[1:], start=0 * diagonal[0]) / (_PATCHES - 1)]
 
         lines = [data for data in theories.values() if data.attrs["label"] == "finite width"]
         lines.sort(key=lambda data: data.attrs["facets"]["others"])

@@ -1,5 +1,7 @@
 """The free energy of a network as a function of the share of its neurons that have specialised."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -138,7 +140,7 @@ def share_free_energy(
     lam, plane = effective(layer), Plane.of(layer)
     at_prior, one = jnp.zeros(len(layer.degrees)), jnp.ones(1)
     whole = _Shared((plane,), one, jnp.zeros(1))
-    balance = whole.density(_equilibrium(whole, lam, None, at_prior))
+    balance = whole.density(_minimum(whole, lam, at_prior))
     far = jnp.abs(plane.rho) > border
     log_measures = [jnp.where(there, plane.log_measure, -jnp.inf) for there in (far, ~far)]
     sides = tuple(_with_measure(plane, one) for one in log_measures)
@@ -154,7 +156,7 @@ def share_free_energy(
 
     def at(share: Array) -> tuple[Array, ...]:
         rule = _Shared(sides, jnp.stack([share, 1 - share]), log_mass)
-        state = rule.density(_equilibrium(rule, lam, None, balance.tau))
+        state = rule.density(_minimum(rule, lam, balance.tau))
         output = layer.y - lam * state.tau
         return free_energy(state), state.spread, over(output, layer.y), missed(state)
 
@@ -172,6 +174,11 @@ def share_free_energy(
         residual=residual,
         converged=residual < ACCURACY,
     )
+
+
+def _minimum(rule: Any, lam: Array, near: Tau) -> Tau:
+    """As for a whole density, of which `_equilibrium` uses the layer and the derivatives."""
+    return _equilibrium(rule, lam, None, near)
 
 
 def _with_measure(plane: Plane, log_measure: Float[Array, "node"]) -> Plane:

@@ -114,7 +114,7 @@ def feature_learning_phases(
     plane = {**examples, "chi": np.geomspace(3.0, 400.0, resolution).tolist()}
     label = "adapted weights (GMFL)"
     yield Curve(label, theory, system, plane, facets={"part": "plane"})
-    cuts = {
+    cuts: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         "examples": (
             {"network.n_train": between(measured_examples, 30), "chi": [strength]},
             {"network.n_train": measured_examples, "chi": [strength]},

@@ -117,26 +117,34 @@ def solve(
             _check_shown(show or [], [name for one in verb.results for name in one.dims()])
             _print_result(verb, verb.at_one_point(system, **options), show or [])
             return
-        from orderparam.running.sweep import sweep
-
         shown = {**given, **{text.partition("=")[0]: text.partition("=")[2] for text in over or []}}
         folder = out or Path("results") / result_folder(f"solve-{verb.name}", "quick", shown)
         asked = [(one, own) for one, own in ((verb, options), (measured, {})) if one is not None]
-        check_own(folder, [f"{one.name}.zarr" for one, _ in asked])
-        found: dict[str, xr.Dataset] = {}
-        for one, own in asked:
-            several = runs if isinstance(one, Experiment) else None
-            data = sweep(
-                partial(one, **own),
-                system,
-                grid,
-                seeds=several,
-                store=folder / f"{one.name}.zarr",
-            )
-            found[one.name] = _with_words(data, grid).assign_attrs(
-                label=one.name.rpartition(".")[2].replace("_", " ")
-            )
+        found = _swept(asked, system, grid, runs, folder)
         _report(found, measured, grid, show or [], folder, _title(verb.name, given))
+
+
+def _swept(
+    asked: Sequence[tuple[Any, dict[str, Any]]],
+    system: Any,
+    grid: dict[str, Any],
+    runs: int | None,
+    folder: Path,
+) -> "dict[str, xr.Dataset]":
+    """The sweep of each theory and experiment, with its options, stored in the folder."""
+    from orderparam.core.verb import Experiment
+    from orderparam.running.sweep import sweep
+
+    check_own(folder, [f"{one.name}.zarr" for one, _ in asked])
+    found: dict[str, xr.Dataset] = {}
+    for one, own in asked:
+        several = runs if isinstance(one, Experiment) else None
+        data = sweep(
+            partial(one, **own), system, grid, seeds=several, store=folder / f"{one.name}.zarr"
+        )
+        label = one.name.rpartition(".")[2].replace("_", " ")
+        found[one.name] = _with_words(data, grid).assign_attrs(label=label)
+    return found
 
 
 def _check_shown(show: Sequence[str], observables: Sequence[str]) -> None:

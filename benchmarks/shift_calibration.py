@@ -107,13 +107,13 @@ def main() -> None:
     cases: list[tuple[str, Any]] = [
         (f"drawn {seed}", drawn(seed)) for seed in range(first, first + options.drawn)
     ]
-    rows = []
-    for name, parts in chain(cases, tables(options.tuning) if options.tables else ()):
-        if min(len(part) for part in parts[:2]) < SMALLEST_PART:
+    rows: list[dict[str, float]] = []
+    for name, (own, new, target) in chain(cases, tables(options.tuning) if options.tables else ()):
+        if min(len(own), len(new)) < SMALLEST_PART:
             continue
         arch = NETWORKS[len(rows) % len(NETWORKS)]
         try:
-            row = compared(*parts, arch)
+            row = compared(own, new, target, arch)
         except ValueError as error:
             print(f"{name}: {error}")
             continue

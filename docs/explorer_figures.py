@@ -19,8 +19,9 @@ from orderparam.explore.choose import THUMBNAILS
 from orderparam.explore.curves import entries
 from orderparam.explore.evaluate import curve
 from orderparam.explore.figures import STORE
+from orderparam.explore.first_state import opened
 from orderparam.explore.starts import starts
-from orderparam.explore.state import PageState, opened
+from orderparam.explore.state import PageState
 from orderparam.running.estimate import estimate
 from orderparam.running.sweep import sweep
 

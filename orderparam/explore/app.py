@@ -18,6 +18,7 @@ import numpy as np
 import panel as pn
 import xarray as xr
 
+from orderparam.explore.address import read
 from orderparam.explore.cards import Cards
 from orderparam.explore.choose import system_cards
 from orderparam.explore.controls import (
@@ -32,12 +33,13 @@ from orderparam.explore.controls import (
 from orderparam.explore.curves import CurveFigure, CurveLook, spoken
 from orderparam.explore.evaluate import Drawn, Latest, Stale, curve, in_background, is_compiled
 from orderparam.explore.figures import stored_figures
+from orderparam.explore.first_state import is_start, opened
 from orderparam.explore.formulas import with_mathml
 from orderparam.explore.gallery import Gallery
 from orderparam.explore.measure_here import MeasureHere
 from orderparam.explore.plane_tab import PlaneTab
 from orderparam.explore.starts import question_of
-from orderparam.explore.state import PageState, is_start, opened, read
+from orderparam.explore.state import PageState
 from orderparam.explore.systems import about, kinds, theories_of, title_of
 from orderparam.explore.take_away import picture, table
 from orderparam.explore.written import Unwritten

@@ -10,19 +10,12 @@ from typing import Any
 
 import panel as pn
 
+from orderparam.explore.address import choices_words
 from orderparam.explore.curves import spoken
+from orderparam.explore.first_state import beside
 from orderparam.explore.knobs import STEPS, Knob
 from orderparam.explore.slider import Slider
-from orderparam.explore.state import (
-    SHOWN,
-    PageState,
-    beside,
-    checked_range,
-    choices_words,
-    observables,
-    option_of,
-    taken,
-)
+from orderparam.explore.state import SHOWN, PageState, checked_range, observables, option_of, taken
 from orderparam.explore.systems import experiments_of, theories_of, verbs
 from orderparam.plotting.text import words
 

@@ -14,10 +14,11 @@ from orderparam.core.verb import Theory, unwrap
 from orderparam.explore.cards import Cards
 from orderparam.explore.choose import study_cards
 from orderparam.explore.evaluate import in_background
+from orderparam.explore.first_state import opened
 from orderparam.explore.formulas import with_mathml
 from orderparam.explore.menu import Menu
 from orderparam.explore.opening import curves_of
-from orderparam.explore.state import SHOWN, PageState, opened
+from orderparam.explore.state import SHOWN, PageState
 from orderparam.explore.systems import kinds, system_name, theories_of
 
 _WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}

@@ -16,8 +16,9 @@ from orderparam.explore.controls import experiment_menu, options_of
 from orderparam.explore.curves import CurveFigure, at_the_end, spoken
 from orderparam.explore.evaluate import Drawn
 from orderparam.explore.figures import StoredFigure, stored_figures
+from orderparam.explore.first_state import is_start
 from orderparam.explore.measure import MeasuredPoints, Measurement, measured
-from orderparam.explore.state import MEASURED, SEEDS, PageState, is_start
+from orderparam.explore.state import MEASURED, SEEDS, PageState
 from orderparam.explore.systems import experiments_of
 
 FAR = 4.0  # number of standard errors above which a deviation is not due to chance

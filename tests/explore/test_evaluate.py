@@ -13,9 +13,9 @@ import orderparam as op
 from orderparam.explore import evaluate
 from orderparam.explore.curves import entries
 from orderparam.explore.evaluate import Latest, Stale, curve
+from orderparam.explore.first_state import opened
 from orderparam.explore.measure import Measurement, measured, store_of
 from orderparam.explore.phases import planes
-from orderparam.explore.state import opened
 from orderparam.plotting.plane import plane_image
 
 

@@ -11,7 +11,8 @@ import panel as pn
 from bokeh.document import Document
 
 from orderparam.explore.app import Page
-from orderparam.explore.state import PageState, opened
+from orderparam.explore.first_state import opened
+from orderparam.explore.state import PageState
 
 
 class Visitor:

@@ -7,10 +7,11 @@ import pytest
 pytest.importorskip("panel", reason="the extra explore is not installed")
 
 from orderparam.core.registry import index
+from orderparam.explore.address import read
 from orderparam.explore.choose import THUMBNAILS, study_cards, system_cards
 from orderparam.explore.figures import STORE, picture, stored_figures
+from orderparam.explore.first_state import is_start, opened
 from orderparam.explore.starts import EXPECTED, OTHERS, TABLE, FirstFigure, question_of, starts
-from orderparam.explore.state import is_start, opened, read
 from orderparam.explore.systems import about, experiments_of, kinds, theories_of, verbs
 
 LARGEST = 450_000  # bytes of all pictures and stored figures

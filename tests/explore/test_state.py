@@ -13,10 +13,12 @@ from typer.testing import CliRunner
 import orderparam as op
 from orderparam.cli.commands import app
 from orderparam.core.fields import declarations
+from orderparam.explore.address import LONGEST, read
 from orderparam.explore.evaluate import curve
+from orderparam.explore.first_state import is_start, opened
 from orderparam.explore.knobs import STEPS
 from orderparam.explore.starts import starts
-from orderparam.explore.state import LONGEST, is_start, observables, opened, read
+from orderparam.explore.state import observables
 from orderparam.explore.systems import experiments_of, is_whole, kind_of, kinds, theories_of
 
 MAGNET = "spins.MeanFieldMagnet"

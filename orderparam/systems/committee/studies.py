@@ -2,8 +2,9 @@
 parity of two units by two algorithms.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -148,11 +149,11 @@ def parity_weak_recovery(
     system = Committee(3.0, 2, "parity", "gaussian", input_dim)
     fine, few = {"sample_ratio": sample_ratios}, {"sample_ratio": runs}
     finest = {"sample_ratio": np.linspace(1.5, max(sample_ratios), 61).tolist()}
-    theories = {
+    theories: dict[str, tuple[Callable[..., Any], Mapping[str, Any]]] = {
         "message passing": (partial(state_evolution, tolerance=ACCURACY), fine),
         "eigenvectors": (spectral, finest),
     }
-    methods = {
+    methods: dict[str, Callable[..., Any]] = {
         "message passing": partial(message_passing, max_steps=max_steps),
         "eigenvectors": leading_eigenvectors,
     }

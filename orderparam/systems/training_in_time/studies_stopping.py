@@ -24,7 +24,7 @@ _OF_SHARE: Mapping[str, Any] = {
     "stopping-flipped-labels",
     title=(
         "Theory predicts when networks should stop on digits with flipped labels; "
-        "finite networks lose more than it by training on, narrow ones most"
+        "finite networks lose more than predicted by training on, narrow ones most"
     ),
     source="Jacot, Gabriel, Hongler 2018; Ali, Kolter, Tibshirani 2019 (arXiv:1810.10082); theory derived here",
     panels=[

@@ -93,11 +93,13 @@ def used_in(source: str) -> list[tuple[Path, str]]:
 
 @functools.cache
 def _registered() -> dict[str, list[tuple[Path, str]]]:
-    """The functions of each name in the registry."""
+    """The functions of each name in the registry; of a study all that its module defines, because
+    its name need not be that of its function."""
     named: dict[str, list[tuple[Path, str]]] = {}
     for entry in index():
         if file := _package_file(entry.module):
-            named.setdefault(entry.name, []).append((file, entry.function.name))
+            function = ALL if entry.kind == "study" else entry.name.rpartition(".")[2]
+            named.setdefault(entry.name, []).append((file, function))
     return named
 
 

@@ -62,12 +62,12 @@ def fluctuating_states(teacher: Teacher, *, data_sets: int = 1000) -> Fluctuatin
     r"""Free energy of the state in which the strongest feature is learned, minus that of the state
     in which it is not, averaged over data sets of finite size.
 
-    $$ F_1 - F_0 = -\Big\langle \ln \frac{\int_{q_\sigma/2}^1 e^{-\Phi(m)}\, dm}
-       {\int_{-1}^{q_\sigma/2} e^{-\Phi(m)}\, dm} \Big\rangle , \qquad
+    $$ F_1 - F_0 = -\langle \ln \frac{\int_{q_\sigma/2}^1 e^{-\Phi(m)}\, dm}
+       {\int_{-1}^{q_\sigma/2} e^{-\Phi(m)}\, dm} \rangle , \qquad
        \Phi(m) = d\, V(m) - \sum_\mu \big( \ell_\mu(m) - \langle \ell(m) \rangle \big) $$
 
     $$ V(m) = \max_q \Big[ -\frac12 \ln(1 - q) - \frac{q - m^2}{2 (1 - q)}
-       - \frac nd \big\langle \ln p_q(y | \omega) \big\rangle_m \Big] , \qquad
+       - \frac nd \langle \ln p_q(y | \omega) \rangle_m \Big] , \qquad
        \ell(m) = \ln p_m(y | \omega_m) $$
 
     V is the free energy of a student that is held at the overlap m with the teacher's strongest

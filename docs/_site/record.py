@@ -278,8 +278,10 @@ def _write(finished: Comparison, figure: Any, path: Path, pixels: int, most: int
     shown = caption
     for text in list(figure.texts):
         words = " ".join(text.get_text().split())
-        if words == title or (caption and words.startswith(caption)):
-            shown = words if words != title else shown
+        if words == title:
+            text.remove()
+        elif words.startswith(caption):  # a study without one may write it with what it draws
+            shown = words
             text.remove()
     for legend in figure.legends:
         legend.set_in_layout(True)  # what stands outside the layout would be cut off

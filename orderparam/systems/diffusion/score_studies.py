@@ -86,7 +86,10 @@ def score_training(
 
 @study(
     "score-times",
-    title="A score memorises the later the more examples it has, as long as these are fewer than its features",
+    title=(
+        "A score memorises the later the more examples it has, up to about half as many "
+        "examples as features"
+    ),
     source=f"{SOURCE}; the times at any n/d and p/d are derived here",
     panels=[
         Panel(
@@ -119,7 +122,7 @@ def score_training(
     caption=r"""
         Denoising score matching of $n$ examples on $p$ random tanh features at the time $t$ = {time} of the diffusion, gradient
         flow from zero. Left: training time $\tau$ of the smallest test loss; middle: time at which test loss minus training
-        loss is half of what it is at the end. Lines: theory for many dimensions, joined between the marks. Marks: drawn
+        loss is half of what it is at the end. Lines join the theory of many dimensions between the marks: drawn
         features and data in $d$ = {input_dim}, with the flow solved exactly. Right: the ratio of the two
         times for $p$ = {feature_ratio} $d$ in three dimensions.
     """,
@@ -170,7 +173,10 @@ EDGES = {
 
 @study(
     "score-spectrum",
-    title="Eigenvalues that memorise and eigenvalues that learn are two bulks of the features of a score",
+    title=(
+        "The spectrum of the features of a score has two bulks, whose edges approach the theory "
+        "as dimensions grow"
+    ),
     source=f"{SOURCE}; the equation of the edges is derived here",
     panels=[
         Panel(
@@ -199,7 +205,8 @@ EDGES = {
     columns=3,
     caption=r"""
         The second moments of $p$ = {feature_ratio} $d$ random tanh features of noisy examples at the time $t$ = {time},
-        averaged over the noise; $n$ examples. First panels: density of the logarithms of eigenvalues, smoothed over a width of
+        averaged over the noise; $n$ examples. The lower bulk memorises the examples, the upper one learns their law.
+        First panels: density of the logarithms of eigenvalues, smoothed over a width of
         0.1, of {seeds} draws in $d$ = {input_dim} (black) and in the theory for many dimensions (pink). Others: the edges of the
         two bulks over those of the theory, in three dimensions.
     """,

@@ -168,7 +168,8 @@ def draw_fits(axes: Any, comparison: Comparison) -> None:
         axes.plot(at, np.vander(at, powers, increasing=True) @ (solve @ mean), "--", **look)
         axes.errorbar(inverse, mean, error, fmt="o", label=data.attrs["label"], **look)
         spread = np.sqrt(np.sum((solve[0] * error) ** 2))
-        axes.errorbar(0, solve[0] @ mean, spread, fmt="s", fillstyle="none", **look)
+        beside = -0.02 * (number + 1) * inverse.max()  # where neither limit hides the other
+        axes.errorbar(beside, solve[0] @ mean, spread, fmt="s", fillstyle="none", **look)
     axes.set(xlabel=r"$1/d$", ylabel="error on fresh tasks")
 
 
@@ -181,7 +182,7 @@ def draw_fits(axes: Any, comparison: Comparison) -> None:
         $l$ = {context_ratio} $d$ examples in a context, $k$ = {task_ratio} $d$ tasks, $n$ = {sample_ratio} $d^2$ sequences, label
         noise $\rho$ = {noise}, ridge $\lambda$ = {ridge}. Full marks: means and standard errors. Dashed: least squares of
         $a + b/d$ for the regression and of $a + b/d + c/d^2$ for the layer whose values are trained too (its lower of two
-        minima). Open squares: the limits $a$, which depend on these forms, with their standard errors.
+        minima). Open squares: the limits $a$ at $1/d = 0$, which depend on these forms, with their standard errors.
     """,
     seconds=(150, 1800),
     observables=("icl_error",),

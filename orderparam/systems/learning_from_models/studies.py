@@ -216,7 +216,10 @@ LAST = ("error against the truth", lambda data: data["test_error"].isel(generati
 
 @study(
     "weak-to-strong",
-    title="A student with a ridge of its own is better than a teacher that overfits, and worse than one that does not",
+    title=(
+        "A student with a suitable ridge is better than a teacher that overfits, and worse than "
+        "one that does not"
+    ),
     source="derived here; Burns et al. 2024 (arXiv:2312.09390), the question",
     panels=[
         Panel(

@@ -82,7 +82,7 @@ def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500)
 
 @study(
     "deep-preactivations",
-    title="Every layer of a deep network adapts to the target: Gaussian layers predict by how much, but not what is learned",
+    title="Every layer of a deep network adapts to the target: Gaussian layers predict by how much, but learn 1.4 % too much",
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383",
     panels=[
         Panel("width", "total_learnability", log="x", ylabel="learnability on test points"),
@@ -104,7 +104,8 @@ def one_direction(input_dim: int, n_train: int, cubic: float, n_test: int = 500)
     observables=("total_learnability", "train_learnability", "spread"),
     explained=(
         "The theories neglect corrections at finite width. On one training set the errors are those of the Markov chains alone; "
-        "the theory with the full law deviates by 0.1 to 0.2 % at 30 units, and by half of that at 80."
+        "the learnability of the theory with the full law deviates by 0.1 to 0.2 % at 30 units, and by half of that at 80. "
+        "Its spread is 3 to 5 % too small, that of Gaussian layers 2 % off."
     ),
     full={"measured_widths": (20, 40, 80, 160, 320), "particles": 1280, "draws": 1000},
 )

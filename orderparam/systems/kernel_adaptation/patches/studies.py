@@ -64,7 +64,10 @@ def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
 
 @study(
     "patches-transition",
-    title="In theory linear convolutional networks need far fewer examples than inputs; at 20 inputs an effective ridge fits",
+    title=(
+        "In theory large linear convolutional networks need far fewer examples than inputs; at 20 "
+        "inputs an effective ridge fits up to 13 examples"
+    ),
     source=_SOURCE,
     panels=_transition_panels,
     columns=2,

@@ -134,7 +134,7 @@ def share_free_energy(
     ... )
     >>> found = share_free_energy(network)
     >>> bool(np.all(np.diff(found.free_energy, 2) > 0)), round(float(found.equilibrium_share), 2)
-    (True, 0.49)
+    (True, 0.55)
     """
     layer = system.hidden
     lam, plane = effective(layer), Plane.of(layer)

@@ -66,7 +66,8 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
         "kernel and target of smoothness $a$ = {smoothness:g}. Errors are exact averages over targets and noise, for {seeds} "
         "sets of inputs. Middle: the curve of $d$ = 1 is that of a learner who knows on which coordinate the target depends. "
         "Right: exponents between {fitted_from} and 1024 examples, measured (circles) and of the theory (dashes); pink: it "
-        "depends on all coordinates, yellow: on the first one alone."
+        "depends on all coordinates, yellow: on the first one alone; dotted: the rate for $n \\to \\infty$, "
+        "which is not reached from six dimensions on."
     ),
     explained=(
         "Waves on a torus are not Gaussian features: in three and four dimensions the errors of targets of all coordinates are "

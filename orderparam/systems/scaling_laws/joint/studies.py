@@ -32,8 +32,8 @@ def _draw_excess(part: str, name: str, limit: str, axes: Any, comparison: Compar
         at_limit = (theory["test_error"] - theory[name]).isel({moving: -1})
         for runs in comparison.experiments(**{"part": part, fixed: size}).values():
             above = runs["test_error"] - float(at_limit)
-            mean, error = mean_and_error(above)
-            above = above.isel({moving: np.flatnonzero(mean > 2 * error)})
+            predicted = np.interp(runs[moving], theory[moving], theory[name])
+            above = above.isel({moving: np.flatnonzero(predicted > 2 * mean_and_error(above)[1])})
             dots(axes, above[moving], above, number, fmt="o", filled=True)
     x = np.array([1.0, 0.1]) * float(theories[0][moving].max())
     axes.plot(x, float(theories[0][name].min()) * x[0] / x, ":", color=GREY)
@@ -83,8 +83,8 @@ def _draw_excess(part: str, name: str, limit: str, axes: Any, comparison: Compar
         "Eigenvalues $k^{{-a}}$ and target power $k^{{-b}}$ with $a$ = {spectral_decay:g} and $b$ = {target_decay:g}, ridge "
         "{ridge} added to the summed error, no noise. Top: the error as the number on the axis grows; "
         "resolution limits it while the other number is larger. Bottom: the difference from the "
-        "theory's limit of infinitely many, which is due to fluctuations; marks where it is larger "
-        "than two standard errors."
+        "theory's limit of infinitely many, which is due to fluctuations; marks where the theory is "
+        "larger than two standard errors."
     ),
     observables=("test_error",),
     seconds=(40, 900),

@@ -21,7 +21,8 @@ globals().update(
     checks(
         "extensive_width",
         SYSTEMS,
-        fewer={"staircase": 3},
+        fewer={"staircase": 3, "fluctuating_states": 5},
+        options={"fluctuating_states": {"data_sets": 50}},
         infinite=("begin", "end", "first_order_ratio"),
     )
 )

@@ -26,9 +26,12 @@ SYSTEMS = [
 # few draws, long enough to say that they converged
 LENGTHS = {"particles": 40, "warmup": 50, "samples": 250}
 PARTICLES = ("adapted_weights_on_data", "deep_adapted_layers")
-FEWER = {"adapted_weights": 50, "examples_needed": 5, "patch_examples_needed": 5} | dict.fromkeys(
-    PARTICLES, 4
-)
+FEWER = {
+    "adapted_weights": 50,
+    "share_free_energy": 5,
+    "examples_needed": 5,
+    "patch_examples_needed": 5,
+} | dict.fromkeys(PARTICLES, 4)
 WARM = NETWORK.with_(temperature=4.0)  # where the ridge is hardly renormalised
 SLOPING = {
     "adapted_weights": [

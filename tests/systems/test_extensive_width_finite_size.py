@@ -10,7 +10,7 @@ from orderparam.systems.extensive_width import (
     competing_states,
     fluctuating_states,
 )
-from orderparam.systems.extensive_width.finite_size import _fluctuations, _potential, _tables
+from orderparam.systems.extensive_width.finite_size import _log_likelihoods, _potential, _tables
 from orderparam.systems.extensive_width.selection import middle
 
 FEATURE = HierarchicalTeacher(16, 1, decay=1.0, noise=1.0)
@@ -38,8 +38,9 @@ def test_the_minima_of_the_potential_differ_as_both_states_do(ratio):
 
 
 def test_fluctuations_are_those_of_independent_samples():
-    few, many = (_fluctuations(TABLES, samples, 3000) for samples in (20, 80))
-    np.testing.assert_allclose(few.mean(axis=1), 0.0, atol=1e-9)
+    few, many = (
+        _log_likelihoods(TABLES, samples, 3000, np.random.default_rng(0)) for samples in (20, 80)
+    )
     at = np.searchsorted(TABLES.overlap, [0.2, 0.5, 0.9])
     difference = [found[at] - found[np.searchsorted(TABLES.overlap, 0.0)] for found in (few, many)]
     growth = difference[1].std(axis=1) / difference[0].std(axis=1)
@@ -60,3 +61,10 @@ def test_refusals():
         fluctuating_states(FEATURE, data_sets=1)
     with pytest.raises(ValueError, match="n_train"):
         fluctuating_states(FEATURE.with_(n_train=0.3))
+
+
+def test_what_would_fill_the_machine_is_refused():
+    with pytest.raises(ValueError, match=r"n_train = 1e\+06: .* at most 50000"):
+        fluctuating_states(FEATURE.with_(n_train=1e6))
+    with pytest.raises(ValueError, match=r"noise: labels spread over .* too small"):
+        fluctuating_states(FEATURE.with_(noise=1e-6))

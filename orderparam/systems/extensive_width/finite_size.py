@@ -34,6 +34,8 @@ _HIDDEN = np.linspace(-6.0, 6.0, 241)  # the part of the field that is not deter
 _LABELS_PER_WIDTH = 5  # labels of the table within a standard deviation of the noise
 _LARGEST = 0.9995  # overlap
 _SELF_OVERLAPS = 400
+_MOST_WIDTHS = 200  # labels of the table fit into half a gigabyte
+_MOST_EXAMPLES, _TOGETHER = 50_000_000, 5_000_000  # of all data sets, and of those drawn at once
 _FINE = _LARGEST * np.linspace(-1.0, 1.0, 1000)  # overlaps over which is integrated
 
 
@@ -80,7 +82,8 @@ def fluctuating_states(teacher: Teacher, *, data_sets: int = 1000) -> Fluctuatin
         data_sets: number of data sets. Default 1000.
 
     Raises:
-        ValueError: for less than 2 data sets, or an n_train below 1.
+        ValueError: for less than 2 data sets, an n_train below 1, more than 5e7 examples in all
+            data sets, and noise of less than 1/200 of the range of the labels.
 
     Accuracy: fluctuations of order sqrt(n) are kept, terms of order one are not; the samples'
     contributions are assumed independent. The integral over m is accurate to 0.02.
@@ -94,13 +97,21 @@ def fluctuating_states(teacher: Teacher, *, data_sets: int = 1000) -> Fluctuatin
     True
     """
     dim, samples = float(teacher.input_dim), round(float(teacher.n_train))
-    if samples < 1:
-        raise ValueError(f"n_train = {float(teacher.n_train):g}: must be at least 1")
+    if not 1 <= samples <= _MOST_EXAMPLES / data_sets:
+        most = _MOST_EXAMPLES // data_sets
+        raise ValueError(
+            f"n_train = {float(teacher.n_train):g}: must be at least 1 and, with {data_sets} data_sets, at most {most}"
+        )
     power = np.asarray(teacher.readout, float) ** 2
     rest = float(channel(teacher.activation).total) * (power.sum() - power.max())
     tables = _tables(teacher.activation, float(power.max()) ** 0.5, float(teacher.noise) + rest)
     mean = dim * _potential(tables, samples / dim)
-    landscape = mean[:, None] + _fluctuations(tables, samples, data_sets)
+    rng, block = np.random.default_rng(0), max(_TOGETHER // samples, 1)
+    blocks = [min(block, data_sets - first) for first in range(0, data_sets, block)]
+    total = np.concatenate(
+        [_log_likelihoods(tables, samples, sets, rng) for sets in blocks], axis=1
+    )
+    landscape = mean[:, None] + (total.mean(axis=1, keepdims=True) - total)
     landscape = make_interp_spline(tables.overlap, landscape, k=1)(_FINE)
     weight = np.exp(landscape.min(axis=0) - landscape)
     right = float(middle(teacher)) < _FINE
@@ -141,6 +152,11 @@ def _tables(activation: Activation, readout: float, noise: float) -> _Tables:
     values = readout * (np.asarray(activation(jnp.asarray(z))) - constant - linear * z)
     width = noise**0.5
     top = np.abs(values[np.abs(z) < 6]).max() + 6 * width
+    if top / width > _MOST_WIDTHS:
+        raise ValueError(
+            f"noise: labels spread over {top / width:.3g} of its standard deviations, more than {_MOST_WIDTHS}: the noise is too "
+            "small beside the read-outs"
+        )
     labels = np.linspace(-top, top, 2 * int(np.ceil(_LABELS_PER_WIDTH * top / width)) + 1)
     angle = np.linspace(0.0, np.arcsin(_LARGEST**0.5), _OVERLAPS)
     hidden = np.exp(-(_HIDDEN**2) / 2)
@@ -179,11 +195,11 @@ def _potential(tables: _Tables, ratio: float) -> Float[np.ndarray, "overlap"]:
     return np.array([at(m) for m in tables.overlap])
 
 
-def _fluctuations(
-    tables: _Tables, samples: int, data_sets: int
+def _log_likelihoods(
+    tables: _Tables, samples: int, data_sets: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "overlap set"]:
-    """-sum (l - <l>) of every data set; that of a negative overlap is that of m = 0."""
-    rng = np.random.default_rng(0)
+    """The sum of l over the examples of every data set; that of a negative overlap is that of m =
+    0."""
     field = rng.standard_normal(samples * data_sets)
     label = np.interp(field, *tables.values)
     label += tables.noise**0.5 * rng.standard_normal(field.shape)
@@ -199,7 +215,6 @@ def _fluctuations(
         unit = field / m**0.5 if m > 0 else field
         place = (unit - _FIELDS[0]) / (_FIELDS[1] - _FIELDS[0])
         log_p = map_coordinates(log_density, [place, label], order=1, mode="nearest")
-        total = log_p.reshape(data_sets, samples).sum(axis=1)
-        found.append(total.mean() - total)
+        found.append(log_p.reshape(data_sets, samples).sum(axis=1))
     right = np.array(found[::-1])
     return np.concatenate([np.broadcast_to(right[:1], (len(right) - 1, data_sets)), right])

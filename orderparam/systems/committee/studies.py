@@ -95,6 +95,12 @@ def committee_specialisation(
     source="Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024; Mondelli, Montanari 2018",
     seconds=(60, 1200),
     observables=("overlap",),
+    explained=(
+        "The theory is that of infinite dimension. Control: below the threshold, at alpha = 2, the "
+        "overlap falls with the dimension, for eigenvectors from 0.10(2) in d = 200 to 0.029(6) in "
+        "d = 1600, for message passing from 0.033(7) to 0.007(2). Close above the threshold, at alpha = "
+        "2.7, most runs of message passing do not converge within 2000 iterations."
+    ),
     gallery={
         "sample_ratios": tuple(np.linspace(1.5, 5.0, 36).tolist()),
         "runs": (1.5, 2.0, 2.25, 2.7, 3.0, 3.5, 4.0, 5.0),

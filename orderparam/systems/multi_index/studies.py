@@ -272,6 +272,10 @@ def hinted_parity(
         r"and once $z_1$ is known a parity of two remains. Dotted: the two thresholds, the second "
         r"for perfect knowledge of $z_1$."
     ),
+    explained=(
+        "Where the first direction is known perfectly, the iteration ends 4e-7 below an overlap of 1, more than its scatter; "
+        "all other overlaps are within chance."
+    ),
 )
 def grand_staircase_study(
     lines: tuple[float, ...] = (

@@ -1,6 +1,6 @@
 """The named figures of learning from models."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -214,6 +214,17 @@ def label_mixing(
 LAST = ("error against the truth", lambda data: data["test_error"].isel(generation=-1))
 
 
+def _along(
+    system: ModelChain, name: str, marks: Sequence[float], seeds: int, facets: Mapping[str, Any]
+) -> Iterator[Curve]:
+    """The theory as a line along a field, and drawn data at the marks."""
+    line, few = {name: np.geomspace(marks[0], marks[-1], 41)}, {name: marks}
+    yield Curve("theory", generation_errors, system, line, facets=facets)
+    yield Curve(
+        "drawn data", drawn_generations, system, few, seeds, batch_seeds=True, facets=facets
+    )
+
+
 @study(
     "weak-to-strong",
     title=(
@@ -275,19 +286,9 @@ def weak_to_strong(
         ("teachers", "teacher_ridge", teacher_ridges),
         ("students", "ridge", ridges),
     ):
-        line = {name: np.geomspace(marks[0], marks[-1], 41)}
         for model, system in models.items():
             facets = {"panel": panel, "model": model}
-            yield Curve("theory", generation_errors, system, line, facets=facets)
-            yield Curve(
-                "drawn data",
-                drawn_generations,
-                system,
-                {name: marks},
-                seeds,
-                batch_seeds=True,
-                facets=facets,
-            )
+            yield from _along(system, name, marks, seeds, facets)
 
 
 @study(
@@ -326,17 +327,7 @@ def covariate_shift(
         ("examples", "n_train", n_train, 0.0),
         ("ridge", "ridge", ridges, noise),
     ):
-        line = {name: np.geomspace(marks[0], marks[-1], 41)}
         for decay in decays:
             system = chain.with_(noise=amount, test_eigenvalues=i**-decay)
             facets = {"panel": panel, "inputs": rf"$\lambda'_i = i^{{-{decay:g}}}$"}
-            yield Curve("theory", generation_errors, system, line, facets=facets)
-            yield Curve(
-                "drawn data",
-                drawn_generations,
-                system,
-                {name: marks},
-                seeds,
-                batch_seeds=True,
-                facets=facets,
-            )
+            yield from _along(system, name, marks, seeds, facets)

@@ -56,20 +56,24 @@ def draw_rates(axes: Any, comparison: Comparison) -> None:
     text = f"theory, $n$ = {low:g} to {high:g}"
     axes.plot(list(far), list(far.values()), color=ink(), linewidth=1, label=text)
     for data in comparison.theories(range="measured").values():
-        facets = data.attrs["facets"]
-        at = data.sel(n_train=list(p["n_train"]))
-        shift, colour = shift_and_colour(facets)
-        axes.plot(
-            facets["input_dim"] + shift, exponent_of_error(at)[0], marker="_", ms=14, color=colour
-        )
+        draw_exponent(axes, data.sel(n_train=list(p["n_train"])))
     for data in comparison.experiments(range="measured").values():
         if data.attrs["label"] == "torus":
-            facets = data.attrs["facets"]
-            shift, colour = shift_and_colour(facets)
-            exponent, half = exponent_of_error(data)
-            look = {"fmt": "o", "color": colour, "markerfacecolor": "white"}
-            axes.errorbar(facets["input_dim"] + shift, exponent, half / 1.96, **look)
+            draw_exponent(axes, data)
     axes.set(xlabel="dimension $d$ of the kernel", ylabel="exponent of the error")
+
+
+def draw_exponent(axes: Any, data: xr.Dataset, stretch: float = 1.0) -> None:
+    """Draw the exponent of the error at its dimension: a circle with its standard error for a
+    measurement, a dash for a theory."""
+    shift, colour = shift_and_colour(data.attrs["facets"])
+    place = data.attrs["facets"]["input_dim"] + stretch * shift
+    exponent, half = exponent_of_error(data)
+    if "seed" in data.dims:
+        look = {"fmt": "o", "color": colour, "markerfacecolor": "white"}
+        axes.errorbar(place, exponent, half / 1.96, **look)
+    else:
+        axes.plot(place, exponent, marker="_", ms=14, color=colour)
 
 
 def shift_and_colour(facets: dict[str, Any]) -> tuple[float, str]:

@@ -12,7 +12,7 @@ from orderparam.plotting.style import ink
 from orderparam.systems.kernel_regression.spectrum.theory import self_consistent
 from orderparam.systems.kernel_regression.torus.all_waves import all_waves_regression
 from orderparam.systems.kernel_regression.torus.model import TorusRegression
-from orderparam.systems.kernel_regression.torus.studies import exponent_of_error, shift_and_colour
+from orderparam.systems.kernel_regression.torus.studies import draw_exponent
 
 
 def draw_exponents(axes: Any, comparison: Comparison) -> None:
@@ -22,17 +22,9 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
     power, first = 2 * p["smoothness"], p["fitted_from"]
     dims = np.linspace(1, max(p["input_dims"]), 100)
     axes.plot(dims, power / (power + dims), color=ink(), linestyle=":", label="$2a/(2a+d)$")
+    counts = [n for n in p["n_train"] if n >= first]
     for data in [*comparison.theories().values(), *comparison.experiments().values()]:
-        facets = data.attrs["facets"]
-        counts = [n for n in p["n_train"] if n >= first]
-        exponent, half = exponent_of_error(data.sel(n_train=counts))
-        shift, colour = shift_and_colour(facets)
-        place = facets["input_dim"] + 2 * shift
-        if "seed" in data.dims:
-            look = {"fmt": "o", "color": colour, "markerfacecolor": "white", "markersize": 4}
-            axes.errorbar(place, exponent, half / 1.96, **look)
-        else:
-            axes.plot(place, exponent, marker="_", markersize=14, color=colour)
+        draw_exponent(axes, data.sel(n_train=counts), stretch=2)
     axes.set(xlabel="dimension $d$ of the kernel", ylabel="exponent of the error")
 
 

@@ -67,10 +67,10 @@ STATES: dict[str, str | None] = {}  # that of a long test -> the hash of what it
 
 
 def pytest_runtest_logreport(report):
-    said = dict(report.user_properties).get("line")
-    name, state = said or (unchanged.function_of(report.nodeid), None)
+    line = dict(report.user_properties).get("line")
+    name, state = line or (unchanged.function_of(report.nodeid), None)
     OUTCOMES[name] = OUTCOMES.get(name, True) and report.passed
-    if said:
+    if line:
         STATES[name] = state
 
 

@@ -14,6 +14,7 @@ kept: the same call with other numbers compiles nothing.
 
 import functools
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, overload
@@ -392,10 +393,17 @@ def _may_be(value: Any, kind: Any) -> bool:
             isinstance(value, type(word)) and value == word for word in typing.get_args(kind)
         )
     if kind is float:
-        return is_number(value) or isinstance(value, jax.Array | np.ndarray)
+        if isinstance(value, jax.Array | np.ndarray):
+            return value.size > 0
+        return is_number(value) and not _overflows(value)
     if kind is int:
         return is_number(value) and value == value // 1
     return isinstance(value, kind) if kind in (bool, type(None)) else True
+
+
+def _overflows(value: Any) -> bool:
+    """True for an integer without a double, which begin near 1.8e308."""
+    return isinstance(value, int) and abs(value) > sys.float_info.max
 
 
 def _classes(hint: Any) -> tuple[Any, ...]:

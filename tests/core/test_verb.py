@@ -140,6 +140,8 @@ def test_another_system_is_refused_in_one_line():
         ({"sign": "pluss"}, "sign = 'pluss': must be one of plus, minus; did you mean 'plus'"),
         ({"sign": 3}, "sign = 3: must be one of plus, minus"),
         ({"scale": "large"}, "scale = 'large': must be a number"),
+        ({"scale": 10**400}, "scale = an integer of more than 20 digits: must be a number"),
+        ({"scale": np.zeros(0)}, "scale = array.*: must be a number"),
         ({"order": 2.5}, "order = 2.5: must be an integer"),
     ],
 )

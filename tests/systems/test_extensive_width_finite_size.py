@@ -47,6 +47,49 @@ def test_fluctuations_are_those_of_independent_samples():
     np.testing.assert_allclose(growth, 2.0, rtol=0.08)
 
 
+def test_log_likelihoods_are_those_of_fields_that_grow_with_the_overlap():
+    """The same law by forward increments of the field, and the density by quadrature."""
+    places = [np.searchsorted(TABLES.overlap, m) for m in (0.0, 0.5, 0.9)]
+    overlaps, count, random = TABLES.overlap[places], 60_000, np.random.default_rng(4)
+    z, weight = np.polynomial.hermite_e.hermegauss(160)
+    linear = weight @ (z * np.tanh(2 * z)) / weight.sum()
+
+    def output(field):
+        return np.tanh(2 * field) - linear * field
+
+    steps = np.sqrt(np.diff(overlaps, append=1.0))[:, None] * random.normal(size=(3, count))
+    fields = np.cumsum(steps, axis=0)
+    labels = output(fields[-1]) + random.normal(size=count)
+
+    def log_density(field, m):
+        hidden = np.linspace(-6, 6, 121)
+        share = np.exp(-(hidden**2) / 2)
+        place = output(field[:, None] + np.sqrt(1 - m) * hidden)
+        gauss = np.exp(-((labels[:, None] - place) ** 2) / 2) / np.sqrt(2 * np.pi)
+        return np.log(gauss @ share / share.sum())
+
+    below = np.concatenate([np.zeros((1, count)), fields[:-1]])
+    direct = np.array([log_density(*one) for one in zip(below, overlaps)])
+    found = _log_likelihoods(TABLES, 1, 400_000, np.random.default_rng(5))[places]
+    np.testing.assert_allclose(found.mean(axis=1), direct.mean(axis=1), atol=0.012)
+    np.testing.assert_allclose(
+        (found[1:] - found[:1]).std(axis=1), (direct[1:] - direct[:1]).std(axis=1), rtol=0.05
+    )
+    np.testing.assert_allclose(np.corrcoef(found), np.corrcoef(direct), atol=0.02)
+
+
+def test_states_that_differ_by_thousands_of_nats_have_a_finite_difference():
+    """The weight of the state that loses underflows; labels of eight features are nearly
+    Gaussian."""
+    steep = HierarchicalTeacher(2000, 8, decay=1.0, noise=0.04, n_train=2000 * 7.0)
+    found = fluctuating_states(steep, data_sets=20)
+    assert bool(found.converged)
+    theory = float(competing_states(steep).free_energy_difference)
+    assert theory < -1000
+    np.testing.assert_allclose(found.free_energy_difference, theory, rtol=0.06)
+    assert 0 < float(found.spread) < 0.1 * abs(theory)
+
+
 def test_a_steep_landscape_leaves_no_doubt():
     """Far from the jump all data sets agree, and scaling labels and noise changes nothing."""
     far = fluctuating_states(FEATURE.with_(n_train=60.0 * 16), data_sets=200)

@@ -8,7 +8,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 from scipy.interpolate import RectBivariateSpline, make_interp_spline
 from scipy.ndimage import map_coordinates
+from scipy.special import logsumexp
 
+from orderparam.core.fields import short
 from orderparam.core.needs import at_least
 from orderparam.core.result import Result, with_errors
 from orderparam.core.verb import theory
@@ -100,7 +102,7 @@ def fluctuating_states(teacher: Teacher, *, data_sets: int = 1000) -> Fluctuatin
     if not 1 <= samples <= _MOST_EXAMPLES / data_sets:
         most = _MOST_EXAMPLES // data_sets
         raise ValueError(
-            f"n_train = {float(teacher.n_train):g}: must be at least 1 and, with {data_sets} data_sets, at most {most}"
+            f"n_train = {float(teacher.n_train):g}: must be at least 1 and, with {short(data_sets)} data_sets, at most {most}"
         )
     power = np.asarray(teacher.readout, float) ** 2
     rest = float(channel(teacher.activation).total) * (power.sum() - power.max())
@@ -113,9 +115,8 @@ def fluctuating_states(teacher: Teacher, *, data_sets: int = 1000) -> Fluctuatin
     )
     landscape = mean[:, None] + (total.mean(axis=1, keepdims=True) - total)
     landscape = make_interp_spline(tables.overlap, landscape, k=1)(_FINE)
-    weight = np.exp(landscape.min(axis=0) - landscape)
     right = float(middle(teacher)) < _FINE
-    difference = np.log(weight[~right].sum(axis=0)) - np.log(weight[right].sum(axis=0))
+    difference = logsumexp(-landscape[~right], axis=0) - logsumexp(-landscape[right], axis=0)
     value, spread = difference.mean(), difference.std(ddof=1)
     return FluctuatingStates(
         **with_errors(free_energy_difference=(value, spread / data_sets**0.5)),

@@ -46,7 +46,8 @@ def test_few_patches_gain_from_a_finite_width_and_equal_ones_lose():
 
 
 def test_the_scales_of_the_patches_change_in_proportion_to_the_inverse_width():
-    """Q_i = 1 + (B_i - G_i)/N, with B and G those of infinite width."""
+    """Q_i = 1 + (B_i - G_i)/N, B_i = y A K_i A y and G_i = tr(A K_i) with A = (K + T)^-1 and the
+    kernels K_i of the patches at infinite width, of erf units."""
     system = _network(0.3).with_(channels=1e5)
     finite = finite_width(system)
     wide = finite_width(system.with_(channels=2e5))
@@ -54,3 +55,11 @@ def test_the_scales_of_the_patches_change_in_proportion_to_the_inverse_width():
         np.diagonal(np.asarray(one.order_parameters)[0, :, 0, :, 0]) - 1 for one in (finite, wide)
     ]
     np.testing.assert_allclose(first[0], 2 * first[1], rtol=5e-3)
+    x = np.asarray(system.inputs).reshape(60, 4, 10)
+    gram = np.einsum("mia,nia->imn", x, x) / 10
+    size = 1 + 2 * np.einsum("imm->im", gram)
+    kernels = 2 / np.pi * np.arcsin(2 * gram / np.sqrt(size[:, :, None] * size[:, None, :])) / 4
+    inverse = np.linalg.inv(kernels.sum(axis=0) + 0.05 * np.eye(60))
+    dual = inverse @ np.ravel(system.targets)
+    drive = np.einsum("m,imn,n->i", dual, kernels, dual) - np.einsum("mn,imn->i", inverse, kernels)
+    np.testing.assert_allclose(1e5 * first[0], drive, rtol=5e-3)

@@ -67,7 +67,7 @@ def all_waves_regression(
             a system whose `spectrum` does not belong to its dimensions, or lacks more than 0.1 % of
             the power because of its `cut`.
 
-    Accuracy: the kernel to 1e-6.
+    Accuracy: the kernel to 2e-6.
 
     Cost: O(n_train^2 input_dim) values of theta functions.
 

@@ -171,10 +171,11 @@ def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
     ],
     columns=2,
     caption=r"""
-        $k = d/2$, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$ without its linear part; {seeds} data sets at each point,
-        {free_seeds} for replica exchange between {weights} powers of the likelihood. $F_1$, $F_0$: free energies of the states
-        with and without the strongest feature, by integration over these powers while the overlap of the feature is confined to
-        either state; third panel: solid, theory of large $d$; dashed, theory of drawn data sets;
+        Teacher of $k = d/2$ units with weights $w^0_i$ and read-outs that fall as $i^{{-\beta}}$, $\beta$ = {decay}, noise of
+        variance $\Delta$ = {noise}, tanh$(2z)$ without its linear part; $w_i$: weights of a draw; {seeds} data sets at each
+        point, {free_seeds} for replica exchange between {weights} powers of the likelihood. $F_1$, $F_0$: free energies of the
+        states with and without the strongest feature, by integration over these powers while the overlap of the feature is
+        confined to either state; third panel: solid, theory of large $d$; dashed, theory of drawn data sets;
         $Q_{{ij}} = w_i \cdot w^0_j / d$.
     """,
     explained=(

@@ -139,7 +139,10 @@ def feature_learning_phases(
 
 @study(
     "cubic-sign",
-    title="Erf networks learn a cubic part of negative sign; one of positive sign they learn with the wrong sign",
+    title=(
+        "From 300 examples erf networks learn a cubic part of negative sign; one of positive sign "
+        "they learn with the wrong sign"
+    ),
     source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789",
     panels=[
         Panel(
@@ -155,7 +158,8 @@ def feature_learning_phases(
         )
     ],
     caption=r"""
-        Erf units, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = He_1 + c\, He_3$ of $w_*\cdot x$ with $c$ = cubic,
+        Erf units, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = He_1 + c\, He_3$ of $w_*\cdot x$ with $c$ = cubic
+        ($h_1$, $h_3$: these two parts),
         $E|w|^2$ = {weight_variance}; $T$ = {temperature}$/\chi$ and variance of $\sqrt{{N}}a$ = {readout_variance}$/\chi$.
         Learnability: component of the mean output over that of the target. A unit along the target has
         $h_1$ and $h_3$ of opposite signs: for $c < 0$ weights that learn the linear part learn the cubic one with it, for $c > 0$
@@ -164,7 +168,8 @@ def feature_learning_phases(
     seconds=(60, 1200),
     observables=("output", "spread"),
     explained=(
-        "The theory is averaged over data and neglects fluctuations of the output. The measured spread is 1 to 3 % below it, "
+        "The theory is averaged over data and neglects fluctuations of the output. The measured "
+        "spread (not drawn) is 1 to 3 % below it, "
         "and at chi = 200 the learnabilities of both targets are up to 3 % below."
     ),
     gallery={"seeds": 16, "draws": 300, "measured": (5.0, 20.0, 60.0, 200.0)},

@@ -53,8 +53,8 @@ def _draw_deviation_ratio(axes: Any, comparison: Any) -> None:
 @study(
     "functional-flow",
     title=(
-        "Modes that are integrated out stiffen the loss of those that are left; sampled "
-        "posteriors approach the gap equation as more modes are learned"
+        "Sampled posteriors of a quartic loss approach the gap equation as the density of data "
+        "grows"
     ),
     source="Coppola, Helias, Ringel 2025 (their setting; equations derived here)",
     seconds=(60, 900),
@@ -80,8 +80,10 @@ def _draw_deviation_ratio(axes: Any, comparison: Any) -> None:
         Freehand(_draw_deviation_ratio),
     ],
     caption=(
-        r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $\rho=P/T$ = {density}. First panel: slope of "
-        r"the loss of the modes below the cut $\Lambda$ at $u$ = {flow_quartic}, by characteristics. "
+        r"Eigenvalues $\lambda_k$ and coefficients $y_k$ of the target with $\lambda_k=y_k^2=k^{{-{decay}}}$, "
+        r"{modes} modes, $\rho=P/T$ = {density} examples per temperature; $u$: weight of the quartic term of the loss; $Q$: "
+        r"squared deviation from the target. First panel, theory alone: slope of the loss of the modes below the cut $\Lambda$ "
+        r"at $u$ = {flow_quartic}, by characteristics. "
         r"Others: Hamiltonian Monte Carlo of the action of the modes; the last at $u$ = "
         r"{flow_quartic}, where the number of learned modes grows with $\rho$."
     ),

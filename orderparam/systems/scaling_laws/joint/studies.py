@@ -45,8 +45,8 @@ def _draw_excess(part: str, name: str, limit: str, axes: Any, comparison: Compar
 @study(
     "joint-scaling-regimes",
     title=(
-        "The error of random features falls as a power of the smaller number, and approaches "
-        "its limit as one over the larger"
+        "The error of random features falls as a power of the number of examples or features, "
+        "whichever is smaller, and nears that limit as one over the larger"
     ),
     source="Bahri, Dyer, Kaplan, Lee, Sharma 2024 (arXiv:2102.06701); Defilippis, Loureiro, Misiakiewicz 2024 (arXiv:2405.15699)",
     panels=lambda p: [
@@ -81,7 +81,8 @@ def _draw_excess(part: str, name: str, limit: str, axes: Any, comparison: Compar
     ],
     caption=(
         "Eigenvalues $k^{{-a}}$ and target power $k^{{-b}}$ with $a$ = {spectral_decay:g} and $b$ = {target_decay:g}, ridge "
-        "{ridge} added to the summed error, no noise. Top: the error as the number on the axis grows; "
+        "{ridge} added to the summed error, no noise; $n$ examples, $N$ features. Top: the error as the number on the axis "
+        "grows; "
         "resolution limits it while the other number is larger. Bottom: the difference from the "
         "theory's limit of infinitely many, which is due to fluctuations; marks where the theory is "
         "larger than two standard errors."

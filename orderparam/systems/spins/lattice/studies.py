@@ -370,9 +370,9 @@ def ising_scaling(
     columns=2,
     panels=[Panel("steps", "correlation", by="length", log="xy"), Freehand(draw_opposite)],
     caption=r"""
-        Along the diagonal at $T_c$. Lines: conformal field theory on the torus; grey: infinite lattice, which falls as
-        $0.70338/r^{{1/4}}$. {replicas} replicas of {sweeps} sweeps each in a run. Right: two sites
-        half a lattice apart.
+        Along the diagonal at $T_c$. Left: lines, conformal field theory on the torus; grey, the infinite lattice, which falls
+        as $0.70338/r^{{1/4}}$ with the distance $r$. Right: two sites half a lattice apart, with a fitted power of the length.
+        {replicas} replicas of {sweeps} sweeps each in a run.
     """,
     explained=(
         "The theory leaves out terms of order 1/r^2: 1.3 % at the first step and 0.5 % at the "

@@ -52,7 +52,7 @@ def stored_or_compiled(
     with compiled_anew():
         program = lowered.compile()
     with suppress(Exception):  # a program that calls Python, a full disk
-        cache.put(key, _text(program))
+        cache.put(key, _text(program, "lapack" in lowered.as_text()))
     return program
 
 
@@ -105,12 +105,12 @@ def _pickled(value: Any) -> bytes:
     return file.getvalue()
 
 
-def _text(program: Any) -> bytes:
-    """A compiled program and an example of its result, as bytes."""
+def _text(program: Any, uses_lapack: bool) -> bytes:
+    """A compiled program, an example of its result and whether it calls LAPACK, as bytes."""
     from jax.experimental.serialize_executable import serialize
 
     payload, _, tree = serialize(program)
-    return _pickled((payload, jax.tree.unflatten(tree, [0] * tree.num_leaves)))
+    return _pickled((payload, jax.tree.unflatten(tree, [0] * tree.num_leaves), uses_lapack))
 
 
 def _loaded(content: bytes | None, arguments: Any) -> Any:
@@ -119,6 +119,15 @@ def _loaded(content: bytes | None, arguments: Any) -> Any:
 
     if content is None:
         raise FileNotFoundError
-    payload, example = pickle.loads(content)
+    payload, example, uses_lapack = pickle.loads(content)
+    if uses_lapack:
+        _find_lapack()
     tree = jax.tree.structure((arguments, {}))
     return deserialize_and_load(payload, tree, jax.tree.structure(example))
+
+
+def _find_lapack() -> None:
+    """Lets compiled programs call LAPACK: JAX looks for its functions when it lowers the first
+    program that needs them, which a process that only loads programs never does; a call would end
+    that process with a segmentation fault."""
+    jax.jit(jax.lax.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jax.numpy.float32))

@@ -26,6 +26,21 @@ mean_field.at_one_point(MeanFieldMagnet(temperature=0.5))
 """
 
 
+SOLVES_EQUATIONS = """
+import sys
+import jax.numpy as jnp
+from orderparam.core.compilation_cache import keep_for_commands
+from orderparam.core.stored_programs import stored_or_compiled
+keep_for_commands()
+def solution(matrix, vector):
+    if sys.argv[1] == "loaded":
+        raise SystemExit("traced")
+    return jnp.linalg.solve(matrix, vector), jnp.linalg.eigvalsh(matrix)
+equations = 2 * jnp.eye(3), jnp.ones(3)
+print(stored_or_compiled(solution, equations, "three equations")(*equations))
+"""
+
+
 @pytest.fixture
 def python(tmp_path):
     def run(code, *arguments):
@@ -50,6 +65,12 @@ def test_a_second_command_does_not_trace_a_theory(python, tmp_path):
     other = python(f"{COMMAND}\n{NO_TRACING}\nmain()", *SOLVE[:2], "temperature=0.6")
     assert "magnetisation" in other.stdout
     assert other.stdout != first.stdout
+
+
+def test_a_loaded_program_calls_lapack_in_a_process_that_has_lowered_nothing(python):
+    first, loaded = (python(SOLVES_EQUATIONS, name) for name in ("compiled", "loaded"))
+    assert (loaded.returncode, loaded.stdout) == (0, first.stdout), loaded.stderr
+    assert "0.5" in first.stdout
 
 
 @pytest.mark.parametrize("harm", ["cut", "changed"])

@@ -83,7 +83,7 @@ def test_noise_alone_is_no_well():
     assert not np.any(found)
 
 
-@pytest.mark.parametrize("border", [0, -1.0, np.nan, 10**400, "wide", np.zeros(0)])
+@pytest.mark.parametrize("border", [0, -1.0, np.nan, np.inf, 10**400, "wide", np.zeros(0)])
 def test_a_border_is_a_positive_number(border):
     with pytest.raises(ValueError, match="border = "):
         share_free_energy(network(700.0, 35.0), border=border)

@@ -70,7 +70,8 @@ def competing_states(teacher: HierarchicalTeacher) -> CompetingStates:
     Raises:
         ValueError: for an activation with a quadratic component.
 
-    Accuracy: 1e-8 per input; leading order in d.
+    Accuracy: 1e-8 per input; leading order in d. Far beyond the jump, where the state in which
+    nothing is learned no longer exists, the difference is that to its continuation.
 
     Source: derived here, from Nguyen, Barbier (2026).
 

@@ -1,5 +1,6 @@
 """The free energy of a network as a function of the share of its neurons that have specialised."""
 
+import math
 from typing import Any
 
 import equinox as eqx
@@ -98,8 +99,8 @@ class _SharedDensity(eqx.Module):
 
 
 def _check(system: TwoLayerNetwork | ScaledNetwork, border: float = 0.5, **_: object) -> None:
-    if is_number(border) and not border > 0:
-        raise ValueError(f"border = {border}: must be > 0")
+    if is_number(border) and not 0 < border < math.inf:
+        raise ValueError(f"border = {border}: must be finite and > 0")
 
 
 @theory(check=_check)
@@ -120,7 +121,7 @@ def share_free_energy(
             for `outside` of `sampled_network`.
 
     Raises:
-        ValueError: for a border that is not positive.
+        ValueError: for a border that is not finite and positive.
 
     Accuracy: 1e-8 in the equations, 1e-2 in the border, which lies between two nodes of the
     integrals.

@@ -6,7 +6,7 @@ from orderparam.channels.base import Likelihood
 from orderparam.channels.logistic import LogisticLabels
 from orderparam.channels.real import RealLabels
 from orderparam.channels.sign import ProbitLabels, SignLabels
-from orderparam.core.system import nearest
+from orderparam.core.names import near
 
 _CHANNELS: dict[str, Likelihood] = {
     "sign": SignLabels(),
@@ -32,6 +32,6 @@ def channel(which: Any) -> Likelihood:
     if not isinstance(which, str) or which not in _CHANNELS:
         names = ", ".join(_CHANNELS)
         raise ValueError(
-            f"there is no channel {which!r}{nearest(str(which), channel_names())}; must be one of {names}"
+            f"there is no channel {which!r}{near(str(which), channel_names())}; must be one of {names}"
         )
     return _CHANNELS[which]

@@ -121,8 +121,10 @@ def check_own(folder: Path, results: Sequence[str]) -> None:
 
 
 def check_free(out: Path) -> None:
-    """Raises `ValueError` for a folder that holds something."""
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+    """Raises `ValueError` for a folder that holds something, and where a file is in its place."""
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"{out} is a file; choose another folder with --out")
+    if out.exists() and any(out.iterdir()):
         raise ValueError(f"{out} is not empty; choose another folder with --out")
 
 

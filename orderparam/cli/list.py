@@ -11,9 +11,9 @@ import typer
 from orderparam.cli import completion
 from orderparam.cli.errors import clear_errors
 from orderparam.cli.terminal import console, duration, new_table, plain, short
-from orderparam.core.names import nearest
+from orderparam.core.names import near, nearest
 from orderparam.core.outline import Outline
-from orderparam.core.registry import Entry, full_name, index, outline
+from orderparam.core.registry import Entry, index, outline
 
 
 def list_all(
@@ -44,8 +44,8 @@ def list_all(
         if chosen and not exact:
             study_list(chosen)
             return
-        if "." in word and not exact and ".py" not in word:
-            full_name(word)  # only theories and experiments have names with a point
+        if not exact and ".py" not in word:
+            raise ValueError(f"nothing is called {word!r}{_nearest_name(word)}")
         one_study(_outlined(word))
 
 
@@ -69,6 +69,14 @@ def _outlined(name: str) -> Outline:
         study.build.__module__,
     )
     return Outline(*words, study.seconds, study.defaults, study.gallery, study.full)
+
+
+def _nearest_name(word: str) -> str:
+    """The study, theory or experiment with the nearest name, or how to list them."""
+    names = {entry.name for entry in index() if entry.kind in ("study", "theory", "experiment")}
+    names |= {name.rpartition(".")[2] for name in names}
+    how = "orderparam list shows the studies; list theories, list experiments and list systems the rest"
+    return near(word, sorted(names)) or f"; {how}"
 
 
 def _is_verb(word: str) -> bool:

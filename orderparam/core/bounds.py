@@ -34,6 +34,6 @@ def holds(number: float, limits: Mapping[str, float | None], integer: bool, infi
 
 def refusal(name: str, value: str, must_be: str, meaning: str) -> str:
     """The message about a value that is not allowed."""
-    if value == "inf" and "finite" not in must_be and "integer" not in must_be:
+    if value in ("inf", "nan") and "finite" not in must_be and "integer" not in must_be:
         must_be = f"finite and {must_be}"
     return f"{name} = {value}: must be {must_be} ({meaning})"

@@ -6,6 +6,7 @@ that it describes.
 """
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -63,11 +64,15 @@ class Described:
 
 
 def number_in(text: str, path: str) -> float:
-    """The number in the text of a field. Raises `ValueError` where there is none."""
+    """The number in the text of a field. Raises `ValueError` where there is none, and for one that
+    is too large for a double."""
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         raise ValueError(f"{path} = {text}: must be a number") from None
+    if math.isinf(number) and any(map(str.isdigit, text)):
+        raise ValueError(f"{path} = {text}: is beyond the largest number, 1.8e308")
+    return number
 
 
 def fitting(
@@ -75,15 +80,16 @@ def fitting(
 ) -> tuple[int, list[str]]:
     """The system that has all these fields, and those of the names that are options.
 
-    Raises `ValueError` with the nearest name where no system has all of them; among several systems
-    the message is about the one with the fewest missing fields.
+    Of several that do, the first that needs no other field, or else the first: a theory names the
+    system that it is used with most before the others. Raises `ValueError` with the nearest name
+    where no system has all fields.
     """
     own = [
         name for name in heads if name in options and not any(name in kind.fields for kind in kinds)
     ]
     unknown = [sorted(heads - {*kind.fields, *own}) for kind in kinds]
     missing = [[name for name in kind.needed if name not in heads] for kind in kinds]
-    chosen = min(range(len(kinds)), key=lambda i: (len(unknown[i]), len(missing[i])))
+    chosen = min(range(len(kinds)), key=lambda i: (len(unknown[i]), bool(missing[i])))
     if unknown[chosen]:
         name, kind = unknown[chosen][0], kinds[chosen]
         raise ValueError(

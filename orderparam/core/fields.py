@@ -31,7 +31,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from orderparam.core import bounds
-from orderparam.core.names import nearest
+from orderparam.core.names import near
 
 _LARGEST_INTEGER = 2**31 - 1  # of a structure: compiled programs count in 32 bits
 
@@ -347,7 +347,7 @@ class Declaration:
         choices = [str(word) for word in words]
         raise self.refuse(
             value,
-            f"one of {', '.join(choices)}{nearest(value, choices) if isinstance(value, str) else ''}",
+            f"one of {', '.join(choices)}{near(value, choices) if isinstance(value, str) else ''}",
         )
 
     def _part(self, value: Any, kinds: tuple[Any, ...] = ()) -> Any:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orderparam.core.described import Kind, fitting, number_in
-from orderparam.core.names import nearest
+from orderparam.core.names import near, nearest
 from orderparam.core.paths import expanded
 
 if TYPE_CHECKING:
@@ -37,8 +37,10 @@ def assignments(texts: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not value or not all(name.split(".")):
+        if not equals or not all(name.split(".")):
             raise ValueError(f"{text}: write NAME=VALUE")
+        if not value:
+            raise ValueError(f"{name}: the value after = is empty")
         if name in found:
             raise ValueError(f"{name} is given twice")
         found[name] = value
@@ -177,7 +179,7 @@ def _part(declaration: "Declaration", text: str, inner: Mapping[str, str], path:
     name = text or next(iter(named))
     if name not in named:
         raise ValueError(
-            f"{path} = {name}: must be one of {', '.join(named)}{nearest(name, list(named))}"
+            f"{path} = {name}: must be one of {', '.join(named)}{near(name, list(named))}"
         )
     maker = named[name]
     return (
@@ -305,7 +307,7 @@ def _word(text: str, path: str, kinds: Sequence[Any], words: Sequence[Any]) -> A
     if words:
         choices = [str(word) for word in words]
         raise ValueError(
-            f"{path} = {text}: must be one of {', '.join(choices)}{nearest(text, choices)}"
+            f"{path} = {text}: must be one of {', '.join(choices)}{near(text, choices)}"
         )
     wanted = {bool: "true or false", int: "an integer", float: "a number"}
     named = " or ".join(wanted[kind] for kind in kinds if kind in wanted)

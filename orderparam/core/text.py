@@ -3,6 +3,15 @@
 import numpy as np
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things in words, with a regular plural.
+
+    >>> counted(1, "row"), counted(0, "row"), counted(1200, "row")
+    ('1 row', '0 rows', '1200 rows')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def with_error(mean: float, error: float) -> str:
     """The text `0.1234(56)`: a mean with the standard error of its last two digits. It is the bare
     mean when there is no error, and a dash when there is no mean (every run failed, or the

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from orderparam.core.fields import alternatives, is_number, short, words_of
-from orderparam.core.names import nearest
+from orderparam.core.names import near, nearest
 from orderparam.core.needs import Need, check_needs
 from orderparam.core.own_code import state_of_own_code
 from orderparam.core.registry import experiments_made, theories_made, topic_of
@@ -112,9 +112,9 @@ class Verb:
                 wanted = " or ".join(_WORDS[kind] for kind in kinds if kind in _WORDS)
                 words = [str(word) for word in self.choices(name)]
                 listed = f"one of {', '.join(words)}" if words else ""
-                near = nearest(value, words) if words and isinstance(value, str) else ""
+                hint = near(value, words) if words and isinstance(value, str) else ""
                 allowed = " or ".join(filter(None, (listed, wanted)))
-                raise ValueError(f"{self.name}: {name} = {short(value)}: must be {allowed}{near}")
+                raise ValueError(f"{self.name}: {name} = {short(value)}: must be {allowed}{hint}")
         # With the defaults, so that a call that gives them, or another number, runs the same
         # program.
         defaults = {

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from orderparam.core import reading as files
 from orderparam.core.reading import read_npy, read_npz, reading
+from orderparam.core.text import counted
 from orderparam.data.dataset import Dataset, real_array
 from orderparam.data.locate import DataNotFound, expanded
 from orderparam.data.table import read_table
@@ -215,7 +216,7 @@ def _from_arrays(
             f"{target} has {len(labels)} labels for {len(inputs)} examples: must be one per example"
         )
     if len(inputs) < 2:
-        raise ValueError(f"{len(inputs)} examples: there must be at least two")
+        raise ValueError(f"{counted(len(inputs), 'example')}: there must be at least two")
     inputs = real_array(input_name, inputs)
     class_names = None
     if labels.dtype.kind in "US":

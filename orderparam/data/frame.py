@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from orderparam.core.reading import TooLarge, check_archive, reading
+from orderparam.core.text import counted
 from orderparam.data.feather import unpacked_bytes
 from orderparam.data.table import MISSING, MOST_COLUMNS, number, read_table
 
@@ -69,7 +70,7 @@ def read_frame(path: Path, fewest: int = 2, missing: Sequence[str] = ()) -> pd.D
             )
         if len(frame) < fewest:
             raise ValueError(
-                f"{len(frame)} rows of data: there must be at least {'two' if fewest == 2 else fewest}"
+                f"{counted(len(frame), 'row')} of data: there must be at least {'two' if fewest == 2 else fewest}"
             )
         for name in frame.columns if gaps else ():
             if frame[name].dtype == object or pd.api.types.is_string_dtype(frame[name].dtype):

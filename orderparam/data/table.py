@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from orderparam.core.reading import reading
+from orderparam.core.text import counted
 from orderparam.data.dataset import EXACT_INTEGERS
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})  # lower case
@@ -143,7 +144,7 @@ def read_table(path: Path, row_names: bool = False, fewest: int = 2) -> Table:
                 )
         if len(rows) < fewest:
             raise ValueError(
-                f"{len(rows)} rows of data: there must be at least {'two' if fewest == 2 else fewest}"
+                f"{counted(len(rows), 'row')} of data: there must be at least {'two' if fewest == 2 else fewest}"
             )
         return Table(names, tuple(zip(*rows)), tuple(lines))
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from orderparam.core.system import nearest
+from orderparam.core.names import near, nearest
 from orderparam.data.dataset import Dataset, label_array
 
 FORMS = ("even-odd", "A-vs-B", "A-vs-rest", "one-hot", "one-hot-zero-mean", "regression")
@@ -182,6 +182,6 @@ def apply_task(dataset: Dataset, task: str) -> tuple[Dataset, Targets]:
         )
     else:
         raise ValueError(
-            f"there is no task {task!r}{nearest(task, list(FORMS))}; tasks are: {', '.join(FORMS)}"
+            f"there is no task {task!r}{near(task, list(FORMS))}; tasks are: {', '.join(FORMS)}"
         )
     return dataset.take(targets.rows), dataclasses.replace(targets, name=task)

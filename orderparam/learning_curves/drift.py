@@ -11,6 +11,7 @@ from jaxtyping import Float
 from scipy.stats import ks_2samp, norm
 from sklearn.ensemble import RandomForestClassifier
 
+from orderparam.core.text import counted
 from orderparam.learning_curves.choice import best_ridge
 from orderparam.learning_curves.estimators import NORMAL, residuals
 from orderparam.learning_curves.learners import TESTED, Exact, Learner, learner
@@ -143,7 +144,7 @@ def encoding_for(problem: Problem, frame: "pd.DataFrame") -> "Encoding":
     if problem.encoding is None:
         raise ValueError(f"{problem.name}: new rows can be compared for tables only")
     if len(frame) < FEWEST_NEW:
-        raise ValueError(f"{len(frame)} new rows: there must be at least {FEWEST_NEW}")
+        raise ValueError(f"{counted(len(frame), 'new row')}: there must be at least {FEWEST_NEW}")
     problem.encoding.check(frame)
     return problem.encoding
 

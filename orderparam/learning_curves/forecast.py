@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from orderparam.core.text import counted
 from orderparam.kernels.extrapolation import Extrapolated, extrapolate
 from orderparam.learning_curves.choice import TRIED, Candidate, best_ridge
 from orderparam.learning_curves.choice import compare as compare_kernels
@@ -114,7 +115,9 @@ def forecast_problem(
     """The `forecast` of a problem that has already been read."""
     count = len(problem.inputs)
     if count < FEWEST:
-        raise ValueError(f"{problem.name}: {count} examples: a forecast needs at least {FEWEST}")
+        raise ValueError(
+            f"{problem.name}: {counted(count, 'example')}: a forecast needs at least {FEWEST}"
+        )
     if ridge is not None and not 0 <= ridge < np.inf:
         raise ValueError(f"ridge = {ridge}: must be a finite number >= 0")
     if orders < 2 or not 1 <= reach <= 1e4:

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from orderparam.core.names import nearest
 from orderparam.core.reading import reading
+from orderparam.core.text import counted
 from orderparam.data import DATASETS, Dataset, apply_task, centre, load, load_file, normalise
 from orderparam.data.columns import Column, Encoding, fit_encoding, moments
 from orderparam.data.files import existing, target_column
@@ -122,9 +123,10 @@ def noting_target(problem: Problem, target: str | None) -> Problem:
 def table_of(file: str, missing: Sequence[str] = ()) -> "pd.DataFrame":
     """The rows of a table, without the numbers of its rows. Raises `ValueError` for a file that is
     no table."""
-    if Path(file).suffix.lower() not in FRAMES:
+    path = existing(file)
+    if path.suffix.lower() not in FRAMES:
         raise ValueError(f"{file}: must be a table ({', '.join(FRAMES)})")
-    return read_frame(existing(file), missing=missing).drop(columns="(row)", errors="ignore")
+    return read_frame(path, missing=missing).drop(columns="(row)", errors="ignore")
 
 
 def from_dataset(data: Dataset, task: str | None) -> Problem:
@@ -182,7 +184,7 @@ def from_frame(
     if not complete.any():
         raise ValueError(f"{name}: no row has a value in each of the columns {', '.join(needed)}")
     notes = (
-        [f"{int((~complete).sum())} rows left out: no {' or no '.join(needed)}"]
+        [f"{counted(int((~complete).sum()), 'row')} left out: no {' or no '.join(needed)}"]
         if not complete.all()
         else []
     )
@@ -218,7 +220,9 @@ def from_frame(
         values = values / values.std(axis=0)
         notes.append("each target is divided by its standard deviation")
     if len(rows) < 2:
-        raise ValueError(f"{title}: {len(rows)} rows with a known target")
+        raise ValueError(
+            f"{title}: {counted(len(rows), 'row')} with a known target: there must be at least two"
+        )
     inputs = rows.drop(columns=needed)
     if not len(inputs.columns):
         raise ValueError(f"{title}: there is no column besides the target")

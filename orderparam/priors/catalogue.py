@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from orderparam.core.system import nearest, parameter
+from orderparam.core.names import near
+from orderparam.core.system import parameter
 from orderparam.priors.base import Components, Prior, PriorAverages
 from orderparam.priors.names import law
 
@@ -148,6 +149,6 @@ def prior(which: Any) -> Prior:
     which = law(*_PRIORS)(which)
     if not isinstance(which, str) or which not in _PRIORS:
         raise ValueError(
-            f"there is no prior {which!r}{nearest(str(which), prior_names())}; must be one of {', '.join(_PRIORS)}"
+            f"there is no prior {which!r}{near(str(which), prior_names())}; must be one of {', '.join(_PRIORS)}"
         )
     return _PRIORS[which]()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orderparam.core.names import nearest
+from orderparam.core.names import near
 from orderparam.core.system import System, is_number, replace
 
 
@@ -60,7 +60,7 @@ def axes_of(
             raise ValueError(f'over[{name!r}] = {given!r}: give (low, high) or (low, high, "log")')
         if scale not in ("linear", "log"):
             raise ValueError(
-                f"over[{name!r}] = {given!r}: the scale must be linear or log{nearest(str(scale), ['linear', 'log'])}"
+                f"over[{name!r}] = {given!r}: the scale must be linear or log{near(str(scale), ['linear', 'log'])}"
             )
         low, high = float(ends[0]), float(ends[1])
         if not (math.isfinite(low) and math.isfinite(high) and low < high):

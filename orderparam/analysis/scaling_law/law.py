@@ -18,7 +18,7 @@ from jaxtyping import ArrayLike
 from orderparam.analysis.scaling_law.fit import DELTA, bootstrapped, minimise
 from orderparam.analysis.scaling_law.forms import FORMS, Form, Inputs, fitting, inputs_of
 from orderparam.analysis.scaling_law.runs import FLOPS, Runs
-from orderparam.core.names import nearest
+from orderparam.core.names import near
 from orderparam.solve.root import decreasing_root
 
 BOOTSTRAP = 200
@@ -186,7 +186,7 @@ def scaling_law(
         named = {candidate.name: candidate for candidate in candidates}
         if form not in named:
             raise ValueError(
-                f"form = {form!r}: for these runs one of {', '.join(named)}{nearest(form, list(named))}"
+                f"form = {form!r}: for these runs one of {', '.join(named)}{near(form, list(named))}"
             )
         candidates = [named[form]]
     least = min(candidate.unknowns for candidate in candidates) + _SPARE

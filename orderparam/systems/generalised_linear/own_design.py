@@ -17,8 +17,8 @@ from scipy.stats import chi2
 
 from orderparam.channels import Likelihood, ProbitLabels, RealLabels
 from orderparam.core.late import brentq, minimize_scalar
+from orderparam.core.names import near
 from orderparam.core.registry import tool
-from orderparam.core.system import nearest
 from orderparam.data.dataset import real_array
 from orderparam.priors import MixturePrior, Prior, prior
 from orderparam.systems.generalised_linear.bayes.experiment import gamp
@@ -241,7 +241,7 @@ def spectrum_distance(x: Float[np.ndarray, "row column"]) -> float:
 def _kind(kind: str | None, y: np.ndarray | None, rows: int) -> str:
     if kind is not None and kind not in KINDS:
         raise ValueError(
-            f"kind = {kind!r}{nearest(kind, list(KINDS))}: must be one of {', '.join(KINDS)}"
+            f"kind = {kind!r}: must be one of {', '.join(KINDS)}{near(kind, list(KINDS))}"
         )
     if y is None:
         return kind or "linear"

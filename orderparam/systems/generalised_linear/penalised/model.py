@@ -7,7 +7,8 @@ import jax
 
 from orderparam.channels import Likelihood, channel
 from orderparam.core.fields import is_number
-from orderparam.core.system import System, nearest, parameter, part
+from orderparam.core.names import near
+from orderparam.core.system import System, parameter, part
 from orderparam.losses import Channel, Huber, Quantile, loss, loss_names
 from orderparam.losses.base import Loss
 from orderparam.priors import Prior, prior
@@ -28,7 +29,7 @@ def any_loss(which: Any) -> Loss:
     if isinstance(which, str) and which not in loss_names():
         names = [*loss_names(), *_RESIDUAL]
         raise ValueError(
-            f"there is no loss {which!r}{nearest(which, names)}; must be one of {', '.join(names)}"
+            f"there is no loss {which!r}{near(which, names)}; must be one of {', '.join(names)}"
         )
     return loss(which)
 

@@ -14,10 +14,13 @@ def print_comparison(finished: "Comparison", folder: Path) -> str:
     disagreements, failures, and the place of the files. Returns what it printed."""
     from orderparam.comparison.agreement import differs
     from orderparam.comparison.table import tables
+    from orderparam.core.text import formulas_in_words
 
     out = console(record=True)
     summary: dict[str, Any] = finished.summary
-    out.print(f"[bold]{plain(summary['title'])}[/]  [dim]{plain(summary['source'])}[/]")
+    out.print(
+        f"[bold]{plain(formulas_in_words(summary['title']))}[/]  [dim]{plain(summary['source'])}[/]"
+    )
     settings = ", ".join(f"{key} = {short(value)}" for key, value in summary["parameters"].items())
     out.print(f"[dim]{plain(settings)}[/]\n", highlight=False)
     for label, table in finished.agreement.items():
@@ -27,13 +30,13 @@ def print_comparison(finished: "Comparison", folder: Path) -> str:
     entries = [entry for table in summary["agreement"].values() for entry in table]
     if finished.study.explained and any(map(differs, entries)):
         out.print(
-            f"Where |z| > 3, or deviations are systematic: {plain(finished.study.explained)}\n",
+            f"Where |z| > 3, or deviations are systematic: {plain(formulas_in_words(finished.study.explained))}\n",
             highlight=False,
         )
     for record in summary["curves"]:
         if record["failed"] or record["unconverged"]:
             out.print(
-                f"[yellow]{plain(record['label'])}: of {record['points']} points {record['failed']} failed, "
+                f"[yellow]{plain(formulas_in_words(record['label']))}: of {record['points']} points {record['failed']} failed, "
                 f"{record['unconverged']} did not converge[/]"
             )
     out.print(

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.comparison.agreement import BY_CHANCE, ENOUGH_RUNS, summary
-from orderparam.core.text import with_error
+from orderparam.core.text import formulas_in_words, with_error
 
 _ROW = " row"  # name of a table's dimension, which no dimension of a result has
 
@@ -35,7 +35,7 @@ def tables(
         )
         part = part.isel({_ROW: np.flatnonzero(defined)})
         theories = sorted(part["theory"].values, key=lambda name: _aside(part, name))
-        title = f"{key}: {observable.replace('_', ' ')}"
+        title = formulas_in_words(f"{key}: {observable.replace('_', ' ')}")
         together = {
             record["theory"]: _together(record)
             for record in summary({observable: table}, measured)
@@ -52,7 +52,7 @@ def tables(
 def _together(record: Mapping[str, Any]) -> str:
     """The line below a table on all points of a theory."""
     words = (
-        f"{record['theory']}: rms z {record['rms_z']:.2f} at {record['points_with_z']} points"
+        f"{formulas_in_words(record['theory'])}: rms z {record['rms_z']:.2f} at {record['points_with_z']} points"
         f" ({record['independent_points']:.3g} independent), probability {record['probability']:.2g}"
     )
     return f"{words}: systematic" if record["probability"] < BY_CHANCE else words
@@ -83,16 +83,18 @@ def _table(
     table.add_column("measured", justify="right", no_wrap=True)
     for theory in theories:
         head = (
-            f"{theory} (baseline)\nvalue       %"
+            f"{formulas_in_words(theory)} (baseline)\nvalue       %"
             if _aside(part, theory)
-            else f"{theory}\nvalue       z       %"
+            else f"{formulas_in_words(theory)}\nvalue       z       %"
         )
         table.add_column(head, justify="right", no_wrap=True)
     for i in range(part.sizes[_ROW]):
         row = part.isel({_ROW: i})
         first = row.isel(theory=0)
         cells = [
-            f"{row[name].values[()]:g}" if row[name].dtype.kind in "if" else str(row[name].values)
+            f"{row[name].values[()]:g}"
+            if row[name].dtype.kind in "if"
+            else formulas_in_words(str(row[name].values))
             for name in grid
         ]
         missed = int(first["unconverged"])

@@ -1,4 +1,7 @@
-"""Numbers as people read them."""
+"""Numbers and formulas as people read them."""
+
+import re
+import unicodedata
 
 import numpy as np
 
@@ -10,6 +13,29 @@ def counted(number: int, noun: str) -> str:
     ('1 row', '0 rows', '1200 rows')
     """
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def formulas_in_words(text: str) -> str:
+    r"""A text whose formulas between dollars are written as a terminal can show them.
+
+    >>> formulas_in_words(r"student, $n$ = 50, $\lambda'_i = i^{-2}$")
+    "student, n = 50, λ'_i = i^-2"
+    """
+    return re.sub(r"\$([^$]*)\$", lambda found: _formula(found[1]), text)
+
+
+def _formula(formula: str) -> str:
+    def symbol(found: re.Match[str]) -> str:
+        name = found[1]
+        case = "CAPITAL" if name[0].isupper() else "SMALL"
+        greek = "LAMDA" if name.lower() == "lambda" else name.upper()
+        try:
+            return unicodedata.lookup(f"GREEK {case} LETTER {greek}")
+        except KeyError:
+            return {"infty": "∞", "to": "→", "le": "≤", "ge": "≥"}.get(name, name)
+
+    named = re.sub(r"\\([A-Za-z]+) ?", symbol, formula)
+    return re.sub(r"\\.|[{}]", "", named)
 
 
 def with_error(mean: float, error: float) -> str:

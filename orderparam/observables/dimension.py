@@ -9,6 +9,7 @@ network is meant, and the bias of the ratio is subtracted by the jackknife.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -17,6 +18,26 @@ from orderparam.observables.observable import Observed, clocked, jackknifed
 from orderparam.observables.similarity import Estimand, checked, scale_of
 
 SOURCE = "Roy and Vetterli 2007; Chun, Canatar, Chung and Lee 2025"
+
+
+def participation_ratio(variances: Any) -> Any:
+    r"""The number of directions that share a variance, 1 if one has all of it.
+
+    $$ D = \frac{(\sum_i \lambda_i)^2}{\sum_i \lambda_i^2} $$
+
+    Args:
+        variances: The variances $\lambda_i$ (eigenvalues of a covariance), an array of NumPy or
+            JAX, not all zero.
+
+    Returns:
+        The ratio, a scalar of the same library.
+
+    Source: Roy and Vetterli 2007.
+
+    >>> float(participation_ratio(np.array([2.0, 2.0, 0.0])))
+    2.0
+    """
+    return variances.sum() ** 2 / (variances**2).sum()
 
 
 def dimension(

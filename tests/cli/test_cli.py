@@ -171,6 +171,8 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
         (["predict", "table.csv", "--target", "price", "--arch", "cnn:3:erf"], "unknown family"),
         (["predict", "table.csv", "--target", "price", "--task", "a-vs-b"], "class"),
         (["predict", "table.csv", "--target", "price", "--out", "occupied"], "is not empty"),
+        (["predict", "table.csv", "--target", "price", "--out", "table.csv"], "is a file"),
+        (["predict", "table.csv", "--target", "price", "--new", "occupied"], "is a folder"),
         (["predict", "table.csv", "--target", "price", "--out", "/proc/nowhere"], "cannot write"),
         (["predict", "table.csv", "--temperature", "-1"], "temperature"),
         (["predict", "table.csv", "--width", "wide"], "write one or more integers"),

@@ -239,6 +239,8 @@ def test_lists_of_theories_experiments_and_systems(run):
         (("solve", "onsager", "temperature=hot"), "must be a number"),
         (("solve", "onsager", "temperature=-2"), "must be > 0"),
         (("solve", "onsager", "temperature"), "write NAME=VALUE"),
+        (("solve", "bayes_optimal", "noise=1"), "HierarchicalTeacher needs input_dim"),
+        (("solve", "bayes_optimal", "noise=1", "readout=1,2"), "WeightedTeacher needs input_dim"),
         (("solve", "onsager", "temperature=1", "temperature=2"), "given twice"),
         (("solve", "onsager"), "temperature T in units of the coupling"),
         (("solve", "mean_field", "temperature=1", "branch=stabel"), "did you mean 'stable'"),

@@ -24,7 +24,7 @@ def test_every_number_is_a_leaf_and_structure_is_not():
     [
         ({"temperature": 0.0}, "Paramagnet.temperature = 0.0: must be > 0"),
         ({"temperature": -1}, "must be > 0"),
-        ({"temperature": float("nan")}, "must be > 0"),
+        ({"temperature": float("nan")}, "must be finite and > 0"),
         ({"temperature": "warm"}, "must be a number"),
         ({"temperature": None}, "must be a number"),
         ({"temperature": True}, "must be a number"),

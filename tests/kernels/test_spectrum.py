@@ -62,11 +62,11 @@ ONE = [1.0, 0.5]
     ("arguments", "message"),
     [
         (([1.0, -0.1], ONE), r"Spectrum.eigenvalues = -0.1: must be >= 0 in every entry"),
-        (([1.0, np.nan], ONE), "eigenvalues = nan: must be >= 0"),
+        (([1.0, np.nan], ONE), "eigenvalues = nan: must be finite and >= 0"),
         ((ONE, [1.0, np.inf]), "target_power = inf: must be finite and >= 0"),
         ((ONE, ONE, [1.0, -2.0]), "multiplicities = -2.0: must be >= 0"),
         ((ONE, ONE, None, -1.0), "Spectrum.tail = -1.0: must be >= 0"),
-        ((ONE, ONE, None, 0.0, np.nan), "Spectrum.tail_power = nan: must be >= 0"),
+        ((ONE, ONE, None, 0.0, np.nan), "Spectrum.tail_power = nan: must be finite and >= 0"),
         (
             (ONE, [1.0]),
             r"target_power has shape \(1,\), \(level\): must have level = 2, as eigenvalues has",

@@ -111,3 +111,7 @@ def test_what_would_fill_the_machine_is_refused():
         fluctuating_states(FEATURE.with_(n_train=1e6))
     with pytest.raises(ValueError, match=r"noise: labels spread over .* too small"):
         fluctuating_states(FEATURE.with_(noise=1e-6))
+    with pytest.raises(ValueError, match=r"data_sets = 1e\+12: must be between 2 and 100000"):
+        fluctuating_states(FEATURE, data_sets=1e12)
+    with pytest.raises(ValueError, match=r"width = 1000000000: must be an integer .* <= 1e\+06"):
+        HierarchicalTeacher(16, 10**9, decay=1.0, noise=0.04)

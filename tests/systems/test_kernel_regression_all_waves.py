@@ -78,3 +78,5 @@ def test_refusals():
         all_waves_regression(_torus(3, 3).with_(target_dim=1), KEY)
     with pytest.raises(ValueError, match="tests"):
         all_waves_regression(_torus(1, 1), KEY, tests=0)
+    with pytest.raises(ValueError, match=r"n_train = 1e\+06: must be at most [0-9]+ with 6 inputs"):
+        all_waves_regression(_torus(6, 6, n_train=1e6), KEY)

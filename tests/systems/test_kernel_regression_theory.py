@@ -694,7 +694,7 @@ def test_a_batch_of_cavities():
     [
         ({"n_train": 0}, "KernelRegression.n_train = 0: must be > 0"),
         ({"temperature": -1e-9}, "KernelRegression.temperature = -1e-09: must be >= 0"),
-        ({"noise": np.nan}, "KernelRegression.noise = nan: must be >= 0"),
+        ({"noise": np.nan}, "KernelRegression.noise = nan: must be finite and >= 0"),
         ({"spectrum": np.ones(3)}, "KernelRegression.spectrum = .*: must be a Spectrum"),
         ({"spectrum.tail": -1.0}, "Spectrum.tail = -1.0: must be >= 0"),
         ({"spectrum.tale": 1.0}, "did you mean 'tail'"),
@@ -731,7 +731,10 @@ def test_bad_regions_are_refused():
             ([0.1], [0.0, 0.0], [0.5, 0.5]),
             r"extra_temperature has shape \(1,\), \(region\): must have region = 2",
         ),
-        (([0.1, 0.1], [0.0, np.nan], [0.5, 0.5]), "extra_noise = nan: must be >= 0 in every entry"),
+        (
+            ([0.1, 0.1], [0.0, np.nan], [0.5, 0.5]),
+            "extra_noise = nan: must be finite and >= 0 in every entry",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             heteroscedastic_system(*arrays)

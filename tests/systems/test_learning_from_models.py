@@ -58,7 +58,9 @@ def test_true_labels_alone_make_every_generation_the_first():
 def test_errors_grow_with_the_generations():
     for ridge, noise in ((0.0, 0.0), (0.1, 0.0), (1.0, 0.5)):
         chain = CHAIN.with_(ridge=ridge, noise=noise)
-        assert np.all(np.diff(generation_errors(chain).test_error) > 0)
+        found = generation_errors(chain)
+        assert np.all(np.diff(found.test_error) > 0)
+        assert found.final_error == found.test_error[-1]
 
 
 def test_the_law_of_training_as_that_of_tests_changes_nothing():

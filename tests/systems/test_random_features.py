@@ -282,7 +282,7 @@ def test_bad_input_is_refused_in_words():
         RandomFeatures(10, 20, n_train=30, ridge=0)
     with pytest.raises(ValueError, match=r"teacher_variance = 0.5.*>= 1"):
         GaussianFeatures(ExplicitSpectrum([1.0], [1.0]), 0.5, n_train=10, ridge=0.1)
-    with pytest.raises(ValueError, match=r"eigenvalues = nan: must be >= 0"):
+    with pytest.raises(ValueError, match=r"eigenvalues = nan: must be finite and >= 0"):
         GaussianFeatures(ExplicitSpectrum([1.0, np.nan], [0.1, 0.1]), 1.0, n_train=10, ridge=0.1)
     with pytest.raises(ValueError, match=r"objective = 'test_eror'.*'test_error'"):
         optimal_ridge(RandomFeatures(10, 20, n_train=30, ridge=0.1), objective="test_eror")

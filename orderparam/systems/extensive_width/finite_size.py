@@ -10,8 +10,7 @@ from scipy.interpolate import RectBivariateSpline, make_interp_spline
 from scipy.ndimage import map_coordinates
 from scipy.special import logsumexp
 
-from orderparam.core.fields import short
-from orderparam.core.needs import at_least
+from orderparam.core.needs import between
 from orderparam.core.result import Result, with_errors
 from orderparam.core.verb import theory
 from orderparam.gaussian import Activation
@@ -38,6 +37,7 @@ _LARGEST = 0.9995  # overlap
 _SELF_OVERLAPS = 400
 _MOST_WIDTHS = 200  # labels of the table fit into half a gigabyte
 _MOST_EXAMPLES, _TOGETHER = 50_000_000, 5_000_000  # of all data sets, and of those drawn at once
+_MOST_SETS = 100_000
 _FINE = _LARGEST * np.linspace(-1.0, 1.0, 1000)  # overlaps over which is integrated
 
 
@@ -61,7 +61,10 @@ class FluctuatingStates(Result):
     converged: Bool[Array, ""]
 
 
-@theory(traced=False, needs={"data_sets": at_least(2)})
+_SETS = between(2, _MOST_SETS, why="the free energies of each at 1000 overlaps are held in memory")
+
+
+@theory(traced=False, needs={"data_sets": _SETS})
 def fluctuating_states(teacher: Teacher, *, data_sets: int = 1000) -> FluctuatingStates:
     r"""Free energy of the state in which the strongest feature is learned, minus that of the state
     in which it is not, averaged over data sets of finite size.
@@ -76,16 +79,18 @@ def fluctuating_states(teacher: Teacher, *, data_sets: int = 1000) -> Fluctuatin
 
     V is the free energy of a student that is held at the overlap m with the teacher's strongest
     feature, q its overlap with another such student, and $p_q(y | \omega)$ the density of a label
-    where a variance q of the field is known. The other features act as Gaussian noise of variance
-    $g(1) \sum_{i > 1} v_i^2$. The $\omega_m$ of one sample, of variance m, are a martingale that
-    ends at the teacher's field; data sets are drawn from it.
+    where a variance q of the field is known. The noise of a label is here that of the teacher plus
+    the other features, which act as Gaussian noise of variance $g(1) \sum_{i > 1} v_i^2$. The
+    $\omega_m$ of one sample, of variance m, are a martingale that ends at the teacher's field; data
+    sets are drawn from it.
 
     Args:
-        data_sets: number of data sets. Default 1000.
+        data_sets: number of data sets, from 2 to 100,000. Default 1000.
 
     Raises:
-        ValueError: for less than 2 data sets, an n_train below 1, more than 5e7 examples in all
-            data sets, and noise of less than 1/200 of the range of the labels.
+        ValueError: for other numbers of data sets, an n_train below 1, more than 5e7 examples in
+            all data sets, and labels that spread over more than 200 standard deviations of the
+            noise, in which the other features are included.
 
     Accuracy: fluctuations of order sqrt(n) are kept, terms of order one are not; the samples'
     contributions are assumed independent. The integral over m is accurate to 0.02. Measured at 16
@@ -104,7 +109,8 @@ def fluctuating_states(teacher: Teacher, *, data_sets: int = 1000) -> Fluctuatin
     if not 1 <= samples <= _MOST_EXAMPLES / data_sets:
         most = _MOST_EXAMPLES // data_sets
         raise ValueError(
-            f"n_train = {float(teacher.n_train):g}: must be at least 1 and, with {short(data_sets)} data_sets, at most {most}"
+            f"n_train = {float(teacher.n_train):g}: must be at least 1 and, with data_sets = {data_sets:g}, at most {most}, "
+            "because the examples of all data sets are drawn"
         )
     power = np.asarray(teacher.readout, float) ** 2
     rest = float(channel(teacher.activation).total) * (power.sum() - power.max())
@@ -157,8 +163,8 @@ def _tables(activation: Activation, readout: float, noise: float) -> _Tables:
     top = np.abs(values[np.abs(z) < 6]).max() + 6 * width
     if top / width > _MOST_WIDTHS:
         raise ValueError(
-            f"noise: labels spread over {top / width:.3g} of its standard deviations, more than {_MOST_WIDTHS}: the noise is too "
-            "small beside the read-outs"
+            f"noise: labels spread over {top / width:.3g} of its standard deviations, more than {_MOST_WIDTHS}: the noise, "
+            "with the features other than the strongest in it, is too small beside the read-outs"
         )
     labels = np.linspace(-top, top, 2 * int(np.ceil(_LABELS_PER_WIDTH * top / width)) + 1)
     angle = np.linspace(0.0, np.arcsin(_LARGEST**0.5), _OVERLAPS)

@@ -41,7 +41,8 @@ class HierarchicalTeacher(System):
     with k = `width`, d = `input_dim`, $\beta$ = `decay` (0: all equal), $\Delta$ = `noise`,
     $|w_i|^2 = d$, and x and z standard normal. The learner has n = `n_train` samples, of order
     $d^2$, knows v, $\sigma$ and $\Delta$, and has the prior $w_i \sim N(0, 1_d)$. The noise is to
-    be compared with $E \sigma(z)^2$, the variance of the labels without noise.
+    be compared with $E \sigma(z)^2$, the variance of the labels without noise. The width is at most
+    $10^6$, because theories hold some hundred numbers of each hidden unit in memory.
 
     Source: Nguyen, Barbier (2026).
 
@@ -51,7 +52,7 @@ class HierarchicalTeacher(System):
 
     decreasing: ClassVar[bool] = True  # the read-outs come in decreasing order
     input_dim: float = parameter("input dimension d", minimum=1)
-    width: int = structure("number of hidden units k", minimum=1)
+    width: int = structure("number of hidden units k", minimum=1, maximum=1_000_000)
     decay: float = parameter("exponent beta of the read-outs, v_i ~ i^-beta", minimum=0)
     noise: float = parameter("variance Delta of the label noise", above=0)
     n_train: float = parameter("number of training samples n", above=0, default=10_000)

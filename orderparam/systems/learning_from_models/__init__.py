@@ -28,6 +28,7 @@ LABELS = {
     "noise": ("label noise", "s"),
     "ridge": ("ridge", "T"),
     "error_by_kept": ("error against the truth", ""),
+    "final_error": ("error of the last generation", ""),
     "mask_error": ("error with masked labels", ""),
     "optimal_error": ("error with the best labels", ""),
     "truth_error": ("error with true labels", ""),

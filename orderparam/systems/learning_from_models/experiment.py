@@ -22,9 +22,11 @@ class DrawnGenerations(Result):
     Fields:
         test_error: exact error of every generation against the truth without noise, under the law
             of tests.
+        final_error: that of the last generation.
     """
 
     test_error: Float[Array, "generation"]
+    final_error: Float[Array, ""]
 
 
 class DrawnLabels(Result):
@@ -75,7 +77,8 @@ def drawn_generations(system: ModelChain, key: PRNGKeyArray) -> DrawnGenerations
         _regular(system, system.teacher[1], first),
         _regular(system, system.ridge, later),
     )
-    return DrawnGenerations(test_error=_chain(system, key, first, later, counts, regular))
+    errors = _chain(system, key, first, later, counts, regular)
+    return DrawnGenerations(test_error=errors, final_error=errors[-1])
 
 
 @experiment

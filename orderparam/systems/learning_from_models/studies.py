@@ -232,6 +232,7 @@ def _along(
         "one that does not"
     ),
     source="derived here; Burns et al. 2024 (arXiv:2312.09390), the question",
+    observables=("final_error",),
     panels=[
         Panel(
             "teacher_ridge",

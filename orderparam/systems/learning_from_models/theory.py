@@ -24,6 +24,7 @@ class GenerationErrors(Result):
     Fields:
         test_error: error of every generation against the truth without noise, under the law of
             tests.
+        final_error: that of the last generation.
         bias: the part of the error due to the mean of the weights.
         variance: the part of the error due to the scatter of the weights over training sets.
         residual: largest relative error of the equations for kappa.
@@ -31,6 +32,7 @@ class GenerationErrors(Result):
     """
 
     test_error: Float[Array, "generation"]
+    final_error: Scalar
     bias: Float[Array, "generation"]
     variance: Float[Array, "generation"]
     residual: Scalar
@@ -130,6 +132,7 @@ def generation_errors(system: ModelChain) -> GenerationErrors:
     bias, variance = (jnp.stack(part) for part in zip(*errors))
     return GenerationErrors(
         test_error=bias + variance,
+        final_error=bias[-1] + variance[-1],
         bias=bias,
         variance=variance,
         residual=residual,

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.comparison import Comparison, Curve, study
+from orderparam.observables.dimension import participation_ratio
 from orderparam.plotting import Freehand
 from orderparam.plotting.measured import mean_and_error
 from orderparam.plotting.style import COLOURS, GREY, MARKERS
@@ -42,14 +43,12 @@ def uneven_teacher(others: float, n_train: int, n_test: int) -> dict[str, Any]:
 
 
 def used_patches(others: float) -> float:
-    """The participation number of the patches, (sum c^2)^2 / sum c^4 with c = 1, others, others,
-    others.
+    """The participation ratio of the patches' shares of the target, 1 and three times others^2.
 
     >>> used_patches(0.0), used_patches(1.0)
     (1.0, 4.0)
     """
-    rest = _PATCHES - 1
-    return (1 + rest * others**2) ** 2 / (1 + rest * others**4)
+    return float(participation_ratio(np.array([1.0, *[others**2] * (_PATCHES - 1)])))
 
 
 def _loss_ratio(finite: xr.Dataset, infinite: xr.Dataset) -> xr.DataArray:

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.gaussian import hermite
+from orderparam.observables.dimension import participation_ratio
 from orderparam.sampling import sample
 from orderparam.systems.kernel_adaptation.dynamics.model import Classifier
 from orderparam.systems.kernel_adaptation.network import over
@@ -334,7 +335,7 @@ def pruned_classifier(
         full_accuracy=jnp.mean(jnp.argmax(test @ end.readout.T, axis=1) == labels),
         train_accuracy=jnp.mean(fitted),
         eigenvalues=values / jnp.sum(values),
-        participation=jnp.sum(values) ** 2 / jnp.sum(values**2),
+        participation=participation_ratio(values),
         moved=moved,
         converged=gradients[1] < 1e-2 * gradients[0],
     )

@@ -31,6 +31,7 @@ _GRID = 8192  # points of a circle
 _STEP = 0.4  # of ln t
 _LEFT_OUT = 1e-8  # share of the integral below the first and above the last t
 _LACKING = 1e-3  # share of the power that the waves of a system may lack
+_MOST = 2**27  # coordinates of the differences of all pairs of points; a gigabyte, held four times
 
 
 class AveragedError(Result):
@@ -46,7 +47,18 @@ class AveragedError(Result):
     converged: Bool[Array, ""]
 
 
-@experiment(needs={"tests": at_least(1)})
+def _fits(system: TorusRegression, *, tests: int = 256) -> None:
+    """Raises `ValueError` for more pairs of points than fit into memory."""
+    count, dim = float(system.n_train), float(system.input_dim)
+    most = math.floor(math.sqrt(tests**2 + 2 * _MOST / dim) - tests)
+    if count > most:
+        raise ValueError(
+            f"n_train = {count:g}: must be at most {most} with {dim:g} inputs and tests = {tests}, because all pairs of "
+            "points are held in memory"
+        )
+
+
+@experiment(check=_fits, needs={"tests": at_least(1)})
 def all_waves_regression(
     system: TorusRegression, key: PRNGKeyArray, *, tests: int = 256
 ) -> AveragedError:
@@ -63,8 +75,9 @@ def all_waves_regression(
         tests: number of test inputs. Default 256.
 
     Raises:
-        ValueError: for `tests` that is not a positive integer, an n_train that is not an integer, or
-            a system whose `spectrum` does not belong to its dimensions, or lacks more than 0.1 % of
+        ValueError: for `tests` that is not a positive integer, an n_train that is not an integer,
+            more pairs of points than fit into memory (some 16,000 points of one input, 5,500 of
+            eight), or a system whose `spectrum` does not belong to its dimensions, or lacks more than 0.1 % of
             the power because of its `cut`.
 
     Accuracy: the kernel to 2e-6.

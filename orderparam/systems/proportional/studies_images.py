@@ -65,7 +65,14 @@ def architectures(
     """,
     seconds=(90, 3600),
     observables=LOSSES,
-    gallery={"n_train": 60, "measured": (8, 20, 50), "samples": 100, "seeds": 16, "n_test": 300},
+    gallery={
+        "n_train": 60,
+        "n_test": 300,
+        "measured": (8, 20, 50),
+        "samples": 200,
+        "chains": 2,
+        "seeds": 16,
+    },
     full={
         "n_train": 200,
         "n_test": 1000,

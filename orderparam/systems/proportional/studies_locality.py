@@ -123,7 +123,7 @@ def _draw(axes: Any, comparison: Comparison, order: bool) -> None:
     """,
     seconds=(90, 3600),
     observables=("test_error", "order_parameters"),
-    gallery={"measured": (0.0, 0.25, 0.45, 1.0), "seeds": 16, "samples": 120},
+    gallery={"measured": (0.0, 0.25, 0.45, 1.0), "seeds": 16, "samples": 400},
     full={
         "measured": (0.0, 0.15, 0.25, 0.35, 0.45, 0.7, 1.0),
         "seeds": 32,

@@ -15,6 +15,7 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weigh
 from orderparam.systems.kernel_adaptation.two_layers.threshold import (
     measured_examples_needed,
     regressed,
+    sampled_hidden,
 )
 
 _ADAPT, _FIXED = "weights that adapt", "fixed kernel"
@@ -72,8 +73,18 @@ def one_unit(saturation: float) -> dict[int, float]:
     """,
     seconds=(90, 4800),
     observables=("examples",),
-    gallery={"measured": (8, 12, 16, 24), "kernel_measured": (4, 5, 6), "seeds": 16},
-    full={"measured": (8, 16, 32, 64), "kernel_measured": (4, 6, 8, 12), "seeds": 32},
+    gallery={
+        "measured": (8, 12, 16, 24),
+        "kernel_measured": (4, 5, 6),
+        "draws": 1000,
+        "seeds": 16,
+    },
+    full={
+        "measured": (8, 16, 32, 64),
+        "kernel_measured": (4, 6, 8, 12),
+        "draws": 2000,
+        "seeds": 32,
+    },
 )
 def complexity_change(
     threshold: float = 0.9,
@@ -83,9 +94,10 @@ def complexity_change(
     weight_variance: float = 0.5,
     units_per_input: float = 2.0,
     measured: tuple[int, ...] = (8, 12),
-    ratios: tuple[float, ...] = (6.0, 15.0),
+    ratios: tuple[float, ...] = (6.0, 12.0),
     kernel_measured: tuple[int, ...] = (3, 4),
     kernel_ratios: tuple[float, ...] = (6.0, 13.0),
+    draws: int = 400,
     seeds: int = 4,
 ) -> Iterator[Curve]:
     """measured: inputs of the sampled networks; kernel_measured: of the regressions, whose examples
@@ -99,20 +111,15 @@ def complexity_change(
         needed, theory=partial(gaussian_process, ridge_kind="effective"), power=3.0, most=100.0
     )
     run = partial(measured_examples_needed, **shared)
+    learner = partial(sampled_hidden, warmup=3 * draws // 10, samples=draws)
+    network = partial(run, learner=learner, ratios=ratios)
     regression = partial(run, learner=regressed, ratios=kernel_ratios, power=3.0)
     adapt, kernel = {"weights": _ADAPT}, {"weights": _FIXED}
     line = {"input_dim": between((float(min(measured)), 128.0, *measured), 9)}
     kernel_line = {"input_dim": between((float(min(kernel_measured)), 32.0, *kernel_measured), 9)}
     yield Curve("infinitely wide (GP)", fixed, system, kernel_line, facets=kernel)
     yield Curve("adapted weights (GMFL)", adapted, system, line, facets=adapt)
-    yield Curve(
-        "sampled network",
-        partial(run, ratios=ratios),
-        system,
-        {"input_dim": measured},
-        seeds,
-        facets=adapt,
-    )
+    yield Curve("sampled network", network, system, {"input_dim": measured}, seeds, facets=adapt)
     yield Curve(
         "regression on drawn data",
         regression,

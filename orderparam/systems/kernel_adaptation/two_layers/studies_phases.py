@@ -29,6 +29,17 @@ def _sampled(system: AdaptingNetwork, key: PRNGKeyArray, *, samples: int) -> Sam
     return sampled_network(system.drawn, key, samples=samples)
 
 
+def _sampled_longer(
+    system: AdaptingNetwork, key: PRNGKeyArray, *, draws: int, saturated: float
+) -> SampledTwoLayerNetwork:
+    """A sampled network whose chains grow as (n/T)^2 beyond n/T = `saturated`, because neurons then
+    cross more and more slowly between the centre and the side wells."""
+    network = system.drawn
+    longer = max(1.0, network.n_train / network.temperature / saturated)
+    samples = round(draws * longer**2)
+    return sampled_network(network, key, warmup=samples // 2, samples=samples)
+
+
 def _panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     across = "variance across the target / prior", lambda data: across_variance(data, p)
     fixed = rf"$\chi$ = {p['strength']:g}"
@@ -70,10 +81,10 @@ def _panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     seconds=(90, 3600),
     observables=("output", "spread", "norm"),
     gallery={
-        "measured_examples": (50, 70, 90, 130, 180, 250, 450, 700, 1000),
+        "measured_examples": (50, 70, 90, 130, 180, 250, 350, 450, 700),
         "measured_strengths": (4.0, 6.5, 10.0, 20.0, 35.0, 60.0),
         "resolution": 40,
-        "draws": 300,
+        "draws": 400,
         "seeds": 16,
     },
     full={
@@ -102,14 +113,14 @@ def feature_learning_phases(
     seeds: int = 4,
 ) -> Iterator[Curve]:
     """temperature, readout_variance: at chi = 1. strength: chi of the cut over examples; n_train:
-    examples of the cut over chi. shown_*: points at which densities are drawn."""
+    examples of the cut over chi. draws: of a chain, more at large n/T. shown_*: points at which densities are drawn."""
     target = hermite_target({1: 1.0, 3: cubic})
     network = TwoLayerNetwork(
         input_dim, width, n_train, temperature, target, readout_variance, weight_variance
     )
     system = AdaptingNetwork(network, 1.0)
     theory = partial(adapted_weights, ridge_kind="effective")
-    sampler = partial(_sampled, samples=draws)
+    sampler = partial(_sampled_longer, draws=draws, saturated=3500.0)
     examples = {"network.n_train": np.geomspace(40.0, 1200.0, resolution).tolist()}
     plane = {**examples, "chi": np.geomspace(3.0, 400.0, resolution).tolist()}
     label = "adapted weights (GMFL)"

@@ -133,6 +133,8 @@ class Look:
         for value in values_of([data], panel.by):
             colour = self._colours.get((panel.by, value))
             one = select(data, panel.by, value)
+            if one is not None and panel.by in data.dims and panel.by not in data.coords:
+                one = one.assign_coords({panel.by: value})  # for `_reference`
             if colour is not None and one is not None:
                 self._entry(
                     0, self._words_of(panel, panel.by, value), colour, "-", MARKERS[0], True

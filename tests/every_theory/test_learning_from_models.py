@@ -4,7 +4,7 @@ import numpy as np
 from checks import checks
 
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.systems.learning_from_models import ModelChain, PoolChain
+from orderparam.systems.learning_from_models import ModelChain, PoolChain, ShiftedPool
 
 X = np.random.default_rng(0).standard_normal((10, 4))
 SYSTEMS = [
@@ -21,5 +21,15 @@ SYSTEMS = [
         generations=3,
     ),
     PoolChain.from_kernel(np.exp(X @ X.T / 8), X[:, 0], n_train=5.0, ridge=0.1, noise=0.1),
+    ShiftedPool.from_kernels(
+        np.exp(X @ X.T / 8),
+        np.exp(X[:4] @ X.T / 6),
+        X[:, 0],
+        X[:4, 1],
+        np.full((2, 4), 0.25),
+        n_train=5.0,
+        ridge=0.1,
+        noise=0.1,
+    ),
 ]
 globals().update(checks("learning_from_models", SYSTEMS))

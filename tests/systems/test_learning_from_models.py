@@ -10,11 +10,14 @@ from orderparam.kernels.spectrum import Spectrum
 from orderparam.systems.learning_from_models import (
     ModelChain,
     PoolChain,
+    ShiftedPool,
     best_labels,
     best_mixing,
     drawn_generations,
     drawn_labels,
+    drawn_shift,
     generation_errors,
+    shifted_errors,
 )
 from orderparam.systems.learning_from_models.experiment import _regular, _ridge_map
 
@@ -209,3 +212,78 @@ def test_a_shift_sets_the_exponent_of_the_learning_curve(decay):
     )
     errors = [float(generation_errors(chain.with_(n_train=n)).test_error[0]) for n in (200, 800)]
     assert np.log(errors[1] / errors[0]) / np.log(4) == pytest.approx(1 - decay, abs=0.03)
+
+
+def _shifted_pool(laws=None, **numbers):
+    """A pool of 60 inputs of 12 features, tested on itself and on 40 others with larger inputs."""
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((100, 12)) * np.arange(1, 13) ** -1.0
+    x[60:] *= 1.5
+    y = x @ rng.standard_normal(12)
+    if laws is None:
+        laws = np.zeros((2, 100))
+        laws[0, :60], laws[1, 60:] = 1 / 60, 1 / 40
+    numbers = {"n_train": 20, "ridge": 0.5, "noise": 0.1} | numbers
+    return ShiftedPool.from_kernels(x[:60] @ x[:60].T, x @ x[:60].T, y[:60], y, laws, **numbers)
+
+
+def test_tests_on_the_pool_itself_are_no_shift():
+    shifted = _shifted_pool()
+    found = shifted_errors(shifted)
+    own = generation_errors(shifted.with_(generations=1))
+    np.testing.assert_allclose(found.test_error[0], own.test_error[0], rtol=1e-9)
+    np.testing.assert_allclose(found.bias[0], own.bias[0], rtol=1e-9)
+
+
+def test_a_mixture_of_laws_has_the_mean_of_their_errors():
+    one = _shifted_pool()
+    mixed = one.with_(laws=np.array([[0.25, 0.75]]) @ one.laws)
+    np.testing.assert_allclose(
+        shifted_errors(mixed).test_error[0],
+        np.array([0.25, 0.75]) @ shifted_errors(one).test_error,
+        rtol=1e-12,
+    )
+
+
+def test_a_law_with_the_eigenvectors_of_training_is_that_of_other_variances():
+    spectrum = Spectrum([2.0, 0.5, 0.1], [0.6, 0.3, 0.1])
+    rng = np.random.default_rng(3)
+    basis = np.linalg.qr(rng.standard_normal((30, 3)))[0] * np.sqrt(30)
+    x = basis * np.sqrt(spectrum.eigenvalues)
+    y = x @ np.sqrt(spectrum.target_power / spectrum.eigenvalues)
+    other = np.array([3.0, 0.2, 0.4])
+    new = basis * np.sqrt(other)
+    truth = new @ np.sqrt(spectrum.target_power / spectrum.eigenvalues)
+    laws = np.full((1, 30), 1 / 30)
+    shifted = ShiftedPool.from_kernels(x @ x.T, new @ x.T, y, truth, laws, n_train=5, ridge=0.2)
+    chain = ModelChain(spectrum, other, n_train=5, ridge=0.2, generations=1)
+    np.testing.assert_allclose(
+        shifted_errors(shifted).test_error, generation_errors(chain).test_error, rtol=1e-9
+    )
+
+
+def test_regressions_on_gaussian_features_meet_the_theory_of_a_shift():
+    shifted = _shifted_pool(n_train=40)
+    keys = jax.random.split(jax.random.key(4), 400)
+    drawn = jax.vmap(lambda key: drawn_shift(shifted, key, gaussian=True).test_error)(keys)
+    _within(np.asarray(drawn), np.asarray(shifted_errors(shifted).test_error), 0.03)
+
+
+def test_regression_on_the_pool_is_kernel_regression():
+    """By the kernel matrix, with all inputs of the pool as one training set."""
+    shifted = _shifted_pool(noise=0.0)
+    x = np.asarray(shifted.features)[:20]
+    weights = _ridge_map(jnp.asarray(x), 0.5, x @ shifted.coefficients, True)
+    rng = np.random.default_rng(2)
+    z = rng.standard_normal((100, 12)) * np.arange(1, 13) ** -1.0
+    z[60:] *= 1.5
+    y = z @ rng.standard_normal(12)
+    alpha = np.linalg.solve(z[:20] @ z[:20].T + 0.5 * np.eye(20), y[:20])
+    np.testing.assert_allclose(shifted.new_features @ weights, z @ z[:20].T @ alpha, atol=1e-10)
+
+
+def test_laws_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="must sum to 1"):
+        _shifted_pool(laws=np.full((1, 100), 0.02))
+    with pytest.raises(ValueError, match="must have new = 100"):
+        _shifted_pool(laws=np.full((1, 50), 0.02))

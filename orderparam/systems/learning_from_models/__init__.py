@@ -9,17 +9,21 @@ if TYPE_CHECKING:
     from orderparam.systems.learning_from_models.experiment import (
         DrawnGenerations,
         DrawnLabels,
+        DrawnShift,
         drawn_generations,
         drawn_labels,
+        drawn_shift,
     )
-    from orderparam.systems.learning_from_models.model import ModelChain, PoolChain
+    from orderparam.systems.learning_from_models.model import ModelChain, PoolChain, ShiftedPool
     from orderparam.systems.learning_from_models.theory import (
         BestLabels,
         BestMixing,
         GenerationErrors,
+        ShiftedErrors,
         best_labels,
         best_mixing,
         generation_errors,
+        shifted_errors,
     )
 
 LABELS = {

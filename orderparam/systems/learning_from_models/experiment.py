@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
-from orderparam.systems.learning_from_models.model import ModelChain, PoolChain
+from orderparam.systems.learning_from_models.model import ModelChain, PoolChain, ShiftedPool
 from orderparam.systems.learning_from_models.theory import best_labels
 
 SMALL = 1e-8  # ridge / trace of the Gram matrix above which a Cholesky factor is safe
@@ -43,6 +43,16 @@ class DrawnLabels(Result):
     optimal_error: Float[Array, ""]
     mask_error: Float[Array, ""]
     error_by_kept: Float[Array, "shown"]
+
+
+class DrawnShift(Result):
+    """Errors of one regression under several laws of tests.
+
+    Fields:
+        test_error: error against the targets of the new inputs, under every law.
+    """
+
+    test_error: Float[Array, "law"]
 
 
 @experiment
@@ -111,6 +121,36 @@ def drawn_labels(system: ModelChain, key: PRNGKeyArray) -> DrawnLabels:
     examples = system.counts()[1]
     regular = _regular(system, system.ridge, examples)
     return _labels(system, key, examples, best.gain, kept, regular)
+
+
+@experiment
+def drawn_shift(system: ShiftedPool, key: PRNGKeyArray, *, gaussian: bool = False) -> DrawnShift:
+    r"""Errors of kernel regression on inputs drawn from the pool, under every law of tests.
+
+    Args:
+        gaussian: replace the inputs of the pool by Gaussian features of the same covariance and
+            truth, as a control of the theory. Default False.
+
+    Raises:
+        ValueError: if the number of examples is not a whole number.
+
+    Cost: one n x n factorisation.
+
+    Source: derived here.
+
+    >>> import jax
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).standard_normal((40, 5))
+    >>> shifted = ShiftedPool.from_kernels(
+    ...     x[:30] @ x[:30].T, x[30:] @ x[:30].T, x[:30, 0], x[30:, 0], np.full((1, 10), 0.1),
+    ...     n_train=8, ridge=1.0,
+    ... )
+    >>> drawn_shift(shifted, jax.random.key(0)).test_error.shape
+    (1,)
+    """
+    count = system.counts()[0]
+    regular = _regular(system, system.teacher[1], count)
+    return DrawnShift(test_error=_shifted(system, key, count, gaussian, regular))
 
 
 def _multiplicities(system: ModelChain) -> tuple[int, ...]:
@@ -186,6 +226,22 @@ def _chain(
         weights = _ridge_map(x, ridge, share * true + (1 - share) * made, solvable)
         errors.append(jnp.sum(shift * sigma * (weights - truth) ** 2))
     return jnp.stack(errors)
+
+
+@eqx.filter_jit
+def _shifted(
+    system: ShiftedPool, key: PRNGKeyArray, n: int, gaussian: bool, regular: bool
+) -> Float[Array, "law"]:
+    draw, own = jax.random.split(key)
+    _, ridge, noise = system.teacher
+    levels = system.spectrum.eigenvalues
+    if gaussian:
+        x = jnp.sqrt(levels) * jax.random.normal(draw, (n, len(levels)))
+    else:
+        x = system.features[jax.random.randint(draw, (n,), 0, len(system.features))]
+    labels = x @ system.coefficients + jnp.sqrt(noise) * jax.random.normal(own, (n,))
+    weights = _ridge_map(x, ridge, labels, regular)
+    return system.laws @ (system.new_targets - system.new_features @ weights) ** 2
 
 
 @eqx.filter_jit

@@ -143,6 +143,56 @@ class PoolChain(ModelChain):
         )
 
 
+class ShiftedPool(PoolChain):
+    r"""Kernel regression on inputs drawn from a pool, with replacement, and tested under other laws.
+
+    The features of a `PoolChain` are continued to new inputs $q$ outside the pool, $x_k(q) = \sum_i
+    K(q, i)\, x_{ik} / (M \lambda_k)$, which leaves the regression as it is. A law of tests is a
+    distribution over the new inputs, which may be other images (with noise, say) or the same ones
+    with other weights (another balance of classes). Made by `from_kernels`. The first generation
+    learns; `generations`, `truth_share` and `test_eigenvalues` are not used.
+    """
+
+    new_features: Float[Array, "new level"] = parameter("features of the new inputs", kw_only=True)
+    new_targets: Float[Array, "new"] = parameter("targets of the new inputs", kw_only=True)
+    laws: Float[Array, "law new"] = parameter(
+        "weight of every new input in every law of tests", minimum=0, kw_only=True
+    )
+
+    def __check_init__(self) -> None:
+        if _any(abs(self.laws.sum(axis=1) - 1) > 1e-8):
+            raise ValueError("ShiftedPool.laws: the weights of every law must sum to 1")
+
+    @classmethod
+    def from_kernels(
+        cls, kernel: Any, beside: Any, targets: Any, new_targets: Any, laws: Any, **numbers: Any
+    ) -> Self:
+        """The regression on a pool with this kernel matrix and targets.
+
+        Args:
+            kernel: the kernel matrix of the pool.
+            beside: the kernel between new inputs (rows) and the pool (columns).
+            targets: targets of the pool.
+            new_targets: targets of the new inputs.
+            laws: weights of the new inputs, a row for every law.
+            numbers: other fields.
+
+        Raises:
+            ValueError: if the kernel is not a Gram matrix with one row for each target.
+        """
+        pool = PoolChain.from_kernel(kernel, targets, **numbers)
+        size = len(pool.features) * pool.spectrum.eigenvalues
+        return cls(
+            pool.spectrum,
+            features=pool.features,
+            coefficients=pool.coefficients,
+            new_features=jnp.asarray(beside) @ pool.features / size,
+            new_targets=jnp.asarray(new_targets, float),
+            laws=jnp.asarray(laws, float),
+            **numbers,
+        )
+
+
 def _any(condition: Any) -> bool:
     """True if a condition holds anywhere; False for traced values, whose numbers are unknown."""
     return not isinstance(condition, jax.core.Tracer) and bool(np.any(condition))

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.kernels.effective_ridge import EffectiveRidge, effective_ridge, ratio
-from orderparam.systems.learning_from_models.model import ModelChain
+from orderparam.systems.learning_from_models.model import ModelChain, ShiftedPool
 
 Scalar = Float[Array, ""]
 
@@ -35,6 +35,24 @@ class GenerationErrors(Result):
     final_error: Scalar
     bias: Float[Array, "generation"]
     variance: Float[Array, "generation"]
+    residual: Scalar
+    converged: Bool[Array, ""]
+
+
+class ShiftedErrors(Result):
+    """Errors of one regression under several laws of tests.
+
+    Fields:
+        test_error: error against the truth without noise, under every law.
+        bias: the part of the error due to the mean of the predictions.
+        variance: the part of the error due to their scatter over training sets.
+        residual: relative error of the equation for kappa.
+        converged: whether the equation for kappa was solved.
+    """
+
+    test_error: Float[Array, "law"]
+    bias: Float[Array, "law"]
+    variance: Float[Array, "law"]
     residual: Scalar
     converged: Bool[Array, ""]
 
@@ -137,6 +155,57 @@ def generation_errors(system: ModelChain) -> GenerationErrors:
         variance=variance,
         residual=residual,
         converged=converged,
+    )
+
+
+@theory
+def shifted_errors(system: ShiftedPool) -> ShiftedErrors:
+    r"""Errors of kernel regression under laws of inputs other than that of training.
+
+    With $L$ and $\kappa$ of `generation_errors`, and $E$ its error under the law of training, label
+    noise $s$ included, the prediction at a new input $q$ with target $y_q$ has a mean and a variance
+    over training sets:
+
+    $$ \bar f_q = \sum_k L_k \beta_k x_k(q), \qquad
+       v_q = \frac En \sum_k \frac{\lambda_k}{(\lambda_k + \kappa)^2}\, x_k(q)^2 $$
+
+    The error under a law of weights $w_q$ is $\sum_q w_q [(y_q - \bar f_q)^2 + v_q]$. The new inputs
+    need not have the eigenvectors of the training law, and their targets need not be in the span
+    of its features.
+
+    Returns:
+        Errors against the targets of the new inputs, which have no noise.
+
+    Accuracy: that of `generation_errors`: exact for Gaussian features at large n.
+
+    Source: derived here; Canatar, Bordelon, Pehlevan (2021), for other laws of tests.
+
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).standard_normal((40, 5))
+    >>> pool, new = x[:30], np.concatenate([x[30:], 2 * x[30:]])
+    >>> laws = np.repeat(np.eye(2), 10, axis=1) / 10
+    >>> shifted = ShiftedPool.from_kernels(
+    ...     pool @ pool.T, new @ pool.T, pool[:, 0], new[:, 0], laws, n_train=8, ridge=1.0
+    ... )
+    >>> own, doubled = shifted_errors(shifted).test_error
+    >>> bool(abs(doubled / own - 4) < 1e-9)
+    True
+    """
+    single = system.with_(generations=1, truth_share=0.0, test_eigenvalues=None)
+    examples, ridge, noise = system.teacher
+    solved = effective_ridge(system.spectrum, examples, ridge)
+    error = generation_errors(single).test_error[0] + noise
+    learned = solved.learnability
+    mean = system.new_features @ (learned * system.coefficients)
+    scatter = learned**2 / system.spectrum.eigenvalues * error / examples
+    bias = system.laws @ (system.new_targets - mean) ** 2
+    variance = system.laws @ (system.new_features**2 @ scatter)
+    return ShiftedErrors(
+        test_error=bias + variance,
+        bias=bias,
+        variance=variance,
+        residual=solved.residual,
+        converged=solved.converged,
     )
 
 

@@ -301,24 +301,56 @@ def compressed_sensing(
 # The phases of compressed sensing without noise.
 
 
+_PHASES = phases_panel(
+    "prior.density", "sample_ratio", order="error", branches=("uninformed", "informed")
+)
+
+
+def draw_errors_on_phases(axes: Any, comparison: Comparison) -> None:
+    """Draws the phases, and the measured errors as circles in the colours of the theory."""
+    _PHASES.function(axes, comparison)
+    colours = axes.collections[0]
+    for runs in comparison.experiments().values():
+        error = runs["error"].where(runs["status"] == 1).mean("seed")
+        density, ratio = np.meshgrid(error["prior.density"], error["sample_ratio"], indexing="ij")
+        values = error.transpose("prior.density", "sample_ratio").values.ravel()
+        # the plane is translucent: circles of the same error have the colour that is seen there
+        share, behind = colours.get_alpha(), np.asarray(axes.get_facecolor())
+        seen = share * colours.get_cmap()(colours.norm(values)) + (1 - share) * behind
+        look = {"color": seen, "edgecolors": ink(), "zorder": 4}
+        axes.scatter(density, ratio, label=runs.attrs["label"], **look)
+
+
 @study(
     "compressed-sensing-plane",
     title="Compressed sensing: message passing finds sparse weights with fewer samples than dimensions",
     source="Krzakala, Mézard, Sausset, Sun, Zdeborová 2012",
     seconds=(90, 900),
-    gallery={"resolution": 32},
-    full={"resolution": 64},
-    panels=[phases_panel("prior.density", "sample_ratio", order="error")],
-    caption=(
-        "Bernoulli-Gauss weights, no noise. Colour: error of message passing after any number of "
-        "steps."
-    ),
+    observables=("error",),
+    gallery={"resolution": 32, "seeds": 16, "densities": (0.1, 0.2, 0.3, 0.4, 0.5)},
+    full={"resolution": 64, "seeds": 16, "input_dim": 4000},
+    panels=[Freehand(draw_errors_on_phases)],
+    caption=r"""
+        Weights of which a share $\rho$ is Gaussian and the others are zero, $n$ projections $w\cdot x$ without noise. Colour:
+        error of message passing after any number of steps in theory; circles: mean error in {seeds} runs with $d$ =
+        {input_dim}. From the black line on message passing finds the weights; from the coloured one on,
+        $\alpha = \rho$, they are determined, and message passing that starts at the weights stays there.
+    """,
 )
-def compressed_sensing_plane(resolution: int = 16) -> list[Curve]:
+def compressed_sensing_plane(
+    resolution: int = 16,
+    densities: tuple[float, ...] = (0.1, 0.3, 0.5),
+    sample_ratios: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.55, 0.65, 0.75, 0.85),
+    input_dim: int = 1000,
+    seeds: int = 4,
+) -> Iterator[Curve]:
     over = {"prior.density": (0.02, 0.6), "sample_ratio": (0.05, 0.9)}
-    system = GeneralisedLinear(0.5, RealLabels("linear"), SparsePrior(0.2))
+    system = GeneralisedLinear(0.5, RealLabels("linear"), SparsePrior(0.2), input_dim)
     options: dict[str, Any] = {"resolution": resolution, "accuracy": 1e-3}
-    return [diagram_curve(amp_fixed_point, system, over, order="error", **options)]
+    yield diagram_curve(amp_fixed_point, system, over, order="error", **options)
+    measured = {"prior.density": densities, "sample_ratio": sample_ratios}
+    yield Curve("state evolution", state_evolution, system, measured)
+    yield Curve("drawn problem", message_passing, system, measured, seeds)
 
 
 # ------------------------------------------------------------------------------------------------

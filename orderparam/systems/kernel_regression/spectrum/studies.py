@@ -360,7 +360,7 @@ def _panels(p: Mapping[str, Any]) -> list[Panel]:
         "Each point averages few training sets; the error scatters most where it is a small "
         "part of the target's power."
     ),
-    gallery={"seeds": 32},
+    gallery={"seeds": 64},
     full={
         "input_dims": (10, 20),
         "n_train": (5, 10, 20, 40, 100, 200, 500, 1000, 2000, 5000, 10_000),

@@ -163,7 +163,7 @@ def draw_binary_limits(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "binary-capacity-errors",
-    title="Extrapolated by a term ln N/N, the fewest errors of binary couplings agree with the frozen theory",
+    title="Extrapolated by a term ln N/N, fewest errors of binary couplings come within 0.01 of the frozen theory",
     source="Krauth, Mézard 1989; with errors derived here",
     seconds=(60, 1800),
     observables=("error_fraction",),
@@ -179,7 +179,8 @@ def draw_binary_limits(axes: Any, comparison: Comparison) -> None:
     """,
     explained=(
         "The theory is the limit of many couplings. With fewer than 20 couplings the smallest error is larger. "
-        "Extrapolated from 9 to 15 couplings by a term ln N/N they agree with the theory within 1.3 standard errors."
+        "Extrapolated from 11, 15 and 19 couplings by a term ln N/N they are 0.009(4) above, 0.002(3) below and 0.004(2) above "
+        "it at the loads 1.2, 2 and 4."
     ),
 )
 def binary_perceptron_errors(

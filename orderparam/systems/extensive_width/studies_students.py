@@ -283,7 +283,7 @@ def student_width(
         "input_dim": 100,
         "width": 50,
         "learning": (1.0, 2.0, 4.0, 8.0),
-        "refining": (20.0, 32.0, 50.0),
+        "refining": (12.0, 20.0, 32.0),
         "fractions": (0.7, 0.5),
         "epochs": 2000,
         "seeds": 16,

@@ -14,7 +14,7 @@ from orderparam.systems.storage_capacity import (
     perceptron_learning,
     volume,
 )
-from orderparam.systems.storage_capacity.experiment import _largest_margin, _samples
+from orderparam.systems.storage_capacity.experiment import _largest_margin, drawn_patterns
 from orderparam.systems.storage_capacity.learning import _learnt
 from orderparam.systems.storage_capacity.measured_volume import _split
 
@@ -23,7 +23,7 @@ def test_corrections_stay_below_the_bound_of_each_sample():
     """The proof holds for every sample, with its own largest stability and longest input."""
     system = SphericalPatterns(1.0, input_dim=20)
     for number in range(4):
-        (patterns,) = _samples(system, jax.random.key(number), 1)
+        (patterns,) = drawn_patterns(system, jax.random.key(number), 1)
         largest, _ = _largest_margin(patterns)
         longest = np.max(np.linalg.norm(patterns, axis=1)) / np.sqrt(20)
         for share in (0.0, 0.5, 0.9):
@@ -60,7 +60,7 @@ def test_the_mean_volume_is_exact_for_few_inputs():
         SphericalPatterns(1.0, input_dim=4), jax.random.key(5), samples=400, walkers=100, moves=20
     )
     system, key = SphericalPatterns(1.0, input_dim=4), jax.random.key(5)
-    patterns = jnp.asarray(np.stack(list(_samples(system, key, 400))))
+    patterns = jnp.asarray(np.stack(list(drawn_patterns(system, key, 400))))
     keys = jax.random.split(jax.random.fold_in(key, 1), 400)
     entropy, _, _ = _split(keys, patterns, jnp.zeros(()), 100, 20)
     volumes = np.exp(4 * np.asarray(entropy))

@@ -105,7 +105,7 @@ def enumerated_solutions(
     p = round(float(system.load) * n)
     counts = np.array(
         [
-            _survivors(n, _most_unlike(system), [rng.integers(2**n) for _ in range(p)])[-1]
+            _survivors(n, largest_distance(system), [rng.integers(2**n) for _ in range(p)])[-1]
             for _ in range(samples)
         ]
     )
@@ -142,7 +142,7 @@ def storage_limit(system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 2
         patterns: list[int] = []
         while True:  # in blocks, because the number of patterns needed is unknown
             patterns += [int(rng.integers(2**n)) for _ in range(2 * n)]
-            counts = _survivors(n, _most_unlike(system), patterns)
+            counts = _survivors(n, largest_distance(system), patterns)
             if counts[-1] == 0:
                 return float(np.argmin(counts > 0) - 1) / n
 
@@ -205,7 +205,7 @@ def annealed_search(
     )
 
 
-def _most_unlike(system: BinaryPatterns) -> int:
+def largest_distance(system: BinaryPatterns) -> int:
     """Largest number of couplings that may differ from a pattern that is stored: if n of them
     differ, J.x = N - 2 n."""
     n = system.size("input_dim")
@@ -216,7 +216,7 @@ def _survivors(n: int, most_unlike: int, patterns: Iterable[int]) -> np.ndarray:
     """Numbers of couplings (the bits of a word) that store the first 0, 1, 2, ... patterns."""
     patterns = list(patterns)
     counts = np.zeros(len(patterns) + 1, np.int64)
-    for words in _chunks(n):
+    for words in all_couplings(n):
         for k, pattern in enumerate(patterns):
             counts[k] += len(words)
             if not len(words):
@@ -226,7 +226,7 @@ def _survivors(n: int, most_unlike: int, patterns: Iterable[int]) -> np.ndarray:
     return counts
 
 
-def _chunks(n: int) -> Iterator[np.ndarray]:
+def all_couplings(n: int) -> Iterator[np.ndarray]:
     low = np.arange(2 ** min(n, _CHUNK), dtype=np.uint32)
     for high in range(2 ** max(n - _CHUNK, 0)):
         yield low + np.uint32(high << _CHUNK)

@@ -8,8 +8,8 @@ from orderparam.core.result import Result, with_errors
 from orderparam.core.verb import experiment
 from orderparam.systems.storage_capacity.binary_experiment import (
     FEW,
-    _chunks,
-    _most_unlike,
+    all_couplings,
+    largest_distance,
     some_binary_patterns,
 )
 from orderparam.systems.storage_capacity.experiment import mean
@@ -52,14 +52,16 @@ def fewest_binary_errors(
     """
     rng, n = np.random.default_rng(np.asarray(jax.random.key_data(key))), system.size("input_dim")
     p = round(float(system.load) * n)
-    fewest = [_fewest(n, _most_unlike(system), rng.integers(2**n, size=p)) for _ in range(samples)]
+    fewest = [
+        _fewest(n, largest_distance(system), rng.integers(2**n, size=p)) for _ in range(samples)
+    ]
     return FewestBinaryErrors(**with_errors(error_fraction=mean(np.array(fewest) / p)))
 
 
 def _fewest(n: int, most_unlike: int, patterns: np.ndarray) -> int:
     """Smallest number of patterns that are not stored, over all couplings (the bits of a word)."""
     best = len(patterns)
-    for words in _chunks(n):
+    for words in all_couplings(n):
         wrong = np.zeros(len(words), np.uint16)
         for pattern in patterns:
             wrong += np.bitwise_count(words ^ np.uint32(pattern)) > most_unlike

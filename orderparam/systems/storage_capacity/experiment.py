@@ -92,7 +92,7 @@ class FewestErrors(Result):
     error_fraction_error: Float[Array, ""]
 
 
-_WITHOUT_MARGIN = {"margin": equal(0, why="`maximal_margin` is for a margin")}
+WITHOUT_MARGIN = {"margin": equal(0, why="`maximal_margin` is for a margin")}
 
 
 def _enumerable(system: SphericalPatterns, **_: object) -> None:
@@ -115,7 +115,7 @@ def some_patterns(system: SphericalPatterns, **_: object) -> None:
         )
 
 
-@experiment(check=some_patterns, needs=_WITHOUT_MARGIN)
+@experiment(check=some_patterns, needs=WITHOUT_MARGIN)
 def separability(
     system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 50
 ) -> Separability:
@@ -147,7 +147,7 @@ def separability(
         )
         return found.status == 0
 
-    stored = np.array([separable(patterns) for patterns in _samples(system, key, samples)])
+    stored = np.array([separable(patterns) for patterns in drawn_patterns(system, key, samples)])
     return Separability(**with_errors(success_fraction=fraction(stored)))
 
 
@@ -176,7 +176,7 @@ def maximal_margin(
     >>> bool(found.margin > 0.5), bool(found.converged)
     (True, True)
     """
-    found = [_largest_margin(patterns) for patterns in _samples(system, key, samples)]
+    found = [_largest_margin(patterns) for patterns in drawn_patterns(system, key, samples)]
     margins, conditions = (np.array(column) for column in zip(*found))
     worst = float(np.nanmax(np.append(conditions, 0.0)))
     reached = np.nan_to_num(margins, nan=-np.inf) >= float(system.margin)
@@ -187,7 +187,7 @@ def maximal_margin(
     )
 
 
-@experiment(check=_enumerable, needs=_WITHOUT_MARGIN)
+@experiment(check=_enumerable, needs=WITHOUT_MARGIN)
 def fewest_errors(
     system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 10
 ) -> FewestErrors:
@@ -212,12 +212,15 @@ def fewest_errors(
     True
     """
     shares = np.array(
-        [_fewest_errors(patterns) / len(patterns) for patterns in _samples(system, key, samples)]
+        [
+            _fewest_errors(patterns) / len(patterns)
+            for patterns in drawn_patterns(system, key, samples)
+        ]
     )
     return FewestErrors(**with_errors(error_fraction=mean(shares)))
 
 
-def _samples(
+def drawn_patterns(
     system: SphericalPatterns, key: PRNGKeyArray, samples: int
 ) -> Iterator[Float[np.ndarray, "p n"]]:
     """Patterns y x of each sample."""

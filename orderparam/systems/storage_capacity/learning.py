@@ -14,7 +14,7 @@ from orderparam.core.verb import experiment, theory
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.storage_capacity.experiment import (
     CONVEX,
-    _samples,
+    drawn_patterns,
     fraction,
     mean,
     some_patterns,
@@ -138,7 +138,7 @@ def perceptron_learning(
     >>> float(perceptron_learning(system, jax.random.key(0), samples=10).success_fraction)
     1.0
     """
-    patterns = jnp.asarray(np.stack(list(_samples(system, key, samples))))
+    patterns = jnp.asarray(np.stack(list(drawn_patterns(system, key, samples))))
     swept, corrected = map(np.asarray, _learnt(patterns, jnp.asarray(system.margin), max_sweeps))
     stored = swept <= max_sweeps
     per_input = corrected / patterns.shape[-1]

@@ -11,7 +11,12 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from orderparam.core.needs import at_least
 from orderparam.core.result import Result, with_errors
 from orderparam.core.verb import experiment
-from orderparam.systems.storage_capacity.experiment import CONVEX, _samples, mean, some_patterns
+from orderparam.systems.storage_capacity.experiment import (
+    CONVEX,
+    drawn_patterns,
+    mean,
+    some_patterns,
+)
 from orderparam.systems.storage_capacity.model import SphericalPatterns
 
 _FEWEST = 0.2  # least share of the walkers that survives a step
@@ -77,7 +82,7 @@ def measured_volume(
     >>> bool(abs(found.entropy + 0.36) < 0.06)
     True
     """
-    patterns = jnp.asarray(np.stack(list(_samples(system, key, samples))))
+    patterns = jnp.asarray(np.stack(list(drawn_patterns(system, key, samples))))
     keys = jax.random.split(jax.random.fold_in(key, 1), samples)
     entropy, halfway, overlap = map(
         np.asarray, _split(keys, patterns, jnp.asarray(system.margin), walkers, moves)

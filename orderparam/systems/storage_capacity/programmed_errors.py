@@ -8,9 +8,9 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from orderparam.core.result import with_errors
 from orderparam.core.verb import experiment
 from orderparam.systems.storage_capacity.experiment import (
-    _WITHOUT_MARGIN,
+    WITHOUT_MARGIN,
     FewestErrors,
-    _samples,
+    drawn_patterns,
     mean,
     some_patterns,
 )
@@ -27,7 +27,7 @@ from orderparam.systems.storage_capacity.model import SphericalPatterns
 _PRESENT = 1e-9
 
 
-@experiment(check=some_patterns, needs=_WITHOUT_MARGIN)
+@experiment(check=some_patterns, needs=WITHOUT_MARGIN)
 def fewest_errors_by_programming(
     system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 10
 ) -> FewestErrors:
@@ -60,7 +60,7 @@ def fewest_errors_by_programming(
     rng = np.random.default_rng(np.asarray(jax.random.key_data(jax.random.fold_in(key, 1))))
     shares = [
         programmed_errors(patterns, rng) / len(patterns)
-        for patterns in _samples(system, key, samples)
+        for patterns in drawn_patterns(system, key, samples)
     ]
     return FewestErrors(**with_errors(error_fraction=mean(np.array(shares))))
 

@@ -19,7 +19,7 @@ from orderparam.systems.kernel_adaptation.two_layers.model import (
     ScaledNetwork,
     TwoLayerNetwork,
 )
-from orderparam.systems.kernel_adaptation.two_layers.theory import _equilibrium
+from orderparam.systems.kernel_adaptation.two_layers.theory import minimal_tau
 from orderparam.systems.kernel_adaptation.weights import Plane, Tau
 
 # A share c of the N neurons is held at |rho| > border and the others at |rho| < border. With Z_out
@@ -178,8 +178,8 @@ def share_free_energy(
 
 
 def _minimum(rule: Any, lam: Array, near: Tau) -> Tau:
-    """As for a whole density, of which `_equilibrium` uses the layer and the derivatives."""
-    return _equilibrium(rule, lam, None, near)
+    """As for a whole density, of which `minimal_tau` uses the layer and the derivatives."""
+    return minimal_tau(rule, lam, None, near)
 
 
 def _with_measure(plane: Plane, log_measure: Float[Array, "node"]) -> Plane:

@@ -182,7 +182,7 @@ def adapted_weights(
     at_prior = jnp.zeros(len(layer.degrees))
     settled: Array | bool = True
     if ridge_kind != "self-consistent" and not fluctuations:
-        tau = _equilibrium(rule, lam, None, at_prior)
+        tau = minimal_tau(rule, lam, None, at_prior)
     else:
 
         def around(kernel: Kernel) -> tuple[Array, Fluctuations | None]:
@@ -191,7 +191,7 @@ def adapted_weights(
 
         def again(reached: tuple[Tau, Kernel], _: None) -> tuple[Tau, Kernel]:
             ridge, loops = around(reached[1])
-            tau = _equilibrium(rule, ridge, loops, reached[0])
+            tau = minimal_tau(rule, ridge, loops, reached[0])
             return tau, rule.density(tau, loops).kernel
 
         start = (at_prior, rule.density(at_prior).kernel)
@@ -235,7 +235,7 @@ def adapted_weights(
     )
 
 
-def _equilibrium(rule: Plane | Sphere, lam: Array, loops: Fluctuations | None, near: Tau) -> Tau:
+def minimal_tau(rule: Plane | Sphere, lam: Array, loops: Fluctuations | None, near: Tau) -> Tau:
     """The vector tau at the minimum of G, found from the start `near`. The first step from tau = 0
     leads to kernel regression with the prior kernel.
     """

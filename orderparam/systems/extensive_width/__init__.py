@@ -23,6 +23,10 @@ if TYPE_CHECKING:
         FluctuatingStates,
         fluctuating_states,
     )
+    from orderparam.systems.extensive_width.learned_readouts import (
+        AblatedPosterior,
+        ablated_posterior,
+    )
     from orderparam.systems.extensive_width.limits import (
         CollectiveTransition,
         FlatHierarchy,

@@ -13,6 +13,7 @@ from orderparam.plotting import Freehand, Panel, horizontal
 from orderparam.plotting.extrapolation import draw_ratios
 from orderparam.plotting.style import COLOURS, ink
 from orderparam.running.estimate import estimate
+from orderparam.systems.extensive_width.learned_readouts import ablated_posterior
 from orderparam.systems.extensive_width.model import (
     HierarchicalTeacher,
     QuadraticTeacher,
@@ -302,3 +303,105 @@ def posterior_finite_size(
         over = {"n_train": per_ratio([ratio], dim)}
         yield Curve("theory", bayes_optimal, system, over, facets={"input_dim": dim})
         yield Curve("HMC", hmc, system, over, seeds, facets={"input_dim": dim})
+
+
+_ABLATIONS = {
+    "fixed read-outs, free rows": ("fixed", False, 0),
+    "fixed read-outs, known lengths": ("fixed", True, -1),
+    "learned read-outs, free rows": ("learned", False, 1),
+    "learned read-outs, known lengths": ("learned", True, 0),
+}  # label -> options, and how many parameters more for each unit
+
+
+def _excess(count: float, n: float) -> float:
+    """The error of the least-squares estimate of some parameters from n samples, over the noise."""
+    return count / (n - count)
+
+
+def _draw_paired(axes: Any, comparison: Comparison) -> None:
+    """Draw the error of each posterior over that with fixed read-outs and free rows on the same
+    data, beside the ratio of the numbers of parameters."""
+    p = comparison.parameters
+    base, *others = _ABLATIONS
+    inverse = 1 / np.linspace(min(p["input_dims"]), 40 * max(p["input_dims"]), 2000)
+    for number, label in enumerate(others, start=1):
+        more, points = _ABLATIONS[label][2], []
+        for dim in p["input_dims"]:
+            found = comparison.experiments(input_dim=dim).values()
+            pair = {
+                data.attrs["label"]: data["error"].where(data["status"] == 1).values.ravel()
+                for data in found
+            }
+            ratio = pair[label] / pair[base]
+            ratio = ratio[np.isfinite(ratio)]
+            points.append((1 / dim, ratio.mean(), ratio.std(ddof=1) / len(ratio) ** 0.5))
+        shown = {"fmt": "o", "color": COLOURS[number], "markersize": 4, "label": label}
+        axes.errorbar(*np.array(points).T, **shown)
+        # in units of d^2 samples and parameters
+        size, n = p["width_ratio"], p["ratio"]
+        law = _excess(size * (1 + more * inverse), n) / _excess(size, n)
+        axes.plot(inverse, law, color=COLOURS[number], linewidth=0.9)
+    axes.set(xlabel="$1/d$", ylabel="error / error on the same data", xlim=(0, None))
+
+
+def _draw_over_theory(axes: Any, comparison: Comparison) -> None:
+    """Draw the four errors over the theory against 1/d, and the lines to infinite d."""
+    dims, found = np.array(comparison.parameters["input_dims"]), {}
+    for label in _ABLATIONS:
+        points = []
+        for dim in dims:
+            (theory,) = comparison.theories(input_dim=int(dim)).values()
+            of_size = comparison.experiments(input_dim=int(dim)).values()
+            (data,) = (one for one in of_size if one.attrs["label"] == label)
+            points.append(
+                [part.item() / theory["error"].item() for part in estimate(data, "error")]
+            )
+        found[label] = (dims, *np.array(points).T)
+    draw_ratios(axes, found, "error / theory")
+    axes.set(xlabel="$1/d$", ylim=(0.75, 1.6))  # room for the four values
+
+
+@study(
+    "posterior-ablations",
+    title="Learning the read-outs raises the posterior's error, and knowing the lengths of rows lowers it, by about 1/d",
+    source="measured for this package on the model of Nguyen and Barbier 2026",
+    seconds=(90, 20000),
+    observables=("error",),
+    gallery={"input_dims": (8, 12, 16), "seeds": 16},
+    full={"input_dims": (8, 12, 16, 24, 32, 48), "draws": 400, "seeds": 32},
+    panels=[Freehand(_draw_paired), Freehand(_draw_over_theory)],
+    caption=r"""
+        $k/d$ = {width_ratio} units, $n/d^2$ = {ratio}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$ without its linear part;
+        {seeds} data sets. Learned read-outs have the prior $N(0, 1/k)$, free rows $N(0, 1)$; rows of known length have
+        $|w_i|^2 = d$, as the teacher's have. Left: over the error with fixed read-outs and free rows on the same data; lines:
+        $P/(n - P)$ for $P$ parameters, $k$ more for learned read-outs, $k$ fewer for known lengths. Right: lines are fits,
+        diamonds their values at infinite $d$.
+    """,
+    explained=(
+        "The theory is that of large dimensions, which is the same for all four. Over the error "
+        "with fixed read-outs and free rows on the same data, learned read-outs have 1.138(15), "
+        "1.078(10) and 1.070(8) with 8, 12 and 16 inputs, where the numbers of parameters give 1.145, "
+        "1.096 and 1.072; known lengths have 0.829(19), 0.915(10) and 0.929(6) for 0.860, 0.906 and "
+        "0.929; both together 0.968(24), 0.996(12) and 1.001(9) for 1."
+    ),
+)
+def posterior_ablations(
+    input_dims: tuple = (8, 12),
+    width_ratio: float = 0.5,
+    decay: float = 0.3,
+    noise: float = 0.04,
+    ratio: float = 4.0,
+    warmup: int = 120,
+    draws: int = 150,
+    leapfrog_steps: int = 8,
+    seeds: int = 4,
+) -> Iterator[Curve]:
+    """ratio: n / d^2, at which all features are learned."""
+    lengths: Any = {"warmup": warmup, "draws": draws, "leapfrog_steps": leapfrog_steps}
+    for dim in input_dims:
+        system = HierarchicalTeacher(dim, round(width_ratio * dim), decay, noise)
+        over, facets = {"n_train": per_ratio([ratio], dim)}, {"input_dim": dim}
+        yield Curve("theory", bayes_optimal, system, over, facets=facets)
+        for label, (readouts, normalised, _) in _ABLATIONS.items():
+            method = partial(ablated_posterior, readouts=readouts, normalised=normalised, **lengths)
+            yield Curve(label, method, system, over, seeds, facets=facets)

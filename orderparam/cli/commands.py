@@ -1,5 +1,7 @@
 """All commands of the command line, put together."""
 
+import inspect
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -11,7 +13,7 @@ from orderparam.cli.errors import Commands
 from orderparam.cli.explore import explore
 from orderparam.cli.exponents import exponents
 from orderparam.cli.features import features
-from orderparam.cli.inspection import inspect
+from orderparam.cli.inspection import inspect as inspect_network
 from orderparam.cli.list import list_all
 from orderparam.cli.new_system import new_system
 from orderparam.cli.phases import phases
@@ -29,7 +31,15 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command("list")(list_all)
+
+
+def _help(command: Callable[..., None]) -> str:
+    """The docstring of a command, a line a paragraph: the terminal wraps it."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(one.split()) for one in paragraphs)
+
+
+app.command("list", help=_help(list_all))(list_all)
 for command in (
     run,
     solve,
@@ -41,12 +51,12 @@ for command in (
     exponents,
     scaling_law,
     width,
-    inspect,
+    inspect_network,
     explore,
     cite,
     new_system,
 ):
-    app.command()(command)
+    app.command(help=_help(command))(command)
 
 
 def _version(wanted: bool) -> None:

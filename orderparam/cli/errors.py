@@ -38,6 +38,9 @@ class Commands(TyperGroup):
                 raise
             # empty where no command is given: the help is printed
             if message := error.format_message():
+                context = getattr(error, "ctx", None)
+                if context and "Did you mean" not in message:
+                    message = f"{message.rstrip('.')}; {context.command_path} --help shows how"
                 _report(message)
             status = 2
         sys.exit(status if isinstance(status, int) else 0)

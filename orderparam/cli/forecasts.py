@@ -61,11 +61,14 @@ def print_columns(problem: "Problem") -> None:
 def print_forecast(result: "Forecast", folder: Path) -> None:
     """Prints a predicted learning curve with the measured points."""
     from orderparam.core.text import with_error
+    from orderparam.learning_curves.problem import NO_TARGET
     from orderparam.running.estimate import estimate
 
     out, problem = console(), result.problem
     out.print(f"[bold]{plain(f'{problem.name}: {problem.task}, {result.learner}')}[/]\n")
     for note in result.notes:
+        if note.startswith(NO_TARGET):  # printed before the forecast was computed
+            continue
         out.print(f"note: {plain(note)}", highlight=False, soft_wrap=True)
     names = (
         ("wrong", "log loss")

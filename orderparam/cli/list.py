@@ -30,8 +30,8 @@ def list_all(
     with clear_errors():
         first, *rest = words or [""]
         word = " ".join(words or [])
-        if first in _KINDS:
-            _list_kind(first, " ".join(rest))
+        if first in _KINDS or (rest and first in _SINGULAR):
+            _list_kind(_SINGULAR.get(first, first), " ".join(rest))
             return
         entries = [entry for entry in index() if entry.kind == "study"]
         chosen = [entry for entry in entries if not word or _mentions(entry, word)]
@@ -50,6 +50,7 @@ def list_all(
 
 
 _KINDS = {"theories": "theory", "experiments": "experiment", "systems": ""}
+_SINGULAR = {"theory": "theories", "experiment": "experiments", "system": "systems"}
 
 
 def _outlined(name: str) -> Outline:
@@ -76,7 +77,7 @@ def _nearest_name(word: str) -> str:
     names = {entry.name for entry in index() if entry.kind in ("study", "theory", "experiment")}
     names |= {name.rpartition(".")[2] for name in names}
     how = "orderparam list shows the studies; list theories, list experiments and list systems the rest"
-    return near(word, sorted(names)) or f"; {how}"
+    return near(word, sorted(names), 0.7) or f"; {how}"
 
 
 def _is_verb(word: str) -> bool:

@@ -26,7 +26,7 @@ from orderparam.cli.forecasts import (
 )
 from orderparam.cli.limits import SEEDS, within_memory
 from orderparam.cli.stopping import print_stop
-from orderparam.cli.terminal import console
+from orderparam.cli.terminal import console, plain
 
 if TYPE_CHECKING:
     from orderparam.learning_curves import Forecast, Problem
@@ -167,11 +167,13 @@ def predict(
                 "--stop: is for a network and for rows drawn at random; leave --estimator, --groups and --time out"
             )
         from orderparam.learning_curves.forecast import forecast_problem
-        from orderparam.learning_curves.problem import from_file, table_of
+        from orderparam.learning_curves.problem import NO_TARGET, from_file, table_of
         from orderparam.learning_curves.report import save_forecast
 
         gaps = words_for_gaps(missing)
         problem = from_file(file, target, task, groups, time, gaps)
+        if problem.notes and problem.notes[0].startswith(NO_TARGET):
+            console().print(f"{plain(problem.notes[0])}\n", highlight=False, soft_wrap=True)
         further = None if new is None else table_of(new, gaps)
         if further is not None:
             from orderparam.core.reading import reading
@@ -238,7 +240,10 @@ def goal_of(text: str) -> Goal:
 
 
 def check_goal(problem: "Problem", text: str | None, goal: Goal) -> None:
-    """Raises `ValueError` for a measure that the target does not have."""
+    """Raises `ValueError` for a measure that the target does not have, and for an error rate that
+    is not below 1."""
+    if problem.classes and goal[1] is None and goal[0] >= 1:
+        raise ValueError(f"--reach {text}: an error rate must be below 1; write 5% or 0.05")
     measures = (
         "test_error",
         "r2",
@@ -256,10 +261,13 @@ def check_goal(problem: "Problem", text: str | None, goal: Goal) -> None:
             if problem.classes
             else "numbers"
             if len(problem.names) == 1
-            else "several targets"
+            else "several columns"
         )
-        allowed = ", ".join(one for one, name in MEASURES.items() if name in measures)
-        raise ValueError(f"--reach {text}: of {what} must be one of {allowed}")
+        lacking = {"rmse": "root mean square error"}.get(goal[1], goal[1].replace("_", " "))
+        *allowed, last = (f"{one}=" for one, name in MEASURES.items() if name in measures)
+        raise ValueError(
+            f"--reach {text}: a target of {what} has no {lacking}; give {', '.join(allowed)} or {last}"
+        )
 
 
 def _stop(result: "Forecast") -> None:

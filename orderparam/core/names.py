@@ -4,15 +4,16 @@ import difflib
 from collections.abc import Sequence
 
 
-def near(word: str, choices: Sequence[str]) -> str:
+def near(word: str, choices: Sequence[str], alike: float = 0.5) -> str:
     """The text `"; did you mean 'x'?"`, empty where no name is near: for a message that lists all
-    choices itself.
+    choices itself. alike: least similarity, from 0 to 1.
 
-    >>> near("erff", ["erf", "relu"]), near("zzz", ["erf", "relu"])
+    >>> near("ERFF", ["erf", "relu"]), near("zzz", ["erf", "relu"])
     ("; did you mean 'erf'?", '')
     """
-    close = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    spelling = {choice.lower(): choice for choice in choices}
+    close = difflib.get_close_matches(word.lower(), spelling, n=1, cutoff=alike)
+    return f"; did you mean {spelling[close[0]]!r}?" if close else ""
 
 
 def nearest(word: str, choices: Sequence[str]) -> str:

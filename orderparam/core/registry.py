@@ -515,7 +515,10 @@ def _module_of(name: str) -> tuple[str, str]:
     }
     fitting = [full for full in modules if name in (full, full.rpartition(".")[2])]
     if not fitting:
-        raise ValueError(f"there is no theory or experiment {name!r}{nearest(name, list(modules))}")
+        short = [full.rpartition(".")[2] for full in modules]
+        raise ValueError(
+            f"there is no theory or experiment {name!r}{nearest(name, [*short, *modules])}"
+        )
     if len(fitting) > 1:
         raise ValueError(f"{name!r} is in several topics: write {' or '.join(fitting)}")
     return fitting[0], modules[fitting[0]]

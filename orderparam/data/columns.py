@@ -117,7 +117,9 @@ def fit_encoding(frame: pd.DataFrame) -> Encoding:
             steps.append((f"{len(steps)}", step, [name]))
         notes.append((name, kind, done))
     if not steps:
-        treatments = "; ".join(f"{name}: {done}" for name, _, done in notes[:5])
+        treatments = "; ".join(
+            f"{name}: {done.removeprefix('left out: ')}" for name, _, done in notes[:5]
+        )
         raise ValueError(f"no column is left to learn from ({treatments})")
     transformer = ColumnTransformer(steps, sparse_threshold=0.0).fit(frame)
     parts = (

@@ -96,6 +96,8 @@ def existing(path: str | os.PathLike[str]) -> Path:
 def _from_npz(path: Path, target: str | int | os.PathLike[str] | None) -> Dataset:
     arrays = read_npz(path)
     with reading(path):
+        if target is None and "y" not in arrays:
+            raise ValueError(f"{_unknown('array', 'y', list(arrays))}; name the target")
         target = "y" if target is None else target
         if not isinstance(target, str) or target not in arrays:
             raise ValueError(_unknown("array", target, list(arrays)))

@@ -120,7 +120,7 @@ def read_table(path: Path, row_names: bool = False, fewest: int = 2) -> Table:
                 )
             if rows and len(cells) != len(rows[0]):
                 raise ValueError(
-                    f"line {reader.line_num} has {len(cells)} cells, the lines before it {len(rows[0])}"
+                    f"line {reader.line_num} has {counted(len(cells), 'cell')}, the lines before it have {len(rows[0])}"
                 )
             rows.append(cells)
             lines.append(reader.line_num)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEWEST = 40  # rows
+NO_TARGET = "no target was named"
 MOST_CLASSES = 20  # whole numbers with more different values are regression targets, not classes
 
 
@@ -94,7 +95,11 @@ def from_file(
             groups, time = (
                 one if one is None else target_column(columns, one) for one in (groups, time)
             )
-        return noting_target(from_frame(frame, chosen, task, groups, time, path.stem), target)
+        problem = noting_target(from_frame(frame, chosen, task, groups, time, path.stem), target)
+        if columns == [str(position) for position in range(len(columns))]:
+            note = "the first row has no names: columns are called 0, 1, 2, ..."
+            return replace(problem, notes=(*problem.notes, note))
+        return problem
     if missing:
         raise ValueError(
             f"--missing {','.join(missing)}: needs a table ({', '.join(FRAMES)}); {file} is not one"
@@ -116,7 +121,9 @@ def noting_target(problem: Problem, target: str | None) -> Problem:
     named."""
     if target is not None or problem.names[0] == "y":
         return problem
-    note = f"no target was named: the last column, {problem.names[0]!r}, is predicted"
+    note = (
+        f"{NO_TARGET}: the last column, {problem.names[0]!r}, is predicted; --target names another"
+    )
     return replace(problem, notes=(note, *problem.notes))
 
 

@@ -187,7 +187,9 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
         (["features", "table.csv", "area,price"], "2 targets that are numbers; name one"),
         (["exponents", "__import__('os')"], "unknown function '__import__'"),
         (["exponents", "z1**"], "is not a formula"),
-        (["rnu"], "No such command"),
+        (["rnu"], "Did you mean 'run'?"),
+        (["predict"], "orderparam predict --help shows how"),
+        (["predict", "table.csv", "--taget", "price"], "orderparam predict --help shows how"),
         (["run", "~nosuchuser/own.py"], "~nosuchuser/own.py: there is no such user"),
     ],
 )
@@ -339,7 +341,7 @@ def test_predict_reads_words_and_gaps_and_refuses_in_one_line(run, tmp_path):
         (("--groups", "mnth"), "did you mean 'month'"),
         (("--reach", "-1"), "must be a finite number > 0"),
         (("--reach", "r2=1.5"), "must be below 1"),
-        (("--reach", "5%"), "of numbers must be one of share, rmse, r2"),
+        (("--reach", "5%"), "a target of numbers has no error rate; give share=, rmse= or r2="),
         (("--estimator", "sklearn.svm.SRV"), "cannot be imported"),
         (
             ("--estimator", "sklearn.svm.SVR", "--arch", "fc:1:relu"),

@@ -201,7 +201,7 @@ TABLES = {
     "constant words": ("a,y\n1,no\n3,no\n", "y is no for every example"),
     "repeated column": ("a,b,a\n1,2,3\n4,5,6\n", "columns 1 and 3 have the same name 'a'"),
     "nameless column": (",a,y\n0,1,2\n1,3,4\n", "column 1 has no name"),
-    "short row": ("a,b,y\n1,2,3\n4,5\n", "line 3 has 2 cells, the lines before it 3"),
+    "short row": ("a,b,y\n1,2,3\n4,5\n", "line 3 has 2 cells, the lines before it have 3"),
     "long row": ("a,b,y\n1,2,3\n4,5,6,7\n", "line 3 has 4 cells"),
     "huge whole number": (
         "a,y\n1,2\n9007199254740993,3\n",

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from orderparam.comparison import Comparison, Curve, between, study
-from orderparam.plotting import Freehand, Panel
+from orderparam.plotting import Freehand, Panel, curve
 from orderparam.plotting.style import ink
 from orderparam.systems.in_context.experiment import (
     extrapolated_regression,
@@ -93,6 +93,63 @@ def in_context_transition(
         batch_seeds=True,
         facets={"learner": "Bayes, the $k$ tasks"},
     )
+
+
+@study(
+    "in-context-memorisation",
+    title="The longer the contexts, the more sharply memorisation of tasks ends at as many tasks as dimensions",
+    source=f"{SOURCE}, the transition; any ridge derived here",
+    panels=[
+        Panel(
+            "task_ratio",
+            name,
+            by="contexts",
+            log=log,
+            xlabel=r"training tasks over dimension $k/d$",
+            ylabel=label,
+            reference=[curve(limit, "")],
+        )
+        for name, log, label, limit in (
+            ("icl_error", "xy", "error on fresh tasks", lambda k: 0.1 + np.maximum(1 - k, 0)),
+            ("task_gap", "x", "fresh minus training tasks", lambda k: np.maximum(1 - k, 0)),
+        )
+    ],
+    columns=2,
+    caption=r"""
+        Linear attention trained on $n$ = {sample_ratio} $d^2$ sequences with label noise $\rho$ = 0.1 and ridge {ridge}, for
+        contexts of $l$ examples (colours). Right: error on fresh tasks minus that on the training tasks. Dotted: the limit of
+        many examples and sequences, $\rho + \max(1 - k/d, 0)$ and $\max(1 - k/d, 0)$, with a transition at $k = d$. Marks:
+        the limit $a$ of fits $a + b/d$ to trainings at $d$ = {input_dim} and at 3/4 and 1/2 of it.
+    """,
+    seconds=(60, 600),
+    observables=("icl_error", "task_gap"),
+    gallery={"seeds": 16},
+    full={"input_dim": 32, "seeds": 64},
+)
+def in_context_memorisation(
+    context_ratios: tuple[float, ...] = (4.0, 32.0, 1000.0),
+    task_ratios: tuple[float, ...] = (0.5, 0.75, 1.0, 1.25, 2.0, 4.0),
+    sample_ratio: float = 16.0,
+    ridge: float = 0.01,
+    input_dim: int = 16,
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    line, marks = {"task_ratio": between((0.25, *task_ratios))}, {"task_ratio": task_ratios}
+    for context in context_ratios:
+        system = LinearAttention(
+            context, task_ratios[0], sample_ratio, 0.1, ridge, input_dim=input_dim
+        )
+        facets = {"contexts": f"$l$ = {context:g} $d$"}
+        yield Curve("theory", linear_attention, system, line, facets=facets)
+        yield Curve(
+            EXTRAPOLATED,
+            extrapolated_regression,
+            system,
+            marks,
+            seeds,
+            batch_seeds=True,
+            facets=facets,
+        )
 
 
 @study(

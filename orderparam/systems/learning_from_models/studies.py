@@ -255,7 +255,8 @@ def _along(
     caption=r"""
         Ridge regression on {modes} Gaussian features, $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 = i^{{-2.5}}$. The teacher
         has {teacher_n_train} true labels with noise {noise}; students (colours: $n$ inputs) see only its labels. Left: all
-        students have the ridge $T = {ridge_share}\, n$. Right: the teacher's ridge is {teacher_ridge}.
+        students have the ridge $T = {ridge_share}\, n$; a teacher overfits below the crossing, $T_1$ of about 0.35. Right: the
+        teacher's ridge is {teacher_ridge}.
     """,
     seconds=(30, 300),
     gallery={"seeds": 128},
@@ -294,17 +295,18 @@ def weak_to_strong(
 
 @study(
     "covariate-shift",
-    title="A shift of the inputs changes the exponent of the learning curve, but hardly the best ridge",
+    title="On power laws a shift of the inputs changes the exponent of the learning curve, but hardly the best ridge",
     source="derived here; Patil, Du, Tibshirani 2024 (arXiv:2404.01233)",
     panels=[
-        Panel("n_train", LAST, by="inputs", where={"panel": "examples"}, log="xy"),
+        Panel("n_train", LAST, by="inputs", where={"panel": "examples"}, log="xy", fit="n"),
         Panel("ridge", LAST, by="inputs", where={"panel": "ridge"}, log="xy"),
     ],
     columns=2,
     caption=r"""
         Ridge regression on {modes} Gaussian features of variances $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 = i^{{-2}}$,
         $n$ examples. Test inputs have the variances $\lambda'_i$ (colours; $i^{{-2}}$ is no shift). Left: ridge {ridge}, no
-        noise. Right: {examples} examples with label noise {noise}.
+        noise; exponents of fits to the marks with 95 % intervals, in brackets those of the theory over the same $n$. Right:
+        {examples} examples with label noise {noise}.
     """,
     seconds=(30, 300),
     gallery={"seeds": 64},
@@ -332,3 +334,73 @@ def covariate_shift(
             system = chain.with_(noise=amount, test_eigenvalues=i**-decay)
             facets = {"panel": panel, "inputs": rf"$\lambda'_i = i^{{-{decay:g}}}$"}
             yield from _along(system, name, marks, seeds, facets)
+
+
+@study(
+    "students-of-digits",
+    title=(
+        "On digits, too, a student is better than a teacher that overfits; with no more images than "
+        "its teacher it learns best from mixed labels"
+    ),
+    source="derived here; Burns et al. 2024 (arXiv:2312.09390), the question",
+    panels=[
+        Panel(
+            "teacher_ridge",
+            LAST,
+            by="model",
+            where={"panel": "teachers"},
+            log="xy",
+            xlabel="ridge of the teacher $T_1$",
+        ),
+        Panel(
+            "truth_share",
+            LAST,
+            by="model",
+            where={"panel": "mixtures"},
+            log="y",
+            xlabel=r"weight $\omega$ of true labels",
+        ),
+    ],
+    columns=2,
+    caption=r"""
+        Regression with the kernel of a network of erf units on digits, even against odd, drawn with replacement from {images}
+        images. The teacher learns {teacher_n_train} true labels of noise variance {noise}; students (colours: their number $n$
+        of images) have the ridge $T = {ridge_share}\, n$. Left: they learn from the teacher's labels alone. Right: teacher
+        of ridge {teacher_ridge}, whose labels are mixed with true ones of the same noise. Lines: theory of Gaussian features.
+    """,
+    seconds=(40, 300),
+    gallery={"images": 1600, "seeds": 64},
+    full={"images": 1600, "seeds": 256},
+)
+def students_of_digits(
+    images: int = 600,
+    teacher_n_train: int = 100,
+    noise: float = 0.5,
+    n_train: tuple[int, ...] = (100, 400),
+    ridge_share: float = 0.01,
+    teacher_ridge: float = 0.3,
+    teacher_ridges: tuple[float, ...] = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0),
+    truth_shares: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0),
+    seeds: int = 16,
+) -> Iterator[Curve]:
+    chain = digit_chain(
+        images,
+        n_train=n_train[0],
+        ridge=1.0,
+        teacher_n_train=teacher_n_train,
+        teacher_noise=noise,
+        teacher_ridge=teacher_ridge,
+    )
+    models = {"teacher": chain.with_(generations=1)}
+    for count in n_train:
+        models[f"student, $n$ = {count}"] = chain.with_(n_train=count, ridge=ridge_share * count)
+    for model, system in models.items():
+        facets = {"panel": "teachers", "model": model}
+        yield from _along(system, "teacher_ridge", teacher_ridges, seeds, facets)
+        if model != "teacher":
+            facets = {"panel": "mixtures", "model": model}
+            line, few = {"truth_share": np.linspace(0, 1, 41)}, {"truth_share": truth_shares}
+            yield Curve("theory", generation_errors, system, line, facets=facets)
+            yield Curve(
+                "drawn data", drawn_generations, system, few, seeds, batch_seeds=True, facets=facets
+            )

@@ -179,6 +179,19 @@ def test_private_words_are_no_names():
     assert sorted(allowed - found) == []
 
 
+def test_no_module_imports_a_private_name_of_another():
+    package = TESTS.parent / "orderparam"
+    found = [
+        f"{file.relative_to(package)}: {name.name} of {node.module}"
+        for file in package.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("orderparam")
+        for name in node.names
+        if name.name.startswith("_") and not name.name.startswith("__")
+    ]
+    assert found == []
+
+
 def test_load_is_said_of_stored_patterns_alone():
     """Examples for each weight are the sample ratio; see the table of sizes."""
     topics = {"associative_memory", "storage_capacity"}

@@ -29,6 +29,7 @@ PARTICLES = ("adapted_weights_on_data", "deep_adapted_layers")
 FEWER = {
     "adapted_weights": 50,
     "share_free_energy": 5,
+    "unspecialised_network": 5,
     "examples_needed": 5,
     "patch_examples_needed": 5,
 } | dict.fromkeys(PARTICLES, 4)
@@ -48,5 +49,6 @@ globals().update(
         fewer=FEWER,
         options=dict.fromkeys(PARTICLES, LENGTHS),
         sloping=SLOPING,
+        infinite=("border", "escape", "log_odds"),
     )
 )

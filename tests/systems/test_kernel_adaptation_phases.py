@@ -10,6 +10,7 @@ from orderparam.systems.kernel_adaptation import (
     gaussian_process,
     hermite_target,
     share_free_energy,
+    unspecialised_network,
 )
 from orderparam.systems.kernel_adaptation.two_layers.phase_map import measured_phase
 
@@ -112,3 +113,40 @@ def test_a_cubic_part_of_positive_sign_is_learned_with_the_wrong_sign():
         found[cubic] = adapted_weights(AdaptingNetwork(base, 1.0, 200.0)).learnability
     assert found[-0.15][1] > 0.3 > 0 > -0.1 > found[0.15][1]
     assert found[-0.15][0] > found[0.15][0] + 0.1  # it costs linear learning as well
+
+
+def cubic(temperature, n_train, input_dim=50):
+    target = hermite_target({3: 1.0}, normalised=True)
+    return TwoLayerNetwork(
+        input_dim, 80, n_train, temperature, target, readout_variance=0.04, modes=(1, 3)
+    )
+
+
+def test_the_barrier_of_a_cubic_target_at_large_dimension():
+    """log p = -d rho^2 / 2 + B rho^6 has its minimum at rho^4 = d / 6B, a depth of d rho^2 / 3."""
+    found = unspecialised_network(cubic(0.01, 1500.0, 1000))
+    assert int(found.state) == 1
+    assert 2 < found.escape < 30
+    np.testing.assert_allclose(found.escape, 1000 * found.border**2 / 3, rtol=0.02)
+
+
+def test_a_network_is_stable_then_metastable_then_unstable_as_noise_falls():
+    found = [unspecialised_network(cubic(t, 2000.0)) for t in (3.0, 0.2, 0.01)]
+    assert [int(one.state) for one in found] == [0, 1, 2]
+    assert all(bool(one.converged) for one in found)
+    assert np.isinf(found[0].escape)
+    assert found[1].log_odds < 0
+
+
+def test_a_linear_part_leaves_no_barrier():
+    found = [unspecialised_network(network(n, 60.0)) for n in (70.0, 250.0, 700.0)]
+    assert [int(one.state) for one in found] == [0, 2, 2]
+
+
+def test_an_unspecialised_network_without_other_wells_is_the_equilibrium():
+    found = unspecialised_network(network(70.0, 20.0))
+    assert int(found.state) == 0
+    assert np.isinf(found.border)
+    equilibrium = adapted_weights(network(70.0, 20.0), ridge_kind="effective")
+    np.testing.assert_allclose(found.spread, equilibrium.spread, rtol=1e-8)
+    np.testing.assert_allclose(found.learnability, equilibrium.learnability, rtol=1e-8)

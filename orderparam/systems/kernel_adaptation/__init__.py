@@ -83,6 +83,10 @@ if TYPE_CHECKING:
         GaussianWeights,
         gaussian_weights,
     )
+    from orderparam.systems.kernel_adaptation.two_layers.metastable import (
+        UnspecialisedNetwork,
+        unspecialised_network,
+    )
     from orderparam.systems.kernel_adaptation.two_layers.model import (
         AdaptingNetwork,
         ScaledNetwork,

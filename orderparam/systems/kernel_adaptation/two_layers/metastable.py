@@ -102,7 +102,7 @@ def unspecialised_network(system: TwoLayerNetwork | ScaledNetwork) -> Unspeciali
 
     def again(reached: tuple[Array, Array, Tau], _: None) -> tuple[tuple[Array, Array, Tau], None]:
         border, _before, near = reached
-        _, tau = held(border, near)
+        tau = held(border, near)[1]
         found = _first_minimum(*free.density(tau).along[:2])[0]
         return (jnp.where(found > 0, found, border), border, tau), None
 
@@ -111,7 +111,7 @@ def unspecialised_network(system: TwoLayerNetwork | ScaledNetwork) -> Unspeciali
     rule, tau = held(border, near)
     rho, log_density, _ = free.density(tau).along
     position, escape, centred = _first_minimum(rho, log_density)
-    log_mass = log_density + jnp.log(jnp.gradient(rho))
+    log_mass = log_density + jnp.log(jnp.asarray(jnp.gradient(rho)))
     beyond, inside = (
         logsumexp(jnp.where(there, log_mass, -jnp.inf))
         for there in (rho > position, rho <= position)

@@ -155,8 +155,8 @@ def draw_positions(axes: Any, comparison: Comparison) -> None:
     seconds=(60, 30_000),
     observables=("test_loss",),
     gallery={
-        "widths": (16, 24, 32, 48, 64),
-        "lstm_widths": (16, 32, 64, 96, 128),
+        "widths": (16, 24, 32, 48, 64, 192),
+        "lstm_widths": (16, 32, 64, 96, 128, 352),
         "n_train": (65_536, 131_072, 262_144, 524_288),
         "test_bytes": 65_536,
         "seeds": 3,

@@ -89,20 +89,26 @@ def draw_sizes(axes: Any, comparison: Comparison, family: str) -> None:
 
 
 def draw_compute(axes: Any, comparison: Comparison) -> None:
-    """Draws losses against the number of operations, with the laws at the best size."""
+    """Draws losses against the number of operations, with the lowest losses of the laws at sizes
+    and numbers of bytes within those that were measured."""
     for number, family in enumerate(FAMILIES.values()):
         runs = measured_losses(comparison, family)
         spent, colour = FLOPS * runs.parameters * runs.seen, COLOURS[number]
         axes.plot(spent, runs.loss, MARKERS[number], color=colour, label=family)
         if runs.law is not None:
-            line = np.geomspace(spent.min(), spent.max(), 12)
-            axes.plot(line, [runs.law.allocate(one).loss.value for one in line], color=colour)
+            line = np.geomspace(spent.min(), spent.max(), 60)
+            sizes = np.geomspace(runs.parameters.min(), runs.parameters.max(), 200)
+            seen = line[:, None] / (FLOPS * sizes)
+            loss = runs.law.predict(np.broadcast_to(sizes, seen.shape).ravel(), seen.ravel())[0]
+            within = (seen >= runs.seen.min()) & (seen <= runs.seen.max())
+            lowest = np.where(within, loss.reshape(seen.shape), np.inf).min(1)
+            axes.plot(line, np.where(np.isfinite(lowest), lowest, np.nan), color=colour)
     axes.set(
         xscale="log",
         yscale="log",
         xlabel="operations $C = 6 N D$",
         ylabel="test loss in nats",
-        title="lines: laws at the best $N$",
+        title="lines: laws at the best $N$ measured",
     )
 
 
@@ -149,8 +155,8 @@ def draw_positions(axes: Any, comparison: Comparison) -> None:
         tested on other documents. $N$ is the number of parameters without embedding and positions. Above: means over {seeds}
         runs with their errors, and $D$; lines: the better one of $L = E + A N^{{-\alpha}} + B D^{{-\beta}}$ (additive) and
         $L = [(N_c/N)^{{\alpha/\beta}} + D_c/D]^\beta$ (Kaplan), with 95 % intervals of the exponents. Below left: the same
-        runs, and the laws at their best $N$. Below right: the widest networks with most text, by position in the
-        window, beside counts of at most {order} preceding bytes in the same text.
+        runs, and the lowest losses of the laws at $N$ and $D$ between the smallest and the largest measured. Below right: the
+        widest networks with most text, by position in the window, beside counts of at most {order} preceding bytes in that text.
     """,
     seconds=(60, 30_000),
     observables=("test_loss",),

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal
-from orderparam.plotting.style import COLOURS, ink
+from orderparam.plotting.style import ink
 from orderparam.systems.extensive_width.finite_size import fluctuating_states
 from orderparam.systems.extensive_width.model import HierarchicalTeacher
 from orderparam.systems.extensive_width.selection import (
@@ -102,7 +102,7 @@ def draw_places(axes: Any, comparison: Comparison) -> None:
         measured = comparison.experiments(part=part).values()
         places = np.array([_place(data, name, find) for data in measured])
         far = [1 / data.attrs["facets"]["input_dim"] for data in measured]
-        shown = {"fmt": marker, "color": COLOURS[3], "markersize": 4, "label": label}
+        shown = {"fmt": marker, "color": ink(), "markersize": 4, "label": label}
         axes.errorbar(far, places[:, 0], places[:, 1], **shown)
     axes.set(xlabel="$1/d$", ylabel="$n/d$ of the first jump", xlim=(0, None))
 

@@ -89,7 +89,7 @@ _RUNS = {
     """,
     explained=(
         "The theory holds for many dimensions. In 50 dimensions the worst student that the search finds has "
-        "an error up to 12 % below the theory; the search may also miss the worst student."
+        "an error up to 6 % below the theory; the search may also miss the worst student."
     ),
 )
 def worst_case_typical_case(

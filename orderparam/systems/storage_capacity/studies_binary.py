@@ -152,10 +152,11 @@ def draw_binary_limits(axes: Any, comparison: Comparison) -> None:
         design = np.stack([np.ones_like(size), 1 / size], axis=1) / error[:, None]
         covariance = np.linalg.inv(design.T @ design)
         limit, slope = covariance @ design.T @ ((mean - step * np.log(size) / size) / error)
-        fine = np.linspace(1 / 200, 1 / size.min(), 100)
+        fine = np.linspace(1e-6, 1 / size.min(), 200)
         label = rf"$\alpha$ = {load:g}: {limit:.3f} ± {np.sqrt(covariance[0, 0]):.3f}"
         axes.errorbar(1 / size, mean, error, fmt=MARKERS[number], label=label, **look)
         axes.plot(fine, limit + slope * fine - step * fine * np.log(fine), color=COLOURS[number])
+        axes.errorbar([0.0], [limit], np.sqrt(covariance[0, 0]), fmt=MARKERS[number], **look)
         axes.plot([0.0], [float(exact["error_fraction"])], "D", color=COLOURS[number])
     axes.set(xlabel="$1/N$", ylabel="fraction of errors $f$")
     axes.set_ylim(0, None)
@@ -174,8 +175,8 @@ def draw_binary_limits(axes: Any, comparison: Comparison) -> None:
     caption=r"""
         No margin. Left: theory for many couplings, and the best of all $2^N$ couplings, {samples} samples in each of {seeds}
         runs.
-        Right: fit of $f + \ln(cN)/(2\beta_c \alpha N)$, the correction of a random-energy model, with $f$ and $c$ free (legend:
-        $f$); diamonds are the theory. $N$ = $d$; these sizes do not test the form of the correction.
+        Right: fit of $f + \ln(cN)/(2\beta_c \alpha N)$, the correction of a random-energy model, with $f$ and $c$ free (legend,
+        and open marks at 0); full diamonds are the theory. $N$ = $d$; these sizes do not test the form of the correction.
     """,
     explained=(
         "The theory is the limit of many couplings. With fewer than 20 couplings the smallest error is larger. "

@@ -49,7 +49,7 @@ def draw_sizes(axes: Any, comparison: Comparison, load: float) -> None:
 
 @study(
     "capacity-errors-sizes",
-    title="Integer programming finds the fewest errors of a perceptron beyond its capacity exactly, with up to 11 inputs",
+    title="With up to 11 inputs the fewest errors beyond capacity lie above both theories of many inputs",
     source="Gardner, Derrida 1988; Majer, Engel, Zippelius 1993",
     seconds=(60, 20000),
     observables=("error_fraction",),

@@ -217,7 +217,7 @@ def test_an_experiment_agrees_with_its_theory_within_error_bars():
         ({"temperature": [1.0, 1]}, {}, "twice"),
         ({"temperature": [1.0, 10**400]}, {}, r"over\['temperature'\] holds an integer"),
         ([("temperature", [1.0])], {}, "give a mapping"),
-        ({"temperature": [1.0, float("nan")]}, {}, "must be > 0"),
+        ({"temperature": [1.0, float("nan")]}, {}, "must be finite and > 0"),
         ({"spins": [10, 10.5]}, {}, "an integer"),
         ({"temperature": [1.0]}, {"seeds": None}, "sampled is an experiment; give their number"),
         ({"temperature": [1.0]}, {"seeds": 0}, "at least one"),

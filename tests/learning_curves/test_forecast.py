@@ -313,7 +313,7 @@ def test_a_table_of_words_gaps_and_dates(tmp_path):
     problem = from_file(str(path), "price")
     assert problem.inputs.shape == (79, 2 + 2 + 1)
     assert [column.kind for column in problem.columns] == ["words", "numbers", "dates"]
-    assert problem.notes == ("1 rows left out: no price",)
+    assert problem.notes == ("1 row left out: no price",)
     result = op.forecast(frame.drop(columns="price"), frame["price"], arch=ARCH, compare=False)
     assert result.at(78)[0] == pytest.approx(float(result.leave_one_out))
     assert np.allclose(problem.values[:, 0], result.problem.values[:, 0])

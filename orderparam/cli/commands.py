@@ -34,7 +34,7 @@ app = typer.Typer(
 
 
 def _help(command: Callable[..., None]) -> str:
-    """The docstring of a command, a line a paragraph: the terminal wraps it."""
+    """The docstring of a command, with each paragraph on one line, because the terminal wraps it."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     return "\n\n".join(" ".join(one.split()) for one in paragraphs)
 

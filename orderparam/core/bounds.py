@@ -32,8 +32,8 @@ def holds(number: float, limits: Mapping[str, float | None], integer: bool, infi
     return within and (not integer or math.isinf(number) or number.is_integer())
 
 
-def refusal(name: str, value: str, must_be: str, meaning: str) -> str:
+def refusal(name: str, value: str, must_be: str, meaning: str, infinite: bool) -> str:
     """The message about a value that is not allowed."""
-    if value in ("inf", "nan") and "finite" not in must_be and "integer" not in must_be:
-        must_be = f"finite and {must_be}"
+    if value in ("inf", "nan") and not any(word in must_be for word in ("number", "integer")):
+        must_be = f"{'a number' if infinite else 'finite'} and {must_be}"
     return f"{name} = {value}: must be {must_be} ({meaning})"

@@ -45,7 +45,8 @@ class Kind:
                 limits, integer, infinite = (declared[k] for k in ("limits", "integer", "infinite"))
                 if not bounds.holds(number, limits, integer, infinite):
                     must_be = bounds.allowed(limits, integer, infinite)
-                    refusal = bounds.refusal(name, str(number), must_be, declared["meaning"])
+                    meaning = declared["meaning"]
+                    refusal = bounds.refusal(name, str(number), must_be, meaning, infinite)
                     raise ValueError(f"{self.name}.{refusal}")
 
 

@@ -210,7 +210,9 @@ class Declaration:
         return bounds.allowed(self.limits, self.integer, self.infinite)
 
     def refuse(self, value: Any, allowed: str) -> Refused:
-        return Refused(bounds.refusal(self.name, short(value), allowed, self.meaning))
+        return Refused(
+            bounds.refusal(self.name, short(value), allowed, self.meaning, self.infinite)
+        )
 
     def _refuse_array(self, fault: str, allowed: str) -> Refused:
         return Refused(f"{self.name} {fault}: must be {allowed} ({self.meaning})")

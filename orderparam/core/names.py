@@ -17,8 +17,8 @@ def near(word: str, choices: Sequence[str], alike: float = 0.5) -> str:
 
 
 def nearest(word: str, choices: Sequence[str]) -> str:
-    """The text `"; did you mean 'x'?"`, or the first twenty choices where no name is near. Every
-    message about a wrong name ends with it."""
+    """The text `"; did you mean 'x'?"`, or the first twenty choices where no name is near, for a
+    message that does not list the choices."""
     if found := near(word, choices):
         return found
     more = f" and {len(choices) - 20} more" if len(choices) > 20 else ""

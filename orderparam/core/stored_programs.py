@@ -126,8 +126,9 @@ def _loaded(content: bytes | None, arguments: Any) -> Any:
     return deserialize_and_load(payload, tree, jax.tree.structure(example))
 
 
+@functools.cache
 def _find_lapack() -> None:
     """Lets compiled programs call LAPACK: JAX looks for its functions when it lowers the first
     program that needs them, which a process that only loads programs never does; a call would end
     that process with a segmentation fault."""
-    jax.jit(jax.lax.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jax.numpy.float32))
+    jax.jit(jax.lax.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), float))

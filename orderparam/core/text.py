@@ -15,6 +15,21 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+_COMMANDS = {
+    "infty": "∞",
+    "to": "→",
+    "le": "≤",
+    "ge": "≥",
+    "sim": "~",
+    "approx": "≈",
+    "cdot": "·",
+    "times": "×",
+    "sqrt": "√",
+    "langle": "⟨",
+    "rangle": "⟩",
+} | dict.fromkeys(("mathrm", "mathbf", "hat", "bar", "tilde"), "")
+
+
 def formulas_in_words(text: str) -> str:
     r"""A text whose formulas between dollars are written as a terminal can show them.
 
@@ -32,7 +47,7 @@ def _formula(formula: str) -> str:
         try:
             return unicodedata.lookup(f"GREEK {case} LETTER {greek}")
         except KeyError:
-            return {"infty": "∞", "to": "→", "le": "≤", "ge": "≥"}.get(name, name)
+            return _COMMANDS.get(name, f"{name} ")
 
     named = re.sub(r"\\([A-Za-z]+) ?", symbol, formula)
     return re.sub(r"\\.|[{}]", "", named)

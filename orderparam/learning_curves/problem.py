@@ -97,7 +97,7 @@ def from_file(
             )
         problem = noting_target(from_frame(frame, chosen, task, groups, time, path.stem), target)
         if columns == [str(position) for position in range(len(columns))]:
-            note = "the first row has no names: columns are called 0, 1, 2, ..."
+            note = "columns are called 0, 1, 2, ..."
             return replace(problem, notes=(*problem.notes, note))
         return problem
     if missing:

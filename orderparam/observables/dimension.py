@@ -17,7 +17,7 @@ from jaxtyping import Float
 from orderparam.observables.observable import Observed, clocked, jackknifed
 from orderparam.observables.similarity import Estimand, checked, scale_of
 
-SOURCE = "Roy and Vetterli 2007; Chun, Canatar, Chung and Lee 2025"
+SOURCE = "Chun, Canatar, Chung and Lee 2025"
 
 
 def participation_ratio(variances: Any) -> Any:
@@ -32,7 +32,7 @@ def participation_ratio(variances: Any) -> Any:
     Returns:
         The ratio, a scalar of the same library.
 
-    Source: Roy and Vetterli 2007.
+    Source: Chun, Canatar, Chung and Lee 2025.
 
     >>> float(participation_ratio(np.array([2.0, 2.0, 0.0])))
     2.0
@@ -61,8 +61,7 @@ def dimension(
 
     Theory: a linear network of many neurons on inputs of covariance C has (tr C)^2 / tr C^2.
 
-    Source: Roy and Vetterli 2007 (participation ratio); estimator after Chun, Canatar, Chung and
-        Lee 2025.
+    Source: estimator after Chun, Canatar, Chung and Lee 2025.
 
     >>> x = np.random.default_rng(0).normal(size=(400, 6))
     >>> found = op.observables.dimension(x)

@@ -123,19 +123,24 @@ def cubic(temperature, n_train, input_dim=50):
 
 
 def test_the_barrier_of_a_cubic_target_at_large_dimension():
-    """log p = -d rho^2 / 2 + B rho^6 has its minimum at rho^4 = d / 6B, a depth of d rho^2 / 3."""
+    """Where the linear output is small, log p = -d rho^2 / 2 + B rho^6 has its minimum at rho^4 =
+    d / 6B, a depth of d rho^2 / 3."""
     found = unspecialised_network(cubic(0.01, 1500.0, 1000))
     assert int(found.state) == 1
     assert 2 < found.escape < 30
     np.testing.assert_allclose(found.escape, 1000 * found.border**2 / 3, rtol=0.02)
 
 
-def test_a_network_is_stable_then_metastable_then_unstable_as_noise_falls():
-    found = [unspecialised_network(cubic(t, 2000.0)) for t in (3.0, 0.2, 0.01)]
-    assert [int(one.state) for one in found] == [0, 1, 2]
+def test_a_network_is_stable_then_metastable_behind_a_falling_barrier_as_noise_falls():
+    found = [unspecialised_network(cubic(t, 2000.0)) for t in (3.0, 0.2, 0.012, 0.011, 0.003)]
+    assert [int(one.state) for one in found] == [0, 1, 1, 1, 1]
     assert all(bool(one.converged) for one in found)
     assert np.isinf(found[0].escape)
     assert found[1].log_odds < 0
+    escapes = np.array([one.escape for one in found[1:]])
+    assert np.all(np.diff(escapes) < 0)
+    # no jump between temperatures that are near each other
+    np.testing.assert_allclose(escapes[2], escapes[1], rtol=0.1)
 
 
 def test_a_linear_part_leaves_no_barrier():

@@ -205,6 +205,8 @@ def selected_state(
     """ratios: n / d. sweeps: of each input dimension. sizes: input dimensions at which the theory
     of finite size is evaluated. free_dims to free_seeds: as input_dims to seeds, for ladders
     without a wall."""
+    if len(sweeps) != len(input_dims):
+        raise ValueError("sweeps: must have one number for each of input_dims")
     ladders = [
         (dim, partial(walled_posterior, sweeps=length))
         for dim, length in zip(input_dims, sweeps, strict=True)

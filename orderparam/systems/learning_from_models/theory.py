@@ -43,7 +43,7 @@ class ShiftedErrors(Result):
     """Errors of one regression under several laws of tests.
 
     Fields:
-        test_error: error against the truth without noise, under every law.
+        test_error: error against the targets of the new inputs, which have no noise, under every law.
         bias: the part of the error due to the mean of the predictions.
         variance: the part of the error due to their scatter over training sets.
         residual: relative error of the equation for kappa.

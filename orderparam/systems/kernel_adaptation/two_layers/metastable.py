@@ -25,7 +25,7 @@ from orderparam.systems.kernel_adaptation.weights import Plane, Tau
 # log p(0) - log p(b), a barrier that does not grow with the number of neurons. Derived here.
 
 STABLE, METASTABLE, UNSTABLE = 0, 1, 2
-_ROUNDS = 6
+_ROUNDS = 10  # of border and field in turn
 _SETTLED = 0.03  # relative change of the border in the last round; one node is 0.01 to 0.02
 
 
@@ -84,6 +84,12 @@ def unspecialised_network(system: TwoLayerNetwork | ScaledNetwork) -> Unspeciali
     with b the first minimum of p, the averages over weights that are held at $|\rho| < b$, and the
     effective ridge $\lambda$. The waiting time of a neuron grows as $p(0)/p(b)$.
 
+    The border is sought from the centre outwards, so that of several solutions the one nearest the
+    centre is found.
+
+    Accuracy: that of `adapted_weights`; the border to 3 %, which is one or two nodes of the
+    integrals.
+
     Source: derived here from the action of Rubin, Seroussi, Ringel (2024).
 
     >>> from orderparam.systems.kernel_adaptation import TwoLayerNetwork, hermite_target
@@ -106,7 +112,9 @@ def unspecialised_network(system: TwoLayerNetwork | ScaledNetwork) -> Unspeciali
         found = _first_minimum(*free.density(tau).along[:2])[0]
         return (jnp.where(found > 0, found, border), border, tau), None
 
-    start = layer.scale, layer.scale, jnp.zeros(len(layer.degrees))
+    # from a border near the centre: a wider one lets neurons specialise, whose field hides the
+    # well of those that have not
+    start = 0.02 * layer.scale, layer.scale, jnp.zeros(len(layer.degrees))
     (border, before, near), _ = jax.lax.scan(again, start, None, length=_ROUNDS)
     rule, tau = held(border, near)
     rho, log_density, _ = free.density(tau).along

@@ -357,8 +357,9 @@ def _panels(p: Mapping[str, Any]) -> list[Panel]:
     ),
     seconds=(60, 1800),
     explained=(
-        "Each point averages few training sets; the error scatters most where it is a small "
-        "part of the target's power."
+        "The theory assumes many harmonics of each degree. At d = 7 errors below 2 % of the target's power from 128 examples on "
+        "are 22 to 59 % above it. Control in size: at d = 14, with 7 times as many cubic harmonics, errors are within 9 % and "
+        "1.5 standard errors, the one of 0.8 % within 1 %."
     ),
     gallery={"seeds": 64},
     full={

@@ -255,8 +255,8 @@ def _along(
     caption=r"""
         Ridge regression on {modes} Gaussian features, $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 = i^{{-2.5}}$. The teacher
         has {teacher_n_train} true labels with noise {noise}; students (colours: $n$ inputs) see only its labels. Left: all
-        students have the ridge $T = {ridge_share}\, n$; a teacher overfits below the crossing, $T_1$ of about 0.35. Right: the
-        teacher's ridge is {teacher_ridge}.
+        students have the ridge $T = {ridge_share}\, n$; a teacher overfits below the crossing of its line with
+        those of the students. Right: the teacher's ridge is {teacher_ridge}.
     """,
     seconds=(30, 300),
     gallery={"seeds": 128},

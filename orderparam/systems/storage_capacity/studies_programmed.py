@@ -15,7 +15,7 @@ from orderparam.systems.storage_capacity.model import SphericalPatterns
 from orderparam.systems.storage_capacity.programmed_errors import fewest_errors_by_programming
 from orderparam.systems.storage_capacity.theory import minimal_error
 
-_ORDER = 2  # of the polynomial in 1/N
+_ORDER, _FEWEST = 2, 6  # order of the polynomial in 1/N, and sizes to which one is fitted
 
 
 def draw_sizes(axes: Any, comparison: Comparison, load: float) -> None:
@@ -32,13 +32,14 @@ def draw_sizes(axes: Any, comparison: Comparison, load: float) -> None:
     x, y, error = 1 / np.array(sizes, float), np.array(means), np.array(errors)
     axes.errorbar(x, y, error, fmt="o", markersize=4, color=ink(), label="integer programming")
     good = np.isfinite(y) & np.isfinite(error) & (error > 0)
-    if good.sum() > _ORDER:
+    axes.set_title(rf"$\alpha$ = {load:g}")
+    if good.sum() >= _FEWEST:
         fit, covariance = np.polyfit(x[good], y[good], _ORDER, w=1 / error[good], cov="unscaled")
         fine = np.linspace(0, x.max(), 100)
         axes.plot(fine, np.polyval(fit, fine), color=ink(), linewidth=0.9)
         limit, uncertain = fit[-1], np.sqrt(covariance[-1, -1])
         axes.errorbar([0], [limit], [uncertain], fmt="d", markersize=4, color=ink())
-        axes.set_title(rf"$\alpha$ = {load:g}: {limit:.4f} ± {uncertain:.4f} at $1/N$ = 0")
+        axes.set_title(rf"$\alpha$ = {load:g}: {limit:.2f} ± {uncertain:.2f} at $1/N$ = 0")
     for number, (label, data) in enumerate(comparison.theories().items()):
         height = data["error_fraction"].sel(load=load).item()
         axes.axhline(height, color=COLOURS[number], linewidth=1, linestyle="--", label=label)
@@ -59,13 +60,13 @@ def draw_sizes(axes: Any, comparison: Comparison, load: float) -> None:
     columns=2,
     caption=r"""
         No margin, $\alpha$ random patterns for each of $N$ inputs; exact minima over all couplings, {samples} samples in each of
-        {seeds} runs. Solid: a parabola in $1/N$ and its value at 0. Dashed: theories of many inputs, replica symmetric and with
+        {seeds} runs. Solid: a parabola in $1/N$ and its value at 0, where
+        six sizes are measured; it does not tell the theories apart. Dashed: theories of many inputs, replica symmetric and with
         replica symmetry broken in 2 steps.
     """,
     explained=(
         "The theories are limits of many inputs; with few inputs the smallest fraction of errors is larger, the more so the "
-        "fewer they are. The parabolas reach 0.075(33) and 0.075(113) for 3 and 4 patterns per input, which does not tell the "
-        "theories apart."
+        "fewer they are. The parabola reaches 0.075(33) for 3 patterns per input, which does not tell the theories apart."
     ),
 )
 def capacity_errors_sizes(

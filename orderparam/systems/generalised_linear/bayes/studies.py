@@ -11,7 +11,7 @@ from orderparam.channels import RealLabels, SignLabels
 from orderparam.channels.outlier import LEAST_MEASURED
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, vertical
-from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
+from orderparam.plotting.style import COLOURS, DASHES, ink
 from orderparam.priors import GaussianPrior, Rademacher, SparsePrior
 from orderparam.systems.generalised_linear.bayes.amp_fixed_point import amp_fixed_point
 from orderparam.systems.generalised_linear.bayes.eigenvectors import spectral
@@ -214,7 +214,7 @@ def draw_thresholds(axes: Any, comparison: Comparison) -> None:
         for density in data["prior.density"].values:
             for ratio in data["sample_ratio"].values:
                 share = float(found.sel({"prior.density": density, "sample_ratio": ratio}))
-                face = ink() if share == 1 else "white" if share == 0 else GREY
+                face = str(1 - share)  # a shade of grey
                 axes.plot(density, ratio, "o", color=ink(), markerfacecolor=face, zorder=3)
     axes.set(xlabel="density", ylabel=r"sample ratio $\alpha$", xlim=(0, 1), ylim=(0, 1))
 
@@ -222,7 +222,7 @@ def draw_thresholds(axes: Any, comparison: Comparison) -> None:
 @study(
     "compressed-sensing",
     title=(
-        "Message passing finds sparse weights in most runs with fewer projections than the l1 norm needs"
+        "Message passing finds sparse weights in most runs with fewer projections than the l1 norm needs in theory"
     ),
     source="Donoho, Maleki, Montanari 2009; Krzakala, Mézard, Sausset, Sun, Zdeborová 2012",
     seconds=(40, 900),
@@ -240,9 +240,9 @@ def draw_thresholds(axes: Any, comparison: Comparison) -> None:
         ),
     ],
     caption=r"""
-        $y = w\cdot x$ without noise. Lines: sample ratios from which on the weights are determined, and found by
-        message passing or by the smallest l1 norm. Circles: message passing on drawn problems, $d$ = {plane_dim}, found
-        in all runs (filled), in some (grey) or in none (open); the l1 norm is not measured. Right: density {density},
+        $y = w\cdot x$ without noise. Lines: sample ratios from which on the weights are determined, and found by message
+        passing or by the smallest l1 norm. Circles: message passing on drawn problems, $d$ = {plane_dim}; the darker a circle,
+        the more runs found the weights (black: all, white: none); the l1 norm is not measured. Right: density {density},
         $d$ = {input_dim}; errors below $10^{{-8}}$ are drawn there. Just above its threshold message passing does not
         converge in some runs.
     """,
@@ -302,7 +302,10 @@ def compressed_sensing(
 
 
 _PHASES = phases_panel(
-    "prior.density", "sample_ratio", order="error", branches=("uninformed", "informed")
+    "prior.density",
+    "sample_ratio",
+    order="error",
+    branches=("found by message passing", "determined"),
 )
 
 
@@ -332,8 +335,8 @@ def draw_errors_on_phases(axes: Any, comparison: Comparison) -> None:
     panels=[Freehand(draw_errors_on_phases)],
     caption=r"""
         Weights of which a share $\rho$ is Gaussian and the others are zero, $n$ projections $w\cdot x$ without noise. Colour:
-        error of message passing after any number of steps in theory; circles: mean error in {seeds} runs with $d$ =
-        {input_dim}. From the black line on message passing finds the weights; from the coloured one on,
+        error of message passing after any number of steps in theory; circles: mean error of the runs that converged, of {seeds}
+        with $d$ = {input_dim}. From the black line on message passing finds the weights; from the orange one on,
         $\alpha = \rho$, they are determined, and message passing that starts at the weights stays there.
     """,
 )

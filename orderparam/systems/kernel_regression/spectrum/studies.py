@@ -349,11 +349,12 @@ def _panels(p: Mapping[str, Any]) -> list[Panel]:
     source="Bordelon, Canatar, Pehlevan 2020; Canatar, Bordelon, Pehlevan 2021; Ringel et al. 2025",
     panels=_panels,
     caption=(
-        "Kernel of a {activation} network with one hidden layer; inputs are uniform on the "
+        "Kernel of one hidden layer of {activation} units; inputs are uniform on the "
         "sphere in $d$ dimensions. The target is a linear harmonic plus a cubic harmonic of "
         "power {cubic_power} (horizontal line); ridge $T$ = {temperature}. Learnability: mean "
         "over all harmonics of a degree. Vertical lines: numbers of linear and of cubic "
-        "harmonics, $d$ and $N_3 = d(d-1)(d+4)/6$."
+        "harmonics, $d$ and $N_3 = d(d-1)(d+4)/6$. In few dimensions cubic harmonics are few, and "
+        "the smallest errors lie above the theory."
     ),
     seconds=(60, 1800),
     explained=(

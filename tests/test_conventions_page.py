@@ -185,7 +185,8 @@ def test_no_module_imports_a_private_name_of_another():
         f"{file.relative_to(package)}: {name.name} of {node.module}"
         for file in package.rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("orderparam")
+        if isinstance(node, ast.ImportFrom)
+        and (node.level or (node.module or "").startswith("orderparam"))
         for name in node.names
         if name.name.startswith("_") and not name.name.startswith("__")
     ]

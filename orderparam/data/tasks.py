@@ -182,6 +182,6 @@ def apply_task(dataset: Dataset, task: str) -> tuple[Dataset, Targets]:
         )
     else:
         raise ValueError(
-            f"there is no task {task!r}{near(task, list(FORMS))}; tasks are: {', '.join(FORMS)}"
+            f"there is no task {task!r}: tasks are: {', '.join(FORMS)}{near(task, list(FORMS))}"
         )
     return dataset.take(targets.rows), dataclasses.replace(targets, name=task)

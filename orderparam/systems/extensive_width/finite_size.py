@@ -93,9 +93,7 @@ def fluctuating_states(teacher: Teacher, *, data_sets: int = 1000) -> Fluctuatin
             noise, in which the other features are included.
 
     Accuracy: fluctuations of order sqrt(n) are kept, terms of order one are not; the samples'
-    contributions are assumed independent. The integral over m is accurate to 0.02. Measured at 16
-    inputs, one feature and noise of variance 1: far beyond the jump differences and spreads are a
-    fifth to a third larger than here (two to three standard errors).
+    contributions are assumed independent. The integral over m is accurate to 0.02.
 
     Source: derived here; V is the potential of Franz, Parisi (1995).
 

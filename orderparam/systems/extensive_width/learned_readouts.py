@@ -49,7 +49,9 @@ class AblatedPosterior(FromChains):
         error: half of the Gibbs error.
         gibbs_error: mean of (f_W - f^0)^2 at new inputs over posterior samples.
         effective_width: number of features with overlap above 1/2.
-        readout_error: sum_i (a_i - v_i)^2 / sum_i v_i^2, averaged over draws; 0 for fixed ones.
+        readout_error: sum_i (a_i - v_i)^2 / sum_i v_i^2, averaged over draws; 0 for fixed ones. For
+            an odd activation the data do not determine the sign of (a_i, w_i): it is that of the
+            start as long as no chain passes a_i = 0.
         r_hat: R-hat of the Gibbs error over the chains.
         effective_samples: effective sample size of the Gibbs error.
         converged: whether the Gibbs error has converged.

@@ -191,15 +191,12 @@ def shifted_errors(system: ShiftedPool) -> ShiftedErrors:
     >>> bool(abs(doubled / own - 4) < 1e-9)
     True
     """
-    single = system.with_(generations=1, truth_share=0.0, test_eigenvalues=None)
     examples, ridge, noise = system.teacher
     solved = effective_ridge(system.spectrum, examples, ridge)
-    error = generation_errors(single).test_error[0] + noise
-    learned = solved.learnability
-    mean = system.new_features @ (learned * system.coefficients)
-    scatter = learned**2 / system.spectrum.eigenvalues * error / examples
-    bias = system.laws @ (system.new_targets - mean) ** 2
-    variance = system.laws @ (system.new_features**2 @ scatter)
+    mean, scatter = _learn(system, solved, examples, *_start(system), noise)
+    prediction = system.new_features @ (mean * system.coefficients)
+    bias = system.laws @ (system.new_targets - prediction) ** 2
+    variance = system.laws @ (system.new_features**2 @ (scatter / system.spectrum.eigenvalues))
     return ShiftedErrors(
         test_error=bias + variance,
         bias=bias,

@@ -29,7 +29,7 @@ def any_loss(which: Any) -> Loss:
     if isinstance(which, str) and which not in loss_names():
         names = [*loss_names(), *_RESIDUAL]
         raise ValueError(
-            f"there is no loss {which!r}{near(which, names)}; must be one of {', '.join(names)}"
+            f"there is no loss {which!r}: must be one of {', '.join(names)}{near(which, names)}"
         )
     return loss(which)
 

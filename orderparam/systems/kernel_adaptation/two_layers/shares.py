@@ -140,8 +140,9 @@ def share_free_energy(
     layer = system.hidden
     lam, plane = effective(layer), Plane.of(layer)
     at_prior, one = jnp.zeros(len(layer.degrees)), jnp.ones(1)
-    whole = _Shared((plane,), one, jnp.zeros(1))
-    balance = whole.density(_minimum(whole, lam, at_prior))
+    # as for the density of a `Plane`, of which `minimal_tau` uses the layer and the derivatives
+    whole: Any = _Shared((plane,), one, jnp.zeros(1))
+    balance = whole.density(minimal_tau(whole, lam, None, at_prior))
     far = jnp.abs(plane.rho) > border
     log_measures = [jnp.where(there, plane.log_measure, -jnp.inf) for there in (far, ~far)]
     sides = tuple(_with_measure(plane, one) for one in log_measures)
@@ -156,8 +157,8 @@ def share_free_energy(
         return tau @ layer.y - lam / 2 * (tau @ tau) - state.derivatives[0]
 
     def at(share: Array) -> tuple[Array, ...]:
-        rule = _Shared(sides, jnp.stack([share, 1 - share]), log_mass)
-        state = rule.density(_minimum(rule, lam, balance.tau))
+        rule: Any = _Shared(sides, jnp.stack([share, 1 - share]), log_mass)
+        state = rule.density(minimal_tau(rule, lam, None, balance.tau))
         output = layer.y - lam * state.tau
         return free_energy(state), state.spread, over(output, layer.y), missed(state)
 
@@ -175,11 +176,6 @@ def share_free_energy(
         residual=residual,
         converged=residual < ACCURACY,
     )
-
-
-def _minimum(rule: Any, lam: Array, near: Tau) -> Tau:
-    """As for a whole density, of which `minimal_tau` uses the layer and the derivatives."""
-    return minimal_tau(rule, lam, None, near)
 
 
 def _with_measure(plane: Plane, log_measure: Float[Array, "node"]) -> Plane:

@@ -24,6 +24,8 @@ from orderparam.systems.kernel_adaptation.two_layers.phase_map import (
 from orderparam.systems.kernel_adaptation.two_layers.shares import share_free_energy
 from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
 
+_SLOW = 3500.0  # n/T beyond which neurons cross slowly between the wells
+
 
 def _sampled(system: AdaptingNetwork, key: PRNGKeyArray, *, samples: int) -> SampledTwoLayerNetwork:
     return sampled_network(system.drawn, key, samples=samples)
@@ -120,7 +122,7 @@ def feature_learning_phases(
     )
     system = AdaptingNetwork(network, 1.0)
     theory = partial(adapted_weights, ridge_kind="effective")
-    sampler = partial(_sampled_longer, draws=draws, saturated=3500.0)
+    sampler = partial(_sampled_longer, draws=draws, saturated=_SLOW)
     examples = {"network.n_train": np.geomspace(40.0, 1200.0, resolution).tolist()}
     plane = {**examples, "chi": np.geomspace(3.0, 400.0, resolution).tolist()}
     label = "adapted weights (GMFL)"

@@ -69,15 +69,16 @@ def _place(
 ) -> tuple[float, float]:
     """A place on the axis n/d, found from the means over the runs that converged, and its standard
     error by drawing the runs at each n again."""
-    values = data[name].where(data["status"] == DONE).transpose("n_train", "seed").values
+    kept = data[name].where(data["status"] == DONE).transpose("n_train", "seed")
+    values = np.ma.masked_invalid(kept.values)
     ratio = _per_input(data).values
     rng = np.random.default_rng(0)
     size = (_RESAMPLED, *values.shape)
     again = np.take_along_axis(values[None], rng.integers(0, values.shape[1], size), axis=2)
-    places = np.array([find(ratio, means) for means in np.nanmean(again, axis=2)])
+    places = np.array([find(ratio, means) for means in again.mean(axis=2).filled(np.nan)])
     found = places[np.isfinite(places)]
     error = float(np.std(found)) if len(found) > 0.9 * _RESAMPLED else np.nan
-    return find(ratio, np.nanmean(values, axis=1)), error
+    return find(ratio, values.mean(axis=1).filled(np.nan)), error
 
 
 _PLACES = (

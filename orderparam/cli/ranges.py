@@ -43,7 +43,10 @@ def swept(text: str) -> tuple[str, list[float | str]]:
     if ":" not in value:
         parts = [part.strip() for part in value.split(",")]
         numbers = [number for part in parts if (number := _number(part)) is not None]
-        return name, list(numbers if len(numbers) == len(parts) else parts)
+        if 0 < len(numbers) < len(parts):
+            odd = next(part for part in parts if _number(part) is None)
+            raise ValueError(f"--over {text}: {odd!r} is not a finite number, as the others are")
+        return name, list(numbers or parts)
     low, high, count, *scale = (*value.split(":"), "", "")[: max(3, value.count(":") + 1)]
     first, last, points = _number(low), _number(high), _number(count)
     if (

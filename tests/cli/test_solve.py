@@ -394,6 +394,8 @@ def test_ranges_that_are_swept():
     assert swept("x=1:100:3:log")[1] == pytest.approx([1, 10, 100])
     assert swept("x=1,2") == ("x", [1.0, 2.0])
     assert swept("activation=relu,erf") == ("activation", ["relu", "erf"])
+    with pytest.raises(ValueError, match="'text' is not a finite number"):
+        swept("x=0.1,text")
 
 
 def test_rows_without_a_solution_are_explained(run):

@@ -287,3 +287,15 @@ def test_laws_that_do_not_fit_are_refused():
         _shifted_pool(laws=np.full((1, 100), 0.02))
     with pytest.raises(ValueError, match="must have new = 100"):
         _shifted_pool(laws=np.full((1, 50), 0.02))
+    for value in ("text", 10**400):
+        with pytest.raises(ValueError, match=r"ShiftedPool\.laws"):
+            _shifted_pool(laws=value)
+
+
+@pytest.mark.parametrize(
+    "beside", ["text", 10**400, np.nan, [], np.ones((4, 59)), [[np.inf] * 60]], ids=range(6)
+)
+def test_a_kernel_beside_the_pool_that_does_not_fit_is_refused_by_name(beside):
+    one, targets, laws = np.eye(60), np.ones(4), np.full((1, 4), 0.25)
+    with pytest.raises(ValueError, match=r"^beside "):
+        ShiftedPool.from_kernels(one, beside, np.ones(60), targets, laws, n_train=9, ridge=1.0)

@@ -334,9 +334,10 @@ def _draw_paired(axes: Any, comparison: Comparison) -> None:
             }
             ratio = pair[label] / pair[base]
             ratio = ratio[np.isfinite(ratio)]
-            points.append((1 / dim, ratio.mean(), ratio.std(ddof=1) / len(ratio) ** 0.5))
+            if len(ratio) > 1:  # one data set has no scatter
+                points.append((1 / dim, ratio.mean(), ratio.std(ddof=1) / len(ratio) ** 0.5))
         shown = {"fmt": "o", "color": COLOURS[number], "markersize": 4, "label": label}
-        axes.errorbar(*np.array(points).T, **shown)
+        axes.errorbar(*np.array(points).reshape(-1, 3).T, **shown)
         # in units of d^2 samples and parameters
         size, n = p["width_ratio"], p["ratio"]
         law = _excess(size * (1 + more * inverse), n) / _excess(size, n)

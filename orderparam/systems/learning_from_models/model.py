@@ -178,17 +178,29 @@ class ShiftedPool(PoolChain):
             numbers: other fields.
 
         Raises:
-            ValueError: if the kernel is not a Gram matrix with one row for each target.
+            ValueError: if the kernel is not a Gram matrix with one row for each target, or an array
+                does not fit.
         """
         pool = PoolChain.from_kernel(kernel, targets, **numbers)
+        try:
+            across = np.asarray(beside, float)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError("beside must be an array of numbers") from None
+        if across.ndim != 2 or across.shape[1] != len(pool.features):
+            raise ValueError(
+                f"beside has shape {across.shape}: must have {len(pool.features)} columns, one for "
+                "each input of the pool"
+            )
+        if not np.isfinite(across).all():
+            raise ValueError("beside contains NaN or infinity")
         size = len(pool.features) * pool.spectrum.eigenvalues
         return cls(
             pool.spectrum,
             features=pool.features,
             coefficients=pool.coefficients,
-            new_features=jnp.asarray(beside) @ pool.features / size,
-            new_targets=jnp.asarray(new_targets, float),
-            laws=jnp.asarray(laws, float),
+            new_features=across @ pool.features / size,
+            new_targets=new_targets,
+            laws=laws,
             **numbers,
         )
 

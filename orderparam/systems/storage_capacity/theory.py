@@ -4,6 +4,7 @@ Mézard): capacity, entropy, margin and errors.
 
 from functools import partial
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import betainc
@@ -12,7 +13,6 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.needs import equal
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
-from orderparam.gaussian.quadrature import DEEP, Panels, standard_normal_rule
 from orderparam.gaussian.rules import legendre_rule
 from orderparam.gaussian.tail import hazard, hazard_excess, log_cdf
 from orderparam.solve.root import decreasing_root
@@ -26,8 +26,13 @@ Number = Float[Array, ""]
 
 _REACH = 12.0  # argument beyond which the normal density is taken as zero
 _NODES, _WEIGHTS = (x / 2 for x in legendre_rule(128))
-# A rule of few nodes, and by how much the logarithm of a ratio that it gives may be wrong.
-_FEW, _NEAR = DEEP._replace(gradings=4, nodes=4), 1e-3
+# Nodes of the rule of `_solutions`: the smaller number brings the logarithm of a ratio to within _NEAR.
+_ALL, _FEW, _NEAR = 160, 48, 1e-3
+# The unknown is the logarithm of the ratio in this unit. A root is found to rounding of numbers of
+# order one, but the sum over nodes rounds some ten times more, and Newton's steps would not end.
+_UNIT = 16.0
+_NORMAL_END = 9.0  # the normal density there is 1e-18 of that at 0
+_SHARPEST = 1e-6  # length below which a kink is not resolved: it then errs by the square
 
 
 class Capacity(Result):
@@ -212,15 +217,10 @@ def volume(system: SphericalPatterns) -> Volume:
     """
     margin, load = jnp.asarray(system.margin), jnp.asarray(system.load)
 
-    def argument(ratio: Number, margin: Number, panels: Panels = DEEP) -> tuple[Array, Array]:
-        """Nodes of -u and their weights, at q/(1 - q) = ratio."""
-        root = jnp.sqrt(ratio / (1 + ratio))
-        t, weight = standard_normal_rule((-margin / root,), panels)
-        return -(margin + root * t) * jnp.sqrt(1 + ratio), weight
-
-    def equation(log_ratio: Number, args: tuple[Number, Number], panels: Panels = DEEP) -> Number:
+    def equation(unknown: Number, args: tuple[Number, Number], nodes: int = _ALL) -> Number:
         load, margin = args
-        minus, weight = argument(jnp.exp(log_ratio), margin, panels)
+        log_ratio = unknown * _UNIT
+        minus, weight = _solutions(jnp.exp(log_ratio), margin, nodes)
         return jnp.log(load * jnp.sum(weight * hazard(minus) ** 2)) - log_ratio
 
     low = jnp.log(load) + 2 * jnp.log(hazard(-margin)) - 1
@@ -232,15 +232,15 @@ def volume(system: SphericalPatterns) -> Volume:
     )
     bound = (tilt + jnp.sqrt(tilt**2 + free * (1 + load * 2 / np.pi))) / free
     high = jnp.where(free > 1e-15, jnp.log(bound) * 2 + 0.1, jnp.maximum(low, 0.0) + 45)
-    args = (load, margin)
+    args, low, high = (load, margin), low / _UNIT, high / _UNIT
     # Few nodes bring the root near; the bracket around it is kept where the sign changes in it.
-    near = decreasing_root(partial(equation, panels=_FEW), low, high, args).value
-    below, above = near - _NEAR, near + _NEAR
+    near = decreasing_root(partial(equation, nodes=_FEW), low, high, args).value
+    below, above = near - _NEAR / _UNIT, near + _NEAR / _UNIT
     low = jnp.where(equation(below, args) > 0, below, low)
     high = jnp.where(equation(above, args) < 0, above, high)
     root = decreasing_root(equation, low, high, args)
-    ratio = jnp.exp(root.value)
-    minus, weight = argument(ratio, margin)
+    ratio = jnp.exp(root.value * _UNIT)
+    minus, weight = _solutions(ratio, margin, _ALL)
     entropy = (ratio - jnp.log1p(ratio)) / 2 + load * jnp.sum(weight * log_cdf(minus))
     return Volume(
         overlap=ratio / (1 + ratio),
@@ -398,6 +398,27 @@ def cover(system: SphericalPatterns) -> SuccessFraction:
     beyond = patterns > n
     fraction = betainc(jnp.where(beyond, patterns - n, 1.0), n, 0.5)
     return SuccessFraction(success_fraction=jnp.where(beyond, fraction, 1.0))
+
+
+def _solutions(ratio: Number, margin: Number, nodes: int) -> tuple[Array, Array]:
+    """Nodes of -u = -(margin + t sqrt q)/sqrt(1 - q) and their weights in an average over the normal
+    variable t, at q/(1 - q) = ratio.
+
+    phi(u)/H(u) bends where u = 0, within 1/sqrt(ratio) in t, and vanishes for large -u. The nodes lie
+    at equal steps of x in t = place + scale sinh(x); without kinks this errs exponentially little.
+    """
+    fixed = jax.lax.stop_gradient((jnp.asarray(ratio, float), jnp.asarray(margin, float)))
+    slope, shift = jnp.sqrt(fixed[0]), fixed[1] * jnp.sqrt(1 + fixed[0])  # u = shift + slope t
+    place = jnp.clip(-shift / slope, -_NORMAL_END, _NORMAL_END)
+    scale = jnp.clip(1 / slope, _SHARPEST, 1.0)
+    start = jnp.maximum(-_NORMAL_END, place - _NORMAL_END / slope)
+    low, high = (jnp.arcsinh((end - place) / scale) for end in (start, _NORMAL_END))
+    grown = jnp.exp(low + (high - low) * np.linspace(0.0, 1.0, nodes))
+    t = place + scale * (grown - 1 / grown) / 2
+    stretch = (high - low) / (nodes - 1) * scale * (grown + 1 / grown) / 2
+    weight = stretch * jnp.exp(-(t**2) / 2)
+    root = jnp.sqrt(ratio / (1 + ratio))
+    return -(margin + root * t) * jnp.sqrt(1 + ratio), weight / np.sqrt(2 * np.pi)
 
 
 def _log_first(a: Number) -> Number:

@@ -79,6 +79,12 @@ SOURCE = "Nguyen and Barbier 2026"
     source=SOURCE,
     seconds=(50, 600),
     observables=("overlap",),
+    gallery={
+        "ratios": (0.015, 0.024, 0.034, 0.05, 0.07, 0.085, 0.105),
+        "warmup": 600,
+        "draws": 400,
+        "thin": 5,
+    },
     full={"points": 3000, "measured_dim": 200, "seeds": 16},
     panels=lambda p: [
         Panel(
@@ -110,14 +116,18 @@ def feature_staircase(
     measured_dim: int = 100,
     measured_width: int = 8,
     ratios: tuple[float, ...] = (0.015, 0.045, 0.08, 0.145),
+    warmup: int = 100,
+    draws: int = 100,
+    thin: int = 1,
     seeds: int = 4,
 ) -> Iterator[Curve]:
+    """thin: trajectories between draws."""
     few = HierarchicalTeacher(measured_dim, measured_width, decay, noise)
     many = HierarchicalTeacher(input_dim, width, decay, noise)
     over = {"n_train": samples(0.01 * measured_dim**2, 0.2 * measured_dim**2, points)}
     all_steps = {"n_train": samples(0.01 * input_dim**2, 40 * input_dim**2, points)}
     measured = {"n_train": per_ratio(ratios, measured_dim)}
-    chains = partial(posterior_hmc, start="informed")
+    chains = partial(posterior_hmc, start="informed", warmup=warmup, draws=draws, thin=thin)
     yield Curve("Bayes-optimal", bayes_optimal, few, over, facets={"part": "overlaps"})
     yield Curve("informed branch", informed_state, few, over, facets={"part": "overlaps"})
     yield Curve("HMC from the teacher", chains, few, measured, seeds, facets={"part": "overlaps"})
@@ -131,6 +141,7 @@ def feature_staircase(
     source="derived for this package from the free entropy of Nguyen and Barbier 2026",
     seconds=(60, 1200),
     observables=("error",),
+    gallery={"warmup": 600, "draws": 400, "thin": 5},
     full={"points": 400, "resolution": 80, "measured_dim": 60, "seeds": 16},
     panels=[
         Panel(
@@ -156,8 +167,12 @@ def collective(
     input_dim: int = 400,
     measured_dim: int = 24,
     ratios: tuple[float, ...] = (0.4, 0.6, 0.8, 1.0, 1.2),
+    warmup: int = 100,
+    draws: int = 100,
+    thin: int = 1,
     seeds: int = 4,
 ) -> Iterator[Curve]:
+    """thin: trajectories between draws."""
     limit = HierarchicalTeacher(input_dim, round(width_ratio * input_dim), decay, noise)
     diagram = {
         "decay": list(np.linspace(0.02, 0.48, resolution)),
@@ -178,7 +193,7 @@ def collective(
         yield Curve("Bayes-optimal", bayes_optimal, system, grid, facets=facets)
         yield Curve("informed branch", informed_state, system, grid, facets=facets)
     measured = {"n_train": per_ratio(ratios, measured_dim)}
-    chains = partial(posterior_hmc, start="informed")
+    chains = partial(posterior_hmc, start="informed", warmup=warmup, draws=draws, thin=thin)
     yield Curve("HMC from the teacher", chains, system, measured, seeds, facets=facets)
 
 

@@ -216,7 +216,8 @@ def quadratic_specialisation(
     title="In theory the learned features alone, with the rest as noise, have the overlaps of the whole model",
     source="Nguyen and Barbier 2026, effective model",
     seconds=(80, 20000),
-    observables=("error",),
+    observables=("overlap",),
+    gallery={"warmup": 600, "draws": 400, "thin": 5},
     full={"input_dim": 200, "width": 100, "warmup": 300, "draws": 400, "seeds": 8},
     panels=[Panel("feature", "overlap", by="model", jump=learned)],
     caption=r"""
@@ -232,11 +233,13 @@ def effective_model(
     ratio: float = 1.0,
     warmup: int = 100,
     draws: int = 200,
+    thin: int = 1,
     seeds: int = 4,
 ) -> Iterator[Curve]:
+    """thin: trajectories between draws."""
     teacher = HierarchicalTeacher(input_dim, width, decay, noise, round(ratio * input_dim**2))
     resolved = max(1.0, float(bayes_optimal(teacher).effective_width))
-    hmc = partial(posterior_hmc, start="partially_informed", warmup=warmup, draws=draws)
+    hmc = partial(posterior_hmc, start="partially_informed", warmup=warmup, draws=draws, thin=thin)
     for model, kept in (("whole model", float(width)), ("effective model", resolved)):
         student, over = WidthLimitedStudent(teacher, kept), {"width": [kept]}
         yield Curve("theory", compressed, student, over, facets={"model": model})

@@ -3,8 +3,8 @@ measured later by scikit-learn.
 
     python benchmarks/forecast_calibration.py --store results.json            # goes on where it stopped
     python benchmarks/forecast_calibration.py --store tuning.json --tuning    # the tables that the numbers were chosen on
-    python benchmarks/forecast_calibration.py --store trees.json --trees      # boosted trees and a forest, on drawn tables
-    python benchmarks/forecast_calibration.py --store large.json --large      # 2500 rows of tables that have 5600 and more
+    python benchmarks/forecast_calibration.py --store drawn.json --drawn      # network and trees, on drawn tables
+    python benchmarks/forecast_calibration.py --store large.json --drawn --least 2001  # above 2000 rows, and laws
 
 --subsets says how many random parts of each table are forecast. From n random rows of a table (a
 quarter; of larger tables also fewer) the error at 2, 4 and 10 times as many is predicted. Then it
@@ -12,10 +12,11 @@ is measured: random training sets of that size from the whole table, the others 
 scikit-learn's KernelRidge with the same ridge and the same kernel, computed here in NumPy. Errors
 are shares of the target's variance.
 
---trees forecasts boosted trees and a forest, which `forecast` compares with the network and with
-ridge regression on the same folds, from 50 to 3500 rows: of each table a number below 150, one up to
-2000 and one above, drawn at random. The tables are those of `forecasts.drawn` and the smaller ones
-of `forecasts.chosen`; their order is random, so that a part of them is a random part.
+--drawn forecasts the network, boosted trees and a forest, which `forecast` compares with ridge
+regression on the same folds, from 50 to 2500 rows: of each table a number below 150, one up to 2000
+and one above, drawn at random. The tables are those of `forecasts.drawn` and the smaller ones of
+`forecasts.chosen`, and above 2000 rows also samples of `forecasts.laws`; their order is random, so
+that a part of them is a random part. --learners names fewer learners.
 
 Beside each forecast, what people do: `forecasts.peers`. The tables come with packages: pip install
 'orderparam[calibration]'; images with ORDERPARAM_DATA. No table is both reported and for tuning.
@@ -27,14 +28,14 @@ import json
 import time
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from forecasts import chosen, drawn
+from forecasts import chosen, drawn, laws
 from forecasts.later import later_error, later_estimator_error, split
 from forecasts.peers import fitted
 
@@ -50,12 +51,11 @@ from orderparam.running.threads import one_blas_thread
 KEYS = ("median |log ratio|", "90 %", "rms", "inside 95 %", "upper/lower")
 SUBSETS, LARGEST_TABLE, LARGEST_TRAINING = 6, 4000, 2000
 TIMES = (2, 4, 10)
-KNOWN_OF_LARGE, LARGE_TABLE, LARGE_TRAINING = 2500, 25_000, 10_000  # of --large
-# of --trees
-KNOWN = ((50, 150), (150, 2000), (2001, 3500))
+# of --drawn
+KNOWN = ((50, 150), (150, 2000), (2001, 2500))
 DRAWN_TABLE, DRAWN_TRAINING = drawn.MOST_ROWS, 10_000
 MOST_COLUMNS = 300
-TREES = ("boosting", "forest")
+LEARNERS = ("network", "boosting", "forest")
 WITHOUT_WIDE = ("MNIST", "CIFAR")  # images: minutes for every forest of ten classes or 3072 inputs
 
 PEERS = (
@@ -74,12 +74,11 @@ def rows_in(entry: Any) -> int:
 
 
 def run(
-    name: str, entry: Any, known: int, subset: int, trees: bool, large: bool
+    name: str, entry: Any, known: int, subset: int, learners: tuple[str, ...]
 ) -> list[dict[str, Any]]:
-    """The forecasts from one random part of a table: of the network, or of each of TREES."""
-    table, most = (LARGE_TABLE, LARGE_TRAINING) if large else (LARGEST_TABLE, LARGEST_TRAINING)
-    if trees:
-        table, most = DRAWN_TABLE, DRAWN_TRAINING
+    """The forecasts from one random part of a table: of each learner, or of the network, chosen
+    among several."""
+    table, most = (DRAWN_TABLE, DRAWN_TRAINING) if learners else (LARGEST_TABLE, LARGEST_TRAINING)
     random = np.random.default_rng([zlib.crc32(name.encode()), subset, known])
     rows = random.permutation(rows_in(entry))[:table]
     problem, inputs, values = split(entry, rows, known)
@@ -87,48 +86,44 @@ def run(
         raise ValueError("a class is not among the known rows")
     whole = dataclasses.replace(problem, inputs=inputs, values=values)
     sizes = [k * known for k in TIMES if k * known <= min(0.9 * len(rows), most)]
-    if not trees:
-        started = time.process_time()
-        result = forecast_problem(problem, compare=False)
-        seconds = time.process_time() - started
-        centred = values - problem.mean  # the constant that the forecast takes from the known rows
-        points = [
-            point(
-                result,
-                size,
-                whole,
-                *later_error(inputs, centred, result.arch, result.ridge, size, random),
-            )
-            for size in sizes
-        ]
-        beside(result, points)
-        return [summary(name, known, subset, "network", result, seconds, points)]
     found = []
-    for learner, result, seconds in forecasts_of_trees(problem):
-        points = [
-            point(
-                result, size, whole, *later_estimator_error(whole, result.estimator, size, random)
+    for learner, result, seconds in forecasts_of(problem, learners):
+        points = []
+        for size in sizes:
+            later = (
+                later_error(whole, problem.mean, result.arch, result.ridge, size, random)
+                if result.estimator is None
+                else later_estimator_error(whole, result.estimator, size, random)
             )
-            for size in sizes
-        ]
+            points.append(point(result, size, whole, *later))
         beside(result, points)
         found.append(summary(name, known, subset, learner, result, seconds, points))
     return found
 
 
-def forecasts_of_trees(problem: Problem) -> list[tuple[str, Forecast, float]]:
-    """What `forecast(..., estimator=...)` says of each of TREES, from one comparison of them, ridge
-    regression and one network."""
+def forecasts_of(
+    problem: Problem, learners: tuple[str, ...]
+) -> Iterator[tuple[str, Forecast, float]]:
+    """What `forecast` says of each learner, from one comparison of boosted trees, a forest, ridge
+    regression and one network; without `learners`, of the network of largest evidence."""
     with one_blas_thread():
         started = time.process_time()
+        if not learners:
+            result = forecast_problem(problem, compare=False)
+            yield "network", result, time.process_time() - started
+            return
         network = _Network.of(problem, TRIED[:1], None)
-        table = compare_learners(problem, network.learner, network.ridge, network.arch, {})
-        shared, found = time.process_time() - started, []
-        for learner in TREES:
+        table = (
+            []
+            if learners == ("network",)
+            else compare_learners(problem, network.learner, network.ridge, network.arch, {})
+        )
+        shared = time.process_time() - started
+        for learner in learners:
             started = time.process_time()
-            result = _one(network, learner, {}, table, ORDERS, max(TIMES))
-            found.append((learner, result, shared + time.process_time() - started))
-    return found
+            name = network.name if learner == "network" else learner
+            result = _one(network, name, {}, table, ORDERS, max(TIMES))
+            yield learner, result, shared + time.process_time() - started
 
 
 def point(
@@ -154,6 +149,8 @@ def point(
         "high": high,
         "absolute": float(np.log(value * result.unit / later)),
         "absolute_spread": result._row(size)["absolute_spread"],
+        "absolute_high": float(np.log(result._row(size)["absolute_upper"] / value)),
+        "upper_now": result.at(result.examples)[2],
     }
     if not np.isfinite(rate):
         return found
@@ -201,22 +198,14 @@ def summary(
     }
 
 
-def jobs(entries: Entries, subsets: int, large: bool) -> list[tuple[str, int, int]]:
-    """A quarter of every table, and a tenth of those that have 1000 rows, from 60 to 1000; of large
-    tables 2500 rows."""
+def jobs(entries: Entries, subsets: int) -> list[tuple[str, int, int]]:
+    """A quarter of every table, and a tenth of those that have 1000 rows, from 60 to 1000."""
     found = []
     for name, read in entries.items():
         try:
             count = rows_in(read())
         except (ImportError, ValueError, AttributeError) as error:
             print(f"left out: {name} ({error})")
-            continue
-        if large:
-            found += [
-                (name, KNOWN_OF_LARGE, subset)
-                for subset in range(subsets)
-                if 0.9 * count >= 2 * KNOWN_OF_LARGE
-            ]
             continue
         count = min(count, LARGEST_TABLE)
         shares = {max(60, count // 4), *([max(60, count // 10)] if count >= 1000 else [])}
@@ -229,9 +218,9 @@ def jobs(entries: Entries, subsets: int, large: bool) -> list[tuple[str, int, in
     return sorted(found, key=lambda job: (job[2], job[1]))
 
 
-def jobs_of_trees(entries: Entries, subsets: int) -> list[tuple[str, int, int]]:
-    """From each table a number of rows in each range of KNOWN; the ranges take turns, and the tables
-    have a random order."""
+def jobs_drawn(entries: Entries, subsets: int, least: int) -> list[tuple[str, int, int]]:
+    """From each table a number of rows, not below `least`, in each range of KNOWN; the ranges take
+    turns, and the tables have a random order."""
     found: list[list[tuple[str, int, int]]] = [[] for _ in KNOWN]
     for name, read in entries.items():
         try:
@@ -248,7 +237,7 @@ def jobs_of_trees(entries: Entries, subsets: int) -> list[tuple[str, int, int]]:
             random = np.random.default_rng([zlib.crc32(name.encode()), subset, 99])
             for part, (low, high) in zip(found, KNOWN):
                 high = min(high, int(0.45 * count))
-                if high > low:
+                if high > low >= least:
                     part.append((name, int(low * (high / low) ** random.uniform()), subset))
     random = np.random.default_rng(17)
     orders = [[part[i] for i in random.permutation(len(part))] for part in found]
@@ -263,20 +252,20 @@ def figures(results: list[dict[str, Any]]) -> dict[str, Any]:
     for name in ("predicted", *forms):
         ratio = np.array([np.log(point[name] / point["measured"]) for point in points])
         table[name] = of_ratios(ratio)
-    inside = [
-        abs(np.log(p["predicted"] / p["measured"]))
-        < np.hypot(np.log(p["high"] / p["predicted"]), 1.96 * p["unsure"] / p["measured"])
+    within = [
+        inside(p["measured"], p["unsure"], *(p[key] for key in ("predicted", "low", "high")))
         for p in points
     ]
-    table["predicted"]["inside 95 %"] = float(np.mean(inside))
+    table["predicted"]["inside 95 %"] = float(np.mean(within))
     table["predicted"]["upper/lower"] = float(np.median([p["high"] / p["low"] for p in points]))
     judged = [p for p in points if "rate" in p and p["rate"] > 0 and p["rate_at"] > 0]
     if judged:
-        within = []
-        for p in judged:
-            end = p["rate_high"] if p["rate"] > p["rate_at"] else p["rate_low"]
-            width = np.hypot(np.log(end / p["rate_at"]), 1.96 * p["unsure_rate"] / p["rate"])
-            within.append(abs(np.log(p["rate_at"] / p["rate"])) < width)
+        within = [
+            inside(
+                p["rate"], p["unsure_rate"], *(p[f"rate_{key}"] for key in ("at", "low", "high"))
+            )
+            for p in judged
+        ]
         table["error rate"] = {
             **of_ratios(np.array([np.log(p["rate_at"] / p["rate"]) for p in judged])),
             "upper/lower": float(np.median([p["rate_high"] / p["rate_low"] for p in judged])),
@@ -285,7 +274,11 @@ def figures(results: list[dict[str, Any]]) -> dict[str, Any]:
         ratios = np.array([np.log(p["rate_no_change"] / p["rate"]) for p in judged])
         table["error rate, no change"] = of_ratios(ratios)
     absolute = [
-        abs(p["absolute"]) < 1.96 * np.hypot(p["absolute_spread"], p["unsure"] / p["measured"])
+        abs(p["absolute"])
+        < np.hypot(
+            1.96 * p["absolute_spread"] if p["absolute"] > 0 else p["absolute_high"],
+            1.96 * p["unsure"] / p["measured"],
+        )
         for p in points
     ]
     table["in units"] = {
@@ -293,6 +286,13 @@ def figures(results: list[dict[str, Any]]) -> dict[str, Any]:
         "inside 95 %": float(np.mean(absolute)),
     }
     return table
+
+
+def inside(truth: float, unsure: float, predicted: float, low: float, high: float) -> bool:
+    """True if a measured error, with its standard error, lies in the interval."""
+    end = high if truth > predicted else low
+    width = np.hypot(np.log(end / predicted), 1.96 * unsure / truth)
+    return bool(abs(np.log(truth / predicted)) < width)
 
 
 def of_ratios(logs: np.ndarray) -> dict[str, float]:
@@ -303,7 +303,7 @@ def of_ratios(logs: np.ndarray) -> dict[str, float]:
     }
 
 
-def judged_only(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def judged_only(results: list[dict[str, Any]], drawn_tables: bool) -> list[dict[str, Any]]:
     """Without the tables whose target is determined by the other columns."""
     smallest: dict[str, float] = {}
     for one in results:
@@ -313,8 +313,7 @@ def judged_only(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
         one
         for one in results
-        if one["points"]
-        and (one["learner"] == "network" or smallest[one["name"]] >= drawn.DETERMINED)
+        if one["points"] and (not drawn_tables or smallest[one["name"]] >= drawn.DETERMINED)
     ]
 
 
@@ -386,9 +385,17 @@ def groups(results: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     found["below 150 rows known"] = [one for one in results if one["known"] < 150]
     found["150 to 2000 rows known"] = [one for one in results if 150 <= one["known"] <= 2000]
     found["more than 2000 rows known"] = [one for one in results if one["known"] > 2000]
-    for learner in TREES:
+    for learner in LEARNERS:
         found[learner] = [one for one in results if one["learner"] == learner]
+    for times in TIMES:
+        found[f"{times} times the rows"] = [
+            {**one, "points": near} for one in results if (near := of_reach(one, times))
+        ]
     return found
+
+
+def of_reach(one: dict[str, Any], times: int) -> list[dict[str, float]]:
+    return [p for p in one["points"] if round(p["size"] / one["known"]) == times]
 
 
 def main() -> None:
@@ -397,12 +404,9 @@ def main() -> None:
     )
     parser.add_argument("--store", type=Path, default=Path("forecast_calibration.json"))
     parser.add_argument("--tuning", action="store_true")
-    parser.add_argument("--trees", action="store_true", help="boosted trees and a forest")
-    parser.add_argument(
-        "--large",
-        action="store_true",
-        help="2500 rows of the tables that have more than twice as many",
-    )
+    parser.add_argument("--drawn", action="store_true", help="tables that a rule drew")
+    parser.add_argument("--learners", default=",".join(LEARNERS), help="of --drawn")
+    parser.add_argument("--least", type=int, default=0, help="fewest known rows of --drawn")
     parser.add_argument("--subsets", type=int, default=SUBSETS)
     parser.add_argument(
         "--seconds",
@@ -415,12 +419,15 @@ def main() -> None:
     results = json.loads(given.store.read_text()) if given.store.exists() else []
     done = {(one["name"], one["known"], one["subset"]) for one in results}
     entries: Entries = chosen.TUNING if given.tuning else chosen.REPORTED
-    if given.trees:
+    learners = tuple(given.learners.split(",")) if given.drawn else ()
+    if given.drawn:
         small = {name: read for name, read in entries.items() if not name.startswith(WITHOUT_WIDE)}
         entries = small | drawn.tables("tuning" if given.tuning else "kept apart")
-        wanted = jobs_of_trees(entries, given.subsets)
+        if given.least > KNOWN[1][1]:
+            entries |= laws.tables("tuning" if given.tuning else "kept apart")
+        wanted = jobs_drawn(entries, given.subsets, given.least)
     else:
-        wanted = jobs(entries, given.subsets, given.large)
+        wanted = jobs(entries, given.subsets)
     started = time.process_time()
     for name, known, subset in wanted:
         if (name, known, subset) in done:
@@ -429,12 +436,12 @@ def main() -> None:
             print("stopped; the same command goes on")
             break
         try:
-            results += run(name, entries[name](), known, subset, given.trees, given.large)
+            results += run(name, entries[name](), known, subset, learners)
         except ValueError as error:
             print(f"{name}, {known} rows: {error}", flush=True)
             continue
         given.store.write_text(json.dumps(results))
-    results = judged_only(results)
+    results = judged_only(results, given.drawn)
     print(report(results))
     print(
         f"{len(results)} forecasts on {len({one['name'] for one in results})} tables, "

@@ -78,22 +78,25 @@ def later_estimator_error(
 
 
 def later_error(
-    inputs: np.ndarray,
-    values: np.ndarray,
+    whole: Problem,
+    mean: np.ndarray,
     arch: str,
     ridge: float,
     size: int,
     random: np.random.Generator,
-) -> tuple:
-    """Held-out error of training sets of this size, as a share of the variance over the table: mean
-    and standard error."""
-    found = []
-    for _ in range(int(np.clip(4000 / size, 3, 10))):
+) -> tuple[float, ...]:
+    """The same of the kernel of a network. mean: the constant that the forecast takes from the known
+    rows."""
+    values, found = whole.values - mean, []
+    for _ in range(int(np.clip(4000 / size, 2 if size > 5000 else 3, 10))):
         order = random.permutation(len(values))
         train, test = order[:size], order[size : size + 1000]
         model = KernelRidge(alpha=ridge, kernel="precomputed").fit(
-            cosine_kernel(arch, inputs[train], inputs[train]), values[train]
+            cosine_kernel(arch, whole.inputs[train], whole.inputs[train]), values[train]
         )
-        wrong = model.predict(cosine_kernel(arch, inputs[test], inputs[train])) - values[test]
-        found.append(np.sum(wrong**2) / len(test) / np.sum(values.var(axis=0)))
-    return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(len(found)))
+        predicted = model.predict(cosine_kernel(arch, whole.inputs[test], whole.inputs[train]))
+        missed = (values[test] - predicted) / np.sqrt(whole.variance)
+        rate = class_errors(whole, test, missed)[0] if whole.classes else np.nan
+        found.append((np.mean(np.sum(missed**2, axis=1)), rate))
+    middle, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
+    return float(middle[0]), float(error[0]), float(middle[1]), float(error[1])

@@ -244,6 +244,8 @@ def _one(
             if estimator is None
             else class_measures_alike(predicted, measured.curve, float(mean[-1]), count)
         )
+    if not network.chosen:
+        predicted = _never_rising(predicted, float(sizes[-1]))
     return Forecast(
         predicted,
         measured.curve,
@@ -281,18 +283,35 @@ def _predicted(
     measured: Measured,
 ) -> xr.Dataset:
     spread = np.hypot(law.spread, measured.scatter)
+    absolute = np.hypot(law.spread, measured.absolute_scatter)
     columns = {
         "test_error": np.exp(log_error),
         "lower": np.exp(log_error - NORMAL * spread),
         "upper": np.exp(log_error + NORMAL * spread),
         "spread": spread,
         "shape_spread": law.spread,
-        "absolute_spread": np.hypot(law.spread, measured.absolute_scatter),
+        "absolute_spread": absolute,
+        "absolute_upper": np.exp(log_error + NORMAL * absolute),
         "effective_dimension": law.dimension,
     }
     return xr.Dataset(
         {name: ("n_train", values) for name, values in columns.items()}, {"n_train": grid}
     )
+
+
+def _never_rising(predicted: xr.Dataset, last: float) -> xr.Dataset:
+    """The same with upper ends that do not rise beyond the last measured size.
+
+    If the error of more rows is never larger, each of its quantiles is never larger either.
+    """
+    beyond = predicted["n_train"].values >= last
+    capped = {}
+    for name, one in predicted.data_vars.items():
+        if str(name).endswith("upper"):
+            values = one.values.copy()
+            values[beyond] = np.minimum.accumulate(values[beyond])
+            capped[name] = ("n_train", values)
+    return predicted.assign(capped)
 
 
 def _remarks(found: Learner) -> list[str]:

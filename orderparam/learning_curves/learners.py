@@ -3,7 +3,7 @@ ridge, errors at any size."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -236,23 +236,31 @@ def kernel_of(arch: str) -> Kernel:
     """K(x, x') of an architecture. Inputs are padded to sizes that many tables share, so that a
     program compiled for one serves the next: columns of zeros, with the scale of x.x'/input_dim
     restored, and rows that are cut off again."""
-    network = parse(arch)
 
     def kernel(first: np.ndarray, second: np.ndarray | None) -> np.ndarray:
-        one, two = _padded(first), None if second is None else _padded(second)
-        return np.asarray(network.nngp(one, two))[
+        one = _padded(first)
+        two = () if second is None else (_padded(second),)
+        program = _program(arch, one.shape, *(other.shape for other in two))
+        return np.asarray(program(one, *two))[
             : len(first), : len(first if second is None else second)
         ]
 
     return kernel
 
 
-def _padded(inputs: Float[np.ndarray, "example input"]) -> Any:
-    import jax.numpy as jnp
+@cache
+def _program(arch: str, *shapes: tuple[int, int]) -> Callable[..., Any]:
+    """The compiled kernel between inputs of these shapes."""
+    import jax
 
+    from orderparam.core.stored_programs import stored_or_compiled
+
+    inputs = tuple(jax.ShapeDtypeStruct(shape, np.float64) for shape in shapes)
+    return stored_or_compiled(parse(arch).nngp, inputs, ("nngp", arch))
+
+
+def _padded(inputs: Float[np.ndarray, "example input"]) -> Float[np.ndarray, "row column"]:
     rows, columns = inputs.shape
     wide = max(8, 1 << (columns - 1).bit_length())
     tall = max(64, 1 << (rows - 1).bit_length()) if rows <= ROWS else -(-rows // ROWS) * ROWS
-    return jnp.pad(
-        jnp.asarray(inputs) * np.sqrt(wide / columns), ((0, tall - rows), (0, wide - columns))
-    )
+    return np.pad(inputs * np.sqrt(wide / columns), ((0, tall - rows), (0, wide - columns)))

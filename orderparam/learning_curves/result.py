@@ -25,9 +25,10 @@ class Forecast:
     represented by -1 and 1, or by 0 and 1.
 
     predicted: data set over `n_train` (up to `reach` times the data): test_error, lower, upper (95
-        % interval), spread (standard deviation of its log), absolute_spread (the same in the units
-        of the target, whose variance is known no better than the data tell), effective_dimension
-        (of the kernel); for classes error_rate, log_loss with `_lower` and `_upper`.
+        % interval, whose upper end does not rise with n_train beyond the data), spread (standard
+        deviation of its log), absolute_spread, absolute_upper (the same in the units of the target,
+        whose variance is known no better than the data tell), effective_dimension (of the kernel);
+        for classes error_rate, log_loss with `_lower` and `_upper`.
     measured: held-out error of random subsets, over (n_train, seed). problem: the data as they were
     learned. learner: what learned, in words. estimator: the estimator that did, None for the
     network of infinite width `arch` with `ridge` added to its Gram matrix. leave_one_out: the last
@@ -79,11 +80,9 @@ class Forecast:
     def in_units(self, n_train: float) -> tuple[float, float, float]:
         """Root mean square error in the units of the target, with its 95 % interval."""
         row = self._row(n_train)
-        middle, width = (
-            np.sqrt(row["test_error"] * self.unit),
-            NORMAL / 2 * row["absolute_spread"],
-        )
-        return float(middle), float(middle * np.exp(-width)), float(middle * np.exp(width))
+        middle = np.sqrt(row["test_error"] * self.unit)
+        low = middle * np.exp(-NORMAL / 2 * row["absolute_spread"])
+        return float(middle), float(low), float(np.sqrt(row["absolute_upper"] * self.unit))
 
     def _row(self, n_train: float) -> dict[str, float]:
         """All predicted measures at a size, interpolated in logarithms."""
@@ -110,11 +109,9 @@ class Forecast:
             found = tuple(data[one].values for one in ("test_error", "lower", "upper"))
             return found if name == "test_error" else tuple(1 - one for one in found)  # type: ignore[return-value]
         if name == "rmse" and not self.problem.classes and len(self.problem.names) == 1:
-            middle, width = (
-                np.sqrt(data["test_error"].values * self.unit),
-                NORMAL / 2 * data["absolute_spread"].values,
-            )
-            return middle, middle * np.exp(-width), middle * np.exp(width)
+            middle = np.sqrt(data["test_error"].values * self.unit)
+            low = middle * np.exp(-NORMAL / 2 * data["absolute_spread"].values)
+            return middle, low, np.sqrt(data["absolute_upper"].values * self.unit)
         if name in data and name in ("error_rate", "log_loss"):
             return data[name].values, data[f"{name}_lower"].values, data[f"{name}_upper"].values
         measures = [

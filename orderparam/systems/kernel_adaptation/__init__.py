@@ -61,6 +61,9 @@ if TYPE_CHECKING:
         SampledPatches,
         sampled_patches,
     )
+    from orderparam.systems.kernel_adaptation.patches.linear_channels import (
+        sampled_linear_patches,
+    )
     from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
     from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
         ExamplesNeeded,

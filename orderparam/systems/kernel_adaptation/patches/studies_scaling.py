@@ -11,7 +11,7 @@ from orderparam.systems.kernel_adaptation.patches.examples_needed import (
     patch_examples_needed,
     regressed_patches,
 )
-from orderparam.systems.kernel_adaptation.patches.experiment import sampled_patches
+from orderparam.systems.kernel_adaptation.patches.linear_channels import sampled_linear_patches
 from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
 from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import gaussian_process
 from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
@@ -41,8 +41,8 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weigh
     """,
     seconds=(60, 4800),
     observables=("examples",),
-    gallery={"measured": (10, 15, 20), "seeds": 16},
-    full={"measured": (10, 20, 30, 40), "seeds": 32},
+    gallery={"measured": (10, 15, 20, 30), "seeds": 16},
+    full={"measured": (10, 20, 30, 40, 50), "draws": 500, "seeds": 32},
 )
 def patches_scaling(
     threshold: float = 0.5,
@@ -50,13 +50,14 @@ def patches_scaling(
     ratios: tuple[float, ...] = (1.4, 3.0),
     kernel_ratios: tuple[float, ...] = (1.0, 2.2),
     measured: tuple[int, ...] = (5, 10),
+    draws: int = 250,
     seeds: int = 4,
 ) -> Iterator[Curve]:
     """measured: dimensions S of a patch, multiples of 5."""
     target = hermite_target({1: 1.0})
     system = PatchNetwork(10, 2, 200, 20, 1.0, target, activation="linear").scaling(chi)
     line = {"patch_dim": between((float(min(measured)), 4.0 * max(measured), *measured), 9)}
-    sampler = partial(sampled_patches, warmup=120, samples=250)
+    sampler = partial(sampled_linear_patches, warmup=200, samples=draws, leapfrog_steps=16)
     for weights, theory, learner, options in (
         ("weights that adapt", adapted_weights, sampler, {"ratios": ratios}),
         (

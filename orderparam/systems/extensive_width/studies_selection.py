@@ -128,9 +128,9 @@ def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
         "sweeps": (1500, 1500, 3000),
         "seeds": 32,
         "sizes": (16, 32, 64, 128),
-        "free_dims": (8, 16),
+        "free_dims": (8, 16, 32),
         "free_ratios": (1.5, 2.5, 3.5, 5.0),
-        "free_sweeps": 1500,
+        "free_sweeps": (1500, 1500, 4000),
         "free_seeds": 16,
     },
     full={
@@ -142,7 +142,7 @@ def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
         "sizes": (16, 32, 64, 128),
         "free_dims": (16, 32, 64),
         "free_ratios": (2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0),
-        "free_sweeps": 10000,
+        "free_sweeps": (10000, 10000, 10000),
         "free_seeds": 64,
     },
     panels=[
@@ -202,24 +202,21 @@ def selected_state(
     sizes: tuple = (8, 16, 32),
     free_dims: tuple = (8, 16),
     free_ratios: tuple = (2.0, 4.0, 6.0),
-    free_sweeps: int = 300,
+    free_sweeps: tuple = (300, 300),
     free_seeds: int = 4,
 ) -> Iterator[Curve]:
-    """ratios: n / d. sweeps: of each input dimension. sizes: input dimensions at which the theory
-    of finite size is evaluated. free_dims to free_seeds: as input_dims to seeds, for ladders
-    without a wall."""
+    """ratios: n / d. sweeps, free_sweeps: of each input dimension. sizes: input dimensions at which
+    the theory of finite size is evaluated. free_dims to free_seeds: as input_dims to seeds, for
+    ladders without a wall."""
     if len(sweeps) != len(input_dims):
         raise ValueError("sweeps: must have one number for each of input_dims")
-    ladders = [
-        (dim, partial(walled_posterior, sweeps=length))
-        for dim, length in zip(input_dims, sweeps, strict=True)
-    ]
-    free = partial(exchanged_posterior, sweeps=free_sweeps)
-    for part, methods, places, runs in (
-        ("walled", ladders, ratios, seeds),
-        ("exchanged", [(dim, free) for dim in free_dims], free_ratios, free_seeds),
+    if len(free_sweeps) != len(free_dims):
+        raise ValueError("free_sweeps: must have one number for each of free_dims")
+    for part, method, dims, lengths, places, runs in (
+        ("walled", walled_posterior, input_dims, sweeps, ratios, seeds),
+        ("exchanged", exchanged_posterior, free_dims, free_sweeps, free_ratios, free_seeds),
     ):
-        for dim, method in methods:
+        for dim, length in zip(dims, lengths, strict=True):
             teacher = _teacher(dim, {"decay": decay, "noise": noise})
             facets = {"part": part, "input_dim": dim}
             over = {"n_train": [float(round(ratio * dim)) for ratio in places]}
@@ -237,7 +234,7 @@ def selected_state(
             else:
                 yield Curve("theory", bayes_optimal, teacher, grid, facets=facets)
                 label = "exchange"
-            run = partial(method, weights=weights)
+            run = partial(method, weights=weights, sweeps=length)
             yield Curve(label, run, teacher, over, runs, batch_seeds=True, facets=facets)
     for dim in sizes:
         teacher = _teacher(dim, {"decay": decay, "noise": noise})

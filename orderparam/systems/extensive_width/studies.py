@@ -80,7 +80,7 @@ SOURCE = "Nguyen and Barbier 2026"
     seconds=(50, 600),
     observables=("overlap",),
     gallery={
-        "ratios": (0.015, 0.024, 0.034, 0.05, 0.07, 0.085, 0.105),
+        "ratios": (0.006, 0.034, 0.04, 0.068, 0.075, 0.105),
         "warmup": 600,
         "draws": 400,
         "thin": 5,

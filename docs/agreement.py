@@ -7,10 +7,10 @@ A study's result is kept in FOLDER/SIZE/STUDY-STATE, where STATE is a hash of th
 study reaches, wherever it stands, without what carries and draws numbers (`core`, `running`,
 `comparison`, `plotting`, the decorators of studies) and without comments and docstrings. While that
 is unchanged, a finished study is not run again and an interrupted one goes on where it stopped. A
-study that fails is reported and the rest goes on. Before each study it is said how many are left and, from the records
-of earlier runs, about how long they take; --list says only that. With names, these alone are run.
-With --no-run nothing is: what has a result is taken, the newest of another state where there is
-none of this one.
+study that fails is reported and the rest goes on. Before each study it is said how many are left
+and, from the records of earlier runs, about how long they take; --list says only that. With names,
+these alone are run. With --no-run nothing is: what has a result is taken, the newest of another
+state where there is none of this one.
 
 docs/gallery/STUDY.webp is the figure, drawn again when words or the house style change;
 docs/gallery/STUDY.json what the page of the study and the table of all studies say. Pages are made
@@ -46,30 +46,34 @@ GALLERY = HERE / "gallery"
 INTRODUCTION = """\
 # How far theory and measurement are apart
 
-`make figures` writes this page from its runs of every study; `orderparam run STUDY` makes one of them, with its figure and the
-table of all points. The columns mean:
+`make figures` writes this page from its runs of every study; `orderparam run STUDY` makes one of
+them, with its figure and the table of all points. The columns mean:
 
-- *runs*: independent runs that converged at a measured point, fewest to most. *Unconverged* runs are counted in their own column
-  and are in no mean.
-- *resolution*: the standard error of a measured mean over the theory, in the median of the points. A deviation that is smaller
-  than this could not have been seen. Where a theory is itself an average over samples, its own standard error is added in
-  squares, here and in what follows.
-- *beyond 3*: how many of the points at which a measurement with its error stands beside a theory differ by more than three
-  standard errors. An error from the scatter of n runs is itself uncertain: the deviation is judged by Student's t with n − 1
-  degrees of freedom, so that 0.27 % of independent points lie beyond three by chance at any n. With four runs this means 9.2 of
-  the errors that are drawn, with sixteen 3.6, with forty 3.2.
-- *rms z*: the root mean square of these deviations in standard errors: 1 within 1/√(2 points) where theory and measurement agree;
-  less where errors are overestimated or correlated.
-- *probability*: that chance gives such an rms z or a larger one (χ² of all points). Points of the same runs are correlated, as
-  those of one training at many times are. The degrees of freedom are therefore K²/Σr², where r is the correlation of two of the K
-  points over the runs. A small probability means that many points differ a little, even if none lies beyond three.
-- *why*: the reason for a disagreement. *chance* stands where points lie beyond three, but chance explains their number (binomial)
-  and the rms z, each with a probability of more than 1 %.
-- *median*, *worst*: of |mean / theory − 1|. Where a theory is zero to rounding its largest value stands in the denominator.
+- *runs*: independent runs that converged at a measured point, fewest to most. *Unconverged* runs
+  are counted in their own column and are in no mean.
+- *resolution*: the standard error of a measured mean over the theory, in the median of the points.
+  A deviation that is smaller than this could not have been seen. Where a theory is itself an
+  average over samples, its own standard error is added in squares, here and in what follows.
+- *beyond 3*: how many of the points at which a measurement with its error stands beside a theory
+  differ by more than three standard errors. An error from the scatter of n runs is itself
+  uncertain: the deviation is judged by Student's t with n − 1 degrees of freedom, so that 0.27 % of
+  independent points lie beyond three by chance at any n. With four runs this means 9.2 of the
+  errors that are drawn, with sixteen 3.6, with forty 3.2.
+- *rms z*: the root mean square of these deviations in standard errors: 1 within 1/√(2 points) where
+  theory and measurement agree; less where errors are overestimated or correlated.
+- *probability*: that chance gives such an rms z or a larger one (χ² of all points). Points of the
+  same runs are correlated, as those of one training at many times are. The degrees of freedom are
+  therefore K²/Σr², where r is the correlation of two of the K points over the runs. A small
+  probability means that many points differ a little, even if none lies beyond three.
+- *why*: the reason for a disagreement. *chance* stands where points lie beyond three, but chance
+  explains their number (binomial) and the rms z, each with a probability of more than 1 %.
+- *median*, *worst*: of |mean / theory − 1|. Where a theory is zero to rounding its largest value
+  stands in the denominator.
 
-Where several theories stand beside the same measurements, the row is that of the one with the fewest points beyond three, then
-with the smallest rms z; it is named. Curves for orientation do not count, nor do observables that the figure does not show, and a
-measurement that stands at several points of a theory counts once. *Size* says which of a study's three sizes was run.
+Where several theories stand beside the same measurements, the row is that of the one with the
+fewest points beyond three, then with the smallest rms z; it is named. Curves for orientation do not
+count, nor do observables that the figure does not show, and a measurement that stands at several
+points of a theory counts once. *Size* says which of a study's three sizes was run.
 """
 LARGEST_SHARE = 0.1  # of unconverged runs in a study that is finished
 COARSEST = 0.05  # resolution of a study that proves something

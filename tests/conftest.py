@@ -1,4 +1,5 @@
-"""Shared by all tests: the modules beside a test can be imported by name, also in worker processes."""
+"""Shared by all tests: the modules beside a test can be imported by name, also in worker
+processes."""
 
 import os
 import sys

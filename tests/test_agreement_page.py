@@ -143,8 +143,8 @@ def independent(points):
 
 @pytest.mark.parametrize("shift", [0.0, 1.0, 2.0])
 def test_a_shift_of_all_points_is_no_chance_though_none_is_beyond_three(shift):
-    """Twenty independent points within one standard error, and the same points shifted by one or two:
-    sum z^2 is 7.4, 27.4 and 87.4."""
+    """Twenty independent points within one standard error, and the same points shifted by one or
+    two: sum z^2 is 7.4, 27.4 and 87.4."""
     z = np.abs(np.linspace(-1, 1, 20) + shift)
     one = record.Agreement("", z, *np.zeros((3, 0)), independent(20))
     assert one.beyond == 0
@@ -177,7 +177,8 @@ def test_a_study_depends_on_the_definitions_that_it_reaches(tmp_path, monkeypatc
     )
     write(
         "spins/theory.py",
-        "from orderparam import solve\nfrom orderparam.core.verb import theory\nexact = solve.root.bisect\n",
+        "from orderparam import solve\nfrom orderparam.core.verb import theory\nexact = "
+        "solve.root.bisect\n",
     )
     write("solve/__init__.py", "")
     before = write("solve/root.py", "bisect = 1\nother = 1\n")

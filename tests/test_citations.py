@@ -82,8 +82,10 @@ def test_the_bibliography_is_well_formed():
     numbers = [work.doi for work in bibliography().values() if work.doi]
     assert len(set(numbers)) == len(numbers)
     assert bibtex([bibliography()["gardner1988"]]) == (
-        "@article{gardner1988,\n  author = {Gardner, E.},\n  title = {{The space of interactions in neural network models}},\n"
-        "  year = {1988},\n  journal = {Journal of Physics A 21, 257},\n  doi = {10.1088/0305-4470/21/1/030},\n}"
+        "@article{gardner1988,\n  author = {Gardner, E.},\n  title = {{The space of interactions "
+        "in neural network models}},\n"
+        "  year = {1988},\n  journal = {Journal of Physics A 21, 257},\n  doi = "
+        "{10.1088/0305-4470/21/1/030},\n}"
     )
 
 

@@ -141,7 +141,8 @@ class Fabricated:
 
 
 def _values(rng, shape, own, dtype):
-    """Positive and increasing along an observable's own last dimension, so that it may be an axis."""
+    """Positive and increasing along an observable's own last dimension, so that it may be an
+    axis."""
     if dtype.kind == "f":
         common = np.sort(rng.uniform(0.2, 1.0, own), axis=-1) if own else rng.uniform(0.2, 1.0)
         return np.asarray(common * rng.uniform(0.9, 1.1, shape + (1,) * len(own)))

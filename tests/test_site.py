@@ -98,13 +98,19 @@ def test_a_system_has_a_table_of_its_parameters(pages):
     table = (
         pages["reference/spins.md"].partition("### `MeanFieldMagnet` {")[2].partition("\n### ")[0]
     )
-    row = "<td><code>temperature</code></td><td>temperature T in units of the coupling</td><td>&gt; 0</td><td>needed</td>"
+    row = (
+        "<td><code>temperature</code></td><td>temperature T in units of the coupling</td><td>&gt; "
+        "0</td><td>needed</td>"
+    )
     assert row in table
     assert "<td><code>1000</code></td>" in table
 
 
 def test_docstrings_say_what_names_mean():
-    text = "Two numbers.\n\nridge: the penalty, at least 0. n_train, n_test: examples.\n    More of it. rest: left"
+    text = (
+        "Two numbers.\n\nridge: the penalty, at least 0. n_train, n_test: examples.\n    More of "
+        "it. rest: left"
+    )
     assert docstrings.meanings(text, ["ridge", "n_train", "n_test", "rest", "none"]) == {
         "ridge": "the penalty, at least 0",
         "n_train": "examples. More of it",
@@ -139,7 +145,8 @@ def test_what_the_gallery_keeps_is_of_studies_that_there_are():
 
 def test_papers_of_a_source():
     assert gallery.papers(
-        "Mei, Montanari 2019 (arXiv:1908.05355); Gaussian units: Aiudi et al. 2025, Fig. 2; solved here"
+        "Mei, Montanari 2019 (arXiv:1908.05355); Gaussian units: Aiudi et al. 2025, Fig. 2; solved "
+        "here"
     ) == [
         "Mei, Montanari 2019",
         "Aiudi et al. 2025",
@@ -178,10 +185,15 @@ def test_a_tutorial_is_a_notebook():
 
 
 def test_names_in_the_text_lead_to_the_reference():
-    page = "<p><code>onsager</code> <code>temperature</code> <code>ising-square</code></p><pre><code>onsager</code></pre>"
+    page = (
+        "<p><code>onsager</code> <code>temperature</code> "
+        "<code>ising-square</code></p><pre><code>onsager</code></pre>"
+    )
     assert links.with_links(page, "theory/spins.html") == (
-        '<p><a class="name" href="../reference/spins.html#onsager"><code>onsager</code></a> <code>temperature</code>'
-        ' <a class="name" href="../gallery/ising-square.html"><code>ising-square</code></a></p><pre><code>onsager</code></pre>'
+        '<p><a class="name" href="../reference/spins.html#onsager"><code>onsager</code></a> '
+        "<code>temperature</code>"
+        ' <a class="name" '
+        'href="../gallery/ising-square.html"><code>ising-square</code></a></p><pre><code>onsager</code></pre>'
     )
 
 

@@ -38,7 +38,10 @@ SMALL = {
     ),
     "language_models": (
         "language-rates",
-        "widths=8,16,24 learning_rates=0.01,0.02,0.04,0.08 n_train=1024 packages=pydoc_data,email seeds=2",
+        (
+            "widths=8,16,24 learning_rates=0.01,0.02,0.04,0.08 n_train=1024 "
+            "packages=pydoc_data,email seeds=2"
+        ),
     ),
     "word_frequencies": ("words-refitted", "drawn=3000 types=500 seeds=2"),
     "in_context": (

@@ -42,7 +42,8 @@ LIBRARIES = (
 )
 # The folders whose tests name the code that they test.
 FOLDERS = (
-    "analysis", "channels", "data", "gaussian", "kernels", "learning_curves", "losses", "networks", "physics", "priors",
+    "analysis", "channels", "data", "gaussian", "kernels", "learning_curves", "losses", "networks",
+    "physics", "priors",
     "sampling", "solve", "systems",
 )  # fmt: skip
 # Modules that find code by name: what a test that imports one of them reaches cannot be read off
@@ -101,7 +102,8 @@ def _finds_by_name(file: Path) -> bool:
 
 @functools.cache
 def state(function: str) -> str | None:
-    """The hash of a test function and of all code that it reaches; None where that cannot be known."""
+    """The hash of a test function and of all code that it reaches; None where that cannot be
+    known."""
     path, _, name = function.partition("::")
     file = TESTS / path
     if Path(path).parts[0] not in FOLDERS or "::" in name or _finds_by_name(file):

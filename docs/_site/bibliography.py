@@ -12,10 +12,11 @@ def page() -> str:
     """The page: every work with its links, in the order of the authors' names."""
     lines = [
         "# Bibliography",
-        f"The {len(works())} papers, books and lectures that studies and pages name, [as BibTeX](orderparam.bib). An arXiv number"
-        " or a DOI is given where it was found beside the title or the authors in a second place, or follows from volume and page"
-        " as in the Physical Review. The others have a link to a search for their title."
-        " `orderparam cite STUDY` prints the entries of one study, and `orderparam cite` that of the package:",
+        f"The {len(works())} papers, books and lectures that studies and pages name, [as "
+        "BibTeX](orderparam.bib). An arXiv number or a DOI is given where it was found beside the "
+        "title or the authors in a second place, or follows from volume and page as in the "
+        "Physical Review. The others have a link to a search for their title. `orderparam cite "
+        "STUDY` prints the entries of one study, and `orderparam cite` that of the package:",
         f"```bibtex\n{package_entry(orderparam.__version__)}\n```",
     ]
     lines += [f"{_entry(work)}\n{{: #{work.key} }}" for work in works().values()]

@@ -66,7 +66,8 @@ def entries(text: str) -> list[tuple[str, str]]:
 
 def _listed(listed: list[tuple[str, str]]) -> str:
     names = (f"<dt><code>{name}</code></dt>" if name else "" for name, _ in listed)
-    return f"<dl>{''.join(f'{name}<dd>{inline(said)}</dd>' for name, (_, said) in zip(names, listed))}</dl>"
+    shown = (f"{name}<dd>{inline(text)}</dd>" for name, (_, text) in zip(names, listed))
+    return f"<dl>{''.join(shown)}</dl>"
 
 
 def inline(text: str, known: str = "") -> str:
@@ -130,7 +131,8 @@ def meanings(text: str | None, names: Sequence[str]) -> dict[str, str]:
 
 
 def signature(name: str, thing: Any, skip: int = 0) -> str:
-    """How a function or class is called, as a block of Python; annotations without their modules."""
+    """How a function or class is called, as a block of Python; annotations without their
+    modules."""
     try:
         given = inspect.signature(thing)
     except (TypeError, ValueError):
@@ -190,4 +192,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") ->
     narrow."""
     top = "".join(f"<th>{cell}</th>" for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<div class="wide {kind}"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    return (
+        '<div class="wide '
+        f'{kind}"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    )

@@ -22,7 +22,8 @@ _UNREAD = re.compile(r"\\[A-Za-z]+|&#x0005C;[A-Za-z]+")
 
 
 def with_mathml(page: str) -> str:
-    """The HTML of a page with its formulas. Raises `ValueError` for a formula that cannot be read."""
+    """The HTML of a page with its formulas. Raises `ValueError` for a formula that cannot be
+    read."""
     page = _DISPLAY.sub(
         lambda found: f'<div class="formula">{_mathml(found[1], "block")}</div>', page
     )

@@ -71,9 +71,10 @@ def pages() -> dict[str, str]:
 def _overview(head: str, sections: Iterable[str]) -> str:
     begin = (
         f"# {head}",
-        f"{len(studies())} studies, each a figure of theory and experiment. They are sorted by [question](index.md),"
-        " [topic](by-topic.md) or [source](by-source.md); [one table](../agreement.md) has the differences between theory and"
-        " measurement of all of them.",
+        f"{len(studies())} studies, each a figure of theory and experiment. They are sorted by "
+        "[question](index.md), [topic](by-topic.md) or [source](by-source.md); [one "
+        "table](../agreement.md) has the differences between theory and measurement of all of "
+        "them.",
     )
     return "\n\n".join((*begin, *sections)) + "\n"
 
@@ -84,7 +85,10 @@ def cards(names: Iterable[str], path: str = "") -> str:
     for name in names:
         has_figure = (FOLDER / f"{name}.webp").is_file()
         picture = (
-            f'<img loading="lazy" decoding="async" alt="" width="160" height="110" src="{path}small/{name}.webp">'
+            (
+                '<img loading="lazy" decoding="async" alt="" width="160" height="110" '
+                f'src="{path}small/{name}.webp">'
+            )
             if has_figure
             else '<span class="empty"></span>'
         )
@@ -163,7 +167,10 @@ def _page(study: Study) -> Iterator[str]:
         yield _picture(study)
         yield shown["caption"]
     quick, full_size = map(_time, study.seconds)
-    yield f"```sh\norderparam run {study.name}          # {quick}\norderparam run {study.name} --full   # {full_size}\n```"
+    yield (
+        f"```sh\norderparam run {study.name}          # {quick}\norderparam run {study.name} "
+        f"--full   # {full_size}\n```"
+    )
     if shown is not None:
         yield "## How far theory and measurement are apart"
         yield from _agreement(study, shown)
@@ -185,7 +192,10 @@ def _page(study: Study) -> Iterator[str]:
         yield " ".join(inspect.cleandoc(study.build.__doc__).split())
     if entries := bibtex(works_of(study.source)):
         yield "## How to cite its sources"
-        yield f"`orderparam cite {study.name}` prints the BibTeX entries of the sources and of the package."
+        yield (
+            f"`orderparam cite {study.name}` prints the BibTeX entries of the sources and of the "
+            "package."
+        )
         yield _folded("BibTeX of the sources", "bibtex", entries)
     yield "## The code that made it"
     yield f"In `{study.build.__module__}`:"
@@ -227,7 +237,10 @@ def _picture(study: Study) -> str:
         f'<source media="(max-width: 44.9em)" srcset="{study.name}-narrow.webp">' if small else ""
     )
     image = f'<img alt="{html.escape(study.title)}" src="{study.name}.webp" {size}>'
-    return f'<div class="{kind}"><a href="{study.name}.webp"><picture>{source}{image}</picture></a></div>'
+    return (
+        f'<div class="{kind}"><a '
+        f'href="{study.name}.webp"><picture>{source}{image}</picture></a></div>'
+    )
 
 
 def _agreement(study: Study, shown: dict[str, Any]) -> Iterator[str]:
@@ -239,11 +252,17 @@ def _agreement(study: Study, shown: dict[str, Any]) -> Iterator[str]:
         chance = " (chance explains that)" if best["beyond"] and best["by_chance"] else ""
         if best.get("rms_z") is not None:
             chance += (
-                f"; the root mean square of z is {best['rms_z']:.2g}, as large as chance makes it with"
-                f" probability {best['probability']:.1g}"
+                f"; the root mean square of z is {best['rms_z']:.2g}, as large as chance makes it "
+                f"with probability {best['probability']:.1g}"
             )
-        counted = f"{best['beyond']} of {best['points']} measured points differ by more than three standard errors{chance}"
-        yield f"**{best['theory']}**: {counted}{'' if best['median_deviation'] is None else f'; {median}'}."
+        counted = (
+            f"{best['beyond']} of {best['points']} measured points differ by more than three "
+            f"standard errors{chance}"
+        )
+        yield (
+            f"**{best['theory']}**: "
+            f"{counted}{'' if best['median_deviation'] is None else f'; {median}'}."
+        )
     elif best["median_deviation"] is not None:
         yield f"**{best['theory']}**: {median}; the measurement has no errors."
     else:
@@ -280,9 +299,10 @@ def _agreement(study: Study, shown: dict[str, Any]) -> Iterator[str]:
     unconverged = sum(kind["unconverged"] for kind in points.values())
     left = f", {unconverged} of them not converged" if unconverged else ""
     yield (
-        f"{shown['size'].capitalize()} size: {points['theory']['points']} points of theory and"
-        f" {points['experiment']['points']} runs{left}, in {_time(shown['processor_seconds'])} of processor time;"
-        f" jax {versions['jax']}, Python {versions['python']}; {shown['finished'][:10]}."
+        f"{shown['size'].capitalize()} size: {points['theory']['points']} points of theory and "
+        f"{points['experiment']['points']} runs{left}, in {_time(shown['processor_seconds'])} of "
+        f"processor time; jax {versions['jax']}, Python {versions['python']}; "
+        f"{shown['finished'][:10]}."
     )
 
 

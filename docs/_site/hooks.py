@@ -1,4 +1,5 @@
-"""What MkDocs calls: adds the generated pages, orders all of them, and finishes each page's HTML."""
+"""What MkDocs calls: adds the generated pages, orders all of them, and finishes each page's
+HTML."""
 
 import inspect
 import re
@@ -130,7 +131,8 @@ def _theory() -> str:
 
 
 def _navigation(pages: set[str]) -> list[Any]:
-    """Every page that is there, in the order of reading; studies are reached through the gallery."""
+    """Every page that is there, in the order of reading; studies are reached through the
+    gallery."""
 
     def there(folder: str, names: tuple[str, ...]) -> list[str]:
         written = sorted(
@@ -193,7 +195,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     folder, _, name = page.file.src_uri.removesuffix(".md").partition("/")
     for problem in _broken_tables(markdown):
         raise PluginError(
-            f"{page.file.src_uri}: a row of a table has more or fewer cells than its head: {problem}"
+            f"{page.file.src_uri}: a row of a table has more or fewer cells than its head: "
+            f"{problem}"
         )
     if folder == "tutorials":
         head, rest = markdown.split("\n", 1)

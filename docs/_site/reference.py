@@ -70,8 +70,9 @@ def _index(names: Iterable[Name]) -> str:
     """All public names, page by page."""
     lines = [
         "# Reference",
-        "Every public name, page by page, made from the registry and the docstrings. Quantities carry no units: each docstring"
-        " says what is measured in what. Arrays have named dimensions, which become those of an `xarray.Dataset`.",
+        "Every public name, page by page, made from the registry and the docstrings. Quantities "
+        "carry no units: each docstring says what is measured in what. Arrays have named "
+        "dimensions, which become those of an `xarray.Dataset`.",
     ]
     listed: dict[str, list[str]] = {}
     for name in names:

@@ -4,7 +4,8 @@ The hash covers definitions (functions, classes, constants), not files: starting
 definition, every name that its code uses is followed through imports to the definition it stands
 for, and so on. It therefore does not change when code moves from one file to another, when
 comments, docstrings, the text of an error, the description of a field, the reason for a need
-(`why=`) or the words of `@study` change, when a function is registered by `@tool`, or when other parts of a file change.
+(`why=`) or the words of `@study` change, when a function is registered by `@tool`, or when other
+parts of a file change.
 
 Four folders of the package are left out, `core`, `running`, `comparison` and `plotting`: they carry
 and draw numbers, and have tests of their own.
@@ -243,7 +244,8 @@ def _parts(tree: ast.Module) -> Module:
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Top-level statements, those inside `if`, `try` and `with` one by one where they only import."""
+    """Top-level statements, those inside `if`, `try` and `with` one by one where they only
+    import."""
     for statement in body:
         inner = [
             one for one in ast.walk(statement) if isinstance(one, ast.stmt) and one is not statement

@@ -1,5 +1,5 @@
-"""Writes docs/howto/exponents.md: fitted exponents of the package's theories beside the predicted
-ones, in one table.
+"""Writes the table of docs/howto/exponents.md: fitted exponents of the package's theories beside
+the predicted ones. The words above the table are those of the page.
 
     python docs/howto/exponents.py [--page FILE]
 
@@ -42,68 +42,10 @@ from orderparam.systems.scaling_laws import (
     optimal_ridge,
 )
 
-INTRODUCTION = """\
-# Exponents and scaling laws
-
-| you have | use |
-| --- | --- |
-| a curve of a theory, without errors | `regimes(x, y)`: one power law, or two and where they meet |
-| a measured curve, with errors | `op.exponent(data, "n_train", "test_error")`: with an interval |
-| curves of several sizes near a transition | `op.collapse`: [phases](phases.md#measured) |
-| losses of your own training runs | `orderparam scaling-law runs.csv --params N --data tokens`, or `op.scaling_law` |
-
-```python
-import numpy as np
-
-import orderparam as op
-from orderparam.analysis.scaling_law import regimes
-from orderparam.kernels import power_law
-from orderparam.systems.kernel_regression import KernelRegression, self_consistent
-
-n = np.geomspace(1e2, 1e5, 31)
-system = KernelRegression(power_law(1.5, 0.4), n_train=100, temperature=0.0)
-error = op.sweep(self_consistent, system, {"n_train": n})["test_error"]
-found = regimes(n, error)
-```
-
-`found.exponents` are the exponents, each with `value`, `low` and `high`; `found.crossover` is where one law gives way to the
-other.
-
-## A measured curve
-
-`op.exponent` fits y = A xᵇ exp(Σ cₖ x⁻ᵏʷ) with five terms or none, and the same with a power of ln(x/x₀) beside, and
-averages over w from 1/4 to 5/2, over how large the corrections may be and over x₀, each as probable as the data make
-it. What it returns is `interval`, 95 % of b; where that is wider than a fifth of b, b is "not determined".
-`logarithm` is the probability of the laws that have one. A curve at small x, such as a distance to a critical point,
-is `towards="small"`; `correction=False` is the straight line, for who knows that the law is pure.
-
-How often the interval held b, in percent (60 draws of each law; in brackets the worst law), and the median half width
-for a pure law beside that of the straight line:
-
-| noise, points, decades | 3 pure laws | 17 with corrections | 6 with a logarithm | half width, straight line's |
-| --- | --- | --- | --- | --- |
-| 1 %, 12, 2 | 98 (95) | 99.6 (98) | 91 (77) | 0.0048, 0.0039 |
-| 0.3 %, 16, 3 | 92 (92) | 98 (88) | 93 (68) | 0.00070, 0.00069 |
-| 5 %, 10, 2 | 99 (98) | 98 (88) | 80 (60) | 0.065, 0.021 |
-| 0.1 %, 12, 1.5 | 96 (92) | 98 (92) | 94 (70) | 0.00052, 0.00052 |
-
-What cannot be told apart is not told apart. A noise of 5 % hides corrections, so that the interval of a pure law must
-allow for them and is three times as wide as the straight line's. A correction that is smaller than the noise is
-missed: for 1 + 0.03 x^-1/2 at a noise of 1 % the interval held b in 60 %, and b came out 0.005 too low on average. A
-logarithm ln(ex) was told with a probability of 0.9 in 88 % of the cases at 0.3 % and three decades, and in none at 1
-% and two decades, where the interval is wider instead; ln(10x) looks like another power, and its interval held b in
-60 to 93 %. The straight line's interval held b in less than half of the twenty laws.
-
-## Every theory as a scaling law
-
-Made by `python docs/howto/exponents.py`. Exponents e of y ~ x^-e, fitted by `orderparam.analysis.scaling_law.regimes` to curves
-of the theories, without errors: one power law, or two and the x between them where the information criterion asks for two. In
-brackets: by how much they change when a fifth of the curve is left out (95 %). Predicted: from the balance of terms in the
-sources that the topics name. Negative: y grows.
-
-| theory | system | y against x | fitted | crossover | predicted |
-| --- | --- | --- | --- | --- | --- |
-"""
+HEAD = (
+    "| theory | system | y against x | fitted | crossover | predicted |\n"
+    "| --- | --- | --- | --- | --- | --- |\n"
+)
 
 
 @dataclass(frozen=True)
@@ -328,7 +270,8 @@ def main() -> int:
         for row in part():
             rows.append(row)
             print(row if row.agrees else f"{row}   DIFFERS", flush=True)
-    page.write_text(INTRODUCTION + "\n".join(map(str, rows)) + "\n", encoding="utf-8")
+    words = page.read_text(encoding="utf-8").partition(HEAD)[0]
+    page.write_text(words + HEAD + "\n".join(map(str, rows)) + "\n", encoding="utf-8")
     return 0 if all(row.agrees for row in rows) else 1
 
 

@@ -1,5 +1,5 @@
-"""Writes docs/howto/width.csv and width-sizes.csv: real runs of three-layer networks on digits at several widths, in
-standard parametrisation and in muP, with gradient descent and with Adam.
+"""Writes docs/howto/width.csv and width-sizes.csv: real runs of three-layer networks on digits at
+several widths, in standard parametrisation and in muP, with gradient descent and with Adam.
 
     python docs/howto/width.py [--folder FOLDER]      # cases that the tables have are kept
 

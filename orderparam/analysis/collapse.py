@@ -54,10 +54,10 @@ class Collapse:
     not determine: a number at the end of the range that is searched, and an omega whose profile of
     chi squared reaches such an end.
     omega: NaN without a correction. polynomial, correction_polynomial: coefficients of F and of G,
-    the constant first. chi_squared, freedom: of the fit; probability: that of a chi squared at least
-    as large by chance. sizes: those used, after the smallest were left out until the probability
-    reached 0.05. accepted: True if it reached 0.05. scaled_x, scaled_y, scaled_error, scaled_size: the points on the common
-    curve F, their fitted corrections taken off.
+    the constant first. chi_squared, freedom: of the fit; probability: that of a chi squared at
+    least as large by chance. sizes: those used, after the smallest were left out until the
+    probability reached 0.05. accepted: True if it reached 0.05. scaled_x, scaled_y, scaled_error,
+    scaled_size: the points on the common curve F, their fitted corrections taken off.
     """
 
     critical: float
@@ -118,7 +118,10 @@ class Collapse:
         shown = [self.with_error(name) for name in FITTED if getattr(self, name + "_error") > 0]
         sizes = ", ".join(f"{size:g}" for size in self.sizes)
         doubt = "" if self.accepted else "; not accepted: the sizes do not collapse"
-        return f"Collapse({', '.join(shown)}; sizes {sizes}; chi^2 {self.chi_squared:.3g} / {self.freedom}{doubt})"
+        return (
+            f"Collapse({', '.join(shown)}; sizes {sizes}; chi^2 {self.chi_squared:.3g} / "
+            f"{self.freedom}{doubt})"
+        )
 
 
 def collapse(
@@ -150,11 +153,11 @@ def collapse(
         y: An observable, averaged over `seed`, with the errors `y_error` or those of the scatter.
         critical, inverse_nu, power: Fixed values; None fits them. With power = 0 the common
             crossing point of all sizes is the critical point (Binder 1981).
-        omega: Exponent of a correction size^-omega G. A number fixes it, "search" fits it between 1/4
-            and 4, None means no correction.
+        omega: Exponent of a correction size^-omega G. A number fixes it, "search" fits it between
+            1/4 and 4, None means no correction.
         order: Degree of the polynomial F.
-        window: Points with larger |x - critical| size^inverse_nu are left out; the window is placed by
-            a first fit to all points and then kept.
+        window: Points with larger |x - critical| size^inverse_nu are left out; the window is placed
+            by a first fit to all points and then kept.
         least_sizes: Number of sizes that are never left out.
         bootstrap: Number of bootstrap fits for the errors.
         seed: Seed of the bootstrap.
@@ -168,7 +171,9 @@ def collapse(
     >>> scaled = (temperature - 1) * length[:, None]
     >>> magnetisation = (1 - scaled + scaled**2 / 4) / length[:, None] ** 0.125
     >>> columns = {"m": (("L", "T"), magnetisation), "m_error": (("L", "T"), np.full((3, 9), 1e-3))}
-    >>> found = op.collapse(xr.Dataset(columns, {"L": length, "T": temperature}), "T", "m", "L", bootstrap=10)
+    >>> found = op.collapse(
+    ...     xr.Dataset(columns, {"L": length, "T": temperature}), "T", "m", "L", bootstrap=10
+    ... )
     >>> round(found.critical, 6), round(found.inverse_nu, 6), round(found.power, 6)
     (1.0, 1.0, -0.125)
     """
@@ -180,7 +185,8 @@ def collapse(
     sizes = np.unique(table.coordinates[size])
     if len(sizes) < 2 or sizes[0] <= 0:
         raise ValueError(
-            f"{size!r} has the values {', '.join(f'{n:g}' for n in sizes)}: at least two are needed, all positive"
+            f"{size!r} has the values {', '.join(f'{n:g}' for n in sizes)}: at least two are "
+            "needed, all positive"
         )
     given = {
         "critical": critical,
@@ -369,7 +375,8 @@ def _fit(
     freedom = len(problem.y) - problem.unknowns
     if freedom < 1:
         raise ValueError(
-            f"{y!r} has {len(problem.y)} points: a fit of {len(problem.y) - freedom} numbers needs more"
+            f"{y!r} has {len(problem.y)} points: a fit of {len(problem.y) - freedom} numbers needs "
+            "more"
         )
     unknowns = problem.solved(unknowns)
     (main, correcting), residuals = problem.polynomials(unknowns)

@@ -61,8 +61,8 @@ _ROUNDS = 3  # number of iterations in which weights follow the fitted y instead
 class Slope(NamedTuple):
     """low, high: the ends of the 95 % interval of b, over both mixtures; middle: the median of the
     first. chi_squared, freedom: those of the most probable law, whose ln y are `fitted`. logarithm:
-    the probability of the laws with a logarithm. possible: the kinds that are not excluded, by their
-    names in SHARES."""
+    the probability of the laws with a logarithm. possible: the kinds that are not excluded, by
+    their names in SHARES."""
 
     low: float
     middle: float

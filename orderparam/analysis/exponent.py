@@ -131,7 +131,8 @@ def exponent(
     >>> n = np.geomspace(10, 1000, 9)
     >>> table = {"n": n, "error": 3 / n**0.5 * (1 + 2 / n), "error_error": 0.003 / n**0.5}
     >>> op.exponent(table, "n", "error")
-    Exponent(-0.50, 95 % between -0.60 and -0.44; x 10 .. 1000; chi^2 ...; a logarithm is not excluded)
+    Exponent(-0.50, 95 % between -0.60 and -0.44; x 10 .. 1000; chi^2 ...; a logarithm is not
+    excluded)
     """
     if towards not in ("large", "small"):
         raise ValueError(f"towards = {towards!r}: must be 'large' or 'small'")

@@ -40,7 +40,8 @@ def columns(table: Table, observable: str, coordinates: tuple[str, ...]) -> Colu
     places = {axis for name in coordinates for axis in data[name].dims}
     if spare := set(values.dims) - {"seed"} - places:
         raise ValueError(
-            f"{observable!r} has the dimensions {', '.join(sorted(map(str, spare)))} as well: select one value of each"
+            f"{observable!r} has the dimensions {', '.join(sorted(map(str, spare)))} as well: "
+            "select one value of each"
         )
     runs = "seed" in values.dims
     claimed = f"{observable}_error"

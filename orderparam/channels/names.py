@@ -32,6 +32,7 @@ def channel(which: Any) -> Likelihood:
     if not isinstance(which, str) or which not in _CHANNELS:
         names = ", ".join(_CHANNELS)
         raise ValueError(
-            f"there is no channel {which!r}: must be one of {names}{near(str(which), channel_names())}"
+            f"there is no channel {which!r}: must be one of "
+            f"{names}{near(str(which), channel_names())}"
         )
     return _CHANNELS[which]

@@ -112,7 +112,10 @@ def package_entry(version: str) -> str:
     """The BibTeX entry of this package."""
     lines = (
         "  author = {{The orderparam maintainers}},",
-        "  title = {{orderparam: the statistical physics of learning in neural networks, theory and measurement side by side}},",
+        (
+            "  title = {{orderparam: the statistical physics of learning in neural networks, "
+            "theory and measurement side by side}},"
+        ),
         f"  version = {{{version}}},",
         "  note = {Apache-2.0},",
     )

@@ -116,7 +116,8 @@ def check_own(folder: Path, results: Sequence[str]) -> None:
         raise ValueError(f"{folder} is a file; choose another folder with --out") from None
     if there and not there & set(results):
         raise ValueError(
-            f"{folder} is not empty and holds no {' or '.join(results)}; move it away, or choose another folder with --out"
+            f"{folder} is not empty and holds no {' or '.join(results)}; move it away, or choose "
+            "another folder with --out"
         )
 
 

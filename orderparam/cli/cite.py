@@ -13,7 +13,8 @@ def cite(
     study: Annotated[
         str | None,
         typer.Argument(
-            help="a study (`orderparam list` shows them); without one, the entry of the package alone.",
+            help="a study (`orderparam list` shows them); without one, the entry of the package "
+            "alone.",
             autocompletion=completion.studies,
         ),
     ] = None,

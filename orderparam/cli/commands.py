@@ -27,14 +27,16 @@ from orderparam.cli.width import width
 app = typer.Typer(
     name="orderparam",
     cls=Commands,
-    help="The statistical physics of learning in neural networks: theory and measurement side by side.",
+    help="The statistical physics of learning in neural networks: theory and measurement side by "
+    "side.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 
 
 def _help(command: Callable[..., None]) -> str:
-    """The docstring of a command, with each paragraph on one line, because the terminal wraps it."""
+    """The docstring of a command, with each paragraph on one line, because the terminal wraps
+    it."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     return "\n\n".join(" ".join(one.split()) for one in paragraphs)
 

@@ -30,14 +30,15 @@ def print_comparison(finished: "Comparison", folder: Path) -> str:
     entries = [entry for table in summary["agreement"].values() for entry in table]
     if finished.study.explained and any(map(differs, entries)):
         out.print(
-            f"Where |z| > 3, or deviations are systematic: {plain(formulas_in_words(finished.study.explained))}\n",
+            "Where |z| > 3, or deviations are systematic: "
+            f"{plain(formulas_in_words(finished.study.explained))}\n",
             highlight=False,
         )
     for record in summary["curves"]:
         if record["failed"] or record["unconverged"]:
             out.print(
-                f"[yellow]{plain(formulas_in_words(record['label']))}: of {record['points']} points {record['failed']} failed, "
-                f"{record['unconverged']} did not converge[/]"
+                f"[yellow]{plain(formulas_in_words(record['label']))}: of {record['points']} "
+                f"points {record['failed']} failed, {record['unconverged']} did not converge[/]"
             )
     out.print(
         f"{duration(summary['seconds'])}; figure: {folder / 'figure.png'} (and .pdf)",

@@ -17,7 +17,8 @@ def design(
         str | None,
         typer.Option(
             "--target",
-            help="Labels: a column or array, for .npy also a second file (default: y, or the last).",
+            help="Labels: a column or array, for .npy also a second file (default: y, or the "
+            "last).",
         ),
     ] = None,
     no_labels: Annotated[
@@ -33,7 +34,8 @@ def design(
         float | None,
         typer.Option(
             "--noise",
-            help="Variance of the noise divided by the variance of the signal (default: estimated from the labels).",
+            help="Variance of the noise divided by the variance of the signal (default: estimated "
+            "from the labels).",
         ),
     ] = None,
 ) -> None:
@@ -49,7 +51,8 @@ def design(
         if no_labels:
             if target is not None:
                 raise ValueError(
-                    f"--no-labels and --target {target} contradict each other: leave one of them out"
+                    f"--no-labels and --target {target} contradict each other: leave one of them "
+                    "out"
                 )
             print(assess_design(load_design(file), weights=weights, kind=kind, noise=noise))
         else:

@@ -80,7 +80,10 @@ def clear_errors() -> Iterator[None]:
         elif not _jax_has_devices():
             text = f"JAX finds no such device: JAX_PLATFORMS is {os.environ['JAX_PLATFORMS']!r}"
         elif not isinstance(error, Exception):
-            text = f"the code that was run ended with {type(error).__name__} ({words or 'no message'}) before it was done"
+            text = (
+                f"the code that was run ended with {type(error).__name__} "
+                f"({words or 'no message'}) before it was done"
+            )
         else:
             raise
         _report(text)

@@ -23,7 +23,8 @@ def explore(
         str | None,
         typer.Option(
             "--token",
-            help="Token that other people need to open the page (default with --host: a random one).",
+            help="Token that other people need to open the page (default with --host: a random "
+            "one).",
         ),
     ] = None,
     allow_origin: Annotated[
@@ -62,7 +63,8 @@ def explore(
             import panel  # noqa: F401
         except ImportError as error:
             raise ValueError(
-                f'{error.name} is not installed: in a copy of the repository, pip install -e ".[explore]"'
+                f"{error.name} is not installed: in a copy of the repository, pip install -e "
+                '".[explore]"'
             ) from None
         from orderparam.explore.server import serve
 

@@ -26,8 +26,8 @@ def inspect(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="Activations and weights (.npy, .npz, .safetensors); or a model, FILE.py:NAME or package.module:NAME, and the "
-            "files of its data.",
+            help="Activations and weights (.npy, .npz, .safetensors); or a model, FILE.py:NAME or "
+            "package.module:NAME, and the files of its data.",
         ),
     ],
     target: Annotated[
@@ -67,7 +67,8 @@ def inspect(
         float | None,
         typer.Option(
             "--rate",
-            help="Of a model: learning rate of gradient descent on the mean of |f - y|^2, for the largest curvature.",
+            help="Of a model: learning rate of gradient descent on the mean of |f - y|^2, for the "
+            "largest curvature.",
         ),
     ] = None,
     learning_coefficient: Annotated[
@@ -75,8 +76,8 @@ def inspect(
         typer.Option(
             "--learning-coefficient",
             metavar="T",
-            help="Of a model: also the learning coefficient, up to T examples times inverse temperature; "
-            "auto: n / ln n. Takes minutes.",
+            help="Of a model: also the learning coefficient, up to T examples times inverse "
+            "temperature; auto: n / ln n. Takes minutes.",
         ),
     ] = None,
     loss: Annotated[

@@ -47,7 +47,8 @@ def check_parameters(
                 and abs(value) > (limit := _TIMES * max(1, *map(abs, sizes)))
             ):
                 raise ValueError(
-                    f"parameter {name} = {value}: must be at most {limit}, {_TIMES} times the study's largest"
+                    f"parameter {name} = {value}: must be at most {limit}, {_TIMES} times the "
+                    "study's largest"
                 )
 
 

@@ -20,7 +20,8 @@ def list_all(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            help="theories, experiments or systems; one name, to see its parameters; or any words, to choose among studies.",
+            help="theories, experiments or systems; one name, to see its parameters; or any words, "
+            "to choose among studies.",
             autocompletion=completion.listed,
         ),
     ] = None,
@@ -76,7 +77,10 @@ def _nearest_name(word: str) -> str:
     """The study, theory or experiment with the nearest name, or how to list them."""
     names = {entry.name for entry in index() if entry.kind in ("study", "theory", "experiment")}
     names |= {name.rpartition(".")[2] for name in names}
-    how = "orderparam list shows the studies; list theories, list experiments and list systems the rest"
+    how = (
+        "orderparam list shows the studies; list theories, list experiments and list systems the "
+        "rest"
+    )
     return near(word, sorted(names), 0.7) or f"; {how}"
 
 
@@ -104,7 +108,8 @@ def _list_kind(kind: str, word: str) -> None:
     ]
     if not chosen:
         raise ValueError(
-            f"no {_KINDS[kind] or 'system'} mentions {word!r}{nearest(word, [name for name, _ in rows])}"
+            f"no {_KINDS[kind] or 'system'} mentions "
+            f"{word!r}{nearest(word, [name for name, _ in rows])}"
         )
     table = new_table(_KINDS[kind] or "system", "what it is")
     table.columns[0].no_wrap = True
@@ -114,7 +119,8 @@ def _list_kind(kind: str, word: str) -> None:
     out.print(table)
     if kind != "systems":
         out.print(
-            "\n[dim]orderparam list NAME shows its parameters, orderparam solve NAME PARAMETER=VALUE ... solves it[/]"
+            "\n[dim]orderparam list NAME shows its parameters, orderparam solve NAME "
+            "PARAMETER=VALUE ... solves it[/]"
         )
 
 
@@ -151,7 +157,8 @@ def study_list(studies: Sequence[Entry]) -> None:
                 )
     out.print(table)
     out.print(
-        "\n[dim]orderparam list NAME shows a study's source and parameters, orderparam run NAME runs it[/]"
+        "\n[dim]orderparam list NAME shows a study's source and parameters, orderparam run NAME "
+        "runs it[/]"
     )
 
 
@@ -179,7 +186,8 @@ def one_study(study: Outline) -> None:
     out.print(f"\n[dim]orderparam run {study.name} --set NAME=VALUE changes one, {sizes}[/]")
     if study.module.startswith("orderparam."):
         out.print(
-            f"[dim]its figure, and how far theory and measurement are apart: {gallery_page(study.name)}[/]",
+            "[dim]its figure, and how far theory and measurement are apart: "
+            f"{gallery_page(study.name)}[/]",
             soft_wrap=True,
         )
 

@@ -26,7 +26,8 @@ def new_system(
         word = name.removesuffix(".py")
         if not re.fullmatch(r"[a-z]([a-z0-9_]*[a-z0-9])?", word):
             raise ValueError(
-                f"{name}: give a name of lower-case letters, digits and underscores, such as spin_glass"
+                f"{name}: give a name of lower-case letters, digits and underscores, such as "
+                "spin_glass"
             )
         path = Path(f"{word}.py")
         study, system = (
@@ -44,7 +45,8 @@ def new_system(
             word
         ) is not None:
             raise ValueError(
-                f"{name}: there is a module {word!r}, or the name is used in the file itself; give another name"
+                f"{name}: there is a module {word!r}, or the name is used in the file itself; give "
+                "another name"
             )
         for old, new in (("curie_weiss", word), ("curie-weiss", study), ("CurieWeiss", system)):
             text = text.replace(old, new)
@@ -54,5 +56,6 @@ def new_system(
         except OSError as error:
             raise ValueError(f"cannot write {path}: {error.strerror or error}") from None
         print(
-            f"{path}: the example of a magnet, which you change into your system. Run it: orderparam run {path}:{study}"
+            f"{path}: the example of a magnet, which you change into your system. Run it: "
+            f"orderparam run {path}:{study}"
         )

@@ -27,7 +27,8 @@ def phases(
         list[str],
         typer.Argument(
             metavar="X=LOW:HIGH[:log] [Y=LOW:HIGH[:log]] [NAME=VALUE...]",
-            help="Two ranges: a phase diagram; one: the transition on that line. Then the other fields and options.",
+            help="Two ranges: a phase diagram; one: the transition on that line. Then the other "
+            "fields and options.",
             autocompletion=completion.arguments,
         ),
     ],
@@ -43,7 +44,8 @@ def phases(
         str | None,
         typer.Option(
             "--level",
-            help="Value of the order parameter at the boundary, or middle (default: where it vanishes, jumps or diverges).",
+            help="Value of the order parameter at the boundary, or middle (default: where it "
+            "vanishes, jumps or diverges).",
         ),
     ] = None,
     resolution: Annotated[
@@ -69,7 +71,8 @@ def phases(
         over = {field: plane_range(field, text) for field, text in given.items() if is_range(text)}
         if len(over) not in (1, 2):
             raise ValueError(
-                f"{len(over)} ranges are given: write one or two as NAME=LOW:HIGH or NAME=LOW:HIGH:log"
+                f"{len(over)} ranges are given: write one or two as NAME=LOW:HIGH or "
+                "NAME=LOW:HIGH:log"
             )
         if not 8 <= resolution <= 1024:
             raise ValueError(f"--resolution {resolution}: must be 8, 16, 32, ... 1024")
@@ -88,7 +91,8 @@ def phases(
         verb = find(name)
         if isinstance(verb, Experiment) and len(over) == 2:
             raise ValueError(
-                f"{verb.name} is an experiment: its transition is measured along one field; give one range"
+                f"{verb.name} is an experiment: its transition is measured along one field; give "
+                "one range"
             )
         # the description is stored, so that the next mistake is refused before anything is imported
         described(name)
@@ -127,7 +131,8 @@ def phases(
         with may_stay(folder, "figure") if drawn else nullcontext():
             save(plane.figure(), folder / "figure")
         screen.print(
-            f"figure: {plain(str(folder / 'figure.png'))} (and .pdf); data: {plain(str(folder))} (.zarr, .csv)",
+            f"figure: {plain(str(folder / 'figure.png'))} (and .pdf); data: {plain(str(folder))} "
+            "(.zarr, .csv)",
             highlight=False,
             soft_wrap=True,
         )

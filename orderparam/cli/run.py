@@ -26,7 +26,8 @@ def run(
         str,
         typer.Option(
             "--size",
-            help="quick, gallery (the size of the documentation) or full (the sizes of the source).",
+            help="quick, gallery (the size of the documentation) or full (the sizes of the "
+            "source).",
         ),
     ] = "quick",
     full: Annotated[bool, typer.Option("--full", help="The same as --size full.")] = False,

@@ -50,7 +50,8 @@ def scaling_law(
         typer.Option(
             "--compute",
             metavar="C[,C...]",
-            help="Compute budgets to split between size and data (default: 10 and 100 times the largest).",
+            help="Compute budgets to split between size and data (default: 10 and 100 times the "
+            "largest).",
         ),
     ] = None,
     flops: Annotated[
@@ -93,7 +94,8 @@ def scaling_law(
             _print(law, budgets)
             _write(law, budgets, folder, file)
         console().print(
-            f"\nfigure: {plain(str(folder / 'figure.png'))}; numbers: {plain(str(folder / 'summary.json'))}",
+            f"\nfigure: {plain(str(folder / 'figure.png'))}; numbers: "
+            f"{plain(str(folder / 'summary.json'))}",
             soft_wrap=True,
         )
 
@@ -132,7 +134,8 @@ def _print(law: "ScalingLaw", budgets: list[float]) -> None:
     if len(law.held_out) > 1:
         errors = ", ".join(f"{name} {error:.2%}" for name, error in law.held_out.items())
         out.print(
-            f"prediction error on the quarter of the runs with most compute, fitted to the other three: {errors}"
+            "prediction error on the quarter of the runs with most compute, fitted to the other "
+            f"three: {errors}"
         )
     shares = _shares(law, budgets)
     if shares:
@@ -144,13 +147,15 @@ def _print(law: "ScalingLaw", budgets: list[float]) -> None:
         most = max(share.compute for share in shares) / float(law.runs.compute.max())
         if most > 1:
             out.print(
-                f"These budgets lie up to {most:.3g} times beyond your largest run. The intervals assume that "
-                f"the law {law.form!r} holds there, too. Your runs cannot show that, and the risk grows with the distance.",
+                f"These budgets lie up to {most:.3g} times beyond your largest run. The intervals "
+                f"assume that the law {law.form!r} holds there, too. Your runs cannot show that, "
+                "and the risk grows with the distance.",
                 highlight=False,
             )
     if law.outliers:
         out.print(
-            f"runs far from the law, given little weight in the fit: rows {', '.join(map(str, law.outliers[:10]))}"
+            "runs far from the law, given little weight in the fit: rows "
+            f"{', '.join(map(str, law.outliers[:10]))}"
         )
     for warning in law.warnings:
         out.print(f"[yellow]note:[/] {plain(warning)}")

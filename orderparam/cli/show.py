@@ -13,7 +13,8 @@ def show(
     result: Annotated[
         Path,
         typer.Argument(
-            help="The folder of a finished run, or a study or the beginning of a folder's name: its newest run."
+            help="The folder of a finished run, or a study or the beginning of a folder's name: "
+            "its newest run."
         ),
     ],
 ) -> None:

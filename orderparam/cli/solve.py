@@ -107,12 +107,14 @@ def solve(
         runs = (seeds or 4) if isinstance(verb, Experiment) or measured is not None else None
         if seeds is not None and runs is None:
             raise ValueError(
-                f"--seeds {seeds}: {verb.name} is a theory, which has no runs; --against EXPERIMENT adds one"
+                f"--seeds {seeds}: {verb.name} is a theory, which has no runs; --against "
+                "EXPERIMENT adds one"
             )
         if not grid and measured is None and not isinstance(verb, Experiment):
             if out is not None:
                 raise ValueError(
-                    f"--out {out}: one result is printed, and not written; --over NAME=LOW:HIGH:N writes a table"
+                    f"--out {out}: one result is printed, and not written; --over NAME=LOW:HIGH:N "
+                    "writes a table"
                 )
             _check_shown(show or [], [name for one in verb.results for name in one.dims()])
             _print_result(verb, verb.at_one_point(system, **options), show or [])
@@ -372,7 +374,10 @@ def _without_solution(data: "xr.Dataset") -> list[str]:
     side = "beyond" if valid[order][0] else "below"
     if len(switch) > 1:
         return [
-            f"{word} from {dims[0]} = {place[rows].min():g} to {place[rows].max():g}, with others between"
+            (
+                f"{word} from {dims[0]} = {place[rows].min():g} to {place[rows].max():g}, with "
+                "others between"
+            )
         ]
     return [f"{word} {side} {dims[0]} = {low if side == 'beyond' else high:g}"]
 

@@ -81,7 +81,8 @@ def width(
             _print(found)
             _write(found, folder, file)
         console().print(
-            f"\nfigure: {plain(str(folder / 'figure.png'))}; numbers: {plain(str(folder / 'summary.json'))}",
+            f"\nfigure: {plain(str(folder / 'figure.png'))}; numbers: "
+            f"{plain(str(folder / 'summary.json'))}",
             soft_wrap=True,
         )
 

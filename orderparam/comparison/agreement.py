@@ -17,8 +17,8 @@ ENOUGH_RUNS = 4  # the scatter of fewer runs does not determine the error of the
 ZERO = 1e-6
 # deviations and errors that are both smaller than this, in the same units, are rounding errors
 ROUNDING = 1e-9
-# a theory that is nowhere larger than this is zero but for rounding (1e-16, squared), and deviations
-# from it have no relative size
+# a theory that is nowhere larger than this is zero but for rounding (1e-16, squared), and
+# deviations from it have no relative size
 NOTHING = 1e-20
 BY_CHANCE = 0.01  # what is less probable than this is no chance
 
@@ -138,8 +138,8 @@ def independent_points(vectors: Iterable[np.ndarray]) -> float:
 
     vectors: those of `run_deviations`, one for each of the K points.
 
-    r_ij^2 is the squared correlation of two points over the runs, without its bias for n runs: r^2 -
-    (1 - r^2) / (n - 2). With this number of degrees of freedom K z^2 has
+    r_ij^2 is the squared correlation of two points over the runs, without its bias for n runs: r^2
+    - (1 - r^2) / (n - 2). With this number of degrees of freedom K z^2 has
     the mean and variance of chi-squared where all z are normal deviates with these correlations.
     Points of few runs, or of a different number of runs, count as uncorrelated.
     """

@@ -73,7 +73,8 @@ def open_result(out: Path, chosen: Study, parameters: dict[str, Any]) -> Path:
             k for k in keys if stored["parameters"].get(k) != identity["parameters"].get(k)
         )
         raise StoreError(
-            f"{out} holds a run with other values of {', '.join(other)}; choose another folder with --out"
+            f"{out} holds a run with other values of {', '.join(other)}; choose another folder "
+            "with --out"
         )
     return path
 
@@ -121,8 +122,9 @@ def load(out: str | Path) -> Comparison:
             data = read(store)
             if fingerprint(store) != record["checksum"]:
                 raise StoreError(
-                    f"{store} is not the curve {name!r} that summary.json is about: put it back where it was; if points of it "
-                    "were computed again, the same command writes the summary anew"
+                    f"{store} is not the curve {name!r} that summary.json is about: put it back "
+                    "where it was; if points of it were computed again, the same command writes "
+                    "the summary anew"
                 )
             data.attrs = {attribute: record[attribute] for attribute in _ATTRIBUTES}
             curves[name] = data

@@ -147,7 +147,8 @@ def study(
         for parameter in {**made.gallery, **made.full}:
             if parameter not in made.defaults:
                 raise ValueError(
-                    f"study {name!r} has no parameter {parameter!r} (in gallery or full){nearest(parameter, list(made.defaults))}"
+                    f"study {name!r} has no parameter {parameter!r} (in gallery or "
+                    f"full){nearest(parameter, list(made.defaults))}"
                 )
         _registry[name] = made
         return made
@@ -178,7 +179,8 @@ def absent(summary: Mapping[str, Any]) -> Study:
 
     def build(**_: Any) -> list[Curve]:
         raise ValueError(
-            f"study {summary['study']!r} is not known here: load its file first, by `find('FILE.py:NAME')`"
+            f"study {summary['study']!r} is not known here: load its file first, by "
+            "`find('FILE.py:NAME')`"
         )
 
     shown = dict.fromkeys(

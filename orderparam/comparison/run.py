@@ -62,7 +62,9 @@ def compare(
         StoreError: where `out` contains something else, or another process fills it.
 
     >>> import orderparam as op
-    >>> done = op.compare("capacity-separability", settings={"dims": "10", "loads": "1.5,2.5", "learned": "1.2"})
+    >>> done = op.compare(
+    ...     "capacity-separability", settings={"dims": "10", "loads": "1.5,2.5", "learned": "1.2"}
+    ... )
     >>> sorted(done.agreement)
     ['linear program, input dim 10', 'perceptron learning, input dim 10']
     """
@@ -81,7 +83,8 @@ def compare(
         names = [slug(curve.key) for curve in curves]
         if len(set(names)) < len(names):
             raise ValueError(
-                f"study {chosen.name!r}: its curves must differ in label or facets, not {[c.key for c in curves]}"
+                f"study {chosen.name!r}: its curves must differ in label or facets, not "
+                f"{[c.key for c in curves]}"
             )
         for curve in curves:
             checked(curve.system, curve.over, curve.seeds)
@@ -137,7 +140,8 @@ def _set_aside(store: Path, curve: str) -> None:
     earlier.mkdir(exist_ok=True)
     store.rename(place)
     warnings.warn(
-        f"{curve}: its code was edited since its points were computed, and they are computed again; the old ones are in {place}",
+        f"{curve}: its code was edited since its points were computed, and they are computed "
+        f"again; the old ones are in {place}",
         stacklevel=3,
     )
 

@@ -52,8 +52,9 @@ def tables(
 def _together(record: Mapping[str, Any]) -> str:
     """The line below a table on all points of a theory."""
     words = (
-        f"{formulas_in_words(record['theory'])}: rms z {record['rms_z']:.2f} at {record['points_with_z']} points"
-        f" ({record['independent_points']:.3g} independent), probability {record['probability']:.2g}"
+        f"{formulas_in_words(record['theory'])}: rms z {record['rms_z']:.2f} at "
+        f"{record['points_with_z']} points ({record['independent_points']:.3g} independent), "
+        f"probability {record['probability']:.2g}"
     )
     return f"{words}: systematic" if record["probability"] < BY_CHANCE else words
 

@@ -44,8 +44,8 @@ def index(name: str) -> int | None:
 
 
 def parse(text: str, variables: int = LARGEST_DIMENSION) -> ast.expr:
-    """The syntax tree of a formula in at most so many variables. Raises `ValueError` for a text that
-    is not a formula."""
+    """The syntax tree of a formula in at most so many variables. Raises `ValueError` for a text
+    that is not a formula."""
     if len(text) > _LONGEST:
         raise ValueError(f"target of {len(text)} characters: must be at most {_LONGEST}")
     try:
@@ -71,7 +71,8 @@ def _check(node: ast.AST, text: str, variables: int) -> None:
                 )
             if place is None and name not in CONSTANTS:
                 raise ValueError(
-                    f"target {text!r}: unknown name {name!r}{nearest(name, ['z', 'z1', 'z2', 'z3', 'z4', 'pi', 'e'])}"
+                    f"target {text!r}: unknown name "
+                    f"{name!r}{nearest(name, ['z', 'z1', 'z2', 'z3', 'z4', 'pi', 'e'])}"
                 )
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=inner):
             _check(inner, text, variables)
@@ -85,12 +86,14 @@ def _check(node: ast.AST, text: str, variables: int) -> None:
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             if name not in _FUNCTIONS and not re.fullmatch(r"He[1-9]", name):
                 raise ValueError(
-                    f"target {text!r}: unknown function {name!r}{nearest(name, [*_FUNCTIONS, 'He2', 'He3'])}"
+                    f"target {text!r}: unknown function "
+                    f"{name!r}{nearest(name, [*_FUNCTIONS, 'He2', 'He3'])}"
                 )
             wanted = 2 if name in ("maximum", "minimum") else 1
             if len(arguments) != wanted:
                 raise ValueError(
-                    f"target {text!r}: {name} takes {wanted} argument{'s' * (wanted > 1)}, not {len(arguments)}"
+                    f"target {text!r}: {name} takes {wanted} argument{'s' * (wanted > 1)}, not "
+                    f"{len(arguments)}"
                 )
             for argument in arguments:
                 _check(argument, text, variables)

@@ -172,7 +172,8 @@ def _part(declaration: "Declaration", text: str, inner: Mapping[str, str], path:
         return parse(text)
     if not named:
         raise ValueError(
-            f"{path} ({declaration.meaning}) cannot be given as text: make the system in Python and call the theory on it"
+            f"{path} ({declaration.meaning}) cannot be given as text: make the system in Python "
+            "and call the theory on it"
         )
     if not text and len(named) > 1:
         raise ValueError(f"{path}: say what makes it, one of {', '.join(named)}")
@@ -193,7 +194,8 @@ def _made(maker: Any, inner: Mapping[str, str], path: str) -> Any:
     for name in own:
         if name not in signature.parameters:
             raise ValueError(
-                f"{maker.__name__} has no argument {path}.{name}{nearest(name, list(signature.parameters))}"
+                f"{maker.__name__} has no argument "
+                f"{path}.{name}{nearest(name, list(signature.parameters))}"
             )
     arguments: dict[str, Any] = {}
     for name, argument in signature.parameters.items():

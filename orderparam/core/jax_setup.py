@@ -37,7 +37,7 @@ def warn_of_deadlock() -> None:
     first_platform = os.environ.get("JAX_PLATFORMS", "").split(",")[0]
     if jaxlib.__version__.startswith("0.10.") and first_platform in ("", "cpu"):
         warnings.warn(
-            f"jaxlib {jaxlib.__version__} can stand still for ever in batched linear algebra on a CPU: "
-            "install another version (pip install 'jax!=0.10.*' 'jaxlib!=0.10.*')",
+            f"jaxlib {jaxlib.__version__} can stand still for ever in batched linear algebra on a "
+            "CPU: install another version (pip install 'jax!=0.10.*' 'jaxlib!=0.10.*')",
             stacklevel=2,
         )

@@ -11,7 +11,8 @@ from typing import Any
 def on_demand(
     package: str, path: Iterable[str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The functions `__getattr__` and `__dir__` of a package, from its `__name__` and `__path__`."""
+    """The functions `__getattr__` and `__dir__` of a package, from its `__name__` and
+    `__path__`."""
 
     def get(name: str) -> Any:
         if name in modules_of(path):

@@ -124,5 +124,8 @@ def _read(name: str, value: Any, default: Any) -> Any:
     except (ValueError, TypeError, KeyError, OverflowError):
         wanted = f"a value like {default!r}"
         if isinstance(default, tuple):
-            wanted = f"{'integers' if default and isinstance(default[0], int) else 'numbers'} separated by commas"
+            wanted = (
+                f"{'integers' if default and isinstance(default[0], int) else 'numbers'} separated "
+                "by commas"
+            )
         raise ValueError(f"parameter {name} = {value!r}: give {wanted}") from None

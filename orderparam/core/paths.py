@@ -11,7 +11,8 @@ from pathlib import Path
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """The path with ~ and ~NAME as home folders. Raises `ValueError` for a user who does not exist."""
+    """The path with ~ and ~NAME as home folders. Raises `ValueError` for a user who does not
+    exist."""
     try:
         return Path(path).expanduser()
     except RuntimeError:

@@ -44,7 +44,10 @@ def reading(path: Path) -> Iterator[None]:
         if isinstance(error, MemoryError):
             what = "claims more numbers than fit into memory"
         elif isinstance(error, UnicodeDecodeError):
-            what = f"is not text in {error.encoding.upper()}: byte {error.start + 1} is 0x{error.object[error.start]:02x}"
+            what = (
+                f"is not text in {error.encoding.upper()}: byte {error.start + 1} is "
+                f"0x{error.object[error.start]:02x}"
+            )
         else:
             what = str(error)
         raise ValueError(f"{path}: {what or 'unreadable'}") from None
@@ -105,8 +108,8 @@ def _numpy_reads(read: Callable[[], Any]) -> Any:
     except Exception as error:
         if "allow_pickle" in str(error):  # NumPy's advice to load it nevertheless
             raise ValueError(
-                "holds no array of numbers that NumPy has written: it is another kind of file, or holds Python objects, "
-                "which are never loaded because they can run code"
+                "holds no array of numbers that NumPy has written: it is another kind of file, or "
+                "holds Python objects, which are never loaded because they can run code"
             ) from None
         raise ValueError(f"NumPy cannot read it: {error}") from None
 

@@ -351,7 +351,8 @@ theories_made: dict[str, "Theory"] = {}
 experiments_made: dict[str, "Experiment"] = {}
 studies_made: dict[str, Any] = {}
 tools_made: dict[str, Callable[..., Any]] = {}
-# a person's own files -> the digest of what was imported; they are sent to workers on other machines
+# a person's own files -> the digest of what was imported; they are sent to workers on other
+# machines
 loaded_files: dict[Path, str] = {}
 
 
@@ -370,7 +371,8 @@ def load_file(path: str | Path) -> ModuleType:
     name = path.stem
     if not name.isidentifier():
         raise ValueError(
-            f"{path}: the name of the file must be a Python name, such as {name.replace('-', '_')}.py"
+            f"{path}: the name of the file must be a Python name, such as "
+            f"{name.replace('-', '_')}.py"
         )
     loaded = sys.modules.get(name)
     if getattr(loaded, "__file__", None) and Path(str(loaded.__file__)).resolve() == path:  # type: ignore[union-attr]

@@ -49,7 +49,8 @@ class Result(eqx.Module, metaclass=_ByKeyword):
             dim_str = getattr(hints[name], "dim_str", None)
             if dim_str is None:
                 raise TypeError(
-                    f'{cls.__name__}.{name}: annotate it with jaxtyping, for example Float[Array, "feature"]'
+                    f"{cls.__name__}.{name}: annotate it with jaxtyping, for example Float[Array, "
+                    '"feature"]'
                 )
             dims[name] = tuple(dim_str.split())
         return dims
@@ -79,8 +80,8 @@ class Result(eqx.Module, metaclass=_ByKeyword):
             dims = (*leading, *own)
             if value.ndim != len(dims):
                 raise ValueError(
-                    f"{type(self).__name__}.{name} has shape {value.shape}, but its dimensions are {dims}: "
-                    "let the shape follow the annotation"
+                    f"{type(self).__name__}.{name} has shape {value.shape}, but its dimensions are "
+                    f"{dims}: let the shape follow the annotation"
                 )
             variables[name] = (dims, value)
         return xr.Dataset(variables, coords=coords)
@@ -118,7 +119,8 @@ def _array(value: Any, name: str, annotation: Any) -> np.ndarray:
     if isinstance(value, np.ma.MaskedArray):
         if np.ma.is_masked(value) and not (real and value.dtype.kind in "biuf"):
             raise ValueError(
-                f"{name} holds masked entries: only a field of real numbers, Float, can be without a value"
+                f"{name} holds masked entries: only a field of real numbers, Float, can be without "
+                "a value"
             )
         value = (
             np.ma.filled(value.astype(np.float64), np.nan) if np.ma.is_masked(value) else value.data

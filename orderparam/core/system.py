@@ -85,7 +85,8 @@ class Record(eqx.Module, metaclass=_Named):
                     if not batches:
                         raise
                     raise Refused(
-                        f"{', '.join(batches)} must be one number each: what is allowed depends on it here"
+                        f"{', '.join(batches)} must be one number each: what is allowed depends on "
+                        "it here"
                     ) from None
 
             cls.__check_init__ = check  # type: ignore[method-assign]
@@ -115,11 +116,13 @@ class System(Record):
         value = getattr(self, name)
         if not is_number(value) or not float(value).is_integer() or float(value) < 0:
             raise ValueError(
-                f"{type(self).__name__}.{name} = {short(value)}: an experiment needs a whole number >= 0"
+                f"{type(self).__name__}.{name} = {short(value)}: an experiment needs a whole "
+                "number >= 0"
             )
         if float(value) > 2**53:
             raise ValueError(
-                f"{type(self).__name__}.{name} = {short(value)}: an experiment needs a whole number <= 2^53"
+                f"{type(self).__name__}.{name} = {short(value)}: an experiment needs a whole "
+                "number <= 2^53"
             )
         return int(value)
 
@@ -138,7 +141,8 @@ def _same_dimensions(record: Any) -> None:
                 first, where = extents.setdefault(dim, (extent, name))
                 if extent != first:
                     raise Refused(
-                        f"{name} has shape {tuple(array.shape)}, ({', '.join(dims)}): must have {dim} = {first}, as {where} has"
+                        f"{name} has shape {tuple(array.shape)}, ({', '.join(dims)}): must have "
+                        f"{dim} = {first}, as {where} has"
                     )
 
 
@@ -198,7 +202,8 @@ def replace(module: Any, changes: dict[str, Any]) -> Any:
         base = direct.get(head, getattr(module, head))
         if not dataclasses.is_dataclass(base):
             raise ValueError(
-                f"{type(module).__name__}.{head} has no fields of its own ({', '.join(inner)} asked for)"
+                f"{type(module).__name__}.{head} has no fields of its own ({', '.join(inner)} "
+                "asked for)"
             )
         direct[head] = replace(base, inner)
     return dataclasses.replace(module, **direct)

@@ -298,7 +298,9 @@ def theory(
     >>> magnet = MeanFieldMagnet(temperature=0.5)
     >>> round(float(mean_field(magnet).magnetisation), 6)
     0.957504
-    >>> round(float(jax.grad(lambda t: mean_field(magnet.with_(temperature=t)).magnetisation)(0.5)), 6)
+    >>> round(
+    ...     float(jax.grad(lambda t: mean_field(magnet.with_(temperature=t)).magnetisation)(0.5)), 6
+    ... )
     -0.38219
     """
 

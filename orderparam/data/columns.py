@@ -70,7 +70,8 @@ class Encoding:
         ]
         if missing:
             raise ValueError(
-                f"there is no column {', '.join(map(repr, missing))}; there are: {', '.join(map(str, frame.columns))}"
+                f"there is no column {', '.join(map(repr, missing))}; there are: "
+                f"{', '.join(map(str, frame.columns))}"
             )
 
     def __call__(self, frame: pd.DataFrame) -> Float[np.ndarray, "row input"]:
@@ -82,14 +83,17 @@ class Encoding:
 def fit_encoding(frame: pd.DataFrame) -> Encoding:
     """Fits the encoding of the columns of a frame as inputs.
 
-        numbers      (x - mean) / standard deviation; gaps: the median, and a column 0/1 that says where they are; new numbers
+        numbers      (x - mean) / standard deviation; gaps: the median, and a column 0/1 that says
+        where they are; new numbers
                      that lie further out than the known ones by more than their range are set back
-                     to there. Words that are numbers with a unit, per cent, brackets or separators ($1,002;
-                     (3.50) for -3.50; 12 %; 7 kg; 3,5) are numbers (`orderparam.data.written`)
+                     to there. Words that are numbers with a unit, per cent, brackets or separators
+                     ($1,002; (3.50) for -3.50; 12 %; 7 kg; 3,5) are numbers
+                     (`orderparam.data.written`)
         yes/no       0 and 1, gaps as for numbers
-        dates        days, standardised; beside them the season, if they span more than a year, and the hour, if there are hours
-        words        a column 0/1 for each of the 20 most frequent; the others share one; a gap is a word of its own
-        left out     columns that are empty or never change, copies of an earlier column, and identifiers: whole numbers that
+        dates        days, standardised; beside them the season, if they span more than a year, and
+        the hour, if there are hours words        a column 0/1 for each of the 20 most frequent; the
+        others share one; a gap is a word of its own left out     columns that are empty or never
+        change, copies of an earlier column, and identifiers: whole numbers that
                      count the rows, or are all different and named or drawn as identifiers are;
                      words of which more than half occur only once
 
@@ -197,16 +201,17 @@ def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
             return "identifier", "left out: it counts the rows", None
         if _identifies(str(name), column):
             warnings.warn(
-                f"column {str(name)!r} was left out as an identifier: its {different} whole numbers are all different. "
-                "If they measure something, give the column another name or other units",
+                f"column {str(name)!r} was left out as an identifier: its {different} whole "
+                "numbers are all different. If they measure something, give the column another "
+                "name or other units",
                 stacklevel=2,
             )
             return "identifier", f"left out: {different} whole numbers, all different", None
         if _groups_rows(str(name), cells):
             warnings.warn(
-                f"column {str(name)!r} has the name of identifiers, and each of its {different} numbers stands in "
-                f"{len(cells) / different:.2g} rows on average: if the rows of one number belong together, "
-                f"give it as groups (--groups {name})",
+                f"column {str(name)!r} has the name of identifiers, and each of its {different} "
+                f"numbers stands in {len(cells) / different:.2g} rows on average: if the rows of "
+                f"one number belong together, give it as groups (--groups {name})",
                 stacklevel=2,
             )
         filled = f"{gaps} gaps filled with the median and marked; " if gaps else ""
@@ -299,8 +304,8 @@ def as_written(column: pd.Series) -> Read | None:
     what = "date" if isinstance(how, Dates) else "number"
     if share < MOST and (share < 0.5 or filled.nunique() <= MOST_LEVELS):
         warnings.warn(
-            f"column {str(column.name)!r} mixes {len(filled) - len(bad)} {what}s with {len(bad)} words such as "
-            f"{_short(bad.iloc[0])}: all were taken as words",
+            f"column {str(column.name)!r} mixes {len(filled) - len(bad)} {what}s with {len(bad)} "
+            f"words such as {_short(bad.iloc[0])}: all were taken as words",
             stacklevel=2,
         )
         return None
@@ -312,8 +317,8 @@ def as_written(column: pd.Series) -> Read | None:
             else f"it and {len(bad) - 1} further cells were taken as gaps"
         )
         warnings.warn(
-            f"column {str(column.name)!r}: {place} holds {word}, which is no {what}: {gaps}. Mend the file, or give "
-            f"--missing {word} if this stands for a gap",
+            f"column {str(column.name)!r}: {place} holds {word}, which is no {what}: {gaps}. Mend "
+            f"the file, or give --missing {word} if this stands for a gap",
             stacklevel=2,
         )
     return Read(values, how)
@@ -334,8 +339,8 @@ def moments(column: pd.Series) -> pd.Series:
             else ""
         )
         raise ValueError(
-            f"column {str(column.name)!r}{place} holds {_short(plain[found.isna()].iloc[0])}: times must all be numbers, or all "
-            "dates such as 2015-03-25, 25.03.2015 or 25/3/2015"
+            f"column {str(column.name)!r}{place} holds {_short(plain[found.isna()].iloc[0])}: "
+            "times must all be numbers, or all dates such as 2015-03-25, 25.03.2015 or 25/3/2015"
         )
     return found
 

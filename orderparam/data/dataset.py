@@ -82,7 +82,8 @@ class Dataset:
         inputs, labels = real_array("inputs", self.inputs), label_array("labels", self.labels)
         if len(labels) != len(inputs):
             raise ValueError(
-                f"labels has {len(labels)} entries for {len(inputs)} examples: must be one per example"
+                f"labels has {len(labels)} entries for {len(inputs)} examples: must be one per "
+                "example"
             )
         image_shape = (
             None if self.image_shape is None else tuple(int(side) for side in self.image_shape)
@@ -91,8 +92,8 @@ class Dataset:
             len(image_shape) not in (2, 3) or math.prod(image_shape) != inputs.shape[1]
         ):
             raise ValueError(
-                f"image_shape = {image_shape}: must be (height, width) or (height, width, channels) "
-                f"with product input_dim = {inputs.shape[1]}"
+                f"image_shape = {image_shape}: must be (height, width) or (height, width, "
+                f"channels) with product input_dim = {inputs.shape[1]}"
             )
         names = None if self.class_names is None else tuple(str(name) for name in self.class_names)
         if names is not None:
@@ -103,7 +104,8 @@ class Dataset:
             if labels.min() < 0 or labels.max() >= len(names):
                 outside = labels[(labels < 0) | (labels >= len(names))][0]
                 raise ValueError(
-                    f"labels holds {outside}: must be 0..{len(names) - 1}, an index into class_names"
+                    f"labels holds {outside}: must be 0..{len(names) - 1}, an index into "
+                    "class_names"
                 )
             if len(set(names)) < len(names):
                 raise ValueError(f"class_names = {names}: must all be different")
@@ -154,7 +156,10 @@ class Dataset:
     def _describe_labels(self, shown: int = 10) -> str:
         y = self.labels
         if y.dtype.kind == "f":
-            return f"real, from {y.min():.4g} to {y.max():.4g}, mean {y.mean():.4g}, standard deviation {y.std():.4g}"
+            return (
+                f"real, from {y.min():.4g} to {y.max():.4g}, mean {y.mean():.4g}, standard "
+                f"deviation {y.std():.4g}"
+            )
         classes, counts = np.unique(y, return_counts=True)
         names = [str(c) if self.class_names is None else self.class_names[c] for c in classes]
         listed = ", ".join(f"{name}: {count}" for name, count in zip(names[:shown], counts))

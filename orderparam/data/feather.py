@@ -1,8 +1,8 @@
 """The number of bytes into which a `.feather` file unpacks, found before any of it is unpacked.
 
-The file is a sequence of messages of Apache Arrow, each a header (a FlatBuffer) and a body, which is
-cut into buffers. A buffer that is compressed begins with the number of bytes that it unpacks into;
-that number is -1 where it is stored as it is.
+The file is a sequence of messages of Apache Arrow, each a header (a FlatBuffer) and a body, which
+is cut into buffers. A buffer that is compressed begins with the number of bytes that it unpacks
+into; that number is -1 where it is stored as it is.
 """
 
 import struct

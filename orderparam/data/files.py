@@ -74,7 +74,8 @@ def load_design(path: str | os.PathLike[str]) -> Float[np.ndarray, "row column"]
             named = [name for name in arrays if name in ("x", "X")] or list(arrays)
             if len(named) != 1:
                 raise ValueError(
-                    f"which array holds the rows? name it 'x'; there are: {', '.join(arrays) or 'none'}"
+                    "which array holds the rows? name it 'x'; there are: "
+                    f"{', '.join(arrays) or 'none'}"
                 )
         name, array = named[0], arrays[named[0]]
     else:
@@ -120,7 +121,8 @@ def _from_npy(path: Path, target: str | int | os.PathLike[str] | None) -> Datase
         labels_path = existing(target)
         if labels_path.suffix.lower() != ".npy":
             raise ValueError(
-                f"target = {os.fspath(target)!r}: must be a .npy file, or the index of a column of {path}"
+                f"target = {os.fspath(target)!r}: must be a .npy file, or the index of a column of "
+                f"{path}"
             )
         labels = read_npy(labels_path)
         with reading(labels_path):
@@ -130,7 +132,8 @@ def _from_npy(path: Path, target: str | int | os.PathLike[str] | None) -> Datase
     with reading(path):
         if array.ndim != 2:
             raise ValueError(
-                f"has shape {array.shape}: without a separate target file it must be (examples, columns)"
+                f"has shape {array.shape}: without a separate target file it must be (examples, "
+                "columns)"
             )
         column = _column(-1 if target is None else int(str(target)), array.shape[1])
         inputs = np.delete(array, column, axis=1)
@@ -170,7 +173,10 @@ def _unknown(what: str, target: object, names: Sequence[str], shown: int = 30) -
     spelling = {name.lower(): name for name in names}
     close = difflib.get_close_matches(str(target).lower(), spelling, n=1, cutoff=0.5)
     hint = f"; did you mean {spelling[close[0]]!r}?" if close else ";"
-    return f"has no {what} {str(target)!r}{hint} there are: {', '.join(names[:shown])}{', …' if len(names) > shown else ''}"
+    return (
+        f"has no {what} {str(target)!r}{hint} there are: "
+        f"{', '.join(names[:shown])}{', …' if len(names) > shown else ''}"
+    )
 
 
 def _is_index(target: object) -> bool:

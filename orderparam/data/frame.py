@@ -70,7 +70,8 @@ def read_frame(path: Path, fewest: int = 2, missing: Sequence[str] = ()) -> pd.D
             )
         if len(frame) < fewest:
             raise ValueError(
-                f"{counted(len(frame), 'row')} of data: there must be at least {'two' if fewest == 2 else fewest}"
+                f"{counted(len(frame), 'row')} of data: there must be at least "
+                f"{'two' if fewest == 2 else fewest}"
             )
         for name in frame.columns if gaps else ():
             if frame[name].dtype == object or pd.api.types.is_string_dtype(frame[name].dtype):

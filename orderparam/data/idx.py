@@ -28,7 +28,8 @@ def read_idx(path: Path, ndim: int) -> np.ndarray:
         magic, expected = struct.unpack(">I", raw[:4])[0], UNSIGNED_BYTE << 8 | ndim
         if magic != expected:
             raise ValueError(
-                f"magic number 0x{magic:08x}: must be 0x{expected:08x}, an IDX file of bytes with {ndim} dimensions"
+                f"magic number 0x{magic:08x}: must be 0x{expected:08x}, an IDX file of bytes with "
+                f"{ndim} dimensions"
             )
         start = 4 + 4 * ndim
         if len(raw) < start:
@@ -36,7 +37,8 @@ def read_idx(path: Path, ndim: int) -> np.ndarray:
         shape = struct.unpack(f">{ndim}I", raw[4:start])
         if len(raw) != start + math.prod(shape):
             raise ValueError(
-                f"truncated or damaged: {len(raw) - start} bytes where shape {shape} needs {math.prod(shape)}"
+                f"truncated or damaged: {len(raw) - start} bytes where shape {shape} needs "
+                f"{math.prod(shape)}"
             )
         return np.frombuffer(raw, np.uint8, offset=start).reshape(shape)
 
@@ -44,11 +46,13 @@ def read_idx(path: Path, ndim: int) -> np.ndarray:
 def read_images_and_labels(
     images_path: Path, labels_path: Path
 ) -> tuple[UInt8[np.ndarray, "examples height width"], UInt8[np.ndarray, "examples"]]:
-    """A pair of IDX files with ten classes. Raises `ValueError` when they do not belong together."""
+    """A pair of IDX files with ten classes. Raises `ValueError` when they do not belong
+    together."""
     images, labels = read_idx(images_path, 3), read_idx(labels_path, 1)
     if len(images) != len(labels):
         raise ValueError(
-            f"{labels_path}: {len(labels)} labels for the {len(images)} images of {images_path.name}"
+            f"{labels_path}: {len(labels)} labels for the {len(images)} images of "
+            f"{images_path.name}"
         )
     if images.size == 0:
         raise ValueError(f"{images_path}: shape {images.shape} holds no pixels")

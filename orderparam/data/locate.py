@@ -81,7 +81,8 @@ class _DownloadBar:
         )
 
         columns = (
-            TextColumn("{task.description}"), BarColumn(bar_width=24), DownloadColumn(), TransferSpeedColumn(),
+            TextColumn("{task.description}"), BarColumn(bar_width=24), DownloadColumn(),
+            TransferSpeedColumn(),
             TextColumn("left"), TimeRemainingColumn(),
         )  # fmt: skip
         self.total = 0

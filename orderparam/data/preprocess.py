@@ -69,7 +69,8 @@ def scale_pixels(dataset: Dataset, largest: float = 255.0) -> Dataset:
     low, high = dataset.inputs.min(), dataset.inputs.max()
     if not (np.isfinite(largest) and largest > 0 and low >= 0 and high <= largest):
         raise ValueError(
-            f"largest = {largest}: all pixels must lie in 0..largest, but they reach {low:g}..{high:g}"
+            f"largest = {largest}: all pixels must lie in 0..largest, but they reach "
+            f"{low:g}..{high:g}"
         )
     return dataclasses.replace(dataset, inputs=dataset.inputs / largest)
 

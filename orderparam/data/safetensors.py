@@ -1,4 +1,5 @@
-"""Arrays of a `.safetensors` file, read without the library of that name and without running code."""
+"""Arrays of a `.safetensors` file, read without the library of that name and without running
+code."""
 
 import json
 import math
@@ -11,7 +12,8 @@ from orderparam.core.reading import reading
 
 _LONGEST_HEADER = 100_000_000  # bytes, as the format allows
 _TYPES = {
-    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4",
+    "I16": "<i2",
     "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
 }  # fmt: skip
 

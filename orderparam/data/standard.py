@@ -197,9 +197,10 @@ def _find(
         except OSError as error:
             reason = f"downloading failed: {error}"
     raise DataNotFound(
-        f"{name} ({wanted} set) is not on this machine, and {reason}. "
-        f"Put {' and '.join(remote.file for remote in files[wanted])} (from {files[wanted][0].folders[0]}) into "
-        f"{cache_folder() / name}, or into a folder that ${ENVIRONMENT_VARIABLE} or folder= names."
+        f"{name} ({wanted} set) is not on this machine, and {reason}. Put "
+        f"{' and '.join(remote.file for remote in files[wanted])} (from "
+        f"{files[wanted][0].folders[0]}) into {cache_folder() / name}, or into a folder that "
+        f"${ENVIRONMENT_VARIABLE} or folder= names."
     )
 
 

@@ -53,7 +53,8 @@ def subsample(
         if len(members) < number:
             name = label if dataset.class_names is None else dataset.class_names[label]
             raise ValueError(
-                f"count = {count}: equal shares need {number} of class {name}, which has {len(members)}"
+                f"count = {count}: equal shares need {number} of class {name}, which has "
+                f"{len(members)}"
             )
         rows.append(generator.choice(members, number, replace=False))
     return dataset.take(generator.permutation(np.concatenate(rows)))

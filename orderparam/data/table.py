@@ -49,7 +49,8 @@ class Table:
         for line, cell in zip(self.lines, cells):
             if cell.lower() in MISSING:
                 raise ValueError(
-                    f"line {line}, column {name!r}: missing value ({cell!r}); fill it in or leave the row out"
+                    f"line {line}, column {name!r}: missing value ({cell!r}); fill it in or leave "
+                    "the row out"
                 )
         return cells
 
@@ -120,7 +121,8 @@ def read_table(path: Path, row_names: bool = False, fewest: int = 2) -> Table:
                 )
             if rows and len(cells) != len(rows[0]):
                 raise ValueError(
-                    f"line {reader.line_num} has {counted(len(cells), 'cell')}, the lines before it have {len(rows[0])}"
+                    f"line {reader.line_num} has {counted(len(cells), 'cell')}, the lines before "
+                    f"it have {len(rows[0])}"
                 )
             rows.append(cells)
             lines.append(reader.line_num)
@@ -136,15 +138,18 @@ def read_table(path: Path, row_names: bool = False, fewest: int = 2) -> Table:
         for position, name in enumerate(names):
             if not name:
                 raise ValueError(
-                    f"column {position + 1} has no name (a row index written by pandas? write it with index=False)"
+                    f"column {position + 1} has no name (a row index written by pandas? write it "
+                    "with index=False)"
                 )
             if first_places.setdefault(name, position) < position:
                 raise ValueError(
-                    f"columns {first_places[name] + 1} and {position + 1} have the same name {name!r}"
+                    f"columns {first_places[name] + 1} and {position + 1} have the same name "
+                    f"{name!r}"
                 )
         if len(rows) < fewest:
             raise ValueError(
-                f"{counted(len(rows), 'row')} of data: there must be at least {'two' if fewest == 2 else fewest}"
+                f"{counted(len(rows), 'row')} of data: there must be at least "
+                f"{'two' if fewest == 2 else fewest}"
             )
         return Table(names, tuple(zip(*rows)), tuple(lines))
 

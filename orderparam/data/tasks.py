@@ -4,8 +4,8 @@ regress on.
 A problem is written as a text, the same on the command line and in Python:
 
     even-odd             y = +1 for even classes, -1 for odd ones
-    3-vs-8               y = +1 for class 3, -1 for class 8; all other examples are left out (cat-vs-dog: classes by name)
-    7-vs-rest            y = +1 for class 7, -1 for every other class
+    3-vs-8               y = +1 for class 3, -1 for class 8; all other examples are left out
+    (cat-vs-dog: classes by name) 7-vs-rest            y = +1 for class 7, -1 for every other class
     one-hot              y_c = 1 for the example's own class, else 0
     one-hot-zero-mean    y_c = 1 - 1/classes for the own class, else -1/classes
     regression           y = (label - mean) / standard deviation
@@ -48,7 +48,8 @@ def _classes(labels: Labels) -> Int[np.ndarray, "examples"]:
         raise ValueError("labels is empty: there must be at least two classes")
     if checked.dtype.kind == "f" and (checked != np.round(checked)).any():
         raise ValueError(
-            f"labels holds {checked[checked != np.round(checked)][0]}: classes must be whole numbers"
+            f"labels holds {checked[checked != np.round(checked)][0]}: classes must be whole "
+            "numbers"
         )
     return checked.astype(np.int64)
 
@@ -64,7 +65,8 @@ def _present(classes: Int[np.ndarray, "examples"], wanted: int) -> int:
 def _signs(name: str, rows: np.ndarray, positive: np.ndarray) -> Targets:
     if positive.all() or not positive.any():
         raise ValueError(
-            f"{name}: every example has y = {'+1' if positive.all() else '-1'}; there is nothing to learn"
+            f"{name}: every example has y = {'+1' if positive.all() else '-1'}; there is nothing "
+            "to learn"
         )
     return Targets(name, rows, np.where(positive, 1.0, -1.0))
 
@@ -131,7 +133,8 @@ def regression(labels: Labels, standardise: bool = True) -> Targets:
     rows = np.arange(len(real))
     if len(real) == 0 or real.min() == real.max():
         raise ValueError(
-            f"regression: the target {f'is {real[0]} for every example' if len(real) else 'is empty'}"
+            "regression: the target "
+            f"{f'is {real[0]} for every example' if len(real) else 'is empty'}"
         )
     if not standardise:
         return Targets("regression in original units", rows, real)

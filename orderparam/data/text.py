@@ -1,4 +1,5 @@
-"""Text that installed packages ship: their documentation strings, with a record of what was read."""
+"""Text that installed packages ship: their documentation strings, with a record of what was
+read."""
 
 import ast
 import hashlib
@@ -64,8 +65,8 @@ def documentation(
 ) -> Corpus:
     """Documentation strings of installed packages, one document for each of their source files.
 
-    Source files are parsed and never run; files below folders named `tests`, documents of fewer than
-    200 characters and texts that were met before are left out. Of `pydoc_data`, the language
+    Source files are parsed and never run; files below folders named `tests`, documents of fewer
+    than 200 characters and texts that were met before are left out. Of `pydoc_data`, the language
     reference that comes with Python, all strings are taken. The text depends on the versions that
     are installed: `sha256` says which text it was.
 
@@ -97,8 +98,9 @@ def documentation(
     size = len(text) - max(len(documents) - 1, 0)
     if size < minimum_bytes:
         raise ValueError(
-            f"packages = {tuple(packages)}: their documentation has {size} bytes in {len(documents)} files, "
-            f"fewer than minimum_bytes = {minimum_bytes}; name more packages"
+            f"packages = {tuple(packages)}: their documentation has {size} bytes in "
+            f"{len(documents)} files, fewer than minimum_bytes = {minimum_bytes}; name more "
+            "packages"
         )
     return Corpus(tuple(documents), tuple(sources), size, hashlib.sha256(text).hexdigest())
 
@@ -147,8 +149,8 @@ def numbered_bytes(corpus: Corpus, *, test_bytes: int = 65_536, seed: int = 0) -
     text, test_text = (np.frombuffer(b"".join(part), np.uint8) for part in parts)
     if not len(text) or len(test_text) < test_bytes:
         raise ValueError(
-            f"test_bytes = {test_bytes}: documents of at most half as many bytes have {len(test_text)}, "
-            f"and {len(text)} are left for training"
+            f"test_bytes = {test_bytes}: documents of at most half as many bytes have "
+            f"{len(test_text)}, and {len(text)} are left for training"
         )
     alphabet = np.unique(np.append(text, test_text))
     return Bytes(

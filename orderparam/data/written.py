@@ -23,7 +23,8 @@ _PATTERNS = {  # patterns of digits with commas, in order of preference
 _ISO = "ISO8601"
 _DAYS = (
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d",
-    "%d %b %Y", "%d %B %Y", "%d. %B %Y", "%d-%b-%Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y",
+    "%d %b %Y", "%d %B %Y", "%d. %B %Y", "%d-%b-%Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y",
+    "%B %d %Y",
 )  # fmt: skip
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _FIRST = 50  # number of words on which a format is tried before it is tried on all
@@ -35,8 +36,9 @@ _SHORT_YEAR = re.compile(r"[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2}")
 
 @dataclass(frozen=True)
 class Numbers:
-    """The format of the numbers of a column. sign: the sign beside the digits ("$", "%", "kg" or "");
-    commas: a key of `_PATTERNS`, or "". brackets: some are in brackets, which are negative."""
+    """The format of the numbers of a column. sign: the sign beside the digits
+    ("$", "%", "kg" or ""); commas: a key of `_PATTERNS`, or "". brackets: some are in brackets,
+    which are negative."""
 
     sign: str
     commas: str
@@ -129,14 +131,16 @@ def numbers_of(words: pd.Series) -> Numbers | None:
             for one in list(signs)[:2]
         ]
         raise ValueError(
-            f"holds {examples[0]!r} and {examples[1]!r}: all numbers of a column must be in one unit"
+            f"holds {examples[0]!r} and {examples[1]!r}: all numbers of a column must be in one "
+            "unit"
         )
     bare = [
         word for word, (_, beside) in zip(different.index, parts) if not beside and number(word)
     ]
     if sign == "%" and bare and 2 * signs.total() >= len(words):
         raise ValueError(
-            f"holds numbers with % and without, such as {bare[0]!r}: all numbers of a column must be in one unit"
+            f"holds numbers with % and without, such as {bare[0]!r}: all numbers of a column must "
+            "be in one unit"
         )
     commas = any("," in digits for digits, _ in parts)
     brackets = any(_IN_BRACKETS.fullmatch(word.strip()) for word in different.index)
@@ -163,11 +167,13 @@ def dates_of(words: pd.Series) -> Dates | None:
     if best is None or counts[best] < MOST * len(words):
         if like.str.fullmatch(_SHORT_YEAR).mean() >= MOST:
             raise ValueError(
-                f"holds {like.iloc[0]!r} and the like: write years with four digits, as in 2015-03-25"
+                f"holds {like.iloc[0]!r} and the like: write years with four digits, as in "
+                "2015-03-25"
             )
         if like.str.fullmatch(r"[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{4}.*").mean() >= MOST:
             raise ValueError(
-                f"holds {like.iloc[0]!r} and the like, dates that are not all written alike: write 2015-03-25"
+                f"holds {like.iloc[0]!r} and the like, dates that are not all written alike: write "
+                "2015-03-25"
             )
         return None
     exchanged = best.translate(str.maketrans("dm", "md"))
@@ -175,6 +181,7 @@ def dates_of(words: pd.Series) -> Dates | None:
         Dates(best).read(like)
     ):
         raise ValueError(
-            f"holds {like.iloc[0]!r} and the like, of which no row tells the day from the month: write 2015-03-25 or 25.03.2015"
+            f"holds {like.iloc[0]!r} and the like, of which no row tells the day from the month: "
+            "write 2015-03-25 or 25.03.2015"
         )
     return Dates(best)

@@ -27,7 +27,8 @@ LONGEST = 4000  # largest number of characters of an address
 
 
 def read(query: str) -> PageState:
-    """The state that an address holds. Raises `ValueError`, in one sentence, for what does not fit."""
+    """The state that an address holds. Raises `ValueError`, in one sentence, for what does not
+    fit."""
     if len(query) > LONGEST:
         raise ValueError(f"the address has {len(query)} characters: at most {LONGEST} are read")
     given = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True, max_num_fields=100))

@@ -454,7 +454,10 @@ class Page:
             self.command.value = "\n".join(state.commands())
         except Unwritten:
             study = state.opening.study
-            self.command.value = f"# this system holds arrays of the study {study}, which words cannot say: take the Python above"
+            self.command.value = (
+                f"# this system holds arrays of the study {study}, which words cannot say: take "
+                "the Python above"
+            )
 
     def _file(self, kind: str) -> Any:
         """A file of the figure on the page."""
@@ -496,7 +499,10 @@ class Page:
         running = self._running
         words = ""
         if running is not None and (seconds := time.perf_counter() - running[1]) > 0.3:
-            words = f"{'computing' if running[2] else 'compiling'} {spoken(running[0])} ... {seconds:.0f} s"
+            words = (
+                f"{'computing' if running[2] else 'compiling'} {spoken(running[0])} ... "
+                f"{seconds:.0f} s"
+            )
         shown = f'<p role="status" aria-live="polite"><small>{escape(words)}</small></p>'
         if self.busy.object != shown:
             self.busy.object = shown

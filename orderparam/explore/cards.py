@@ -45,7 +45,8 @@ class Cards(JSComponent):
         const wanted = search.value.toLowerCase().split(/\\s+/).filter(Boolean)
         let shown = 0
         for (const group of model.groups) {
-          const cards = group.cards.filter((one) => wanted.every((word) => one.words.includes(word)))
+          const matches = (one) => wanted.every((word) => one.words.includes(word))
+          const cards = group.cards.filter(matches)
           if (!cards.length) continue
           shown += cards.length
           body.append(element("h2", "", group.title))
@@ -87,22 +88,31 @@ class Cards(JSComponent):
         """
         .cards { width: 100%; }
         .search { margin-top: 12px; }
-        .search { width: 100%; max-width: 420px; box-sizing: border-box; font: inherit; font-size: 15px; padding: 7px 10px; }
-        .search { border: 1px solid var(--ex-line); border-radius: 6px; background: transparent; color: inherit; }
+        .search { width: 100%; max-width: 420px; box-sizing: border-box; font: inherit;
+          font-size: 15px; padding: 7px 10px; }
+        .search { border: 1px solid var(--ex-line); border-radius: 6px; background: transparent;
+          color: inherit; }
         h2 { font-size: 18px; font-weight: 600; margin: 22px 0 2px 0; }
         .about { color: var(--ex-quiet); font-size: 14px; margin: 0 0 8px 0; }
-        .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(168px, 1fr)); gap: 10px; }
+        .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(168px, 1fr));
+          gap: 10px; }
         .card { display: flex; flex-direction: column; gap: 3px; padding: 8px; }
         .card { border: 1px solid var(--ex-line); border-radius: 8px; }
         .card { color: inherit; text-decoration: none; background: var(--ex-card); }
-        .card:hover, .card:focus-visible { border-color: var(--ex-accent); outline: 1px solid var(--ex-accent); }
-        .card strong { font-size: 14px; font-weight: 600; line-height: 1.25; overflow-wrap: anywhere; }
-        .card span { font-size: 12px; color: var(--ex-quiet); line-height: 1.35; overflow-wrap: anywhere; }
-        .picture { height: 108px; display: flex; align-items: center; justify-content: center; overflow: hidden; }
+        .card:hover, .card:focus-visible { border-color: var(--ex-accent);
+          outline: 1px solid var(--ex-accent); }
+        .card strong { font-size: 14px; font-weight: 600; line-height: 1.25;
+          overflow-wrap: anywhere; }
+        .card span { font-size: 12px; color: var(--ex-quiet); line-height: 1.35;
+          overflow-wrap: anywhere; }
+        .picture { height: 108px; display: flex; align-items: center; justify-content: center;
+          overflow: hidden; }
         .picture svg { width: 100%; height: 100%; }
-        .picture img { max-width: 100%; max-height: 100%; border-radius: 3px; filter: var(--ex-picture); }
+        .picture img { max-width: 100%; max-height: 100%; border-radius: 3px;
+          filter: var(--ex-picture); }
         path { fill: none; stroke-width: 2; stroke-linejoin: round; }
         circle { fill: var(--ex-ink); stroke: var(--ex-card); stroke-width: 0.8; }
-        @media (max-width: 480px) { .grid { grid-template-columns: repeat(2, 1fr); gap: 8px; } .card { padding: 6px; } }
+        @media (max-width: 480px) { .grid { grid-template-columns: repeat(2, 1fr); gap: 8px; }
+          .card { padding: 6px; } }
         """
     ]

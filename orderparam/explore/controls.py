@@ -202,7 +202,8 @@ def options_of(
 
 
 class Axes:
-    """The number along an axis and its range, typed as LOW and HIGH, with a box for the logarithm."""
+    """The number along an axis and its range, typed as LOW and HIGH, with a box for the
+    logarithm."""
 
     def __init__(self, state: PageState, letter: str, change: Change, tell: Tell) -> None:
         self._letter, self._change, self._tell = letter, change, tell
@@ -231,7 +232,8 @@ class Axes:
     def _ranged(self, _: Any) -> None:
         name = self.name.value
         try:
-            words = f"{float(self.low.value)}:{float(self.high.value)}{':log' if self.log.value else ''}"
+            scale = ":log" if self.log.value else ""
+            words = f"{float(self.low.value)}:{float(self.high.value)}{scale}"
             span = checked_range(self.state, name, words)
         except ValueError as error:
             self._tell(str(error))

@@ -90,7 +90,10 @@ def picture(start: FirstFigure) -> str:
         for x, y in place(figure.measured_x, row)
         if np.isfinite(y)
     ]
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">{"".join(lines)}{"".join(dots)}</svg>'
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'aria-hidden="true">{"".join(lines)}{"".join(dots)}</svg>'
+    )
 
 
 def _scale(log: bool) -> Callable[[np.ndarray], np.ndarray]:

@@ -123,8 +123,10 @@ class Gallery:
             else "<p>None of its curves is a theory along a number: run it to see it.</p>"
         )
         self.words.object = (
-            f"<h2>{with_mathml(study.title)}</h2><p>{with_mathml(study.source)}</p><p>{with_mathml(study.explained)}</p>{text}"
-            f"<p>The whole figure with its measurements: <code>orderparam run {escape(study.name)}</code></p>"
+            f"<h2>{with_mathml(study.title)}</h2><p>{with_mathml(study.source)}</p>"
+            f"<p>{with_mathml(study.explained)}</p>{text}"
+            "<p>The whole figure with its measurements: "
+            f"<code>orderparam run {escape(study.name)}</code></p>"
         )
         self.curve.param.update(options=openable, value=next(iter(openable.values()), None))
         self.open.disabled, self.curve.visible = not openable, bool(openable)

@@ -23,9 +23,9 @@ from orderparam.explore.systems import experiments_of
 
 FAR = 4.0  # number of standard errors above which a deviation is not due to chance
 FINITE = (
-    "<p>z is the deviation in standard errors: above 4 it is not due to chance. Most theories here describe infinite "
-    "systems, while the runs are finite: make the sizes larger and see whether the deviation disappears. If it stays, it "
-    "is an error of the theory.</p>"
+    "<p>z is the deviation in standard errors: above 4 it is not due to chance. Most theories here "
+    "describe infinite systems, while the runs are finite: make the sizes larger and see whether "
+    "the deviation disappears. If it stays, it is an error of the theory.</p>"
 )
 _WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
 
@@ -146,7 +146,10 @@ def _kept(state: PageState, kept: StoredFigure | None) -> str:
     """A sentence on the marks that are stored in the package."""
     if kept is None or not len(kept.mean):
         return ""
-    words = f"Dots: {state.seeds} runs of {spoken(state.experiment)} at each place, kept with this version."
+    words = (
+        f"Dots: {state.seeds} runs of {spoken(state.experiment)} at each place, kept with this "
+        "version."
+    )
     if state.x in state.knobs:
         words += f" The dotted line stands at the {spoken(state.x)} of the system itself."
     return f"<p><small>{escape(words)}</small></p>"
@@ -190,6 +193,6 @@ def _table(part: xr.Dataset, x: str, observable: str) -> str:
         rows.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
     title = escape(observable.replace("_", " "))
     return (
-        f"<table><caption>{title}: theory and measurement</caption><tr><th scope=col>{escape(x)}</th>"
-        f"<th scope=col>measured</th>{head}</tr>{''.join(rows)}</table>"
+        f"<table><caption>{title}: theory and measurement</caption><tr><th "
+        f"scope=col>{escape(x)}</th><th scope=col>measured</th>{head}</tr>{''.join(rows)}</table>"
     )

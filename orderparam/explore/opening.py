@@ -93,7 +93,8 @@ def _by_table(kind: type[System], start: FirstFigure) -> Opening:
     if not fitting:
         names = ", ".join(one.key for one in curves if type(one.system) is kind)
         raise ValueError(
-            f"start of {start.system}: study {start.study} has no curve {start.curve!r} of it; it has {names}"
+            f"start of {start.system}: study {start.study} has no curve {start.curve!r} of it; it "
+            f"has {names}"
         )
     system = replace(curves[fitting[0]].system, dict(start.fields))
     return Opening(system, start.study, fitting[0], start.fields, start)
@@ -155,8 +156,9 @@ def _by_contract(kind: type[System], fields: Mapping[str, Any]) -> System:
             else f"{kind.__name__}({', '.join(declarations(kind))})"
         )
         raise ValueError(
-            f"{kind.__name__} holds {', '.join(missing)}, which no slider makes: in Python, orderparam.systems."
-            f"{topic_of(kind.__module__)}.{how} makes one, and op.sweep evaluates its theories"
+            f"{kind.__name__} holds {', '.join(missing)}, which no slider makes: in Python, "
+            f"orderparam.systems.{topic_of(kind.__module__)}.{how} makes one, and op.sweep "
+            "evaluates its theories"
         )
     own = {name: value for name, value in fields.items() if "." not in name}
     of_parts = {name: value for name, value in fields.items() if "." in name}

@@ -14,6 +14,7 @@ def checked_origins(origins: Sequence[str]) -> tuple[str, ...]:
     for origin in origins:
         if not ORIGIN.fullmatch(origin.lower()):
             raise ValueError(
-                f"--allow-origin {origin[:80]!r}: write a NAME or NAME:PORT, such as explorer.example.org"
+                f"--allow-origin {origin[:80]!r}: write a NAME or NAME:PORT, such as "
+                "explorer.example.org"
             )
     return tuple(origin.lower() for origin in origins)

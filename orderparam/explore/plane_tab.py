@@ -119,7 +119,10 @@ class PlaneTab:
         def arrived(plane: Any) -> None:
             if figure is self._figure and figure is not None:
                 figure.draw(plane)
-                words = f"{plane.points} points of {spoken(state.theories[0])}; click in the plane to go there"
+                words = (
+                    f"{plane.points} points of {spoken(state.theories[0])}; click in the plane to "
+                    "go there"
+                )
                 self.words.object, self.found.object = (
                     f"<p>{escape(words)}</p>",
                     f"<pre>{escape(repr(plane))}</pre>",

@@ -41,7 +41,8 @@ class NoToken(RequestHandler):
         self.set_status(403)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish(
-            "This explorer needs the token that was printed where it was started: open the address with ?token=...\n"
+            "This explorer needs the token that was printed where it was started: open the address "
+            "with ?token=...\n"
         )
 
 
@@ -202,7 +203,8 @@ def serve(
         made = server(folder, port, host, token or "", origins)
     except OSError as error:
         raise ValueError(
-            f"cannot listen on {host} port {port}: {error.strerror or error}; choose another with --port"
+            f"cannot listen on {host} port {port}: {error.strerror or error}; choose another with "
+            "--port"
         ) from None
     shown = host if host != "0.0.0.0" and ":" not in host else "THIS-MACHINE"
     address = f"http://{shown}:{port}/" + (f"?token={token}" if token else "")

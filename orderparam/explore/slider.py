@@ -49,15 +49,21 @@ class Slider(JSComponent):
       range.addEventListener("input", () => { model.position = Number(range.value) })
       let count = 0
       field.addEventListener("change", () => { model.typed = [field.value.slice(0, 60), ++count] })
-      model.on("position", () => { if (Number(range.value) !== model.position) range.value = model.position })
-      model.on("shown", () => { field.value = model.shown; range.setAttribute("aria-valuetext", model.shown) })
+      model.on("position", () => {
+        if (Number(range.value) !== model.position) range.value = model.position
+      })
+      model.on("shown", () => {
+        field.value = model.shown
+        range.setAttribute("aria-valuetext", model.shown)
+      })
       box.append(label, field, range)
       return box
     }
     """
     _stylesheets: ClassVar[list[str]] = [
         """
-        .knob { display: grid; grid-template-columns: 1fr 6.2em; column-gap: 8px; align-items: baseline; }
+        .knob { display: grid; grid-template-columns: 1fr 6.2em; column-gap: 8px;
+          align-items: baseline; }
         .knob { font-size: 13px; width: 100%; }
         .knob label { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
         .knob input[type=text] { font: inherit; width: 100%; box-sizing: border-box; text-align: right; padding: 1px 4px; }

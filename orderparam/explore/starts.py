@@ -61,8 +61,8 @@ def questions() -> tuple[Question, ...]:
 
 
 def question_of(topic: str) -> str:
-    """The title of the question that a topic belongs to; `OTHERS` for a topic that the table does not
-    name."""
+    """The title of the question that a topic belongs to; `OTHERS` for a topic that the table does
+    not name."""
     return next((one.title for one in questions() if topic in one.topics), OTHERS)
 
 

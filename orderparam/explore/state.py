@@ -164,7 +164,8 @@ class PageState:
         if self.experiment:
             fn = call(*unwrap(self.verb_with_options(self.experiment)), python)
             lines.append(
-                f"measured = op.sweep({fn}, system, {{{self.x!r}: {self.places!r}}}, seeds={self.seeds})"
+                f"measured = op.sweep({fn}, system, {{{self.x!r}: {self.places!r}}}, "
+                f"seeds={self.seeds})"
             )
         used = (
             ["from functools import partial\n"] if any("partial(" in line for line in lines) else []

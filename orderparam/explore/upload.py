@@ -40,7 +40,9 @@ class Upload(JSComponent):
         const file = field.files[0]
         if (!file) return
         const own = ++count
-        const tell = (text) => { if (own === count) model.chosen = [file.name, text, file.size, own] }
+        const tell = (text) => {
+          if (own === count) model.chosen = [file.name, text, file.size, own]
+        }
         if (file.size > model.largest) { tell(""); return }
         const reader = new FileReader()
         reader.addEventListener("load", () => tell(reader.result.split(",")[1] || ""))
@@ -54,7 +56,8 @@ class Upload(JSComponent):
     _stylesheets: ClassVar[list[str]] = [
         """
         .upload { display: block; font-size: 13px; width: 100%; }
-        .upload input { display: block; font: inherit; width: 100%; margin-top: 3px; color: inherit; }
+        .upload input { display: block; font: inherit; width: 100%; margin-top: 3px;
+          color: inherit; }
         .upload input:focus-visible { outline: 2px solid #56B4E9; }
         """
     ]

@@ -125,7 +125,8 @@ class YourData:
         controls = pn.Column(
             self.upload,
             pn.pane.HTML(
-                f"<small>{', '.join(KINDS)}; at most {LARGEST // 2**20} MB; it stays on this machine.</small>"
+                f"<small>{', '.join(KINDS)}; at most {LARGEST // 2**20} MB; it stays on this "
+                "machine.</small>"
             ),
             self.file,
             self.target,
@@ -282,17 +283,20 @@ class YourData:
         for times in (1, 2, 10, 100):
             value, low, high = found.at(times * found.examples)
             rows.append(
-                f"<tr><td>{times * found.examples}</td><td>{value:.4g}</td><td>{low:.3g} to {high:.3g}</td></tr>"
+                f"<tr><td>{times * found.examples}</td><td>{value:.4g}</td><td>{low:.3g} to "
+                f"{high:.3g}</td></tr>"
             )
         last = with_error(float(mean[-1]), float(error[-1])) if error[-1] else f"{mean[-1]:.4g}"
         notes = "".join(
             f"<li>{escape(note)}</li>" for note in (*found.notes, *([more] if more else []))
         )
         self.words.object = (
-            f"<p>{escape(found.problem.name)}, {escape(found.problem.task)}: {found.examples} rows. "
-            f"Ridge {found.ridge:.3g}; leave-one-out error {found.leave_one_out:.4g}; last measured {last}. "
-            f"Error 1 is the variance of {escape(', '.join(found.problem.names))}.</p>"
-            f"<table><caption>forecast</caption><tr><th scope=col>rows</th><th scope=col>error</th><th scope=col>95 %</th></tr>"
+            f"<p>{escape(found.problem.name)}, {escape(found.problem.task)}: {found.examples} "
+            f"rows. Ridge {found.ridge:.3g}; leave-one-out error {found.leave_one_out:.4g}; last "
+            f"measured {last}. Error 1 is the variance of "
+            f"{escape(', '.join(found.problem.names))}.</p>"
+            "<table><caption>forecast</caption><tr><th scope=col>rows</th>"
+            "<th scope=col>error</th><th scope=col>95 %</th></tr>"
             f"{''.join(rows)}</table><ul>{notes}</ul>"
         )
         self._say(

@@ -60,14 +60,16 @@ def activation(which: str | Activation | Callable[..., Any], **parameters: Any) 
     if isinstance(which, Activation):
         if parameters:
             raise ValueError(
-                f"activation {which.name!r} is complete: it takes no parameter {', '.join(parameters)}"
+                f"activation {which.name!r} is complete: it takes no parameter "
+                f"{', '.join(parameters)}"
             )
         return which
     if callable(which):
         unknown = [name for name in parameters if name not in ("name", "kinks", "parity")]
         if unknown:
             raise ValueError(
-                f"a function has no parameter {unknown[0]!r}{nearest(unknown[0], ['name', 'kinks', 'parity'])}"
+                "a function has no parameter "
+                f"{unknown[0]!r}{nearest(unknown[0], ['name', 'kinks', 'parity'])}"
             )
         return Numerical(which, **parameters)
     if not isinstance(which, str):
@@ -99,7 +101,8 @@ def _parse(text: str) -> tuple[str, list[float | int], dict[str, float | int]]:
     match = re.fullmatch(r"\s*([^()\s]+)\s*(?:\(([^()]*)\))?\s*", text)
     if match is None:
         raise ValueError(
-            f"activation {text!r}: must be a name, or a name with numbers in brackets such as 'leaky_relu(0.1)'"
+            f"activation {text!r}: must be a name, or a name with numbers in brackets such as "
+            "'leaky_relu(0.1)'"
         )
     values: list[float | int] = []
     named: dict[str, float | int] = {}
@@ -130,7 +133,8 @@ def _build(name: str, values: list[float | int], named: dict[str, Any]) -> Activ
         named, values = {"coefficients": values}, []
     if len(values) > len(fields):
         raise ValueError(
-            f"activation {name!r} takes {len(fields)} parameters ({', '.join(fields)}), not {len(values)}"
+            f"activation {name!r} takes {len(fields)} parameters ({', '.join(fields)}), not "
+            f"{len(values)}"
         )
     repeated = [key for key in fields[: len(values)] if key in named]
     if repeated:

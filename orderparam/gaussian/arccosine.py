@@ -42,7 +42,8 @@ def _(primals, tangents):
 
 
 class _PiecewiseLinear(Activation):
-    """phi(z) = t z for z > 0, s z for z < 0:  F = (t - s)^2 [S + (pi - theta) c] / (2 pi) + s t c."""
+    """phi(z) = t z for z > 0, s z for z < 0:  F = (t - s)^2 [S + (pi - theta) c] / (2 pi) + s t
+    c."""
 
     kinks: ClassVar[tuple[float, ...]] = (0.0,)
 

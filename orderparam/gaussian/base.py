@@ -50,7 +50,10 @@ class Activation(Record):
         values = jax.tree.leaves([getattr(self, field.name) for field in dataclasses.fields(self)])
         if not values or not all(is_number(value) for value in values):
             return self.family
-        return f"{self.family}({', '.join(str(v) if isinstance(v, int) else repr(float(v)) for v in values)})"
+        return (
+            f"{self.family}("
+            f"{', '.join(str(v) if isinstance(v, int) else repr(float(v)) for v in values)})"
+        )
 
     @property
     def kinks(self) -> tuple[float, ...]:

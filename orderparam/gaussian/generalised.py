@@ -46,7 +46,8 @@ class Generalised:
         contain the derivative of a delta function."""
         if self.deltas:
             raise ValueError(
-                f"a derivative of this order does not exist for an activation with kinks at {self.kinks}: use one without kinks"
+                "a derivative of this order does not exist for an activation with kinks at "
+                f"{self.kinks}: use one without kinks"
             )
         return Generalised(_Slope(self.regular), self.kinks, self._jumps())
 

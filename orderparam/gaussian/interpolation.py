@@ -4,8 +4,9 @@ interpolated by Chebyshev polynomials.
 The average is a smooth function of the angle theta between u and v and of the two variances. The
 polynomials are in
 
-    x(theta) = (2/pi) arcsin(2 theta/pi - 1)      (nodes crowd at theta = 0 and pi, where a saturating f varies fastest),
-    y(a) = arcsinh(sqrt(a))                       (the same resolution for every decade above 1, and regular at 0).
+    x(theta) = (2/pi) arcsin(2 theta/pi - 1)      (nodes crowd at theta = 0 and pi, where a
+    saturating f varies fastest), y(a) = arcsinh(sqrt(a))                       (the same resolution
+    for every decade above 1, and regular at 0).
 
 In theta, unlike in rho, the kernels of kinked activations are smooth up to the ends.
 """
@@ -30,7 +31,8 @@ def chebyshev_nodes(count: int) -> np.ndarray:
 
 
 def chebyshev_transform(values: Array, axis: int) -> Array:
-    """Values at the Chebyshev nodes -> coefficients of the Chebyshev polynomials, along one axis."""
+    """Values at the Chebyshev nodes -> coefficients of the Chebyshev polynomials, along one
+    axis."""
     count = values.shape[axis]
     k, n = np.meshgrid(np.arange(count), np.arange(count), indexing="ij")
     matrix = np.cos(np.pi * k * (n + 0.5) / count) * np.where(k == 0, 1, 2) / count

@@ -49,7 +49,8 @@ class Numerical(Activation):
             is_number(k) and np.isfinite(k) for k in kinks
         ):
             raise ValueError(
-                f"kinks = {kinks!r}: must be a list of finite numbers (points where {self.name} is not smooth)"
+                f"kinks = {kinks!r}: must be a list of finite numbers (points where {self.name} is "
+                "not smooth)"
             )
         if parity not in ("even", "odd", None):
             raise ValueError(
@@ -62,13 +63,15 @@ class Numerical(Activation):
             outcome = jax.eval_shape(function, probe)
         except Exception as error:
             raise ValueError(
-                f"activation {self.name}: JAX cannot trace it ({type(error).__name__}): use jax.numpy"
+                f"activation {self.name}: JAX cannot trace it ({type(error).__name__}): use "
+                "jax.numpy"
             ) from error
         if getattr(outcome, "shape", None) != probe.shape or not jnp.issubdtype(
             outcome.dtype, jnp.floating
         ):
             raise ValueError(
-                f"activation {self.name}: must map an array of reals to an array of reals of the same shape"
+                f"activation {self.name}: must map an array of reals to an array of reals of the "
+                "same shape"
             )
 
     def __call__(self, z: Points) -> Values:

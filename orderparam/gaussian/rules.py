@@ -1,7 +1,8 @@
 """Quadrature rules on an interval and on the line: nodes and weights as NumPy arrays.
 
-The theories of all topics take their rules from here. `orderparam.gaussian.quadrature` has those whose
-nodes move with traced numbers: averages over a Gaussian of functions with kinks or sharp changes.
+The theories of all topics take their rules from here. `orderparam.gaussian.quadrature` has those
+whose nodes move with traced numbers: averages over a Gaussian of functions with kinks or sharp
+changes.
 """
 
 from functools import cache

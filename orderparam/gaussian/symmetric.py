@@ -1,4 +1,5 @@
-"""Quadrature over independent standard normals for integrands with the symmetries of a committee."""
+"""Quadrature over independent standard normals for integrands with the symmetries of a
+committee."""
 
 import itertools
 import math

@@ -1,4 +1,5 @@
-"""Targets y = g(z1, ..., zr) that a user writes as text or as a Python function, z standard normal."""
+"""Targets y = g(z1, ..., zr) that a user writes as text or as a Python function, z standard
+normal."""
 
 import ast
 from collections.abc import Callable
@@ -56,7 +57,8 @@ class Target:
         )
         kinks = _kinks(switches) if len(axes) == 1 else ()
         return Target(
-            f"{self.name}, sliced", len(axes), along(self.function), kinks=kinks, kinks_known=self.kinks_known,
+            f"{self.name}, sliced", len(axes), along(self.function), kinks=kinks,
+            kinks_known=self.kinks_known,
             switches=switches, poles=poles,
         )  # fmt: skip
 
@@ -86,7 +88,8 @@ def target(
             or not 1 <= size <= formula.LARGEST_DIMENSION
         ):
             raise ValueError(
-                f"dimension = {dimension!r}: must be an integer from 1 to {formula.LARGEST_DIMENSION}"
+                f"dimension = {dimension!r}: must be an integer from 1 to "
+                f"{formula.LARGEST_DIMENSION}"
             )
         return Target(
             getattr(what, "__name__", "function"), size, what, kinks=tuple(float(x) for x in kinks)

@@ -117,7 +117,8 @@ def _integrated(f: Generalised, g: Generalised, a: Array, c: Array, b: Array) ->
 
 
 def _conditional(g: Generalised, place: float, a: Array, c: Array, b: Array) -> Array:
-    """E delta(u - place) g(v) for the regular part of g: the density of u times E g(v | u = place)."""
+    """E delta(u - place) g(v) for the regular part of g: the density of u times E g(v | u =
+    place)."""
     safe = jnp.where(a > 0, a, 1.0)
     mean, deviation = c * place / safe, safe_sqrt(determinant(a, c, b) / safe)
     scale = jnp.where(deviation > 0, deviation, 1.0)

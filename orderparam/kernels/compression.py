@@ -1,4 +1,5 @@
-"""Fewer levels with the same learning curves: Gauss quadrature over the eigenvalues of a spectrum."""
+"""Fewer levels with the same learning curves: Gauss quadrature over the eigenvalues of a
+spectrum."""
 
 import jax
 import jax.numpy as jnp
@@ -129,7 +130,8 @@ def gathered(spectrum: Spectrum) -> Spectrum:
     parts = jnp.stack([spectrum.target_power, spectrum.multiplicities], axis=1)
 
     def block(total: Array, levels: tuple[Array, Array, Array]) -> tuple[Array, None]:
-        """Sums of T_0(x) .. T_13(x) over the levels of each interval, weighted by power and count."""
+        """Sums of T_0(x) .. T_13(x) over the levels of each interval, weighted by power and
+        count."""
         x, cell, parts = levels
         powers = [jnp.ones_like(x), x]
         for _ in range(_POINTS - 2):

@@ -26,7 +26,8 @@ def checked_gram(
     count = gram.shape[0]
     if labels.ndim not in ((1, 2) if outputs else (1,)) or labels.shape[0] != count:
         raise ValueError(
-            f"targets has shape {labels.shape}: must be ({count},){f' or ({count}, outputs)' if outputs else ''}"
+            f"targets has shape {labels.shape}: must be "
+            f"({count},){f' or ({count}, outputs)' if outputs else ''}"
         )
     for what, array in ((name, gram), ("targets", labels)):
         if not isinstance(array, jax.core.Tracer) and not np.isfinite(_largest(array)):

@@ -4,7 +4,8 @@ With the examples in some order, K + T = L L^T and z = L^-1 y, the leading m x m
 factor of the first m examples, so that the residual of example j > m after training on the first m
 is
 
-    r_j(m) = y_j - sum_{i <= m} L_ji z_i        and its posterior variance  V_j(m) = K_jj - sum_{i <= m} L_ji^2,
+    r_j(m) = y_j - sum_{i <= m} L_ji z_i        and its posterior variance  V_j(m) = K_jj - sum_{i
+    <= m} L_ji^2,
 
 for every m at once: one Cholesky factorisation for each order, O(n^2) for each size. (The chain
 rule of Gaussian conditioning.)
@@ -56,6 +57,6 @@ def factorised(
         return sl.cholesky(ridged, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:
         raise ValueError(
-            f"temperature = {temperature:g}: the training kernel plus the temperature is not positive definite "
-            "(equal inputs, or a temperature below rounding); raise it"
+            f"temperature = {temperature:g}: the training kernel plus the temperature is not "
+            "positive definite (equal inputs, or a temperature below rounding); raise it"
         ) from None

@@ -1,4 +1,5 @@
-"""Kernel matrices assembled tile by tile: each pair of inputs once, in a bounded amount of memory."""
+"""Kernel matrices assembled tile by tile: each pair of inputs once, in a bounded amount of
+memory."""
 
 import math
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 r"""The expected squared error of kernel regression at one row, from the inputs alone.
 
-With f(x) = k_x^T A y, A = (K + T)^-1, labels y = g + xi and a target g drawn from a Gaussian process
-with covariance b K,
+With f(x) = k_x^T A y, A = (K + T)^-1, labels y = g + xi and a target g drawn from a Gaussian
+process with covariance b K,
 
     E [g(x) + xi(x) - f(x)]^2 = s (1 + w(x)) + b (V(x) - T w(x)),
     w(x) = k_x^T A^2 k_x,    V(x) = K(x, x) - k_x^T A k_x,
@@ -9,8 +9,8 @@ with covariance b K,
 with s the variance of the noise: exact for given inputs at every T. Without row i the same follows
 from the inverse of all rows, V_i = 1/A_ii - T and w_i = (A^2)_ii/A_ii^2 - 1.
 
-Averaged over many rows of a law of inputs these are the variance and the bias of the theory per mode,
-`orderparam.systems.learning_from_models.generation_errors`, under that law of tests.
+Averaged over many rows of a law of inputs these are the variance and the bias of the theory per
+mode, `orderparam.systems.learning_from_models.generation_errors`, under that law of tests.
 """
 
 from dataclasses import dataclass

@@ -121,7 +121,8 @@ def sphere(
     """Kernel K(x, x') = kernel_function(t), t = cos(angle between x and x'), for x uniform on the
     sphere in d = input_dim >= 2.
 
-        lambda_l = c_d int kernel_function(t) P_l(t) (1 - t^2)^((d-3)/2) dt,   P_l(1) = 1,   c_d int (1 - t^2)^((d-3)/2) dt = 1
+        lambda_l = c_d int kernel_function(t) P_l(t) (1 - t^2)^((d-3)/2) dt,   P_l(1) = 1,   c_d int
+        (1 - t^2)^((d-3)/2) dt = 1
 
     with multiplicity (2l + d - 2)/l binom(l + d - 3, l - 1): the Funk-Hecke formula. The integral
     is taken over the angle, in which arc-cosine and arcsine kernels are smooth. Degrees above
@@ -232,7 +233,8 @@ def gaussian_rbf(
     """K(x, x') = exp(-|x - x'|^2 / (2 length_scale^2)) for x ~ N(0, input_scale^2 I) in d =
     input_dim dimensions.
 
-        lambda_k = (2a/A)^(d/2) B^k,   a = 1/(4 s^2),   b = 1/(2 l^2),   A = a + b + sqrt(a^2 + 2ab),   B = b/A
+        lambda_k = (2a/A)^(d/2) B^k,   a = 1/(4 s^2),   b = 1/(2 l^2),   A = a + b + sqrt(a^2 +
+        2ab),   B = b/A
 
     with multiplicity binom(k + d - 1, k) (Zhu, Williams, Rohwer and Morciniec 1998). Degrees above
     max_degree go into the tail. target_power: power of the target on each degree 0, 1, ..., at most
@@ -319,7 +321,8 @@ def _zonal(
     peak = float(np.asarray(kernel_function(np.ones(1)), np.float64)[0])
     if values.shape != overlaps.shape or not np.all(np.isfinite(values)):
         raise ValueError(
-            f"kernel_function returned {values!r}: must be one finite number for each of {overlaps.size} overlaps"
+            f"kernel_function returned {values!r}: must be one finite number for each of "
+            f"{overlaps.size} overlaps"
         )
     eigenvalues = polynomials @ (weights * values)
     # Rounding of the kernel and, through the power d of the sine or the binomials, of the weights.
@@ -328,7 +331,8 @@ def _zonal(
     if np.any(eigenvalues < -1e3 * noise):
         degree = int(np.argmax(eigenvalues < -1e3 * noise))
         raise ValueError(
-            f"kernel_function has the eigenvalue {eigenvalues[degree]:g} at degree {degree}: must be >= 0"
+            f"kernel_function has the eigenvalue {eigenvalues[degree]:g} at degree {degree}: must "
+            "be >= 0"
         )
     eigenvalues = np.where(eigenvalues > noise, eigenvalues, 0.0)
     tail = max(peak - float(eigenvalues @ multiplicities), 0.0)
@@ -339,7 +343,8 @@ def _padded(target_power: ArrayLike, max_degree: int) -> np.ndarray:
     power = np.asarray(target_power, np.float64)
     if power.ndim != 1 or power.size > max_degree + 1:
         raise ValueError(
-            f"target_power has shape {power.shape}: must be (degree,) with at most {max_degree + 1} entries"
+            f"target_power has shape {power.shape}: must be (degree,) with at most "
+            f"{max_degree + 1} entries"
         )
     return np.pad(power, (0, max_degree + 1 - power.size))
 

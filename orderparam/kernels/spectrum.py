@@ -92,8 +92,8 @@ class Spectrum(Record):
         eigenvalues, vectors = jnp.linalg.eigh(gram / size)
         if eigenvalues[0] < -_NEGATIVE * max(float(eigenvalues[-1]), 0.0):
             raise ValueError(
-                f"kernel has the eigenvalue {size * float(eigenvalues[0]):g} (largest {size * float(eigenvalues[-1]):g}): "
-                "must be positive semi-definite"
+                f"kernel has the eigenvalue {size * float(eigenvalues[0]):g} (largest "
+                f"{size * float(eigenvalues[-1]):g}): must be positive semi-definite"
             )
         power = jnp.sum((vectors.T @ labels.reshape(size, -1)) ** 2, axis=1) / size
         return cls(jnp.maximum(eigenvalues, 0.0)[::-1], power[::-1])

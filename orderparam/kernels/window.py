@@ -105,6 +105,7 @@ def _each(name: str, value: int | tuple[int, ...], grid: Grid) -> Grid:
         return (value,) * len(grid)
     if len(value) != len(grid):
         raise ValueError(
-            f"{name} = {value}: has {len(value)} entries for a grid of {len(grid)} dimensions {grid}"
+            f"{name} = {value}: has {len(value)} entries for a grid of {len(grid)} dimensions "
+            f"{grid}"
         )
     return value

@@ -72,11 +72,13 @@ class Channel(eqx.Module):
         if isinstance(self.loss, Residual):
             if not (isinstance(self.labels, RealLabels) and isinstance(self.labels.link, Linear)):
                 raise ValueError(
-                    f"loss = {self.loss.name!r}: needs linear labels, not {type(self.labels).__name__}"
+                    f"loss = {self.loss.name!r}: needs linear labels, not "
+                    f"{type(self.labels).__name__}"
                 )
         elif not isinstance(self.loss, Square) and not self.labels.binary:
             raise ValueError(
-                f"loss = {self.loss.name!r}: needs labels -1 and +1, not {type(self.labels).__name__}"
+                f"loss = {self.loss.name!r}: needs labels -1 and +1, not "
+                f"{type(self.labels).__name__}"
             )
 
     def averages(self, variance: Entry, fields: Fields) -> ChannelAverages:

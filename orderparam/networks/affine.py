@@ -13,7 +13,8 @@ from orderparam.networks.layer import Layer, Shape
 
 
 class Weights(eqx.Module):
-    """Weights and, if the layer has them, biases. The axis of output channels comes first in both."""
+    """Weights and, if the layer has them, biases. The axis of output channels comes first in
+    both."""
 
     weight: Float[Array, "output *input"]
     bias: Float[Array, "output *grid"] | None

@@ -34,8 +34,8 @@ class Architecture(Record):
     biases N(0, bias_variance). The scaling determines which numbers are trained, and with them the
     tangent kernel, and the size of the output:
 
-      ntk         trained: u ~ N(0, 1), weight = sqrt(weight_variance / fan_in) u           (Jacot et al. 2018)
-      standard    trained: the weights themselves
+      ntk         trained: u ~ N(0, 1), weight = sqrt(weight_variance / fan_in) u           (Jacot
+      et al. 2018) standard    trained: the weights themselves
       mean_field  as ntk, with the output divided by sqrt(chi): the read-out variance becomes
           readout_variance / chi. The posterior that goes with it has its temperature divided by chi
           as well (`posterior_temperature`). At infinite width this leaves the posterior mean as it
@@ -55,14 +55,15 @@ class Architecture(Record):
     def __check_init__(self) -> None:
         if self.scaling != "mean_field" and is_number(self.chi) and self.chi != 1:
             raise ValueError(
-                f"Architecture.chi = {self.chi} with scaling {self.scaling!r}: only 'mean_field' has chi other than 1"
+                f"Architecture.chi = {self.chi} with scaling {self.scaling!r}: only 'mean_field' "
+                "has chi other than 1"
             )
 
     def posterior_temperature(self, temperature: Num[Array, ""] | float) -> Num[Array, ""] | float:
         """The temperature of the posterior in this scaling: `temperature` / chi."""
         return temperature / self.chi
 
-    # ------------------------------------------------------------------------------------------------ finite width
+    # --------------------------------------------------------------------------------- finite width
 
     def draw(self, key: PRNGKeyArray, input_shape: int | Shape) -> Any:
         """Whitened parameters of one network of the prior: a pytree of independent standard
@@ -76,7 +77,8 @@ class Architecture(Record):
         output = self.layers.output_shape(shape)
         if len(output) != 1:
             raise ValueError(
-                f"the network's output has shape {output}: end with Flatten or GlobalAveragePool, and Dense"
+                f"the network's output has shape {output}: end with Flatten or GlobalAveragePool, "
+                "and Dense"
             )
         return self.layers.draw(key, shape)
 
@@ -126,7 +128,7 @@ class Architecture(Record):
     def _physical(self, whitened: Any) -> Any:
         return jax.tree.map(jnp.multiply, self.layers.multipliers(whitened), whitened)
 
-    # ------------------------------------------------------------------------------------------------ infinite width
+    # ------------------------------------------------------------------------------- infinite width
 
     def kernel(
         self,
@@ -149,7 +151,8 @@ class Architecture(Record):
         """
         if self.scaling == "standard" and not _widths_known(self.layers):
             raise ValueError(
-                "the tangent kernel in 'standard' scaling grows with the widths: give them, or use scaling='ntk'"
+                "the tangent kernel in 'standard' scaling grows with the widths: give them, or use "
+                "scaling='ntk'"
             )
         moments = self._matrices(x1, x2, row_batch, ("nngp", "ntk"))
         (nngp, nngp_diagonal), (ntk, ntk_diagonal) = moments["nngp"], moments["ntk"]
@@ -202,7 +205,8 @@ class Architecture(Record):
         output = self.layers.covariance(inputs, False)
         if output.grid:
             raise ValueError(
-                f"the output still has {output.grid} pixels: end with Flatten or GlobalAveragePool, and Dense"
+                f"the output still has {output.grid} pixels: end with Flatten or "
+                "GlobalAveragePool, and Dense"
             )
         if self.scaling != "mean_field":
             return output
@@ -245,7 +249,8 @@ def _shape(input_shape: int | Shape) -> Shape:
     shape = (input_shape,) if isinstance(input_shape, int | np.integer) else tuple(input_shape)
     if not shape or any(int(size) != size or size < 1 for size in shape):
         raise ValueError(
-            f"input_shape = {input_shape!r}: must be positive integers, (input_dim,) or (*grid, channels)"
+            f"input_shape = {input_shape!r}: must be positive integers, (input_dim,) or (*grid, "
+            "channels)"
         )
     return tuple(int(size) for size in shape)
 
@@ -268,7 +273,8 @@ def _input(name: str, x: Any) -> Array:
     array = jnp.asarray(x, dtype=float)
     if array.ndim < 2 or 0 in array.shape:
         raise ValueError(
-            f"{name} has shape {array.shape}: must be (examples, input_dim) or (examples, *grid, channels)"
+            f"{name} has shape {array.shape}: must be (examples, input_dim) or (examples, *grid, "
+            "channels)"
         )
     if not isinstance(array, jax.core.Tracer) and not bool(jnp.isfinite(array).all()):
         raise ValueError(f"{name} contains NaN or infinity: inputs must be finite")

@@ -44,10 +44,10 @@ class Attention(Layer):
     projects the heads together is part of V, which changes no covariance.
 
     heads: number H. channels: of the output. key_width: number m. Each of them may be None, so that
-    only the limit of infinitely many heads and infinitely wide queries exists. scale: s. normaliser:
-    "softmax", or "identity" for linear attention A = s G. tied: queries equal keys and G = q q^T/m,
-    whose limit does not fluctuate. log2_points: of the averages over logits of three and more
-    tokens (see `normal_points`); two tokens have a product rule of 48^2 nodes.
+    only the limit of infinitely many heads and infinitely wide queries exists. scale: s.
+    normaliser: "softmax", or "identity" for linear attention A = s G. tied: queries equal keys and
+    G = q q^T/m, whose limit does not fluctuate. log2_points: of the averages over logits of three
+    and more tokens (see `normal_points`); two tokens have a product rule of 48^2 nodes.
 
     Raises `ValueError` for values out of range and for inputs that are not (tokens, channels).
 

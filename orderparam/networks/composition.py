@@ -79,7 +79,8 @@ class Sum(Layer):
             raise ValueError(f"Sum.branches = {self.branches!r}: must be one or more layers")
         if sum(not branch.centred(False) for branch in self.branches) > 1:
             raise ValueError(
-                "Sum: all branches but one must end in a layer with weights, or their covariances do not add up"
+                "Sum: all branches but one must end in a layer with weights, or their covariances "
+                "do not add up"
             )
 
     def output_shape(self, input_shape: Shape) -> Shape:

@@ -24,7 +24,8 @@ class Dense(Affine):
     def output_shape(self, input_shape: Shape) -> Shape:
         if len(input_shape) != 1:
             raise ValueError(
-                f"Dense acts on vectors, not on examples of shape {input_shape}: put Flatten before it"
+                f"Dense acts on vectors, not on examples of shape {input_shape}: put Flatten "
+                "before it"
             )
         return (open_width(self, "width"),)
 
@@ -40,7 +41,8 @@ class Dense(Affine):
     def covariance(self, covariance: Covariance, pixel_pairs: bool) -> Covariance:
         if covariance.grid:
             raise ValueError(
-                f"Dense acts on vectors, not on a grid of {covariance.grid} pixels: put Flatten before it"
+                f"Dense acts on vectors, not on a grid of {covariance.grid} pixels: put Flatten "
+                "before it"
             )
         return affine(covariance, self.weight_variance, self.bias_variance, self.width)
 

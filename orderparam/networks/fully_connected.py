@@ -65,7 +65,8 @@ def parse(text: str, **options: Any) -> Architecture:
     parts = text.split(":")
     if len(parts) != 3:
         raise ValueError(
-            f"architecture {text!r}: must read fc:DEPTHxWIDTH:ACTIVATION, such as fc:3x512:erf or fc:3:erf"
+            f"architecture {text!r}: must read fc:DEPTHxWIDTH:ACTIVATION, such as fc:3x512:erf or "
+            "fc:3:erf"
         )
     family, size, name = parts
     if family != "fc":

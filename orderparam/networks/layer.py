@@ -31,7 +31,8 @@ class Layer(Record):
         return ()
 
     def multipliers(self, parameters: Any) -> Any:
-        """Prior standard deviations, in the structure of the parameters: weight = multiplier * u."""
+        """Prior standard deviations, in the structure of the parameters: weight = multiplier *
+        u."""
         return ()
 
     def __call__(
@@ -61,7 +62,8 @@ def grid_of(layer: Layer, shape: Shape) -> Shape:
     none."""
     if len(shape) < 2:
         raise ValueError(
-            f"{type(layer).__name__} needs a grid of pixels: inputs of shape (examples, *grid, channels)"
+            f"{type(layer).__name__} needs a grid of pixels: inputs of shape (examples, *grid, "
+            "channels)"
         )
     return tuple(shape[:-1])
 
@@ -71,6 +73,7 @@ def open_width(layer: Layer, name: str) -> int:
     width = getattr(layer, name)
     if width is None:
         raise ValueError(
-            f"{type(layer).__name__}.{name} = None: a finite network needs a number (None is the infinite-width limit)"
+            f"{type(layer).__name__}.{name} = None: a finite network needs a number (None is the "
+            "infinite-width limit)"
         )
     return int(width)

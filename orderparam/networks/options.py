@@ -35,6 +35,7 @@ def mean_field_scale(chi: Any, scaling: str, last_width: Any) -> Any:
         return 1.0
     if last_width is None:
         raise ValueError(
-            "chi = None with an open width: mean-field scaling needs chi, or a width to take it from"
+            "chi = None with an open width: mean-field scaling needs chi, or a width to take it "
+            "from"
         )
     return last_width

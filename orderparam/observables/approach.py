@@ -1,7 +1,8 @@
 r"""The limit of a running coupling, averaged over the laws by which it may be approached.
 
-The partition function of a loss K with its poles $-\lambda_k$ is a sum of $t^{-\lambda_k} P_k(\ln t)$
-with polynomials $P_k$, of which that of the first pole has the degree m - 1 (Watanabe 2009). Therefore
+The partition function of a loss K with its poles $-\lambda_k$ is a sum of
+$t^{-\lambda_k} P_k(\ln t)$ with polynomials $P_k$, of which that of the first pole has the degree m
+- 1 (Watanabe 2009). Therefore
 
 $$ \lambda(t) = \lambda - \frac{P'(\ln t)}{P(\ln t)} + O(t^{-x}) ,
    \qquad \frac{P'}{P} = \sum_{i=1}^{m-1} \frac{1}{\ln t + c_i}
@@ -9,7 +10,8 @@ $$ \lambda(t) = \lambda - \frac{P'(\ln t)}{P(\ln t)} + O(t^{-x}) ,
 
 where x is the distance to the next pole and the $c_i$ are minus the roots of P. The amplitude of
 the logarithm is an integer and is not fitted. x is a multiple of 1/2 where K vanishes as a square
-on each component of its zeros, as for linear networks, and of 1/4 where it vanishes as a fourth power.
+on each component of its zeros, as for linear networks, and of 1/4 where it vanishes as a fourth
+power.
 """
 
 from typing import NamedTuple
@@ -47,8 +49,8 @@ LAWS = (
 
 class Limit(NamedTuple):
     """low, high: the ends of the interval; middle: the median over all laws; multiplicity: the
-    probability of m = 1, 2, ..; possible: the distribution of the limit under each law that the data
-    do not exclude."""
+    probability of m = 1, 2, ..; possible: the distribution of the limit under each law that the
+    data do not exclude."""
 
     low: float
     middle: float

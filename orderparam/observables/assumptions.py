@@ -121,7 +121,8 @@ def exchangeable(kernel: Float[np.ndarray, "pool pool"], size: int, draws: int =
     Source: Gretton et al. 2012 (the kernel two-sample test).
 
     >>> x = np.random.default_rng(0).normal(size=(80, 3))
-    >>> exchangeable(x @ x.T, 30) > 0.05, exchangeable(x @ x.T + 5 * np.outer(*[np.arange(80)] * 2), 30)
+    >>> drift = 5 * np.outer(*[np.arange(80)] * 2)
+    >>> exchangeable(x @ x.T, 30) > 0.05, exchangeable(x @ x.T + drift, 30)
     (True, 0.001)
     """
     contrast = np.where(np.arange(len(kernel)) < size, 1 / size, -1 / (len(kernel) - size))
@@ -134,6 +135,6 @@ def exchangeable(kernel: Float[np.ndarray, "pool pool"], size: int, draws: int =
 def unlike(p_value: float) -> str:
     """What to say where `exchangeable` is below UNLIKE."""
     return (
-        f"training and held-out examples are of different distributions (p = {p_value:.3g} by their "
-        "distance in the kernel); divide the examples at random"
+        f"training and held-out examples are of different distributions (p = {p_value:.3g} by "
+        "their distance in the kernel); divide the examples at random"
     )

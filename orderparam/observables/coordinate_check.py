@@ -5,8 +5,9 @@ steps, before bias and nonlinearity,
 
 $$ \text{rms}\, z_l(0) \sim N^{s_l}, \qquad \text{rms}\,[z_l(t) - z_l(0)] \sim N^{u_l(t)} , $$
 
-where the mean runs over units, examples and positions. The exponents are those of `width`, with its intervals, and those of
-the first step stand beside the predictions for standard, NTK and maximal-update scaling.
+where the mean runs over units, examples and positions. The exponents are those of `width`, with its
+intervals, and those of the first step stand beside the predictions for standard, NTK and
+maximal-update scaling.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,9 +28,10 @@ from orderparam.observables.width_transfer import SizeExponent, WidthTransfer, w
 class CoordinateCheck:
     """What `coordinate_check` returns.
 
-    table: a pandas data frame with a row for each width and seed; columns width, learning_rate, seed, loss_0,
-    loss_1 .., and for each layer its size at the start and its change after t steps, "h1",
-    "h1 step 1", .. . transfer: exponents of the start and of the first step, with the predictions.
+    table: a pandas data frame with a row for each width and seed; columns width, learning_rate,
+    seed, loss_0, loss_1 .., and for each layer its size at the start and its change after t steps,
+    "h1", "h1 step 1", .. . transfer: exponents of the start and of the first step, with the
+    predictions.
     updates: for each number of steps the exponents of the changes, by layer.
     """
 
@@ -91,7 +93,8 @@ def coordinate_check(
         widths: At least three; with five, from 64 to 1024, an exponent is known within 0.1 to 0.25.
         inputs, targets: One batch, used in every step. Targets have a row for each example; for
             cross-entropy they are the numbers of classes.
-        learning_rate: The same at all widths and in all layers, unless the optimiser says otherwise.
+        learning_rate: The same at all widths and in all layers, unless the optimiser says
+            otherwise.
         optimiser: "sgd", "adam", or a function of the width and of the model (of the parameters in
             JAX) that returns an optimiser of optax or of `torch.optim`, as for learning rates that
             depend on layer and width; the predictions of both optimisers are then compared.
@@ -150,7 +153,8 @@ def coordinate_check(
             found = tuple(f"h{k}" for k in range(1, len(states[0]) + 1))
             if names and found != names:
                 raise ValueError(
-                    f"width {size} has {len(found)} layers, a smaller one {len(names)}: must be equal"
+                    f"width {size} has {len(found)} layers, a smaller one {len(names)}: must be "
+                    "equal"
                 )
             names = found
             row = {"width": size, "learning_rate": learning_rate, "seed": seed}

@@ -1,8 +1,8 @@
 r"""The spectrum of the curvature of a loss by the stochastic Lanczos method, without a matrix.
 
-The matrix is the Hessian of the loss L at parameters theta (P numbers), or, of $L = \ell(f(\theta))$, the
-Gauss-Newton matrix $J^\top \ell'' J$. From a random unit vector v, m products with it give a
-tridiagonal matrix T with eigenvalues $\theta_k$ and eigenvectors $s_k$:
+The matrix is the Hessian of the loss L at parameters theta (P numbers), or, of
+$L = \ell(f(\theta))$, the Gauss-Newton matrix $J^\top \ell'' J$. From a random unit vector v, m
+products with it give a tridiagonal matrix T with eigenvalues $\theta_k$ and eigenvectors $s_k$:
 
 $$ v^\top g(A) v \approx \sum_k (s_{1k})^2 g(\theta_k), \qquad
    \min_i |\lambda_i - \theta_k| \le \beta_m |s_{mk}| . $$
@@ -120,8 +120,8 @@ def curvature(
             fewer than 3 probes or 2 steps.
 
     Accuracy: with P steps every eigenvalue is exact to rounding. Below that, an eigenvalue apart
-        from the others is found first, and the edge of a bulk is approached from inside. Cost: steps x
-        probes products, each that of two to four gradients, and steps x P x 8 bytes.
+        from the others is found first, and the edge of a bulk is approached from inside. Cost:
+        steps x probes products, each that of two to four gradients, and steps x P x 8 bytes.
 
     Source: Lanczos 1950; Paige 1972 (the bound); Ubaru, Chen and Saad 2017 (the density);
         Martens 2010 (Gauss-Newton products).

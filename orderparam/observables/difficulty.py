@@ -1,7 +1,8 @@
 r"""The leave-one-out error of the read-out on each example.
 
-For square loss and outputs $f = H y$ it is exactly $(y_i - f_i)/(1 - H_{ii})$. For the logistic loss,
-with $q_i = \phi_i^\top (\Phi^\top D \Phi + \lambda)^{-1} \phi_i$ and derivatives $l', l''$ in f,
+For square loss and outputs $f = H y$ it is exactly $(y_i - f_i)/(1 - H_{ii})$. For the logistic
+loss, with $q_i = \phi_i^\top (\Phi^\top D \Phi + \lambda)^{-1} \phi_i$ and derivatives $l', l''$ in
+f,
 
 $$ f_{-i} = f_i + \frac{q_i\, l'_i}{1 - l''_i q_i} . $$
 """

@@ -59,8 +59,8 @@ def over_groups(
         measure: The observable of these arrays, with a row for each example.
         arrays: Of all examples.
         codes: The number of the group of each example (`group_codes`).
-        draws: Permutations of whole groups of the last array for the p-value, 0 for none; only where
-            all groups have the same number of examples.
+        draws: Permutations of whole groups of the last array for the p-value, 0 for none; only
+            where all groups have the same number of examples.
         seed: Of the permutations.
 
     Returns:

@@ -6,8 +6,8 @@ $S_K, S_L$,
 $$ h(K, L) = \frac{1}{n(n-3)} \left[ \sum_{ij} K_{ij} L_{ij} + \frac{S_K S_L}{(n-1)(n-2)}
    - \frac{2\, k \cdot l}{n-2} \right] . $$
 
-Kernels of activations are $K = X X^\top$ and never formed: all sums cost n d d' operations. A row of X
-is an example; a neuron has one column, or several where it is a channel with its positions.
+Kernels of activations are $K = X X^\top$ and never formed: all sums cost n d d' operations. A row
+of X is an example; a neuron has one column, or several where it is a channel with its positions.
 """
 
 from dataclasses import dataclass
@@ -95,7 +95,8 @@ def sums(x: Float[np.ndarray, "example column"], y: Float[np.ndarray, "example c
 
 
 def of_kernels(k: Any, l: Any) -> Any:
-    """h(K, L) of two kernels that are given as matrices (examples, examples), in NumPy or in JAX."""
+    """h(K, L) of two kernels that are given as matrices (examples, examples), in NumPy or in
+    JAX."""
     own, other = k.diagonal(), l.diagonal()
     rows, columns = k.sum(axis=1) - own, l.sum(axis=1) - other
     cross = (k * l).sum() - own @ other

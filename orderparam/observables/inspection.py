@@ -150,10 +150,11 @@ def inspect(
             examples of |f - y|^2 (the whole mean for the curvature), or "cross-entropy" of logits:
             one output for two classes, otherwise one for each class.
         groups: Labels of examples that depend on one another, such as the text of each token, or
-            the name of an array in the files: numbers of layers then have intervals over groups, and
-            p-values of permuted groups where all have one size.
+            the name of an array in the files: numbers of layers then have intervals over groups,
+            and p-values of permuted groups where all have one size.
         budget: Memory and minutes for the tangent kernel and the learning coefficient, by default
-            4 GiB and 10; what is too large is measured on fewer examples or in random directions, and its note says so.
+            4 GiB and 10; what is too large is measured on fewer examples or in random directions,
+            and its note says so.
         quick: Without the tangent kernel, and with 99 permutations.
         seed: Of random numbers.
 
@@ -189,7 +190,8 @@ def inspect(
     for name, array in shapes.items():
         if y is not None and len(y) != len(array):
             raise ValueError(
-                f"{name} has {len(array)} rows and the targets {len(y)}: must be one for each example"
+                f"{name} has {len(array)} rows and the targets {len(y)}: must be one for each "
+                "example"
             )
         found = replace(found, examples=len(array))
     others: tuple[InspectedNetwork, ...] = ()
@@ -281,7 +283,8 @@ def _until(asked: float | str | None) -> float | None:
         return None
     if isinstance(asked, str) or not FEWEST_UNTIL <= asked < np.inf:
         raise ValueError(
-            f"learning_coefficient = {asked!r}: must be 'auto' or a number, at least {FEWEST_UNTIL:g}"
+            f"learning_coefficient = {asked!r}: must be 'auto' or a number, at least "
+            f"{FEWEST_UNTIL:g}"
         )
     return float(asked)
 
@@ -399,7 +402,10 @@ def _weights(spectrum: WeightSpectrum, seed: int) -> list[Observed]:
         float(len(spectrum.outliers)),
         p_value=spectrum.outliers[0].value.p_value if spectrum.outliers else np.nan,
         estimand="entries",
-        note=f"against {spectrum.null}; one of strength {spectrum.least_strength:.2g} is found in half of all cases"
+        note=(
+            f"against {spectrum.null}; one of strength {spectrum.least_strength:.2g} is found in "
+            "half of all cases"
+        )
         if not spectrum.outliers
         else f"against {spectrum.null}; p of the largest",
     )

@@ -1,5 +1,5 @@
-"""The figure of an inspected network: its layers, the spectra of its weights, its tangent kernel, and
-the theories beside what was measured."""
+"""The figure of an inspected network: its layers, the spectra of its weights, its tangent kernel,
+and the theories beside what was measured."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""The numbers of one representation: similarity to the start, alignment with the targets, dimension."""
+"""The numbers of one representation: similarity to the start, alignment with the targets,
+dimension."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,7 @@
 r"""The fraction of a target, and of each of its modes, that a network has learned.
 
-For modes $\phi_k$, with $f = \sum_k c_k \phi_k$ and $y = \sum_k d_k \phi_k$ fitted together by least
-squares on held-out examples, $L_k = c_k / d_k$; for the whole target
+For modes $\phi_k$, with $f = \sum_k c_k \phi_k$ and $y = \sum_k d_k \phi_k$ fitted together by
+least squares on held-out examples, $L_k = c_k / d_k$; for the whole target
 $L = \langle f, y \rangle / \langle y, y \rangle$.
 """
 

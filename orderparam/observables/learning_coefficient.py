@@ -6,10 +6,10 @@ $$ F(t) = -\ln \left\langle e^{-t K} \right\rangle_{\text{prior}} , \qquad
    \lambda(t) = \frac{dF}{d \ln t} = t \left\langle K \right\rangle_t , \qquad
    v(t) = t^2 \operatorname{Var}_t K = \lambda - \frac{d\lambda}{d \ln t} . $$
 
-$\lambda(t)$ rises to the learning coefficient as $\lambda - c\, t^{-x}$, or, with multiplicity m > 1, as
-$\lambda - (m - 1) / (\ln t + c)$ (`approach`). A regular minimum of d parameters has d/2. t is the number of examples
-times the inverse temperature where L is a mean over examples. v needs no minimum of the loss, so that noise in the data
-does not shift it; it is `fluctuation`.
+$\lambda(t)$ rises to the learning coefficient as $\lambda - c\, t^{-x}$, or, with multiplicity m >
+1, as $\lambda - (m - 1) / (\ln t + c)$ (`approach`). A regular minimum of d parameters has d/2. t
+is the number of examples times the inverse temperature where L is a mean over examples. v needs no
+minimum of the loss, so that noise in the data does not shift it; it is `fluctuation`.
 """
 
 import math
@@ -46,8 +46,9 @@ class LearningCoefficient:
     coefficient: the limit, fitted to the t of the window and averaged over the laws of approach;
     its interval holds those of all laws that the data do not exclude. NaN where a chain of the
     window did not converge, and where lambda(t) doubles within the window. multiplicity: the
-    probabilities that m is 1, 2, 3 and 4. times: t. energy, fluctuation: lambda(t) by u = t <K> and by v, with
-    intervals of 95 % over independent ensembles. r_hat, effective_samples, acceptance: for each t.
+    probabilities that m is 1, 2, 3 and 4. times: t. energy, fluctuation: lambda(t) by u = t <K> and
+    by v, with intervals of 95 % over independent ensembles. r_hat, effective_samples, acceptance:
+    for each t.
     window: first and last t used.
     """
 
@@ -90,8 +91,8 @@ def learning_coefficient(
         parameters: The minimum w*, a pytree of real numbers.
         times: t, increasing, each at most some 10 times the one before, so that replicas exchange.
         prior_width: s. A plateau that depends on it is not a local coefficient: try two values.
-        window: First and last t of the plateau; by default from the third t on (the second of 4), or
-            from the next one where lambda(t) is not yet half its largest value. With data of n
+        window: First and last t of the plateau; by default from the third t on (the second of 4),
+            or from the next one where lambda(t) is not yet half its largest value. With data of n
             examples end it at n / ln n: beyond, lambda(t) turns to that of a regular minimum.
         by: "energy" for u, "fluctuation" for v, to be used where w* is not the minimum of the loss
             on the data.
@@ -104,8 +105,8 @@ def learning_coefficient(
         A `LearningCoefficient`. Its null hypothesis, a regular minimum, has lambda = P / 2.
 
     Raises:
-        ValueError: for fewer than 4 t, t that do not increase or are not positive, fewer than 4 ensembles, a window
-            with fewer than 3 t, and a loss that is not finite at w*.
+        ValueError: for fewer than 4 t, t that do not increase or are not positive, fewer than 4
+            ensembles, a window with fewer than 3 t, and a loss that is not finite at w*.
 
     Accuracy: on exact curves of ten cases of reduced-rank regression with the noise of 300
         effective draws the value for the default t lies -3.4 to +1.1 % from the limit, and the
@@ -173,7 +174,8 @@ def learning_coefficient(
     )
     ends = (float(t[chosen][0]), float(t[chosen][-1]))
     return LearningCoefficient(
-        coefficient, found.multiplicity, t, energy, fluctuation, r_hat, effective, np.asarray(acceptance), ends
+        coefficient, found.multiplicity, t, energy, fluctuation, r_hat, effective,
+        np.asarray(acceptance), ends
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
-"""The numbers of a network as a whole: drift of the tangent kernel, lazy-to-rich number, learnability,
-read-out, calibration, curvature, learning coefficient, overlaps with other trainings."""
+"""The numbers of a network as a whole: drift of the tangent kernel, lazy-to-rich number,
+learnability, read-out, calibration, curvature, learning coefficient, overlaps with other
+trainings."""
 
 import math
 import warnings

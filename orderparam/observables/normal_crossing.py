@@ -1,17 +1,19 @@
 r"""The learning coefficient of a product of powers: its closed form, and the exact running coupling
 at every t.
 
-With $K = \frac12 \prod_i w_i^{2 k_i}$ and the prior of unit Gaussians the partition function is a Mellin
-integral of moments,
+With $K = \frac12 \prod_i w_i^{2 k_i}$ and the prior of unit Gaussians the partition function is a
+Mellin integral of moments,
 
-$$ Z(t) = \frac{1}{2 \pi i} \int_{c - i \infty}^{c + i \infty} \Gamma(z) \left(\frac{t}{2}\right)^{-z}
+$$ Z(t) = \frac{1}{2 \pi i} \int_{c - i \infty}^{c + i \infty} \Gamma(z)
+\left(\frac{t}{2}\right)^{-z}
    \prod_i \frac{2^{-k_i z}\, \Gamma(\frac12 - k_i z)}{\sqrt \pi}\, dz ,
    \qquad 0 < c < \lambda = \min_i \frac{1}{2 k_i} , $$
 
-so that $\lambda(t) = \langle z \rangle$ and $d\lambda / d \ln t = \langle z \rangle^2 - \langle z^2 \rangle$
-under its integrand. The pole at $\lambda$ has as order the number m of factors with the largest power. These
-are the local forms of every analytic loss after a resolution of its zeros (Watanabe 2009); the use
-of the integral as a reference for samplers is derived here.
+so that $\lambda(t) = \langle z \rangle$ and
+$d\lambda / d \ln t = \langle z \rangle^2 - \langle z^2 \rangle$ under its integrand. The pole at
+$\lambda$ has as order the number m of factors with the largest power. These are the local forms of
+every analytic loss after a resolution of its zeros (Watanabe 2009); the use of the integral as a
+reference for samplers is derived here.
 """
 
 from collections.abc import Sequence

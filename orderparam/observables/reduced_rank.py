@@ -8,9 +8,9 @@ runs over the $r = \min(M, H)$ eigenvalues x of a Wishart matrix, with $a = |M -
 $$ Z(t) = \mathrm{E}_A \det(1 + t A A^\top)^{-N/2} \propto \int \prod_i dx_i\, w(x_i)
    \prod_{i<j} |x_i - x_j| , \qquad w(x) = x^{(a-1)/2} e^{-x/2} (1 + t x)^{-N/2} , $$
 
-which is the Pfaffian of $A_{ij} = \int\!\int \mathrm{sgn}(y - x)\, x^i y^j w(x) w(y)$ (de Bruijn 1955), for
-odd r with a border $\int x^i w$. Then $\lambda(t) = -d \ln Z / d \ln t$. The use of this integral as a
-reference for samplers is derived here.
+which is the Pfaffian of $A_{ij} = \int\!\int \mathrm{sgn}(y - x)\, x^i y^j w(x) w(y)$ (de Bruijn
+1955), for odd r with a border $\int x^i w$. Then $\lambda(t) = -d \ln Z / d \ln t$. The use of this
+integral as a reference for samplers is derived here.
 """
 
 import numpy as np

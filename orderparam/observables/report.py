@@ -149,7 +149,10 @@ def page(found: "Inspection", compared: "TheoryComparison | None" = None, comman
         "th:last-child{text-align:left}img{max-width:100%}</style>",
         f"<h1>{html.escape(found.title)}</h1>",
         f"<p>Regime: {html.escape(regime)}.</p>" if regime else "",
-        f"<img alt='layers, spectra of weights, tangent kernel, theories' src='data:image/png;base64,{picture}'>",
+        (
+            "<img alt='layers, spectra of weights, tangent kernel, theories' "
+            f"src='data:image/png;base64,{picture}'>"
+        ),
     ]
     if compared is not None:
         parts += _theories(compared)

@@ -1,5 +1,5 @@
-r"""The similarity of two representations (CKA) and their alignment with a target, without the bias of
-a finite sample of examples or of neurons.
+r"""The similarity of two representations (CKA) and their alignment with a target, without the bias
+of a finite sample of examples or of neurons.
 
 With $h$ the estimator of `orderparam.observables.hsic` and $p, q$ neurons,
 
@@ -78,7 +78,8 @@ def similarity(
         for each permutation.
 
     Theory: independent representations give 0; the same network, or two wide networks with one
-        kernel, give 1. U of two seeds with p neurons each lies below 1 even where the kernels agree.
+        kernel, give 1. U of two seeds with p neurons each lies below 1 even where the kernels
+        agree.
 
     Source: Song et al. 2012 (h); Kornblith et al. 2019 (the ratio); T after Chun, Canatar, Chung
         and Lee 2025, derived here.

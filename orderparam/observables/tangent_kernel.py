@@ -2,7 +2,8 @@ r"""The empirical neural tangent kernel of a network, its drift in training, and
 is from the linearised one.
 
 $K(x, x') = \sum_\theta \partial_\theta f(x) \cdot \partial_\theta f(x')$, summed over outputs where
-there are several. Of large networks and many examples see `orderparam.observables.tangent_features`.
+there are several. Of large networks and many examples see
+`orderparam.observables.tangent_features`.
 """
 
 from collections.abc import Callable

@@ -218,8 +218,8 @@ def of_the_last_layer(case: Case) -> TheoryVerdict:
         Predicted("test error of the network, for comparison", math.nan, case.test_error),
     )
     notes = (
-        f"best ridge {forecast.ridge:.3g} for features of mean square 1; measured on {SPLITS} random "
-        "halves of the held-out examples",
+        f"best ridge {forecast.ridge:.3g} for features of mean square 1; measured on {SPLITS} "
+        "random halves of the held-out examples",
     )
     return TheoryVerdict(name, tested, predictions, forecast.test_error, {}, notes, source)
 

@@ -86,7 +86,8 @@ def rate_shift(runs: WidthRuns) -> RateShift:
     if len(fitted) < FEWEST:
         if sum(np.isfinite(o.low) and np.isfinite(o.high) for o in optima) < FEWEST:
             raise ValueError(
-                f"fewer than {FEWEST} widths have their best rate inside the grid; {'; '.join(notes)}"
+                f"fewer than {FEWEST} widths have their best rate inside the grid; "
+                f"{'; '.join(notes)}"
             )
         return _censored(optima, notes)
     y, error = (np.array([getattr(o, name) for o in fitted]) for name in ("rate", "error"))

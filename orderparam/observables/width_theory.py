@@ -2,20 +2,21 @@ r"""The first step of gradient descent, exactly at every width: deep linear netw
 networks with any activation.
 
 $\mathcal L = \frac{1}{2n} \sum_\mu (f_\mu - y_\mu)^2$, weights $V_l$ with entries of variance
-$v_l$ and effective rates $\eta e_l$ (`width_parametrisation`). With $k_{\mu\nu} = x_\mu \cdot x_\nu$
-and $|J|^2 = |V_L \cdots V_2|^2$, a product of $L - 1$ chi-squared variables of N degrees of freedom,
-a deep linear network has
+$v_l$ and effective rates $\eta e_l$ (`width_parametrisation`). With
+$k_{\mu\nu} = x_\mu \cdot x_\nu$ and $|J|^2 = |V_L \cdots V_2|^2$, a product of $L - 1$ chi-squared
+variables of N degrees of freedom, a deep linear network has
 
 $$ \mathrm{E}\, \overline{\Delta z_1(x_\nu)^2} = \frac{(\eta e_1)^2}{n^2 N} \left[ M_1 (k y)_\nu^2
    + v_1 M_2 (k^3)_{\nu\nu} \right] , \qquad
    M_j = \prod_{l > 1} v_l^j \left[ N (N + 2) \cdots (N + 2j - 2) \right]^{L - 1} , $$
 
-$$ \mathrm{E}\, \Delta f = \frac{\eta}{n} \bar\Theta y, \qquad \bar\Theta = k \sum_l e_l \prod_{m \ne l} v_m\, N^{L-1}  ,
+$$ \mathrm{E}\, \Delta f = \frac{\eta}{n} \bar\Theta y, \qquad
+\bar\Theta = k \sum_l e_l \prod_{m \ne l} v_m\, N^{L-1}  ,
    \qquad \eta_{\max} = \frac{2 n}{\lambda_{\max}(\bar\Theta)} . $$
 
 To first order in the rate the mean change of the output is that of the mean tangent kernel, also in
-a two-layer network with activation phi, where $\bar\Theta = N (e_2 F + e_1 v_2 F' k)$ with F, F' the
-averages of $\phi\phi$ and $\phi'\phi'$. Derived here.
+a two-layer network with activation phi, where $\bar\Theta = N (e_2 F + e_1 v_2 F' k)$ with F, F'
+the averages of $\phi\phi$ and $\phi'\phi'$. Derived here.
 """
 
 from typing import NamedTuple

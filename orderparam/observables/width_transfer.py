@@ -128,7 +128,8 @@ def width(
             three widths, updates of a single layer, no learning rate that all widths have, and best
             rates at the end of the grid at all but two widths.
 
-    Accuracy: exponents allow for corrections as large as the value itself at the smallest width, with
+    Accuracy: exponents allow for corrections as large as the value itself at the smallest width,
+    with
         exponents from 1/2 to 2 in 1/N, and noise of unknown size. In `benchmarks/width_coverage.py`
         both intervals are compared with known laws.
 
@@ -159,16 +160,23 @@ def width(
     )
     rate = _common_rate(table, at_rate) if activations or updates else None
     sizes = {
-        kind: {name: _exponent(name, table, column, rate, len(columns)) for name, column in columns.items()}
+        kind: {
+            name: _exponent(name, table, column, rate, len(columns))
+            for name, column in columns.items()
+        }
         for kind, columns in ((ACTIVATION, table.activations), (UPDATE, table.updates))
-    }  # fmt: skip
+    }
     predictions = {
         key: growth(parametrisation, key[1], len(updates))
         for key, parametrisation in NAMES.items()
         if len(updates) > 1 and optimiser in (None, key[1])
     }
     off = {key: _off(sizes[UPDATE], prediction) for key, prediction in predictions.items()}
-    nearest = min(off, key=lambda key: (len(off[key]), _distance(sizes[UPDATE], predictions[key])), default=None)  # fmt: skip
+    nearest = min(
+        off,
+        key=lambda key: (len(off[key]), _distance(sizes[UPDATE], predictions[key])),
+        default=None,
+    )
     shift, notes = _shift(table)
     return WidthTransfer(
         table,

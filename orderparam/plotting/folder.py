@@ -20,8 +20,8 @@ def write_folder(
     attributes: bool = False,
     pages: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes `figure.png`, `figure.pdf`, the numbers (a group for each data set), `summary.json` and
-    pages (name -> text) into a new folder. attributes: those of the data are written too.
+    """Writes `figure.png`, `figure.pdf`, the numbers (a group for each data set), `summary.json`
+    and pages (name -> text) into a new folder. attributes: those of the data are written too.
 
     The folder is written completely or not at all. Raises `StoreError` when it exists and is not
     empty, or cannot be written.

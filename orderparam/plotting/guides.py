@@ -1,5 +1,5 @@
-"""Guides: grey lines and crosses that are not measured (levels, places, power laws, known curves and
-points), with a text beside each line."""
+"""Guides: grey lines and crosses that are not measured (levels, places, power laws, known curves
+and points), with a text beside each line."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -329,7 +329,10 @@ def _say_exponents(
             at, level, _ = curves["theory"]
             inside = (at >= x.min()) & (at <= x.max()) & (level > 0)
             if np.sum(inside) > 1:
-                text += f" [{fitted_power(at[inside], level[inside], np.zeros(np.sum(inside)))[0]:z.2f}]"
+                text += (
+                    " "
+                    f"[{fitted_power(at[inside], level[inside], np.zeros(np.sum(inside)))[0]:z.2f}]"
+                )
                 title = "fit [theory]"
         entries.append((Line2D([], [], color=colour, marker=MARKERS[0], linestyle="none"), text))
     if np.isfinite(panel.fit_to):

@@ -12,7 +12,8 @@ from orderparam.solve.straight_line import straight_line
 
 
 def mean_and_error(values: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over the dimension `seed` and its standard error, failed runs left out: see `estimate`."""
+    """Mean over the dimension `seed` and its standard error, failed runs left out: see
+    `estimate`."""
     mean, error = estimate(values.to_dataset(name="y"), "y")
     return mean.values, error.values
 

@@ -149,6 +149,7 @@ def prior(which: Any) -> Prior:
     which = law(*_PRIORS)(which)
     if not isinstance(which, str) or which not in _PRIORS:
         raise ValueError(
-            f"there is no prior {which!r}: must be one of {', '.join(_PRIORS)}{near(str(which), prior_names())}"
+            f"there is no prior {which!r}: must be one of "
+            f"{', '.join(_PRIORS)}{near(str(which), prior_names())}"
         )
     return _PRIORS[which]()

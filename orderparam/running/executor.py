@@ -156,8 +156,8 @@ def _connected(client: Any) -> Iterator[None]:
         if client.status == "running" and not lost:
             raise
         raise ConnectionError(
-            f"the Dask scheduler at {address} is lost; finished points are kept: start it again, and the same command "
-            "goes on where it stopped"
+            f"the Dask scheduler at {address} is lost; finished points are kept: start it again, "
+            "and the same command goes on where it stopped"
         ) from None
 
 
@@ -177,5 +177,6 @@ def resolve(executor: Any) -> Executor:
     if callable(executor):
         return executor
     raise ValueError(
-        f"executor = {executor!r}: give None, a number of processes, a Dask client, or a scheduler's address"
+        f"executor = {executor!r}: give None, a number of processes, a Dask client, or a "
+        "scheduler's address"
     )

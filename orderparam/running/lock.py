@@ -36,7 +36,10 @@ def lock(file: Path, what: Path) -> int:
         if error.errno not in _NO_LOCKS:
             os.close(descriptor)
             if isinstance(error, BlockingIOError):
-                reason = f"{what} is being filled by another process; wait until it ends, or choose another place"
+                reason = (
+                    f"{what} is being filled by another process; wait until it ends, or choose "
+                    "another place"
+                )
                 raise StoreError(reason) from None
             raise StoreError(f"cannot lock {what}: {error.strerror or error}") from None
     return descriptor

@@ -89,7 +89,8 @@ class Outcome:
             own = value.shape[self.status.ndim :]
             if name in taken:
                 raise WrongResult(
-                    f"an observable is called {name!r}, as a dimension or a variable of every sweep: rename it"
+                    f"an observable is called {name!r}, as a dimension or a variable of every "
+                    "sweep: rename it"
                 )
             if value.dtype.name not in KEPT:
                 raise WrongResult(
@@ -98,7 +99,8 @@ class Outcome:
             if len(own) != len(self.dims[name]):
                 declared = f"({', '.join(self.dims[name])})" if self.dims[name] else "one number"
                 raise WrongResult(
-                    f"{name} has shape {own}, but is declared as {declared}: let the shape follow the annotation"
+                    f"{name} has shape {own}, but is declared as {declared}: let the shape follow "
+                    "the annotation"
                 )
             for dim, extent in zip(self.dims[name], own):
                 if dim in taken:
@@ -110,7 +112,8 @@ class Outcome:
                 )
                 if extent != first:
                     raise WrongResult(
-                        f"{name} has shape {own}, ({', '.join(self.dims[name])}): {where} says {dim} = {first}"
+                        f"{name} has shape {own}, ({', '.join(self.dims[name])}): {where} says "
+                        f"{dim} = {first}"
                     )
 
 
@@ -368,7 +371,8 @@ class TheoryRun:
                 errors.append(f"{_words(point)}: {_message(single)}")
         if error is not None and any(result is not None for result in results):
             warnings.warn(
-                f"{describe(self.fn)} could not be batched ({_message(error)}); evaluated point by point",
+                f"{describe(self.fn)} could not be batched ({_message(error)}); evaluated point by "
+                "point",
                 stacklevel=2,
             )
         return (*_stack(results, shape), tuple(errors))
@@ -422,7 +426,10 @@ class ExperimentRun:
 
     def where(self, task: Task) -> str:
         """The point and seeds of a task, as a text."""
-        return f"{_words(self.grid.points(task.block)[0])}, seed {', '.join(map(str, self._seeds(task)))}"
+        return (
+            f"{_words(self.grid.points(task.block)[0])}, seed "
+            f"{', '.join(map(str, self._seeds(task)))}"
+        )
 
 
 Program = TheoryRun | ExperimentRun

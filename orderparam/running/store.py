@@ -322,7 +322,8 @@ def read(path: str | Path, whole: bool = True) -> xr.Dataset:
     missing = int(np.sum(memory.status == MISSING))
     if missing and whole:
         raise StoreError(
-            f"{path}: {missing} of {memory.status.size} points are missing; the command that made it computes them"
+            f"{path}: {missing} of {memory.status.size} points are missing; the command that made "
+            "it computes them"
         )
     return memory.dataset({})
 
@@ -343,7 +344,8 @@ def _same_sweep(path: Path, stored: Layout, asked: Layout) -> None:
         differing = differing or ["coordinates"]
     if differing == ["code"]:
         raise OtherCode(
-            f"{path} holds what {asked.identity['function'].partition('(')[0]} gave before its code was edited; {ELSEWHERE}"
+            f"{path} holds what {asked.identity['function'].partition('(')[0]} gave before its "
+            f"code was edited; {ELSEWHERE}"
         )
     if differing:
         raise StoreError(
@@ -360,7 +362,8 @@ def _damaged(path: Path, layout: Layout) -> list[str]:
             gone.append(file)
         elif found != content:
             raise StoreError(
-                f"{path} is damaged: {file} was altered; remove that file and the same command writes it anew, or {ELSEWHERE}"
+                f"{path} is damaged: {file} was altered; remove that file and the same command "
+                f"writes it anew, or {ELSEWHERE}"
             )
     return gone
 
@@ -401,8 +404,9 @@ def _load(
     if broken:
         which = ", ".join(broken) if len(broken) <= 3 else f"the files {STATUS}/c.*"
         raise StoreError(
-            f"{path} is damaged: {len(broken)} of its blocks do not fit their checksum; remove {which} in it "
-            f"and the same command computes {'these' if len(broken) <= 3 else 'all'} points again, or {ELSEWHERE}"
+            f"{path} is damaged: {len(broken)} of its blocks do not fit their checksum; remove "
+            f"{which} in it and the same command computes {'these' if len(broken) <= 3 else 'all'} "
+            f"points again, or {ELSEWHERE}"
         )
     return names
 

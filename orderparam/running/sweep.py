@@ -85,7 +85,9 @@ def sweep(
         SweepError: where every point failed.
 
     >>> from orderparam.systems.spins import MeanFieldMagnet, mean_field
-    >>> swept = op.sweep(mean_field, MeanFieldMagnet(temperature=0.5), {"temperature": [0.5, 0.9, 1.5]})
+    >>> swept = op.sweep(
+    ...     mean_field, MeanFieldMagnet(temperature=0.5), {"temperature": [0.5, 0.9, 1.5]}
+    ... )
     >>> swept["magnetisation"].dims, swept["magnetisation"].values.round(4).tolist()
     (('temperature',), [0.9575, 0.5254, 0.0])
     """
@@ -147,8 +149,9 @@ def _check_travels(fn: Callable, system: Any) -> None:
             thing.__module__ == "__main__" or "<locals>" in thing.__qualname__
         ):
             raise ValueError(
-                f"{thing.__qualname__} is defined in the running script or notebook, or in a function, which worker processes "
-                "cannot import: move it into a .py file and import it from there, or leave out the executor"
+                f"{thing.__qualname__} is defined in the running script or notebook, or in a "
+                "function, which worker processes cannot import: move it into a .py file and "
+                "import it from there, or leave out the executor"
             )
     for name, declaration in declarations(system).items():
         if declaration.kind == "part" and dataclasses.is_dataclass(getattr(system, name)):
@@ -182,7 +185,8 @@ def checked(
 
 def _seed_numbers(seeds: Any) -> tuple[int, ...]:
     wrong = ValueError(
-        f"seeds = {seeds!r}: give their number, at least one and at most a million, or different integers >= 0 (and below 2^63)"
+        f"seeds = {seeds!r}: give their number, at least one and at most a million, or different "
+        "integers >= 0 (and below 2^63)"
     )
     if _is_integer(seeds):
         if not 1 <= seeds <= 10**6:
@@ -225,7 +229,8 @@ def _check_options(grid: Grid, paired: Sequence[str], memory: int, store: Any) -
     for name in paired:
         if name not in grid.dims:
             raise ValueError(
-                f"paired names {name!r}, which is not a dimension of this sweep{nearest(str(name), list(grid.dims))}"
+                f"paired names {name!r}, which is not a dimension of this "
+                f"sweep{nearest(str(name), list(grid.dims))}"
             )
     if not _is_integer(memory) or memory < 1:
         raise ValueError(f"memory = {memory!r}: give a number of bytes, at least 1")

@@ -48,7 +48,10 @@ class Worker:
     ended."""
 
     def __init__(self, program: bytes):
-        code = f"import sys; sys.path[:] = {sys.path!r}; from orderparam.running.workers import serve; serve()"
+        code = (
+            f"import sys; sys.path[:] = {sys.path!r}; from orderparam.running.workers import "
+            "serve; serve()"
+        )
         self.process = subprocess.Popen(
             [sys.executable, "-c", code],
             stdin=subprocess.PIPE,

@@ -69,7 +69,8 @@ def _fill(dtype: np.dtype) -> Any:
     fills = {"b": False, "i": 0, "u": 0, "f": "NaN", "c": ["NaN", 0.0], "U": ""}
     if dtype.kind not in fills:
         raise ValueError(
-            f"an observable of type {dtype} cannot be stored: give booleans, integers, real or complex numbers"
+            f"an observable of type {dtype} cannot be stored: give booleans, integers, real or "
+            "complex numbers"
         )
     return fills[dtype.kind]
 

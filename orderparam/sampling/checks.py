@@ -50,7 +50,8 @@ def checked_step_sizes(step_size: Any, chains: int) -> Float[Array, "chain"]:
     """One positive step size per chain."""
     if jnp.shape(step_size) not in ((), (chains,)):
         raise ValueError(
-            f"step_size has shape {jnp.shape(step_size)}: must be one number, or one for each of {chains} chains"
+            f"step_size has shape {jnp.shape(step_size)}: must be one number, or one for each of "
+            f"{chains} chains"
         )
     if not _all_positive(step_size):
         raise ValueError(f"step_size = {step_size}: must be positive and finite")
@@ -72,7 +73,8 @@ def checked_scale(scale: PyTree, position: PyTree) -> PyTree:
             own not in (1, size) for own, size in zip(shape[::-1], leaf.shape[::-1])
         ):
             raise ValueError(
-                f"{name} has shape {shape}: must broadcast against that of one position, {leaf.shape}"
+                f"{name} has shape {shape}: must broadcast against that of one position, "
+                f"{leaf.shape}"
             )
         if not _all_positive(widths):
             raise ValueError(f"{name} = {widths}: must be positive and finite")
@@ -110,8 +112,8 @@ def check_finite(log_densities: Float[Array, "chain"], gradients: PyTree) -> Non
     if not isinstance(finite, jax.core.Tracer) and not bool(jnp.all(finite)):
         bad = np.flatnonzero(~np.asarray(finite))
         raise ValueError(
-            f"initial: log_density = {np.asarray(log_densities)[bad]} in chains {bad.tolist()}: it and its gradient must "
-            "be finite where a chain starts"
+            f"initial: log_density = {np.asarray(log_densities)[bad]} in chains {bad.tolist()}: it "
+            "and its gradient must be finite where a chain starts"
         )
 
 
@@ -123,6 +125,6 @@ def check_stability(step_sizes: Float[Array, "chain"], curvatures: Float[Array, 
         worst = int(jnp.argmax(step_sizes * curvatures))
         raise ValueError(
             f"step_size = {float(step_sizes[worst]):.4g}: must be < 2/(largest curvature) = "
-            f"{2 / float(curvatures[worst]):.4g} for a stable Langevin run (chain {worst}; a twentieth of that keeps "
-            "variances within about 5 %)"
+            f"{2 / float(curvatures[worst]):.4g} for a stable Langevin run (chain {worst}; a "
+            "twentieth of that keeps variances within about 5 %)"
         )

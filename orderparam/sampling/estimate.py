@@ -25,15 +25,18 @@ class Estimate(eqx.Module):
     """Equilibrium average of one observable of shape `*shape`, from all chains together.
 
     mean:              average over chains and draws.
-    standard_error:    Monte Carlo standard error of the mean, (standard deviation)/sqrt(effective sample size), the latter
+    standard_error:    Monte Carlo standard error of the mean, (standard deviation)/sqrt(effective
+    sample size), the latter
                        from the autocorrelation of the values themselves.
-    r_hat:             rank-normalised split R-hat, the larger of bulk and folded (Vehtari, Gelman, Simpson, Carpenter,
+    r_hat:             rank-normalised split R-hat, the larger of bulk and folded (Vehtari, Gelman,
+    Simpson, Carpenter,
                        Bürkner 2021, section 4): 1 when all chains, and both halves of each, look
                        alike.
     effective_samples: bulk effective sample size over all chains (same paper, section 4). It may
         exceed the number of draws where successive draws are anticorrelated, as in Hamiltonian
         Monte Carlo.
-    constant:          the observable has one and the same value in every draw; then `standard_error` and
+    constant:          the observable has one and the same value in every draw; then
+    `standard_error` and
                        `effective_samples` are 0 and `r_hat` is nan.
     """
 
@@ -83,7 +86,8 @@ def estimate(
     """
     if jnp.ndim(values) < 2 or jnp.shape(values)[1] < 4:
         raise ValueError(
-            f"values has shape {jnp.shape(values)}: must be (chain, draw, ...), at least 4 draws per chain"
+            f"values has shape {jnp.shape(values)}: must be (chain, draw, ...), at least 4 draws "
+            "per chain"
         )
     chains, draws, *shape = jnp.shape(values)
     flat = _estimate(jnp.asarray(values, float).reshape(chains, draws, -1))

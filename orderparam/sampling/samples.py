@@ -13,10 +13,12 @@ from orderparam.sampling.estimate import Estimate, estimate
 class Samples(eqx.Module):
     """Recorded Markov chains. Prints as a table of `value ± error [R-hat 1.00, ESS 812]`.
 
-    observables:        what `observe` returned at each draw, every array with leading axes (chain, draw).
+    observables:        what `observe` returned at each draw, every array with leading axes (chain,
+    draw).
     estimates:          the same pytree with an `Estimate` in place of each array.
     log_density:        -U at each draw.
-    virial:             (u . grad U)/(number of parameters) at each draw. Its equilibrium average is 1 whatever U is. In
+    virial:             (u . grad U)/(number of parameters) at each draw. Its equilibrium average is
+    1 whatever U is. In
                         an unadjusted Langevin run it is 1 + (dt/2) <|grad U|^2>/(number of
                         parameters), for a quadratic U the mean inflation of the variances over
                         modes (derived for this package, not in the cited papers).
@@ -27,7 +29,8 @@ class Samples(eqx.Module):
         mode, and a bound for all others. Infinite when the step size is unstable there; 1 for the
         exact methods.
     position:           last positions, leading axis (chain), from which the run can go on.
-    converged:          the log density, and every observable that is not constant, has R-hat < 1.05 and at least 100
+    converged:          the log density, and every observable that is not constant, has R-hat < 1.05
+    and at least 100
                         effective samples; and the step size is stable.
     method:             "hmc", "mala", "nuts" or "langevin".
     """

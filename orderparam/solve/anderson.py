@@ -1,13 +1,14 @@
 """Anderson's acceleration of a fixed-point iteration.
 
-At the iterates x_i the iteration makes the steps f_i. A combination of the last iterates whose steps
-nearly cancel is close to the fixed point if the steps are nearly linear in x there: with the
-differences of successive iterates and of successive steps in the rows of X and F, and f the last step,
+At the iterates x_i the iteration makes the steps f_i. A combination of the last iterates whose
+steps nearly cancel is close to the fixed point if the steps are nearly linear in x there: with the
+differences of successive iterates and of successive steps in the rows of X and F, and f the last
+step,
 
     x <- x + f - w (X + F),  w = argmin |f - w F|.
 
-Differences of late steps are nearly parallel, so that the least squares must be regularised; the two
-ways below suit NumPy and a compiled loop. Optimistix has no such method.
+Differences of late steps are nearly parallel, so that the least squares must be regularised; the
+two ways below suit NumPy and a compiled loop. Optimistix has no such method.
 
 Source: Anderson (1965); Walker, Ni (2011) for this form.
 """

@@ -4,8 +4,8 @@ With the nodes z and weights w of a modified Talbot contour (Trefethen, Weideman
 
     exp(-u) = sum w/(z + u),    (1 - exp(-u))/u = sum (w/z)/(z + u),    u >= 0,
 
-so that functions of time of a matrix S are sums over its resolvents (S + z/t)^{-1}. Twelve digits at
-24 nodes.
+so that functions of time of a matrix S are sums over its resolvents (S + z/t)^{-1}. Twelve digits
+at 24 nodes.
 """
 
 import numpy as np

@@ -81,7 +81,8 @@ def newton_minimum(local: Callable[[Vector], Local], start: Vector, max_steps: i
 
 
 def differentiated(function: Callable[[Vector], Float[Array, ""]]) -> Callable[[Vector], Local]:
-    """u -> value, gradient and Hessian of the function, differentiated backward and then forward."""
+    """u -> value, gradient and Hessian of the function, differentiated backward and then
+    forward."""
 
     def gradient(u: Vector) -> tuple[Vector, tuple[Array, Vector]]:
         value, slope = jax.value_and_grad(function)(u)

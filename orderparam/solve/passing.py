@@ -53,7 +53,9 @@ def pass_messages(
             the iteration ends where it is false.
         least_steps: number of steps before which the iteration does not end.
 
-    >>> found = pass_messages(lambda state: (state[0] / 2,), (jnp.ones(3),), tolerance=1e-3, max_steps=99)
+    >>> found = pass_messages(
+    ...     lambda state: (state[0] / 2,), (jnp.ones(3),), tolerance=1e-3, max_steps=99
+    ... )
     >>> int(found.steps), float(found.residual)
     (10, 0.0009765625)
     """

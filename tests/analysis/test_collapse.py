@@ -16,7 +16,8 @@ SIZES, X = np.array([8.0, 16.0, 32.0, 64.0]), np.linspace(1.9, 2.1, 9)
 
 
 def made(seed, power=-0.125, inverse_nu=0.8, correction=0.0, error=2e-3, omega=1.0, seeds=0):
-    """y = L^power (1 + correction L^-omega) (1 - u + u^2/2), with noise of the given relative size."""
+    """y = L^power (1 + correction L^-omega) (1 - u + u^2/2), with noise of the given relative
+    size."""
     u = (X - 2.0) * SIZES[:, None] ** inverse_nu
     exact = (
         SIZES[:, None] ** power
@@ -128,8 +129,8 @@ def test_exact_magnets_in_a_narrow_and_a_wide_window():
 
 @pytest.mark.parametrize("error", [1e-3, 1e-4])
 def test_the_interval_of_a_corrected_collapse_holds_the_truth(error):
-    """Sizes from 50 on do not collapse without a correction, whose exponent is 1/2. It is a function
-    of the scaled temperature: a mere factor leads to 1/nu = .538(3)."""
+    """Sizes from 50 on do not collapse without a correction, whose exponent is 1/2. It is a
+    function of the scaled temperature: a mere factor leads to 1/nu = .538(3)."""
     held = {"critical": 0, "inverse_nu": 0}
     rng = np.random.default_rng(1)
     exact = curie_weiss(0.97, 1.03, (50, 100, 200, 400, 800, 1600), 0.0)

@@ -34,7 +34,8 @@ LAWS = {
     "sum of powers": (-0.4, lambda x: x**-0.4 + 0.7 * x**-1.1),
 }
 
-# with a power of the logarithm beside; the last has a small x_0, so that it looks like another power
+# with a power of the logarithm beside; the last has a small x_0, so that it looks like another
+# power
 LOGARITHMS = {
     "first power": (-1.0, lambda x: np.log(np.e * x) / x),
     "half a power": (-1.0, lambda x: np.log(np.e * x) ** 0.5 / x),

@@ -131,7 +131,8 @@ def test_interpolation():
 
 
 def test_the_spin_glass_of_the_hopfield_model_along_all_branches():
-    """T_g = 1 + sqrt(alpha), although the free energy of the unstable paramagnet is lower below it."""
+    """T_g = 1 + sqrt(alpha), although the free energy of the unstable paramagnet is lower below
+    it."""
     memory = Hopfield(load=0.05, temperature=0.1)
     found = op.transition(
         replica_symmetric, memory, {"temperature": (0.6, 1.7)}, order="self_overlap"

@@ -109,7 +109,8 @@ def test_a_weak_first_order_transition_is_no_continuous_one():
 
 
 def test_a_branch_that_ends_inside_the_line_may_be_alone_in_a_batch():
-    """Of 65 points in batches of 64 the last, where there is no solution, is not evaluated alone."""
+    """Of 65 points in batches of 64 the last, where there is no solution, is not evaluated
+    alone."""
 
     @op.theory
     def broken(system: Magnet) -> Stable:

@@ -155,7 +155,8 @@ def test_random_clicks_leave_no_traceback_and_no_growth(tmp_path, chromium):  # 
             for k in range(3)
         ]
         print(
-            f"{done} acts; largest memory in each third, MB: {', '.join(f'{mb:.0f}' for mb in thirds)}"
+            f"{done} acts; largest memory in each third, MB: "
+            f"{', '.join(f'{mb:.0f}' for mb in thirds)}"
         )
     assert done > SECONDS / 20
     assert thirds[2] < GROWTH * thirds[0], thirds

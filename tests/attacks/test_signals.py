@@ -171,5 +171,6 @@ def test_interrupts_of_commands(tmp_path, monkeypatch, name):
     files = [files_of(tmp_path / folder) for folder in ("whole", "stopped")]
     assert files[0] == files[1]
     print(
-        f"{name}: {json.dumps({end: ends.count(end) for end in sorted(set(ends))})}, {seconds:.1f} s"
+        f"{name}: {json.dumps({end: ends.count(end) for end in sorted(set(ends))})}, {seconds:.1f} "
+        "s"
     )

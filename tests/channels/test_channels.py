@@ -60,7 +60,8 @@ def test_denoisers_are_derivatives_of_the_evidence(name):
 
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_labels_and_their_evidence_belong_together(name):
-    """The weights of labels add up to one, and E y, E y^2 are those of `moments`; so are the draws."""
+    """The weights of labels add up to one, and E y, E y^2 are those of `moments`; so are the
+    draws."""
     law, field, variance = LIKELIHOODS[name], 0.4, 0.7
     y, weight = law.label_rule(jnp.asarray(field), jnp.asarray(variance))
     np.testing.assert_allclose(jnp.sum(weight), 1.0, rtol=1e-10)
@@ -131,7 +132,8 @@ def test_closed_evidence_of_a_kinked_link_agrees_with_quadrature():
 
 
 def test_information_of_a_magnitude_by_two_integrals():
-    """Without noise: g = (y tanh(y w / V) - w) / V, averaged over w and the field in equal steps."""
+    """Without noise: g = (y tanh(y w / V) - w) / V, averaged over w and the field in equal
+    steps."""
     q, v = 0.6, 0.4
     w, x = (np.linspace(-9, 9, 2001)[:, None] * np.sqrt(part) for part in (q, v))
     field = w + x.T

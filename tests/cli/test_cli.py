@@ -148,11 +148,17 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
         (["run", "test-paramagnet", "--dask", ""], "no Dask scheduler answers"),
         (
             ["run", "test-paramagnet", "--set", "spacing=-1"],
-            "test-paramagnet with spacing = -1.0: no curve can be built from these values: spacing must be positive",
+            (
+                "test-paramagnet with spacing = -1.0: no curve can be built from these values: "
+                "spacing must be positive"
+            ),
         ),
         (
             ["run", "test-paramagnet", "--set", "spacing=0"],
-            "test-paramagnet with spacing = 0.0: no curve can be built from these values: spacing must be positive",
+            (
+                "test-paramagnet with spacing = 0.0: no curve can be built from these values: "
+                "spacing must be positive"
+            ),
         ),
         (["run", "test-paramagnet", "--out", "occupied"], "is not empty and holds no result"),
         (["run", "test-paramagnet", "--out", "file.txt"], "is a file"),

@@ -23,7 +23,8 @@ def orderparam(*words):
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """A fresh folder with `own_magnet.py` in it; what its tests register is forgotten after each."""
+    """A fresh folder with `own_magnet.py` in it; what its tests register is forgotten after
+    each."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     registries = [

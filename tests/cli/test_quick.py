@@ -91,7 +91,10 @@ def test_a_run_that_another_process_fills_is_refused_as_quickly(tmp_path):
     from orderparam.running.lock import alone
 
     (tmp_path / "results" / "hopfield-capacity" / "result.zarr").mkdir(parents=True)
-    code = "import sys; from orderparam.cli import main; sys.argv = ['orderparam', 'run', 'hopfield-capacity']\n"
+    code = (
+        "import sys; from orderparam.cli import main; sys.argv = ['orderparam', 'run', "
+        "'hopfield-capacity']\n"
+    )
     code += "try:\n    main()\nfinally:\n    assert 'jax' not in sys.modules"
     with alone(tmp_path / "results" / "hopfield-capacity"):
         ended = subprocess.run(

@@ -122,7 +122,8 @@ def test_a_sweep_is_a_table_a_figure_and_files(run, tmp_path):
 
 def test_an_experiment_is_set_against_its_theory(run, tmp_path):
     result = run(
-        "solve", "self_consistent", *REGRESSION[1:], *FEW_MODES, "--over", "n_train=20,40", "--against", "gaussian_design",
+        "solve", "self_consistent", *REGRESSION[1:], *FEW_MODES, "--over", "n_train=20,40",
+        "--against", "gaussian_design",
         "--seeds", "4", "--show", "test_error", "--out", "both",
     )  # fmt: skip
     assert result.exit_code == 0, result.output

@@ -34,7 +34,8 @@ class Cluster:
 
     @staticmethod
     def _written(file: Path, seconds: float = 60.0) -> dict:
-        """What a scheduler writes into `file`, once it is whole: the file is there before its text."""
+        """What a scheduler writes into `file`, once it is whole: the file is there before its
+        text."""
         deadline = time.time() + seconds
         while True:
             try:

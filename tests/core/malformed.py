@@ -27,24 +27,34 @@ from orderparam.running.program import Outcome
 LONGEST = 60  # seconds of one call, of the processor; ten times as many in all
 LOG = os.environ.get("ORDERPARAM_TEST_CALLS", "")  # file that lists every call and its end
 NUMBERS = (
-    "-1", "0", "-0.0", "1e400", "-1e400", "nan", "inf", "-inf", "9" * 20, "9" * 400, "9" * 5000, "-" + "9" * 30, "1e12", "1e300",
-    "1e-400", "0x10", "1_0", "１２", "½", "", " ", "1,2", "1,,2", ",", "+5", "--5", "1e", ".", "1.5", "true", "None",
-    "10000000000", "2147483648", "9223372036854775808", "18446744073709551616", "1j", "1/2", "1e9,1e9", ",".join(["1"] * 20001),
+    "-1", "0", "-0.0", "1e400", "-1e400", "nan", "inf", "-inf", "9" * 20, "9" * 400, "9" * 5000,
+    "-" + "9" * 30, "1e12", "1e300",
+    "1e-400", "0x10", "1_0", "１２", "½", "", " ", "1,2", "1,,2", ",", "+5", "--5", "1e", ".",
+    "1.5", "true", "None",
+    "10000000000", "2147483648", "9223372036854775808", "18446744073709551616", "1j", "1/2",
+    "1e9,1e9", ",".join(["1"] * 20001),
 )  # fmt: skip
 TEXTS = (
-    "", " ", "~", "~nosuchuser", "~nosuchuser/x.csv", "/", "/dev/null", "/dev/full", "/proc/self/mem", "..", ".", "a" * 300,
-    "a" * 5000, "ß", "\udc80", "\N{BELL}", "[bold]x[/]", "[/]", "%s", "{0}", "x\ny", "-", "--", "*", "?", "-h-", "=", "==", "a=b",
+    "", " ", "~", "~nosuchuser", "~nosuchuser/x.csv", "/", "/dev/null", "/dev/full",
+    "/proc/self/mem", "..", ".", "a" * 300,
+    "a" * 5000, "ß", "\udc80", "\N{BELL}", "[bold]x[/]", "[/]", "%s", "{0}", "x\ny", "-", "--", "*",
+    "?", "-h-", "=", "==", "a=b",
     "\\", "'", '"', "$HOME", "results", "table.csv", "\N{RIGHT-TO-LEFT OVERRIDE}x",
 )  # fmt: skip
 FILES = (
-    "table.csv", "empty.csv", "ragged.csv", "latin.csv", "binary.csv", "huge.npy", "cut.npy", "pickle.npy", "notzip.npz", "y.npy",
-    "nan.npy", "strings.npy", "flat.npy", "folder.csv", "wide.csv", "missing.csv", "pipe.csv", "zero.npy", "columns.csv",
-    "columns.npy", "zeros.npz", "claim.npz", "table.parquet", "cut.parquet", "rows.parquet", "table.xlsx", "cut.xlsx",
-    "zeros.xlsx", "table.feather", "cut.feather", "runs.csv", "runs.jsonl", "deep.json", "cut.json", "table.npz",
+    "table.csv", "empty.csv", "ragged.csv", "latin.csv", "binary.csv", "huge.npy", "cut.npy",
+    "pickle.npy", "notzip.npz", "y.npy",
+    "nan.npy", "strings.npy", "flat.npy", "folder.csv", "wide.csv", "missing.csv", "pipe.csv",
+    "zero.npy", "columns.csv",
+    "columns.npy", "zeros.npz", "claim.npz", "table.parquet", "cut.parquet", "rows.parquet",
+    "table.xlsx", "cut.xlsx",
+    "zeros.xlsx", "table.feather", "cut.feather", "runs.csv", "runs.jsonl", "deep.json", "cut.json",
+    "table.npz",
     "round.csv",
 )  # fmt: skip
 COMMANDS = (
-    "list", "run", "run", "run", "show", "predict", "predict", "features", "exponents", "exponents", "other", "solve", "solve",
+    "list", "run", "run", "run", "show", "predict", "predict", "features", "exponents", "exponents",
+    "other", "solve", "solve",
     "solve", "phases", "phases", "design", "design", "scaling-law", "scaling-law", "inspect",
     "width", "explore", "explore",
     "new-system", "cite",
@@ -63,7 +73,8 @@ PROGRAMS = {  # files of a person's own, as `run` and `show` name them
     "deep.py": b"x = " + b"(" * 5000,
 }
 SYSTEMS = (
-    "spin_glass", "spin_glass.py", "class", "numpy", "orderparam", "json", "a_b_c", "../x", "a/b", "Glass", "con", "_x", "x_",
+    "spin_glass", "spin_glass.py", "class", "numpy", "orderparam", "json", "a_b_c", "../x", "a/b",
+    "Glass", "con", "_x", "x_",
     "system", "theory", "np", "match", "print", "9x", "spin-glass", "g" * 250, "é", "nothing",
 )  # fmt: skip
 HOSTS = (
@@ -79,8 +90,10 @@ HOSTS = (
     "-",
 )
 ESTIMATORS = (  # of a person's own, as `predict` names them
-    "sklearn.linear_model.Ridge", "sklearn.linear_model", "sklearn.linear_model.Ridge.fit", "json.loads",
-    "nothing.Nothing", "sys.exit", "sklearn.neighbors.KNeighborsClassifier", "sklearn.pipeline.Pipeline", "sklearn..x",
+    "sklearn.linear_model.Ridge", "sklearn.linear_model", "sklearn.linear_model.Ridge.fit",
+    "json.loads",
+    "nothing.Nothing", "sys.exit", "sklearn.neighbors.KNeighborsClassifier",
+    "sklearn.pipeline.Pipeline", "sklearn..x",
 )  # fmt: skip
 RUNS = ("loss", "n", "d", "name", "lss", "")
 
@@ -190,11 +203,14 @@ SUMMARIES = {
     "bad-checksum": json.dumps(_WHOLE),
     "bad-bytes": "\x00\x01",
     **{f"bad-{key}": sealed({**_WHOLE, key: value}) for key, value in {
-        "study": ["x"], "title": {"a": 1}, "source": None, "parameters": [1], "curves": 3, "agreement": "x", "seconds": "long",
+        "study": ["x"], "title": {"a": 1}, "source": None, "parameters": [1], "curves": 3,
+        "agreement": "x", "seconds": "long",
     }.items()},
-    "bad-without": sealed({key: value for key, value in _WHOLE.items() if key not in ("title", "seconds")}),
+    "bad-without": sealed({key: value for key, value in _WHOLE.items()
+    if key not in ("title", "seconds")}),
     "bad-nan": sealed({**_WHOLE, "seconds": float("nan")}),
-    "bad-curve": sealed({**_WHOLE, "curves": [{"label": "[/]", "facets": 1, "kind": "experiment"}]}),
+    "bad-curve": sealed({**_WHOLE, "curves": [{"label": "[/]", "facets": 1,
+    "kind": "experiment"}]}),
     "bad-inf": sealed({**_WHOLE, "parameters": {"n_train": [1e400, "x"], "nowhere": 1}}),
 }  # fmt: skip
 
@@ -247,7 +263,8 @@ def formula(draw: random.Random, depth: int) -> str:
     ]
     if kind < 0.9:
         return f"{draw.choice(names)}({formula(draw, depth - 1)})"
-    return f"{draw.choice(['maximum', 'minimum', 'abs'])}({formula(draw, depth - 1)},{formula(draw, 0)})"
+    function = draw.choice(["maximum", "minimum", "abs"])
+    return f"{function}({formula(draw, depth - 1)},{formula(draw, 0)})"
 
 
 def calls(
@@ -288,7 +305,8 @@ def calls(
                     ["--set", value()],
                 )
             )
-            own = f"{draw.choice((*PROGRAMS, 'round.py'))}{draw.choice(('', ':', ':x', '::', f':{value()}'))}"
+            program = draw.choice((*PROGRAMS, "round.py"))
+            own = f"{program}{draw.choice(('', ':', ':x', '::', f':{value()}'))}"
             asked = draw.choice((name, name, mutated(name), value(), own))
             yield [
                 "run",
@@ -384,7 +402,8 @@ def calls(
             ]
         elif command == "scaling-law":
             column = lambda: draw.choice((*RUNS, value()))  # noqa: E731
-            known = [word for name in ("--params", "--data", "--loss", "--unique", "--run") if draw.random() < 0.5
+            known = [word for name in ("--params", "--data", "--loss", "--unique", "--run")
+            if draw.random() < 0.5
                      for word in (name, column())]  # fmt: skip
             choices = option("--form", "--compute", "--flops", "--bootstrap", "--out")
             further = draw.choice(([], [], ["--runs", draw.choice((*FILES, value()))]))
@@ -451,7 +470,8 @@ def _of_a_verb(
             yield f"{option}={draw.choice((*map(str, verb.choices(option)), '1', value()))}"
     if command == "phases":
         for field in draw.sample(list(known), min(len(known), draw.randrange(3))):
-            yield f"{field}={draw.choice(('1:2', '0.1:3:log', '1:1', '2:1', f'{value()}:{value()}', '1:2:3:4'))}"
+            ranges = ("1:2", "0.1:3:log", "1:1", "2:1", f"{value()}:{value()}", "1:2:3:4")
+            yield f"{field}={draw.choice(ranges)}"
     else:
         for _ in range(draw.randrange(3)):
             yield "--over"

@@ -312,8 +312,8 @@ def test_points_of_the_same_runs_are_counted_by_their_correlation():
 
 @pytest.mark.parametrize("correlation", [0.0, 0.6, 0.95])
 def test_the_probability_of_chance_is_uniform_where_theory_is_right(correlation):
-    """Of 400 tables of a right theory about 5 % have a probability below 5 %, and about 1 % below 1 %,
-    with whatever correlation."""
+    """Of 400 tables of a right theory about 5 % have a probability below 5 %, and about 1 % below 1
+    %, with whatever correlation."""
     found = np.array(
         [_beside_zero(_correlated(20, 32, correlation, i))["probability"] for i in range(400)]
     )

@@ -16,7 +16,10 @@ from orderparam.running.store import read
 
 HERE = Path(__file__).parent
 PAGE = (HERE.parent.parent / "docs" / "howto" / "clusters.md").read_text()
-SWEEP = 'from magnet import *; op.sweep(sampled, Paramagnet(1.0), {"field": [0.1, 0.2]}, seeds=5, store="s.zarr", '
+SWEEP = (
+    'from magnet import *; op.sweep(sampled, Paramagnet(1.0), {"field": [0.1, 0.2]}, seeds=5, '
+    'store="s.zarr", '
+)
 
 
 def test_the_recipe_for_slurm_runs(tmp_path):
@@ -24,7 +27,8 @@ def test_the_recipe_for_slurm_runs(tmp_path):
     (recipe,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
     # to local jobs, small ones, which need no virtual environment, and to a small sweep
     changes = {
-        "from dask_jobqueue import SLURMCluster": "from dask_jobqueue.local import LocalCluster as SLURMCluster",
+        "from dask_jobqueue import SLURMCluster": "from dask_jobqueue.local import LocalCluster as "
+        "SLURMCluster",
         "cores=4": "cores=1",
         'memory="16GB"': 'memory="2GB"',
         "maximum=50": "maximum=2",

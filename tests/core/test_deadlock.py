@@ -24,7 +24,8 @@ def test_independent_batched_factors_end():
         subprocess.run([sys.executable, program], env=environment, timeout=SECONDS, check=True)
     except subprocess.TimeoutExpired:
         pytest.fail(
-            f"jaxlib {jaxlib.__version__} stood still for {SECONDS} s in batched Cholesky factors and triangular solves"
+            f"jaxlib {jaxlib.__version__} stood still for {SECONDS} s in batched Cholesky factors "
+            "and triangular solves"
         )
 
 

@@ -44,7 +44,10 @@ def frozen(system: Glass) -> Energy:
 
 
 def test_the_list_needs_no_jax():
-    code = "import sys; from orderparam.core.registry import index; index(); print('jax' in sys.modules)"
+    code = (
+        "import sys; from orderparam.core.registry import index; index(); print('jax' in "
+        "sys.modules)"
+    )
     assert (
         subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -108,7 +111,10 @@ def test_no_two_public_classes_share_a_name():
 
 
 def test_every_package_and_module_is_completed_before_it_is_imported():
-    code = "import sys, orderparam as op; print('jax' in sys.modules, dir(op), dir(op.systems), dir(op.core), dir(op.solve))"
+    code = (
+        "import sys, orderparam as op; print('jax' in sys.modules, dir(op), dir(op.systems), "
+        "dir(op.core), dir(op.solve))"
+    )
     said = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout

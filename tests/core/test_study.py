@@ -217,7 +217,10 @@ def test_an_error_of_a_library_while_curves_are_built_says_that_the_values_do_no
         return [Curve("exact", exact, Paramagnet(1.0), {"temperature": temperatures})]
 
     try:
-        message = "test-powers with first = 0.0: no curve can be built from these values: first must be positive, like 1.0"
+        message = (
+            "test-powers with first = 0.0: no curve can be built from these values: first must be "
+            "positive, like 1.0"
+        )
         with pytest.raises(ValueError, match=message):
             compare(build, settings={"first": 0})
         with pytest.raises(ValueError, match=r"first = -1\.0: first = -1: must be at least 0"):

@@ -20,7 +20,8 @@ import jax, jax.numpy as jnp
 from orderparam.running.threads import one_blas_thread
 
 def counts():
-    return {library["filepath"]: library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+    found = (library for library in threadpool_info() if library["user_api"] == "blas")
+    return {library["filepath"]: library["num_threads"] for library in found}
 
 def everywhere(number):
     return set(counts().values()) == {number}
@@ -130,7 +131,8 @@ def log_density(u):
     jax.debug.callback(lambda: seen.append(everywhere(1)))
     return -jnp.sum(u**2) / 2
 
-drawn = sample(log_density, lambda key: jax.random.normal(key, (2,)), jax.random.key(0), chains=2, warmup=20, samples=8)
+prior = lambda key: jax.random.normal(key, (2,))
+drawn = sample(log_density, prior, jax.random.key(0), chains=2, warmup=20, samples=8)
 assert np.isfinite(drawn.log_density).all()
 assert seen and all(seen), seen
 assert counts() == many

@@ -117,7 +117,8 @@ def test_damaged_files_are_refused_in_one_line(tmp_path, ending):
 def test_large_text_is_read_as_small_text_is(tmp_path, monkeypatch):
     path = tmp_path / "large.csv"
     rows = [
-        f"{i},{i / 7:.2f},{'NA' if i % 5 else i},{['p', 'q r', 'none'][i % 3]},{['yes', 'no'][i % 2]},True"
+        f"{i},{i / 7:.2f},{'NA' if i % 5 else i},{['p', 'q r', 'none'][i % 3]},"
+        f"{['yes', 'no'][i % 2]},True"
         for i in range(9)
     ]
     path.write_text(",a,gaps,word,answer,always\n" + "\n".join(rows))

@@ -154,6 +154,9 @@ def test_real_labels_cannot_be_balanced():
 
 
 def test_importing_the_topic_loads_neither_scikit_learn_nor_pooch():
-    code = "import sys, orderparam.data; print([m for m in ('sklearn', 'pooch', 'rich.progress') if m in sys.modules])"
+    code = (
+        "import sys, orderparam.data; print([m for m in ('sklearn', 'pooch', 'rich.progress') if m "
+        "in sys.modules])"
+    )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"

@@ -348,8 +348,10 @@ def test_a_malicious_batch_is_refused_and_does_not_run(tmp_path, place, protocol
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("builtins", "eval"), ("builtins", "getattr"), ("os", "system"), ("numpy", "load"), ("numpy", "ndarray.tofile"),
-        ("numpy.core.multiarray", "fromfile"), ("copyreg", "_reconstructor"), ("_codecs", "encode"), ("pickle", "loads"),
+        ("builtins", "eval"), ("builtins", "getattr"), ("os", "system"), ("numpy", "load"),
+        ("numpy", "ndarray.tofile"),
+        ("numpy.core.multiarray", "fromfile"), ("copyreg", "_reconstructor"), ("_codecs", "encode"),
+        ("pickle", "loads"),
     ],
 )  # fmt: skip
 def test_no_other_name_is_looked_up(module, name):

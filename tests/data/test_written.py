@@ -43,7 +43,10 @@ def test_dates_in_any_order_are_those_of_iso(form, said):
     [
         (
             ["03/04/2015", "05/06/2016"],
-            "column 'when' holds '03/04/2015' and the like, of which no row tells the day from the month",
+            (
+                "column 'when' holds '03/04/2015' and the like, of which no row tells the day from "
+                "the month"
+            ),
         ),
         (["25/3/2015", "3/25/2015"], "dates that are not all written alike"),
         (["25.03.15", "01.04.16"], "write years with four digits"),
@@ -148,7 +151,8 @@ def test_one_bad_cell_does_not_drop_a_column_of_numbers(tmp_path):
     path = table_with(cells, tmp_path / "t.csv")
     with pytest.warns(
         UserWarning,
-        match=r"column 'b': line 17 holds 'x', which is no number: it was taken as a gap.* --missing 'x'",
+        match=r"column 'b': line 17 holds 'x', which is no number: it was taken as a gap.* "
+        r"--missing 'x'",
     ):
         problem = from_file(path, "y")
     assert [column.kind for column in problem.columns] == ["numbers"]

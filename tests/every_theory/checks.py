@@ -426,7 +426,8 @@ def flagged(result: Result) -> bool:
 
 
 def faults(result: Result, usual: Result, infinite=()) -> str:
-    """What is wrong with a result, in words; empty when it is sound or says itself that it is not."""
+    """What is wrong with a result, in words; empty when it is sound or says itself that it is
+    not."""
     if flagged(result):
         return ""
     for name in type(result).dims():

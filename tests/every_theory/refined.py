@@ -4,7 +4,8 @@
 
 writes FOLDER/usual or FOLDER/refined, a file for each theory; theories that have theirs are left
 out, so that a run that was stopped goes on. Finer is: panels of Gaussian quadrature split in two,
-twice as many nodes of every other Gauss-Legendre rule, tolerances of solvers and of options a hundredth.
+twice as many nodes of every other Gauss-Legendre rule, tolerances of solvers and of options a
+hundredth.
 """
 
 import importlib

@@ -23,9 +23,10 @@ MAGNET = "?system=spins.MeanFieldMagnet"
 PATIENCE = 120_000  # milliseconds: other tests run beside this one
 LINES = """() => {
   const found = []
+  const sum = (y) => Array.from(y).reduce((a, b) => a + (isFinite(b) ? b : 0), 0)
   for (const model of Bokeh.documents[0]._all_models.values())
     if (model.type == "ColumnDataSource" && model.data.ys && model.data.alpha)
-      for (const y of model.data.ys) found.push(Array.from(y).reduce((a, b) => a + (isFinite(b) ? b : 0), 0))
+      for (const y of model.data.ys) found.push(sum(y))
   return found
 }"""
 
@@ -193,8 +194,12 @@ def said(page):
     return """(() => {
       const search = (root) => {
         for (const element of root.querySelectorAll("*")) {
-          if (element.shadowRoot) { const found = search(element.shadowRoot); if (found >= 0) return found }
-          const match = element.children.length == 0 && /^(\\d+) of \\d+ runs are kept/.exec(element.textContent)
+          if (element.shadowRoot) {
+            const found = search(element.shadowRoot)
+            if (found >= 0) return found
+          }
+          const match = element.children.length == 0
+            && /^(\\d+) of \\d+ runs are kept/.exec(element.textContent)
           if (match) return Number(match[1])
         }
         return -1

@@ -1,4 +1,5 @@
-"""Theories are evaluated for the latest request alone; experiments in processes that can be killed."""
+"""Theories are evaluated for the latest request alone; experiments in processes that can be
+killed."""
 
 import threading
 import time

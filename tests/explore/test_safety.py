@@ -135,7 +135,10 @@ def test_the_browser_sends_nothing_of_a_file_that_is_too_large():
     class Part extends EventTarget { append(other) { this.field = other } }
     globalThis.document = { createElement: () => new Part() }
     globalThis.FileReader = class extends EventTarget {
-      readAsDataURL(file) { this.result = "data:;base64,MSwyCg=="; this.dispatchEvent(new Event("load")) }
+      readAsDataURL(file) {
+        this.result = "data:;base64,MSwyCg=="
+        this.dispatchEvent(new Event("load"))
+      }
     }
     const { render } = await import("data:text/javascript," + encodeURIComponent(process.argv[1]))
     const model = { label: "", accept: "", largest: 100 }

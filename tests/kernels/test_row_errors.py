@@ -1,5 +1,5 @@
-"""The parts of the expected error at each row, against the algebra of Gaussian vectors, against a row
-that is really left out, and against the theory per mode under another law of inputs."""
+"""The parts of the expected error at each row, against the algebra of Gaussian vectors, against a
+row that is really left out, and against the theory per mode under another law of inputs."""
 
 import numpy as np
 import pytest

@@ -34,14 +34,16 @@ SIGNALS = jax.random.normal(jax.random.key(2), (3, 6, 2))
     ("architecture", "networks"),
     [
         # one hidden layer: the average over random networks is exact at every number of channels
-        (convolutional(1, 8, 3, "relu", shared=False, strides=2, readout="global_average", bias_variance=0.1, outputs=4), 300),
+        (convolutional(1, 8, 3, "relu", shared=False, strides=2, readout="global_average",
+        bias_variance=0.1, outputs=4), 300),
         (
             Architecture(
                 Serial((
                     Convolution(32, (3, 2), (2, 1), bias_variance=0.1),
                     Nonlinearity("relu"),
                     AveragePool(2),
-                    Sum((Serial(()), Serial((Convolution(32, 2, weight_variance=2.0), LayerNorm(), Convolution(32, 1))))),
+                    Sum((Serial(()), Serial((Convolution(32, 2, weight_variance=2.0), LayerNorm(),
+                    Convolution(32, 1))))),
                     GlobalAveragePool(),
                     Dense(4),
                 )),
@@ -120,7 +122,8 @@ def test_local_kernels_are_those_of_the_patches():
     network = convolutional(
         1, None, 2, "erf", strides=2, padding="valid", weight_variance=0.7, readout_variance=1.3
     )
-    pooled = convolutional(1, None, 2, "erf", strides=2, padding="valid", readout="global_average", weight_variance=0.7,
+    pooled = convolutional(1, None, 2, "erf", strides=2, padding="valid", readout="global_average",
+    weight_variance=0.7,
                            readout_variance=1.3)  # fmt: skip
     local = network.local_kernels(IMAGES, IMAGES[:2])
     assert local.shape == (4, 4, 3, 2)
@@ -215,16 +218,21 @@ def test_branches_that_need_different_pixels_can_be_added():
         (lambda: Sum((Serial(()), Nonlinearity("erf"))), "do not add up"),
         (lambda: convolutional(1, 8, 3, "erf", readout="flat"), "did you mean 'flatten'"),
         (lambda: convolutional(1, [8, 8], 3, "erf"), "channels"),
-        (lambda: convolutional(1, 8, 7, "erf", padding="valid").network(KEY, (5, 4, 1)), "does not fit"),
+        (lambda: convolutional(1, 8, 7, "erf", padding="valid").network(KEY, (5, 4, 1)),
+        "does not fit"),
         (lambda: convolutional(1, 8, (3, 3, 3), "erf").network(KEY, (5, 4, 1)), "3 entries"),
         (lambda: convolutional(1, 8, 3, "erf").network(KEY, 5), "needs a grid"),
         (lambda: convolutional(1, 8, 3, "erf").nngp(jnp.ones((2, 5))), "needs a grid"),
         (lambda: convolutional(1, None, 3, "erf").network(KEY, (5, 4, 1)), "needs a number"),
-        (lambda: Architecture(Serial((Convolution(8, 3),))).network(KEY, (5, 4, 1)), "end with Flatten"),
+        (lambda: Architecture(Serial((Convolution(8, 3),))).network(KEY, (5, 4, 1)),
+        "end with Flatten"),
         (lambda: Architecture(Serial((Convolution(8, 3),))).nngp(IMAGES), "end with Flatten"),
-        (lambda: Architecture(Serial((Convolution(8, 3), Flatten(), Nonlinearity("erf")))).nngp(IMAGES), "not Gaussian"),
-        (lambda: Architecture(Serial((Sum((Dense(3), Dense(4))),))).network(KEY, 3), "different shapes"),
-        (lambda: Architecture(Serial((LayerNorm(), Dense(4)))).nngp(jnp.ones((2, 3))), "not Gaussian"),
+        (lambda: Architecture(Serial((Convolution(8, 3), Flatten(),
+        Nonlinearity("erf")))).nngp(IMAGES), "not Gaussian"),
+        (lambda: Architecture(Serial((Sum((Dense(3), Dense(4))),))).network(KEY, 3),
+        "different shapes"),
+        (lambda: Architecture(Serial((LayerNorm(), Dense(4)))).nngp(jnp.ones((2, 3))),
+        "not Gaussian"),
         (lambda: Serial((3,)), "must be layers"),
     ],
 )  # fmt: skip

@@ -36,7 +36,8 @@ def test_the_dimension_of_linear_features(estimand):
 
 
 def test_a_few_heavy_units_leave_few_degrees_of_freedom():
-    """Student's quantile follows the precision of the jackknife's variance: 2 (E s^2)^2 / Var s^2."""
+    """Student's quantile follows the precision of the jackknife's variance: 2 (E s^2)^2 / Var
+    s^2."""
     rng = np.random.default_rng(0)
     # 60 numbers show only a part of a heavy tail
     for draw, most in ((rng.standard_normal, 1.2), (rng.standard_exponential, 2.2)):

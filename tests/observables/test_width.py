@@ -1,4 +1,5 @@
-"""Tables of runs at several widths: laws that were put in come out, and what is known to fail does."""
+"""Tables of runs at several widths: laws that were put in come out, and what is known to fail
+does."""
 
 import numpy as np
 import pandas as pd

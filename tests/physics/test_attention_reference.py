@@ -67,7 +67,8 @@ def test_states(ratio, branch):
 
 
 def test_a_published_table_at_two():
-    """A public table of the same model: q .11415, theta .15856, error .00279; .05001, .2586, .00698."""
+    """A public table of the same model: q .11415, theta .15856, error .00279; .05001, .2586,
+    .00698."""
     found = attention_state(TiedAttention(2.0), branch="semantic")
     values = (found.self_overlap, found.teacher_overlap, found.test_error)
     np.testing.assert_allclose(values, (0.11415, 0.15856, 0.00279), rtol=0.01)

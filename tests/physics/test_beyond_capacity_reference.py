@@ -152,7 +152,8 @@ def test_where_replica_symmetry_is_unstable(load):
 
 
 def test_a_cold_perceptron_in_two_steps():
-    """Three steps have -beta f = -4.49028609 and 0.12335611 errors; fewer steps more free energy."""
+    """Three steps have -beta f = -4.49028609 and 0.12335611 errors; fewer steps more free
+    energy."""
     found = broken_thermal_errors(ThermalPatterns(4.0, 0.2), steps=2)
     assert found.converged
     exponent = -float(found.free_energy) / 0.2

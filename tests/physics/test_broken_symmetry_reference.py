@@ -1,5 +1,5 @@
-"""The spin glass of Sherrington and Kirkpatrick against published numbers, and numbers computed with
-other programs."""
+"""The spin glass of Sherrington and Kirkpatrick against published numbers, and numbers computed
+with other programs."""
 
 import numpy as np
 import pytest

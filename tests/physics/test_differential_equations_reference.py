@@ -19,8 +19,8 @@ FINE = (np.arange(20_000) + 0.5) / 20_000
 
 @pytest.mark.parametrize(("target", "points"), [(1, 3), (3, 3), (5, 7)])
 def test_the_brownian_bridge_interpolates_by_straight_lines(target, points):
-    """-u'' = f on the interval and a prior with eigenvalues (k pi)^-6: the operator kernel is min(x,
-    y) - x y, and without a ridge the estimate of f is a polygon through its values."""
+    """-u'' = f on the interval and a prior with eigenvalues (k pi)^-6: the operator kernel is
+    min(x, y) - x y, and without a ridge the estimate of f is a polygon through its values."""
 
     def errors(count):
         wave = np.pi * np.arange(1, count + 1)

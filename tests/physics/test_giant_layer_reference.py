@@ -5,7 +5,8 @@ import pytest
 
 from orderparam.systems.several_steps import GiantLayer, hidden_power, layer_error
 
-# by loss: test error, M of the first neuron, Q_00 and Q_01, after 0, 1, ... steps; errors .003 to .023
+# by loss: test error, M of the first neuron, Q_00 and Q_01, after 0, 1, ... steps; errors .003 to
+# .023
 REFERENCE = {
     "correlation": (
         [2.238, 1.538, 1.391, 1.264, 1.167],

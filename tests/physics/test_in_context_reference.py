@@ -12,8 +12,8 @@ from orderparam.systems.in_context import (
     linear_attention,
 )
 
-# (tau, alpha, kappa, rho, lambda): errors on fresh and on training tasks, nu, and the error on fresh
-# tasks in contexts of twice the length with noise 0.5
+# (tau, alpha, kappa, rho, lambda): errors on fresh and on training tasks, nu, and the error on
+# fresh tasks in contexts of twice the length with noise 0.5
 REFERENCE = {
     (2, 1, 0.5, 0.01, 0): (1.23399254, 0.60956141, 0, 1.61951177),
     (0.5, 1, 1, 0.01, 0): (1.27057530, 1.01311648, 1.79183412, 1.67042812),
@@ -50,7 +50,8 @@ def test_the_published_closed_form_without_a_ridge():
         np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
-# kappa: errors on fresh tasks of endless training at alpha = 10 and 1e4, noise 0.1, to the given digits
+# kappa: errors on fresh tasks of endless training at alpha = 10 and 1e4, noise 0.1, to the given
+# digits
 TRANSITION = {
     0.25: (0.87602, 0.8501),
     0.5: (0.65285, 0.6001),
@@ -90,7 +91,8 @@ def test_the_bayes_estimate_in_one_context(context, noise, error):
 
 @pytest.mark.parametrize("ridge", [0.0, 0.2])
 def test_structured_tasks_against_a_drawn_second_moment(ridge):
-    """The equations with the matrix R_k of 1,600 drawn tasks in 400 dimensions in place of its limit."""
+    """The equations with the matrix R_k of 1,600 drawn tasks in 400 dimensions in place of its
+    limit."""
     d, samples, context, kappa, noise = 400, 2.0, 2.0, 4.0, 0.2
     variances = np.arange(1, d + 1) ** -1.0
     variances *= d / variances.sum()

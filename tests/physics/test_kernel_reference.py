@@ -89,7 +89,8 @@ SIGNAL_2 = (
 def test_circular_convolution_of_signals(depth, readout, shared, value):
     """Covariance of the pooled or flattened features before the read-out (filters of 3 pixels,
     biases in the filters only)."""
-    network = convolutional(depth, None, 3, "erf", padding="circular", readout=readout, shared=shared, weight_variance=1.5,
+    network = convolutional(depth, None, 3, "erf", padding="circular", readout=readout,
+    shared=shared, weight_variance=1.5,
                             bias_variance=[0.1] * depth + [0.0], readout_variance=1.0)  # fmt: skip
     x1, x2 = (np.array(signal)[None, :, None] for signal in (SIGNAL_1, SIGNAL_2))
     np.testing.assert_allclose(network.nngp(x1, x2)[0, 0], value, rtol=0, atol=1e-15)

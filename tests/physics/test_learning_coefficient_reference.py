@@ -40,7 +40,8 @@ def test_one_unit_each_is_an_integral():
 @pytest.mark.parametrize("t", [0.5, 20.0, 300.0])
 def test_products_of_powers_are_integrals(t):
     """Three parameters by quadrature over the first two; the third is Gaussian. Fourth powers by
-    quadrature over both. One parameter in closed form, a product of two as reduced-rank regression."""
+    quadrature over both. One parameter in closed form, a product of two as reduced-rank
+    regression."""
     a = np.linspace(-9, 9, 3001)
     weight = np.exp(-(a**2) / 2)
     both, square = np.outer(weight, weight), np.outer(a, a) ** 2

@@ -1,4 +1,5 @@
-"""Learning curves of kernel regression against independently computed values, to all digits known."""
+"""Learning curves of kernel regression against independently computed values, to all digits
+known."""
 
 import os
 from decimal import Decimal
@@ -206,7 +207,8 @@ def test_staircase():
     system = KernelRegression(
         Spectrum(spectrum.eigenvalues, spectrum.target_power, spectrum.multiplicities), 1.0, 1e-4
     )
-    errors = {20: "0.56985582", 40: "0.35376915", 200: "0.19662868", 1000: "0.08843239", 2000: "0.02505089",
+    errors = {20: "0.56985582", 40: "0.35376915", 200: "0.19662868", 1000: "0.08843239",
+    2000: "0.02505089",
               5000: "0.00178207", 20000: "4.711735e-5"}  # fmt: skip
     for n_train, error in errors.items():
         assert float(SELF_CONSISTENT(at(system, n_train, 1e-4)).test_error) == printed(error)
@@ -465,8 +467,10 @@ def test_parity_of_mnist():
     for value, text in zip(eigenvalues, (".16222558", ".0270975", ".01990262", ".01418766")):
         assert float(value) == printed(text)
     assert float(eigenvalues[-1]) == printed("3.96e-7")
-    curve = {10: (".85252178", ".31524881"), 20: (".72087248", ".26640378"), 50: (".57698264", ".19933216"),
-             100: (".48094193", ".15166224"), 200: (".37464549", ".11064264"), 400: (".26637074", ".07635054"),
+    curve = {10: (".85252178", ".31524881"), 20: (".72087248", ".26640378"), 50: (".57698264",
+    ".19933216"),
+             100: (".48094193", ".15166224"), 200: (".37464549", ".11064264"), 400: (".26637074",
+             ".07635054"),
              800: (".16866728", ".04687625")}  # fmt: skip
     for n_train, (error, ridge) in curve.items():
         found = SELF_CONSISTENT(at(system, n_train, 1e-8))

@@ -1,4 +1,5 @@
-"""The teacher-student perceptron: overlaps, errors, entropies and transitions known to many digits."""
+"""The teacher-student perceptron: overlaps, errors, entropies and transitions known to many
+digits."""
 
 import numpy as np
 import pytest

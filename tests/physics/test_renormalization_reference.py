@@ -477,7 +477,8 @@ def test_the_potential_order_by_order(order, nu):
 
 
 def test_the_potential_of_one_component():
-    """Litim 2002; Bervillier, Jüttner, Litim 2007: nu = 0.649561773880..., omega = 0.655745939..."""
+    """Litim 2002; Bervillier, Jüttner, Litim 2007: nu = 0.649561773880..., omega =
+    0.655745939..."""
     found = local_potential(VectorMagnet(), order=32)
     assert found.converged
     assert float(found.nu) == pytest.approx(0.649561774, abs=1e-9)

@@ -16,7 +16,8 @@ SIGMA = K**-1.2
 THETA = K**-0.6 / np.sum(K**-1.8)
 POWER_LAW = Spectrum(SIGMA, SIGMA * THETA)
 
-# time: test error, bias and training error of 400 modes k^-1.2, 300 examples, noise 0.2, to ten digits
+# time: test error, bias and training error of 400 modes k^-1.2, 300 examples, noise 0.2, to ten
+# digits
 IN_TIME = {
     1.0: (0.3844939954, 0.3840397564, 0.5690511274),
     10.0: (0.08744248588, 0.08246329832, 0.2456474356),
@@ -26,7 +27,8 @@ IN_TIME = {
 }
 
 
-# time: test and training error of isotropic features, 1.25 to an example, from |w_0|^2 = 25, decay 1e-3
+# time: test and training error of isotropic features, 1.25 to an example, from |w_0|^2 = 25, decay
+# 1e-3
 GROKKING = {
     1.0: (11.3593956, 1.93423312),
     10.0: (5.99719637, 0.0510942911),

@@ -83,7 +83,8 @@ def test_relu_series_converges_slowly():
 
 
 def test_first_coefficient_and_residual():
-    """mu_1 = E z phi(z) and mu_*^2 = E phi^2 - (E phi)^2 - mu_1^2 (Gerace et al. 2020, section 2)."""
+    """mu_1 = E z phi(z) and mu_*^2 = E phi^2 - (E phi)^2 - mu_1^2 (Gerace et al. 2020, section
+    2)."""
     table = {
         "tanh": (0.6057055096, 0.1655757411),
         "erf": (0.6514700159, 0.2003643502),

@@ -10,7 +10,8 @@ BLOCK = 4
 
 
 def test_a_recorded_walk_is_the_plain_one():
-    """Steps in blocks of four, the last of each stretch shorter: each block has a key of its own."""
+    """Steps in blocks of four, the last of each stretch shorter: each block has a key of its
+    own."""
 
     def advance(position, key, count):
         return position + jnp.sum(

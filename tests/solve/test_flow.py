@@ -10,7 +10,8 @@ from orderparam.solve.flow import crossing, flow
 
 
 def oscillator(state, frequency):
-    """Position and velocity of a harmonic oscillator; from (1, 0) the position is cos(frequency t)."""
+    """Position and velocity of a harmonic oscillator; from (1, 0) the position is cos(frequency
+    t)."""
     return {"x": state["v"], "v": -(frequency**2) * state["x"]}
 
 

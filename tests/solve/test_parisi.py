@@ -43,7 +43,8 @@ def test_without_heights_it_is_the_average():
 
 
 def test_derivatives_in_the_overlaps_are_mean_squared_slopes():
-    """Shifting an overlap trades one height for the next: d phi/dq_i = -(y_(i+1) - y_i) E phi'^2/2."""
+    """Shifting an overlap trades one height for the next: d phi/dq_i = -(y_(i+1) - y_i) E
+    phi'^2/2."""
 
     def value(overlaps):
         return cascade(jnp.tanh(GRID), GRID, OverlapSteps(overlaps, STEPS.heights), 0.3)

@@ -1,4 +1,5 @@
-"""Attention as an index model: limits, drawn averages, message passing, and layers that were trained."""
+"""Attention as an index model: limits, drawn averages, message passing, and layers that were
+trained."""
 
 import jax
 import jax.numpy as jnp

@@ -357,8 +357,8 @@ def test_refusals():
 
 @pytest.mark.parametrize("n_train", [800 * 10 ** (k / 149) for k in (20, 37, 38, 59)] + [2000.0])
 def test_the_informed_state_is_the_solution_of_the_highest_level(n_train):
-    """At n = 1417.138 (k = 37) a solution was missed that begins right at the level at which its last
-    feature is learned: rounding decided whether it was."""
+    """At n = 1417.138 (k = 37) a solution was missed that begins right at the level at which its
+    last feature is learned: rounding decided whether it was."""
     teacher = HierarchicalTeacher(40, 20, decay=0.2, noise=0.05, n_train=n_train)
     problem = LevelEquation.of(teacher, informed=True)
     most = 0

@@ -168,7 +168,8 @@ def test_state_evolution_has_the_derivatives_of_its_branch():
 
 
 def test_a_branch_that_begins_nowhere_says_so():
-    """Binary weights are known at every sample ratio, if they are known at all; Gaussian ones not."""
+    """Binary weights are known at every sample ratio, if they are known at all; Gaussian ones
+    not."""
     assert thresholds(GeneralisedLinear(1.0, SignLabels(), Rademacher())).informed_always
     assert not thresholds(GeneralisedLinear(1.0, RealLabels("linear", 0.3))).informed_always
 

@@ -203,7 +203,8 @@ def test_a_whole_layer_approaches_the_regression():
 
 
 def test_the_posterior_over_the_training_tasks_knows_only_them():
-    """Own tasks at once; a fresh one is taken for the nearest of the k (drawn with other programs)."""
+    """Own tasks at once; a fresh one is taken for the nearest of the k (drawn with other
+    programs)."""
     system = LinearAttention(1.0, 1.0, 1.0, 0.25, input_dim=20)
     mean, error = _mean(task_posterior, system, 24, ("icl_error", "idg_error"))
     np.testing.assert_allclose(mean[1], 0.25, atol=1e-3 + 3 * error[1])

@@ -233,7 +233,8 @@ def small_problem():
 
 
 def test_integrating_the_read_out_changes_nothing(small_problem):
-    """The collapsed posterior and HMC on all weights, for the same narrow network and training set."""
+    """The collapsed posterior and HMC on all weights, for the same narrow network and training
+    set."""
     key = jax.random.key(7)
     collapsed = network_posterior(small_problem, key, draws=400)
     order = jax.random.permutation(jax.random.split(key)[0], 28)

@@ -713,7 +713,10 @@ def test_a_pool_must_fit_its_spectrum_and_leave_something_to_test_on():
         ({"kernel": 2 * pool.kernel}, "PoolRegression.spectrum sums to"),
         (
             {"targets": pool.targets[:7]},
-            r"PoolRegression.targets has shape \(7,\), \(pool\): must have pool = 20, as kernel has",
+            (
+                r"PoolRegression.targets has shape \(7,\), \(pool\): must have pool = 20, as "
+                r"kernel has"
+            ),
         ),
     ):
         with pytest.raises(ValueError, match=message):

@@ -107,8 +107,8 @@ def test_learning_rates_of_wide_layers():
 
 @pytest.mark.parametrize("family", ["lstm", "transformer"])
 def test_a_network_learns_what_only_a_memory_can_tell(family):
-    """In this word of eight bytes, which repeats, each of the eight triples occurs once: one byte or
-    two leave both symbols equally likely, and three decide."""
+    """In this word of eight bytes, which repeats, each of the eight triples occurs once: one byte
+    or two leave both symbols equally likely, and three decide."""
     word = np.array([0, 0, 1, 0, 1, 1, 1, 0])
     text = np.tile(word, 3000)
     system = LanguageTraining(

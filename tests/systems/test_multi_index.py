@@ -1,4 +1,5 @@
-"""Targets, their refusals, and the dynamics of one neuron against the equations that describe it."""
+"""Targets, their refusals, and the dynamics of one neuron against the equations that describe
+it."""
 
 import jax
 import jax.numpy as jnp
@@ -22,8 +23,10 @@ from orderparam.systems.multi_index import (
 
 @pytest.mark.parametrize(
     "text",
-    ["__import__('os')", "z1.real", "z1[0]", "lambda z: z", "z1 if z1 else 2", "open('x')", "z1 > 0", "(z1, z2)", "z1 +", "2", "",
-     "z5", "zz", "sign(z1, z2)", "z1**z2", "z + z1", "sin(z=1)", "1/0*z", "log(z)", "'z'", "z1 @ z2", "He0(z)", "z" * 500],
+    ["__import__('os')", "z1.real", "z1[0]", "lambda z: z", "z1 if z1 else 2", "open('x')",
+    "z1 > 0", "(z1, z2)", "z1 +", "2", "",
+     "z5", "zz", "sign(z1, z2)", "z1**z2", "z + z1", "sin(z=1)", "1/0*z", "log(z)", "'z'",
+     "z1 @ z2", "He0(z)", "z" * 500],
 )  # fmt: skip
 def test_only_formulas_are_read(text):
     with pytest.raises(ValueError, match="target"):
@@ -142,7 +145,8 @@ def test_drift_is_the_hermite_sum():
 
 
 def test_reuse_makes_a_drift_where_one_look_has_none():
-    """-He3 / sqrt 6 with an erf student at m = 0: values by a trapezoidal sum over 6001^2 points."""
+    """-He3 / sqrt 6 with an erf student at m = 0: values by a trapezoidal sum over 6001^2
+    points."""
     system = SphericalSGD(target="-He3(z)/sqrt(6)", student="erf(z/sqrt(2))", learning_rate=1.0)
     for rho, value in (
         (0.0, 0.0),
@@ -170,7 +174,8 @@ def test_implicit_steps_follow_the_same_flow_and_one_that_explicit_ones_cannot()
 def test_chain_network_and_flow_agree():
     """Two indices, a squared loss, noise and batches: d = 200, 200 runs of each."""
     system = SphericalSGD(
-        input_dim=200, target="z1 + z1*z2", student="tanh(z)", loss="squared", noise=0.1, batch_size=2, learning_rate=0.4,
+        input_dim=200, target="z1 + z1*z2", student="tanh(z)", loss="squared", noise=0.1,
+        batch_size=2, learning_rate=0.4,
         first_overlap=0.2, first_record=0.5, horizon=4.0, records=3,
     )  # fmt: skip
     keys = jax.random.split(jax.random.key(0), 200)

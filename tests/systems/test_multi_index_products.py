@@ -38,8 +38,8 @@ def test_a_product_of_many(size):
 
 
 def test_the_operator_of_a_product_of_five_by_sampling():
-    """G = E[z z^T - 1 | y] is diagonal for r > 2, so that X -> E[G X G] multiplies X_ij by E G_ii G_jj,
-    which is largest for i = j."""
+    """G = E[z z^T - 1 | y] is diagonal for r > 2, so that X -> E[G X G] multiplies X_ij by E G_ii
+    G_jj, which is largest for i = j."""
     rng, size = np.random.default_rng(0), 5
     z = rng.standard_normal((2_000_000, size))
     order = np.argsort(np.prod(z, axis=1))

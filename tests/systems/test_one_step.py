@@ -159,8 +159,8 @@ def test_a_given_layer_knows_its_own_network(runs):
 
 @pytest.mark.parametrize("slope", [0.0, -1.0])
 def test_given_layers_that_are_isotropic_are_the_isotropic_theory(slope):
-    """Also if the norms of the rows change with their overlap with the spike, which changes the error
-    by 13 % here."""
+    """Also if the norms of the rows change with their overlap with the spike, which changes the
+    error by 13 % here."""
     system = SpikedFeatures(
         2.0, 1.0, 0.98, 1.9, norm_slopes=slope, ridge=0.1, labels=RealLabels(), input_dim=150
     )

@@ -41,7 +41,8 @@ def fields():
 
 
 def sampled(name, fields, signed, count=2_000_000):
-    """Risk, learning and noise term (with label noise 0.1) by plain sampling, with standard errors."""
+    """Risk, learning and noise term (with label noise 0.1) by plain sampling, with standard
+    errors."""
     sigma = activation(name)
     z = np.random.default_rng(1).standard_normal((count, 5)) @ np.asarray(
         averages.symmetric_root(fields)
@@ -164,7 +165,8 @@ def test_a_flow_without_end_is_given_up(monkeypatch):
 
 
 def test_long_stiff_flows_take_few_steps():
-    """To n/d = 1e6, where the flow has come to rest (R = 1.1664076e-4, by two solvers): 622 steps."""
+    """To n/d = 1e6, where the flow has come to rest (R = 1.1664076e-4, by two solvers): 622
+    steps."""
     system = CommitteeSGD(input_dim=1e12, first_record=1.0, horizon=1e6, records=3)
     path = flow(
         velocity,

@@ -1,4 +1,5 @@
-"""Random networks: identities of the cumulants, networks really drawn against them, and refusals."""
+"""Random networks: identities of the cumulants, networks really drawn against them, and
+refusals."""
 
 import jax
 import jax.numpy as jnp
@@ -48,7 +49,8 @@ def within(mean, value, runs, errors=5.0):
     return np.all(np.abs(mean - value) <= errors * error)
 
 
-# ------------------------------------------------------------------------------------------------- exact cumulants
+# -------------------------------------------------------------------------------------------------
+# exact cumulants
 
 
 @pytest.mark.parametrize("name", ["relu", "tanh"])
@@ -123,7 +125,7 @@ def test_rotated_inputs_do_not_matter_to_gaussian_weights_in_any_dimension():
     )
 
 
-# ------------------------------------------------------------------------------------------------------- densities
+# ---------------------------------------------------------------------------------------- densities
 
 
 def moments(found, system):
@@ -152,7 +154,8 @@ def test_edgeworth_approaches_the_exact_density():
     assert errors[0] > 20 * errors[1] > 100 * errors[2]
 
 
-# ------------------------------------------------------------------------------------------------- networks drawn
+# -------------------------------------------------------------------------------------------------
+# networks drawn
 
 
 @pytest.mark.parametrize("prior", ["uniform", "gaussian"])
@@ -193,7 +196,7 @@ def test_one_network_is_a_sum_of_its_units():
     assert np.abs(drawn["value"].sel(width=1)).max() <= 1  # |a erf(w.x)| <= N^(-1/2)
 
 
-# ------------------------------------------------------------------------------------------------------ deep networks
+# ------------------------------------------------------------------------------------ deep networks
 
 
 def test_deep_networks_without_their_weight_matrices():
@@ -219,7 +222,7 @@ def test_depth_corrections_of_erf():
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ kernels
+# ------------------------------------------------------------------------------------------ kernels
 
 
 def test_correlations_layer_by_layer_are_those_of_the_architecture():
@@ -259,7 +262,7 @@ def test_finite_kernels_fluctuate_as_predicted():
         assert within(values.mean(), getattr(theory, name), values, errors=6), name
 
 
-# ----------------------------------------------------------------------------------------------------------- refusals
+# ----------------------------------------------------------------------------------------- refusals
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""One-pass SGD with power-law random features: theory against features and samples that are drawn."""
+"""One-pass SGD with power-law random features: theory against features and samples that are
+drawn."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,5 @@
-"""Momentum and schedules of one-pass SGD: exact moments against closed forms and against streams."""
+"""Momentum and schedules of one-pass SGD: exact moments against closed forms and against
+streams."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,5 @@
-"""The Potts model and the scalar field near their critical points, and the numbers that they share."""
+"""The Potts model and the scalar field near their critical points, and the numbers that they
+share."""
 
 import itertools
 

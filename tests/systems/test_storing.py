@@ -1,4 +1,5 @@
-"""Corrections of perceptron learning, and the volume of the couplings that store random patterns."""
+"""Corrections of perceptron learning, and the volume of the couplings that store random
+patterns."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,5 @@
-"""When to stop on own features: exact paths, and what is known of isotropic and of sparse spectra."""
+"""When to stop on own features: exact paths, and what is known of isotropic and of sparse
+spectra."""
 
 import numpy as np
 import pytest
@@ -64,7 +65,8 @@ def test_noise_asks_for_stopping_and_its_absence_does_not():
 
 
 def test_the_best_ridge_of_isotropic_features_is_not_beaten():
-    """Bayes: the ridge cannot lose by more than chance; stopping loses a few per cent at the most."""
+    """Bayes: the ridge cannot lose by more than chance; stopping loses a few per cent at the
+    most."""
     gain, error = when_to_stop(*draw(5.0), splits=32).gain
     assert gain < 3 * error + 0.005
     assert gain > -0.08

@@ -60,7 +60,8 @@ def axes_of(
             raise ValueError(f'over[{name!r}] = {given!r}: give (low, high) or (low, high, "log")')
         if scale not in ("linear", "log"):
             raise ValueError(
-                f"over[{name!r}] = {given!r}: the scale must be linear or log{near(str(scale), ['linear', 'log'])}"
+                f"over[{name!r}] = {given!r}: the scale must be linear or "
+                f"log{near(str(scale), ['linear', 'log'])}"
             )
         low, high = float(ends[0]), float(ends[1])
         if not (math.isfinite(low) and math.isfinite(high) and low < high):

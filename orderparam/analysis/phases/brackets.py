@@ -500,6 +500,7 @@ def sides_of(values: np.ndarray, level: float | str | None, zero: float) -> Side
         return Sides(spread, np.full(len(spread), float(level)), nowhere)
     if level is not None:
         raise ValueError(
-            f'level = {level!r}: must be a number, or "{MIDDLE}" for the middle of the range of values'
+            f'level = {level!r}: must be a number, or "{MIDDLE}" for the middle of the range of '
+            "values"
         )
     return Sides(spread, np.where(vanishes, zero * size, np.inf), vanishes)

@@ -133,7 +133,8 @@ class PhaseDiagram:
             lines.append(", ".join(parts))
         for end in self.ends:
             lines.append(
-                f"  {end.kind:<12}{end.branch:<14}at ({end.x:.6g}, {end.y:.6g}) ± {end.error:.1g} of the range"
+                f"  {end.kind:<12}{end.branch:<14}at ({end.x:.6g}, {end.y:.6g}) ± {end.error:.1g} "
+                "of the range"
             )
         return "\n".join(lines)
 
@@ -173,7 +174,9 @@ def phase_diagram(
 
     >>> from orderparam.systems.spins import MeanFieldMagnet, mean_field
     >>> plane = {"temperature": (0.3, 1.7), "field": (-0.3, 0.3)}
-    >>> phases = op.phase_diagram(mean_field, MeanFieldMagnet(1.0), plane, order="magnetisation", resolution=8)
+    >>> phases = op.phase_diagram(
+    ...     mean_field, MeanFieldMagnet(1.0), plane, order="magnetisation", resolution=8
+    ... )
     >>> "jump" in {boundary.kind for boundary in phases.boundaries}
     True
     """
@@ -182,7 +185,8 @@ def phase_diagram(
         raise ValueError(f"resolution = {resolution}: must be 8, 16, 32, 64, ...")
     if not 1e-12 <= accuracy <= 0.1 / resolution:
         raise ValueError(
-            f"accuracy = {accuracy}: must be at least 1e-12 and at most a tenth of a square, {0.1 / resolution:g}"
+            f"accuracy = {accuracy}: must be at least 1e-12 and at most a tenth of a square, "
+            f"{0.1 / resolution:g}"
         )
     evaluate = points_of(theory, system, axes, order, branches, store, batch)
     plane = _Plane(evaluate, resolution)

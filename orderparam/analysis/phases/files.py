@@ -26,7 +26,8 @@ def write(found: PhaseDiagram, folder: Path) -> None:
             path, lambda aside: data.to_zarr(aside, mode="w", zarr_format=3, consolidated=False)
         ):
             raise StoreError(
-                f"{path} is damaged, or another diagram: move it away, and the same command writes it anew"
+                f"{path} is damaged, or another diagram: move it away, and the same command writes "
+                "it anew"
             )
         place = folder / "boundaries.csv"
         with (

@@ -60,7 +60,8 @@ def measured_transition(
         raise ValueError(f"the experiment has no observable {order!r}{nearest(order, observables)}")
     if seeds < 4:
         raise ValueError(
-            f"seeds = {seeds}: at least four runs at each point are needed to know how sure an answer is"
+            f"seeds = {seeds}: at least four runs at each point are needed to know how sure an "
+            "answer is"
         )
     runs: list[tuple[float, float, float]] = []
 
@@ -74,7 +75,8 @@ def measured_transition(
         ]
         if found.ndim != 2:
             raise ValueError(
-                f"order = {order!r}: has the dimensions {', '.join(map(str, found.dims[2:]))}, and must be one number"
+                f"order = {order!r}: has the dimensions {', '.join(map(str, found.dims[2:]))}, and "
+                "must be one number"
             )
         mean, error = float(found.mean()), float(found.std(ddof=1)) / np.sqrt(seeds)
         runs.append((value, mean, error))
@@ -85,7 +87,8 @@ def measured_transition(
     if (ends[0] > parting) == (ends[1] > parting):
         seen = f"{order} is {ends[0]:.4g} and {ends[1]:.4g} at the ends"
         raise ValueError(
-            f"no transition between {axis.name} = {axis.low:g} and {axis.high:g}: {seen}, on one side of {parting:.4g}"
+            f"no transition between {axis.name} = {axis.low:g} and {axis.high:g}: {seen}, on one "
+            f"side of {parting:.4g}"
         )
     rising = ends[1] > parting
     unit = (np.arange(GRID) + 0.5) / GRID

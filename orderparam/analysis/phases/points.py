@@ -172,7 +172,8 @@ def points_of(
     verb, options = unwrap(theory)
     if not isinstance(verb, Theory):
         raise ValueError(
-            f"{fn_name(theory)} is no theory: only a theory can be asked at points that follow from its answers"
+            f"{fn_name(theory)} is no theory: only a theory can be asked at points that follow "
+            "from its answers"
         )
     verb.accept(system, options)
     if not callable(order):

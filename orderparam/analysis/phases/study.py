@@ -116,8 +116,8 @@ def phases_panel(
     **facets: Any,
 ) -> Freehand:
     """The panel that draws the `diagram_curve` with these facets: the fields on its axes, the name
-    of its order parameter, and the names of its branches (as `PhaseDiagram.data` lists them). `centre`: see
-    `draw_plane`."""
+    of its order parameter, and the names of its branches (as `PhaseDiagram.data` lists them).
+    `centre`: see `draw_plane`."""
 
     def draw(axes: Any, comparison: Any) -> None:
         for found in comparison.theories(**facets).values():

@@ -181,7 +181,9 @@ def transition(
         SweepError: where every point failed or none converged.
 
     >>> from orderparam.systems.spins import MeanFieldMagnet, mean_field
-    >>> onset = op.transition(mean_field, MeanFieldMagnet(1.0), {"temperature": (0.3, 1.7)}, order="magnetisation")
+    >>> onset = op.transition(
+    ...     mean_field, MeanFieldMagnet(1.0), {"temperature": (0.3, 1.7)}, order="magnetisation"
+    ... )
     >>> onset.kind, round(onset.location, 9)
     ('continuous', 1.0)
     """
@@ -196,7 +198,8 @@ def transition(
             )
         if isinstance(level, str):
             raise ValueError(
-                f"level = {level!r}: must be a number for an experiment, or None for the middle of its two ends"
+                f"level = {level!r}: must be a number for an experiment, or None for the middle of "
+                "its two ends"
             )
         found = measured_transition(
             fn, system, axis, order, level, seeds, 0.01 if accuracy is None else accuracy, store
@@ -225,7 +228,8 @@ def transition(
     sides = sides_of(values, level, zero)
     if not np.isfinite(values).any():
         raise SweepError(
-            f"{fn_name(fn)}: no point converged between {axis.name} = {axis.low:g} and {axis.high:g}"
+            f"{fn_name(fn)}: no point converged between {axis.name} = {axis.low:g} and "
+            f"{axis.high:g}"
         )
     diverging = poles(unit, values, evaluate, sides, _DISTANCES) if level is None else None
     edges = surviving(_edges(unit, values, sides, diverging), evaluate, sides)
@@ -236,7 +240,10 @@ def transition(
         crossings = crossings.take(crossings.kind != "crossover").joined(diverging)
     if not len(crossings.kind):
         seen = values[np.isfinite(values)]
-        line = f"{axis.name} = {axis.low:g} and {axis.high:g}: {evaluate.components[0]} is {seen.min():.6g} to {seen.max():.6g}"
+        line = (
+            f"{axis.name} = {axis.low:g} and {axis.high:g}: {evaluate.components[0]} is "
+            f"{seen.min():.6g} to {seen.max():.6g}"
+        )
         without = (
             "without a jump, a divergence or a part where it vanishes"
             if level is None
@@ -248,7 +255,8 @@ def transition(
             else ""
         )
         raise ValueError(
-            f"no transition between {line}, {without}{hint}{left_out(dataset(evaluate, (axis,), sides))}"
+            f"no transition between {line}, "
+            f"{without}{hint}{left_out(dataset(evaluate, (axis,), sides))}"
         )
     return _chosen(crossings, evaluate, axis, sides)
 

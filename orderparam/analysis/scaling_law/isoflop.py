@@ -49,7 +49,8 @@ def iso_flop(law: ScalingLaw) -> IsoFlop:
             found.append((compute, minimum, again / law.allocate(compute).parameters.value))
     if len(found) < 2:
         raise ValueError(
-            "fewer than two budgets of at least four runs have their lowest loss inside: no parabolas"
+            "fewer than two budgets of at least four runs have their lowest loss inside: no "
+            "parabolas"
         )
     budgets, sizes, bias = map(np.array, zip(*found, strict=True))
     return IsoFlop(budgets, sizes, float(np.polyfit(np.log(budgets), np.log(sizes), 1)[0]), bias)

@@ -172,7 +172,9 @@ def scaling_law(
         ValueError: for runs that are not positive numbers, that occur twice, or that are fewer than
             the number of unknowns plus two; for an unknown form; and for a bootstrap below 1.
 
-    >>> n, d = (size.ravel() for size in np.meshgrid(10.0 ** np.arange(6, 10), 10.0 ** np.arange(8, 12)))
+    >>> n, d = (
+    ...     size.ravel() for size in np.meshgrid(10.0 ** np.arange(6, 10), 10.0 ** np.arange(8, 12))
+    ... )
     >>> loss = 1.7 + 400 * n**-0.34 + 410 * d**-0.28
     >>> law = op.scaling_law(loss, n, d, form="additive", bootstrap=10)
     >>> round(law.values["alpha"], 2), round(law.values["beta"], 2)
@@ -186,7 +188,8 @@ def scaling_law(
         named = {candidate.name: candidate for candidate in candidates}
         if form not in named:
             raise ValueError(
-                f"form = {form!r}: for these runs one of {', '.join(named)}{near(form, list(named))}"
+                f"form = {form!r}: for these runs one of "
+                f"{', '.join(named)}{near(form, list(named))}"
             )
         candidates = [named[form]]
     least = min(candidate.unknowns for candidate in candidates) + _SPARE
@@ -280,13 +283,15 @@ def _unknown(runs: Runs, intervals: dict[str, Interval]) -> list[str]:
     for name, column in (("parameters", runs.parameters), ("samples", runs.samples)):
         if column is not None and column.max() < 10 * column.min():
             warnings.append(
-                f"{name} vary by a factor {column.max() / column.min():.3g} only: their exponent rests on less than a decade"
+                f"{name} vary by a factor {column.max() / column.min():.3g} only: their exponent "
+                "rests on less than a decade"
             )
     if runs.parameters is not None and runs.samples is not None and len(runs) > 2:
         n, d = np.log(runs.parameters), np.log(runs.samples)
         if np.ptp(n) > 0 and np.ptp(d) > 0 and abs(np.corrcoef(n, d)[0, 1]) > 0.95:
             warnings.append(
-                "parameters and samples grow together in these runs: their exponents cannot be told apart"
+                "parameters and samples grow together in these runs: their exponents cannot be "
+                "told apart"
             )
     if "E" in intervals and intervals["E"].low < 0.02 * runs.loss.min():
         warnings.append(
@@ -300,7 +305,7 @@ def _unknown(runs: Runs, intervals: dict[str, Interval]) -> list[str]:
     if wide:
         factor = max(intervals[name].high / intervals[name].low for name in wide)
         warnings.append(
-            f"{' and '.join(wide)} are uncertain by a factor of {factor:.2g} (correlated with the exponents):"
-            " report predicted losses"
+            f"{' and '.join(wide)} are uncertain by a factor of {factor:.2g} (correlated with the "
+            "exponents): report predicted losses"
         )
     return warnings

@@ -56,7 +56,8 @@ def regimes(
     ]
     if len({len(column) for column in columns}) > 1:
         raise ValueError(
-            f"x, y, error have {', '.join(str(len(column)) for column in columns)} entries: must have as many"
+            f"x, y, error have {', '.join(str(len(column)) for column in columns)} entries: must "
+            "have as many"
         )
     if number not in (None, 1, 2):
         raise ValueError(f"number = {number!r}: must be 1, 2 or None")

@@ -1,4 +1,5 @@
-"""Training runs as one table: the size of each network, the data it saw, and the loss it reached."""
+"""Training runs as one table: the size of each network, the data it saw, and the loss it
+reached."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +40,8 @@ class Runs:
     ) -> "Runs":
         if not (np.isfinite(flops) and flops > 0):
             raise ValueError(
-                f"flops = {flops:g}: must be finite and > 0 (operations of a parameter and a sample)"
+                f"flops = {flops:g}: must be finite and > 0 (operations of a parameter and a "
+                "sample)"
             )
         named: dict[str, Any] = {
             "loss": loss,
@@ -57,7 +59,8 @@ class Runs:
         lengths = {name: len(values) for name, values in columns.items()}
         if len(set(lengths.values())) > 1:
             raise ValueError(
-                f"the columns have different lengths: {', '.join(f'{name} {n}' for name, n in lengths.items())}"
+                "the columns have different lengths: "
+                f"{', '.join(f'{name} {n}' for name, n in lengths.items())}"
             )
         if "unique" in columns:
             more = np.flatnonzero(columns["unique"] > columns["samples"] * (1 + 1e-9))
@@ -69,7 +72,8 @@ class Runs:
         if len(repeated):
             row = int(repeated[0])
             raise ValueError(
-                f"rows {first[inverse.ravel()[row]] + 1} and {row + 1} are the same run: leave one of them out"
+                f"rows {first[inverse.ravel()[row]] + 1} and {row + 1} are the same run: leave one "
+                "of them out"
             )
         return cls(**columns, flops=flops)
 

@@ -46,7 +46,8 @@ def read_runs(
     if wide is not None and loss not in table:
         if configuration is None:
             raise ValueError(
-                f"{path} has one column for each run: name a table with the runs' sizes, --runs FILE"
+                f"{path} has one column for each run: name a table with the runs' sizes, --runs "
+                "FILE"
             )
         table, run = wide, run or "run"
     elif run is not None:
@@ -132,7 +133,8 @@ def _joined(table: Any, configuration: Any, run: str, path: Path) -> Any:
         raise ValueError(f"{path} has no column {run!r} with the names of the runs")
     if configuration[key].duplicated().any():
         raise ValueError(
-            f"{path}: the run {configuration[key][configuration[key].duplicated()].iloc[0]!r} is there twice"
+            f"{path}: the run {configuration[key][configuration[key].duplicated()].iloc[0]!r} is "
+            "there twice"
         )
     run_column(table, run, path)
     missing = sorted(set(map(str, table[run])) - set(map(str, configuration[key])))

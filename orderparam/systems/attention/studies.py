@@ -19,7 +19,8 @@ BRANCHES = ("positional", "semantic")
 
 @study(
     "attention-recovery",
-    title="The more tokens a sequence has, the fewer fields per weight are needed to begin to recover a vector from attention",
+    title="The more tokens a sequence has, the fewer fields per weight are needed to begin to "
+    "recover a vector from attention",
     source="Troiani et al. 2025 (arXiv:2502.00901), one layer; thresholds derived here",
     panels=[
         Panel(
@@ -34,19 +35,21 @@ BRANCHES = ("positional", "semantic")
         )
     ],
     caption=r"""
-        A vector $w$ with Gaussian entries is recovered from the softmax of $h h^T$, $h_l = x_l \cdot w/\sqrt{{d}}$, of sequences
-        of $L$ tokens (one token: from $h^2$). Lines: state evolution from overlap 0. Marks: message passing at
-        $d$ = {input_dim} from a first overlap of 0.1. The overlap leaves 0 at $n/d = 1/(L (L + 1))$. It reaches
-        1 at $n/d = 1/L$, continuously, for $L \geq 2$, and by a jump at 1.128 for one token.
+        A vector $w$ with Gaussian entries is recovered from the softmax of $h h^T$, $h_l = x_l
+        \cdot w/\sqrt{{d}}$, of sequences of $L$ tokens (one token: from $h^2$). Lines: state
+        evolution from overlap 0. Marks: message passing at $d$ = {input_dim} from a first overlap
+        of 0.1. The overlap leaves 0 at $n/d = 1/(L (L + 1))$. It reaches 1 at $n/d = 1/L$,
+        continuously, for $L \geq 2$, and by a jump at 1.128 for one token.
     """,
     seconds=(90, 900),
     observables=("overlap",),
     full={"input_dim": 4000, "seeds": 32},
     gallery={"input_dim": 1000},
     explained=(
-        "At finite d the onset is rounded, and runs of small overlap converge last, so that leaving them out raises the mean. "
-        "Control with two tokens at 0.4, where the theory has 0.045: the mean of all runs is 0.069(16) at d = 1000 and 0.056(10) "
-        "at 4000, that of converged runs 0.084(20) and 0.069(14)."
+        "At finite d the onset is rounded, and runs of small overlap converge last, so that "
+        "leaving them out raises the mean. Control with two tokens at 0.4, where the theory has "
+        "0.045: the mean of all runs is 0.069(16) at d = 1000 and 0.056(10) at 4000, that of "
+        "converged runs 0.084(20) and 0.069(14)."
     ),
 )
 def attention_recovery(
@@ -67,7 +70,8 @@ def attention_recovery(
 
 @study(
     "attention-states",
-    title="The semantic state has the lower test error from fewer sequences on than it has the lower training objective",
+    title="The semantic state has the lower test error from fewer sequences on than it has the "
+    "lower training objective",
     source=TIED,
     panels=[
         Panel("sample_ratio", "free_energy", by="state", ylabel="training objective over $d$"),
@@ -75,19 +79,21 @@ def attention_recovery(
     ],
     columns=2,
     caption=r"""
-        A layer of dot-product attention with the same weights $w$ for query and key, on two tokens of spread $s$ = 0.5; the
-        positional part of the targets has the weight $\omega$ = {positional_share}; ridge $\lambda$ = 0.01. Lines: the two
-        replica-symmetric states. Marks: layers with $d$ = {input_dim} trained on all sequences from $w = 1_d$ (positional) and
-        from $w = w_*$ (semantic). The state with the lower objective is the global minimum.
+        A layer of dot-product attention with the same weights $w$ for query and key, on two tokens
+        of spread $s$ = 0.5; the positional part of the targets has the weight $\omega$ =
+        {positional_share}; ridge $\lambda$ = 0.01. Lines: the two replica-symmetric states. Marks:
+        layers with $d$ = {input_dim} trained on all sequences from $w = 1_d$ (positional) and from
+        $w = w_*$ (semantic). The state with the lower objective is the global minimum.
     """,
     seconds=(120, 1200),
     observables=("free_energy", "test_error"),
     gallery={"input_dim": 500},
     full={"input_dim": 1600, "seeds": 64},
     explained=(
-        "At d = 500 the objectives lie 1 to 2.4 % above the limit, by a term in 1/d (study attention-size), and test errors lie "
-        "within 6 % of the limit. Only the objectives were extrapolated in 1/d, not the test errors. The measured objectives of "
-        "the two states cross at n/d = 1.27(2), those of the theory at 1.250."
+        "At d = 500 the objectives lie 1 to 2.4 % above the limit, by a term in 1/d (study "
+        "attention-size), and test errors lie within 6 % of the limit. Only the objectives were "
+        "extrapolated in 1/d, not the test errors. The measured objectives of the two states cross "
+        "at n/d = 1.27(2), those of the theory at 1.250."
     ),
 )
 def attention_states(
@@ -140,17 +146,18 @@ def draw_sizes(axes: Any, comparison: Comparison) -> None:
     source=f"{TIED}; the extrapolation is derived here",
     panels=[Freehand(draw_sizes)],
     caption=r"""
-        $n$ = {sample_ratio} $d$ sequences, $\omega$ = 0.3, $s$ = 0.5, $\lambda$ = 0.01. Full marks: means and standard errors
-        of the training objective over that of the theory, from both starts. Dashed: least squares of $a + b/d$; open squares: the
-        limits $a$.
+        $n$ = {sample_ratio} $d$ sequences, $\omega$ = 0.3, $s$ = 0.5, $\lambda$ = 0.01. Full marks:
+        means and standard errors of the training objective over that of the theory, from both
+        starts. Dashed: least squares of $a + b/d$; open squares: the limits $a$.
     """,
     seconds=(90, 900),
     observables=("free_energy",),
     gallery={"dims": (150, 300, 600), "seeds": 32},
     full={"dims": (200, 400, 800, 1600), "seeds": 64},
     explained=(
-        "The theory is that of infinite dimension; the means of the tokens and other terms add a part of order 1/d. The limits "
-        "are 1.008(4) in the semantic state and 1.019(13) in the positional state."
+        "The theory is that of infinite dimension; the means of the tokens and other terms add a "
+        "part of order 1/d. The limits are 1.008(4) in the semantic state and 1.019(13) in the "
+        "positional state."
     ),
 )
 def attention_size(

@@ -50,12 +50,13 @@ class BooleanTraining(System):
     def __check_init__(self) -> None:
         if self.architecture.scaling != "ntk":
             raise ValueError(
-                f"BooleanTraining.architecture has scaling {self.architecture.scaling!r}: must be 'ntk'"
+                f"BooleanTraining.architecture has scaling {self.architecture.scaling!r}: must be "
+                "'ntk'"
             )
         if self.batch > len(self.labels):
             raise ValueError(
-                f"BooleanTraining.batch = {self.batch}: must be at most {len(self.labels)}, the number "
-                "of training inputs"
+                f"BooleanTraining.batch = {self.batch}: must be at most {len(self.labels)}, the "
+                "number of training inputs"
             )
         if len(self.test_inputs) > 10:
             raise ValueError(

@@ -78,16 +78,17 @@ def three_bits(width: int, **fields: object) -> BooleanTraining:
     ],
     columns=2,
     caption=r"""
-        Three bits: networks with one hidden layer of erf units fit labels on four inputs by gradient descent on all layers; a
-        function is the pattern of signs on the other four. First three panels: the eight most frequent functions, for {networks}
-        networks of {width} units in each of {seeds} runs (marks, the same in all three), and the three laws that training might
-        follow (lines). Last panel: squared distance of the law of networks from each of the three, without the bias of a finite
-        number of networks; lines: infinite width.
+        Three bits: networks with one hidden layer of erf units fit labels on four inputs by
+        gradient descent on all layers; a function is the pattern of signs on the other four. First
+        three panels: the eight most frequent functions, for {networks} networks of {width} units in
+        each of {seeds} runs (marks, the same in all three), and the three laws that training might
+        follow (lines). Last panel: squared distance of the law of networks from each of the three,
+        without the bias of a finite number of networks; lines: infinite width.
     """,
     seconds=(120, 900),
     observables=("likely",),
-    explained="Both posteriors are rejected. Networks of finite width differ from the law of the tangent kernel, and less "
-    "the wider they are.",
+    explained="Both posteriors are rejected. Networks of finite width differ from the law of the "
+    "tangent kernel, and less the wider they are.",
     gallery={"widths": (8, 16, 32, 64), "width": 128, "networks": 250, "seeds": 16},
     full={"widths": (8, 16, 32, 64, 128, 256), "width": 256, "networks": 2000, "seeds": 16},
 )

@@ -128,7 +128,8 @@ def regression_posterior(
 def label_posterior(
     system: BooleanTraining, *, samples: int = 4096, runs: int = 4, seed: int = 0
 ) -> FunctionLaw:
-    r"""Probabilities of functions among random networks that have the signs of the labels by chance.
+    r"""Probabilities of functions among random networks that have the signs of the labels by
+    chance.
 
     It is $P(\mathrm{sign} f_* \mid \mathrm{sign} f_S = y)$ with $f \sim N(0, K)$: the posterior
     over functions for a likelihood that is 1 if all labels are right and 0 otherwise.

@@ -168,7 +168,8 @@ def _of_a_pair(
     coupled: Float[Array, "sample set"],
     whole: Float[Array, "sample set"],
 ) -> Float[Array, "observable sample"]:
-    """Coupling energy and total energy, averaged over both sets, and q^2 and q^4 of their overlap q.
+    """Coupling energy and total energy, averaged over both sets, and q^2 and q^4 of their overlap
+    q.
 
     `coupled` is the coupling energy and `whole` the energy including that in the field.
     """

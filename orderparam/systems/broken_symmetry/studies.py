@@ -18,13 +18,16 @@ from orderparam.systems.broken_symmetry.ultrametricity import overlap_triples, t
 
 _EXPONENT = 2 / 3
 BROKEN = "3 steps"
-_DEFECT = r"$\mathrm{E}(q_{\mathrm{mid}} - q_{\mathrm{min}}) / \mathrm{E}(q_{\mathrm{max}} - q_{\mathrm{min}})$"
+_DEFECT = (
+    r"$\mathrm{E}(q_{\mathrm{mid}} - q_{\mathrm{min}}) / \mathrm{E}(q_{\mathrm{max}} - "
+    r"q_{\mathrm{min}})$"
+)
 _RATIO = "ratio of moments of three overlaps"
 
 
 def draw_extrapolation(axes: Any, comparison: Comparison) -> None:
-    """Draw the lowest energies against N^(-2/3), a straight line fitted to them, and the theories of
-    many spins at N^(-2/3) = 0."""
+    """Draw the lowest energies against N^(-2/3), a straight line fitted to them, and the theories
+    of many spins at N^(-2/3) = 0."""
     rows = []
     for data in comparison.experiments().values():
         runs = data["ground_energy"].values.ravel()
@@ -93,7 +96,8 @@ def draw_energy_difference(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "glass-ground-state",
-    title="Ground-state energies of spin glasses extrapolate to broken replica symmetry, not to the symmetric value",
+    title="Ground-state energies of spin glasses extrapolate to broken replica symmetry, not to "
+    "the symmetric value",
     source="Parisi 1980; Auffinger, Chen 2017; Sherrington, Kirkpatrick 1975",
     panels=[Freehand(draw_extrapolation)],
     caption=r"""
@@ -129,7 +133,8 @@ def glass_ground_state(
 
 @study(
     "glass-equilibrium",
-    title="Near T = 0.2 the replica-symmetric entropy of a spin glass is negative, with broken symmetry it is positive",
+    title="Near T = 0.2 the replica-symmetric entropy of a spin glass is negative, with broken "
+    "symmetry it is positive",
     source="Sherrington, Kirkpatrick 1975; Parisi 1980; Ghirlanda, Guerra 1998",
     panels=[
         Panel("temperature", "energy", by="spins"),
@@ -155,10 +160,10 @@ def glass_ground_state(
     """,
     observables=("energy",),
     explained=(
-        "Energies of finitely many spins lie above the limit of many spins, by a term proportional to "
-        "about N^(-2/3) in the glass. The extrapolated energies are within 2.4 standard errors of the "
-        "theory with broken symmetry at all temperatures; at T = 0.25 the extrapolated energy is 3.1 "
-        "standard errors above the replica-symmetric theory."
+        "Energies of finitely many spins lie above the limit of many spins, by a term proportional "
+        "to about N^(-2/3) in the glass. The extrapolated energies are within 2.4 standard errors "
+        "of the theory with broken symmetry at all temperatures; at T = 0.25 the extrapolated "
+        "energy is 3.1 standard errors above the replica-symmetric theory."
     ),
     seconds=(60, 3600),
     gallery={"sizes": (16, 32, 64), "seeds": 16},
@@ -193,7 +198,8 @@ def glass_equilibrium(
 def draw_defects(axes: Any, comparison: Comparison) -> None:
     """Draw the defect of three overlaps against the number of spins, at the lowest temperature.
 
-    Circles are overlaps of one sample of the couplings, squares moduli of overlaps of three samples.
+    Circles are overlaps of one sample of the couplings, squares moduli of overlaps of three
+    samples.
     """
     shown = ("defect", "o", "of one sample"), ("independent_defect", "s", "of different samples")
     for name, marker, words in shown:
@@ -215,7 +221,8 @@ def draw_defects(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "glass-ultrametricity",
-    title="Three replicas of a spin glass are nearer to a tree than independent overlaps, but 128 spins are far from one",
+    title="Three replicas of a spin glass are nearer to a tree than independent overlaps, but 128 "
+    "spins are far from one",
     source="Mézard, Parisi, Sourlas, Toulouse, Virasoro 1984; Ghirlanda, Guerra 1998",
     panels=[
         Panel("temperature", "defect", by="spins", ylabel=_DEFECT),
@@ -236,9 +243,10 @@ def draw_defects(axes: Any, comparison: Comparison) -> None:
     """,
     observables=("defect", "triple_ratio"),
     explained=(
-        "The theory holds for many spins. At T = 1.5 the defect lies 0.065, 0.045, 0.036 and 0.025(1) below the theory with "
-        "16, 32, 64 and 128 spins, a difference that falls nearly as the inverse square root of the number of spins. In the "
-        "glass at T = 0.4 the defect falls from 0.301(4) with 32 spins to 0.271(6) with 128, where independent moduli have "
+        "The theory holds for many spins. At T = 1.5 the defect lies 0.065, 0.045, 0.036 and "
+        "0.025(1) below the theory with 16, 32, 64 and 128 spins, a difference that falls nearly "
+        "as the inverse square root of the number of spins. In the glass at T = 0.4 the defect "
+        "falls from 0.301(4) with 32 spins to 0.271(6) with 128, where independent moduli have "
         "0.615(8); at T = 0.7 it does not fall yet, and independent moduli have 0.502(4)."
     ),
     seconds=(60, 3600),

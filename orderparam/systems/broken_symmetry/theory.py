@@ -410,7 +410,8 @@ def _log_2_cosh(u: Array) -> Array:
 
 
 def _fields(beta: Number, field: Number, overlap: Number) -> tuple[Array, Array]:
-    """Quadrature nodes u = beta (sqrt(q) z + h) and weights; nodes are dense where u changes sign."""
+    """Quadrature nodes u = beta (sqrt(q) z + h) and weights; nodes are dense where u changes
+    sign."""
     root = safe_sqrt(overlap)
     z, weight = standard_normal_rule((-field / jnp.maximum(root, 1e-3),), refine=4)
     return beta * (root * z + field), weight

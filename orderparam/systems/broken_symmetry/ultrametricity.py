@@ -1,4 +1,5 @@
-"""Overlaps of three replicas of a spin glass: ultrametric below the transition, independent above it.
+"""Overlaps of three replicas of a spin glass: ultrametric below the transition, independent above
+it.
 
 Three replicas have three overlaps. If the states are arranged on a tree, the two smaller overlaps
 are equal (Mézard, Parisi, Sourlas, Toulouse, Virasoro 1984).
@@ -169,8 +170,9 @@ def _of_three(
     coupled: Float[Array, "sample set"],
     whole: Float[Array, "sample set"],
 ) -> Float[Array, "observable sample"]:
-    """Observables of three replicas: coupling energy, <q^2>, <q^4>, <q_12^2 q_13^2>, and the gaps of
-    their ordered overlaps; then the gaps of the moduli of three overlaps of different samples."""
+    """Observables of three replicas: coupling energy, <q^2>, <q^4>, <q_12^2 q_13^2>, and the gaps
+    of their ordered overlaps; then the gaps of the moduli of three overlaps of different
+    samples."""
     a, b, c = jnp.moveaxis(cold, 2, 0)
     overlaps = jnp.stack([jnp.mean(x * y, axis=0) for x, y in ((a, b), (a, c), (b, c))])
     # Shifted by 0, 1 and 2 samples, the three overlaps come from three different samples.

@@ -93,7 +93,8 @@ def message_passing(
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(
-            f"Committee.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+            f"Committee.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at "
+            f"input_dim = {d}"
         )
     weight_key, matrix_key, start_key, test_key = jax.random.split(key, 4)
     shape = (d, system.hidden)

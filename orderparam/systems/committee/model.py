@@ -11,7 +11,8 @@ LARGEST = 7
 
 
 class Committee(System):
-    r"""A committee machine: the label is the majority or the product of the signs of K hidden units.
+    r"""A committee machine: the label is the majority or the product of the signs of K hidden
+    units.
 
     $$ \text{majority: } y = \mathrm{sign} \sum_{k=1}^K \mathrm{sign}(w_k \cdot x); \qquad
        \text{parity: } y = \prod_{k=1}^K \mathrm{sign}(w_k \cdot x) $$

@@ -97,7 +97,8 @@ def leading_eigenvectors(system: Committee, key: PRNGKeyArray) -> SpectralCommit
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(
-            f"Committee.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+            f"Committee.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at "
+            f"input_dim = {d}"
         )
     weight_key, matrix_key = jax.random.split(key)
     draw = jax.random.normal if system.weights == "gaussian" else jax.random.rademacher

@@ -25,16 +25,17 @@ ACCURACY = 1e-6  # accuracy of the drawn curves
 
 @study(
     "committee-specialisation",
-    title="A committee of two units specialises where the theory predicts, in the runs of message passing that converge",
+    title="A committee of two units specialises where the theory predicts, in the runs of message "
+    "passing that converge",
     source="Aubin, Maillard, Barbier, Krzakala, Macris, Zdeborová 2018",
     seconds=(20, 1800),
     observables=("overlap", "cross_overlap", "classification_error"),
     explained=(
-        "The dimension is finite. Units of student and teacher are paired such that overlaps are largest, "
-        "which raises the overlap, and near the transition chance decides whether a run specialises. "
-        "Control: with binary weights at n/d = 1.45 the overlap is 5.6(17), 3.0(10) and 1.2(9) % above the "
-        "theory at d = 250, 500 and 1000; with Gaussian weights at n/d = 3 it is 8.5(22) % below the theory "
-        "at d = 500 and 0.4(12) % below it at d = 2000."
+        "The dimension is finite. Units of student and teacher are paired such that overlaps are "
+        "largest, which raises the overlap, and near the transition chance decides whether a run "
+        "specialises. Control: with binary weights at n/d = 1.45 the overlap is 5.6(17), 3.0(10) "
+        "and 1.2(9) % above the theory at d = 250, 500 and 1000; with Gaussian weights at n/d = 3 "
+        "it is 8.5(22) % below the theory at d = 500 and 0.4(12) % below it at d = 2000."
     ),
     gallery={"runs": (1.0, 1.45, 1.7, 1.9, 2.2, 2.5, 3.0), "input_dim": 500, "seeds": 16},
     full={
@@ -92,15 +93,16 @@ def committee_specialisation(
         r"Message passing and a spectral method recover a parity of two units from more than "
         r"$\pi^2/4$ samples per dimension; below, what they find falls with the dimension"
     ),
-    source="Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024; Mondelli, Montanari 2018",
+    source="Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024; Mondelli, Montanari "
+    "2018",
     seconds=(60, 1200),
     observables=("overlap",),
     explained=(
         "The theory is that of infinite dimension. Control: below the threshold, at alpha = 2, the "
         "overlap falls with the dimension, for eigenvectors from 0.10(2) in d = 200 to 0.029(6) in "
-        "d = 1600, for message passing from 0.033(7) to 0.007(2). Close above the threshold, at alpha = "
-        "2.7, most runs of message passing do not converge within 2000 iterations, and these have smaller overlaps than the "
-        "others."
+        "d = 1600, for message passing from 0.033(7) to 0.007(2). Close above the threshold, at "
+        "alpha = 2.7, most runs of message passing do not converge within 2000 iterations, and "
+        "these have smaller overlaps than the others."
     ),
     gallery={
         "sample_ratios": tuple(np.linspace(1.5, 5.0, 36).tolist()),
@@ -141,9 +143,9 @@ def committee_specialisation(
     caption=r"""
         Labels $y = \mathrm{{sign}}(z_1 z_2)$ of two hidden units with the fields $z_1$, $z_2$;
         Gaussian weights, $d$ = {input_dim} in the first panel. $Q_{{11}}$: overlap of the estimates
-        with the true weights, up to signs and order; for the spectral method the best estimate along
-        the leading eigenvectors. Below $\alpha = n/d = \pi^2/4$ = 2.467 both overlaps vanish for large $d$;
-        dotted on the right: $d^{{-1/2}}$, for orientation.
+        with the true weights, up to signs and order; for the spectral method the best estimate
+        along the leading eigenvectors. Below $\alpha = n/d = \pi^2/4$ = 2.467 both overlaps vanish
+        for large $d$; dotted on the right: $d^{{-1/2}}$, for orientation.
     """,
 )
 def parity_weak_recovery(

@@ -243,7 +243,8 @@ def specialisation(system: Committee) -> Specialisation:
     """
 
     def gain(precision: float) -> tuple[float, float, float]:
-        """Product of both slopes at alpha = 1, the sample ratio alpha, and Q_11, at a given qh_s."""
+        """Product of both slopes at alpha = 1, the sample ratio alpha, and Q_11, at a given
+        qh_s."""
         rate, ratio, overlap = map(
             float, _gain(system, jnp.asarray(precision), equal_rule(system.hidden)[0])
         )
@@ -359,7 +360,8 @@ def _entries(system: Committee, q: Modes) -> tuple[Scalar, Scalar]:
 
 
 def _trace(system: Committee, one: Modes, other: Modes) -> Scalar:
-    """Trace of the product of two matrices with these modes, of which `orthogonal` is (K - 1)-fold."""
+    """Trace of the product of two matrices with these modes, of which `orthogonal` is (K -
+    1)-fold."""
     return one.uniform * other.uniform + (system.hidden - 1) * one.orthogonal * other.orthogonal
 
 
@@ -382,8 +384,8 @@ def _spread(x: Array, root: Modes) -> Array:
 
 
 def _labels(system: Committee, q: Modes, points: Rule) -> tuple[Modes, Scalar, Scalar]:
-    """Averages over the fields omega ~ N(0, Q) and the labels: the conjugate Qh, E sum_y Z_y ln Z_y,
-    and the probability that the likeliest label of a new input is wrong.
+    """Averages over the fields omega ~ N(0, Q) and the labels: the conjugate Qh, E sum_y Z_y ln
+    Z_y, and the probability that the likeliest label of a new input is wrong.
     """
     x, weight = points
     q = Modes(*(jnp.clip(part, 0.0, 1 - 1e-9) for part in q))

@@ -52,9 +52,9 @@ class LinearNetworkPath(Result):
 def trained_modes(system: LinearModes, key: PRNGKeyArray) -> ModePath:
     r"""Modes of one linear network with wide random layers, trained on drawn whitened data.
 
-    There are as many inputs and outputs as modes. The singular vectors of the target, the inputs and
-    the weights are drawn: entries of $W_1$ have variance a/N and those of $W_2$ variance b/N, with
-    a + b = `kernel_start`. All weights follow gradient flow on the data, in Runge-Kutta steps.
+    There are as many inputs and outputs as modes. The singular vectors of the target, the inputs
+    and the weights are drawn: entries of $W_1$ have variance a/N and those of $W_2$ variance b/N,
+    with a + b = `kernel_start`. All weights follow gradient flow on the data, in Runge-Kutta steps.
 
     Raises:
         ValueError: for a `start_output` other than 0, which random layers cannot have.

@@ -1,7 +1,7 @@
 """Deep linear networks in time: the systems.
 
-All three learn a linear map from whitened inputs, E x x^T = 1, by gradient flow on the loss |Sigma -
-W_L ... W_1|^2/2 with Sigma = E y x^T. They differ in what is known of the start.
+All three learn a linear map from whitened inputs, E x x^T = 1, by gradient flow on the loss |Sigma
+- W_L ... W_1|^2/2 with Sigma = E y x^T. They differ in what is known of the start.
 """
 
 import jax
@@ -78,7 +78,8 @@ class DeepModes(System):
 class LinearNetwork(System):
     r"""A linear network with one hidden layer and given weights at the start.
 
-    $$ \frac{dW_1}{dt} = W_2^T (\Sigma - W_2 W_1), \qquad \frac{dW_2}{dt} = (\Sigma - W_2 W_1) W_1^T $$
+    $$ \frac{dW_1}{dt} = W_2^T (\Sigma - W_2 W_1), \qquad
+    \frac{dW_2}{dt} = (\Sigma - W_2 W_1) W_1^T $$
 
     The matrix $W_2^T W_2 - W_1 W_1^T$ is conserved. The start is balanced if this matrix is
     $\lambda$ times the identity. `ValueError` is raised for shapes that do not fit.

@@ -31,8 +31,10 @@ STRENGTHS = (2.0, 1.0, 0.5)
 
 @study(
     "linear-lazy-to-rich",
-    title="The tangent kernel at the start alone determines whether a wide linear network trains in the lazy or the rich regime",
-    source="derived here; Saxe, McClelland, Ganguli 2014 (arXiv:1312.6120); Dominé et al. 2025 (arXiv:2409.14623)",
+    title="The tangent kernel at the start alone determines whether a wide linear network trains "
+    "in the lazy or the rich regime",
+    source="derived here; Saxe, McClelland, Ganguli 2014 (arXiv:1312.6120); Dominé et al. 2025 "
+    "(arXiv:2409.14623)",
     panels=[
         Panel(
             TIME,
@@ -62,17 +64,18 @@ STRENGTHS = (2.0, 1.0, 0.5)
     ],
     columns=3,
     caption=r"""
-        Linear network with one hidden layer and {width} hidden units, wide random layers, gradient flow on whitened data; modes
-        1 to 3 of the target have the singular values 2, 1 and 1/2. $c$: tangent kernel of every mode at the start. At large $c$
-        all modes are learned after a time $1/c$ by a kernel that stays constant. At small $c$ they are learned one after the
-        other, after $\ln(1/c)/(2s)$, by kernels that grow to $2s$. Last panel: output of the strongest mode at $c$ = {rich} in
-        networks of several widths.
+        Linear network with one hidden layer and {width} hidden units, wide random layers, gradient
+        flow on whitened data; modes 1 to 3 of the target have the singular values 2, 1 and 1/2.
+        $c$: tangent kernel of every mode at the start. At large $c$ all modes are learned after a
+        time $1/c$ by a kernel that stays constant. At small $c$ they are learned one after the
+        other, after $\ln(1/c)/(2s)$, by kernels that grow to $2s$. Last panel: output of the
+        strongest mode at $c$ = {rich} in networks of several widths.
     """,
     seconds=(40, 300),
     observables=("output", "kernel"),
-    explained="Outputs of networks with 16 units differ from the theory by up to a third, with 256 units by up to 6 %. Where "
-    "outputs are learned up to a millionth, the rest falls exponentially at a rate that differs between networks: few of them "
-    "dominate the mean.",
+    explained="Outputs of networks with 16 units differ from the theory by up to a third, with 256 "
+    "units by up to 6 %. Where outputs are learned up to a millionth, the rest falls exponentially "
+    "at a rate that differs between networks: few of them dominate the mean.",
     gallery={"width": 1024, "widths": (16, 64, 256), "seeds": 64},
     full={"width": 4096, "widths": (16, 64, 256, 1024), "seeds": 64},
 )
@@ -128,13 +131,15 @@ def linear_lazy_to_rich(
     ],
     columns=3,
     caption=r"""
-        Linear networks of $L$ = 2, 3 and 4 layers, gradient flow on whitened data from layers along the modes of the target
-        (1 to 3: singular values 2, 1 and 1/2), output {start_output} at the start. Lines: layers exactly along the modes.
-        Marks: networks with a random part of the layers, of relative size 2 % in the first row, 2 % and 10 % in the second.
+        Linear networks of $L$ = 2, 3 and 4 layers, gradient flow on whitened data from layers along
+        the modes of the target (1 to 3: singular values 2, 1 and 1/2), output {start_output} at the
+        start. Lines: layers exactly along the modes. Marks: networks with a random part of the
+        layers, of relative size 2 % in the first row, 2 % and 10 % in the second.
     """,
     seconds=(30, 200),
     observables=("output",),
-    explained="The theory is for layers exactly along the modes: the difference is due to the random part.",
+    explained="The theory is for layers exactly along the modes: the difference is due to the "
+    "random part.",
     gallery={"seeds": 64},
     full={"seeds": 256, "records": 200},
 )

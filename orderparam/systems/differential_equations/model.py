@@ -50,10 +50,11 @@ class EquationRegression(System):
     + \sqrt{\Delta}\, \xi_\mu$, and the estimate minimises $\sum_\mu (L u(x_\mu) - y_\mu)^2 + T
     |u|_K^2$.
 
-    On the `circle`, $0 \le x < 2\pi$, the modes are 1, $\sqrt2 \cos kx$ and $\sqrt2 \sin kx$: arrays
-    begin with frequency 0, and a frequency k > 0 has two modes. On the `interval`, $0 \le x \le 1$
-    with u = u'' = 0 at both ends, they are $\sqrt2 \sin k \pi x$, and arrays begin with k = 1. Errors are
-    averages over x. Modes of u that the operator maps to 0 are estimated as 0.
+    On the `circle`, $0 \le x < 2\pi$, the modes are 1, $\sqrt2 \cos kx$ and $\sqrt2 \sin kx$:
+    arrays begin with frequency 0, and a frequency k > 0 has two modes. On the `interval`,
+    $0 \le x \le 1$ with u = u'' = 0 at both ends, they are $\sqrt2 \sin k \pi x$, and arrays begin
+    with k = 1. Errors are averages over x. Modes of u that the operator maps to 0 are estimated as
+    0.
 
     `ValueError` is raised for advection on the interval, which mixes sines and cosines.
     """
@@ -104,8 +105,8 @@ class EquationNetwork(System):
 
     $$ \frac12 \sum_\mu \big(L \hat u(x_\mu) - f(x_\mu)\big)^2 + \frac T2 |\theta - \theta_0|^2 $$
 
-    from an antisymmetric start: two copies with the same weights, $\hat u = (u_1 - u_2)/\sqrt2$, which
-    is zero at the start.
+    from an antisymmetric start: two copies with the same weights, $\hat u = (u_1 - u_2)/\sqrt2$,
+    which is zero at the start.
 
     `ValueError` is raised for an architecture that is not in ntk scaling.
     """
@@ -118,7 +119,8 @@ class EquationNetwork(System):
     )
     n_points: int = parameter("number n of equidistant points", minimum=1, integer=True)
     architecture: Architecture = part(
-        "one output, ntk scaling, smooth activation; where it leaves widths open, `width` fills them"
+        "one output, ntk scaling, smooth activation; where it leaves widths open, `width` fills "
+        "them"
     )
     operator: Operator = part("the operator L", default=Operator())
     ridge: float = parameter("ridge T on the change of the weights", above=0, default=1e-2)
@@ -132,7 +134,8 @@ class EquationNetwork(System):
     def __check_init__(self) -> None:
         if self.architecture.scaling != "ntk":
             raise ValueError(
-                f"EquationNetwork.architecture has scaling {self.architecture.scaling!r}: must be 'ntk'"
+                f"EquationNetwork.architecture has scaling {self.architecture.scaling!r}: must be "
+                "'ntk'"
             )
         if len(self.cosines) > FREQUENCIES:
             raise ValueError(

@@ -32,7 +32,8 @@ ERRORS = (("equation_error", "error of the equation"), ("solution_error", "error
 
 @study(
     "equation-learning-curve",
-    title="The error of the solution falls by one power of the number of points faster than that of the equation",
+    title="The error of the solution falls by one power of the number of points faster than that "
+    "of the equation",
     source="derived here; Raissi, Perdikaris, Karniadakis 2017 (arXiv:1701.02440) for the method",
     panels=[
         *(
@@ -63,16 +64,19 @@ ERRORS = (("equation_error", "error of the equation"), ("solution_error", "error
     ],
     columns=2,
     caption=r"""
-        $L u = u - u'' = f$ on a circle; f is known at n points, without noise, and there is no ridge. The prior of u is Gaussian
-        with eigenvalues $\propto (1 + k)^{{-7}}$, and the true solution has the same power at frequency k; {frequencies}
-        frequencies. Exponents of the theory at large n: 2 for the equation, 3 for the solution. Lines: theory for random points
-        (large n, modes taken as Gaussian) and for equidistant points (exact). Below: the ratio to the theory; in the control
-        "Gaussian modes" the values of all modes at all points are independent Gaussian numbers.
+        $L u = u - u'' = f$ on a circle; f is known at n points, without noise, and there is no
+        ridge. The prior of u is Gaussian with eigenvalues $\propto (1 + k)^{{-7}}$, and the true
+        solution has the same power at frequency k; {frequencies} frequencies. Exponents of the
+        theory at large n: 2 for the equation, 3 for the solution. Lines: theory for random points
+        (large n, modes taken as Gaussian) and for equidistant points (exact). Below: the ratio to
+        the theory; in the control "Gaussian modes" the values of all modes at all points are
+        independent Gaussian numbers.
     """,
     seconds=(40, 200),
     observables=("equation_error", "solution_error"),
-    explained="Waves at random points of a line are not Gaussian numbers: gaps between neighbours are sometimes large, and "
-    "the errors without a ridge exceed the theory. The control with Gaussian modes agrees with the theory.",
+    explained="Waves at random points of a line are not Gaussian numbers: gaps between neighbours "
+    "are sometimes large, and the errors without a ridge exceed the theory. The control with "
+    "Gaussian modes agrees with the theory.",
     gallery={"frequencies": 768, "n_points": (8, 16, 32, 64, 128), "seeds": 96},
     full={"frequencies": 4096, "n_points": (8, 16, 32, 64, 128, 256, 512), "seeds": 256},
 )
@@ -110,8 +114,10 @@ def draw_widths(axes: Any, comparison: Comparison, name: str, label: str) -> Non
 
 @study(
     "physics-informed-network",
-    title="The errors of networks that are trained on an equation approach those of the operator kernel as the width grows",
-    source="Raissi, Perdikaris, Karniadakis 2019; Wang, Yu, Perdikaris 2022 (arXiv:2007.14527); errors derived here",
+    title="The errors of networks that are trained on an equation approach those of the operator "
+    "kernel as the width grows",
+    source="Raissi, Perdikaris, Karniadakis 2019; Wang, Yu, Perdikaris 2022 (arXiv:2007.14527); "
+    "errors derived here",
     panels=[
         *(
             Panel(
@@ -128,18 +134,20 @@ def draw_widths(axes: Any, comparison: Comparison, name: str, label: str) -> Non
     ],
     columns=2,
     caption=r"""
-        $L u = u + u'/2 - u''/10 = f$ on a circle; the true solution has frequencies 1 to 5; f is known at n equidistant points.
-        All weights of networks with one hidden layer of erf units (weight variance 6, bias variance 1) and N units in each of two
-        antisymmetric copies are trained on the residual to the minimum of the loss, ridge {ridge}. Line: infinite width, from the
-        tangent kernel with the operator applied to both arguments, exact for these points. Below: ratios to infinite width, with
-        linear fits in $1/N$ and their limits (diamonds).
+        $L u = u + u'/2 - u''/10 = f$ on a circle; the true solution has frequencies 1 to 5; f is
+        known at n equidistant points. All weights of networks with one hidden layer of erf units
+        (weight variance 6, bias variance 1) and N units in each of two antisymmetric copies are
+        trained on the residual to the minimum of the loss, ridge {ridge}. Line: infinite width,
+        from the tangent kernel with the operator applied to both arguments, exact for these points.
+        Below: ratios to infinite width, with linear fits in $1/N$ and their limits (diamonds).
     """,
     seconds=(90, 400),
     observables=("equation_error", "solution_error"),
-    explained="The kernel of a network of finite width differs from its mean and changes in training, the more the narrower the "
-    "network is. The linear fits in 1/N end at 1.001(4), 1.028(14), 1.033(17) and 1.12(4) times the kernel's error of the "
-    "equation with 4, 8, 12 and 16 points, and at 1.003(6), 1.03(2), 1.09(3) and 1.24(6) times its error of the solution. At 16 "
-    "points the excess still bends downwards at 1024 units, where it is 15(3) and 29(5) %.",
+    explained="The kernel of a network of finite width differs from its mean and changes in "
+    "training, the more the narrower the network is. The linear fits in 1/N end at 1.001(4), "
+    "1.028(14), 1.033(17) and 1.12(4) times the kernel's error of the equation with 4, 8, 12 and "
+    "16 points, and at 1.003(6), 1.03(2), 1.09(3) and 1.24(6) times its error of the solution. At "
+    "16 points the excess still bends downwards at 1024 units, where it is 15(3) and 29(5) %.",
     gallery={"widths": (128, 256, 512, 1024), "seeds": 128, "n_points": (4, 8, 12, 16)},
     full={
         "widths": (64, 128, 256, 512, 1024, 2048),

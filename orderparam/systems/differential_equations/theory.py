@@ -37,8 +37,8 @@ class EquationCurve(Result):
     """Errors of an estimate of the solution, averaged over random points.
 
     Fields:
-        equation_error: E (L u - f)^2 over all x, without noise; infinite if there is no ridge and the
-            number of points equals the number of modes.
+        equation_error: E (L u - f)^2 over all x, without noise; infinite if there is no ridge and
+            the number of points equals the number of modes.
         solution_error: E (u - true solution)^2 over all x; infinite in the same case.
         threshold: kappa; a mode of the operator kernel with this eigenvalue is half learned.
         residual: relative error of the equation for kappa.
@@ -165,7 +165,8 @@ def wide_equation_network(system: EquationNetwork) -> EquationErrors:
     Accuracy: 1e-8 for smooth activations, whose coefficients beyond the 96 frequencies that are
     kept are smaller.
 
-    Source: Wang, Yu, Perdikaris (2022), for the tangent kernel of the residual; errors derived here.
+    Source: Wang, Yu, Perdikaris (2022), for the tangent kernel of the residual; errors derived
+    here.
 
     >>> from orderparam.networks.fully_connected import fully_connected
     >>> network = fully_connected(1, None, "erf", bias_variance=1.0)

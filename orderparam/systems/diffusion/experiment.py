@@ -26,7 +26,8 @@ class ClonedClasses(Result):
 
 
 class ReturnedWeights(Result):
-    """Weights of the stored examples at noisy examples, or the end points of trajectories from there.
+    """Weights of the stored examples at noisy examples, or the end points of trajectories from
+    there.
 
     Fields:
         own_weight: weight of the original example; for trajectories, the share that ends at it.
@@ -103,8 +104,8 @@ def drawn_weights(system: StoredGaussians | StoredData, key: PRNGKeyArray) -> Re
 def returned_trajectories(
     system: StoredGaussians | StoredData, key: PRNGKeyArray
 ) -> ReturnedWeights:
-    r"""Shares of backward trajectories under the empirical score that end at the original example, and
-    of pairs that end in the same class.
+    r"""Shares of backward trajectories under the empirical score that end at the original example,
+    and of pairs that end in the same class.
 
     Examples are drawn as in `drawn_weights`. From every noisy example two trajectories with the
     score of the n stored examples go back to the time 0 in `steps` steps; each ends at one of the
@@ -126,7 +127,8 @@ def returned_trajectories(
 
 @experiment
 def half_weight_time(system: StoredGaussians | StoredData, key: PRNGKeyArray) -> HalfTime:
-    r"""Time at which the mean weight of the original example is 1/2, for one set of stored examples.
+    r"""Time at which the mean weight of the original example is 1/2, for one set of stored
+    examples.
 
     The time is found by bisection with the same `starts` noises at all times; the `time` of the
     system is not used. A result of 1e-4 or 10 means that there is no such time between these.

@@ -18,13 +18,14 @@ from orderparam.core.system import System, parameter, structure
 class TwoClasses(System):
     r"""Data of two Gaussian classes, diffused for a time t.
 
-    Data are $x_0 \sim \pi N(\mu, C) + (1 - \pi) N(-\mu, C)$ with a covariance $C = \mathrm{diag}(l)$
-    that both classes share. The Ornstein-Uhlenbeck process turns them into
+    Data are $x_0 \sim \pi N(\mu, C) + (1 - \pi) N(-\mu, C)$ with a covariance
+    $C = \mathrm{diag}(l)$ that both classes share. The Ornstein-Uhlenbeck process turns them into
 
-    $$ x_t = a x_0 + \sqrt D\, z, \qquad a = e^{-t}, \qquad D = 1 - e^{-2t}, \qquad z \sim N(0, 1) . $$
+    $$ x_t = a x_0 + \sqrt D\, z, \qquad a = e^{-t}, \qquad D = 1 - e^{-2t}, \qquad
+    z \sim N(0, 1) . $$
 
-    A backward trajectory starts at $x_t$ and follows $dx = (x + 2 \nabla \ln p_t(x))\, dt' + \sqrt 2\,
-    dW$ with $t' = -t$ until the time 0.
+    A backward trajectory starts at $x_t$ and follows
+    $dx = (x + 2 \nabla \ln p_t(x))\, dt' + \sqrt 2\, dW$ with $t' = -t$ until the time 0.
     """
 
     mean: Float[Array, "direction"] = parameter("mean mu of the first class; -mu of the second")

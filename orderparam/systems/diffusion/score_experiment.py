@@ -193,7 +193,8 @@ class _Modes(NamedTuple):
 def _smooth(system: FeatureScore) -> tuple[int, int, int]:
     if system.activation.kinks:
         raise ValueError(
-            f"FeatureScore.activation = {system.activation.name!r}: an experiment takes a smooth one"
+            f"FeatureScore.activation = {system.activation.name!r}: an experiment takes a smooth "
+            "one"
         )
     return system.sizes
 

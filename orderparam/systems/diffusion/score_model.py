@@ -34,9 +34,9 @@ class Powers(NamedTuple):
 class FeatureScore(System):
     r"""A score that is learned by gradient flow on random features, at one time t of the diffusion.
 
-    Data are n examples $x_0 \sim N(0, 1_d)$, and $x_t = a x_0 + \sqrt D z$. The model is $s_A(x) = A
-    \sigma(W x)$ with p features, rows of W uniform on the unit sphere and an odd $\sigma$. Its
-    loss is that of denoising score matching, averaged over the noise, with a ridge r,
+    Data are n examples $x_0 \sim N(0, 1_d)$, and $x_t = a x_0 + \sqrt D z$. The model is
+    $s_A(x) = A \sigma(W x)$ with p features, rows of W uniform on the unit sphere and an odd
+    $\sigma$. Its loss is that of denoising score matching, averaged over the noise, with a ridge r,
 
     $$ L = \frac1d \frac1n \sum_\nu E_z |\sqrt D s_A(x_t) + z|^2 + r \frac Dd |A|^2 , \qquad
        \frac{dA}{d\tau} = -\frac{d}{2D} \frac{\partial L}{\partial A}, \qquad A(0) = 0 , $$
@@ -70,7 +70,8 @@ class FeatureScore(System):
     def __check_init__(self) -> None:
         if self.activation.parity != "odd":
             raise ValueError(
-                f"FeatureScore.activation = {self.activation.name!r}: must be odd, like 'tanh' or 'erf'"
+                f"FeatureScore.activation = {self.activation.name!r}: must be odd, like 'tanh' or "
+                "'erf'"
             )
 
     @property

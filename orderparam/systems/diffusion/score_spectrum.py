@@ -29,8 +29,8 @@ class ScoreSpectrum(Result):
         gap_end: lower edge of the bulk above that gap; infinite if there is no gap.
         largest: largest eigenvalue.
         frozen_share: share of eigenvalues equal to v^2, max(0, 1 - (n + d)/p).
-        eigenvalue: 120 values x at equal ratios, between 0.3 v^2 and three times an upper bound of the
-            spectrum.
+        eigenvalue: 120 values x at equal ratios, between 0.3 v^2 and three times an upper bound of
+            the spectrum.
         density: density of ln x at these values, smoothed over the width eta = `smoothing`.
         converged: whether the edges were found.
     """
@@ -49,8 +49,8 @@ class ScoreSpectrum(Result):
 def score_spectrum(system: FeatureScore) -> ScoreSpectrum:
     r"""Edges and density of the spectrum that determines the time scales of a random-feature score.
 
-    Outside of the spectrum $e(x) = \frac1n \mathrm{tr}\, C (U - x)^{-1}$ is real and solves $h(e, x)
-    = 0$; at an edge this equation has a double root, and x as a function of $m = \frac1p
+    Outside of the spectrum $e(x) = \frac1n \mathrm{tr}\, C (U - x)^{-1}$ is real and solves
+    $h(e, x) = 0$; at an edge this equation has a double root, and x as a function of $m = \frac1p
     \mathrm{tr}\, (S + y)^{-1}$, which has a closed form, has an extremum. The points where the
     density begins and ends are located on a grid of 600 values of $x - v^2$, by bisection, and by
     solving for the extremum. The density at x is $\frac{1}{\pi - \eta} \mathrm{Im}\, \frac wp
@@ -61,13 +61,16 @@ def score_spectrum(system: FeatureScore) -> ScoreSpectrum:
         The edges of the spectrum and of its widest gap (there are up to three bulks);
         `frozen_share` of the eigenvalues equal $v^2$. A hard edge at $v^2$ is given as $v^2$.
 
-    Accuracy: 1e-10 relative to $x - v^2$; bulks and gaps that are narrower than 4 % of $x - v^2$ may be
-    overlooked.
+    Accuracy: 1e-10 relative to $x - v^2$; bulks and gaps that are narrower than 4 % of $x - v^2$
+    may be overlooked.
 
     Source: Bonnaire, Urfin, Biroli, Mezard (2025); the equation of the edges is derived here.
 
     >>> found = score_spectrum(FeatureScore(2.0, 8.0, 0.1))
-    >>> [round(float(x), 4) for x in (found.smallest, found.gap_start, found.gap_end, found.largest)]
+    >>> [
+    ...     round(float(x), 4)
+    ...     for x in (found.smallest, found.gap_start, found.gap_end, found.largest)
+    ... ]
     [0.0154, 0.1076, 0.571, 8.9347]
     """
     powers = system.powers
@@ -134,8 +137,8 @@ def _inside(powers: Powers, x: Float[Array, "point"]) -> Array:
 
 
 def _edge(powers: Powers, near: Scalar) -> tuple[Scalar, Scalar]:
-    """The edge closest to x = `near`, a point outside of the spectrum, and the relative dx/dm at the
-    edge.
+    """The edge closest to x = `near`, a point outside of the spectrum, and the relative dx/dm at
+    the edge.
 
     Outside of the spectrum m is real; at an edge the curve x(m) has an extremum.
     """

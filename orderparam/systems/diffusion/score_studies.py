@@ -23,7 +23,8 @@ SOURCE = "Bonnaire, Urfin, Biroli, Mezard 2025 (arXiv:2505.17638)"
 
 @study(
     "score-training",
-    title="A learned score generalises early and memorises late; with more examples it memorises less",
+    title="A learned score generalises early and memorises late; with more examples it memorises "
+    "less",
     source=f"{SOURCE}; losses at all times derived here",
     panels=[
         Panel(
@@ -38,19 +39,21 @@ SOURCE = "Bonnaire, Urfin, Biroli, Mezard 2025 (arXiv:2505.17638)"
     ],
     columns=2,
     caption=r"""
-        Denoising score matching on $p$ = {feature_ratio} $d$ random tanh features at the time $t$ = {time} of the diffusion, $n$
-        Gaussian examples (colours), gradient flow from zero. The loss is 1 without a score. Lines: theory for many dimensions.
-        Marks: features and data drawn in $d$ = {input_dim}, with the flow solved exactly, or
-        trained with steps of length {learning_rate} and fresh noises.
+        Denoising score matching on $p$ = {feature_ratio} $d$ random tanh features at the time $t$ =
+        {time} of the diffusion, $n$ Gaussian examples (colours), gradient flow from zero. The loss
+        is 1 without a score. Lines: theory for many dimensions. Marks: features and data drawn in
+        $d$ = {input_dim}, with the flow solved exactly, or trained with steps of length
+        {learning_rate} and fresh noises.
     """,
     seconds=(100, 1200),
     observables=("test_loss", "train_loss"),
     gallery={"input_dim": 30, "seeds": 16},
     full={"input_dim": 80, "seeds": 32},
     explained=(
-        "The theory is that of infinite dimension. For 2 d examples the drawn features differ from it by up to 8 % at the late "
-        "times; in half the dimension, the control, by 1.7 to 1.9 times as much, as expected of a term of order 1/d. Steps of "
-        "finite length with fresh noises add up to 1 %."
+        "The theory is that of infinite dimension. For 2 d examples the drawn features differ from "
+        "it by up to 8 % at the late times; in half the dimension, the control, by 1.7 to 1.9 "
+        "times as much, as expected of a term of order 1/d. Steps of finite length with fresh "
+        "noises add up to 1 %."
     ),
 )
 def score_training(
@@ -162,22 +165,24 @@ def draw_ratio_of_times(axes: Any, comparison: Comparison) -> None:
     ],
     columns=3,
     caption=r"""
-        Denoising score matching of $n$ examples on $p$ random tanh features at the time $t$ = {time} of the diffusion, gradient
-        flow from zero. Left: training time $\tau$ of the smallest test loss; middle: time at which test loss minus training
-        loss is half of what it is at the end; dotted: $n = p/2$. Lines: theory of many dimensions. Marks: drawn
-        features and data in $d$ = {input_dim}, with the flow solved exactly. Right: the ratio of the two
-        times for $p$ = {feature_ratio} $d$ in three dimensions, over the theory; dashed: least squares of $a + b/d$; open
-        squares: the limits $a$, set apart at $1/d = 0$.
+        Denoising score matching of $n$ examples on $p$ random tanh features at the time $t$ =
+        {time} of the diffusion, gradient flow from zero. Left: training time $\tau$ of the smallest
+        test loss; middle: time at which test loss minus training loss is half of what it is at the
+        end; dotted: $n = p/2$. Lines: theory of many dimensions. Marks: drawn features and data in
+        $d$ = {input_dim}, with the flow solved exactly. Right: the ratio of the two times for $p$ =
+        {feature_ratio} $d$ in three dimensions, over the theory; dashed: least squares of $a +
+        b/d$; open squares: the limits $a$, set apart at $1/d = 0$.
     """,
     seconds=(60, 600),
     observables=("best_time", "memorisation_time", "waiting"),
     gallery={"input_dim": 40, "dims": (15, 30, 60), "seeds": 16},
     full={"input_dim": 80, "dims": (30, 60, 120), "seeds": 32},
     explained=(
-        "The theory is that of infinite dimension, in which the maximum is at n/p = 0.71, 0.58 and 0.52 for p = 4 d, 8 d and "
-        "16 d. The ratio of the times exceeds it by up to 22, 9 and 3 % in d = 15, 30 and 60. The fits a + b/d have the limits "
-        "0.985(9), 0.994(5) and 0.968(7) for n = 3 d, 6 d and 24 d: with 24 d examples the excess falls faster than 1/d (by "
-        "2.5 and 2.9 times for twice the dimension), so that this limit is too low."
+        "The theory is that of infinite dimension, in which the maximum is at n/p = 0.71, 0.58 and "
+        "0.52 for p = 4 d, 8 d and 16 d. The ratio of the times exceeds it by up to 22, 9 and 3 % "
+        "in d = 15, 30 and 60. The fits a + b/d have the limits 0.985(9), 0.994(5) and 0.968(7) "
+        "for n = 3 d, 6 d and 24 d: with 24 d examples the excess falls faster than 1/d (by 2.5 "
+        "and 2.9 times for twice the dimension), so that this limit is too low."
     ),
 )
 def score_times_study(
@@ -242,23 +247,26 @@ def draw_edges(axes: Any, comparison: Comparison, names: Sequence[str], words: s
     ],
     columns=2,
     caption=r"""
-        The second moments of $p$ = {feature_ratio} $d$ random tanh features of noisy examples at the time $t$ = {time},
-        averaged over the noise; $n$ examples. The gap between training and test loss grows on the time scale of the inverse
-        eigenvalues of the lower bulk (memorising), both losses fall on that of the upper one (learning). Above: density of the
-        logarithms of the eigenvalues of {seeds} draws in the dimensions $d$ (colours) and in the theory for many
-        dimensions, all smoothed over a width of 0.1 in $\ln x$. Below: the lower and upper edges of both bulks over those of
-        the theory; dashed: least squares of $a + b\, d^{{-2/3}}$; open squares: the limits $a$, set apart at 0.
+        The second moments of $p$ = {feature_ratio} $d$ random tanh features of noisy examples at
+        the time $t$ = {time}, averaged over the noise; $n$ examples. The gap between training and
+        test loss grows on the time scale of the inverse eigenvalues of the lower bulk (memorising),
+        both losses fall on that of the upper one (learning). Above: density of the logarithms of
+        the eigenvalues of {seeds} draws in the dimensions $d$ (colours) and in the theory for many
+        dimensions, all smoothed over a width of 0.1 in $\ln x$. Below: the lower and upper edges of
+        both bulks over those of the theory; dashed: least squares of $a + b\, d^{{-2/3}}$; open
+        squares: the limits $a$, set apart at 0.
     """,
     seconds=(60, 600),
     observables=("smallest", "gap_start", "gap_end", "largest"),
     gallery={"dims": (20, 40, 80, 160)},
     full={"dims": (40, 80, 160, 320), "seeds": 32},
     explained=(
-        "The theory is that of infinite dimension. The median deviation of the eight edges is 11, 8, 5 and 3 % in d = 20, 40, 80 "
-        "and 160, the largest 24, 14, 9 and 5 %. Six edges follow a + b d^(-2/3), with limits between 0.976(13) and 1.010(11); "
-        "the lower edge of the memorising bulk does not (chi squared 39 and 114 for two degrees of freedom). It is next to the "
-        "peak of the frozen eigenvalues, which are all equal in the theory: their measured peak is lower, 0.54, 0.77, 1.01 and "
-        "1.28 for 2.02 with 2 d examples."
+        "The theory is that of infinite dimension. The median deviation of the eight edges is 11, "
+        "8, 5 and 3 % in d = 20, 40, 80 and 160, the largest 24, 14, 9 and 5 %. Six edges follow a "
+        "+ b d^(-2/3), with limits between 0.976(13) and 1.010(11); the lower edge of the "
+        "memorising bulk does not (chi squared 39 and 114 for two degrees of freedom). It is next "
+        "to the peak of the frozen eigenvalues, which are all equal in the theory: their measured "
+        "peak is lower, 0.54, 0.77, 1.01 and 1.28 for 2.02 with 2 d examples."
     ),
 )
 def score_spectrum_study(
@@ -299,18 +307,20 @@ def score_spectrum_study(
     ],
     columns=3,
     caption=r"""
-        Denoising score matching on random tanh features at the time $t$ = {time} of the diffusion, trained to the end with a
-        ridge $r$. Left and middle: $p$ = {feature_ratio} $d$ features and three numbers of examples; right: $n$ =
-        {sample_ratio} $d$ examples and three numbers of features. The loss is 1 without a score. Lines: theory for many
-        dimensions. Marks: drawn features and data in $d$ = {input_dim}.
+        Denoising score matching on random tanh features at the time $t$ = {time} of the diffusion,
+        trained to the end with a ridge $r$. Left and middle: $p$ = {feature_ratio} $d$ features and
+        three numbers of examples; right: $n$ = {sample_ratio} $d$ examples and three numbers of
+        features. The loss is 1 without a score. Lines: theory for many dimensions. Marks: drawn
+        features and data in $d$ = {input_dim}.
     """,
     seconds=(60, 600),
     observables=("test_loss", "train_loss"),
     gallery={"input_dim": 60, "seeds": 16},
     full={"input_dim": 120, "seeds": 32},
     explained=(
-        "The theory is that of infinite dimension. At ridges below 0.1 the drawn features differ from it by up to 4 %, with "
-        "8 d features and 2 d examples; in a third of the dimension, the control, by 10 %, as expected of a term of order 1/d."
+        "The theory is that of infinite dimension. At ridges below 0.1 the drawn features differ "
+        "from it by up to 4 %, with 8 d features and 2 d examples; in a third of the dimension, "
+        "the control, by 10 %, as expected of a term of order 1/d."
     ),
 )
 def score_ridge_study(

@@ -75,9 +75,9 @@ def score_losses(system: FeatureScore) -> ScoreLosses:
     $$ L_\mathrm{train} = 1 - \frac{D \mu^2}{d} \mathrm{tr}\, S (2 f - f U f) , \qquad
        L_\mathrm{test} = 1 - \frac{D \mu^2}{d} \mathrm{tr}\, S (2 f - f U' f) , $$
 
-    with $U' = \mu^2 S + s^2 + v^2$ for new examples. On the Talbot contour $f(U) = \sum_j (w_j/z_j) (U
-    + r + z_j/\tau)^{-1}$, and the products of two resolvents have the deterministic equivalents of
-    the page on diffusion models.
+    with $U' = \mu^2 S + s^2 + v^2$ for new examples. On the Talbot contour
+    $f(U) = \sum_j (w_j/z_j) (U + r + z_j/\tau)^{-1}$, and the products of two resolvents have the
+    deterministic equivalents of the page on diffusion models.
 
     Returns:
         Losses in the limit of many dimensions at fixed n/d and p/d.

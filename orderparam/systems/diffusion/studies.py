@@ -71,7 +71,8 @@ def diffusion_speciation(
 
 @study(
     "diffusion-collapse",
-    title="Across the collapse time backward trajectories no longer return to their example; more examples make it smaller",
+    title="Across the collapse time backward trajectories no longer return to their example; more "
+    "examples make it smaller",
     source=f"{SOURCE}; the weight at finite size derived here",
     panels=[
         Panel("time", "own_weight", by="examples", log="x"),
@@ -89,8 +90,8 @@ def diffusion_speciation(
         The score of $n$ stored Gaussian examples in $d$ = {input_dim} dimensions. Left: the weight
         of the original example at a noisy example, and the share of backward trajectories from
         there that end at it ({starts} noisy examples in each run). Right: the criterion of the
-        random energy model, zero at the collapse time, where a bit more than half of the trajectories
-        return. Squares cover the circles.
+        random energy model, zero at the collapse time, where a bit more than half of the
+        trajectories return. Squares cover the circles.
     """,
     seconds=(90, 400),
     observables=("own_weight",),
@@ -148,11 +149,12 @@ def diffusion_collapse(
     gallery={"seeds": 16},
     full={"starts": 1024, "seeds": 32},
     explained=(
-        "Left: the theory is that of a sharp collapse. With 61 pixels of unequal variance the collapse is not "
-        "sharp: for Gaussians of the "
-        "same covariance, the control, the weight is 1/2 at times 5 to 8 % above it. Digits lie below these Gaussians by 1 % "
-        "for 50 images and by 22 % for 1600, because they are not Gaussian. Right: the theory is that of an exact score. "
-        "The score of 300 Gaussian examples, the control, already chooses earlier, by up to 6 %; digits do so by up to 9 %."
+        "Left: the theory is that of a sharp collapse. With 61 pixels of unequal variance the "
+        "collapse is not sharp: for Gaussians of the same covariance, the control, the weight is "
+        "1/2 at times 5 to 8 % above it. Digits lie below these Gaussians by 1 % for 50 images and "
+        "by 22 % for 1600, because they are not Gaussian. Right: the theory is that of an exact "
+        "score. The score of 300 Gaussian examples, the control, already chooses earlier, by up to "
+        "6 %; digits do so by up to 9 %."
     ),
 )
 def diffusion_digits(

@@ -33,8 +33,8 @@ class ExampleWeight(Result):
     """The collapse onto stored examples.
 
     Fields:
-        own_weight: mean weight of the original example in the score at a noisy example, which is the
-            probability that a backward trajectory from there ends at it.
+        own_weight: mean weight of the original example in the score at a noisy example, which is
+            the probability that a backward trajectory from there ends at it.
         collapse_time: time at which the information about the original example equals ln n.
         excess_entropy: (information minus ln n)/d, which is positive where the score has collapsed.
     """

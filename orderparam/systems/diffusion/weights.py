@@ -94,8 +94,8 @@ def _log_distance(distance: Array, dimension: Any, signal: Any, x: Any) -> Array
     r"""ln of the density of R, given X = x.
 
     That of the non-central chi^2, with its Bessel function as an integral over the angle $\theta$
-    between x and x_2: $I_\nu(z) \propto z^\nu \int e^{z \tanh u} \cosh^{1-d} u\, du$, $\cos \theta =
-    \tanh u$.
+    between x and x_2: $I_\nu(z) \propto z^\nu \int e^{z \tanh u} \cosh^{1-d} u\, du$,
+    $\cos \theta = \tanh u$.
     """
     y, centre = distance / signal, x / signal
     z = jnp.sqrt(y * centre)[:, None]

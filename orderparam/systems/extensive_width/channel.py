@@ -37,7 +37,8 @@ class Signal:
     For a smooth activation it is the Hermite series. For one with kinks or jumps it is the closed
     two-point function, since the series falls only as a power.
 
-    coefficients: c_0, c_1, c_2.   total: g(1).   reach: largest u at which the functions below are accurate.
+    coefficients: c_0, c_1, c_2.   total: g(1).   reach: largest u at which the functions below are
+    accurate.
     """
 
     def __init__(self, activation: Activation) -> None:
@@ -132,7 +133,8 @@ def signal(activation: Activation) -> Signal:
 
 
 # ------------------------------------------------------------------------------------------------
-# One feature in its effective channel: which overlap q maximises F(lambda, q) = lambda g(q) + q + ln(1 - q).
+# One feature in its effective channel: which overlap q maximises F(lambda, q) = lambda g(q) + q +
+# ln(1 - q).
 #
 # lambda is the feature's signal-to-noise ratio (n/d) v^2 / (Delta + error). F is stationary where
 # lambda g'(q) = q / (1 - q), so that lambda is an explicit function of q, and a table of its
@@ -170,7 +172,8 @@ class ActivationChannel(eqx.Module):
     """Tables of an activation's channel over s = ln(lambda), cubic in t = sqrt(s - spinodal), in
     which every branch is analytic.
 
-    bayes:    the globally stable states: segments start where branches have equal F (first q = 0, at ln lambda_sigma).
+    bayes:    the globally stable states: segments start where branches have equal F (first q = 0,
+    at ln lambda_sigma).
     informed: the state reached from q = 1, largest local maximum: segments start at the spinodals.
     total:    g(1).
     """
@@ -361,12 +364,14 @@ def channel(activation: Activation) -> ActivationChannel:
     power = g.total + float(np.sum(g.coefficients**2))
     if g.coefficients[2] ** 2 > 1e-20 * power:
         raise ValueError(
-            f"activation = {activation.name}: its quadratic component c_2 = {g.coefficients[2]:.3g} does not vanish, so "
-            "features are learned collectively; use QuadraticTeacher"
+            f"activation = {activation.name}: its quadratic component c_2 = "
+            f"{g.coefficients[2]:.3g} does not vanish, so features are learned collectively; use "
+            "QuadraticTeacher"
         )
     if g.total <= 1e-12 * power:
         raise ValueError(
-            f"activation = {activation.name}: has no Hermite component of degree >= 3, so no feature can be told"
+            f"activation = {activation.name}: has no Hermite component of degree >= 3, so no "
+            "feature can be told"
         )
     with jax.ensure_compile_time_eval():
         u = np.unique(

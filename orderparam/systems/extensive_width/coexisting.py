@@ -107,9 +107,9 @@ class _Landmarks(NamedTuple):
     """What the scan needs to know of a problem.
 
     kinks: levels at which a feature is learned, infinite for features of no strength. ends: levels
-    beyond which there is no solution. unlearned: for each number of learned features, the noise plus
-    what the others contribute to F, in units of Lambda. rise: steepest rise of W with the level on
-    the learned branch. gap: W of a feature just above its threshold, and just below it.
+    beyond which there is no solution. unlearned: for each number of learned features, the noise
+    plus what the others contribute to F, in units of Lambda. rise: steepest rise of W with the
+    level on the learned branch. gap: W of a feature just above its threshold, and just below it.
     """
 
     kinks: Float[Array, "feature"]

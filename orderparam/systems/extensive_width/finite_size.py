@@ -24,7 +24,8 @@ from orderparam.systems.extensive_width.selection import middle
 # are smaller than those between data sets, of order sqrt(n): the state that one data set selects is
 # that in which its own landscape happens to be lower, and the wider state gains.
 #
-# The landscape of one data set is d V(m) - sum_mu (l_mu(m) - <l(m)>), l(m) = ln p(y | omega_m), with
+# The landscape of one data set is d V(m) - sum_mu (l_mu(m) - <l(m)>), l(m) = ln p(y | omega_m),
+# with
 # omega_m the part of the teacher's field that a student of overlap m determines. Here the omega of
 # one sample are a martingale in m from 0 to the teacher's field, as if a student of less overlap
 # had seen less of the same data, and those of different samples are independent.
@@ -107,8 +108,8 @@ def fluctuating_states(teacher: Teacher, *, data_sets: int = 1000) -> Fluctuatin
     if not 1 <= samples <= _MOST_EXAMPLES / data_sets:
         most = _MOST_EXAMPLES // data_sets
         raise ValueError(
-            f"n_train = {float(teacher.n_train):g}: must be at least 1 and, with data_sets = {data_sets:g}, at most {most}, "
-            "because the examples of all data sets are drawn"
+            f"n_train = {float(teacher.n_train):g}: must be at least 1 and, with data_sets = "
+            f"{data_sets:g}, at most {most}, because the examples of all data sets are drawn"
         )
     power = np.asarray(teacher.readout, float) ** 2
     rest = float(channel(teacher.activation).total) * (power.sum() - power.max())
@@ -161,8 +162,9 @@ def _tables(activation: Activation, readout: float, noise: float) -> _Tables:
     top = np.abs(values[np.abs(z) < 6]).max() + 6 * width
     if top / width > _MOST_WIDTHS:
         raise ValueError(
-            f"noise: labels spread over {top / width:.3g} of its standard deviations, more than {_MOST_WIDTHS}: the noise, "
-            "with the features other than the strongest in it, is too small beside the read-outs"
+            f"noise: labels spread over {top / width:.3g} of its standard deviations, more than "
+            f"{_MOST_WIDTHS}: the noise, with the features other than the strongest in it, is too "
+            "small beside the read-outs"
         )
     labels = np.linspace(-top, top, 2 * int(np.ceil(_LABELS_PER_WIDTH * top / width)) + 1)
     angle = np.linspace(0.0, np.arcsin(_LARGEST**0.5), _OVERLAPS)

@@ -20,7 +20,8 @@ from orderparam.systems.extensive_width.channel import ActivationChannel, channe
 from orderparam.systems.extensive_width.model import HierarchicalTeacher
 
 # ------------------------------------------------------------------------------------------------
-# A continuum of features with power-law read-outs: sums over features as integrals, in the limit of infinite dimension.
+# A continuum of features with power-law read-outs: sums over features as integrals, in the limit of
+# infinite dimension.
 #
 # Sums become J(s) = int_0^1 W(e^s x^(-2 beta)) dx = int_0^inf W(e^(s + 2 beta tau)) e^-tau dtau, an
 # integral that stays smooth for every beta, homogeneous read-outs (beta = 0) included. This form is
@@ -96,12 +97,14 @@ class Continuum(eqx.Module):
 
 
 # ------------------------------------------------------------------------------------------------
-# Power-law read-outs in the limit of infinite dimension: scaling constants, limiting profile, the order of the transition.
+# Power-law read-outs in the limit of infinite dimension: scaling constants, limiting profile, the
+# order of the transition.
 #
 # v_i ~ i^-beta, d -> infinity with gamma = k/d and alpha = n/d^2 fixed. The overlaps of the learned
 # features follow one profile,
 #
-#     q_(x k_c) -> phi(x) = m(lambda_sigma x^(-2 beta)),    0 < x <= 1.                  (Nguyen and Barbier 2026, eq. 39)
+#     q_(x k_c) -> phi(x) = m(lambda_sigma x^(-2 beta)),    0 < x <= 1.                  (Nguyen and
+# Barbier 2026, eq. 39)
 
 
 class Scaling(Result):
@@ -266,7 +269,8 @@ def flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
 
 
 # ------------------------------------------------------------------------------------------------
-# Collective first-order transitions: a finite fraction of all features learned at once, in the limit of infinite dimension.
+# Collective first-order transitions: a finite fraction of all features learned at once, in the
+# limit of infinite dimension.
 #
 # They exist for slowly decaying read-outs (decay < 1/2) if alpha(s) = gamma (Lambda Delta + sum
 # W)/k falls along a part of the branch. Homogeneous read-outs (decay 0) are learned all together.

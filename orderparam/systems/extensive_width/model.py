@@ -1,7 +1,8 @@
 """Teachers with an extensive number of hidden units: the network to be learned, its noise and the
 size of the data set.
 
-    y = sum_i v_i sigma(w_i . x / sqrt(d)) + sqrt(noise) z,    x ~ N(0, I_d), z ~ N(0, 1), |w_i|^2 = d,
+    y = sum_i v_i sigma(w_i . x / sqrt(d)) + sqrt(noise) z,    x ~ N(0, I_d), z ~ N(0, 1), |w_i|^2 =
+    d,
 
 with width k of the order of the input dimension d, and n_train = n samples, of the order of d^2.
 The learner knows v, sigma and the noise, and its prior is w_i ~ N(0, I_d). Nguyen and Barbier 2026.
@@ -157,16 +158,19 @@ class QuadraticTeacher(System):
     def __check_init__(self) -> None:
         if not self.readouts or 0.0 in self.readouts:
             raise ValueError(
-                f"QuadraticTeacher.readouts = {self.readouts!r}: must be numbers different from zero, at least one"
+                f"QuadraticTeacher.readouts = {self.readouts!r}: must be numbers different from "
+                "zero, at least one"
             )
         if self.width % len(self.readouts):
             count = len(self.readouts)
             raise ValueError(
-                f"QuadraticTeacher.width = {self.width}: must be a multiple of {count}, the number of read-outs"
+                f"QuadraticTeacher.width = {self.width}: must be a multiple of {count}, the number "
+                "of read-outs"
             )
         if abs(_quadratic_component(self.activation)) < 1e-10:
             raise ValueError(
-                f"QuadraticTeacher.activation = {self.activation.name}: has no quadratic component; use HierarchicalTeacher"
+                f"QuadraticTeacher.activation = {self.activation.name}: has no quadratic "
+                "component; use HierarchicalTeacher"
             )
 
     @property

@@ -11,7 +11,8 @@ from orderparam.systems.extensive_width.channel import channel
 from orderparam.systems.extensive_width.model import Teacher, WeightedTeacher, WidthLimitedStudent
 from orderparam.systems.extensive_width.theory import bayes_optimal
 
-# The smallest error of a student of limited width: the model-size law and the optimal size of a compressed model.
+# The smallest error of a student of limited width: the model-size law and the optimal size of a
+# compressed model.
 #
 # Features that are not represented act as extra Gaussian label noise of variance g(1) sum_{i > p}
 # v_i^2 (information exponent >= 3), so that the student obeys the same equations on the p strongest

@@ -20,7 +20,8 @@ from orderparam.systems.extensive_width.channel import Signal, signal
 from orderparam.systems.extensive_width.model import QuadraticTeacher
 
 # ------------------------------------------------------------------------------------------------
-# The matrix S = sum_a v_a w_a w_a^T / sqrt(k d) observed in symmetric Gaussian noise: its overlap with a posterior sample.
+# The matrix S = sum_a v_a w_a w_a^T / sqrt(k d) observed in symmetric Gaussian noise: its overlap
+# with a posterior sample.
 #
 # Y = sqrt(l) S + Z with Z from the Gaussian orthogonal ensemble, spectrum on [-2, 2], k/d = gamma
 # and E v^2 = 1. The overlap of the fluctuating part is
@@ -119,7 +120,8 @@ def matrix_channel(width_ratio: float, values: tuple[float, ...] = (1.0,)) -> Ma
 
 
 def _taylor(spline: BSpline, x: np.ndarray) -> np.ndarray:
-    """The coefficients of the polynomial of each cell, in powers of the distance from its left end."""
+    """The coefficients of the polynomial of each cell, in powers of the distance from its left
+    end."""
     return np.stack(
         [
             spline.derivative(m)(x) / math.factorial(m) if m else spline(x)
@@ -221,14 +223,16 @@ def _stretches(s: np.ndarray, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 # read-outs v / sqrt(k), E v^2 = 1, Gaussian weights, mu_2 = E sigma He_2, alpha = n/d^2 and gamma =
 # k/d:
 #
-#     m_S(tau) = E v^2 Q(v)^2,   r_2 = alpha mu_2^2 / (Delta + error),   q_2 = m_S(tau + r_2),   Q(v) = R(v) / (1 + R(v)),
+#     m_S(tau) = E v^2 Q(v)^2,   r_2 = alpha mu_2^2 / (Delta + error),   q_2 = m_S(tau + r_2),
+# Q(v) = R(v) / (1 + R(v)),
 #     error = (mu_2^2/2)(1 - q_2) + g(1) - E v^2 g(Q(v)),
 #     R(v) = (v^2/gamma) [ Q(v) (q_2 - E v^2 Q^2) / m_S'(tau) + alpha g'(Q(v)) / (Delta + error) ].
 #
 # These are the stationarity of the free entropy per sample
 #
 #     f = -(1/2) ln(2 pi e (Delta + error))
-#         + (1/2 alpha) [ (1 - q_2) r_2/2 - gamma E_v( Q R - R + ln(1 + R) ) - 2 (iota(tau + r_2) - iota(tau)) ],
+#         + (1/2 alpha) [ (1 - q_2) r_2/2 - gamma E_v( Q R - R + ln(1 + R) ) - 2 (iota(tau + r_2) -
+# iota(tau)) ],
 #
 # so that d(alpha f)/d(alpha) = -(1/2) ln(2 pi e (Delta + error)) along every solution.
 

@@ -17,7 +17,8 @@ from orderparam.systems.extensive_width.channel import ActivationChannel, Segmen
 from orderparam.systems.extensive_width.model import Teacher
 
 # ------------------------------------------------------------------------------------------------
-# Sums over all features at a common signal level, at a cost that does not grow with the number of features.
+# Sums over all features at a common signal level, at a cost that does not grow with the number of
+# features.
 #
 # In the theory of Nguyen and Barbier every feature enters through ln(lambda_i) = level + ln v_i^2,
 # with one common level. Sums over the learned features, those above a threshold, are exact for the
@@ -155,9 +156,11 @@ def _sum(f: Callable[[Array], Pair], s: Array, weights: Array) -> Pair:
 
 
 # ------------------------------------------------------------------------------------------------
-# The self-consistent equations as one equation for one number: the common signal level of all features.
+# The self-consistent equations as one equation for one number: the common signal level of all
+# features.
 #
-#     q_i = m( (n/d) v_i^2 / (Delta + error) ),    error = sum_i v_i^2 (g(1) - g(q_i))        (Nguyen and Barbier 2026, eq. 35)
+#     q_i = m( (n/d) v_i^2 / (Delta + error) ),    error = sum_i v_i^2 (g(1) - g(q_i))
+# (Nguyen and Barbier 2026, eq. 35)
 #
 # With Lambda = n / (d (Delta + error)) and W(lambda) = lambda (g(1) - g(m(lambda))) they read
 #

@@ -1,4 +1,5 @@
-"""The figures of the theory of extensive-width learning: staircase, transitions, laws of read-outs."""
+"""The figures of the theory of extensive-width learning: staircase, transitions, laws of
+read-outs."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -24,8 +25,8 @@ from orderparam.systems.extensive_width.theory import bayes_optimal, informed_st
 # to 48.
 FINITE_DIMENSION = (
     "The theory is that of large dimensions: near the threshold of a feature a small system has "
-    "learned it in some data sets and not in others, and between thresholds the error is lower by a "
-    "relative amount of about 4/d."
+    "learned it in some data sets and not in others, and between thresholds the error is lower by "
+    "a relative amount of about 4/d."
 )
 
 
@@ -153,8 +154,9 @@ def feature_staircase(
         Freehand(draw_order, "order of the transition"),
     ],
     caption=r"""
-        tanh$(2z)$, $k/d$ = {width_ratio}; errors for $\beta$ = {decay}, $\Delta$ = {noise} (star). In the red part of the map a
-        finite fraction of the features is learned at once. Finite sizes approach the limit as $k^{{2\beta - 1}}$, slowly.
+        tanh$(2z)$, $k/d$ = {width_ratio}; errors for $\beta$ = {decay}, $\Delta$ = {noise} (star).
+        In the red part of the map a finite fraction of the features is learned at once. Finite
+        sizes approach the limit as $k^{{2\beta - 1}}$, slowly.
     """,
     explained=FINITE_DIMENSION,
 )
@@ -199,7 +201,8 @@ def collective(
 
 @study(
     "readout-laws",
-    title="In theory features of similar read-outs are learned all at once, those of power laws one by one, the strongest first",
+    title="In theory features of similar read-outs are learned all at once, those of power laws "
+    "one by one, the strongest first",
     source="Nguyen and Barbier 2026, appendix figures",
     seconds=(60, 3000),
     observables=("overlap",),
@@ -218,9 +221,10 @@ def collective(
         for width in (p["width"], p["measured_width"])
     ],
     caption=r"""
-        $\Delta$ = {noise}, tanh$(2z)$, read-outs of unit norm. Above: $d$ = {input_dim}, $k$ = {width}. Below: chains that start
-        with the learned features at the teacher, $d$ = {measured_dim}, $k$ = {measured_width}; they test one side only, and
-        points of one converged run have no error.
+        $\Delta$ = {noise}, tanh$(2z)$, read-outs of unit norm. Above: $d$ = {input_dim}, $k$ =
+        {width}. Below: chains that start with the learned features at the teacher, $d$ =
+        {measured_dim}, $k$ = {measured_width}; they test one side only, and points of one converged
+        run have no error.
     """,
     explained=FINITE_DIMENSION,
 )
@@ -272,14 +276,16 @@ def sum_of_overlaps(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "feature-plane",
-    title="Features are learned together if their read-outs are similar, one by one if the read-outs decay",
+    title="Features are learned together if their read-outs are similar, one by one if the "
+    "read-outs decay",
     source="derived for this package from the free entropy of Nguyen and Barbier 2026",
     seconds=(60, 1200),
     gallery={"resolution": 64},
     full={"resolution": 128, "width": 20},
     panels=[phases_panel("n_train", "decay", log="x", order="sum of the overlaps of features")],
-    caption="d = {input_dim}, k = {width}, noise {noise}; colour: sum of the overlaps of all features, "
-    "about the number that is learned; lines: jumps of one or more features. Theory alone.",
+    caption="d = {input_dim}, k = {width}, noise {noise}; colour: sum of the overlaps of all "
+    "features, about the number that is learned; lines: jumps of one or more features. Theory "
+    "alone.",
 )
 def feature_plane(
     resolution: int = 32, input_dim: int = 150, width: int = 6, noise: float = 0.1

@@ -69,7 +69,8 @@ def _draw_chains(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "posterior-sampling",
-    title="Sampled errors agree with theory where all features are learned; before, chains learn more features than it has",
+    title="Sampled errors agree with theory where all features are learned; before, chains learn "
+    "more features than it has",
     source="Nguyen and Barbier 2026, figure with decay 0.3",
     seconds=(95, 90000),
     observables=("error", "effective_width"),
@@ -86,14 +87,16 @@ def _draw_chains(axes: Any, comparison: Comparison) -> None:
         Freehand(_draw_chains, "chains one by one"),
     ],
     caption=r"""
-        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$ without its linear part;
-        {seeds} data sets. Left: a mark without a bar is a single run. Right: the four chains of every data set; a feature is
-        learned where its overlap with the teacher's exceeds 1/2; diamonds: theory. Informed chains start at the features that
-        the theory has learned.
+        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$ without
+        its linear part; {seeds} data sets. Left: a mark without a bar is a single run. Right: the
+        four chains of every data set; a feature is learned where its overlap with the teacher's
+        exceeds 1/2; diamonds: theory. Informed chains start at the features that the theory has
+        learned.
     """,
     explained=(
-        f"{FINITE_DIMENSION} At n = d^2 all informed chains lie below the error of the theory, and nearly all have more features "
-        "than it. At n = 2.5 d^2 uninformed chains have learned 8 to 12 features, many by a unit with another one's read-out."
+        f"{FINITE_DIMENSION} At n = d^2 all informed chains lie below the error of the theory, and "
+        "nearly all have more features than it. At n = 2.5 d^2 uninformed chains have learned 8 "
+        "to 12 features, many by a unit with another one's read-out."
     ),
 )
 def posterior_sampling(
@@ -130,8 +133,10 @@ def posterior_sampling(
 
 @study(
     "quadratic-specialisation",
-    title="A quadratic component: at 16 inputs errors lie up to 15 % above the theory and features specialise less than it says",
-    source="Barbier, Camilli, Nguyen, Pastore and Skerk 2025, Statistical mechanics of extensive-width Bayesian neural networks",
+    title="A quadratic component: at 16 inputs errors lie up to 15 % above the theory and features "
+    "specialise less than it says",
+    source="Barbier, Camilli, Nguyen, Pastore and Skerk 2025, Statistical mechanics of "
+    "extensive-width Bayesian neural networks",
     seconds=(95, 40000),
     observables=("error", "quadratic_overlap"),
     gallery={"draws": 240},
@@ -167,12 +172,13 @@ def posterior_sampling(
         ),
     ],
     caption=r"""
-        $d$ = {input_dim}, $k$ = {width}, $\Delta$ = {noise}, $\sigma = He_2/\sqrt{{2}} + He_3/6$, Gaussian weights;
-        {seeds} data sets. Universal state: without specialisation.
+        $d$ = {input_dim}, $k$ = {width}, $\Delta$ = {noise}, $\sigma = He_2/\sqrt{{2}} + He_3/6$,
+        Gaussian weights; {seeds} data sets. Universal state: without specialisation.
     """,
     explained=(
-        "The theory is that of large dimensions. At 16 inputs converged chains have errors 2 to 15 % above it, mean overlaps of "
-        "half of the features up to 0.3 below it, and quadratic overlaps within 4 %."
+        "The theory is that of large dimensions. At 16 inputs converged chains have errors 2 to 15 "
+        "% above it, mean overlaps of half of the features up to 0.3 below it, and quadratic "
+        "overlaps within 4 %."
     ),
 )
 def quadratic_specialisation(
@@ -213,7 +219,8 @@ def quadratic_specialisation(
 
 @study(
     "effective-model",
-    title="In theory the learned features alone, with the rest as noise, have the overlaps of the whole model",
+    title="In theory the learned features alone, with the rest as noise, have the overlaps of the "
+    "whole model",
     source="Nguyen and Barbier 2026, effective model",
     seconds=(80, 20000),
     observables=("overlap",),
@@ -221,7 +228,8 @@ def quadratic_specialisation(
     full={"input_dim": 200, "width": 100, "warmup": 300, "draws": 400, "seeds": 8},
     panels=[Panel("feature", "overlap", by="model", jump=learned)],
     caption=r"""
-        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, $n/d^2$ = {ratio}, tanh$(2z)$; {seeds} data sets.
+        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, $n/d^2$ = {ratio},
+        tanh$(2z)$; {seeds} data sets.
     """,
     explained=FINITE_DIMENSION,
 )
@@ -247,7 +255,8 @@ def effective_model(
 
 
 def _draw_ratio(axes: Any, comparison: Comparison) -> None:
-    """Draw the sampled error over the theory of its size against 1/d, and the line to infinite d."""
+    """Draw the sampled error over the theory of its size against 1/d, and the line to infinite
+    d."""
     sizes, mean, error = [], [], []
     for data in comparison.experiments().values():
         dim = data.attrs["facets"]["input_dim"]
@@ -262,7 +271,8 @@ def _draw_ratio(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "posterior-finite-size",
-    title="With all features learned, sampled errors at 16 to 32 inputs agree with the theory of large systems within 3 %",
+    title="With all features learned, sampled errors at 16 to 32 inputs agree with the theory of "
+    "large systems within 3 %",
     source="measured for this package on the model of Nguyen and Barbier 2026",
     seconds=(60, 30000),
     observables=("error", "posterior_mean_error"),
@@ -283,9 +293,10 @@ def _draw_ratio(axes: Any, comparison: Comparison) -> None:
         ),
     ],
     caption=r"""
-        $k/d$ = {width_ratio}, $n/d^2$ = {ratio}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$; {seeds} data sets. The theory
-        sums over the features of each size. Left: the line is a fit, the diamond its value at infinite $d$. Right, dotted:
-        the value 1 of the Nishimori identity, which a chain in equilibrium has.
+        $k/d$ = {width_ratio}, $n/d^2$ = {ratio}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$;
+        {seeds} data sets. The theory sums over the features of each size. Left: the line is a fit,
+        the diamond its value at infinite $d$. Right, dotted: the value 1 of the Nishimori identity,
+        which a chain in equilibrium has.
     """,
 )
 def posterior_finite_size(
@@ -367,7 +378,8 @@ def _draw_over_theory(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "posterior-ablations",
-    title="Learning the read-outs raises the posterior's error, and knowing the lengths of rows lowers it, by about 1/d",
+    title="Learning the read-outs raises the posterior's error, and knowing the lengths of rows "
+    "lowers it, by about 1/d",
     source="measured for this package on the model of Nguyen and Barbier 2026",
     seconds=(90, 20000),
     observables=("error",),
@@ -375,18 +387,19 @@ def _draw_over_theory(axes: Any, comparison: Comparison) -> None:
     full={"input_dims": (8, 12, 16, 24, 32, 48), "draws": 400, "seeds": 32},
     panels=[Freehand(_draw_paired), Freehand(_draw_over_theory)],
     caption=r"""
-        $k/d$ = {width_ratio} units, $n/d^2$ = {ratio}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$ without its linear part;
-        {seeds} data sets. Learned read-outs have the prior $N(0, 1/k)$, free rows $N(0, 1)$; rows of known length have
-        $|w_i|^2 = d$, as the teacher's have. Left: over the error with fixed read-outs and free rows on the same data; lines:
-        $P/(n - P)$ for $P$ parameters, $k$ more for learned read-outs, $k$ fewer for known lengths. Right: lines are fits,
-        diamonds their values at infinite $d$.
+        $k/d$ = {width_ratio} units, $n/d^2$ = {ratio}, $\beta$ = {decay}, $\Delta$ = {noise},
+        tanh$(2z)$ without its linear part; {seeds} data sets. Learned read-outs have the prior
+        $N(0, 1/k)$, free rows $N(0, 1)$; rows of known length have $|w_i|^2 = d$, as the teacher's
+        have. Left: over the error with fixed read-outs and free rows on the same data; lines: $P/(n
+        - P)$ for $P$ parameters, $k$ more for learned read-outs, $k$ fewer for known lengths.
+        Right: lines are fits, diamonds their values at infinite $d$.
     """,
     explained=(
         "The theory is that of large dimensions, which is the same for all four. Over the error "
         "with fixed read-outs and free rows on the same data, learned read-outs have 1.138(15), "
-        "1.078(10) and 1.070(8) with 8, 12 and 16 inputs, where the numbers of parameters give 1.145, "
-        "1.096 and 1.072; known lengths have 0.829(19), 0.915(10) and 0.929(6) for 0.860, 0.906 and "
-        "0.929; both together 0.968(24), 0.996(12) and 1.001(9) for 1."
+        "1.078(10) and 1.070(8) with 8, 12 and 16 inputs, where the numbers of parameters give "
+        "1.145, 1.096 and 1.072; known lengths have 0.829(19), 0.915(10) and 0.929(6) for 0.860, "
+        "0.906 and 0.929; both together 0.968(24), 0.996(12) and 1.001(9) for 1."
     ),
 )
 def posterior_ablations(

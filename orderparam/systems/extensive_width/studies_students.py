@@ -139,9 +139,9 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
         measured; Adam: {epochs} epochs.
     """,
     explained=(
-        "The points beyond are those of Adam, whose error is 3.9, 3.0 and 2.5 times the smallest possible one at n/d^2 = 0.4, 1 "
-        "and 3. Chains that converged (3, 4 and 15 of 16) lie 5(4) and 6(6) % below and 8(3) % above the theory, which is that "
-        "of large dimensions."
+        "The points beyond are those of Adam, whose error is 3.9, 3.0 and 2.5 times the smallest "
+        "possible one at n/d^2 = 0.4, 1 and 3. Chains that converged (3, 4 and 15 of 16) lie 5(4) "
+        "and 6(6) % below and 8(3) % above the theory, which is that of large dimensions."
     ),
 )
 def bayes_error_collapse(
@@ -186,12 +186,13 @@ def bayes_error_collapse(
 
 @study(
     "student-training",
-    title="A student whose width is the number of learned features reaches a lower error than the student of full width",
+    title="A student whose width is the number of learned features reaches a lower error than the "
+    "student of full width",
     source="Nguyen and Barbier 2026, figure of errors against epochs",
     seconds=(40, 6000),
     observables=("error",),
-    explained="The theory is the smallest possible error at that width; Adam need not reach it, and the study "
-    "shows the distance.",
+    explained="The theory is the smallest possible error at that width; Adam need not reach it, "
+    "and the study shows the distance.",
     full={"input_dim": 200, "width": 100, "epochs": 10000, "seeds": 9},
     panels=lambda p: [
         Panel(
@@ -209,8 +210,8 @@ def bayes_error_collapse(
         )
     ],
     caption=r"""
-        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, $n/d^2$ = {ratio}, tanh$(2z)$; {seeds} seeds,
-        band: standard error.
+        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, $n/d^2$ = {ratio},
+        tanh$(2z)$; {seeds} seeds, band: standard error.
     """,
 )
 def student_training(
@@ -232,24 +233,27 @@ def student_training(
 
 @study(
     "student-width",
-    title="Knowledge transfer: the best width of a student is about the number of features that its data resolve",
+    title="Knowledge transfer: the best width of a student is about the number of features that "
+            "its data resolve",
     source="Nguyen and Barbier 2026, experiments with Adam",
     seconds=(80, 40000),
     observables=("error",),
-    explained="The theory is the smallest possible error at that width, which Adam does not reach: its error is 1.7 to 7 "
-    "times as large.",
+    explained="The theory is the smallest possible error at that width, which Adam does not reach: "
+            "its error is 1.7 to 7 times as large.",
     full={
         "input_dim": 200, "width": 100, "epochs": 10000, "seeds": 9,
-        "widths": (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100), "ratios": (1.0, 2.0, 3.0, 5.0, 10.0),
+        "widths": (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100), "ratios": (1.0, 2.0, 3.0, 5.0,
+        10.0),
     },
     panels=lambda p: [
         Panel("width", "error", by="ratio", log="xy", reference=[slope(1 - 2 * p["decay"])])
     ],
     caption=r"""
-        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$; {epochs} epochs of Adam,
-        {seeds} seeds; ratio: $n/d^2$. Dotted: $N^{{1-2\beta}}$. In theory a width beyond the bend of a line, the number of
-        features that the data resolve, brings nothing; Adam's error is least near it. The theory knows the linear part of
-        $\sigma$, which Adam must learn too.
+        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$;
+        {epochs} epochs of Adam, {seeds} seeds; ratio: $n/d^2$. Dotted: $N^{{1-2\beta}}$. In theory
+        a width beyond the bend of a line, the number of features that the data resolve, brings
+        nothing; Adam's error is least near it. The theory knows the linear part of $\sigma$, which
+        Adam must learn too.
     """,
 )  # fmt: skip
 def student_width(
@@ -312,10 +316,12 @@ def student_width(
     ],
     caption=r"""
         $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$;
-        {epochs} epochs of Adam, {seeds} seeds. $k_c$: number of learned features in theory. Right: exponents of the errors at
-        $n/d^2$ = {learning} and at {refining}, 95 % intervals; best width: at each $n$ the width of the smallest mean error.
+        {epochs} epochs of Adam, {seeds} seeds. $k_c$: number of learned features in theory. Right:
+        exponents of the errors at $n/d^2$ = {learning} and at {refining}, 95 % intervals; best
+        width: at each $n$ the width of the smallest mean error.
     """,
-    explained="The theory is the smallest possible error; Adam need not reach it, and the study shows the distance.",
+    explained="The theory is the smallest possible error; Adam need not reach it, and the study "
+    "shows the distance.",
 )
 def student_scaling(
     input_dim: int = 32,
@@ -355,8 +361,9 @@ def student_scaling(
     source="Nguyen and Barbier 2026, appendix on experiments",
     seconds=(60, 30000),
     observables=("error",),
-    explained="The theory is the smallest possible error, which Adam does not reach. With 1024 examples fixed read-outs are "
-    "better. Rows of free length make errors 0 to 16 % smaller than unit rows where read-outs are trained.",
+    explained="The theory is the smallest possible error, which Adam does not reach. With 1024 "
+    "examples fixed read-outs are better. Rows of free length make errors 0 to 16 % smaller than "
+    "unit rows where read-outs are trained.",
     gallery={"ratios": (1.0, 2.0, 3.0), "seeds": 16},
     full={"input_dim": 100, "width": 50, "epochs": 10000, "seeds": 16},
     panels=lambda p: [
@@ -370,9 +377,10 @@ def student_scaling(
         ),
     ],
     caption=r"""
-        $d$ = {input_dim}, $k$ = {width} units of teacher and students, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$;
-        {epochs} epochs of Adam, {seeds} seeds. Fixed read-outs are the teacher's. Unit rows: the weights of each hidden unit are
-        scaled to length 1 after each epoch. A feature is found where the cosine with a row exceeds 0.7; of the theory, where it
+        $d$ = {input_dim}, $k$ = {width} units of teacher and students, $\beta$ = {decay}, $\Delta$
+        = {noise}, tanh$(2z)$; {epochs} epochs of Adam, {seeds} seeds. Fixed read-outs are the
+        teacher's. Unit rows: the weights of each hidden unit are scaled to length 1 after each
+        epoch. A feature is found where the cosine with a row exceeds 0.7; of the theory, where it
         is learned.
     """,
 )

@@ -18,7 +18,8 @@ from orderparam.systems.extensive_width.state import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# The search for a solution: brackets of the one with the largest free entropy, and of the one at the highest level.
+# The search for a solution: brackets of the one with the largest free entropy, and of the one at
+# the highest level.
 
 _UNIFORM = 64  # levels of the scan between the first and the last learned feature,
 # levels of the scan between two kinks, equidistant in the number of learned features,

@@ -188,7 +188,8 @@ def _concave(problem: LevelEquation, level: np.ndarray) -> np.ndarray:
 
 
 def _upper_hull(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Indices of the upper convex hull of points sorted by x (Andrew 1979); equal x are kept once."""
+    """Indices of the upper convex hull of points sorted by x (Andrew 1979); equal x are kept
+    once."""
     hull: list[int] = []
     for i in range(len(x)):
         if hull and x[i] == x[hull[-1]]:

@@ -1,7 +1,8 @@
 """Theory of linear networks with several hidden layers, of infinite width, at every step.
 
 The fields h of one unit at all steps and points, and its gradients g at all steps, are Gaussian and
-linear in the Gaussian numbers of the start. Their kernels close layer by layer, and causally in time.
+linear in the Gaussian numbers of the start. Their kernels close layer by layer, and causally in
+time.
 """
 
 from typing import NamedTuple
@@ -45,8 +46,8 @@ class LayerKernels(NamedTuple):
         fields: E h h^T of a unit.
         gradients: E g g^T of a unit.
         forward: A, response of the fields to the Gaussian part of the gradients.
-        backward: B, response of the gradients of the layer below to the Gaussian part of the fields of
-            this layer.
+        backward: B, response of the gradients of the layer below to the Gaussian part of the fields
+            of this layer.
     """
 
     fields: Float[Array, "field other_field"]
@@ -59,8 +60,9 @@ class LayerKernels(NamedTuple):
 def linear_layers_dynamics(system: LinearLayersDescent) -> LinearLayersPath:
     r"""Errors of a linear network of infinite width along gradient descent, exactly at any depth.
 
-    With $\Delta = y - f$ and $\theta(t > s)$, a unit of layer l has $h^l = u^l + (A^{l-1} + C^l)\, g^l$
-    and $g^l = r^l + (B^l + D^l)\, h^l$, with Gaussian $u^l, r^l$ of covariances $H^{l-1}, G^{l+1}$ and
+    With $\Delta = y - f$ and $\theta(t > s)$, a unit of layer l has
+    $h^l = u^l + (A^{l-1} + C^l)\, g^l$ and $g^l = r^l + (B^l + D^l)\, h^l$, with Gaussian
+    $u^l, r^l$ of covariances $H^{l-1}, G^{l+1}$ and
 
     $$ C^l_{(t\mu), s} = \eta\gamma\, \theta \sum_\nu H^{l-1}_{\mu\nu}(t, s) \Delta_\nu(s), \qquad
        D^l_{t, (s\nu)} = \eta\gamma\, \theta\, G^{l+1}(t, s) \Delta_\nu(s) $$
@@ -71,16 +73,16 @@ def linear_layers_dynamics(system: LinearLayersDescent) -> LinearLayersPath:
     $$ A^l = (A^{l-1} + C^l) S, \quad H^l = T H^{l-1} T^T + A^l G^{l+1} A^{lT}, \qquad
        B^{l-1} = S (B^l + D^l), \quad G^l = S G^{l+1} S^T + B^{l-1} H^{l-1} B^{(l-1)T} $$
 
-    and $f_\mu(t) = \frac1\gamma E\, g^L(t) h^L_\mu(t)$. Times are added one by one, with L + 2 sweeps
-    over the layers for each.
+    and $f_\mu(t) = \frac1\gamma E\, g^L(t) h^L_\mu(t)$. Times are added one by one, with L + 2
+    sweeps over the layers for each.
 
     Accuracy: rounding; `residual` measures it. Where training is unstable, it diverges as training
     does.
 
     Cost: of order steps^4 * depth^2 * (train + test)^2; 0.05 s for 20 steps, 3 points and 2 layers.
 
-    Source: Bordelon, Pehlevan (2022), for linear units and steps of finite size; the causal sweep is
-    derived here.
+    Source: Bordelon, Pehlevan (2022), for linear units and steps of finite size; the causal sweep
+    is derived here.
 
     >>> import numpy as np
     >>> x = np.eye(3)

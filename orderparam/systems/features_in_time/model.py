@@ -74,12 +74,13 @@ class LinearLayersDescent(System):
     r"""A linear network with several hidden layers that learns a training set by gradient descent.
 
     The fields are $h^1 = W^1 x/\sqrt D$ and $h^l = W^l h^{l-1}/\sqrt N$ for the layers l = 2 to L
-    (`depth`), and the output is $f = w \cdot h^L/(\gamma N)$; all weights are N(0, 1) at the start. On
-    the loss $\frac12 \sum_\mu (y_\mu - f_\mu)^2$ a step changes all weights $\theta$ by $\eta \gamma^2 N
-    \sum_\mu (y_\mu - f_\mu)\, \partial f_\mu/\partial\theta$, with `richness` $\gamma$.
+    (`depth`), and the output is $f = w \cdot h^L/(\gamma N)$; all weights are N(0, 1) at the start.
+    On the loss $\frac12 \sum_\mu (y_\mu - f_\mu)^2$ a step changes all weights $\theta$ by
+    $\eta \gamma^2 N \sum_\mu (y_\mu - f_\mu)\, \partial f_\mu/\partial\theta$, with `richness`
+    $\gamma$.
 
-    With one hidden layer this is `FeatureDescent` with linear units. `ValueError` is raised for shapes
-    that do not fit.
+    With one hidden layer this is `FeatureDescent` with linear units. `ValueError` is raised for
+    shapes that do not fit.
     """
 
     inputs: Float[Array, "train input"] = parameter("training inputs")
@@ -102,8 +103,8 @@ class QuadraticDescent(System):
 
     The output is $f(x) = \frac{\kappa}{N} \sum_i \phi(w_i \cdot x) - f_0(x)$ with $\phi(h) = h +
     \epsilon h^2/2$, where $f_0$ is the sum at the start, so that f = 0 there. The entries of all
-    $w_i$ are $N(0, \sigma^2)$ at the start (`start_variance` $\sigma^2$). Only the $w_i$ are trained, on
-    the mean loss $\frac{1}{2P} \sum_\mu (f_\mu - y_\mu)^2$ of the P examples:
+    $w_i$ are $N(0, \sigma^2)$ at the start (`start_variance` $\sigma^2$). Only the $w_i$ are
+    trained, on the mean loss $\frac{1}{2P} \sum_\mu (f_\mu - y_\mu)^2$ of the P examples:
 
     $$ w_i \leftarrow w_i + \frac{\eta}{\kappa P} \sum_\mu \phi'(w_i \cdot x_\mu)\, (y_\mu -
        f_\mu)\, x_\mu $$

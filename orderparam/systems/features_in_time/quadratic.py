@@ -55,8 +55,8 @@ def quadratic_recursion(system: QuadraticDescent) -> QuadraticPath:
     r"""Errors of infinitely many quadratic units along gradient descent, exactly.
 
     With $\Delta = y - f$, $b = X^T \Delta/P$, $B = X^T \mathrm{diag}(\Delta) X/P$, $A = 1 +
-    \frac{\eta\epsilon}{\kappa} B$ and $c = \frac{\eta}{\kappa} b$ every unit moves as $w_i \leftarrow A
-    w_i + c$. The mean $\bar w$ and the second moment M of the weights therefore follow
+    \frac{\eta\epsilon}{\kappa} B$ and $c = \frac{\eta}{\kappa} b$ every unit moves as $w_i
+    \leftarrow A w_i + c$. The mean $\bar w$ and the second moment M of the weights therefore follow
 
     $$ \bar w' = A \bar w + c, \qquad M' = A M A^T + A \bar w c^T + c (A \bar w)^T + c c^T, \qquad
        f = \kappa \Big( \bar w \cdot x + \frac{\epsilon}{2}\, x^T M x \Big) - f_0 $$

@@ -52,8 +52,10 @@ def _errors(name: str, label: str, **words: Any) -> Panel:
 
 @study(
     "features-in-time",
-    title="The theory of infinite width holds on given data from lazy to rich training; networks follow it step by step",
-    source="Mei, Montanari, Nguyen 2018 (arXiv:1804.06561); Bordelon, Pehlevan 2022 (arXiv:2205.09653)",
+    title="The theory of infinite width holds on given data from lazy to rich training; networks "
+    "follow it step by step",
+    source="Mei, Montanari, Nguyen 2018 (arXiv:1804.06561); Bordelon, Pehlevan 2022 "
+    "(arXiv:2205.09653)",
     panels=[
         _errors("train_error", "training error", by="richness", where={"quantity": "path"}),
         _errors("test_error", "test error", by="richness", where={"quantity": "path"}),
@@ -75,14 +77,16 @@ def _errors(name: str, label: str, **words: Any) -> Panel:
     ],
     columns=2,
     caption=r"""
-        Networks with one hidden layer of erf units learn {n_train} examples of $\sin(2x_1)$ in {dim} dimensions by gradient
-        descent with rate {learning_rate}, from a start with $f = 0$; {n_test} test inputs. $\gamma$: richness of the
-        mean-field parametrisation. Lines: infinite width, with {samples} pairs of particles at Sobol points in each of 4
-        runs. Marks: networks of {width} units. Last panel: networks of several widths at $\gamma$ = {rich}.
+        Networks with one hidden layer of erf units learn {n_train} examples of $\sin(2x_1)$ in
+        {dim} dimensions by gradient descent with rate {learning_rate}, from a start with $f = 0$;
+        {n_test} test inputs. $\gamma$: richness of the mean-field parametrisation. Lines: infinite
+        width, with {samples} pairs of particles at Sobol points in each of 4 runs. Marks: networks
+        of {width} units. Last panel: networks of several widths at $\gamma$ = {rich}.
     """,
     seconds=(60, 600),
     observables=("test_error", "train_error", "kernel_drift"),
-    explained="Networks of finite width differ from the particles; narrow ones most, and most where the error is nearly zero.",
+    explained="Networks of finite width differ from the particles; narrow ones most, and most "
+    "where the error is nearly zero.",
     gallery={"width": 512, "widths": (32, 128), "seeds": 24, "samples": 2048},
     full={"width": 4096, "widths": (32, 128, 512, 2048), "seeds": 64, "samples": 16384},
 )
@@ -121,8 +125,10 @@ def features_in_time(
 
 @study(
     "width-transfer",
-    title="The best learning rate tends to a constant in two parametrisations; in the standard one it falls nearly as 1/N",
-    source="Yang, Hu 2021 (arXiv:2011.14522); Yang et al. 2022 (arXiv:2203.03466); the curves are derived here",
+    title="The best learning rate tends to a constant in two parametrisations; in the standard one "
+    "it falls nearly as 1/N",
+    source="Yang, Hu 2021 (arXiv:2011.14522); Yang et al. 2022 (arXiv:2203.03466); the curves are "
+    "derived here",
     panels=[
         Panel(
             "width",
@@ -145,17 +151,18 @@ def features_in_time(
     ],
     columns=2,
     caption=r"""
-        Networks with one hidden layer of erf units learn {n_train} examples of $\sin(2x_1)$ in {dim} dimensions in {steps} steps
-        of gradient descent. Shown is the learning rate with the smallest training error after the last step. Lines: infinitely
-        many particles at the scales of each parametrisation. Marks: networks of N units, each trained with all rates.
+        Networks with one hidden layer of erf units learn {n_train} examples of $\sin(2x_1)$ in
+        {dim} dimensions in {steps} steps of gradient descent. Shown is the learning rate with the
+        smallest training error after the last step. Lines: infinitely many particles at the scales
+        of each parametrisation. Marks: networks of N units, each trained with all rates.
     """,
     seconds=(40, 300),
     observables=("best_rate",),
     explained=(
-        "Networks of finite width differ from infinitely many particles, the less the wider they are. "
-        "Control with 96 networks (48 of 512 units): the best rates of 32, 128 and 512 units lie 12.1(16), "
-        "5.2(12) and 1.6(12) % below the theory in the standard parametrisation, 3.5(14), 2.9(10) and 1.0(8) % "
-        "above it in the mean-field one."
+        "Networks of finite width differ from infinitely many particles, the less the wider they "
+        "are. Control with 96 networks (48 of 512 units): the best rates of 32, 128 and 512 units "
+        "lie 12.1(16), 5.2(12) and 1.6(12) % below the theory in the standard parametrisation, "
+        "3.5(14), 2.9(10) and 1.0(8) % above it in the mean-field one."
     ),
     gallery={"widths": (32, 128, 512, 2048), "seeds": 24, "samples": 1024},
     full={"widths": (32, 64, 128, 256, 512, 1024, 2048, 4096), "seeds": 64, "samples": 16384},
@@ -189,7 +196,8 @@ def width_transfer(
         "Lazier networks halve their training error little later, but their "
         "test error much later; networks have the delay of the theory"
     ),
-    source="Kumar, Bordelon, Gershman, Pehlevan 2024 (arXiv:2310.06110); closed recursion derived here",
+    source="Kumar, Bordelon, Gershman, Pehlevan 2024 (arXiv:2310.06110); closed recursion derived "
+    "here",
     panels=[
         *(
             Panel(
@@ -225,17 +233,19 @@ def width_transfer(
     ],
     columns=2,
     caption=r"""
-        Networks of {width} units $h + \epsilon h^2/2$, $\epsilon$ = {curvature}, with fixed read-outs, learn {n_train} examples
-        of $(x_1^2 - 1)/\sqrt{{2}}$ in {dim} dimensions by gradient descent with learning rate {learning_rate}, from $f = 0$;
-        {n_test} test inputs; all runs have the same data. $\kappa$: scale of the output; the larger it is, the less the weights
-        have to move. Lines: infinite width, exact at every step. Third panel: ratio of the steps from which test and training
-        error stay below half of their starts. Last panel: networks of
-        the widths {widths} at $\kappa$ = {laziness}.
+        Networks of {width} units $h + \epsilon h^2/2$, $\epsilon$ = {curvature}, with fixed
+        read-outs, learn {n_train} examples of $(x_1^2 - 1)/\sqrt{{2}}$ in {dim} dimensions by
+        gradient descent with learning rate {learning_rate}, from $f = 0$; {n_test} test inputs; all
+        runs have the same data. $\kappa$: scale of the output; the larger it is, the less the
+        weights have to move. Lines: infinite width, exact at every step. Third panel: ratio of the
+        steps from which test and training error stay below half of their starts. Last panel:
+        networks of the widths {widths} at $\kappa$ = {laziness}.
     """,
     seconds=(60, 600),
     observables=("train_error", "test_error", "delay"),
-    explained="A network differs from infinite width by the moments of its weights at the start alone, and most where its error "
-    "is small: from its own moments the recursion gives every error of a network to nine digits.",
+    explained="A network differs from infinite width by the moments of its weights at the start "
+    "alone, and most where its error is small: from its own moments the recursion gives every "
+    "error of a network to nine digits.",
     gallery={"width": 200, "widths": (10, 50), "seeds": 32},
     full={"width": 1000, "widths": (10, 50, 200), "seeds": 64, "steps": 30000},
 )
@@ -281,7 +291,8 @@ def grokking_lazy_to_rich(
         "Linear networks of 512 units follow the exact theory of infinite "
         "width at every depth and richness; narrower ones deviate more"
     ),
-    source="Bordelon, Pehlevan 2022 (arXiv:2205.09653); causal solution for steps of finite size derived here",
+    source="Bordelon, Pehlevan 2022 (arXiv:2205.09653); causal solution for steps of finite size "
+    "derived here",
     panels=[
         _errors(
             "train_error",
@@ -301,15 +312,15 @@ def grokking_lazy_to_rich(
     ],
     columns=2,
     caption=r"""
-        Linear networks with $L$ hidden layers of {width} units learn {n_train} examples of a linear target in {dim} dimensions by
-        gradient descent with rate {learning_rate}; all runs have the same data. $\gamma$: richness of the mean-field
-        parametrisation. Lines: infinite width. Last panel: networks of several widths with {deepest} hidden layers at
-        $\gamma = 1$.
+        Linear networks with $L$ hidden layers of {width} units learn {n_train} examples of a linear
+        target in {dim} dimensions by gradient descent with rate {learning_rate}; all runs have the
+        same data. $\gamma$: richness of the mean-field parametrisation. Lines: infinite width. Last
+        panel: networks of several widths with {deepest} hidden layers at $\gamma = 1$.
     """,
     seconds=(60, 300),
     observables=("train_error",),
-    explained="Networks of finite width start with random outputs, and their kernels differ from those of infinite width; both "
-    "change mean errors by amounts of order 1/N.",
+    explained="Networks of finite width start with random outputs, and their kernels differ from "
+    "those of infinite width; both change mean errors by amounts of order 1/N.",
     gallery={"width": 512, "widths": (16, 64, 256), "seeds": 64},
     full={"width": 2048, "widths": (16, 64, 256, 1024), "seeds": 128},
 )

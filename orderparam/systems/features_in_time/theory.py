@@ -105,8 +105,8 @@ def particle_dynamics(
     Cost: of order samples * runs * steps * train * (train + test), with `train` training and `test`
     test inputs.
 
-    Source: Mei, Montanari, Nguyen (2018); Bordelon, Pehlevan (2022). The use of Sobol points instead
-    of a large network is new here.
+    Source: Mei, Montanari, Nguyen (2018); Bordelon, Pehlevan (2022). The use of Sobol points
+    instead of a large network is new here.
 
     >>> import numpy as np
     >>> x = np.eye(3)

@@ -130,8 +130,8 @@ def sampled_students(
 def worst_student(
     system: PerceptronLearning, key: PRNGKeyArray, *, data_sets: int = 8, rounds: int = 20
 ) -> Learned:
-    r"""Error of a student without a training error that projected steps move as far from the teacher
-    as possible.
+    r"""Error of a student without a training error that projected steps move as far from the
+    teacher as possible.
 
     The search starts at the student of largest margin. Each step moves w away from the teacher
     $w_0$ (of length one), to $w/|w| - 0.9\, w_0$, and then to the nearest point of the cone of
@@ -191,7 +191,8 @@ def _overlap(teacher: Any, student: Any) -> Float[Array, "set *draw"]:
 
 
 def _wrong(signed: Any, student: Any) -> Float[Array, ""]:
-    """Fraction of examples with a wrong sign; an example on the decision boundary counts as right."""
+    """Fraction of examples with a wrong sign; an example on the decision boundary counts as
+    right."""
     return jnp.mean(jnp.einsum("snd,s...d->sn...", signed, student) < -1e-9)
 
 

@@ -1,5 +1,5 @@
-"""Networks on images that are trained from a random start, and from a start that has memorised random
-labels, with and without regularisation."""
+"""Networks on images that are trained from a random start, and from a start that has memorised
+random labels, with and without regularisation."""
 
 from functools import partial
 from typing import NamedTuple

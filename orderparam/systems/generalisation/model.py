@@ -19,8 +19,8 @@ class PerceptronLearning(System):
     r"""A perceptron that learns from the labels of a teacher perceptron.
 
     The training set holds $n = \alpha d$ inputs $x \sim N(0, I)$ in d = `input_dim` dimensions,
-    with $\alpha$ = `sample_ratio`. Their labels are $y = \mathrm{sign}(w_0 \cdot x)$, where $w_0$ are
-    the teacher's weights; there is no threshold. The error of a student is the probability of a
+    with $\alpha$ = `sample_ratio`. Their labels are $y = \mathrm{sign}(w_0 \cdot x)$, where $w_0$
+    are the teacher's weights; there is no threshold. The error of a student is the probability of a
     wrong sign on a new input, $\arccos(R)/\pi$ with R the cosine of the angle between student and
     teacher. `confidence` is the probability with which a bound holds.
     """
@@ -78,8 +78,8 @@ class ImageClassifier(System):
             return
         if np.max(self.n_train) >= len(self.inputs):
             raise ValueError(
-                f"{type(self).__name__}.n_train = {float(np.max(self.n_train)):g}: must leave some of the "
-                f"{len(self.inputs)} examples for testing"
+                f"{type(self).__name__}.n_train = {float(np.max(self.n_train)):g}: must leave some "
+                f"of the {len(self.inputs)} examples for testing"
             )
 
     @classmethod

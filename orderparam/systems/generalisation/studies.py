@@ -47,7 +47,8 @@ _RUNS = {
         "Bounds on the worst case are above the error of "
         "guessing where typical students err a few per cent"
     ),
-    source="Vapnik 1998; Blumer et al. 1989; Cover 1965; Györgyi 1990; Opper, Kinzel, Kleinz, Nehl 1990; Opper, Haussler 1991",
+    source="Vapnik 1998; Blumer et al. 1989; Cover 1965; Györgyi 1990; Opper, Kinzel, Kleinz, Nehl "
+    "1990; Opper, Haussler 1991",
     seconds=(60, 3600),
     observables=("error",),
     gallery={"seeds": 16},
@@ -88,8 +89,8 @@ _RUNS = {
         weights per example, the order of magnitude of a bound.
     """,
     explained=(
-        "The theory holds for many dimensions. In 50 dimensions the worst student that the search finds has "
-        "an error up to 6 % below the theory; the search may also miss the worst student."
+        "The theory holds for many dimensions. In 50 dimensions the worst student that the search "
+        "finds has an error up to 6 % below the theory; the search may also miss the worst student."
     ),
 )
 def worst_case_typical_case(
@@ -163,7 +164,8 @@ def draw_arms(observable: str, label: str) -> Callable[[Any, Comparison], None]:
 
 @study(
     "bad-global-minima",
-    title="From an adversarial start SGD fits all examples but makes 3.6 times as many test errors as from a random one",
+    title="From an adversarial start SGD fits all examples but makes 3.6 times as many test errors "
+    "as from a random one",
     source="Liu, Papailiopoulos, Achlioptas 2019",
     seconds=(60, 3600),
     observables=("error", "weight_norm"),

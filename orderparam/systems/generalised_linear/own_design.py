@@ -95,9 +95,12 @@ class DesignReport:
             else " (estimated, {:.2g} to {:.2g} with 95 %)".format(*self.noise_interval)
         )
         lines = [
-            f"{self.rows} rows, {self.columns} columns: n/d = {ratio:.4g}; {self.kind}, {type(self.prior).__name__}, "
-            f"noise {self.noise:.3g} of the signal{guessed}",
-            f"  spectrum: {fits} (distance {self.spectrum_distance:.3f}, drawn Gaussian {self.spectrum_scatter:.3f})",
+            f"{self.rows} rows, {self.columns} columns: n/d = {ratio:.4g}; {self.kind}, "
+            f"{type(self.prior).__name__}, noise {self.noise:.3g} of the signal{guessed}",
+            (
+                f"  spectrum: {fits} (distance {self.spectrum_distance:.3f}, drawn Gaussian "
+                f"{self.spectrum_scatter:.3f})"
+            ),
         ]
         if bool(where.first_order):
             determined, found = (ratio > float(x) for x in (where.information, where.algorithmic))
@@ -108,7 +111,10 @@ class DesignReport:
                 if determined
                 else "neither holds"
             )
-            places = f"determined from n/d = {float(where.information):.4g}, found from {float(where.algorithmic):.4g}"
+            places = (
+                f"determined from n/d = {float(where.information):.4g}, found from "
+                f"{float(where.algorithmic):.4g}"
+            )
             lines.append(f"  weights are {places}: {state}")
         elif np.isfinite(float(where.algorithmic)):
             lines.append(
@@ -129,7 +135,10 @@ class DesignReport:
                 tail += " on one split, without an error" if one else f" +- {seen[1]:.2g}"
             if failed := self.unconverged.get(name, 0):
                 rest = "nothing is measured" if failed == _SPLITS else "these are left out"
-                tail += f" ({name} did not converge on {failed} of {_SPLITS} splits of these rows: {rest})"
+                tail += (
+                    f" ({name} did not converge on {failed} of {_SPLITS} splits of these rows: "
+                    f"{rest})"
+                )
             lines.append(f"  {name}: {unit} {value:.4g}{tail}")
         return "\n".join(lines)
 
@@ -213,7 +222,8 @@ def assess_design(
     drawn = np.asarray(jax.random.normal(key, x.shape))
     drawn = (drawn - drawn.mean(axis=0)) / drawn.std(axis=0) / np.sqrt(columns)
     return DesignReport(
-        rows, columns, kind, chosen, size, interval, spectrum_distance(x), spectrum_distance(drawn), where,
+        rows, columns, kind, chosen, size, interval, spectrum_distance(x), spectrum_distance(drawn),
+        where,
         float(best.error), float(reached.error), predicted, measured, unconverged,
     )  # fmt: skip
 

@@ -162,7 +162,9 @@ def trained_attention(system: LinearAttention, key: PRNGKeyArray) -> TrainedAtte
     Source: the layer of Lu, Letey, Zavatone-Veth, Maiti, Pehlevan (2025) before their reduction.
 
     >>> import jax
-    >>> found = trained_attention(LinearAttention(1.0, 1.0, 2.0, 0.1, 0.1, input_dim=6), jax.random.key(0))
+    >>> found = trained_attention(
+    ...     LinearAttention(1.0, 1.0, 2.0, 0.1, 0.1, input_dim=6), jax.random.key(0)
+    ... )
     >>> bool(found.converged)
     True
     """

@@ -24,8 +24,10 @@ LAYER = "whole layer trained"
 
 @study(
     "in-context-transition",
-    title="With few training tasks linear attention is far better on them than on fresh tasks; with many, about as good on both",
-    source=f"{SOURCE}; Raventos, Paul, Chen, Ganguli 2023 (arXiv:2306.15063); any ridge derived here",
+    title="With few training tasks linear attention is far better on them than on fresh tasks; "
+    "with many, about as good on both",
+    source=f"{SOURCE}; Raventos, Paul, Chen, Ganguli 2023 (arXiv:2306.15063); any ridge derived "
+    "here",
     panels=[
         Panel(
             "task_ratio",
@@ -42,11 +44,13 @@ LAYER = "whole layer trained"
     ],
     columns=2,
     caption=r"""
-        Linear regression in context: $l$ = {context_ratio} $d$ examples with label noise $\rho$ = {noise}; predicting 0 has the
-        error $1 + \rho$. Linear attention is trained on $n$ = {sample_ratio} $d^2$ sequences with ridge $\lambda$ = {ridge}, and,
-        in the theory only, on infinitely many sequences without a ridge. Marks of linear attention: the limit $a$ of fits
-        $a + b/d$ to trainings at $d$ = {input_dim} and at 3/4 and 1/2 of it. Bayes estimates: with a Gaussian prior
-        (line, fresh tasks only), and with the $k$ training tasks as prior (marks, $d$ = {posterior_dim}).
+        Linear regression in context: $l$ = {context_ratio} $d$ examples with label noise $\rho$ =
+        {noise}; predicting 0 has the error $1 + \rho$. Linear attention is trained on $n$ =
+        {sample_ratio} $d^2$ sequences with ridge $\lambda$ = {ridge}, and, in the theory only, on
+        infinitely many sequences without a ridge. Marks of linear attention: the limit $a$ of fits
+        $a + b/d$ to trainings at $d$ = {input_dim} and at 3/4 and 1/2 of it. Bayes estimates: with
+        a Gaussian prior (line, fresh tasks only), and with the $k$ training tasks as prior (marks,
+        $d$ = {posterior_dim}).
     """,
     seconds=(120, 900),
     observables=("icl_error", "idg_error"),
@@ -97,7 +101,8 @@ def in_context_transition(
 
 @study(
     "in-context-memorisation",
-    title="The longer the contexts, the more sharply memorisation of tasks ends at as many tasks as dimensions",
+    title="The longer the contexts, the more sharply memorisation of tasks ends at as many tasks "
+    "as dimensions",
     source=f"{SOURCE}, the transition; any ridge derived here",
     panels=[
         Panel(
@@ -116,10 +121,11 @@ def in_context_transition(
     ],
     columns=2,
     caption=r"""
-        Linear attention trained on $n$ = {sample_ratio} $d^2$ sequences with label noise $\rho$ = 0.1 and ridge {ridge}, for
-        contexts of $l$ examples (colours). Right: error on fresh tasks minus that on the training tasks. Dotted: the limit of
-        many examples and sequences, $\rho + \max(1 - k/d, 0)$ and $\max(1 - k/d, 0)$, with a transition at $k = d$. Marks:
-        the limit $a$ of fits $a + b/d$ to trainings at $d$ = {input_dim} and at 3/4 and 1/2 of it.
+        Linear attention trained on $n$ = {sample_ratio} $d^2$ sequences with label noise $\rho$ =
+        0.1 and ridge {ridge}, for contexts of $l$ examples (colours). Right: error on fresh tasks
+        minus that on the training tasks. Dotted: the limit of many examples and sequences, $\rho +
+        \max(1 - k/d, 0)$ and $\max(1 - k/d, 0)$, with a transition at $k = d$. Marks: the limit $a$
+        of fits $a + b/d$ to trainings at $d$ = {input_dim} and at 3/4 and 1/2 of it.
     """,
     seconds=(60, 600),
     observables=("icl_error", "task_gap"),
@@ -154,7 +160,8 @@ def in_context_memorisation(
 
 @study(
     "in-context-length",
-    title="A layer trained on short contexts keeps a larger error, however long the test context is",
+    title="A layer trained on short contexts keeps a larger error, however long the test context "
+    "is",
     source=f"derived here; the layer of {SOURCE}",
     panels=[
         Panel(
@@ -167,9 +174,10 @@ def in_context_memorisation(
         ),
     ],
     caption=r"""
-        Linear attention trained with $l$ examples in a context ($k$ = {task_ratio} $d$ tasks, $n$ = {sample_ratio} $d^2$
-        sequences, ridge $\lambda$ = {ridge}, label noise $\rho$ = {noise}) and tested with $l'$ examples. Marks: the limit $a$
-        of fits $a + b/d$ to trainings at $d$ = {input_dim} and at 3/4 and 1/2 of it. Bayes: ridge regression in the test context.
+        Linear attention trained with $l$ examples in a context ($k$ = {task_ratio} $d$ tasks, $n$ =
+        {sample_ratio} $d^2$ sequences, ridge $\lambda$ = {ridge}, label noise $\rho$ = {noise}) and
+        tested with $l'$ examples. Marks: the limit $a$ of fits $a + b/d$ to trainings at $d$ =
+        {input_dim} and at 3/4 and 1/2 of it. Bayes: ridge regression in the test context.
     """,
     seconds=(120, 900),
     observables=("icl_error", "idg_error"),
@@ -232,14 +240,17 @@ def draw_fits(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "in-context-size",
-    title="As the dimension grows, regression on quadratic features and a fully trained layer approach the theory",
+    title="As the dimension grows, regression on quadratic features and a fully trained layer "
+    "approach the theory",
     source=f"derived here; the layer of {SOURCE}",
     panels=[Freehand(draw_fits)],
     caption=r"""
-        $l$ = {context_ratio} $d$ examples in a context, $k$ = {task_ratio} $d$ tasks, $n$ = {sample_ratio} $d^2$ sequences, label
-        noise $\rho$ = {noise}, ridge $\lambda$ = {ridge}. Full marks: means and standard errors. Dashed: least squares of
-        $a + b/d$ for the regression and of $a + b/d + c/d^2$ for the layer whose values are trained too (its lower of two
-        minima). Open squares: the limits $a$ at $1/d = 0$, which depend on these forms, with their standard errors.
+        $l$ = {context_ratio} $d$ examples in a context, $k$ = {task_ratio} $d$ tasks, $n$ =
+        {sample_ratio} $d^2$ sequences, label noise $\rho$ = {noise}, ridge $\lambda$ = {ridge}.
+        Full marks: means and standard errors. Dashed: least squares of $a + b/d$ for the regression
+        and of $a + b/d + c/d^2$ for the layer whose values are trained too (its lower of two
+        minima). Open squares: the limits $a$ at $1/d = 0$, which depend on these forms, with their
+        standard errors.
     """,
     seconds=(150, 1800),
     observables=("icl_error",),
@@ -278,7 +289,8 @@ def in_context_size(
 
 @study(
     "in-context-structure",
-    title="Tasks along directions that were rare in training keep a larger error, which longer contexts do not remove",
+    title="Tasks along directions that were rare in training keep a larger error, which longer "
+    "contexts do not remove",
     source=f"derived here; the layer of {SOURCE}",
     panels=[
         Panel(
@@ -291,10 +303,11 @@ def in_context_size(
         ),
     ],
     caption=r"""
-        Training tasks have the variances {variances}, each along a sixth of the directions; fresh tasks have the same variances,
-        in the same or in the reverse order. Linear attention, $k$ = {task_ratio} $d$, $l$ = {context_ratio} $d$,
-        $n$ = {sample_ratio} $d^2$, ridge $\lambda$ = {ridge}, label noise $\rho$ = {noise}. Marks: the limit $a$ of fits
-        $a + b/d$ to trainings at $d$ = {input_dim} and at 3/4 and 1/2 of it.
+        Training tasks have the variances {variances}, each along a sixth of the directions; fresh
+        tasks have the same variances, in the same or in the reverse order. Linear attention, $k$ =
+        {task_ratio} $d$, $l$ = {context_ratio} $d$, $n$ = {sample_ratio} $d^2$, ridge $\lambda$ =
+        {ridge}, label noise $\rho$ = {noise}. Marks: the limit $a$ of fits $a + b/d$ to trainings
+        at $d$ = {input_dim} and at 3/4 and 1/2 of it.
     """,
     seconds=(90, 900),
     observables=("icl_error", "idg_error"),

@@ -70,11 +70,12 @@ def linear_attention(system: LinearAttention) -> InContextErrors:
     $\rho$ `noise`, $\lambda$ `ridge`, $x = (\langle c \rangle + \rho)/\alpha$ and $y = x + \nu$ the
     tasks give
 
-    $$ 1 = \frac{y}{\theta} + \frac1\kappa \langle L \rangle, \qquad L_i = \frac{c_i}{c_i + \theta}, \qquad
+    $$ 1 = \frac{y}{\theta} + \frac1\kappa \langle L \rangle, \qquad
+    L_i = \frac{c_i}{c_i + \theta}, \qquad
        q = 1 - L, \qquad \gamma = \frac1\kappa \langle L^2 \rangle $$
 
-    for $\theta$, and the sequences $\tau (1 - \lambda/\nu) = 1 - \frac{\nu}{y} \langle q \rangle$ for
-    $\nu$ `effective_ridge` ($\nu = 0$ for $\lambda = 0$, $\tau > 1$). Let
+    for $\theta$, and the sequences $\tau (1 - \lambda/\nu) = 1 - \frac{\nu}{y} \langle q \rangle$
+    for $\nu$ `effective_ridge` ($\nu = 0$ for $\lambda = 0$, $\tau > 1$). Let
 
     $$ g = \frac{\langle L^2 \rangle (1 - s) + s \langle L - L^2 \rangle}{1 - \gamma}, \quad
        s = \frac{\langle L \rangle}{\kappa}, \quad
@@ -156,7 +157,8 @@ def linear_attention(system: LinearAttention) -> InContextErrors:
 
 @theory
 def context_ridge(system: LinearAttention) -> ContextRidge:
-    r"""Error of Bayes-optimal regression in one context, for Gaussian fresh tasks of known variances.
+    r"""Error of Bayes-optimal regression in one context, for Gaussian fresh tasks of known
+    variances.
 
     The posterior mean under the prior $w \sim N(0, \mathrm{diag}(c'))$ is ridge regression; its
     error is $\alpha' K$ with

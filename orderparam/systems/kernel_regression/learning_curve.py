@@ -111,8 +111,8 @@ def solved(measured: Any, temperature: Float[Array, ""] | float) -> Any:
     """
     if not isinstance(measured.converged, jax.core.Tracer) and not bool(measured.converged):
         raise ValueError(
-            f"temperature = {float(temperature):g}: the training kernel plus the temperature is not positive definite "
-            "(equal inputs, or a temperature below rounding); raise it"
+            f"temperature = {float(temperature):g}: the training kernel plus the temperature is "
+            "not positive definite (equal inputs, or a temperature below rounding); raise it"
         )
     return measured
 

@@ -29,8 +29,8 @@ _heads = Need(
 def trained_language_model(system: LanguageTraining, key: PRNGKeyArray) -> LanguageLoss:
     """Loss of a network that is trained on a text, at other documents.
 
-    Of the windows of the text number $s i + o$, modulo their number, is read at place i, with random
-    s and o: each once in a pass, in the same order in each. Gradients are cut at the
+    Of the windows of the text number $s i + o$, modulo their number, is read at place i, with
+    random s and o: each once in a pass, in the same order in each. Gradients are cut at the
     norm 1; the rate of Adam (0.9, 0.99) rises over the first tenth of the steps, at most 50, and
     falls to zero as a cosine. Numbers are of 32 bits. A run whose loss is not finite counts as not
     converged.

@@ -25,7 +25,8 @@ class Part(NamedTuple):
 
 
 def parts(family: Family, width: int, symbols: int, context: int) -> dict[str, Part]:
-    """The arrays of weights, with the variance 1/(number of inputs); the read-out starts at zero."""
+    """The arrays of weights, with the variance 1/(number of inputs); the read-out starts at
+    zero."""
 
     def matrix(inputs: int, outputs: int, *, blocks: int = 0, depth: int = 1) -> Part:
         shape = (blocks, inputs, outputs) if blocks else (inputs, outputs)

@@ -31,7 +31,8 @@ def installed_text(packages: tuple[str, ...], test_bytes: int) -> LanguageTraini
 
 
 class MeasuredLosses(NamedTuple):
-    """The mean losses of one family and the law through them, or None where no law can be fitted."""
+    """The mean losses of one family and the law through them, or None where no law can be
+    fitted."""
 
     parameters: np.ndarray
     seen: np.ndarray
@@ -142,7 +143,8 @@ def draw_positions(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "language-scaling",
-    title="From half a megabyte of text an LSTM learns more than a transformer; counts of contexts predict better than both",
+    title="From half a megabyte of text an LSTM learns more than a transformer; counts of contexts "
+    "predict better than both",
     source="Kaplan et al. 2020 (arXiv:2001.08361); Hoffmann et al. 2022 (arXiv:2203.15556)",
     panels=[
         *(Freehand(partial(draw_sizes, family=family)) for family in FAMILIES.values()),
@@ -151,13 +153,16 @@ def draw_positions(axes: Any, comparison: Comparison) -> None:
     ],
     columns=2,
     caption=r"""
-        Networks of widths {widths} (LSTM: {lstm_widths}) read $D$ bytes of the documentation strings of {packages} once, and are
-        tested on other documents. $N$ is the number of parameters without embedding and positions. Largest learning rate: 0.03
-        (LSTM: 0.1). Above: means over {seeds} runs with their errors, and $D$; lines: the better one of
-        $L = E + A N^{{-\alpha}} + B D^{{-\beta}}$ (additive) and $L = [(N_c/N)^{{\alpha/\beta}} + D_c/D]^\beta$ (Kaplan), with
-        95 % intervals of the exponents; the transformer's lies above its losses with most text. Below left: the same runs, and
-        lowest losses of the laws at $N$ and $D$ between the smallest and the largest measured. Below right: the widest networks
-        with most text, by position in the window, beside counts of at most {order} preceding bytes in that text.
+        Networks of widths {widths} (LSTM: {lstm_widths}) read $D$ bytes of the documentation
+        strings of {packages} once, and are tested on other documents. $N$ is the number of
+        parameters without embedding and positions. Largest learning rate: 0.03 (LSTM: 0.1). Above:
+        means over {seeds} runs with their errors, and $D$; lines: the better one of $L = E + A
+        N^{{-\alpha}} + B D^{{-\beta}}$ (additive) and $L = [(N_c/N)^{{\alpha/\beta}} +
+        D_c/D]^\beta$ (Kaplan), with 95 % intervals of the exponents; the transformer's lies above
+        its losses with most text. Below left: the same runs, and lowest losses of the laws at $N$
+        and $D$ between the smallest and the largest measured. Below right: the widest networks with
+        most text, by position in the window, beside counts of at most {order} preceding bytes in
+        that text.
     """,
     seconds=(60, 30_000),
     observables=("test_loss",),
@@ -234,7 +239,8 @@ def draw_best_rates(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "language-rates",
-    title="The best learning rate of a transformer falls with its width, unless the rates of matrices are scaled",
+    title="The best learning rate of a transformer falls with its width, unless the rates of "
+    "matrices are scaled",
     source="Yang et al. 2022 (arXiv:2203.03466)",
     panels=[
         Panel(
@@ -250,11 +256,12 @@ def draw_best_rates(axes: Any, comparison: Comparison) -> None:
     ],
     columns=3,
     caption=r"""
-        Transformers of the widths {widths} read {n_train} bytes of the documentation of {packages} once, and are tested on other
-        documents. Standard: all weights have the learning rate $\eta$. Mean-field: matrices between units and the
-        read-out have $16 \eta/w$ at the width $w$. Left and middle: means over {seeds} runs with their errors. Right: the
-        lowest points of parabolas through the losses of each width, with 95 % intervals and exponents (circles: standard;
-        squares: mean-field).
+        Transformers of the widths {widths} read {n_train} bytes of the documentation of {packages}
+        once, and are tested on other documents. Standard: all weights have the learning rate
+        $\eta$. Mean-field: matrices between units and the read-out have $16 \eta/w$ at the width
+        $w$. Left and middle: means over {seeds} runs with their errors. Right: the lowest points of
+        parabolas through the losses of each width, with 95 % intervals and exponents (circles:
+        standard; squares: mean-field).
     """,
     seconds=(60, 10_000),
     observables=("test_loss",),

@@ -70,8 +70,8 @@ class ModelChain(System):
         given, levels = self.test_eigenvalues, len(self.spectrum.eigenvalues)
         if given is not None and len(given) != levels:
             raise ValueError(
-                f"ModelChain.test_eigenvalues has {len(given)} entries: must have {levels}, one for "
-                "each level of the spectrum"
+                f"ModelChain.test_eigenvalues has {len(given)} entries: must have {levels}, one "
+                "for each level of the spectrum"
             )
 
     @property
@@ -144,7 +144,8 @@ class PoolChain(ModelChain):
 
 
 class ShiftedPool(PoolChain):
-    r"""Kernel regression on inputs drawn from a pool, with replacement, and tested under other laws.
+    r"""Kernel regression on inputs drawn from a pool, with replacement, and tested under other
+    laws.
 
     The features of a `PoolChain` are continued to new inputs $q$ outside the pool, $x_k(q) = \sum_i
     K(q, i)\, x_{ik} / (M \lambda_k)$, which leaves the regression as it is. A law of tests is a

@@ -83,8 +83,8 @@ NAMES = dict(enumerate(LAWS))
 @study(
     "covariate-shift-digits",
     title=(
-        "Noise, low contrast and other classes raise the error on digits nearly as the theory says; "
-        "noise moves the best ridge far"
+        "Noise, low contrast and other classes raise the error on digits nearly as the theory "
+        "says; noise moves the best ridge far"
     ),
     source="derived here; Canatar, Bordelon, Pehlevan 2021 for other laws of tests",
     panels=[
@@ -117,20 +117,23 @@ NAMES = dict(enumerate(LAWS))
     ],
     columns=2,
     caption=r"""
-        Regression with the kernel of a network of erf units on $n$ digits drawn with replacement from {images} images, even
-        against odd. Tests: the other images as they are, with pixel noise of {noise} of the pixels' standard deviation, with
-        all pixels times {contrast}, and the ones and eights alone. Left: ridge $T$ = {ridge}. Right: {examples} examples; below
-        also $T$ = {ridge}, on images of one digit (dashes: theory). Theory: Gaussian features. Digits are not
-        Gaussian, so that errors lie above it, most at the smallest ridges; drawn Gaussian features (not shown) agree with it.
+        Regression with the kernel of a network of erf units on $n$ digits drawn with replacement
+        from {images} images, even against odd. Tests: the other images as they are, with pixel
+        noise of {noise} of the pixels' standard deviation, with all pixels times {contrast}, and
+        the ones and eights alone. Left: ridge $T$ = {ridge}. Right: {examples} examples; below also
+        $T$ = {ridge}, on images of one digit (dashes: theory). Theory: Gaussian features. Digits
+        are not Gaussian, so that errors lie above it, most at the smallest ridges; drawn Gaussian
+        features (not shown) agree with it.
     """,
     seconds=(60, 300),
     gallery={"seeds": 64},
     full={"seeds": 256},
     explained=(
-        "The features of digits are not Gaussian. At ridges from 0.1 on, errors under the four laws exceed the theory by at most "
-        "4 % (once by 8(3) %), at smaller ridges by up to 17 %; of single digits, zeros and sixes at ridge 0.1 lie 13 % "
-        "below, zeros with 50 examples 26 %. "
-        "Gaussian features of the same covariance and truth, the control, differ from the theory by no more than chance."
+        "The features of digits are not Gaussian. At ridges from 0.1 on, errors under the four "
+        "laws exceed the theory by at most 4 % (once by 8(3) %), at smaller ridges by up to 17 %; "
+        "of single digits, zeros and sixes at ridge 0.1 lie 13 % below, zeros with 50 examples 26 "
+        "%. Gaussian features of the same covariance and truth, the control, differ from the "
+        "theory by no more than chance."
     ),
 )
 def covariate_shift_digits(

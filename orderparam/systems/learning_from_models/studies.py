@@ -43,7 +43,8 @@ GENERATION = (
 
 @study(
     "model-generations",
-    title="Errors grow with every generation of models trained on labels of models; half of true labels stop this",
+    title="Errors grow with every generation of models trained on labels of models; half of true "
+    "labels stop this",
     source="derived here; Dohmatob, Feng, Kempe 2024 (arXiv:2402.07712)",
     panels=[
         Panel(
@@ -128,7 +129,8 @@ def _marked(data: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
 @study(
     "masked-teacher",
     title="A student learns better from labels that omit what it cannot learn than from the truth",
-    source="Ildiz, Gozeten, Taga, Mondelli, Oymak 2025 (arXiv:2410.18837); the form by learnabilities derived here",
+    source="Ildiz, Gozeten, Taga, Mondelli, Oymak 2025 (arXiv:2410.18837); the form by "
+    "learnabilities derived here",
     panels=[
         Panel(
             (SHOWN[0], lambda data: _marked(data, SHOWN[1](data))),
@@ -140,11 +142,12 @@ def _marked(data: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
         )
     ],
     caption=r"""
-        Ridgeless regression on {modes} Gaussian features, $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 = i^{{-1.5}}$, $n$ =
-        {n_train} examples. The labels contain the truth on the first modes only; colours: label
-        noise $s$. The points at the far right contain the whole truth. The best number of modes
-        depends on $n$ alone, not on the noise. All marks of one colour share their training sets;
-        the marks of the whole truth and of the best number of modes are compared with the theory.
+        Ridgeless regression on {modes} Gaussian features, $\lambda_i = i^{{-2}}$, $\lambda_i
+        \beta_i^2 = i^{{-1.5}}$, $n$ = {n_train} examples. The labels contain the truth on the first
+        modes only; colours: label noise $s$. The points at the far right contain the whole truth.
+        The best number of modes depends on $n$ alone, not on the noise. All marks of one colour
+        share their training sets; the marks of the whole truth and of the best number of modes are
+        compared with the theory.
     """,
     seconds=(20, 120),
     observables=("truth_error", "mask_error"),
@@ -165,7 +168,8 @@ def masked_teacher(
 
 @study(
     "label-mixing",
-    title="The error of a student is smallest for a mixture of its teacher's labels and noisy true labels",
+    title="The error of a student is smallest for a mixture of its teacher's labels and noisy true "
+    "labels",
     source="derived here; Jain, Montanari, Sasoglu 2024 (arXiv:2402.04376)",
     panels=[
         Panel(
@@ -179,9 +183,10 @@ def masked_teacher(
         )
     ],
     caption=r"""
-        Ridge regression, {modes} Gaussian features with $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 = i^{{-1.5}}$. The teacher
-        (ridge {teacher_ridge}; colours: its number of examples) and the student ($n$ = {n_train}, ridge {ridge}) see true labels
-        with noise {noise}; the teacher's labels have none.
+        Ridge regression, {modes} Gaussian features with $\lambda_i = i^{{-2}}$, $\lambda_i
+        \beta_i^2 = i^{{-1.5}}$. The teacher (ridge {teacher_ridge}; colours: its number of
+        examples) and the student ($n$ = {n_train}, ridge {ridge}) see true labels with noise
+        {noise}; the teacher's labels have none.
     """,
     seconds=(40, 300),
     gallery={"seeds": 64},
@@ -253,10 +258,11 @@ def _along(
     ],
     columns=2,
     caption=r"""
-        Ridge regression on {modes} Gaussian features, $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 = i^{{-2.5}}$. The teacher
-        has {teacher_n_train} true labels with noise {noise}; students (colours: $n$ inputs) see only its labels. Left: all
-        students have the ridge $T = {ridge_share}\, n$; a teacher overfits below the crossing of its line with
-        those of the students. Right: the teacher's ridge is {teacher_ridge}.
+        Ridge regression on {modes} Gaussian features, $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2
+        = i^{{-2.5}}$. The teacher has {teacher_n_train} true labels with noise {noise}; students
+        (colours: $n$ inputs) see only its labels. Left: all students have the ridge $T =
+        {ridge_share}\, n$; a teacher overfits below the crossing of its line with those of the
+        students. Right: the teacher's ridge is {teacher_ridge}.
     """,
     seconds=(30, 300),
     gallery={"seeds": 128},
@@ -295,7 +301,8 @@ def weak_to_strong(
 
 @study(
     "covariate-shift",
-    title="On power laws a shift of the inputs changes the exponent of the learning curve, but hardly the best ridge",
+    title="On power laws a shift of the inputs changes the exponent of the learning curve, but "
+    "hardly the best ridge",
     source="derived here; Patil, Du, Tibshirani 2024 (arXiv:2404.01233)",
     panels=[
         Panel("n_train", LAST, by="inputs", where={"panel": "examples"}, log="xy", fit="n"),
@@ -303,9 +310,10 @@ def weak_to_strong(
     ],
     columns=2,
     caption=r"""
-        Ridge regression on {modes} Gaussian features of variances $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 = i^{{-2}}$,
-        $n$ examples. Test inputs have the variances $\lambda'_i$ (colours; $i^{{-2}}$ is no shift). Left: ridge {ridge}, no
-        noise; exponents of fits to the marks with 95 % intervals, in brackets those of the theory over the same $n$. Right:
+        Ridge regression on {modes} Gaussian features of variances $\lambda_i = i^{{-2}}$,
+        $\lambda_i \beta_i^2 = i^{{-2}}$, $n$ examples. Test inputs have the variances $\lambda'_i$
+        (colours; $i^{{-2}}$ is no shift). Left: ridge {ridge}, no noise; exponents of fits to the
+        marks with 95 % intervals, in brackets those of the theory over the same $n$. Right:
         {examples} examples with label noise {noise}.
     """,
     seconds=(30, 300),
@@ -339,8 +347,8 @@ def covariate_shift(
 @study(
     "students-of-digits",
     title=(
-        "On digits, too, a student is better than a teacher that overfits; with no more images than "
-        "its teacher it learns best from mixed labels"
+        "On digits, too, a student is better than a teacher that overfits; with no more images "
+        "than its teacher it learns best from mixed labels"
     ),
     source="derived here; Burns et al. 2024 (arXiv:2312.09390), the question",
     panels=[
@@ -363,10 +371,12 @@ def covariate_shift(
     ],
     columns=2,
     caption=r"""
-        Regression with the kernel of a network of erf units on digits, even against odd, drawn with replacement from {images}
-        images. The teacher learns {teacher_n_train} true labels of noise variance {noise}; students (colours: their number $n$
-        of images) have the ridge $T = {ridge_share}\, n$. Left: they learn from the teacher's labels alone. Right: teacher
-        of ridge {teacher_ridge}, whose labels are mixed with true ones of the same noise. Lines: theory of Gaussian features.
+        Regression with the kernel of a network of erf units on digits, even against odd, drawn with
+        replacement from {images} images. The teacher learns {teacher_n_train} true labels of noise
+        variance {noise}; students (colours: their number $n$ of images) have the ridge $T =
+        {ridge_share}\, n$. Left: they learn from the teacher's labels alone. Right: teacher of
+        ridge {teacher_ridge}, whose labels are mixed with true ones of the same noise. Lines:
+        theory of Gaussian features.
     """,
     seconds=(40, 300),
     gallery={"images": 1600, "seeds": 64},

@@ -43,7 +43,8 @@ class ShiftedErrors(Result):
     """Errors of one regression under several laws of tests.
 
     Fields:
-        test_error: error against the targets of the new inputs, which have no noise, under every law.
+        test_error: error against the targets of the new inputs, which have no noise, under every
+            law.
         bias: the part of the error due to the mean of the predictions.
         variance: the part of the error due to their scatter over training sets.
         residual: relative error of the equation for kappa.
@@ -105,7 +106,8 @@ class BestLabels(Result):
 
 @theory
 def generation_errors(system: ModelChain) -> GenerationErrors:
-    r"""Errors of all generations of a chain of ridge regressions, averaged over their training sets.
+    r"""Errors of all generations of a chain of ridge regressions, averaged over their training
+    sets.
 
     Let the labels of a generation have, on mode k, weights of mean $m_k$ and variance $v_k$, and
     noise of variance $\sigma^2$. They are $\beta_k$, 0 and $s_1$ in the first generation; a later
@@ -131,7 +133,9 @@ def generation_errors(system: ModelChain) -> GenerationErrors:
     >>> from orderparam.kernels.spectrum import Spectrum
     >>> k = np.arange(1, 501)
     >>> spectrum = Spectrum(k**-2.0, k**-1.5)
-    >>> found = generation_errors(ModelChain(spectrum, n_train=200, ridge=0.1, noise=0.05, generations=3))
+    >>> found = generation_errors(
+    ...     ModelChain(spectrum, n_train=200, ridge=0.1, noise=0.05, generations=3)
+    ... )
     >>> [round(float(error), 6) for error in found.test_error]
     [0.221038, 0.299291, 0.348476]
     """
@@ -163,15 +167,15 @@ def shifted_errors(system: ShiftedPool) -> ShiftedErrors:
     r"""Errors of kernel regression under laws of inputs other than that of training.
 
     With $L$ and $\kappa$ of `generation_errors`, and $E$ its error under the law of training, label
-    noise $s$ included, the prediction at a new input $q$ with target $y_q$ has a mean and a variance
-    over training sets:
+    noise $s$ included, the prediction at a new input $q$ with target $y_q$ has a mean and a
+    variance over training sets:
 
     $$ \bar f_q = \sum_k L_k \beta_k x_k(q), \qquad
        v_q = \frac En \sum_k \frac{\lambda_k}{(\lambda_k + \kappa)^2}\, x_k(q)^2 $$
 
-    The error under a law of weights $w_q$ is $\sum_q w_q [(y_q - \bar f_q)^2 + v_q]$. The new inputs
-    need not have the eigenvectors of the training law, and their targets need not be in the span
-    of its features.
+    The error under a law of weights $w_q$ is $\sum_q w_q [(y_q - \bar f_q)^2 + v_q]$. The new
+    inputs need not have the eigenvectors of the training law, and their targets need not be in the
+    span of its features.
 
     Returns:
         Errors against the targets of the new inputs, which have no noise.
@@ -273,12 +277,15 @@ def best_labels(system: ModelChain) -> BestLabels:
 
     Accuracy: that of `generation_errors`.
 
-    Source: Ildiz et al. (2025), the surrogate and the mask; the form by learnabilities derived here.
+    Source: Ildiz et al. (2025), the surrogate and the mask; the form by learnabilities derived
+    here.
 
     >>> import numpy as np
     >>> from orderparam.kernels.spectrum import Spectrum
     >>> k = np.arange(1, 501)
-    >>> found = best_labels(ModelChain(Spectrum(k**-2.0, k**-1.5), n_train=200, ridge=0.0, noise=0.01))
+    >>> found = best_labels(
+    ...     ModelChain(Spectrum(k**-2.0, k**-1.5), n_train=200, ridge=0.0, noise=0.01)
+    ... )
     >>> [round(float(e), 6) for e in (found.truth_error, found.optimal_error, found.mask_error)]
     [0.135206, 0.09909, 0.105501]
     >>> int(found.kept)

@@ -120,7 +120,8 @@ def climbed_staircase(
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(
-            f"LearnedTarget.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+            f"LearnedTarget.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at "
+            f"input_dim = {d}"
         )
     draw_key, start_key = jax.random.split(key)
     x = jax.random.normal(draw_key, (n, d))

@@ -134,20 +134,26 @@ class TargetExponents:
         row = self.row()
         return "\n".join(
             [
-                f"{self.target}   ({self.dimension} {'index' if self.dimension == 1 else 'indices'})",
+                (
+                    f"{self.target}   ({self.dimension} "
+                    f"{'index' if self.dimension == 1 else 'indices'})"
+                ),
                 f"  information exponent  {self.information or beyond}",
                 f"  leap exponent         {self.leap or beyond}   ({stairs})",
                 f"  generative exponent   {self.generative or beyond}",
                 f"  generative leap       {self.generative_leap or beyond}   ({label_stairs})",
-                f"  weak recovery by the best algorithm: {weak_recovery(kind, self.threshold, error)}",
-                f"  samples: kernels {row['kernels']}, one-pass SGD {row['one-pass SGD']}, best algorithm "
-                f"{row['best algorithm']}",
+                (
+                    "  weak recovery by the best algorithm: "
+                    f"{weak_recovery(kind, self.threshold, error)}"
+                ),
+                f"  samples: kernels {row['kernels']}, one-pass SGD {row['one-pass SGD']}, best "
+                f"algorithm {row['best algorithm']}",
                 "  Hermite norms   "
                 + "  ".join(f"{k}: {x:.6g}" for k, x in enumerate(self.hermite)),
                 "  label power     "
                 + "  ".join(f"{k}: {x:.6g}" for k, x in enumerate(self.label_power, 1)),
-                f"  zero means below {self.hermite_tolerance:.1g} (Hermite) and {self.label_tolerance:.1g} "
-                f"(label power, by {self.label_method})",
+                f"  zero means below {self.hermite_tolerance:.1g} (Hermite) and "
+                f"{self.label_tolerance:.1g} (label power, by {self.label_method})",
             ]
         )
 
@@ -215,8 +221,9 @@ def exponents(
         c, tolerance = coefficients(g, highest + 1)
         if not tolerance < COARSEST:
             raise ValueError(
-                f"target {g.name!r}: oscillates or jumps too much for {2 * NODES[g.dimension]} points a direction: its "
-                f"coefficients are known to {tolerance:.1g} of its spread only"
+                f"target {g.name!r}: oscillates or jumps too much for {2 * NODES[g.dimension]} "
+                f"points a direction: its coefficients are known to {tolerance:.1g} of its spread "
+                "only"
             )
         c = np.where(np.abs(c) > tolerance, c, 0.0)
         total = np.indices(c.shape).sum(axis=0)

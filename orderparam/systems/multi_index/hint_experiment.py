@@ -49,7 +49,8 @@ def _draw_parity(system: HintedParity, key: PRNGKeyArray) -> _Drawn:
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(
-            f"HintedParity.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+            f"HintedParity.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at "
+            f"input_dim = {d}"
         )
     x = jax.random.normal(key, (n, d))
     hinted = jnp.sqrt(system.hint) * x[:, 0]

@@ -190,8 +190,8 @@ def power_product(powers: tuple[int, ...], orders: int) -> LabelMoments:
 
     Sign flips that leave y unchanged make zeta_a = 0 unless a_i is even where p_i is even and the
     other a_i are all even or all odd; zeta_a is then even or odd in y. So zeta_a zeta_b has a
-    non-zero mean only for two of the same parity, and |y| suffices to compute it. For z1 z2 the matrix G(y) is [[a, y],
-    [y, a]], a = |y| K1(|y|) / K0(|y|) - 1 (Troiani et al. 2024).
+    non-zero mean only for two of the same parity, and |y| suffices to compute it. For z1 z2 the
+    matrix G(y) is [[a, y], [y, a]], a = |y| K1(|y|) / K0(|y|) - 1 (Troiani et al. 2024).
     """
     fine, coarse = (_product_moments(powers, orders, *rule) for rule in _PRODUCT_RULES)
     change = np.max(np.abs(np.subtract(fine[2], coarse[2])))
@@ -289,8 +289,8 @@ def powers_of_product(target: Target) -> tuple[int, ...]:
 def binned(
     target: Target, orders: int, log2_points: int = 18, pairs: int = 4, bins: int = 1024
 ) -> LabelMoments:
-    """Moments for any target: conditional averages in quantile bins of y over scrambled Sobol points,
-    see `in_bins`.
+    """Moments for any target: conditional averages in quantile bins of y over scrambled Sobol
+    points, see `in_bins`.
 
     Averages that are odd under sign changes that leave y unchanged are set to zero exactly.
     """

@@ -170,7 +170,8 @@ class SphericalSGD(System):
             and not self.first_record < self.horizon
         ):
             raise ValueError(
-                f"SphericalSGD.first_record = {self.first_record}: must be < horizon = {self.horizon}"
+                f"SphericalSGD.first_record = {self.first_record}: must be < horizon = "
+                f"{self.horizon}"
             )
         if (
             all(is_number(x) for x in (self.batch_size, self.repetition))
@@ -178,13 +179,14 @@ class SphericalSGD(System):
             and self.repetition > 0
         ):
             raise ValueError(
-                f"SphericalSGD.repetition = {self.repetition}: must be 0 when batch_size = {self.batch_size} > 1"
+                f"SphericalSGD.repetition = {self.repetition}: must be 0 when batch_size = "
+                f"{self.batch_size} > 1"
             )
         count = self.teacher.dimension
         if is_number(self.first_overlap) and self.first_overlap**2 * count > 1:
             raise ValueError(
-                f"SphericalSGD.first_overlap = {self.first_overlap}: must be <= 1 / sqrt({count}), so that |m| <= 1 for {count} "
-                "indices"
+                f"SphericalSGD.first_overlap = {self.first_overlap}: must be <= 1 / sqrt({count}), "
+                f"so that |m| <= 1 for {count} indices"
             )
 
     @property

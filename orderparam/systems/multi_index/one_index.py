@@ -31,9 +31,9 @@ def one_index(target: Target, orders: int) -> LabelMoments:
     """Moments for one hidden index: E[h_k | y] is the sum over the preimages of y of phi h_k / |g'|
     divided by the sum without h_k; flat pieces of g are atoms of y.
 
-    The average over y is an integral over z, divided wherever the number of preimages changes: towards
-    the image of an extremum of g the integrand has a square-root singularity. Raises `ValueError`
-    for a target of more than 128 monotone pieces.
+    The average over y is an integral over z, divided wherever the number of preimages changes:
+    towards the image of an extremum of g the integrand has a square-root singularity. Raises
+    `ValueError` for a target of more than 128 monotone pieces.
     """
     slope = _slope(target)
     points = np.linspace(-REACH, REACH, 24013)
@@ -45,8 +45,8 @@ def one_index(target: Target, orders: int) -> LabelMoments:
     )
     if len(breaks) > _PIECES + 1:
         raise ValueError(
-            f"target {target.name!r}: rises and falls {len(breaks) - 1} times within |z| < {REACH:g}; "
-            f"at most {_PIECES} monotone pieces are followed"
+            f"target {target.name!r}: rises and falls {len(breaks) - 1} times within |z| < "
+            f"{REACH:g}; at most {_PIECES} monotone pieces are followed"
         )
     pieces = np.stack([breaks[:-1], breaks[1:]], axis=1)
     flat = np.array([bool(np.all(slope(np.linspace(a, b, 9)[1:-1]) == 0)) for a, b in pieces])

@@ -39,8 +39,9 @@ def wide_product(what: Any, dimension: int | None) -> Target | None:
     found = _wide_formula(what) if isinstance(what, str) else _wide_function(what, dimension)
     if found is not None and not powers_of_product(found):
         raise ValueError(
-            f"target {found.name!r}: has {found.dimension} indices; more than {LARGEST_DIMENSION}, up to "
-            f"{LARGEST_PRODUCT}, only in a product of powers such as 'z1*z2**2*z3*z4*z5', with powers from 1 to 6"
+            f"target {found.name!r}: has {found.dimension} indices; more than {LARGEST_DIMENSION}, "
+            f"up to {LARGEST_PRODUCT}, only in a product of powers such as 'z1*z2**2*z3*z4*z5', "
+            "with powers from 1 to 6"
         )
     return found
 
@@ -53,8 +54,8 @@ def _wide_formula(text: str) -> Target | None:
         return None
     if size > LARGEST_PRODUCT:
         raise ValueError(
-            f"target {text!r}: z{size} is beyond z{LARGEST_DIMENSION}, the last variable, and beyond "
-            f"z{LARGEST_PRODUCT}, the last one in a product of powers"
+            f"target {text!r}: z{size} is beyond z{LARGEST_DIMENSION}, the last variable, and "
+            f"beyond z{LARGEST_PRODUCT}, the last one in a product of powers"
         )
 
     def function(z: Any) -> Any:

@@ -91,7 +91,8 @@ def _refuse_fast_growth(target: Target) -> None:
     inner, outer = density[:, :21].max(axis=1), density[:, 20:].max(axis=1)
     if not np.all((outer < inner - 1) | (outer < -60)):
         raise ValueError(
-            f"target {target.name!r}: grows too fast to have a second moment over normal z, or one that |z| < {REACH:g} holds"
+            f"target {target.name!r}: grows too fast to have a second moment over normal z, or one "
+            f"that |z| < {REACH:g} holds"
         )
 
 

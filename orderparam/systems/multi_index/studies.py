@@ -104,7 +104,8 @@ _TARGETS = ("z", "z**2", "He3(z)", "z1*z2", "z1*z2*z3", "sign(z1*z2*z3)")
 
 @study(
     "leap-staircase",
-    title="SGD finds the directions of a staircase one after the other, and none of a target of leap 3 in the same time",
+    title="SGD finds the directions of a staircase one after the other, and none of a target of "
+    "leap 3 in the same time",
     source="Abbe, Boix-Adsera, Misiakiewicz 2022, 2023",
     gallery={"seeds": 16},
     full={"dim": 100_000, "network_dim": 4096, "seeds": 64, "horizon": 200.0},
@@ -163,7 +164,8 @@ def leap_staircase(
 
 @study(
     "weak-learnability-table",
-    title="From degree 2 on kernels need more samples than one-pass SGD, and SGD needs more than the best algorithm",
+    title="From degree 2 on kernels need more samples than one-pass SGD, and SGD needs more than "
+    "the best algorithm",
     source="Abbe et al. 2023; Damian et al. 2024; Troiani et al. 2024",
     gallery={"seeds": 16},
     full={"samples": 2_000_000, "seeds": 16},
@@ -174,9 +176,9 @@ def leap_staircase(
     caption=(
         "Samples needed to learn the whole target with a kernel, and to find all directions with "
         "one-pass SGD and with the best known efficient algorithm (last column: the $n/d$ above "
-        "which it finds the first direction); $e^d$: more than any power. Below: sum of the squared "
-        "Hermite coefficients of each degree divided by the largest of these sums; bars: exact, dots: "
-        "measured on {samples} samples."
+        "which it finds the first direction); $e^d$: more than any power. Below: sum of the "
+        "squared Hermite coefficients of each degree divided by the largest of these sums; bars: "
+        "exact, dots: measured on {samples} samples."
     ),
 )
 def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[Curve]:
@@ -188,8 +190,10 @@ def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[
 
 @study(
     "hinted-parity",
-    title="A hint of one direction lets O(d) samples reveal the other two of a parity of three, the fewer the better the hint",
-    source="Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024; Mondelli, Montanari 2018",
+    title="A hint of one direction lets O(d) samples reveal the other two of a parity of three, "
+    "the fewer the better the hint",
+    source="Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024; Mondelli, Montanari "
+    "2018",
     full={
         "input_dim": 3000,
         "seeds": 16,
@@ -199,8 +203,9 @@ def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[
     seconds=(60, 1800),
     observables=("overlap",),
     explained=(
-        "Below the thresholds, where the theory is zero, eigenvectors of 500 inputs have overlaps of 0.04. Far above the "
-        "threshold of Q = 0.5 (n/d = 16) message passing reaches 0.9931(2), the theory 0.9882; the reason is not known."
+        "Below the thresholds, where the theory is zero, eigenvectors of 500 inputs have overlaps "
+        "of 0.04. Far above the threshold of Q = 0.5 (n/d = 16) message passing reaches 0.9931(2), "
+        "the theory 0.9882; the reason is not known."
     ),
     panels=lambda p: [
         Panel(
@@ -214,11 +219,12 @@ def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[
         )
     ],
     caption=(
-        r"$y = \mathrm{{sign}}(z_1 z_2 z_3)$, $d$ = {input_dim}, and a vector whose squared "
-        r"cosine with $w_1$ is $Q$. Dotted: the $n/d = (\pi^2/4)/((2/\pi)\arcsin Q)$ above which "
-        r"the other two directions are found; in theory they are never found without a hint, which is not measured. Message "
-        r"passing also improves the estimate of the first direction; eigenvectors do not. The line of "
-        r"$Q$ = 0.5 is steep, as its theory nearly jumps above the threshold."
+        r"$y = \mathrm{{sign}}(z_1 z_2 z_3)$, $d$ = {input_dim}, and a vector whose squared cosine "
+        r"with $w_1$ is $Q$. Dotted: the $n/d = (\pi^2/4)/((2/\pi)\arcsin Q)$ above which the "
+        r"other two directions are found; in theory they are never found without a hint, which is "
+        r"not measured. Message passing also improves the estimate of the first direction; "
+        r"eigenvectors do not. The line of $Q$ = 0.5 is steep, as its theory nearly jumps above "
+        r"the threshold."
     ),
 )
 def hinted_parity(
@@ -288,16 +294,18 @@ _BOTH, _ALONE = "square and parity", "parity alone"
         r"$y = z_1^2 + \mathrm{{sign}}(z_1 z_2 z_3)$, $d$ = {input_dim}. A parity of three "
         r"directions cannot be learned from $O(d)$ labels, but the square makes $z_1$ learnable, "
         r"and once $z_1$ is known a parity of two remains. Dotted: the two thresholds, the second "
-        r"for perfect knowledge of $z_1$. Right, a control: the same algorithm on $y = \mathrm{{sign}}(z_1 z_2 z_3)$"
-        r" (with a hint of squared overlap $10^{{-6}}$). "
-        r"At finite $d$ the second threshold is rounded. Runs that did not converge have smaller "
-        r"overlaps, so that means are somewhat too high. $z_2$ lies under $z_3$."
+        r"for perfect knowledge of $z_1$. Right, a control: the same algorithm on $y = "
+        r"\mathrm{{sign}}(z_1 z_2 z_3)$ (with a hint of squared overlap $10^{{-6}}$). At finite "
+        r"$d$ the second threshold is rounded. Runs that did not converge have smaller overlaps, "
+        r"so that means are somewhat too high. $z_2$ lies under $z_3$."
     ),
     explained=(
-        "At finite d the second threshold is rounded. Control with 16 runs of d = 250, 500 and 1000: overlaps of 0.204(29), "
-        "0.178(16) and 0.125(19) at n/d = 2.7, where the theory is 0.098, and of 0.027(5), 0.028(8) and 0.015(5) at 2.25, where "
-        "it is 0. Runs that did not converge have smaller overlaps, so that the means of the others are too high. "
-        "Where the first direction is known perfectly, the iteration ends 4e-7 below 1, more than its scatter."
+        "At finite d the second threshold is rounded. Control with 16 runs of d = 250, 500 and "
+        "1000: overlaps of 0.204(29), 0.178(16) and 0.125(19) at n/d = 2.7, where the theory is "
+        "0.098, and of 0.027(5), 0.028(8) and 0.015(5) at 2.25, where it is 0. Runs that did not "
+        "converge have smaller overlaps, so that the means of the others are too high. Where the "
+        "first direction is known perfectly, the iteration ends 4e-7 below 1, more than its "
+        "scatter."
     ),
 )
 def grand_staircase_study(
@@ -361,9 +369,10 @@ def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
     seconds=(60, 3600),
     observables=("exit_samples",),
     explained=(
-        "The diffusion theory assumes small steps, which those of degree 3 are not at small d. Control with 192 "
-        "runs: at d = 24 they need 181(27) % more samples than in theory, 57(14) % more with half the learning rate, "
-        "and 15(10) % more with a quarter of it; at d = 96 12(8), 0(7) and 5(9) % more."
+        "The diffusion theory assumes small steps, which those of degree 3 are not at small d. "
+        "Control with 192 runs: at d = 24 they need 181(27) % more samples than in theory, 57(14) "
+        "% more with half the learning rate, and 15(10) % more with a quarter of it; at d = 96 "
+        "12(8), 0(7) and 5(9) % more."
     ),
     panels=lambda p: [
         Panel(
@@ -378,10 +387,10 @@ def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
         )
     ],
     caption=r"""
-        Spherical one-pass SGD, one neuron, student = target = normalised Hermite polynomial of degree $\ell$,
-        correlation loss, learning rate 0.5, 0.1, $0.5/\sqrt{{d}}$. Theory: mean first-passage time of the diffusing
-        overlap. Exponents with 95 % intervals [slope of the theory over the same $d$]; asymptotically $n \sim d$,
-        $d\log d$, $d^2$.
+        Spherical one-pass SGD, one neuron, student = target = normalised Hermite polynomial of
+        degree $\ell$, correlation loss, learning rate 0.5, 0.1, $0.5/\sqrt{{d}}$. Theory: mean
+        first-passage time of the diffusing overlap. Exponents with 95 % intervals [slope of the
+        theory over the same $d$]; asymptotically $n \sim d$, $d\log d$, $d^2$.
     """,
 )
 def sgd_exit_times(
@@ -434,11 +443,12 @@ def sgd_exit_times(
     ],
     caption=(
         r"Target $-\mathrm{{He}}_3/\sqrt{{6}}$ (information exponent 3, generative exponent 1), "
-        r"student $\mathrm{{erf}}(z/\sqrt{{2}})$, correlation loss; $m$: overlap of their directions. Each sample used once: "
-        r"learning rate $1/\sqrt{{d}}$; used twice: first step 1, learning rate 0.3. Left: $d$ = "
-        r"{path_dim}, all runs from $m$ = 0.1, flow for $d\to\infty$. Right: random starts, mean "
-        r"first-passage time; exponents with 95 % intervals. If samples are used once the time "
-        r"grows faster than its asymptotic $d^2$ at these $d$."
+        r"student $\mathrm{{erf}}(z/\sqrt{{2}})$, correlation loss; $m$: overlap of their "
+        r"directions. Each sample used once: learning rate $1/\sqrt{{d}}$; used twice: first step "
+        r"1, learning rate 0.3. Left: $d$ = {path_dim}, all runs from $m$ = 0.1, flow for "
+        r"$d\to\infty$. Right: random starts, mean first-passage time; exponents with 95 % "
+        r"intervals. If samples are used once the time grows faster than its asymptotic $d^2$ at "
+        r"these $d$."
     ),
 )
 def sgd_data_reuse(

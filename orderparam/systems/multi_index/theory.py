@@ -325,7 +325,8 @@ def overlap_flow(system: SphericalSGD, *, stiff: bool = False) -> OverlapPath:
 def _one_index(system: SphericalSGD) -> None:
     if system.teacher.dimension != 1:
         raise ValueError(
-            f"SphericalSGD.target = {system.target!r}: exit_time is for one hidden index; follow `overlap_flow`"
+            f"SphericalSGD.target = {system.target!r}: exit_time is for one hidden index; follow "
+            "`overlap_flow`"
         )
 
 

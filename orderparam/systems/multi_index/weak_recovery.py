@@ -162,7 +162,8 @@ def _next(g: Target, overlap: np.ndarray) -> WeakThreshold:
         or not np.allclose(overlap, overlap.T, atol=1e-12)
     ):
         raise ValueError(
-            f"overlap: must be {size} numbers, or a symmetric matrix of {size} x {size}, for target {g.name!r}"
+            f"overlap: must be {size} numbers, or a symmetric matrix of {size} x {size}, for "
+            f"target {g.name!r}"
         )
     values = np.linalg.eigvalsh(overlap)
     if not (values[0] > -1e-9 and values[-1] < 1 + 1e-9):
@@ -201,8 +202,8 @@ def _of_samples(z: np.ndarray, y: np.ndarray) -> LabelMoments:
     z = z[:, None] if z.ndim == 1 else z
     if z.ndim != 2 or not 1 <= z.shape[1] <= LARGEST_DIMENSION or y.shape != z.shape[:1]:
         raise ValueError(
-            f"fields of shape {z.shape} and labels of shape {y.shape}: must be (sample, index) with at most "
-            f"{LARGEST_DIMENSION} indices, and (sample,)"
+            f"fields of shape {z.shape} and labels of shape {y.shape}: must be (sample, index) "
+            f"with at most {LARGEST_DIMENSION} indices, and (sample,)"
         )
     count, size = z.shape
     if count < _FEWEST:

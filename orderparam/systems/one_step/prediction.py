@@ -48,14 +48,16 @@ def predict_read_out(system: OneStep, *, layers: int = 4) -> ReadoutCurve:
         )
     if float(expected.unfitted_mean) != 0:
         warnings.warn(
-            f"the labels have mean {float(expected.unfitted_mean):.3g}, of which an odd activation makes noise",
+            f"the labels have mean {float(expected.unfitted_mean):.3g}, of which an odd activation "
+            "makes noise",
             stacklevel=2,
         )
     if bool(expected.isotropic):
         return one_step_asymptotics(system)
     warnings.warn(
-        f"the step leaves the first layer's bulk anisotropic ({float(expected.anisotropy):.2g}, stretch "
-        f"{float(expected.stretch):.2g}): errors from {layers} drawn layers with input_dim = {system.input_dim}",
+        f"the step leaves the first layer's bulk anisotropic ({float(expected.anisotropy):.2g}, "
+        f"stretch {float(expected.stretch):.2g}): errors from {layers} drawn layers with input_dim "
+        f"= {system.input_dim}",
         stacklevel=2,
     )
     examples = system.sample_ratio * system.input_dim
@@ -64,7 +66,8 @@ def predict_read_out(system: OneStep, *, layers: int = 4) -> ReadoutCurve:
         curves = [given_layer(layer_of(system, layer, examples)) for layer in drawn]
     except ValueError as error:
         raise ValueError(
-            f"OneStep.step = {float(system.step):g}, batch_ratio = {float(system.batch_ratio):g}: {error}"
+            f"OneStep.step = {float(system.step):g}, batch_ratio = {float(system.batch_ratio):g}: "
+            f"{error}"
         ) from None
     mean = jax.tree.map(
         lambda *parts: jnp.mean(jnp.stack([jnp.asarray(part, float) for part in parts]), axis=0),

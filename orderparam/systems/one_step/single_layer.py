@@ -19,10 +19,11 @@ from orderparam.systems.one_step.theory import ReadoutCurve, curve
 # assumption about the bulk.
 #
 # Rows W (p x d) with u_j = w_j.v along a direction v of the inputs: r = mean u_j, h_j = u_j - r,
-# the rest of the row W' = W - u v^T, c its root mean square norm, e_j = |w_j'| less its mean, and q_j
+# the rest of the row W' = W - u v^T, c its root mean square norm, e_j = |w_j'| less its mean, and
+# q_j
 # = w_j'.t with t the teacher's direction orthogonal to v. With x_i the eigenvalues of W' W'^T/c^2,
-# hh_i, ee_i and qq_i the components of h/c, e and q/c there, zh and eh the pulls of `saddle` for the
-# functions phi = k mu_1 and nu, D_i = L + M x_i and A_i = (zh hh_i + eh ee_i + ph qq_i)/D_i,
+# hh_i, ee_i and qq_i the components of h/c, e and q/c there, zh and eh the pulls of `saddle` for
+# the functions phi = k mu_1 and nu, D_i = L + M x_i and A_i = (zh hh_i + eh ee_i + ph qq_i)/D_i,
 #
 #     V1 = (1/p) sum x/D      zeta = sum hh A      q1 = (1/p) sum (qh1 x + qh2) x/D^2 + sum x A^2
 #     V2 = (1/p) sum 1/D      psi = sum qq A       q2 = (1/p) sum (qh1 x + qh2)/D^2 + sum A^2
@@ -108,7 +109,8 @@ class TrainedLayer(PenalisedRisk):
             or theta.shape != rows.shape[1:]
         ):
             raise ValueError(
-                f"weights has shape {rows.shape}, spike {v.shape} and teacher {theta.shape}: must be (p, d), (d,) and (d,)"
+                f"weights has shape {rows.shape}, spike {v.shape} and teacher {theta.shape}: must "
+                "be (p, d), (d,) and (d,)"
             )
         if (
             not all(np.isfinite(part).all() for part in (rows, v, theta))
@@ -127,8 +129,8 @@ class TrainedLayer(PenalisedRisk):
         spread = float(np.linalg.norm(modes.along_spike) / np.sqrt(len(rows)))
         if spread > WIDEST:
             raise ValueError(
-                f"weights: their projections on the spike are spread by {spread:.2g} times the norm of the rest: must be at most "
-                f"{WIDEST} (see the module)"
+                f"weights: their projections on the spike are spread by {spread:.2g} times the "
+                f"norm of the rest: must be at most {WIDEST} (see the module)"
             )
         numbers = (float(np.clip(overlap, -1, 1)), float(strength), float(norm))
         return cls(

@@ -65,7 +65,8 @@ def _beside(x: str, name: str, facet: str) -> Panel:
 @study(
     "one-step-batch-size",
     title="One large gradient step on enough examples beats every fixed kernel",
-    source="Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro 2024 (arXiv:2402.04980); Ba et al. 2022 (arXiv:2205.01445)",
+    source="Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro 2024 (arXiv:2402.04980); Ba et "
+    "al. 2022 (arXiv:2205.01445)",
     panels=[
         Panel("batch_ratio", "test_error", facet="labels", log="xy"),
         _beside("batch_ratio", "test_error", "labels"),
@@ -80,11 +81,12 @@ def _beside(x: str, name: str, facet: str) -> Panel:
     seconds=(30, 6000),
     observables=("test_error", "train_error", "spike_overlap", "effective_share"),
     explained=(
-        "The closed theory assumes an isotropic bulk after the step. Small batches: at n_B = d errors "
-        "are 2 to 6 % above it at every size from d = 125 to 1000, where the theory of the given layers "
-        "agrees within 1.2(5) %. Large batches: at n_B = 64 d the error for tanh labels is 0.008, and "
-        "what is left of the finite dimension is 21.5(8), 9.8(6), 5.7(7) and 2.4(7) % of it at d = 125, "
-        "250, 500 and 1000, in proportion to 1/d; for sign labels -0.8(6) and -0.4(6) % at 250 and 500."
+        "The closed theory assumes an isotropic bulk after the step. Small batches: at n_B = d "
+        "errors are 2 to 6 % above it at every size from d = 125 to 1000, where the theory of the "
+        "given layers agrees within 1.2(5) %. Large batches: at n_B = 64 d the error for tanh "
+        "labels is 0.008, and what is left of the finite dimension is 21.5(8), 9.8(6), 5.7(7) and "
+        "2.4(7) % of it at d = 125, 250, 500 and 1000, in proportion to 1/d; for sign labels "
+        "-0.8(6) and -0.4(6) % at 250 and 500."
     ),
     gallery={"seeds": 16},
     full={
@@ -127,8 +129,10 @@ def one_step_batch_size(
 
 @study(
     "one-step-spectrum",
-    title="One gradient step changes the bulk of the features' spectrum and adds one eigenvalue far outside",
-    source="Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024 (arXiv:2410.18938); Moniri et al. 2023 (arXiv:2310.07891)",
+    title="One gradient step changes the bulk of the features' spectrum and adds one eigenvalue "
+    "far outside",
+    source="Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024 (arXiv:2410.18938); Moniri et al. 2023 "
+    "(arXiv:2310.07891)",
     panels=[
         Panel(
             "eigenvalue",
@@ -140,20 +144,21 @@ def one_step_batch_size(
         Freehand(draw_outliers),
     ],
     caption=(
-        r"$\Phi$: tanh features ($p$ = {width_ratio} $d$) of $n$ = {sample_ratio} $d$ Gaussian inputs $x$ of dimension $d$ = "
-        r"{input_dim}; one step of size {step} on {batch_ratio} $d$ labels $\mathrm{{sign}}\,\theta\cdot x$ with a fixed "
-        r"$\theta$. Theory: features with isotropic fluctuations, averaged over bins on the left. Right: the end of the bulk; "
-        r"dotted: its edge. After the step the features' mean adds one eigenvalue far outside, drawn with its weight $1/p$ "
-        r"(dashed: theory; mark: measured). Bins that hold an edge average over it; at finite $d$ the largest eigenvalue of "
-        r"the bulk lies inside."
+        r"$\Phi$: tanh features ($p$ = {width_ratio} $d$) of $n$ = {sample_ratio} $d$ Gaussian "
+        r"inputs $x$ of dimension $d$ = {input_dim}; one step of size {step} on {batch_ratio} $d$ "
+        r"labels $\mathrm{{sign}}\,\theta\cdot x$ with a fixed $\theta$. Theory: features with "
+        r"isotropic fluctuations, averaged over bins on the left. Right: the end of the bulk; "
+        r"dotted: its edge. After the step the features' mean adds one eigenvalue far outside, "
+        r"drawn with its weight $1/p$ (dashed: theory; mark: measured). Bins that hold an edge "
+        r"average over it; at finite $d$ the largest eigenvalue of the bulk lies inside."
     ),
     seconds=(10, 1200),
     observables=("edge", "mean_eigenvalue"),
     explained=(
-        "The largest of finitely many eigenvalues lies below the edge of the bulk in infinite dimension. "
-        "Control: by 4.0(4) % with 250 inputs and 2.9(3) % with 500 before the step, 3.7(9) and 2.8(5) % "
-        "after it (the law of largest eigenvalues says a factor of 1.6); the eigenvalue of the mean agrees "
-        "within 0.6(5) %."
+        "The largest of finitely many eigenvalues lies below the edge of the bulk in infinite "
+        "dimension. Control: by 4.0(4) % with 250 inputs and 2.9(3) % with 500 before the step, "
+        "3.7(9) and 2.8(5) % after it (the law of largest eigenvalues says a factor of 1.6); the "
+        "eigenvalue of the mean agrees within 0.6(5) %."
     ),
     gallery={"seeds": 16},
     full={"input_dim": 2000, "seeds": 10, "bins": 60},
@@ -197,8 +202,8 @@ def one_step_spectrum(
     caption=(
         r"$y = \mathrm{{sign}}\,\theta\cdot x$; networks $a\cdot\tanh(Wx)/\sqrt{{p}}$, $p$ = "
         r"{width_ratio} $d$; one step of effective size {step} on {batch_ratio} $d$ examples, then "
-        r"$a$ is trained with the loss and ridge {ridge} added to the summed loss; measured at $d$ = "
-        r"{input_dim}. Below: the theory for the given first layer of each network."
+        r"$a$ is trained with the loss and ridge {ridge} added to the summed loss; measured at $d$ "
+        r"= {input_dim}. Below: the theory for the given first layer of each network."
     ),
     seconds=(55, 4000),
     observables=("classification_error", "train_loss", "teacher_overlap"),
@@ -248,7 +253,8 @@ def one_step_learning_curve(
 
 @study(
     "one-step-groups",
-    title="With n and p of the order of d, relu features learn an even target only if their spikes have both signs",
+    title="With n and p of the order of d, relu features learn an even target only if their spikes "
+    "have both signs",
     source="Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024 (arXiv:2410.18938)",
     panels=lambda p: [
         Panel(

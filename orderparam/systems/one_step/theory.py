@@ -131,7 +131,8 @@ def spiked_asymptotics(system: SpikedFeatures) -> ReadoutCurve:
        \hat\psi_s = \tfrac np E \mu_1 \partial_t g , $$
 
     where $\varphi_s(k) = k \mu_1 + \rho_s E[z \sigma'(u_s k + c_s z)]$ is the change of a feature's
-    mean with the overlap $w_j \cdot v$, and $\rho_s$ = `norm_slopes`. An isotropic bulk responds with
+    mean with the overlap $w_j \cdot v$, and $\rho_s$ = `norm_slopes`. An isotropic bulk responds
+    with
 
     $$ \Gamma_s = \frac{\pi_s}{L_s + [M (1 + \beta\, \mathrm{diag}(\Gamma) M)^{-1}]_{ss}} , \quad
        V_2 = \Gamma , \quad V_1 = (\mathrm{diag}(1/\Gamma) + \beta M)^{-1} , \quad
@@ -220,14 +221,18 @@ def answer(asked: Pull, before: Bulk, features: Any) -> Bulk:
 # (Ba et al. 2022; Dandi, Krzakala, Loureiro, Pesce, Stephan 2023; Cui et al. 2024). The step also
 # moves row j along itself by the amount
 #
-#     step a_j^0 (1/n_B) sum_i y_i s'(z_i) z_i,    z_i = w_j.x_i,    of which the part linear in z_i is
-#     step a_j^0 N_v w_j.v E[s' z^2] = u_j w_j.v + rho_j w_j.v,      rho_j = step a_j^0 E[s' (z^2 - 1)] N_v.
+#     step a_j^0 (1/n_B) sum_i y_i s'(z_i) z_i,    z_i = w_j.x_i,    of which the part linear in z_i
+# is
+#     step a_j^0 N_v w_j.v E[s' z^2] = u_j w_j.v + rho_j w_j.v,      rho_j = step a_j^0 E[s' (z^2 -
+# 1)] N_v.
 #
 # The first term is the row's part of the spike. The second changes the row's norm. It is of order
-# 1/sqrt(d), but in all neurons proportional to w_j.v, so that the features' means change by an amount
-# of order one along it (derived here). The bulk's row is (1 + b E y + rho_j w_j.v) w_j plus noise of
-# the gradient, with b = step a_j^0 E[z s']; noise has overlaps with v too, and the slope of the norm on
-# the overlap of the bulk's unit row with v is rho_j (1 + b E y)^2/c_j^2. The bulk is not
+# 1/sqrt(d), but in all neurons proportional to w_j.v, so that the features' means change by an
+# amount
+# of order one along it (derived here). The bulk's row is (1 + b E y + rho_j w_j.v) w_j plus noise
+# of
+# the gradient, with b = step a_j^0 E[z s']; noise has overlaps with v too, and the slope of the
+# norm on the overlap of the bulk's unit row with v is rho_j (1 + b E y)^2/c_j^2. The bulk is not
 # isotropic. The noise of the gradient is a matrix of rank n_B: the covariance of the bulk rows has
 # eigenvalues of the relative variance `anisotropy`, which vanishes with large batches or small
 # steps. Where E[z s'(z)] and E[y ((theta.x)^2 - 1)] differ from 0, as for relu and labels that are

@@ -245,7 +245,8 @@ def _two(c: Array, x: Array, y: Array, a: Array, b: Array) -> Array:
 
 
 def _four(c: Array, index: tuple[Array, Array, Array, Array]) -> Array:
-    """E[lambda_a lambda_b s_j s_l s_a s_b] for arrays of four different field numbers (j, l, a, b)."""
+    """E[lambda_a lambda_b s_j s_l s_a s_b] for arrays of four different field numbers (j, l, a,
+    b)."""
     a, b = index[2], index[3]
     entries = [[c[x, y] for y in index] for x in index]
     deviation = [jnp.sqrt(entries[i][i]) for i in range(4)]

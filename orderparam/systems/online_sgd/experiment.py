@@ -245,8 +245,9 @@ def _whole_steps(system: CommitteeSGD) -> Int[Array, "record"]:
     steps = np.asarray(system.steps()).astype(np.int64)
     if steps[-1] < 1:
         raise ValueError(
-            f"CommitteeSGD.horizon = {system.horizon}: with input_dim = {system.input_dim} and batch_size = "
-            f"{system.batch_size} it holds no step; must be at least batch_size / input_dim"
+            f"CommitteeSGD.horizon = {system.horizon}: with input_dim = {system.input_dim} and "
+            f"batch_size = {system.batch_size} it holds no step; must be at least batch_size / "
+            "input_dim"
         )
     return jnp.asarray(steps)
 
@@ -259,7 +260,8 @@ def _markov(system: CommitteeSGD) -> None:
     _large_enough(system, "2 width + teacher_width", 2 * system.width + system.teacher_width)
     if system.batch_size > 1 and system.repeats > 1:
         raise ValueError(
-            f"CommitteeSGD.repeats = {system.repeats}: must be 1 with batch_size = {system.batch_size} in the overlap chain"
+            f"CommitteeSGD.repeats = {system.repeats}: must be 1 with batch_size = "
+            f"{system.batch_size} in the overlap chain"
         )
 
 

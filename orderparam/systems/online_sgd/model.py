@@ -171,7 +171,8 @@ class CommitteeSGD(System):
         "second layers: 1/width (mean) or 1 (sum)", default="mean"
     )
     inputs: Literal["unit", "scaled"] = structure(
-        "the same dynamics written for x ~ N(0, 1) and w.x / sqrt(d) (unit) or for x ~ N(0, 1/d) and w.x (scaled)",
+        "the same dynamics written for x ~ N(0, 1) and w.x / sqrt(d) (unit) or for x ~ N(0, 1/d) "
+        "and w.x (scaled)",
         default="unit",
     )
     activation: Activation = structure(
@@ -187,7 +188,8 @@ class CommitteeSGD(System):
             and not self.first_record < self.horizon
         ):
             raise ValueError(
-                f"CommitteeSGD.first_record = {self.first_record}: must be < horizon = {self.horizon} (samples per dimension)"
+                f"CommitteeSGD.first_record = {self.first_record}: must be < horizon = "
+                f"{self.horizon} (samples per dimension)"
             )
         for name, units in (
             ("student_readout", self.width),
@@ -196,7 +198,8 @@ class CommitteeSGD(System):
             shape = jnp.shape(getattr(self, name)) if getattr(self, name) is not None else ()
             if shape not in ((), (units,)):
                 raise ValueError(
-                    f"CommitteeSGD.{name} has shape {shape}: must be one number, or one for each of {units} units"
+                    f"CommitteeSGD.{name} has shape {shape}: must be one number, or one for each "
+                    f"of {units} units"
                 )
 
     def readouts(self) -> tuple[Float[Array, "unit"], Float[Array, "teacher_unit"]]:
@@ -318,8 +321,8 @@ class PhasePoint(System):
         width = float(self.base_width) * dim ** float(self.width_exponent)
         if width > _WIDEST:
             raise ValueError(
-                f"PhasePoint.width_exponent = {self.width_exponent}: with input_dim = {dim:g} the width is {width:.3g}; must be "
-                f"<= {_WIDEST:g}"
+                f"PhasePoint.width_exponent = {self.width_exponent}: with input_dim = {dim:g} the "
+                f"width is {width:.3g}; must be <= {_WIDEST:g}"
             )
         # The unit of time is that of the faster of both terms: d^(1 + theta) or d^(1 + 2 theta)
         # samples, here divided by d.

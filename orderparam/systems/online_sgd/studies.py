@@ -51,10 +51,11 @@ from orderparam.systems.online_sgd.theory import overlap_flow
     seconds=(60, 20_000),
     observables=("test_error",),
     explained=(
-        "Runs leave the plateau at random times, and the slowest runs dominate the mean. Control with 32 chains "
-        "without label noise: after the plateau their mean is 41(17) to 152(61) % above the flow with 100 inputs, and "
-        "21(13) to 23(13) % above it with 1600 inputs; their median is within 17 % and 4 % of the flow. Before the end "
-        "of the plateau their means deviate from the flow by up to 7(3) % and 0.6(6) %."
+        "Runs leave the plateau at random times, and the slowest runs dominate the mean. Control "
+        "with 32 chains without label noise: after the plateau their mean is 41(17) to 152(61) % "
+        "above the flow with 100 inputs, and 21(13) to 23(13) % above it with 1600 inputs; their "
+        "median is within 17 % and 4 % of the flow. Before the end of the plateau their means "
+        "deviate from the flow by up to 7(3) % and 0.6(6) %."
     ),
     panels=[
         Panel(
@@ -67,9 +68,9 @@ from orderparam.systems.online_sgd.theory import overlap_flow
     ],
     caption=(
         r"Student of {width} and teacher of {teacher_width} units, activation erf$(x/\sqrt{{2}})$, "
-        r"learning rate = width; colours: variance of the label noise. Network and exact Markov chain of "
-        r"the overlaps at $d$ = {dim}; long flow: $d \to \infty$. Runs leave the plateau at random times, "
-        r"which scatter more at smaller $d$."
+        r"learning rate = width; colours: variance of the label noise. Network and exact Markov "
+        r"chain of the overlaps at $d$ = {dim}; long flow: $d \to \infty$. Runs leave the plateau "
+        r"at random times, which scatter more at smaller $d$."
     ),
 )
 def sgd_saad_solla(
@@ -249,12 +250,13 @@ def _scaled_time(words: str, horizon: float) -> tuple:
     observables=("samples",),
     panels=[Freehand(draw_plane), Freehand(draw_times)],
     caption=(
-        r"Width $p = p_0 d^\kappa$, learning rate $p_0 d^{{-\delta}}$, with $p_0 = 4$ for $\kappa = 0$ "
-        r"and $p_0 = 1$ otherwise; teacher of 2 units, label noise 0.001. Right: number of samples until "
-        r"the overlaps have changed by 0.1, root mean square over units. Lines: flow with both terms at "
-        r"finite $d$; marks: exact Markov chain of the overlaps, {seeds} runs; legend: $(\kappa, \delta)$, "
-        r"measured exponent with 95% interval [predicted exponent]. Below the noise-dominated phase one "
-        r"step changes the overlaps by more than order one, and no flow describes it."
+        r"Width $p = p_0 d^\kappa$, learning rate $p_0 d^{{-\delta}}$, with $p_0 = 4$ for $\kappa "
+        r"= 0$ and $p_0 = 1$ otherwise; teacher of 2 units, label noise 0.001. Right: number of "
+        r"samples until the overlaps have changed by 0.1, root mean square over units. Lines: flow "
+        r"with both terms at finite $d$; marks: exact Markov chain of the overlaps, {seeds} runs; "
+        r"legend: $(\kappa, \delta)$, measured exponent with 95% interval [predicted exponent]. "
+        r"Below the noise-dominated phase one step changes the overlaps by more than order one, "
+        r"and no flow describes it."
     ),
 )
 def sgd_phase_diagram(
@@ -306,11 +308,11 @@ def sgd_phase_diagram(
         Freehand(draw_residuals),
     ],
     caption=(
-        r"Width = teacher width = {width}, learning rate = width $\times d^{{-\delta}}$, label noise "
-        r"0.01. SGD: exact Markov chain of the overlaps. Left, lines: flow with both terms at the $d$ of "
-        r"the runs. Right: runs that start at the teacher, and the closed form for weak noise. Despite "
-        r"the label noise the risk falls as $d^{{-\delta}}$ for large $d$; legend: exponent fitted to the "
-        r"runs with 95% interval [exponent of the closed form]."
+        r"Width = teacher width = {width}, learning rate = width $\times d^{{-\delta}}$, label "
+        r"noise 0.01. SGD: exact Markov chain of the overlaps. Left, lines: flow with both terms "
+        r"at the $d$ of the runs. Right: runs that start at the teacher, and the closed form for "
+        r"weak noise. Despite the label noise the risk falls as $d^{{-\delta}}$ for large $d$; "
+        r"legend: exponent fitted to the runs with 95% interval [exponent of the closed form]."
     ),
 )
 def sgd_perfect_learning(
@@ -335,7 +337,8 @@ def sgd_perfect_learning(
 
 @study(
     "sgd-noise-dominated",
-    title="At large learning rates noise alone determines the risk, within 1 % from ten million inputs on",
+    title="At large learning rates noise alone determines the risk, within 1 % from ten million "
+    "inputs on",
     source=f"{VEIGA}, Fig. 4",
     gallery={"dims": (1e3, 1e5, 1e7, 1e9), "seeds": 128},
     full={"dims": (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9), "seeds": 512},
@@ -351,12 +354,13 @@ def sgd_perfect_learning(
         Freehand(draw_deviations),
     ],
     caption=(
-        r"Width of order $d^0$ and learning rate of order $d^{{-\delta}}$, $\delta$ = {delta}; student of 4 "
-        r"and teacher of 2 units, label noise 0.001. SGD: exact Markov chain of the overlaps. Right, "
-        r"squares: standard deviation of the risk over runs; dashed: its law for large $d$, "
-        r"$d^{{-(1/2 + \delta)}}$, through the last point; $x$: exponent fitted without the first point, "
-        r"95 % interval; line: difference between the flow and its limit. Finite-size effects vanish "
-        r"slowly, because the learning term is smaller than the noise by a factor $d^\delta$ only."
+        r"Width of order $d^0$ and learning rate of order $d^{{-\delta}}$, $\delta$ = {delta}; "
+        r"student of 4 and teacher of 2 units, label noise 0.001. SGD: exact Markov chain of the "
+        r"overlaps. Right, squares: standard deviation of the risk over runs; dashed: its law for "
+        r"large $d$, $d^{{-(1/2 + \delta)}}$, through the last point; $x$: exponent fitted without "
+        r"the first point, 95 % interval; line: difference between the flow and its limit. "
+        r"Finite-size effects vanish slowly, because the learning term is smaller than the noise "
+        r"by a factor $d^\delta$ only."
     ),
 )
 def sgd_noise_dominated(
@@ -399,10 +403,11 @@ def sgd_noise_dominated(
     ],
     caption=(
         r"$d$ = {dim}, student of 4 and teacher of 2 units, learning rate $4 d^{{-\delta}}$, label "
-        r"noise 0.001; the student's first weights are in the span of the teacher's. Flow with both "
-        r"terms; SGD: exact Markov chain of the overlaps up to $n/d$ = {horizon:g}, where only the runs "
-        r"with the largest rate have reached their error floor. A learning rate that is smaller by a "
-        r"factor $d^{{-\delta}}$ lowers the floor by the same factor and needs $d^\delta$ times the samples."
+        r"noise 0.001; the student's first weights are in the span of the teacher's. Flow with "
+        r"both terms; SGD: exact Markov chain of the overlaps up to $n/d$ = {horizon:g}, where "
+        r"only the runs with the largest rate have reached their error floor. A learning rate that "
+        r"is smaller by a factor $d^{{-\delta}}$ lowers the floor by the same factor and needs "
+        r"$d^\delta$ times the samples."
     ),
 )
 def sgd_trade_off(
@@ -460,8 +465,8 @@ def draw_risks(axes: Any, comparison: Comparison) -> None:
 @study(
     "sgd-plane",
     title=(
-        "One-pass SGD in theory: the risk of the steady state falls with the sum of the exponents of "
-        "width and learning rate"
+        "One-pass SGD in theory: the risk of the steady state falls with the sum of the exponents "
+        "of width and learning rate"
     ),
     source="Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022",
     seconds=(60, 900),
@@ -469,10 +474,11 @@ def draw_risks(axes: Any, comparison: Comparison) -> None:
     gallery={"resolution": 32},
     panels=[Freehand(draw_risks)],
     caption=(
-        r"Theory; nothing is measured. One teacher unit, $d$ = {input_dim:g}, {base_width:g} $d^\kappa$ student "
-        r"units, learning rate {base_width:g} $d^{{-\delta}}$, label noise {noise}. Dotted: risk of a tenth of "
-        r"the noise. This line and the end of the steady state have slope $-1$. At the end of the steady "
-        r"state the risk diverges; risks above $10^{{-2.5}}$ have the colour of $10^{{-2.5}}$."
+        r"Theory; nothing is measured. One teacher unit, $d$ = {input_dim:g}, {base_width:g} "
+        r"$d^\kappa$ student units, learning rate {base_width:g} $d^{{-\delta}}$, label noise "
+        r"{noise}. Dotted: risk of a tenth of the noise. This line and the end of the steady state "
+        r"have slope $-1$. At the end of the steady state the risk diverges; risks above "
+        r"$10^{{-2.5}}$ have the colour of $10^{{-2.5}}$."
     ),
 )
 def sgd_plane(

@@ -202,8 +202,8 @@ def _affordable(system: CommitteeSGD, **_: object) -> None:
     """
     if system.repeats == 1 and (system.width * (system.width + system.teacher_width)) ** 2 > _MOST:
         raise ValueError(
-            f"CommitteeSGD.width = {system.width}: (width (width + teacher_width))^2 must be <= {_MOST:g} in the flow, "
-            "which takes that many averages at every step"
+            f"CommitteeSGD.width = {system.width}: (width (width + teacher_width))^2 must be <= "
+            f"{_MOST:g} in the flow, which takes that many averages at every step"
         )
 
 

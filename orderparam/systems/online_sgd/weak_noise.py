@@ -41,12 +41,14 @@ def _matched(system: CommitteeSGD) -> None:
     copies, left = divmod(system.width, system.teacher_width)
     if left:
         raise ValueError(
-            f"CommitteeSGD.width = {system.width}: must be teacher_width = {system.teacher_width} here, or a multiple of it"
+            f"CommitteeSGD.width = {system.width}: must be teacher_width = {system.teacher_width} "
+            "here, or a multiple of it"
         )
     student, teacher = system.readouts()
     if not jnp.allclose(student, jnp.tile(teacher, copies) / copies, rtol=1e-9):
         raise ValueError(
-            f"CommitteeSGD.student_readout: the {copies} students of a teacher unit must have equal parts of its readout here"
+            f"CommitteeSGD.student_readout: the {copies} students of a teacher unit must have "
+            "equal parts of its readout here"
         )
 
 

@@ -55,7 +55,8 @@ def _counts(system: ThermalPerceptron) -> tuple[int, int]:
     n, p = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if p < 1:
         raise ValueError(
-            f"ThermalPerceptron.sample_ratio = {float(system.sample_ratio):g}: leaves no example at input_dim = {n}"
+            f"ThermalPerceptron.sample_ratio = {float(system.sample_ratio):g}: leaves no example "
+            f"at input_dim = {n}"
         )
     return n, p
 
@@ -263,7 +264,8 @@ def batch_student(system: BatchPerceptron, key: PRNGKeyArray) -> RuleError:
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(
-            f"BatchPerceptron.sample_ratio = {float(system.sample_ratio):g}: leaves no example at input_dim = {d}"
+            f"BatchPerceptron.sample_ratio = {float(system.sample_ratio):g}: leaves no example at "
+            f"input_dim = {d}"
         )
     return _batch(np.asarray(jax.random.normal(key, (n, d))) / np.sqrt(d), system.rule)
 
@@ -311,7 +313,8 @@ def online_student(system: OnlinePerceptron, key: PRNGKeyArray) -> OnlineError:
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(
-            f"OnlinePerceptron.sample_ratio = {float(system.sample_ratio):g}: leaves no example at input_dim = {d}"
+            f"OnlinePerceptron.sample_ratio = {float(system.sample_ratio):g}: leaves no example at "
+            f"input_dim = {d}"
         )
     weights = _stream(key, jnp.asarray(n), system.rate, d, system.rule)
     length = jnp.linalg.norm(weights) / jnp.sqrt(d)

@@ -204,7 +204,8 @@ def _adaline_power(alpha: Scalar | float, rate: Scalar | float) -> Scalar:
 
 
 def _optimal(alpha: Scalar | float) -> OnlineError:
-    """The optimal rule: dV/dalpha = -V^2 E g^2 for V = 1 - q, integrated as a flow of ln V from 0."""
+    """The optimal rule: dV/dalpha = -V^2 E g^2 for V = 1 - q, integrated as a flow of ln V from
+    0."""
 
     def field(state: Array, args: Array) -> Array:
         rest = jnp.exp(state[0])

@@ -1,4 +1,5 @@
-"""Named figures of perceptrons: the first-order transition of binary weights, and learning rules."""
+"""Named figures of perceptrons: the first-order transition of binary weights, and learning
+rules."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -83,10 +84,11 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
         (dashed), and it ends (spinodal).
     """,
     explained=(
-        "The theory is the equilibrium of many weights. With few weights the jump is rounded: before the jump "
-        "the error approaches the theory from below as weights are added. Beyond the jump at T = 0.5, tempering "
-        "of 127 weights does not reach equilibrium. Control at n/N = 1.7, where the metastable state has the "
-        "error 0.25: the mean error of 16 runs is 0.237(8) after 1000 sweeps and 0.179(17) after 8000 sweeps."
+        "The theory is the equilibrium of many weights. With few weights the jump is rounded: "
+        "before the jump the error approaches the theory from below as weights are added. Beyond "
+        "the jump at T = 0.5, tempering of 127 weights does not reach equilibrium. Control at n/N "
+        "= 1.7, where the metastable state has the error 0.25: the mean error of 16 runs is "
+        "0.237(8) after 1000 sweeps and 0.179(17) after 8000 sweeps."
     ),
 )
 def binary_perceptron(
@@ -173,7 +175,8 @@ def teacher_overlap(data: xr.Dataset) -> xr.DataArray:
     gallery={"resolution": 32},
     full={"resolution": 64},
     panels=[phases_panel("sample_ratio", "temperature", order="teacher_overlap")],
-    caption="Colour: overlap $R$ with the teacher in equilibrium; {resolution} squares along each axis.",
+    caption="Colour: overlap $R$ with the teacher in equilibrium; {resolution} squares along each "
+    "axis.",
 )
 def binary_perceptron_plane(resolution: int = 16, most_samples: float = 2.4) -> list[Curve]:
     over = {"sample_ratio": (0.8, most_samples), "temperature": (0.0, 1.0)}

@@ -94,15 +94,16 @@ class ClassPool(GaussianFeatures):
         matrix, labels = np.asarray(features, np.float64), np.asarray(classes)
         if matrix.ndim != 2 or labels.shape != matrix.shape[:1] or matrix.size == 0:
             raise ValueError(
-                f"features has shape {matrix.shape} and classes {labels.shape}: must be (pool, feature) and (pool,)"
+                f"features has shape {matrix.shape} and classes {labels.shape}: must be (pool, "
+                "feature) and (pool,)"
             )
         if not np.isfinite(matrix).all():
             raise ValueError("features must be finite numbers")
         present, counts = np.unique(labels, return_counts=True)
         if not 2 <= len(present) <= MOST or not np.array_equal(present, np.arange(len(present))):
             raise ValueError(
-                f"classes: must be whole numbers 0 to K - 1, each at least once, with 2 to {MOST} classes; "
-                f"there are {len(present)} different values"
+                f"classes: must be whole numbers 0 to K - 1, each at least once, with 2 to {MOST} "
+                f"classes; there are {len(present)} different values"
             )
         shares = counts / len(labels)
         targets = np.eye(len(present))[labels.astype(int)] - shares
@@ -154,7 +155,8 @@ class PredictedClasses(ClassErrors):
 def _within_the_pool(system: ClassPool, **options: object) -> None:
     if np.any(np.asarray(system.n_train) > system.examples_in_pool):
         raise ValueError(
-            f"n_train = {np.max(system.n_train):g}: must be at most the {system.examples_in_pool} examples of the pool"
+            f"n_train = {np.max(system.n_train):g}: must be at most the {system.examples_in_pool} "
+            "examples of the pool"
         )
 
 
@@ -163,25 +165,28 @@ def class_asymptotics(system: ClassPool) -> PredictedClasses:
     r"""Errors of least squares with one output for each class on n examples, from a fit to the
     whole pool of N.
 
-    With the eigenvalues $\omega_i$ of the pool's covariance and modes $x_{\mu i}$, a fit to the pool
-    with ridge $\lambda'$ has the effective number of parameters D and the effective ridge $\kappa$,
+    With the eigenvalues $\omega_i$ of the pool's covariance and modes $x_{\mu i}$, a fit to the
+    pool with ridge $\lambda'$ has the effective number of parameters D and the effective ridge
+    $\kappa$,
 
     $$ D = \sum_i \frac{\omega_i}{\omega_i + p \lambda'/N} , \qquad
        \kappa = \frac{p \lambda'}{N - D} , $$
 
-    and $\lambda'$ is such that n examples with $\lambda$ = `ridge` have the same $\kappa$: $p \lambda
-    = \kappa (n - D)$. The pool's fit f without the example itself is
+    and $\lambda'$ is such that n examples with $\lambda$ = `ridge` have the same $\kappa$:
+    $p \lambda = \kappa (n - D)$. The pool's fit f without the example itself is
 
     $$ f^\mu = \frac{f(x_\mu) - h_\mu y_\mu}{1 - h_\mu} , \qquad
        h_\mu = \sum_i \frac{x_{\mu i}^2}{N \omega_i + p \lambda'} , $$
 
-    with the covariance of errors $C = \langle (y - f^\mu)(y - f^\mu)^T \rangle_\mu$. With $D_2 = D +
-    \kappa\, dD/d\kappa$ the test error of n examples is $\mathrm{tr}\, C\, (1 - D_2/N)/(1 - D_2/n)$,
-    and their outputs at $x_\mu$ are Gaussian with mean $f^\mu$ and covariance
+    with the covariance of errors $C = \langle (y - f^\mu)(y - f^\mu)^T \rangle_\mu$. With
+    $D_2 = D + \kappa\, dD/d\kappa$ the test error of n examples is
+    $\mathrm{tr}\, C\, (1 - D_2/N)/(1 - D_2/n)$, and their outputs at $x_\mu$ are Gaussian with mean
+    $f^\mu$ and covariance
 
     $$ C_\mu \propto \sum_{\nu \neq \mu} a_{\mu\nu}^2\, (y_\nu - f^\nu)(y_\nu - f^\nu)^T , \qquad
        a_{\mu\nu} = \sum_i \frac{x_{\mu i} x_{\nu i}}{N \omega_i + p \lambda'} , \qquad
-       \langle \mathrm{tr}\, C_\mu \rangle_\mu = \frac{D_2}{N} \frac{N - n}{n - D_2}\, \mathrm{tr}\, C .
+       \langle \mathrm{tr}\, C_\mu \rangle_\mu = \frac{D_2}{N} \frac{N - n}{n - D_2}\, \mathrm{tr}\,
+       C .
     $$
 
     An example of class c is classified correctly if $f_c + \pi_c/\sigma$ is the largest of all

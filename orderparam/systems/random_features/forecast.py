@@ -38,12 +38,12 @@ MEASURED, DRAWN = 6, 25  # training sizes
 
 @dataclass(frozen=True)
 class FeatureForecast:
-    """Result of `forecast_features`, as functions of `n_train`. Errors are those on examples outside
-    of the training set.
+    """Result of `forecast_features`, as functions of `n_train`. Errors are those on examples
+    outside of the training set.
 
     Fields:
-        predicted: the theory, with the observables of `FeatureCurve`, and `ridge`, which is added to
-            the summed loss for features divided by sqrt(feature_count) (penalty "sum").
+        predicted: the theory, with the observables of `FeatureCurve`, and `ridge`, which is added
+            to the summed loss for features divided by sqrt(feature_count) (penalty "sum").
         measured: the same observables, measured, with a dimension `seed`.
         ahead: the observable `error` beyond the data with the ends `lower` and `upper` of a 95 %
             interval, continued from the measured errors by `orderparam.kernels.extrapolation`.
@@ -92,7 +92,8 @@ def user_features(
         problem = from_file(features, targets, task, missing=missing)
     elif missing:
         raise ValueError(
-            f"--missing {','.join(missing)}: needs a table ({', '.join(FRAMES)}); {features} is not one"
+            f"--missing {','.join(missing)}: needs a table ({', '.join(FRAMES)}); {features} is "
+            "not one"
         )
     else:
         data = load_file(features, targets)
@@ -159,14 +160,14 @@ def forecast_features(
     classes = targets.shape[1] if targets.shape[1] > 1 else 0
     if width > min(MOST_FEATURES, len(order)):
         raise ValueError(
-            f"{width} features for {len(order)} examples: must be at most {min(MOST_FEATURES, len(order))}, "
-            "since the examples stand for the population"
+            f"{width} features for {len(order)} examples: must be at most "
+            f"{min(MOST_FEATURES, len(order))}, since the examples stand for the population"
         )
     square = find_loss(loss).name == "square"
     if classes and not square:
         raise ValueError(
-            f"loss = {loss!r}: {classes} classes take the square loss; for another choose two sides "
-            "with --task: even-odd, 3-vs-8 or 3-vs-rest"
+            f"loss = {loss!r}: {classes} classes take the square loss; for another choose two "
+            "sides with --task: even-odd, 3-vs-8 or 3-vs-rest"
         )
     pool = _pool(features[order], targets[order], 1.0 if ridge is None else ridge, loss)
     learn = learn_classes if classes else learn_pool
@@ -327,10 +328,11 @@ def draw_features(result: FeatureForecast, title: str) -> Any:
                 Panel("n_train", "ridge", log="xy", where={"kind": "theory"}),
             ],
             title=title,
-            caption=f"{result.loss} loss, {result.feature_count} features. Theory: from the covariance of the features over "
-            f"all {result.examples} examples and their correlation with the targets, without a fit{classes}. Measured: random "
-            rf"training sets, error on the others. Ridge: penalty added to the sum of losses, features scaled by $1/\sqrt{{p}}$: "
-            f"{result.other_penalty}.",
+            caption=f"{result.loss} loss, {result.feature_count} features. Theory: from the "
+            f"covariance of the features over all {result.examples} examples and their "
+            f"correlation with the targets, without a fit{classes}. Measured: random training "
+            "sets, error on the others. Ridge: penalty added to the sum of losses, features "
+            rf"scaled by $1/\sqrt{{p}}$: {result.other_penalty}.",
         )
         data = result.ahead
         figure.axes[0].fill_between(

@@ -10,7 +10,8 @@ over n training examples, with l = (y - f)^2/2 (square), log(1 + exp(-y f)) (log
 f) (hinge), and no intercept. The same penalty in other conventions, with lambda the ridge of
 penalty = "sum" and F = phi/sqrt(p) the design matrix:
 
-    scikit-learn            Ridge(alpha=lambda), LogisticRegression(C=1/lambda), LinearSVC(loss="hinge", C=1/lambda), each with
+    scikit-learn            Ridge(alpha=lambda), LogisticRegression(C=1/lambda),
+    LinearSVC(loss="hinge", C=1/lambda), each with
                             fit_intercept=False, on F
     features without 1/sqrt(p) and (Phi^T Phi + lambda')^-1 Phi^T y:  lambda' = p lambda
     (1/2n) sum (y - f)^2 + lambda' |a|^2:                             lambda = 2 n lambda'
@@ -127,7 +128,8 @@ class ExplicitSpectrum(FeatureSpectrum):
         matrix, vector = np.asarray(covariance, np.float64), np.asarray(alignment, np.float64)
         if matrix.ndim != 2 or matrix.shape != (vector.size, vector.size):
             raise ValueError(
-                f"covariance has shape {matrix.shape} and alignment {vector.shape}: must be (p, p) and (p,)"
+                f"covariance has shape {matrix.shape} and alignment {vector.shape}: must be (p, p) "
+                "and (p,)"
             )
         if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-12 * np.abs(matrix).max()):
             raise ValueError("covariance is not symmetric")
@@ -280,8 +282,8 @@ class GaussianFeatures(FeatureRegression):
             bounded and explained > self.teacher_variance * (1 + 1e-9)
         ):
             raise ValueError(
-                f"{type(self).__name__}.teacher_variance = {self.teacher_variance}: must be >= {explained:g}, "
-                "the part sum_i s_i^2 / omega_i of it that the features explain"
+                f"{type(self).__name__}.teacher_variance = {self.teacher_variance}: must be >= "
+                f"{explained:g}, the part sum_i s_i^2 / omega_i of it that the features explain"
             )
 
     @property

@@ -26,7 +26,8 @@ from orderparam.systems.random_features.model import (
 
 
 class PoolSpectrum(FeatureSpectrum):
-    r"""Spectrum of the population of which a pool of N examples is a sample, as its averages need it.
+    r"""Spectrum of the population of which a pool of N examples is a sample, as its averages need
+    it.
 
     The eigenvalues w_i and the squared projections t_i^2 are those measured on the pool, and rho is
     the mean square of the field. The N examples spread the eigenvalues and add a projection by
@@ -147,7 +148,8 @@ class FeaturePool(FeatureRegression):
         wanted = RealLabels if isinstance(self.loss, Square) else ClassLabels
         if not isinstance(self.labels, wanted):
             raise ValueError(
-                f"FeaturePool.labels: the {self.loss.name} loss needs {wanted.__name__} here (see the class)"
+                f"FeaturePool.labels: the {self.loss.name} loss needs {wanted.__name__} here (see "
+                "the class)"
             )
 
     @property
@@ -196,7 +198,8 @@ class FeaturePool(FeatureRegression):
         matrix, y = np.asarray(features, np.float64), np.asarray(targets, np.float64)
         if matrix.ndim != 2 or y.shape != matrix.shape[:1] or matrix.size == 0:
             raise ValueError(
-                f"features has shape {matrix.shape} and targets {y.shape}: must be (pool, feature) and (pool,)"
+                f"features has shape {matrix.shape} and targets {y.shape}: must be (pool, feature) "
+                "and (pool,)"
             )
         if not (np.isfinite(matrix).all() and np.isfinite(y).all()):
             raise ValueError("features and targets must be finite numbers")

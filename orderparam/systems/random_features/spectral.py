@@ -156,7 +156,8 @@ class SphereFeatures(System):
     def __check_init__(self) -> None:
         if not 1 <= len(self.degree_power) <= HIGHEST + 1:
             raise ValueError(
-                f"SphereFeatures.degree_power = {self.degree_power!r}: must be up to {HIGHEST + 1} numbers >= 0"
+                f"SphereFeatures.degree_power = {self.degree_power!r}: must be up to {HIGHEST + 1} "
+                "numbers >= 0"
             )
 
     @property
@@ -337,8 +338,8 @@ def scaling_exponents(
     """
     if not (capacity > 0 and source > 0 and ridge_exponent >= 0 and width_exponent > 0):
         raise ValueError(
-            f"capacity = {capacity}, source = {source}, ridge_exponent = {ridge_exponent}, width_exponent = {width_exponent}: "
-            "must be > 0, ridge_exponent >= 0"
+            f"capacity = {capacity}, source = {source}, ridge_exponent = {ridge_exponent}, "
+            f"width_exponent = {width_exponent}: must be > 0, ridge_exponent >= 0"
         )
     k = min(ridge_exponent / capacity, width_exponent, 1.0)
     infinite = 2 * capacity * k * min(source, 1.0)

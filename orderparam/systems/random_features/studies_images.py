@@ -40,20 +40,22 @@ from orderparam.systems.random_features.theory import asymptotics
         )
     ],
     caption=r"""
-        {width} random features {activation}$(Wx)$ of {dataset}, {task} ($y=\pm 1$). Theory: the covariance of the
-        features over all images and their correlation with $y$, without what the finite number of images adds by
-        chance, and without a fit. Images: random training sets, error on the images outside of them. Gaussian clone:
-        Gaussian features and targets, drawn anew for each run, with the same sample covariances. Cross-validated (GCV):
-        from the training set alone. Images come in near-copies, which the theory does not contain: their
+        {width} random features {activation}$(Wx)$ of {dataset}, {task} ($y=\pm 1$). Theory: the
+        covariance of the features over all images and their correlation with $y$, without what the
+        finite number of images adds by chance, and without a fit. Images: random training sets,
+        error on the images outside of them. Gaussian clone: Gaussian features and targets, drawn
+        anew for each run, with the same sample covariances. Cross-validated (GCV): from the
+        training set alone. Images come in near-copies, which the theory does not contain: their
         cross-validated error is up to 29 % too small.
     """,
     seconds=(40, 900),
     observables=("test_error", "train_error", "cross_validation", "effective_dimension"),
     explained=(
         "Images come in near-copies, which a Gaussian theory does not contain: held-out errors are "
-        "up to 7 % above it at ridge 0.001 and 5 % at 0.1, training and cross-validated errors up to "
-        "17 and 29 % below it. Gaussian features with the same sample covariances agree with it: 2 of "
-        "their 40 points lie beyond three standard errors, both of the effective dimension, by 0.3 %."
+        "up to 7 % above it at ridge 0.001 and 5 % at 0.1, training and cross-validated errors up "
+        "to 17 and 29 % below it. Gaussian features with the same sample covariances agree with "
+        "it: 2 of their 40 points lie beyond three standard errors, both of the effective "
+        "dimension, by 0.3 %."
     ),
     gallery={"ridges": (0.001, 0.1), "seeds": 16},
     full={"dataset": "mnist", "n_train": (60, 180, 300, 450, 900, 1800), "seeds": 20},
@@ -79,8 +81,10 @@ def random_features_real_data(
 
 @study(
     "random-features-real-classes",
-    title="Wrong signs on real classes lie up to 26 % above the theory of Gaussian classes, which clones obey",
-    source="Mignacco, Krzakala, Lu, Urbani, Zdeborová 2020 (arXiv:2002.11544); Loureiro, Sicuro et al. 2021 (arXiv:2106.03791)",
+    title="Wrong signs on real classes lie up to 26 % above the theory of Gaussian classes, which "
+    "clones obey",
+    source="Mignacco, Krzakala, Lu, Urbani, Zdeborová 2020 (arXiv:2002.11544); Loureiro, Sicuro et "
+    "al. 2021 (arXiv:2106.03791)",
     panels=lambda p: [
         Panel(
             "n_train",
@@ -103,9 +107,9 @@ def random_features_real_data(
     seconds=(60, 900),
     observables=("classification_error", "train_loss", "effective_dimension"),
     explained=(
-        "Real classes are not Gaussian: 5 to 26 % more wrong signs are measured than predicted, the "
-        "more the larger n. Gaussian classes with the same sample means and covariances agree: 0 of "
-        "their 24 points lie beyond three standard errors, wrong signs differ by at most 6 %."
+        "Real classes are not Gaussian: 5 to 26 % more wrong signs are measured than predicted, "
+        "the more the larger n. Gaussian classes with the same sample means and covariances agree: "
+        "0 of their 24 points lie beyond three standard errors, wrong signs differ by at most 6 %."
     ),
     gallery={"widths": (150,), "seeds": 16},
     full={"dataset": "mnist", "n_train": (50, 100, 200, 400, 800, 1600), "seeds": 10},
@@ -133,7 +137,8 @@ def random_features_real_classes(
 
 @study(
     "random-features-many-classes",
-    title="Ten classes at once: the squared error is predicted within 3 %, the classification error within 15 %",
+    title="Ten classes at once: the squared error is predicted within 3 %, the classification "
+    "error within 15 %",
     source="Wei, Hu, Steinhardt 2022 (arXiv:2203.06176); share of wrong classes derived here",
     panels=lambda p: [
         Panel(
@@ -157,10 +162,11 @@ def random_features_real_classes(
     seconds=(40, 600),
     observables=("test_error", "classification_error", "effective_dimension"),
     explained=(
-        "At few examples 4 to 14 % more wrong classes are measured than predicted. Control with 300 training "
-        "sets of 40 and 160: measured 8.3(10) and 4.1(7) % more for p = 100; outputs drawn from Gaussians with "
-        "the measured mean and covariance of each image 0.5 and 2.4 % more. The rest is scatter that is not "
-        "Gaussian: the kurtosis is 3.17 and 3.06. The effective parameters lie up to 1.5 % below the theory."
+        "At few examples 4 to 14 % more wrong classes are measured than predicted. Control with "
+        "300 training sets of 40 and 160: measured 8.3(10) and 4.1(7) % more for p = 100; outputs "
+        "drawn from Gaussians with the measured mean and covariance of each image 0.5 and 2.4 % "
+        "more. The rest is scatter that is not Gaussian: the kurtosis is 3.17 and 3.06. The "
+        "effective parameters lie up to 1.5 % below the theory."
     ),
     full={"dataset": "mnist", "n_train": (50, 150, 500, 1500, 5000), "seeds": 20},
 )

@@ -105,9 +105,9 @@ def _exponents(comparison: Comparison) -> tuple[Any, dict[str, np.ndarray]]:
     caption=(
         r"Eigenvalues $k^{{-\alpha}}$ and target power $k^{{-1-2r\alpha}}$, $\alpha$ = {capacity}, "
         r"$r$ = {source}. Left and middle: deterministic equivalent, label noise 1, $n = "
-        r"10^{log10_examples:g}$; white: predicted line on which bias and variance fall with the same exponent; "
-        r"white dashed: $q = \min(l/\alpha, 1)$. Right: {modes} modes, ridge {ridge} added to the "
-        r"summed loss, noise {noise}; Gaussian features and data."
+        r"10^{log10_examples:g}$; white: predicted line on which bias and variance fall with the "
+        r"same exponent; white dashed: $q = \min(l/\alpha, 1)$. Right: {modes} modes, ridge "
+        r"{ridge} added to the summed loss, noise {noise}; Gaussian features and data."
     ),
     seconds=(40, 1200),
     observables=("excess_risk", "effective_dimension"),
@@ -158,7 +158,8 @@ def random_features_scaling(
 
 @study(
     "polynomial-staircase",
-    title="Random features follow their theory up to the first stair; that they learn degree by degree beyond is theory",
+    title="Random features follow their theory up to the first stair; that they learn degree by "
+    "degree beyond is theory",
     source="Mei, Misiakiewicz, Montanari 2022; Hu, Lu, Misiakiewicz 2024 (arXiv:2403.08160)",
     panels=lambda p: [
         Panel(
@@ -194,12 +195,13 @@ def random_features_scaling(
         ),
     ],
     caption=(
-        "Features {activation}$(Wx${bias:+g}$)$ on the sphere, target with power {degree_power} "
-        "in the degrees 0, 1, 2, ..., no noise, ridge {ridge} added to the summed loss. Theory: "
-        "deterministic equivalent; measured: computed features and drawn inputs. Dotted: left, "
-        "the number of modes $B_k$ of degree $k$; right, the target power that remains when all "
-        "lower degrees are learned. The staircase (theory dashed) is measured at $d$ = {stair_dim} with "
-        "{stair_width} features, as in its theory; the larger dimension has infinitely many features."
+        "Features {activation}$(Wx${bias:+g}$)$ on the sphere, target with power {degree_power} in "
+        "the degrees 0, 1, 2, ..., no noise, ridge {ridge} added to the summed loss. Theory: "
+        "deterministic equivalent; measured: computed features and drawn inputs. Dotted: left, the "
+        "number of modes $B_k$ of degree $k$; right, the target power that remains when all lower "
+        "degrees are learned. The staircase (theory dashed) is measured at $d$ = {stair_dim} with "
+        "{stair_width} features, as in its theory; the larger dimension has infinitely many "
+        "features."
     ),
     seconds=(60, 1500),
     observables=("excess_risk", "effective_dimension"),

@@ -165,8 +165,8 @@ def state_evolution(system: FeatureRegression) -> FeatureCurve:
 def iterate(
     system: FeatureRegression, tolerance: float = 1e-11, max_steps: int = 3000
 ) -> FeatureCurve:
-    """Fixed point of (V, q, m) for any loss, by plain iteration. The minimisation is convex, so that
-    there is only one fixed point.
+    """Fixed point of (V, q, m) for any loss, by plain iteration. The minimisation is convex, so
+    that there is only one fixed point.
 
     `converged` is False if max_steps steps did not suffice, as happens close to the separability
     threshold at vanishing ridge.

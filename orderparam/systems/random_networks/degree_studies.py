@@ -28,15 +28,17 @@ def share_of_random_values(degree: np.ndarray, input_dim: int) -> np.ndarray:
 
 @study(
     "degree-bias",
-    title="Random networks prefer functions of low degree; in deep chaotic networks the preference fades",
+    title="Random networks prefer functions of low degree; in deep chaotic networks the preference "
+    "fades",
     source="Yang, Salman 2019 (arXiv:1907.10599); Valle-Pérez, Camargo, Louis 2019",
     gallery={"seeds": 16, "input_dim": 10, "networks": 32},
     full={"seeds": 32, "networks": 256, "input_dim": 12, "width": 512},
     seconds=(60, 3600),
     observables=("share", "mean_degree"),
     explained=(
-        "Deep networks of finite width have a smaller mean degree. Control: eight layers of relu on 7 signs lie "
-        "10.8(4), 7.2(4), 3.7(3) and 1.8(4) % below infinite width with 50, 100, 200 and 400 units."
+        "Deep networks of finite width have a smaller mean degree. Control: eight layers of relu "
+        "on 7 signs lie 10.8(4), 7.2(4), 3.7(3) and 1.8(4) % below infinite width with 50, 100, "
+        "200 and 400 units."
     ),
     columns=2,
     panels=lambda p: [
@@ -69,11 +71,11 @@ def share_of_random_values(degree: np.ndarray, input_dim: int) -> np.ndarray:
         ),
     ],
     caption=r"""
-        Networks of {width} units in each of 1 to 8 hidden layers, as functions of $d$ = {input_dim} signs: the share of
-        the mean square in parities of $k$ signs, and the mean of $k$ over $k\geq1$. Each run draws {networks} networks
-        and evaluates them at all $2^d$ inputs. Lines: infinite width; dotted: independent random values,
-        $\binom{{d}}{{k}} 2^{{-d}}$. Weight and bias variances: 2 and 0 for relu, 0.8 and 0.05 for ordered erf, 4 and 0.05
-        for chaotic erf.
+        Networks of {width} units in each of 1 to 8 hidden layers, as functions of $d$ = {input_dim}
+        signs: the share of the mean square in parities of $k$ signs, and the mean of $k$ over
+        $k\geq1$. Each run draws {networks} networks and evaluates them at all $2^d$ inputs. Lines:
+        infinite width; dotted: independent random values, $\binom{{d}}{{k}} 2^{{-d}}$. Weight and
+        bias variances: 2 and 0 for relu, 0.8 and 0.05 for ordered erf, 4 and 0.05 for chaotic erf.
     """,
 )
 def degree_bias(

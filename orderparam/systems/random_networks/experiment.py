@@ -278,8 +278,8 @@ def deep_networks_with_weights(
     squared = (system.first_variance - system.bias_variance) / system.weight_variance
     if squared < 0:
         raise ValueError(
-            f"DeepNetwork.first_variance = {system.first_variance}: must be >= bias_variance = {system.bias_variance} "
-            "for an input to exist"
+            f"DeepNetwork.first_variance = {system.first_variance}: must be >= bias_variance = "
+            f"{system.bias_variance} for an input to exist"
         )
     # One input component is enough: the first layer sees the input through its length only.
     x = jnp.full((1, 1), np.sqrt(squared))

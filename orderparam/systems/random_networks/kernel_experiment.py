@@ -18,7 +18,8 @@ from orderparam.systems.random_networks.model import (
     NetworkKernels,
 )
 
-# Kernels measured on random networks of finite width: the tangent kernel by differentiation, correlations layer by layer.
+# Kernels measured on random networks of finite width: the tangent kernel by differentiation,
+# correlations layer by layer.
 
 
 @experiment

@@ -22,7 +22,8 @@ from orderparam.solve.root import decreasing_root
 from orderparam.systems.random_networks.model import AngledPair, DeepNetwork, NetworkKernels
 
 # ------------------------------------------------------------------------------------------------
-# Deep networks at one input: the variance of the next layer's pre-activations is itself random, with fluctuations of order 1/n.
+# Deep networks at one input: the variance of the next layer's pre-activations is itself random,
+# with fluctuations of order 1/n.
 #
 # Khat_l (see `DeepNetwork`) has mean K_l + K1_l / n and variance V_l / n to first order in 1/n
 # (Yaida 2020; Roberts, Yaida and Hanin 2021, chapter 4). With <.> over z ~ N(0, K), m(K) =
@@ -143,7 +144,8 @@ def homogeneous_cumulants(system: DeepNetwork) -> DeepCumulants:
     Source: Hanin, Nica (2020) for relu; derived here for other homogeneous activations.
 
     >>> from orderparam.systems.random_networks import DeepNetwork
-    >>> np.asarray(homogeneous_cumulants(DeepNetwork(width=100, depth=2)).width_kurtosis).round(6).tolist()
+    >>> kurtosis = homogeneous_cumulants(DeepNetwork(width=100, depth=2)).width_kurtosis
+    >>> np.asarray(kurtosis).round(6).tolist()
     [15.0, 30.75]
     """
     second, fourth = (system.activation.moment(power, 1.0) for power in (2, 4))
@@ -290,7 +292,8 @@ def correlation_chain(system: AngledPair) -> CorrelationChain:
     Source: Poole et al. (2016).
 
     >>> from orderparam.systems.random_networks import AngledPair
-    >>> np.asarray(correlation_chain(AngledPair(angle=np.pi / 2, depth=2)).correlation).round(6).tolist()
+    >>> chain = correlation_chain(AngledPair(angle=np.pi / 2, depth=2))
+    >>> np.asarray(chain.correlation).round(6).tolist()
     [0.31831, 0.493731]
     """
 
@@ -368,7 +371,8 @@ def order_chaos(system: AngledPair) -> OrderChaos:
 def _one_hidden_layer(system: NetworkKernels) -> None:
     if system.family != "fully connected" or system.depth != 1:
         raise ValueError(
-            f"NetworkKernels.depth = {system.depth}, family {system.family!r}: must be 1 and 'fully connected'"
+            f"NetworkKernels.depth = {system.depth}, family {system.family!r}: must be 1 and "
+            "'fully connected'"
         )
 
 
@@ -431,7 +435,8 @@ def one_hidden_layer_spread(system: NetworkKernels) -> KernelSpread:
 def _one_input(system: NetworkKernels) -> None:
     if system.family != "fully connected" or system.inputs.shape[0] != 1:
         raise ValueError(
-            f"NetworkKernels.inputs has shape {system.inputs.shape}: one input of a fully connected network"
+            f"NetworkKernels.inputs has shape {system.inputs.shape}: one input of a fully "
+            "connected network"
         )
 
 

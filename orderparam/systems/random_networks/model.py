@@ -119,7 +119,8 @@ class NetworkKernels(System):
 
     Source: Lee et al. (2018); Jacot, Gabriel, Hongler (2018); Novak et al. (2019).
 
-    >>> NetworkKernels([[1.0, 0.5]], width=8).architecture(finite=False).kernel([[1.0, 0.5]]).nngp.shape
+    >>> network = NetworkKernels([[1.0, 0.5]], width=8).architecture(finite=False)
+    >>> network.kernel([[1.0, 0.5]]).nngp.shape
     (1, 1)
     """
 

@@ -102,7 +102,8 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
 
 @study(
     "function-space-priors",
-    title="Random networks become a Gaussian process as 1/N: their excess kurtosis times N is constant",
+    title="Random networks become a Gaussian process as 1/N: their excess kurtosis times N is "
+    "constant",
     source="Neal 1996; Cohen, Malka, Ringel 2021; cumulants at finite width: Yaida 2020",
     gallery={"seeds": 16},
     full={"resolution": 200, "networks": 400_000, "hidden_layers": 50_000, "seeds": 32},
@@ -146,12 +147,13 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
         ),
     ],
     caption=r"""
-        $z(x) = \sum_c a_c\,\mathrm{{erf}}(w_c\cdot x)$ in two input dimensions. The weights are uniform, $w_{{ci}}$ in
-        $[-1/\sqrt{{2}}, 1/\sqrt{{2}}]$ and $a_c$ in $[-1/\sqrt{{N}}, 1/\sqrt{{N}}]$, or Gaussian with the same
-        variances. Top row: one network of each width, on one colour scale. Densities are divided by 8 from one width
-        to the next. Kurtosis: from {networks} networks for each seed with all weights drawn, or from {hidden_layers}
-        hidden layers for each seed with the read-out averaged exactly. The kernel at $x$ = (1, 0.5) is the same at
-        every width.
+        $z(x) = \sum_c a_c\,\mathrm{{erf}}(w_c\cdot x)$ in two input dimensions. The weights are
+        uniform, $w_{{ci}}$ in $[-1/\sqrt{{2}}, 1/\sqrt{{2}}]$ and $a_c$ in $[-1/\sqrt{{N}},
+        1/\sqrt{{N}}]$, or Gaussian with the same variances. Top row: one network of each width, on
+        one colour scale. Densities are divided by 8 from one width to the next. Kurtosis: from
+        {networks} networks for each seed with all weights drawn, or from {hidden_layers} hidden
+        layers for each seed with the read-out averaged exactly. The kernel at $x$ = (1, 0.5) is the
+        same at every width.
     """,
 )
 def function_space_priors(
@@ -211,14 +213,16 @@ def function_space_priors(
 
 @study(
     "deep-kurtosis",
-    title="The excess kurtosis of deep relu networks is nearly a function of depth over width, and vanishes with this ratio",
+    title="The excess kurtosis of deep relu networks is nearly a function of depth over width, and "
+    "vanishes with this ratio",
     source="Yaida 2020; Hanin, Nica 2020; Roberts, Yaida, Hanin 2021, chapter 4",
     gallery={"seeds": 16},
     full={"networks": 400_000, "seeds": 32, "widths": (16, 32, 64, 128, 256, 512, 1024)},
     seconds=(25, 3600),
     observables=("width_kurtosis", "mean_kernel"),
-    explained="For erf the theory is of first order in 1/N. The neglected terms, of order (l/N)^2, are seen after "
-    "four layers: measured kurtosis is 3.0, 1.6, 0.2, 0.4 and 0.1 % above it at 16, 32, 64, 128 and 256 units.",
+    explained="For erf the theory is of first order in 1/N. The neglected terms, of order (l/N)^2, "
+    "are seen after four layers: measured kurtosis is 3.0, 1.6, 0.2, 0.4 and 0.1 % above it at 16, "
+    "32, 64, 128 and 256 units.",
     panels=[
         *(
             Panel(
@@ -245,11 +249,12 @@ def function_space_priors(
         ),
     ],
     caption=r"""
-        Excess kurtosis of the pre-activations at one input after $l$ hidden layers of $N$ units. relu has weight
-        variance 2 and no biases; erf has weight variance 1.5, bias variance 0.05 and first variance 1. Each run draws
-        {networks} networks. The exact result for relu is $3N[(1+5/N)^l-1]$. Right, dotted: its
-        limit for many layers, $3(e^{{5l/N}}-1)$, and the straight line of first order, $15\,l/N$. At 16 and 32 units
-        erf shows the neglected order $(l/N)^2$.
+        Excess kurtosis of the pre-activations at one input after $l$ hidden layers of $N$ units.
+        relu has weight variance 2 and no biases; erf has weight variance 1.5, bias variance 0.05
+        and first variance 1. Each run draws {networks} networks. The exact result for relu is
+        $3N[(1+5/N)^l-1]$. Right, dotted: its limit for many layers, $3(e^{{5l/N}}-1)$, and the
+        straight line of first order, $15\,l/N$. At 16 and 32 units erf shows the neglected order
+        $(l/N)^2$.
     """,
 )
 def deep_kurtosis(
@@ -274,7 +279,8 @@ def deep_kurtosis(
 
 @study(
     "kernel-depth",
-    title="Deep networks map all inputs to the same output in the ordered phase, and keep them distinct in the chaotic one",
+    title="Deep networks map all inputs to the same output in the ordered phase, and keep them "
+    "distinct in the chaotic one",
     source="Neal 1996; Poole et al. 2016; Lee et al. 2018; Jacot et al. 2018",
     gallery={"seeds": 16},
     full={"width": 1000, "networks": 32, "seeds": 8, "pair_width": 4000, "pairs": 256},
@@ -294,15 +300,16 @@ def deep_kurtosis(
         Freehand(draw_order_and_chaos, "erf, biases 0.05"),
     ],
     caption=r"""
-        Two inputs of length $\sqrt{{d}}$ with $d$ = 2. Lines: infinite width. Weight and bias variance: 2 and 0 for relu,
-        0.8 and 0.05 for ordered erf, 4 and 0.05 for chaotic erf. First three columns: {networks} networks of width {width}
-        in each run, with tangent kernels by differentiation. Last column: {pairs} networks of width {pair_width} in each
-        run; below against the line of the fixed point, which near the edge of chaos {layers} layers do not reach. In
-        layer {layers} the correlation of chaotic networks is 12 % above the line.
+        Two inputs of length $\sqrt{{d}}$ with $d$ = 2. Lines: infinite width. Weight and bias
+        variance: 2 and 0 for relu, 0.8 and 0.05 for ordered erf, 4 and 0.05 for chaotic erf. First
+        three columns: {networks} networks of width {width} in each run, with tangent kernels by
+        differentiation. Last column: {pairs} networks of width {pair_width} in each run; below
+        against the line of the fixed point, which near the edge of chaos {layers} layers do not
+        reach. In layer {layers} the correlation of chaotic networks is 12 % above the line.
     """,
     explained=(
-        "Near the edge of chaos correlations do not reach their fixed point within 40 layers; in the chaotic phase "
-        "networks of finite width deviate by 12 % at the 40th layer."
+        "Near the edge of chaos correlations do not reach their fixed point within 40 layers; in "
+        "the chaotic phase networks of finite width deviate by 12 % at the 40th layer."
     ),
 )
 def kernel_depth(
@@ -348,7 +355,8 @@ def kernel_depth(
 
 @study(
     "wide-network-convergence",
-    title="Kernels of finite networks fluctuate about their infinite-width limit as the inverse root of the width",
+    title="Kernels of finite networks fluctuate about their infinite-width limit as the inverse "
+    "root of the width",
     source="Jacot et al. 2018; Lee et al. 2019; Novak et al. 2019; Yaida 2020",
     full={
         "widths": (8, 16, 32, 64, 128, 256, 512, 1024),
@@ -378,11 +386,13 @@ def kernel_depth(
         ),
     ],
     caption="""
-        Networks with erf, weight variance {weight_variance} and bias variance 0.05; $N$ is the number of units or channels.
-        One hidden layer and the convolutional network (2 layers, windows of 3 on 8 pixels, 2 input channels, global
-        average) are measured on all pairs of 4 inputs, three hidden layers on one input. Each run draws {units}$/N$
-        networks ({convolutional_units}$/N$ convolutional ones). The bias of one hidden layer is zero, that of the NNGP kernel of
-        three layers of order $1/N$; the convolutional network and the tangent kernel of three layers have no theory here.
+        Networks with erf, weight variance {weight_variance} and bias variance 0.05; $N$ is the
+        number of units or channels. One hidden layer and the convolutional network (2 layers,
+        windows of 3 on 8 pixels, 2 input channels, global average) are measured on all pairs of 4
+        inputs, three hidden layers on one input. Each run draws {units}$/N$ networks
+        ({convolutional_units}$/N$ convolutional ones). The bias of one hidden layer is zero, that
+        of the NNGP kernel of three layers of order $1/N$; the convolutional network and the tangent
+        kernel of three layers have no theory here.
     """,
 )
 def wide_network_convergence(

@@ -269,7 +269,8 @@ def density(system: RandomNetwork, *, order: Literal[0, 1, 2] = 1) -> Density:
 def _smooth(system: RandomNetwork) -> None:
     if system.readout_law == "rademacher":
         raise ValueError(
-            "RandomNetwork.readout_prior = 'rademacher': the law of z has no smooth density at small width"
+            "RandomNetwork.readout_prior = 'rademacher': the law of z has no smooth density at "
+            "small width"
         )
 
 

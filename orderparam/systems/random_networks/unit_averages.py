@@ -8,7 +8,8 @@ from orderparam.gaussian.quadrature import scaled_cuts, standard_normal_rule
 from orderparam.gaussian.rules import unit_rule
 from orderparam.systems.random_networks.model import RandomNetwork
 
-# Averages over the weights of one hidden unit: nodes u = w . x at the inputs, and their probabilities.
+# Averages over the weights of one hidden unit: nodes u = w . x at the inputs, and their
+# probabilities.
 #
 # Hidden units are independent, so everything about a network of one hidden layer, at every width,
 # is an average over one of them.
@@ -52,13 +53,15 @@ def unit_average(system: RandomNetwork) -> Rule:
             else f"inputs of dimension {dim} and a uniform prior"
         )
         raise ValueError(
-            f"RandomNetwork.inputs: {what} need an integral over {rank} dimensions; there is one for up to 3"
+            f"RandomNetwork.inputs: {what} need an integral over {rank} dimensions; there is one "
+            "for up to 3"
         )
     kinks = system.activation.kinks
     if (kinks and rank == 3) or any(kinks):
         raise ValueError(
-            f"RandomNetwork.activation = {system.activation.name}: kinks away from the origin, or inputs in three dimensions "
-            "with any kink, need a rule that there is not; use a smooth activation"
+            f"RandomNetwork.activation = {system.activation.name}: kinks away from the origin, or "
+            "inputs in three dimensions with any kink, need a rule that there is not; use a "
+            "smooth activation"
         )
     deviation = jnp.sqrt(system.weight_variance / dim)
     # a uniform law on [-1, 1] has variance 1/3

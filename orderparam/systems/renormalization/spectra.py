@@ -26,13 +26,15 @@ def check_positive(system: Any) -> None:
     )
     if np.any(eigenvalues <= 0):
         raise ValueError(
-            f"{name}.spectrum.eigenvalues = {eigenvalues[eigenvalues <= 0][0]:g}: must be > 0 in every entry (a mode without "
-            "variance cannot be integrated out; put the target on it into tail_power)"
+            f"{name}.spectrum.eigenvalues = {eigenvalues[eigenvalues <= 0][0]:g}: must be > 0 in "
+            "every entry (a mode without variance cannot be integrated out; put the target on it "
+            "into tail_power)"
         )
     cut, modes = np.asarray(system.cut), multiplicities.sum(axis=-1)
     if np.any(np.isfinite(cut) & (cut > modes)):
         raise ValueError(
-            f"{name}.cut = {system.cut}: must be at most {modes:g}, the number of modes, or inf for all of them"
+            f"{name}.cut = {system.cut}: must be at most {modes:g}, the number of modes, or inf "
+            "for all of them"
         )
 
 
@@ -70,7 +72,8 @@ def single_modes(system: Any, **_: Any) -> None:
     """Raise `ValueError` unless every level is one mode: an experiment draws modes one by one."""
     if np.any(np.asarray(system.spectrum.multiplicities) != 1):
         raise ValueError(
-            f"{type(system).__name__}.spectrum.multiplicities: must be 1 in every entry (modes are drawn one by one)"
+            f"{type(system).__name__}.spectrum.multiplicities: must be 1 in every entry (modes are "
+            "drawn one by one)"
         )
 
 
@@ -85,7 +88,8 @@ def check_pool(system: Any) -> None:
     )
     if system.features.shape[-1] != modes:
         raise ValueError(
-            f"{name}.features has {system.features.shape[-1]} columns: must have {modes}, one for each mode"
+            f"{name}.features has {system.features.shape[-1]} columns: must have {modes}, one for "
+            "each mode"
         )
     if not isinstance(system.n_train, jax.core.Tracer) and np.any(
         np.asarray(system.n_train) > pool

@@ -109,7 +109,8 @@ def draw_collapse(
             sign = -1 if labels[name].startswith("-") else 1
             unsure = getattr(fit, f"{name}_error")
             lines.append(
-                f"${labels[name].removeprefix('-')}$ = {sign * getattr(fit, name):.3f} ± {unsure:.3f}"
+                f"${labels[name].removeprefix('-')}$ = {sign * getattr(fit, name):.3f} ± "
+                f"{unsure:.3f}"
             )
     if not fit.accepted:
         lines.append(f"not accepted: $\\chi^2$ {fit.chi_squared:.0f} / {fit.freedom}")
@@ -140,7 +141,8 @@ def _magnets(comparison: Any) -> xr.Dataset:
 @study(
     "finite-size",
     title=(
-        "Finite-size scaling: the number of samples limits learning as the linear size limits a magnet"
+        "Finite-size scaling: the number of samples limits learning as the linear size limits a "
+        "magnet"
     ),
     source="Fisher, Barber 1972; Ringel et al. 2025 (finite-size effects)",
     seconds=(60, 900),

@@ -63,7 +63,8 @@ def trained_committee(system: ReusedCommittee, key: PRNGKeyArray) -> ReusedCommi
     dimension, needed = system.size("input_dim"), sum(system.teacher_overlap.shape)
     if dimension < needed:
         raise ValueError(
-            f"ReusedCommittee.input_dim = {dimension}: must be >= {needed}, one for each teacher and student"
+            f"ReusedCommittee.input_dim = {dimension}: must be >= {needed}, one for each teacher "
+            "and student"
         )
     return _train(system, key, dimension, _examples(system))
 

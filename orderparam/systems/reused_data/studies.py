@@ -53,7 +53,8 @@ _TASKS = {
 @study(
     "sgd-reused-data",
     title="Dynamical mean-field theory follows every step on re-used data",
-    source="Mignacco, Krzakala, Urbani, Zdeborova 2020 (arXiv:2006.06098); closed and sampled forms derived here",
+    source="Mignacco, Krzakala, Urbani, Zdeborova 2020 (arXiv:2006.06098); closed and sampled "
+    "forms derived here",
     panels=[
         Panel(_STEP, _ERROR, facet="task", by="training", log="xy", share_y=False),
         Panel(
@@ -67,10 +68,12 @@ _TASKS = {
         ),
     ],
     caption=r"""
-        One set of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}, of which a step uses all or a random fifth. Regression:
-        mean squared error, labels with noise 0.1; logistic and hinge loss (rounded over 0.5): share of wrong signs. Lines are for
-        $d \to \infty$: in closed form for regression, otherwise averages over {samples} sampled examples in each of {runs} runs,
-        whose standard errors are not drawn but enter the comparison. Marks: students trained on drawn examples.
+        One set of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}, of which a step uses all or
+        a random fifth. Regression: mean squared error, labels with noise 0.1; logistic and hinge
+        loss (rounded over 0.5): share of wrong signs. Lines are for $d \to \infty$: in closed form
+        for regression, otherwise averages over {samples} sampled examples in each of {runs} runs,
+        whose standard errors are not drawn but enter the comparison. Marks: students trained on
+        drawn examples.
     """,
     seconds=(90, 600),
     observables=("test_error", "overlap", "train_loss"),
@@ -108,7 +111,8 @@ def sgd_reused_data(
 
 @study(
     "batch-size-noise",
-    title="After the same number of steps smaller batches leave a higher error, and the more so at larger learning rates",
+    title="After the same number of steps smaller batches leave a higher error, and the more so at "
+    "larger learning rates",
     source="Mignacco, Urbani 2022 (arXiv:2112.10852); closed theory derived here",
     panels=[
         Panel(
@@ -120,9 +124,10 @@ def sgd_reused_data(
         )
     ],
     caption=r"""
-        Linear regression on $n$ = {sample_ratio} $d$ examples with label noise {noise} and ridge {weight_decay}, $d$ =
-        {input_dim}: test error after {steps} steps at three learning rates $\eta$ of the summed loss (colours). Every step draws
-        its batch from these examples anew. Lines: closed form for $d\to\infty$. Marks: students trained on drawn examples.
+        Linear regression on $n$ = {sample_ratio} $d$ examples with label noise {noise} and ridge
+        {weight_decay}, $d$ = {input_dim}: test error after {steps} steps at three learning rates
+        $\eta$ of the summed loss (colours). Every step draws its batch from these examples anew.
+        Lines: closed form for $d\to\infty$. Marks: students trained on drawn examples.
     """,
     seconds=(60, 600),
     observables=("test_error",),
@@ -151,7 +156,8 @@ def batch_size_noise(
 
 @study(
     "committee-reused-data",
-    title="On re-used data the overlaps of a committee with its teachers grow as in the theory, within sampling errors",
+    title="On re-used data the overlaps of a committee with its teachers grow as in the theory, "
+    "within sampling errors",
     source="Derived here; Celentano, Cheng, Montanari 2021 (arXiv:2112.07572) for the equations",
     panels=[
         Panel(
@@ -164,10 +170,12 @@ def batch_size_noise(
     ],
     columns=2,
     caption=r"""
-        Two erf units learn two erf units and {product} times the product of the teachers, $n$ = {sample_ratio} $d$ examples,
-        all seen in every step, $d$ = {input_dim}, learning rate {learning_rate} on the summed loss. Overlaps of each student
-        (panels) with both teachers (colours). Lines: theory for $d\to\infty$, averaged over {samples} sampled examples in each of
-        {runs} runs; its standard errors are not drawn but enter the comparison. Marks: committees on drawn examples.
+        Two erf units learn two erf units and {product} times the product of the teachers, $n$ =
+        {sample_ratio} $d$ examples, all seen in every step, $d$ = {input_dim}, learning rate
+        {learning_rate} on the summed loss. Overlaps of each student (panels) with both teachers
+        (colours). Lines: theory for $d\to\infty$, averaged over {samples} sampled examples in each
+        of {runs} runs; its standard errors are not drawn but enter the comparison. Marks:
+        committees on drawn examples.
     """,
     seconds=(90, 600),
     observables=("overlap", "self_overlap", "test_error"),
@@ -200,7 +208,8 @@ def committee_reused_data(
 
 @study(
     "phase-retrieval-in-time",
-    title="Phase retrieval by gradient descent follows the theory of re-used data at every step, with and without momentum",
+    title="Phase retrieval by gradient descent follows the theory of re-used data at every step, "
+    "with and without momentum",
     source="Mignacco, Urbani, Zdeborova 2021 (arXiv:2103.04902); sampled theory derived here",
     panels=[
         Panel(
@@ -214,11 +223,12 @@ def committee_reused_data(
     ],
     columns=2,
     caption=r"""
-        Labels $h^{{*2}}$, loss $(h^2 - y)^2/(4(1 + y))$, $n = \alpha d$ examples ($\alpha$ in colours), all of them in every
-        step, $d$ = {input_dim}, learning rate {learning_rate} on the summed loss, without and with momentum {momentum}, from the
-        overlap {teacher_overlap} with the teacher and norm 1. Lines: theory for $d\to\infty$, averaged over {samples} sampled
-        examples in each of {runs} runs; its standard errors are not drawn but enter the comparison. Marks: students on drawn
-        examples. $h$, $h^*$: outputs of student and teacher.
+        Labels $h^{{*2}}$, loss $(h^2 - y)^2/(4(1 + y))$, $n = \alpha d$ examples ($\alpha$ in
+        colours), all of them in every step, $d$ = {input_dim}, learning rate {learning_rate} on the
+        summed loss, without and with momentum {momentum}, from the overlap {teacher_overlap} with
+        the teacher and norm 1. Lines: theory for $d\to\infty$, averaged over {samples} sampled
+        examples in each of {runs} runs; its standard errors are not drawn but enter the comparison.
+        Marks: students on drawn examples. $h$, $h^*$: outputs of student and teacher.
     """,
     seconds=(90, 600),
     observables=("overlap", "self_overlap", "train_loss"),

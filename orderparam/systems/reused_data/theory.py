@@ -1,7 +1,7 @@
 """Training on re-used data: dynamical mean-field theory of every step.
 
-As $d \\to \\infty$ the overlaps after any number of steps are deterministic, and one example and one
-weight obey the coupled equations of `causal.py`. They are derived here with the Gaussian cavity
+As $d \\to \\infty$ the overlaps after any number of steps are deterministic, and one example and
+one weight obey the coupled equations of `causal.py`. They are derived here with the Gaussian cavity
 method. For the square loss they close in matrices over the steps; otherwise the average over
 examples is sampled.
 """
@@ -151,9 +151,9 @@ def _enough_samples(
 def closed_dynamics(system: ReusedData) -> ClosedPath:
     r"""Overlaps, correlation and response at every step for the square loss, in closed form.
 
-    With $H(t, s)$ the response of $w_t$ to a source at $s$, $R(t, s) = -\eta H(t, s + 1)$ (`response`),
-    $D = (1 - R)^{-1}$ and $\Gamma = \alpha D$ ($\alpha$ `sample_ratio`, $\eta$ `learning_rate`,
-    $\lambda$ `weight_decay`, $\beta$ `momentum`, $T$ `temperature`),
+    With $H(t, s)$ the response of $w_t$ to a source at $s$, $R(t, s) = -\eta H(t, s + 1)$
+    (`response`), $D = (1 - R)^{-1}$ and $\Gamma = \alpha D$ ($\alpha$ `sample_ratio`, $\eta$
+    `learning_rate`, $\lambda$ `weight_decay`, $\beta$ `momentum`, $T$ `temperature`),
 
     $$ H(t{+}1, \cdot) = (1 - \eta\lambda + \beta) H(t, \cdot) - \beta H(t{-}1, \cdot) - \eta \sum_s
        \Gamma(t, s) H(s, \cdot) + e_{t+1} $$
@@ -252,9 +252,9 @@ def sampled_dynamics(
        \qquad G_t = \alpha E[g_t h^*] - \sum_s \Gamma(t, s) M_s $$
 
     One causal sweep solves them: averages over examples are means over samples, and the linear
-    equation of the weights is solved exactly. All random numbers are drawn before the sweep, so that
-    results are smooth in the parameters of the system, except in `batch_fraction`, and in `noise`
-    where labels are signs.
+    equation of the weights is solved exactly. All random numbers are drawn before the sweep, so
+    that results are smooth in the parameters of the system, except in `batch_fraction`, and in
+    `noise` where labels are signs.
 
     Args:
         samples: number of examples that are sampled in a run.

@@ -52,7 +52,8 @@ class SeveralSteps(System):
         teacher = self.teacher
         if teacher.dimension > _LARGEST_DIMENSION:
             raise ValueError(
-                f"SeveralSteps.target = {self.target!r}: has more than {_LARGEST_DIMENSION} directions"
+                f"SeveralSteps.target = {self.target!r}: has more than {_LARGEST_DIMENSION} "
+                "directions"
             )
         if teacher.dimension > 1 and teacher.switches:
             raise ValueError(
@@ -65,7 +66,8 @@ class SeveralSteps(System):
             ]
         if any(abs(right - left) > 1e-6 for left, right in sides):
             raise ValueError(
-                f"SeveralSteps.activation = {self.activation.name!r}: must be continuous, to have a gradient"
+                f"SeveralSteps.activation = {self.activation.name!r}: must be continuous, to have "
+                "a gradient"
             )
 
     @property
@@ -112,7 +114,8 @@ class GiantLayer(System):
     def __check_init__(self) -> None:
         if self.teacher.dimension > _LARGEST_DIMENSION:
             raise ValueError(
-                f"GiantLayer.target = {self.target!r}: has more than {_LARGEST_DIMENSION} directions"
+                f"GiantLayer.target = {self.target!r}: has more than {_LARGEST_DIMENSION} "
+                "directions"
             )
         if self.activation.kinks:
             raise ValueError(f"GiantLayer.activation = {self.activation.name!r}: must be smooth")

@@ -65,8 +65,10 @@ _PLANE = ("2*z1 + z1**2/2 + z2/2", "(z1 + z1**2 + z2 - z2**2)/2")
 
 @study(
     "giant-steps-staircase",
-    title="A giant step learns a direction only if the target joins it to directions learned before",
-    source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270); Abbe, Boix-Adsera, Misiakiewicz 2022",
+    title="A giant step learns a direction only if the target joins it to directions learned "
+    "before",
+    source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270); Abbe, Boix-Adsera, "
+    "Misiakiewicz 2022",
     panels=lambda p: [
         Panel(
             _STEPS,
@@ -92,8 +94,8 @@ _PLANE = ("2*z1 + z1**2/2 + z2/2", "(z1 + z1**2 + z2 - z2**2)/2")
         relu, step 3; erf with bias 1, step 2; relu with bias 0.5, step 2. Top row: correlation
         loss; exact recursion for $d\to\infty$, and means over {neurons} neurons and {repeats} draws
         of the batches in each run. Bottom row: square loss, neurons with read-outs $\pm 1$ (no
-        theory); $1/d$ is the value of a random direction, and a direction that is not learned yet falls
-        below it while the neurons grow along others.
+        theory); $1/d$ is the value of a random direction, and a direction that is not learned yet
+        falls below it while the neurons grow along others.
     """,
     seconds=(60, 1800),
     observables=("overlap",),
@@ -121,7 +123,8 @@ def giant_steps_staircase(
 
 @study(
     "giant-steps-batch-reuse",
-    title="A batch that is used twice shows what fresh batches hide: the information exponent is broken",
+    title="A batch that is used twice shows what fresh batches hide: the information exponent is "
+    "broken",
     source="Dandi, Troiani, Arnaboldi, Pesce, Zdeborova, Krzakala 2024 (arXiv:2402.03220)",
     panels=lambda p: [
         Panel(
@@ -141,16 +144,16 @@ def giant_steps_staircase(
         ),
     ],
     caption=r"""
-        $y = \mathrm{{He}}_3(z)/\sqrt{{6}}$ (information exponent 3), {activation} neurons, correlation loss, batches of
-        $n$ = {sample_ratio} $d$. Theory: exact for $d\to\infty$; fresh batches learn nothing of such a target in a finite
-        number of steps. Each run averages {neurons} neurons and {repeats}
-        draws of the batches.
+        $y = \mathrm{{He}}_3(z)/\sqrt{{6}}$ (information exponent 3), {activation} neurons,
+        correlation loss, batches of $n$ = {sample_ratio} $d$. Theory: exact for $d\to\infty$; fresh
+        batches learn nothing of such a target in a finite number of steps. Each run averages
+        {neurons} neurons and {repeats} draws of the batches.
     """,
     seconds=(70, 1500),
     observables=("overlap",),
     explained=(
-        "The theory is that of infinite d. At the largest step the overlap is 39, 29, 15 and 7 % smaller in 50, 100, 200 "
-        "and 400 dimensions, as the right panel shows."
+        "The theory is that of infinite d. At the largest step the overlap is 39, 29, 15 and 7 % "
+        "smaller in 50, 100, 200 and 400 dimensions, as the right panel shows."
     ),
     gallery={"dimensions": (50, 100, 200, 400), "seeds": 16},
     full={"dimensions": (50, 100, 200, 400, 800), "repeats": 400, "seeds": 24},
@@ -191,10 +194,10 @@ def giant_steps_batch_reuse(
         Freehand(partial(draw_directions, target), f"$y = {tex(target)}$") for target in _PLANE
     ],
     caption=r"""
-        Two-layer network of {neurons} relu neurons with read-outs $\pm 1$, square loss, step {step}, fresh batches of $n$
-        = {sample_ratio} $d$ examples, $d$ = {input_dim}. Dots: the neurons of one of {seeds} runs.
-        Line: the direction $\mathrm{{E}}[y z]$, the only one that a single step finds. Below: mean
-        squared cosines with standard errors.
+        Two-layer network of {neurons} relu neurons with read-outs $\pm 1$, square loss, step
+        {step}, fresh batches of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}. Dots: the
+        neurons of one of {seeds} runs. Line: the direction $\mathrm{{E}}[y z]$, the only one that a
+        single step finds. Below: mean squared cosines with standard errors.
     """,
     seconds=(20, 900),
     observables=("cosine_squared",),
@@ -228,7 +231,8 @@ def _error_or_bound(data: xr.Dataset) -> xr.DataArray:
         "Each giant step lowers the error as the recursion predicts; "
         "16 neurons stay above the lower bound of all neurons"
     ),
-    source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270); recursion derived here",
+    source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270); recursion derived "
+    "here",
     panels=[
         Panel(
             _STEPS,
@@ -242,11 +246,11 @@ def _error_or_bound(data: xr.Dataset) -> xr.DataArray:
     ],
     columns=3,
     caption=r"""
-        {neurons} erf neurons with biases from -1.5 to 1.5 and steps $\pm 1$, $\pm 2$, fresh batches of $n$ = {sample_ratio} $d$
-        examples, $d$ = {input_dim}; after each step a read-out is fitted to many fresh examples.
-        Lines: recursion for $d\to\infty$, whose averages are sampled; marks: networks. The lower
-        bound holds for any read-out of finitely many neurons: it is the mean variance of the target
-        given the directions revealed so far.
+        {neurons} erf neurons with biases from -1.5 to 1.5 and steps $\pm 1$, $\pm 2$, fresh batches
+        of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}; after each step a read-out is
+        fitted to many fresh examples. Lines: recursion for $d\to\infty$, whose averages are
+        sampled; marks: networks. The lower bound holds for any read-out of finitely many neurons:
+        it is the mean variance of the target given the directions revealed so far.
     """,
     seconds=(90, 600),
     observables=("test_error",),

@@ -5,7 +5,8 @@ closed recursion. With z ~ N(0, I_r), h = M.z + sqrt(o2) G + bias, and a batch o
 examples,
 
     M  <- M + step E[y sigma'(h) z],
-    o2 <- o2 (1 + step E[y sigma''(h)])^2 + (step^2 / sample_ratio) E[y^2 sigma'(h)^2],         M = 0, o2 = 1 at the start.
+    o2 <- o2 (1 + step E[y sigma''(h)])^2 + (step^2 / sample_ratio) E[y^2 sigma'(h)^2],         M =
+    0, o2 = 1 at the start.
 
 Derived for this package from the conditional law of a Gaussian batch given its fields; the picture
 (which directions are learned at which step) is that of Dandi, Krzakala, Loureiro, Pesce, Stephan
@@ -14,8 +15,9 @@ Derived for this package from the conditional law of a Gaussian batch given its 
 If the same batch is used twice, the field of an example contains the example's own label after the
 first step,
 
-    h1 = (1 + b) h0 + M1.z + sqrt(v) G + (step/sample_ratio) y sigma'(h0 + bias),      b = step E[y] E[sigma''],
-    v = step^2 E[y^2] E[sigma'^2] / sample_ratio,        M2 = M1 + step E[y z sigma'(h1 + bias)],
+    h1 = (1 + b) h0 + M1.z + sqrt(v) G + (step/sample_ratio) y sigma'(h0 + bias),      b = step E[y]
+    E[sigma''], v = step^2 E[y^2] E[sigma'^2] / sample_ratio,        M2 = M1 + step E[y z sigma'(h1
+    + bias)],
 
 so that sigma'(h1) is no longer a function of M1.z alone and a direction of any information exponent
 may grow: Dandi, Troiani, Arnaboldi, Pesce, Zdeborova, Krzakala 2024 (arXiv:2402.03220).
@@ -118,7 +120,8 @@ def fresh_batches(system: SeveralSteps) -> StepPath:
 def _one_direction(system: SeveralSteps) -> None:
     if system.teacher.dimension != 1:
         raise ValueError(
-            f"target = {system.target!r}: the theory of a batch that is used twice needs a single direction"
+            f"target = {system.target!r}: the theory of a batch that is used twice needs a single "
+            "direction"
         )
 
 
@@ -145,7 +148,8 @@ def reused_batch(system: SeveralSteps) -> ReusePath:
     Krzakala (2024).
 
     >>> path = reused_batch(SeveralSteps(target="z**3 - 3*z", sample_ratio=2.0))
-    >>> path.overlap.shape, bool(abs(path.overlap[1, 0]) < 1e-9), round(float(path.overlap[2, 0]), 4)
+    >>> first, second = (float(path.overlap[step, 0]) for step in (1, 2))
+    >>> path.overlap.shape, abs(first) < 1e-9, round(second, 4)
     ((3, 1), True, -0.0685)
     """
     target, step = system.teacher, system.step

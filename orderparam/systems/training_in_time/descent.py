@@ -44,7 +44,8 @@ def spectral_descent_error(system: SpectralDescent) -> SpectralDescentError:
     r"""Errors after every step of gradient descent with momentum, averaged over training sets.
 
     With the residual polynomial $r_k(S)$ of the heavy ball, $g_k = (1 - r_k)/(S + \lambda)$ and
-    $f_k = 1 - S g_k$, the weights are $\theta + r_k w_0 - f_k \theta + \sqrt\Delta\, g_k X^T \xi/n$, so that
+    $f_k = 1 - S g_k$, the weights are
+    $\theta + r_k w_0 - f_k \theta + \sqrt\Delta\, g_k X^T \xi/n$, so that
 
     $$ E_k = E \big| \Sigma^{1/2} (r_k w_0 - f_k \theta) \big|^2 + \frac{\Delta}{n}\,
        E\, \mathrm{tr}\, \Sigma S g_k^2 , \qquad
@@ -156,10 +157,10 @@ class PoolError(Result):
 def pool_error(system: PoolDescent) -> PoolError:
     r"""Errors of an infinitely wide network along training, averaged over the drawn examples.
 
-    The tangent kernel $\Theta$ of the pool of N inputs has the eigenvectors $u_k$ and eigenvalues $N
-    \sigma_k$. Training is `SpectralDescent` on features with the variances $\sigma_k$, the target
-    power $(1 - 2p)^2 (u_k \cdot y)^2/N$, label noise $4 p (1 - p)$ and the learning rate n $\eta$. `width`
-    is not used.
+    The tangent kernel $\Theta$ of the pool of N inputs has the eigenvectors $u_k$ and eigenvalues
+    $N \sigma_k$. Training is `SpectralDescent` on features with the variances $\sigma_k$, the
+    target power $(1 - 2p)^2 (u_k \cdot y)^2/N$, label noise $4 p (1 - p)$ and the learning rate n
+    $\eta$. `width` is not used.
 
     Accuracy: the eigenvectors are taken as Gaussian features. On images of digits the error is
     within a few per cent of the measured one up to the best step, and too low or too high long

@@ -20,9 +20,10 @@ class BestStop:
     Errors are mean squares on held-out examples, summed over the columns of the target. Pairs are
     (value, standard error); the standard errors account for examples that several splits share.
 
-    times, flow_error: training times for the mean loss, and the error at each, averaged over splits.
-    ridges, ridge_error: ridges for the mean loss, and the error with each, averaged over splits.
-    time, earliest, latest: the best time, and the first and last of the times around it whose error
+    times, flow_error: training times for the mean loss, and the error at each, averaged over
+    splits. ridges, ridge_error: ridges for the mean loss, and the error with each, averaged over
+    splits. time, earliest, latest: the best time, and the first and last of the times around it
+    whose error
         is larger by at most a standard error of the difference.
     steps: number of steps of plain gradient descent up to the best time, at the learning rate
         1/(largest eigenvalue).

@@ -94,10 +94,12 @@ _MARKED_STEP = ("step", lambda data: _marked(data, _STEP[1](data)))
         ),
     ],
     caption=r"""
-        Linear regression on {modes} Gaussian features, {n_train} examples, gradient flow from zero; target power 1. Features are
-        isotropic, or have eigenvalues $k^{{-1.2}}$ and target power $\propto k^{{-1.8}}$. Above: theory for large $n$, and means
-        over drawn training sets. Below: the smallest error in time divided by that of the best ridge (theory). For isotropic
-        features the best ridge is Bayes-optimal, so that the ratio exceeds 1; with the power law stopping has the lower error.
+        Linear regression on {modes} Gaussian features, {n_train} examples, gradient flow from zero;
+        target power 1. Features are isotropic, or have eigenvalues $k^{{-1.2}}$ and target power
+        $\propto k^{{-1.8}}$. Above: theory for large $n$, and means over drawn training sets.
+        Below: the smallest error in time divided by that of the best ridge (theory). For isotropic
+        features the best ridge is Bayes-optimal, so that the ratio exceeds 1; with the power law
+        stopping has the lower error.
     """,
     seconds=(40, 300),
     gallery={"modes": 600, "n_train": 450, "seeds": 48},
@@ -151,9 +153,10 @@ def early_stopping(
             share_y=False,
         ),
     ],
-    caption="Linear regression on {modes} Gaussian features and {n_train} examples, gradient flow from zero. Mean squared error "
-    "against the noisy labels; it tends to zero because there are more features than examples. At "
-    "the latest times the smallest eigenvalue of a finite sample dominates the error, and few draws dominate the mean.",
+    caption="Linear regression on {modes} Gaussian features and {n_train} examples, gradient flow "
+    "from zero. Mean squared error against the noisy labels; it tends to zero because there are "
+    "more features than examples. At the latest times the smallest eigenvalue of a finite sample "
+    "dominates the error, and few draws dominate the mean.",
     seconds=(30, 200),
     observables=("train_error",),
     gallery={"modes": 600, "n_train": 450, "seeds": 48},
@@ -183,7 +186,8 @@ def train_error_in_time(
         "Grokking in linear regression: the data are fitted first; the "
         "weaker the weight decay, the later the large start is forgotten"
     ),
-    source="Levi, Beck, Bar-Sinai 2024 (arXiv:2310.16441); the theory with weight decay is derived here",
+    source="Levi, Beck, Bar-Sinai 2024 (arXiv:2310.16441); the theory with weight decay is derived "
+    "here",
     panels=[
         Panel(
             "time",
@@ -197,10 +201,11 @@ def train_error_in_time(
     ],
     columns=2,
     caption=r"""
-        Linear regression on {modes} isotropic Gaussian features and {n_train} examples without label noise, gradient flow with
-        weight decay $\lambda$ (colours) from large random weights, $|w_0|^2$ = {start}, and a target of power 1. Lines: theory
-        for large $n$. Marks: drawn training sets. In directions orthogonal to all examples the weights of the
-        start decay slowly; their share of the test error falls as $e^{{-2\lambda t}}$.
+        Linear regression on {modes} isotropic Gaussian features and {n_train} examples without
+        label noise, gradient flow with weight decay $\lambda$ (colours) from large random weights,
+        $|w_0|^2$ = {start}, and a target of power 1. Lines: theory for large $n$. Marks: drawn
+        training sets. In directions orthogonal to all examples the weights of the start decay
+        slowly; their share of the test error falls as $e^{{-2\lambda t}}$.
     """,
     seconds=(30, 200),
     observables=("train_error", "test_error"),
@@ -244,9 +249,10 @@ def grokking_in_time(
     ],
     columns=2,
     caption=r"""
-        Linear regression on $d$ = {input_dim} Gaussian features, $n$ = {sample_ratio} $d$, label noise $\Delta$ = {noise}, heavy
-        ball with momentum $\beta$ (colours). Isotropic features with learning rate {learning_rate}: integrals over the
-        Marchenko-Pastur law. Eigenvalues $k^{{-1.2}}$ and target power $\propto k^{{-1.8}}$ with learning rate {power_law_rate}:
+        Linear regression on $d$ = {input_dim} Gaussian features, $n$ = {sample_ratio} $d$, label
+        noise $\Delta$ = {noise}, heavy ball with momentum $\beta$ (colours). Isotropic features
+        with learning rate {learning_rate}: integrals over the Marchenko-Pastur law. Eigenvalues
+        $k^{{-1.2}}$ and target power $\propto k^{{-1.8}}$ with learning rate {power_law_rate}:
         contour integrals around the spectrum. Marks: drawn training sets, every step taken.
     """,
     seconds=(15, 120),
@@ -315,13 +321,14 @@ def _digits(dataset: str, task: str, n_train: int, n_test: int) -> tuple[Any, ..
         ),
     ],
     columns=3,
-    caption="{dataset}, {task}: {n_train} training and {n_test} test images; {activation} networks, depth {depth}, "
-    "$N$ units in a layer (colours), antisymmetric start, learning rate {learning_rate} on the summed loss. Black: training "
-    "with the tangent kernel of infinite width. Bands: standard errors.",
+    caption="{dataset}, {task}: {n_train} training and {n_test} test images; {activation} "
+    "networks, depth {depth}, $N$ units in a layer (colours), antisymmetric start, learning rate "
+    "{learning_rate} on the summed loss. Black: training with the tangent kernel of infinite "
+    "width. Bands: standard errors.",
     seconds=(60, 900),
     observables=("test_error", "train_error"),
-    explained="Networks of finite width differ from the frozen kernel, the less the wider they are: "
-    "in the test error after 60 steps by 14, 7, 2 and 0.4 % at 32, 128, 512 and 2,048 units.",
+    explained="Networks of finite width differ from the frozen kernel, the less the wider they "
+    "are: in the test error after 60 steps by 14, 7, 2 and 0.4 % at 32, 128, 512 and 2,048 units.",
     gallery={"widths": (32, 128, 512, 2048), "seeds": 16, "n_train": 100, "n_test": 500},
     full={
         "dataset": "mnist",
@@ -374,11 +381,12 @@ def training_time(
             ylim=(0, None),
         )
     ],
-    caption="Images, {task}: {n_train} in training, one hidden layer, antisymmetric start, {steps} steps of gradient descent "
-    "with learning rate {learning_rate} on the summed loss. $N$ times the change of the tangent "
-    "kernel on the training set after the last step, Frobenius norm: flat where the change is of "
-    "order $1/N$. On a given image a share $N^{{-1/2}}$ of the relu units is switched on or off by training, with random signs: "
-    "this is estimated to add a term $N^{{-3/4}}$ to the term $1/N$.",
+    caption="Images, {task}: {n_train} in training, one hidden layer, antisymmetric start, {steps} "
+    "steps of gradient descent with learning rate {learning_rate} on the summed loss. $N$ times "
+    "the change of the tangent kernel on the training set after the last step, Frobenius norm: "
+    "flat where the change is of order $1/N$. On a given image a share $N^{{-1/2}}$ of the relu "
+    "units is switched on or off by training, with random signs: this is estimated to add a term "
+    "$N^{{-3/4}}$ to the term $1/N$.",
     seconds=(45, 600),
     observables=("kernel_drift",),
     gallery={

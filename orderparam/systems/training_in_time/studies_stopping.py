@@ -26,7 +26,8 @@ _OF_SHARE: Mapping[str, Any] = {
         "Theory predicts when networks should stop on digits with flipped labels; "
         "finite networks lose more than predicted by training on, narrow ones most"
     ),
-    source="Jacot, Gabriel, Hongler 2018; Ali, Kolter, Tibshirani 2019 (arXiv:1810.10082); theory derived here",
+    source="Jacot, Gabriel, Hongler 2018; Ali, Kolter, Tibshirani 2019 (arXiv:1810.10082); theory "
+    "derived here",
     panels=[
         Panel(
             "step",
@@ -47,19 +48,22 @@ _OF_SHARE: Mapping[str, Any] = {
     ],
     columns=3,
     caption=r"""
-        {dataset}, {task}: {n_train} images drawn from all, each label flipped with probability $p$; {activation} networks with
-        one hidden layer, gradient descent from $f = 0$ with learning rate {learning_rate} on the summed loss. Test error: mean
-        square of $f - (1 - 2p) y$ over all images. Left: infinite width, $p$ in colours. Lines: averaged over the drawn
-        examples, with the eigenvectors of the tangent kernel taken as Gaussian. Centre and right: the best step of each run and
-        the error after {steps} steps, for infinite width, wide networks ({width} units) and narrow ones ({narrow}).
+        {dataset}, {task}: {n_train} images drawn from all, each label flipped with probability $p$;
+        {activation} networks with one hidden layer, gradient descent from $f = 0$ with learning
+        rate {learning_rate} on the summed loss. Test error: mean square of $f - (1 - 2p) y$ over
+        all images. Left: infinite width, $p$ in colours. Lines: averaged over the drawn examples,
+        with the eigenvectors of the tangent kernel taken as Gaussian. Centre and right: the best
+        step of each run and the error after {steps} steps, for infinite width, wide networks
+        ({width} units) and narrow ones ({narrow}).
     """,
     seconds=(90, 600),
     observables=("test_error", "best_step", "cost_of_training_on"),
     gallery={"width": 512, "narrow": 32, "seeds": 24, "flips": (0.05, 0.1, 0.2, 0.3)},
     explained=(
-        "Networks of finite width lose more by training on than infinite width on the same examples, 512 units by 5 to 11 % and "
-        "32 units by 18 to 42 % of the ratio on the right; infinite width on the drawn examples lies within 6 % of the averaged "
-        "theory there, which takes the eigenvectors of the kernel as Gaussian."
+        "Networks of finite width lose more by training on than infinite width on the same "
+        "examples, 512 units by 5 to 11 % and 32 units by 18 to 42 % of the ratio on the right; "
+        "infinite width on the drawn examples lies within 6 % of the averaged theory there, which "
+        "takes the eigenvectors of the kernel as Gaussian."
     ),
     full={"dataset": "mnist", "width": 2048, "narrow": 64, "seeds": 64, "n_train": 300},
 )

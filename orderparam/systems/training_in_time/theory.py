@@ -33,7 +33,8 @@ class TrainingError(Result):
     """Errors after a training time, averaged over training sets.
 
     Fields:
-        test_error: E (f(x) - theta.x)^2 on new inputs, without label noise: bias + variance + start.
+        test_error: E (f(x) - theta.x)^2 on new inputs, without label noise: bias + variance +
+            start.
         bias: error that remains without label noise and from zero weights, with its fluctuation
             over training sets.
         variance: part of the error that the label noise causes.
@@ -70,7 +71,8 @@ class StoppingTime(Result):
     Fields:
         time: training time t with the smallest test error.
         test_error: test error at the best time.
-        ridge: the ridge lambda, for the mean loss, with the smallest test error after full training.
+        ridge: the ridge lambda, for the mean loss, with the smallest test error after full
+            training.
         ridge_error: test error with the best ridge.
         cost_of_stopping: test_error / ridge_error.
         end_error: test error after an infinite time without a ridge.
@@ -254,7 +256,9 @@ def stopping_time(system: FeatureTraining) -> StoppingTime:
     Source: derived here; early stopping and ridge were compared by Ali, Kolter, Tibshirani (2019).
 
     >>> from orderparam.kernels.spectra import power_law
-    >>> system = FeatureTraining(power_law(1.2, 0.5, 400, infinite=False), n_train=300, time=1.0, noise=0.2)
+    >>> system = FeatureTraining(
+    ...     power_law(1.2, 0.5, 400, infinite=False), n_train=300, time=1.0, noise=0.2
+    ... )
     >>> found = stopping_time(system)
     >>> bool(found.cost_of_stopping < 1.2)
     True

@@ -68,7 +68,9 @@ def read_vocabulary(system: ReadText, key: PRNGKeyArray) -> Vocabulary:
     Source: derived here.
 
     >>> import jax
-    >>> float(read_vocabulary(ReadText([0, 1, 0, 2], [2, 4], share=0.5), jax.random.key(0)).distinct)
+    >>> float(
+    ...     read_vocabulary(ReadText([0, 1, 0, 2], [2, 4], share=0.5), jax.random.key(0)).distinct
+    ... )
     2.0
     """
     read = int(system.read)

@@ -57,7 +57,8 @@ class ReadText(System):
         traced = isinstance(self.ends, jax.core.Tracer)
         if not traced and np.asarray(self.ends)[-1] != len(self.words):
             raise ValueError(
-                f"{type(self).__name__}.ends ends at {self.ends[-1]}: must end at the number of words, {len(self.words)}"
+                f"{type(self).__name__}.ends ends at {self.ends[-1]}: must end at the number of "
+                f"words, {len(self.words)}"
             )
 
     @property

@@ -53,9 +53,10 @@ def installed_text(packages: tuple[str, ...]) -> ReadText:
     ],
     columns=3,
     caption=r"""
-        The law $(r + b)^{{-a}}$ fitted to the most frequent words of the documentation of {packages}. Each of {seeds} runs draws
-        as many documents as there are, with replacement; bars are the standard errors of the mean over runs. Right:
-        divergence of Kullback and Leibler. If the law held, $a$ and $b$ would be the same in every window.
+        The law $(r + b)^{{-a}}$ fitted to the most frequent words of the documentation of
+        {packages}. Each of {seeds} runs draws as many documents as there are, with replacement;
+        bars are the standard errors of the mean over runs. Right: divergence of Kullback and
+        Leibler. If the law held, $a$ and $b$ would be the same in every window.
     """,
     seconds=(60, 300),
     observables=("exponent", "offset"),
@@ -77,8 +78,8 @@ def words_window(
 @study(
     "words-refitted",
     title=(
-        "Ranking words by their counts biases the fit of a true law; up to a million words, cutting "
-        "by counts adds about a tenth"
+        "Ranking words by their counts biases the fit of a true law; up to a million words, "
+        "cutting by counts adds about a tenth"
     ),
     source="Mandelbrot 1953 for the law; the bias is measured here",
     panels=[
@@ -87,22 +88,24 @@ def words_window(
     ],
     columns=2,
     caption=r"""
-        Words are drawn from $(r + b)^{{-a}}$ with $a$ = {exponent}, $b$ = {offset} over {types} types, and the law is fitted
-        by likelihood to the first ranks, as many as there are types with ten counts or more. Types are ranked by their
-        counts or by the law, and those of ten are found from the counts or from their means in the law. Lines: the law
-        itself. Marks: means over {seeds} runs.
+        Words are drawn from $(r + b)^{{-a}}$ with $a$ = {exponent}, $b$ = {offset} over {types}
+        types, and the law is fitted by likelihood to the first ranks, as many as there are types
+        with ten counts or more. Types are ranked by their counts or by the law, and those of ten
+        are found from the counts or from their means in the law. Lines: the law itself. Marks:
+        means over {seeds} runs.
     """,
     seconds=(30, 120),
     observables=("exponent", "offset"),
     full={"seeds": 64},
     gallery={"seeds": 32},
     explained=(
-        "Types that were drawn often by chance move up in the ranks of the counts. The controls separate this "
-        "from the cut: up to a million words the bias of a is -0.0117(20), -0.0077(6), -0.0065(3) and -0.0043(1) "
-        "with the ranks of the counts and a fixed cut, 8 to 16 % more where the counts cut as well. With the ranks "
-        "of the law it is zero within 2.4 errors, but for 0.0004(1) at a million words, where 32 other runs have "
-        "-0.0002(1). At three million words, where nearly every type has ten counts and nothing is cut, the "
-        "bias changes its sign; this has no control."
+        "Types that were drawn often by chance move up in the ranks of the counts. The controls "
+        "separate this from the cut: up to a million words the bias of a is -0.0117(20), "
+        "-0.0077(6), -0.0065(3) and -0.0043(1) with the ranks of the counts and a fixed cut, 8 to "
+        "16 % more where the counts cut as well. With the ranks of the law it is zero within 2.4 "
+        "errors, but for 0.0004(1) at a million words, where 32 other runs have -0.0002(1). At "
+        "three million words, where nearly every type has ten counts and nothing is cut, the bias "
+        "changes its sign; this has no control."
     ),
 )
 def words_refitted(
@@ -125,7 +128,8 @@ def words_refitted(
 
 @study(
     "words-vocabulary",
-    title="The beginning of a text has fewer different words than the same number of its words after shuffling",
+    title="The beginning of a text has fewer different words than the same number of its words "
+    "after shuffling",
     source=f"Heaps 1978 for the growth; measured here on {TEXT}",
     panels=[
         Panel(
@@ -149,17 +153,18 @@ def words_refitted(
     ],
     columns=2,
     caption=r"""
-        Left: documentation of {packages}, with the documents in a random order in each of {seeds} runs (marks), and the exact
-        mean when all of its words are shuffled (line). Right: words drawn from $(r + b)^{{-a}}$, $a$ = 1.05, $b$ = 2.7, over
-        20,000 types (marks) and the exact mean (line).
+        Left: documentation of {packages}, with the documents in a random order in each of {seeds}
+        runs (marks), and the exact mean when all of its words are shuffled (line). Right: words
+        drawn from $(r + b)^{{-a}}$, $a$ = 1.05, $b$ = 2.7, over 20,000 types (marks) and the exact
+        mean (line).
     """,
     seconds=(30, 120),
     observables=("distinct",),
     full={"packages": ("pydoc_data", "numpy", "scipy", "sklearn"), "seeds": 64},
     gallery={"seeds": 32},
     explained=(
-        "Words of a text come in bursts, because a document repeats its own words. The drawn words, which are independent, are "
-        "the control: their numbers lie on the line."
+        "Words of a text come in bursts, because a document repeats its own words. The drawn "
+        "words, which are independent, are the control: their numbers lie on the line."
     ),
 )
 def words_vocabulary(

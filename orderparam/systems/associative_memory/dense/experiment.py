@@ -47,8 +47,8 @@ def _count(system: DenseMemory | ExponentialMemory) -> int:
 def _affordable(system: DenseMemory | ExponentialMemory, **_: object) -> None:
     if _count(system) * float(system.spins) > _LIMIT:
         raise ValueError(
-            f"{type(system).__name__}.load = {float(system.load):g}: {_count(system):.3g} patterns of {float(system.spins):g} "
-            f"spins; must be at most {_LIMIT:.3g} entries"
+            f"{type(system).__name__}.load = {float(system.load):g}: {_count(system):.3g} patterns "
+            f"of {float(system.spins):g} spins; must be at most {_LIMIT:.3g} entries"
         )
 
 

@@ -1,4 +1,5 @@
-"""The figure of dense associative memories: the capacities of polynomial and exponential energies."""
+"""The figure of dense associative memories: the capacities of polynomial and exponential
+energies."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -24,9 +25,10 @@ from orderparam.systems.associative_memory.dense.theory import dense_retrieval, 
     full={"spins": (100, 200, 400), "exponential_spins": (20, 25, 30), "trials": 50, "seeds": 16},
     columns=3,
     explained=(
-        "The left theory assumes Gaussian noise, and the middle one many spins. At a load of 0.04 the measured "
-        "fraction of flipped spins is 85(36) % larger than the theory with 50 spins and 51(22) % larger with "
-        "100; the overlap lies 0.56(20) % and 0.24(10) % below its limit of many spins."
+        "The left theory assumes Gaussian noise, and the middle one many spins. At a load of 0.04 "
+        "the measured fraction of flipped spins is 85(36) % larger than the theory with 50 spins "
+        "and 51(22) % larger with 100; the overlap lies 0.56(20) % and 0.24(10) % below its limit "
+        "of many spins."
     ),
     panels=lambda p: [
         Panel(

@@ -135,7 +135,8 @@ def one_picture(
     count = system.size("count")
     if not 0 <= which < count:
         raise ValueError(
-            f"one_picture: which = {which}: must be from 0 to {count - 1} (StoredImages.count = {count})"
+            f"one_picture: which = {which}: must be from 0 to {count - 1} (StoredImages.count = "
+            f"{count})"
         )
     start, end = _retrieve(
         system.patterns[:count], jnp.asarray([which]), system.damage, key, rule, sweeps

@@ -40,7 +40,8 @@ class StoredImages(System):
             )
         if np.max(self.count) > len(self.patterns):
             raise ValueError(
-                f"{type(self).__name__}.count = {float(np.max(self.count)):g}: there are {len(self.patterns)} pictures"
+                f"{type(self).__name__}.count = {float(np.max(self.count)):g}: there are "
+                f"{len(self.patterns)} pictures"
             )
 
     @classmethod

@@ -59,8 +59,10 @@ RULES = ("Hebb", "pseudo-inverse", "degree 3", "degree 10", "attention")
 
 @study(
     "stored-images",
-    title="Attention and energies of high degree restore damaged digits where Hebb's rule and degree 3 fail",
-    source="Hopfield 1982; Personnaz, Guyon, Dreyfus 1985; Krotov, Hopfield 2016; Ramsauer et al. 2020",
+    title="Attention and energies of high degree restore damaged digits where Hebb's rule and "
+    "degree 3 fail",
+    source="Hopfield 1982; Personnaz, Guyon, Dreyfus 1985; Krotov, Hopfield 2016; Ramsauer et al. "
+    "2020",
     seconds=(45, 1800),
     observables=("overlap", "recognised", "exact"),
     gallery={

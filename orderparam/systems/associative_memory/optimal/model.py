@@ -43,6 +43,6 @@ class OptimalStability(System):
         concrete = not any(isinstance(x, jax.core.Tracer) or getattr(x, "ndim", 0) for x in sizes)
         if concrete and self.inputs >= self.neurons:
             raise ValueError(
-                f"{type(self).__name__}.inputs = {float(self.inputs):g}: must be below the number of neurons, "
-                f"{float(self.neurons):g} (no neuron is its own input)"
+                f"{type(self).__name__}.inputs = {float(self.inputs):g}: must be below the number "
+                f"of neurons, {float(self.neurons):g} (no neuron is its own input)"
             )

@@ -42,7 +42,8 @@ def draw_edge(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "optimal-stability-basins",
-    title="Networks with the largest stability follow the map of strong dilution, within 0.03 after one step",
+    title="Networks with the largest stability follow the map of strong dilution, within 0.03 "
+    "after one step",
     source="Krauth, Mézard, Nadal 1988; Gardner 1988",
     seconds=(55, 2400),
     observables=("overlap",),
@@ -82,9 +83,10 @@ def draw_edge(axes: Any, comparison: Comparison) -> None:
         measured starts in every run.
     """,
     explained=(
-        "The map holds for many inputs. With 80 inputs the measured overlaps differ from it by up to 0.024 "
-        "after one step and by up to 0.2 after three. Control: at load 0.5 and start 0.9 the overlap after "
-        "one step lies 0.035, 0.020, 0.011 and 0.005 below the map with 20, 40, 80 and 160 inputs."
+        "The map holds for many inputs. With 80 inputs the measured overlaps differ from it by up "
+        "to 0.024 after one step and by up to 0.2 after three. Control: at load 0.5 and start 0.9 "
+        "the overlap after one step lies 0.035, 0.020, 0.011 and 0.005 below the map with 20, 40, "
+        "80 and 160 inputs."
     ),
 )
 def optimal_stability_basins(

@@ -54,8 +54,8 @@ class RandomHeads(System):
 class RandomTransformer(System):
     r"""A random transformer whose widths are all proportional to its number of heads.
 
-    Tokens are embedded by random weights; each of `depth` blocks adds attention and a network of one
-    hidden layer that acts on single tokens, $x \leftarrow x + \mathrm{attention}(x)$ and $x
+    Tokens are embedded by random weights; each of `depth` blocks adds attention and a network of
+    one hidden layer that acts on single tokens, $x \leftarrow x + \mathrm{attention}(x)$ and $x
     \leftarrow x + W \varphi(V x)$; the mean over tokens is read out. With H `heads`, queries, keys
     and tokens have H times `width_per_head` entries, so that all corrections of finite size are in
     powers of 1/H.

@@ -27,7 +27,8 @@ def drawn_tokens(sequences: int, tokens: int, input_dim: int) -> Any:
 
 @study(
     "attention-heads",
-    title="The excess kurtosis of a random layer of attention falls as one over the number of heads",
+    title="The excess kurtosis of a random layer of attention falls as one over the number of "
+    "heads",
     source=f"{HRON} for the limit; the kurtosis is derived here",
     panels=[
         Panel(
@@ -41,11 +42,12 @@ def drawn_tokens(sequences: int, tokens: int, input_dim: int) -> Any:
         )
     ],
     caption=r"""
-        The mean over tokens of one layer with $H$ random heads on two sequences of {tokens} tokens in {input_dim} dimensions,
-        with queries of {key_width} entries. Lines: $(3/H) [E k^2/(E k)^2 - 1]$ with the variance $k$ that a head has given
-        its queries and keys. Marks: drawn layers, {networks} for each of {seeds} runs, with values averaged exactly; both are
-        means over the two sequences. The line of softmax holds for infinitely wide queries; that of linear attention is exact at
-        every width.
+        The mean over tokens of one layer with $H$ random heads on two sequences of {tokens} tokens
+        in {input_dim} dimensions, with queries of {key_width} entries. Lines: $(3/H) [E k^2/(E k)^2
+        - 1]$ with the variance $k$ that a head has given its queries and keys. Marks: drawn layers,
+        {networks} for each of {seeds} runs, with values averaged exactly; both are means over the
+        two sequences. The line of softmax holds for infinitely wide queries; that of linear
+        attention is exact at every width.
     """,
     seconds=(60, 600),
     observables=("kurtosis",),
@@ -110,9 +112,10 @@ def draw_limits(axes: Any, comparison: Comparison) -> None:
     source=f"{HRON}; the extrapolation is derived here",
     panels=[Freehand(draw_limits)],
     caption=r"""
-        Transformers with {depth} block on two sequences of {lengths} tokens in {input_dim} dimensions; tokens and queries have
-        4 entries for each of $H$ heads. Marks: the trace over the two sequences of kernels averaged over {networks} drawn
-        networks in each of {seeds} runs, divided by the trace of the limit. Dashed: least squares of $a + b/H + c/H^2$; open
+        Transformers with {depth} block on two sequences of {lengths} tokens in {input_dim}
+        dimensions; tokens and queries have 4 entries for each of $H$ heads. Marks: the trace over
+        the two sequences of kernels averaged over {networks} drawn networks in each of {seeds}
+        runs, divided by the trace of the limit. Dashed: least squares of $a + b/H + c/H^2$; open
         squares: the limits $a$.
     """,
     seconds=(120, 1200),

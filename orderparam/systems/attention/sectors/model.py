@@ -41,7 +41,8 @@ class SequenceRegression(System):
 
     Source: the sectors of Lavie, Gur-Ari, Ringel (2024); this kernel is chosen here.
 
-    >>> SequenceRegression(n_train=20).architecture(finite=False).kernel([[[1.0] * 8] * 6]).nngp.shape
+    >>> layer = SequenceRegression(n_train=20).architecture(finite=False)
+    >>> layer.kernel([[[1.0] * 8] * 6]).nngp.shape
     (1, 1)
     """
 

@@ -23,7 +23,8 @@ WORDS: dict[Any, str] = {
 
 @study(
     "attention-sectors",
-    title="In longer sequences functions that depend on the order of tokens are learned much later than symmetric ones",
+    title="In longer sequences functions that depend on the order of tokens are learned much later "
+    "than symmetric ones",
     source=f"sectors of {LAVIE}; the kernel and its spectrum are chosen and derived here",
     panels=[
         Panel(
@@ -49,9 +50,10 @@ WORDS: dict[Any, str] = {
     ],
     columns=2,
     caption=r"""
-        Regression on sequences of $T$ tokens in {input_dim} dimensions with the kernel of infinitely many heads plus that of a
-        linear read-out of the tokens; logits are multiplied by {scale}, ridge {ridge}. Lines: self-consistent theory with the
-        spectrum of the kernel, in which sums of tokens have $2 d$ modes and differences $d (T - 1)$ modes. Marks:
+        Regression on sequences of $T$ tokens in {input_dim} dimensions with the kernel of
+        infinitely many heads plus that of a linear read-out of the tokens; logits are multiplied by
+        {scale}, ridge {ridge}. Lines: self-consistent theory with the spectrum of the kernel, in
+        which sums of tokens have $2 d$ modes and differences $d (T - 1)$ modes. Marks:
         Gaussian-process regression on drawn sequences.
     """,
     seconds=(60, 600),
@@ -115,13 +117,15 @@ def draw_heads(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "attention-sectors-heads",
-    title="Few heads learn differences of tokens worse, and sums of tokens better, than infinitely many",
+    title="Few heads learn differences of tokens worse, and sums of tokens better, than infinitely "
+    "many",
     source=f"sectors of {LAVIE}; training and extrapolation are chosen here",
     panels=[Freehand(draw_heads)],
     caption=r"""
-        All weights of a layer with $H$ heads, and queries of {width_per_head} $H$ entries, are trained on {n_train} sequences of
-        {tokens} tokens in {input_dim} dimensions with a ridge towards their start. Marks: mean test error over {seeds} runs,
-        divided by that of regression with the kernel on the same sequences. Dashed: least squares of $a + b/H$, with a term
+        All weights of a layer with $H$ heads, and queries of {width_per_head} $H$ entries, are
+        trained on {n_train} sequences of {tokens} tokens in {input_dim} dimensions with a ridge
+        towards their start. Marks: mean test error over {seeds} runs, divided by that of regression
+        with the kernel on the same sequences. Dashed: least squares of $a + b/H$, with a term
         $c/H^2$ where there are four numbers of heads; open squares: the limits $a$.
     """,
     seconds=(120, 1200),
@@ -129,9 +133,10 @@ def draw_heads(axes: Any, comparison: Comparison) -> None:
     full={"heads": (4, 8, 16, 32, 64), "seeds": 64},
     gallery={"heads": (4, 8, 16, 32), "seeds": 48},
     explained=(
-        "The theory is that of infinitely many heads and treats features as Gaussian. The figure divides by regression on the "
-        "same sequences, which leaves the number of heads as the only difference: extrapolated from 4 to 32 heads the ratios "
-        "are 0.999(7) for the sum and 1.011(16) for the difference."
+        "The theory is that of infinitely many heads and treats features as Gaussian. The figure "
+        "divides by regression on the same sequences, which leaves the number of heads as the only "
+        "difference: extrapolated from 4 to 32 heads the ratios are 0.999(7) for the sum and "
+        "1.011(16) for the difference."
     ),
 )
 def attention_sectors_heads(

@@ -22,8 +22,8 @@ class SectorSpectrum(Result):
         dimension: number of modes of each level.
         symmetric_power: share of the symmetric target in each level; the standard target lies in
             the standard level.
-        half_learned: number of examples at which the learnability of each level is 1/2, infinite for
-            an eigenvalue of 0.
+        half_learned: number of examples at which the learnability of each level is 1/2, infinite
+            for an eigenvalue of 0.
     """
 
     eigenvalue: Float[Array, "level"]

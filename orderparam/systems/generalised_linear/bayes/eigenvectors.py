@@ -50,7 +50,8 @@ def sizes_seen(system: GeneralisedLinear, **options: object) -> None:
     """
     if not float(_largest_weight(as_arrays(system))) > _NONE:
         raise ValueError(
-            f"GeneralisedLinear.labels: {type(system.labels).__name__} do not depend on the size of a field"
+            f"GeneralisedLinear.labels: {type(system.labels).__name__} do not depend on the size "
+            "of a field"
         )
 
 

@@ -121,7 +121,8 @@ def message_passing(
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(
-            f"GeneralisedLinear.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+            f"GeneralisedLinear.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at "
+            f"input_dim = {d}"
         )
     weight_key, matrix_key, label_key, start_key = jax.random.split(key, 4)
     kind = jnp.float64 if precision == "double" else jnp.float32
@@ -311,7 +312,8 @@ def leading_eigenvector(
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(
-            f"GeneralisedLinear.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+            f"GeneralisedLinear.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at "
+            f"input_dim = {d}"
         )
     weight_key, matrix_key, label_key = jax.random.split(key, 3)
     true = system.prior.draw(weight_key, (d,))
@@ -369,7 +371,8 @@ def vector_message_passing(
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(
-            f"InvariantDesign.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+            f"InvariantDesign.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at "
+            f"input_dim = {d}"
         )
     weight_key, left_key, right_key, noise_key, start_key = jax.random.split(key, 5)
     weights = system.prior.draw(weight_key, (d,))

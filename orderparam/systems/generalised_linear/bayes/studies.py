@@ -122,16 +122,17 @@ def one_bit_estimation(
     columns=2,
     caption=(
         r"$y = |w\cdot x|$ without noise, Gaussian weights, $d$ = {input_dim}. Left: message "
-        r"passing, which ends at the same point from the spectral start as from $q = 0$; where marks "
-        r"coincide, the informed start covers the spectral one. Grey: "
-        r"all solutions of state evolution. Weak recovery begins at $\alpha$ = 0.5; the weights "
-        r"are determined for $\alpha$ > 1 and found for $\alpha$ > 1.128. Right: the leading "
-        r"eigenvector of the covariance of the inputs weighted by $1 - 1/y^2$."
+        r"passing, which ends at the same point from the spectral start as from $q = 0$; where "
+        r"marks coincide, the informed start covers the spectral one. Grey: all solutions of state "
+        r"evolution. Weak recovery begins at $\alpha$ = 0.5; the weights are determined for "
+        r"$\alpha$ > 1 and found for $\alpha$ > 1.128. Right: the leading eigenvector of the "
+        r"covariance of the inputs weighted by $1 - 1/y^2$."
     ),
     explained=(
-        "Below weak recovery the theory is zero, but an estimate of finite d keeps a cosine with the weights. All points beyond "
-        "are there. Control at 0.3 samples per input with 64 problems: the eigenvector's mean cosine is 0.198(12) at d = 250 and "
-        "0.115(9) at d = 1000, that of message passing 0.168(12) and 0.118(10)."
+        "Below weak recovery the theory is zero, but an estimate of finite d keeps a cosine with "
+        "the weights. All points beyond are there. Control at 0.3 samples per input with 64 "
+        "problems: the eigenvector's mean cosine is 0.198(12) at d = 250 and 0.115(9) at d = 1000, "
+        "that of message passing 0.168(12) and 0.118(10)."
     ),
 )
 def phase_retrieval(
@@ -222,7 +223,8 @@ def draw_thresholds(axes: Any, comparison: Comparison) -> None:
 @study(
     "compressed-sensing",
     title=(
-        "Message passing finds sparse weights in most runs with fewer projections than the l1 norm needs in theory"
+        "Message passing finds sparse weights in most runs with fewer projections than the l1 norm "
+        "needs in theory"
     ),
     source="Donoho, Maleki, Montanari 2009; Krzakala, Mézard, Sausset, Sun, Zdeborová 2012",
     seconds=(40, 900),
@@ -240,10 +242,11 @@ def draw_thresholds(axes: Any, comparison: Comparison) -> None:
         ),
     ],
     caption=r"""
-        $y = w\cdot x$ without noise. Lines: sample ratios from which on the weights are determined, and found by message
-        passing or by the smallest l1 norm. Circles: message passing on drawn problems, $d$ = {plane_dim}; the darker a circle,
-        the more runs found the weights (black: all, white: none); the l1 norm is not measured. Right: density {density},
-        $d$ = {input_dim}; errors below $10^{{-8}}$ are drawn there. Just above its threshold message passing does not
+        $y = w\cdot x$ without noise. Lines: sample ratios from which on the weights are determined,
+        and found by message passing or by the smallest l1 norm. Circles: message passing on drawn
+        problems, $d$ = {plane_dim}; the darker a circle, the more runs found the weights (black:
+        all, white: none); the l1 norm is not measured. Right: density {density}, $d$ = {input_dim};
+        errors below $10^{{-8}}$ are drawn there. Just above its threshold message passing does not
         converge in some runs.
     """,
     gallery={
@@ -326,7 +329,8 @@ def draw_errors_on_phases(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "compressed-sensing-plane",
-    title="Compressed sensing: message passing finds sparse weights with fewer samples than dimensions",
+    title="Compressed sensing: message passing finds sparse weights with fewer samples than "
+    "dimensions",
     source="Krzakala, Mézard, Sausset, Sun, Zdeborová 2012",
     seconds=(90, 900),
     observables=("error",),
@@ -334,10 +338,11 @@ def draw_errors_on_phases(axes: Any, comparison: Comparison) -> None:
     full={"resolution": 64, "seeds": 16, "input_dim": 4000},
     panels=[Freehand(draw_errors_on_phases)],
     caption=r"""
-        Weights of which a share $\rho$ is Gaussian and the others are zero, $n$ projections $w\cdot x$ without noise. Colour:
-        error of message passing after any number of steps in theory; circles: mean error of the runs that converged, of {seeds}
-        with $d$ = {input_dim}. From the black line on message passing finds the weights; from the orange one on,
-        $\alpha = \rho$, they are determined, and message passing that starts at the weights stays there.
+        Weights of which a share $\rho$ is Gaussian and the others are zero, $n$ projections $w\cdot
+        x$ without noise. Colour: error of message passing after any number of steps in theory;
+        circles: mean error of the runs that converged, of {seeds} with $d$ = {input_dim}. From the
+        black line on message passing finds the weights; from the orange one on, $\alpha = \rho$,
+        they are determined, and message passing that starts at the weights stays there.
     """,
 )
 def compressed_sensing_plane(
@@ -371,8 +376,8 @@ def compressed_sensing_plane(
     panels=[Panel("condition", "error", by="sample_ratio", log="xy")],
     caption=(
         "$y = Xw + $ noise of variance {noise}, weights of density {density}, $d$ = {input_dim}. "
-        "The singular values of $X$ are evenly spaced in their logarithm. $\\varepsilon$: mean squared "
-        "error of a weight."
+        "The singular values of $X$ are evenly spaced in their logarithm. $\\varepsilon$: mean "
+        "squared error of a weight."
     ),
 )
 def measurement_conditioning(

@@ -51,7 +51,8 @@ def estimator(system: PenalisedFit, n: int, tolerance: float) -> Any:
     if isinstance(system.loss, Huber) and l1 == 0:
         return None
     raise ValueError(
-        f"PenalisedFit.l1 = {l1:g}, ridge = {ridge:g}: there is no estimator for {system.loss.name} with these penalties"
+        f"PenalisedFit.l1 = {l1:g}, ridge = {ridge:g}: there is no estimator for "
+        f"{system.loss.name} with these penalties"
     )
 
 
@@ -81,7 +82,8 @@ def fitted_estimator(system: PenalisedFit, key: PRNGKeyArray, *, tolerance: floa
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(
-            f"PenalisedFit.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+            f"PenalisedFit.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at "
+            f"input_dim = {d}"
         )
     chosen = estimator(system, n, tolerance)
     weight_key, matrix_key, label_key, test_key, field_key = jax.random.split(key, 5)
@@ -165,7 +167,8 @@ def fitted_elastic_net(
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(
-            f"ElasticNet.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at input_dim = {d}"
+            f"ElasticNet.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at "
+            f"input_dim = {d}"
         )
     weight_key, matrix_key, noise_key = jax.random.split(key, 3)
     true = np.asarray(system.prior.draw(weight_key, (d,)))

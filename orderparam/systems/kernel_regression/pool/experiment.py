@@ -233,7 +233,8 @@ def network_posterior(
 
 
 class _Collapsed(eqx.Module):
-    """The posterior of the hidden weights for one training set, with the read-out integrated out."""
+    """The posterior of the hidden weights for one training set, with the read-out integrated
+    out."""
 
     architecture: Architecture
     blank: Any  # zeros in the shape of the read-out: the features do not depend on it

@@ -66,7 +66,8 @@ class PoolRegression(KernelRegression):
         for words, (found, expected) in sums.items():
             if not np.allclose(found, expected, rtol=1e-6):
                 raise ValueError(
-                    f"PoolRegression.spectrum {words.format(found, expected)}: build the system with PoolRegression.from_kernel"
+                    f"PoolRegression.spectrum {words.format(found, expected)}: build the system "
+                    "with PoolRegression.from_kernel"
                 )
         n_train: Any = self.n_train  # one number, or a batch of them
         if not isinstance(n_train, jax.core.Tracer) and np.any(np.asarray(n_train) >= size):

@@ -20,7 +20,8 @@ CLOSE = ("effective ridge", "cavity", "Gaussian process", "network")
 
 @study(
     "digits-learning-curve",
-    title="The cavity theory follows the learning curve of real digits where the theory for Gaussian features is too low",
+    title="The cavity theory follows the learning curve of real digits where the theory for "
+    "Gaussian features is too low",
     source="Canatar, Bordelon, Pehlevan 2021; Howard et al. 2024; Ringel et al. 2025, Fig. 2.1",
     panels=[
         Panel("n_train", "test_error", log="xy"),
@@ -84,7 +85,8 @@ def digits_learning_curve(
 
 @study(
     "gpr-binary-images",
-    title="Effective ridge and RG follow regression on images within a tenth, the equivalent kernel does not",
+    title="Effective ridge and RG follow regression on images within a tenth, the equivalent "
+    "kernel does not",
     source="Cohen, Malka, Ringel 2021; Howard et al. 2024; Ringel et al. 2025, Fig. 2.1",
     panels=lambda p: [
         *(

@@ -235,8 +235,8 @@ def equivalent_kernel_on_pool(system: PoolRegression) -> PoolEquivalentKernelCur
 #
 # Every point of the pool is in the training set with probability p = P/M. Over the training sets
 # without a given point (the cavity), the prediction at this point is Gaussian, with a variance and
-# a bias that depend on the point. Derived for this package in the spirit of Malzahn and Opper (2001);
-# not in the cited papers in this form.
+# a bias that depend on the point. Derived for this package in the spirit of Malzahn and Opper
+# (2001); not in the cited papers in this form.
 
 
 class CavityCurve(LearningCurve):

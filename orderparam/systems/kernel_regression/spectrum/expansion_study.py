@@ -67,7 +67,8 @@ def draw_orders(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "equivalent-kernel-orders",
-    title="The equivalent kernel errs in proportion to v/T; its first correction is right within half a per cent",
+    title="The equivalent kernel errs in proportion to v/T; its first correction is right within "
+    "half a per cent",
     source="Cohen, Malka, Ringel 2021; the fixed number of examples is derived here",
     panels=[
         Panel("n_train", "test_error", log="x"),
@@ -75,17 +76,18 @@ def draw_orders(axes: Any, comparison: Comparison) -> None:
     ],
     caption=r"""
         Kernel of an {activation} network with one hidden layer, inputs uniform on the sphere in
-        {input_dim} dimensions, a linear target with a cubic part of power {cubic_power}, ridge $T$ =
-        {ridge} $n$, so that the posterior variance $v$ of the equivalent kernel does not depend on
-        $n$; $L_k$: share of mode $k$ that it learns, $Y_k$: power of the target in it. Marks on the left: means of
-        {training_sets} training sets in each of {seeds} runs. Dotted: in proportion to $v/T$. The
-        literature, and the self-consistent theory, average over a Poisson number of examples, whose
-        error lies higher by $(3/n) \sum_k L_k^2 (1-L_k)^2 Y_k$.
+        {input_dim} dimensions, a linear target with a cubic part of power {cubic_power}, ridge $T$
+        = {ridge} $n$, so that the posterior variance $v$ of the equivalent kernel does not depend
+        on $n$; $L_k$: share of mode $k$ that it learns, $Y_k$: power of the target in it. Marks on
+        the left: means of {training_sets} training sets in each of {seeds} runs. Dotted: in
+        proportion to $v/T$. The literature, and the self-consistent theory, average over a Poisson
+        number of examples, whose error lies higher by $(3/n) \sum_k L_k^2 (1-L_k)^2 Y_k$.
     """,
     explained=(
-        "Second order: with exactly n examples the first correction lies 0.5(2), 0.4(1), 0.1(1) and 0.1(1) % below the "
-        "measurement with 20, 40, 80 and 160 examples. With a Poisson number it lies 1.0(2), 0.4(1), 0.3(1) and 0.15(6) % "
-        "above, the self-consistent theory 1.0(2), 0.6(1), 0.4(1) and 0.17(6) %."
+        "Second order: with exactly n examples the first correction lies 0.5(2), 0.4(1), 0.1(1) "
+        "and 0.1(1) % below the measurement with 20, 40, 80 and 160 examples. With a Poisson "
+        "number it lies 1.0(2), 0.4(1), 0.3(1) and 0.15(6) % above, the self-consistent theory "
+        "1.0(2), 0.6(1), 0.4(1) and 0.17(6) %."
     ),
     seconds=(60, 1800),
     observables=("test_error",),

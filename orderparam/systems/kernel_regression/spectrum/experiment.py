@@ -100,12 +100,14 @@ def draw_design(
     multiplicities = np.asarray(spectrum.multiplicities)
     if np.any(multiplicities != np.round(multiplicities)):
         raise ValueError(
-            "spectrum.multiplicities: a Gaussian design needs integers; build the spectrum from single modes"
+            "spectrum.multiplicities: a Gaussian design needs integers; build the spectrum from "
+            "single modes"
         )
     modes, count = int(multiplicities.sum()), ridge.size
     if count * modes > LARGEST_DESIGN:
         raise ValueError(
-            f"a design of {count} x {modes} Gaussian features is too large; use fewer modes and a tail"
+            f"a design of {count} x {modes} Gaussian features is too large; use fewer modes and a "
+            "tail"
         )
     repeats = multiplicities.astype(int)
     eigenvalues = np.repeat(np.asarray(spectrum.eigenvalues), repeats)

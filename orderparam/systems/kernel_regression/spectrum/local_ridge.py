@@ -1,5 +1,5 @@
-"""The self-consistent theory of a ridge and a label noise that depend on the input. Derived for this
-package."""
+"""The self-consistent theory of a ridge and a label noise that depend on the input. Derived for
+this package."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float

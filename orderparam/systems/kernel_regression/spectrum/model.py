@@ -191,5 +191,6 @@ class HeteroscedasticRegression(System):
             and abs(np.asarray(self.weights).sum() - 1) > 1e-9
         ):
             raise ValueError(
-                f"HeteroscedasticRegression.weights sum to {np.asarray(self.weights).sum():.12g}: must sum to 1"
+                f"HeteroscedasticRegression.weights sum to {np.asarray(self.weights).sum():.12g}: "
+                "must sum to 1"
             )

@@ -1,4 +1,5 @@
-"""Exponents and prefactors of the learning curve when spectrum and target are power laws: the four regimes."""
+"""Exponents and prefactors of the learning curve when spectrum and target are power laws: the four
+regimes."""
 
 import math
 
@@ -91,7 +92,8 @@ def scaling_law(
         raise ValueError("source = 1: the law has a logarithm there; take a value on either side")
     if not ridge_exponent > 0 or ridge_exponent == capacity:
         raise ValueError(
-            f"ridge_exponent = {ridge_exponent!r}: must be > 0 and differ from the capacity, {capacity}"
+            f"ridge_exponent = {ridge_exponent!r}: must be > 0 and differ from the capacity, "
+            f"{capacity}"
         )
     n = jnp.asarray(n_train, float)
     ridgeless = ridge_exponent > capacity

@@ -35,12 +35,14 @@ from orderparam.systems.kernel_regression.spectrum.theory import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# Figures of overfitting, of the tails of a spectrum that make it harmless, and of the exponents of learning curves.
+# Figures of overfitting, of the tails of a spectrum that make it harmless, and of the exponents of
+# learning curves.
 
 
 @study(
     "double-descent-finite-rank",
-    title="Overfitting at the interpolation threshold of a finite-rank kernel, and the ridge that removes it",
+    title="Overfitting at the interpolation threshold of a finite-rank kernel, and the ridge that "
+    "removes it",
     source="Canatar, Bordelon, Pehlevan 2021",
     panels=lambda p: [
         Panel(
@@ -119,7 +121,8 @@ def _tail_panels(p: Mapping[str, Any]) -> list[Panel]:
 @study(
     "benign-tail",
     title="Many tiny modes act as a ridge: noise is interpolated without an interpolation peak",
-    source="Canatar, Bordelon, Pehlevan 2021; Howard et al. 2024; Bartlett, Long, Lugosi, Tsigler 2020",
+    source="Canatar, Bordelon, Pehlevan 2021; Howard et al. 2024; Bartlett, Long, Lugosi, Tsigler "
+    "2020",
     panels=_tail_panels,
     caption=(
         "{rank} modes of eigenvalue 1/{rank} with total target power 1, label noise {noise}. "
@@ -254,17 +257,20 @@ def _regime_panels(p: Mapping[str, Any]) -> list[Panel]:
 
 @study(
     "kernel-scaling-regimes",
-    title="Power-law spectrum and target: four regimes of the excess error, and the crossover at the best ridge",
-    source="Caponnetto, De Vito 2007; Spigler, Geiger, Wyart 2020; Cui, Loureiro, Krzakala, Zdeborova 2021",
+    title="Power-law spectrum and target: four regimes of the excess error, and the crossover at "
+    "the best ridge",
+    source="Caponnetto, De Vito 2007; Spigler, Geiger, Wyart 2020; Cui, Loureiro, Krzakala, "
+    "Zdeborova 2021",
     panels=_regime_panels,
     columns=3,
     caption=(
         r"Eigenvalues $\lambda_k = k^{{-\alpha}}$, target power $y_k^2 = k^{{-1-2r\alpha}}$, "
         r"$\alpha$ = {capacity}, $r$ = {source}; ridge $T = n\,n^{{-l}}$. The error is that "
-        r"against targets without noise; the label noise is {noise}, or {small_noise} at the "
-        r"best ridge. Dotted: power laws for large $n$. Last panel: $d\ln$ error$/d\ln n$, measured from "
-        r"neighbouring marks. Measured on {modes} Gaussian features; the other modes are their tail. "
-        r"At the smallest sizes only a few modes are learned, while the theory is exact for many."
+        r"against targets without noise; the label noise is {noise}, or {small_noise} at the best "
+        r"ridge. Dotted: power laws for large $n$. Last panel: $d\ln$ error$/d\ln n$, measured "
+        r"from neighbouring marks. Measured on {modes} Gaussian features; the other modes are "
+        r"their tail. At the smallest sizes only a few modes are learned, while the theory is "
+        r"exact for many."
     ),
     seconds=(70, 900),
     gallery={
@@ -289,7 +295,8 @@ def kernel_scaling_regimes(
     small, large = ridge_exponents
     if not 0 < small < capacity < large:
         raise ValueError(
-            f"ridge_exponents = {ridge_exponents}: one must be below and one above the capacity, {capacity}"
+            f"ridge_exponents = {ridge_exponents}: one must be below and one above the capacity, "
+            f"{capacity}"
         )
     infinite = power_law(capacity, source)
     rest, k = power_law(capacity, source, modes), np.arange(1.0, modes + 1)
@@ -345,7 +352,8 @@ def _panels(p: Mapping[str, Any]) -> list[Panel]:
 
 @study(
     "staircase-gp",
-    title="Regression on the sphere learns one polynomial degree after the other: linear at n ~ d, cubic at n ~ d^3",
+    title="Regression on the sphere learns one polynomial degree after the other: linear at n ~ d, "
+    "cubic at n ~ d^3",
     source="Bordelon, Canatar, Pehlevan 2020; Canatar, Bordelon, Pehlevan 2021; Ringel et al. 2025",
     panels=_panels,
     caption=(
@@ -358,9 +366,10 @@ def _panels(p: Mapping[str, Any]) -> list[Panel]:
     ),
     seconds=(60, 1800),
     explained=(
-        "The theory assumes many harmonics of each degree. At d = 7 errors below 2 % of the target's power from 128 examples on "
-        "are 22 to 59 % above it. Control in size: at d = 14, with 7 times as many cubic harmonics, errors are within 9 % and "
-        "1.5 standard errors, the one of 0.8 % within 1 %."
+        "The theory assumes many harmonics of each degree. At d = 7 errors below 2 % of the "
+        "target's power from 128 examples on are 22 to 59 % above it. Control in size: at d = 14, "
+        "with 7 times as many cubic harmonics, errors are within 9 % and 1.5 standard errors, the "
+        "one of 0.8 % within 1 %."
     ),
     gallery={"seeds": 64},
     full={

@@ -53,8 +53,8 @@ def _fits(system: TorusRegression, *, tests: int = 256) -> None:
     most = math.floor(math.sqrt(tests**2 + 2 * _MOST / dim) - tests)
     if count > most:
         raise ValueError(
-            f"n_train = {count:g}: must be at most {most} with {dim:g} inputs and tests = {tests}, because all pairs of "
-            "points are held in memory"
+            f"n_train = {count:g}: must be at most {most} with {dim:g} inputs and tests = {tests}, "
+            "because all pairs of points are held in memory"
         )
 
 
@@ -77,8 +77,8 @@ def all_waves_regression(
     Raises:
         ValueError: for `tests` that is not a positive integer, an n_train that is not an integer,
             more pairs of points than fit into memory (some 16,000 points of one input, 5,500 of
-            eight), or a system whose `spectrum` does not belong to its dimensions, or lacks more than 0.1 % of
-            the power because of its `cut`.
+            eight), or a system whose `spectrum` does not belong to its dimensions, or lacks more
+            than 0.1 % of the power because of its `cut`.
 
     Accuracy: the kernel to 2e-6.
 
@@ -100,8 +100,8 @@ def all_waves_regression(
     ):
         if float(first) * _mixture(power, size).total > 1 + _LACKING:
             raise ValueError(
-                f"TorusRegression.cut = {float(system.cut):g}: leaves out more than {_LACKING:g} of the "
-                "power; take a larger cut"
+                f"TorusRegression.cut = {float(system.cut):g}: leaves out more than {_LACKING:g} "
+                "of the power; take a larger cut"
             )
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     train, new = (rng.integers(_GRID, size=(number, dim)) for number in (count, tests))

@@ -51,7 +51,8 @@ def torus_regression(system: TorusRegression, key: PRNGKeyArray) -> MeasuredLear
         )
     if count * multiplicities.sum() > LARGEST_DESIGN:
         raise ValueError(
-            f"n_train = {count}: {count} x {multiplicities.sum():g} waves are too many; take a smaller cut"
+            f"n_train = {count}: {count} x {multiplicities.sum():g} waves are too many; take a "
+            "smaller cut"
         )
     waves = half_lattice(input_dim, cut)
     level = np.searchsorted(np.flatnonzero(shells), np.sum(waves**2, axis=1))
@@ -63,8 +64,8 @@ def torus_regression(system: TorusRegression, key: PRNGKeyArray) -> MeasuredLear
     power = np.asarray(spectrum.target_power) / np.maximum(on_target, 1)
     if np.any(power[on_target == 0] > 0):
         raise ValueError(
-            f"spectrum has target power where a target of target_dim = {float(system.target_dim):g} has none: "
-            "build the system with from_smoothness"
+            "spectrum has target power where a target of target_dim = "
+            f"{float(system.target_dim):g} has none: build the system with from_smoothness"
         )
     return solved(
         _on_torus(

@@ -99,7 +99,8 @@ _EIGHT_CUTS = (1000.0, 120.0, 60.0, 40.0, 30.0, 25.0, 22.0, 20.0)  # in one to e
 
 @study(
     "curse-of-dimensionality",
-    title="The dimension of the kernel sets the rate of learning on a torus, not that of the target",
+    title="The dimension of the kernel sets the rate of learning on a torus, not that of the "
+    "target",
     source="Stone 1982, rates; the curves are derived here",
     observables=("test_error",),
     panels=[

@@ -1,4 +1,5 @@
-"""The study of rates of learning on tori of one to eight dimensions, with all waves of the kernel."""
+"""The study of rates of learning on tori of one to eight dimensions, with all waves of the
+kernel."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -30,7 +31,8 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "rates-in-eight-dimensions",
-    title="From one to eight dimensions the kernel's dimension slows learning, even for a target of one coordinate",
+    title="From one to eight dimensions the kernel's dimension slows learning, even for a target "
+    "of one coordinate",
     source="Stone 1982, rates; the curves are derived here",
     observables=("test_error",),
     panels=[
@@ -54,19 +56,21 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
     ],
     columns=3,
     caption=(
-        "Regression on the torus in $d$ dimensions with $n$ examples, label noise {noise} and a ridge equal to it; "
-        "kernel and target of smoothness $a$ = {smoothness:g}. Errors are exact averages over targets and noise, for {seeds} "
-        "sets of inputs. Middle: the curve of $d$ = 1 is that of a learner who knows on which coordinate the target depends. "
-        "Right: exponents between {fitted_from} and 1024 examples, measured (circles) and of the theory (dashes); pink: it "
-        "depends on all coordinates, yellow: on the first one alone; dotted: the rate for $n \\to \\infty$, "
-        "which is not reached from six dimensions on."
+        "Regression on the torus in $d$ dimensions with $n$ examples, label noise {noise} and a "
+        "ridge equal to it; kernel and target of smoothness $a$ = {smoothness:g}. Errors are exact "
+        "averages over targets and noise, for {seeds} sets of inputs. Middle: the curve of $d$ = 1 "
+        "is that of a learner who knows on which coordinate the target depends. Right: exponents "
+        "between {fitted_from} and 1024 examples, measured (circles) and of the theory (dashes); "
+        "pink: it depends on all coordinates, yellow: on the first one alone; dotted: the rate for "
+        "$n \\to \\infty$, which is not reached from six dimensions on."
     ),
     explained=(
-        "Waves on a torus are not Gaussian features: in three and four dimensions, with 16 sets of inputs, the errors of targets "
-        "of all coordinates are up to 3.2 % above the theory at few examples and 0.1 to 0.7 % at 1024 (the 4 sets of the quick "
-        "size scatter more, and deviate by up to 7 %); the study "
-        "`curse-of-dimensionality` has the control with Gaussian features, which agrees. The exponents are still far from "
-        "2a/(2a+d) from six dimensions on, in the theory as in the measurement."
+        "Waves on a torus are not Gaussian features: in three and four dimensions, with 16 sets of "
+        "inputs, the errors of targets of all coordinates are up to 3.2 % above the theory at few "
+        "examples and 0.1 to 0.7 % at 1024 (the 4 sets of the quick size scatter more, and deviate "
+        "by up to 7 %); the study `curse-of-dimensionality` has the control with Gaussian "
+        "features, which agrees. The exponents are still far from 2a/(2a+d) from six dimensions "
+        "on, in the theory as in the measurement."
     ),
     seconds=(20, 600),
     gallery={"seeds": 16},

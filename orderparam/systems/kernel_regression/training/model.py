@@ -55,7 +55,8 @@ class NetworkTraining(System):
         default=100,
     )
     curvature_step: float = parameter(
-        "Langevin step dt times the largest curvature A = 1 + (largest eigenvalue of the tangent kernel)/T",
+        "Langevin step dt times the largest curvature A = 1 + (largest eigenvalue of the tangent "
+        "kernel)/T",
         above=0,
         below=2,
         default=0.1,

@@ -30,7 +30,8 @@ _POINTS = {0: "first test point", 1: "last test point"}
 
 @study(
     "langevin-vs-gp",
-    title="Networks sampled at equilibrium approach the Gaussian process: means within 13 % at 4 units, 1.3 % at 100",
+    title="Networks sampled at equilibrium approach the Gaussian process: means within 13 % at 4 "
+    "units, 1.3 % at 100",
     source="Neal 1996; Naveh, Ben-David, Sompolinsky, Ringel 2021; Ringel et al. 2025",
     panels=[
         *(
@@ -125,7 +126,8 @@ def langevin_vs_gp(
 
 @study(
     "pinned-membrane",
-    title="Data pin the output of a wide network, which varies most far from them; noise loosens the pins",
+    title="Data pin the output of a wide network, which varies most far from them; noise loosens "
+    "the pins",
     source="Cohen, Malka, Ringel 2021; Neal 1996",
     panels=[
         Panel(
@@ -140,10 +142,11 @@ def langevin_vs_gp(
     ],
     columns=2,
     caption=r"""
-        {activation} network with one hidden layer and inputs $(u, 1)$, sampled at the noise variance $T$ (temperature) by
-        Hamiltonian Monte Carlo, {chains} chains in each of {seeds} runs. $f$: output; $N$: units. Crosses: training data;
-        dotted: their places. Lines: Gaussian process of infinite width, whose mean minimises half the squared norm of its
-        kernel plus the training loss over $T$.
+        {activation} network with one hidden layer and inputs $(u, 1)$, sampled at the noise
+        variance $T$ (temperature) by Hamiltonian Monte Carlo, {chains} chains in each of {seeds}
+        runs. $f$: output; $N$: units. Crosses: training data; dotted: their places. Lines: Gaussian
+        process of infinite width, whose mean minimises half the squared norm of its kernel plus the
+        training loss over $T$.
     """,
     seconds=(60, 900),
     observables=("mean", "variance"),

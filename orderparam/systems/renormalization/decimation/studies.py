@@ -103,9 +103,9 @@ def _draw_closures(axes: Any, comparison: Comparison) -> None:
     ],
     caption=(
         r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $P$ = {n_train}, Gaussian features. "
-        r"Right: $T$ = {measured_at}, means of {seeds} runs with all modes, and with the modes within the cut "
-        r"and a uniform ridge. $g$: posterior variance of the remaining modes divided by $T(\Lambda)$. "
-        r"The exact flow, $g$ and the single sweep are derived here."
+        r"Right: $T$ = {measured_at}, means of {seeds} runs with all modes, and with the modes "
+        r"within the cut and a uniform ridge. $g$: posterior variance of the remaining modes "
+        r"divided by $T(\Lambda)$. The exact flow, $g$ and the single sweep are derived here."
     ),
 )
 def decimation_flow_figure(
@@ -191,16 +191,17 @@ _TASKS = ("mnist:3-vs-8", "mnist:4-vs-9", "cifar10:cat-vs-dog", "cifar10:airplan
 
 @study(
     "decimation-images",
-    title="Images: regression on the largest modes, with the others as a ridge, has the predicted error within 5 % at five cuts",
+    title="Images: regression on the largest modes, with the others as a ridge, has the predicted "
+    "error within 5 % at five cuts",
     source="Howard, Maiti, Jefferson, Ringel 2024; Ringel et al. 2025, Fig. 2.1",
     seconds=(50, 3600),
     observables=("test_error",),
     explained=(
-        "The features of CIFAR are not Gaussian. In 48 runs its errors lie 5.5(23), 5.7(14) and 3.7(8) % above "
-        "the theory; controls with Gaussian features of the same spectrum lie 2.5(19), -0.5(12) and 0.0(7) % above "
-        "it, with a pool of them of the same size -1.2(15), 0.9(14) and -0.1(7) %. MNIST agrees within "
-        "1.3 errors in these runs, so that its low errors at 40 examples in the figure, which share their training sets, are "
-        "chance."
+        "The features of CIFAR are not Gaussian. In 48 runs its errors lie 5.5(23), 5.7(14) and "
+        "3.7(8) % above the theory; controls with Gaussian features of the same spectrum lie "
+        "2.5(19), -0.5(12) and 0.0(7) % above it, with a pool of them of the same size -1.2(15), "
+        "0.9(14) and -0.1(7) %. MNIST agrees within 1.3 errors in these runs, so that its low "
+        "errors at 40 examples in the figure, which share their training sets, are chance."
     ),
     gallery={"pool": 1984, "seeds": 24},
     full={"pool": 6000, "n_train": (10, 30, 100, 300, 1000), "seeds": 20, "tasks": _TASKS},
@@ -283,14 +284,16 @@ def draw_added(axes: Any, comparison: Comparison, inputs: str) -> None:
 
 @study(
     "decimation-local-ridge",
-    title="A local ridge of the decimated modes improves the prediction on images, but not on a circle",
+    title="A local ridge of the decimated modes improves the prediction on images, but not on a "
+    "circle",
     source="Howard, Maiti, Jefferson, Ringel 2024",
     seconds=(40, 600),
     observables=("test_error",),
     explained=(
-        "The theory assumes Gaussian features. Control with Gaussian features of the same spectra: errors "
-        "with the uniform ridge agree within 1.6 standard errors at all cuts, and differ by at most 2.4(15) % "
-        "on the circle. The features of the circle add 17(5) % with all modes too: the decimation is not the cause."
+        "The theory assumes Gaussian features. Control with Gaussian features of the same spectra: "
+        "errors with the uniform ridge agree within 1.6 standard errors at all cuts, and differ by "
+        "at most 2.4(15) % on the circle. The features of the circle add 17(5) % with all modes "
+        "too: the decimation is not the cause."
     ),
     full={"pool": 0, "seeds": 100},
     gallery={"seeds": 100},
@@ -303,9 +306,9 @@ def draw_added(axes: Any, comparison: Comparison, inputs: str) -> None:
     caption=(
         r"$P$ = {n_train}, $T$ = {temperature}. Digits: even against odd, {activation} kernel. "
         r"Circle: {points} points, $\lambda_k\sim k^{{-{decay}}}$; there the decimated modes act "
-        r"together. All curves use the same training sets; errors are taken over the whole pool. Below: "
-        r"increase of the error by the decimation, relative to regression with all modes on the "
-        r"same training set."
+        r"together. All curves use the same training sets; errors are taken over the whole pool. "
+        r"Below: increase of the error by the decimation, relative to regression with all modes on "
+        r"the same training set."
     ),
 )
 def decimation_local_ridge(

@@ -59,8 +59,9 @@ class SpinBlocks(System):
         smallest = 4 * 2**self.levels
         if self.length % 2**self.levels or self.length < smallest:
             raise ValueError(
-                f"SpinBlocks.length = {self.length}: must be a multiple of {2**self.levels} and >= {smallest}, "
-                f"so that {self.levels} levels leave whole blocks and at least 4 x 4 of them"
+                f"SpinBlocks.length = {self.length}: must be a multiple of {2**self.levels} and >= "
+                f"{smallest}, so that {self.levels} levels leave whole blocks and at least 4 x 4 "
+                "of them"
             )
 
     @property

@@ -88,8 +88,8 @@ def _draw_exponents(name: str, axes: Any, comparison: Comparison) -> None:
         r"$\epsilon$ expansion: $\nu$ to second and $\omega$ to first order. The one-loop flow "
         r"with its denominators is worse than the series that it contains. Flow of the potential: "
         r"$\eta$ = 0, optimised regulator; $\nu=\omega=1$ for $d$ = 3, $n\to\infty$. Known: "
-        r"bootstrap ($n$ = 1) and Monte Carlo ($n$ = 2, 3), with errors smaller than the marks; dotted: "
-        r"$\nu$ to order $1/n$. $\omega$: exponent of the leading correction to scaling."
+        r"bootstrap ($n$ = 1) and Monte Carlo ($n$ = 2, 3), with errors smaller than the marks; "
+        r"dotted: $\nu$ to order $1/n$. $\omega$: exponent of the leading correction to scaling."
     ),
 )
 def magnet_exponents(
@@ -184,12 +184,12 @@ def _draw_thermal(axes: Any, comparison: Any) -> None:
         Freehand(_draw_thermal),
     ],
     caption=(
-        r"{length} x {length} torus, coupling $K$, Swendsen-Wang sweeps, majorities of 2 x 2 spins; "
-        r"couplings between blocks by pseudo-likelihood. Grey: bond moving (Migdal-Kadanoff), an "
-        r"approximation whose critical coupling is 0.3047, so that it flows to order from every "
-        r"$K$ here, and whose $y_t$ is 0.747. Exact: $K_c$ = 0.4407, $y_t$ = 1. Right: $y_t$ from "
-        r"the response of the three sums after one level of blocks on $L$ x $L$ sites, which leaves "
-        r"it 3 % too small at every $L$."
+        r"{length} x {length} torus, coupling $K$, Swendsen-Wang sweeps, majorities of 2 x 2 "
+        r"spins; couplings between blocks by pseudo-likelihood. Grey: bond moving "
+        r"(Migdal-Kadanoff), an approximation whose critical coupling is 0.3047, so that it flows "
+        r"to order from every $K$ here, and whose $y_t$ is 0.747. Exact: $K_c$ = 0.4407, $y_t$ = "
+        r"1. Right: $y_t$ from the response of the three sums after one level of blocks on $L$ x "
+        r"$L$ sites, which leaves it 3 % too small at every $L$."
     ),
 )
 def block_spins_figure(

@@ -296,11 +296,13 @@ def _possible(system: VectorMagnet, *, order: int = 28) -> None:
         raise ValueError(f"local_potential: order = {order}: must be from 3 to 40")
     if float(system.kinetic) != 2:
         raise ValueError(
-            f"VectorMagnet.kinetic = {float(system.kinetic):g}: must be 2 for the flow of the potential"
+            f"VectorMagnet.kinetic = {float(system.kinetic):g}: must be 2 for the flow of the "
+            "potential"
         )
     if not 2 < float(system.dim) < 4:
         raise ValueError(
-            f"VectorMagnet.dim = {float(system.dim):g}: must be between 2 and 4, where the fixed point is"
+            f"VectorMagnet.dim = {float(system.dim):g}: must be between 2 and 4, where the fixed "
+            "point is"
         )
 
 

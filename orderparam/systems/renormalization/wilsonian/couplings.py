@@ -106,7 +106,8 @@ def coupling_flow(system: ScaleFreeRegression, *, points: int = 200) -> Coupling
 
     $$ \frac{dr}{dl} = (1 + \alpha) r + g \Big[ \frac{1}{1 + r} + \frac{w}{(1 + r)^2} \Big] , \quad
        \frac{dg}{dl} = (1 + 2\alpha) g
-       - g^2 \Big[ \frac{1}{(1 + r)^2} + \frac{2w}{(1 + r)^3} \Big] , \quad \frac{dw}{dl} = (\beta - \alpha) w $$
+       - g^2 \Big[ \frac{1}{(1 + r)^2} + \frac{2w}{(1 + r)^3} \Big] , \quad \frac{dw}{dl} = (\beta -
+         \alpha) w $$
 
     with $\Lambda = n e^{-l}$, $n$ = `modes`. It starts at $m = \rho$ and $m' = 6 u \rho$.
 
@@ -132,7 +133,8 @@ def coupling_flow(system: ScaleFreeRegression, *, points: int = 200) -> Coupling
         return r, r * x, cutoff**-rate
 
     def field(state: dict, _: None) -> dict:
-        """In y = ln(m / rho) and x = g / r, which stay of order one while r grows by many decades."""
+        """In y = ln(m / rho) and x = g / r, which stay of order one while r grows by many
+        decades."""
         r, g, w = couplings(state["l"], state["y"], state["x"])
         drift, change = beta(r, g, loop, w)
         growth = drift / r - loop.sigma

@@ -102,7 +102,8 @@ def resolved(system: InteractingRegression, **_: Any) -> None:
     single_modes(system)
     if system.spectrum.tail > 0:
         raise ValueError(
-            f"{type(system).__name__}.spectrum.tail = {float(system.spectrum.tail):g}: must be 0 (modes are drawn one by one)"
+            f"{type(system).__name__}.spectrum.tail = {float(system.spectrum.tail):g}: must be 0 "
+            "(modes are drawn one by one)"
         )
 
 

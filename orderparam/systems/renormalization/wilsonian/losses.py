@@ -25,8 +25,8 @@ _SQUARE = EvenLoss("z**2")
 
 @dataclass(frozen=True)
 class HuberLoss(EvenLoss):
-    """Huber's loss: z^2 where |z| < 1, and 2|z| - 1 beyond. Its averages are in closed form, because
-    the second derivative jumps.
+    """Huber's loss: z^2 where |z| < 1, and 2|z| - 1 beyond. Its averages are in closed form,
+    because the second derivative jumps.
 
     >>> round(float(HuberLoss().stiffness(jnp.asarray(0.25))), 6)
     0.9545

@@ -60,9 +60,9 @@ def _draw_deviation_ratio(axes: Any, comparison: Any) -> None:
     seconds=(60, 900),
     observables=("learnability", "squared_deviation"),
     explained=(
-        "The gap equation is exact for many modes: the measured deviation lies up to 0.7 % below it. "
-        "Control: at u = 5 it lies 1.05(5), 0.69(6), 0.39(4) and 0.28(5) % below at a density of 25, "
-        "100, 400 and 1600, where more and more modes are learned."
+        "The gap equation is exact for many modes: the measured deviation lies up to 0.7 % below "
+        "it. Control: at u = 5 it lies 1.05(5), 0.69(6), 0.39(4) and 0.28(5) % below at a density "
+        "of 25, 100, 400 and 1600, where more and more modes are learned."
     ),
     gallery={"densities": (25.0, 100.0, 400.0, 1600.0), "seeds": 16},
     full={"modes": 1000, "densities": (25.0, 100.0, 400.0, 1600.0), "samples": 4000, "seeds": 16},
@@ -80,12 +80,13 @@ def _draw_deviation_ratio(axes: Any, comparison: Any) -> None:
         Freehand(_draw_deviation_ratio),
     ],
     caption=(
-        r"Eigenvalues $\lambda_k$ and coefficients $y_k$ of the target with $\lambda_k=y_k^2=k^{{-{decay}}}$, "
-        r"{modes} modes, $\rho=P/T$ = {density} examples per temperature; $u$: weight of the quartic term of the loss; $Q$: "
-        r"squared deviation from the target. First panel, theory alone: slope of the loss of the modes below the cut $\Lambda$ "
-        r"at $u$ = {flow_quartic}, by characteristics. "
-        r"Others: Hamiltonian Monte Carlo of the action of the modes; the last at $u$ = "
-        r"{flow_quartic}, where the number of learned modes grows with $\rho$."
+        r"Eigenvalues $\lambda_k$ and coefficients $y_k$ of the target with "
+        r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $\rho=P/T$ = {density} examples per "
+        r"temperature; $u$: weight of the quartic term of the loss; $Q$: squared deviation from "
+        r"the target. First panel, theory alone: slope of the loss of the modes below the cut "
+        r"$\Lambda$ at $u$ = {flow_quartic}, by characteristics. Others: Hamiltonian Monte Carlo "
+        r"of the action of the modes; the last at $u$ = {flow_quartic}, where the number of "
+        r"learned modes grows with $\rho$."
     ),
 )
 def functional_flow(
@@ -124,8 +125,8 @@ def functional_flow(
     explained=(
         "The theory of large ridge neglects the scatter over training sets, which is of the order "
         "of the error over T. Control: at the same n/T and u = 1 the squared deviation of the "
-        "Gaussian clone exceeds the theory by 14.4(9) % at T = 10, 4.3(6) % at 30 and 0.7(2) % at 100. "
-        "Digits lie 2 to 5 % above the clone, because their features are not Gaussian."
+        "Gaussian clone exceeds the theory by 14.4(9) % at T = 10, 4.3(6) % at 30 and 0.7(2) % at "
+        "100. Digits lie 2 to 5 % above the clone, because their features are not Gaussian."
     ),
     gallery={"n_train": (100, 320, 1000), "seeds": 16},
     full={"n_train": (100, 200, 500, 1000), "seeds": 16, "samples": 2000},
@@ -136,9 +137,9 @@ def functional_flow(
     ],
     caption=(
         r"$T$ = {temperature}, right {ratio} times as large; $u$: weight of the quartic term. "
-        r"Gaussian: {modes} modes, $\lambda_k=y_k^2=k^{{-2}}$. Digits: the {modes} largest modes of an "
-        r"erf kernel, even against odd. Clone: Gaussian features of the same eigenvalues and targets. "
-        r"Hamiltonian Monte Carlo of the posterior of each training set."
+        r"Gaussian: {modes} modes, $\lambda_k=y_k^2=k^{{-2}}$. Digits: the {modes} largest modes "
+        r"of an erf kernel, even against odd. Clone: Gaussian features of the same eigenvalues and "
+        r"targets. Hamiltonian Monte Carlo of the posterior of each training set."
     ),
 )
 def quartic_regression(
@@ -330,7 +331,8 @@ def _draw_portrait(name: str, axes: Any, comparison: Any) -> None:
 
 @study(
     "two-portraits",
-    title="Without a target, couplings of learning flow as those of a long-range magnet of many components",
+    title="Without a target, couplings of learning flow as those of a long-range magnet of many "
+    "components",
     source="Wilson, Fisher 1972; Ringel et al. 2025 (S_GPR against S_Ising); learning derived here",
     seconds=(20, 40),
     observables=(),
@@ -339,10 +341,10 @@ def _draw_portrait(name: str, axes: Any, comparison: Any) -> None:
     caption=(
         r"One loop, one dimension, interactions of range $\sigma=1+\alpha$, $\alpha$ = "
         r"{kernel_decay}, $n$ components. Circle: Gaussian fixed point; square: the other one; "
-        r"dashed: the couplings that flow to the latter. Orange: learning with $\rho$ = {density}, $u$ = "
-        r"{quartics}; it starts at $r>0$ and leaves to the right, where all modes are learned. "
-        r"The analogy is one of equations only: modes are discrete, and a target $y(x)$ breaks the "
-        r"symmetry. There is no measurement."
+        r"dashed: the couplings that flow to the latter. Orange: learning with $\rho$ = {density}, "
+        r"$u$ = {quartics}; it starts at $r>0$ and leaves to the right, where all modes are "
+        r"learned. The analogy is one of equations only: modes are discrete, and a target $y(x)$ "
+        r"breaks the symmetry. There is no measurement."
     ),
 )
 def two_portraits(

@@ -72,15 +72,16 @@ def draw_temperatures(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "loss-dimensions",
-    title="Corrections of four losses fall with the dimensions of their terms in theory; posteriors follow within 27 %",
+    title="Corrections of four losses fall with the dimensions of their terms in theory; "
+    "posteriors follow within 27 %",
     source="Coppola, Helias, Ringel 2025 (their setting; exponents derived here)",
     seconds=(60, 1800),
     observables=("correction",),
     explained=(
-        "The theory replaces Q by its mean, while Q fluctuates in the posterior. The right panel is a "
-        "control: the deviation is still there when the loss is averaged over inputs, so that the "
-        "training set is not its cause. That the fluctuations of Q are was not measured. Over the measured "
-        "decade of P/T the slopes have not reached their limits."
+        "The theory replaces Q by its mean, while Q fluctuates in the posterior. The right panel "
+        "is a control: the deviation is still there when the loss is averaged over inputs, so that "
+        "the training set is not its cause. That the fluctuations of Q are was not measured. Over "
+        "the measured decade of P/T the slopes have not reached their limits."
     ),
     gallery={"densities": (10.0, 30.0, 100.0), "temperatures": (10.0, 30.0), "seeds": 16},
     full={"densities": (10.0, 30.0, 100.0), "temperatures": (10.0, 30.0, 100.0), "seeds": 32},
@@ -110,9 +111,10 @@ def draw_temperatures(axes: Any, comparison: Comparison) -> None:
         Freehand(draw_temperatures, f"$P/T$ = {p['control']:g}"),
     ],
     caption=r"""
-        $Q$: mean squared deviation of the posterior, $Q_0$: that of the square loss on the same examples with the same
-        random numbers. $\lambda_k = y_k^2 = k^{{-2}}$. Terms $0.1\, d^4$ and $0.1\, d^6$ beside $d^2$;
-        $2\, \ln\, 2\cosh\, d$ begins with a quartic term, Huber's loss has none. Middle: $T$ = {temperatures[1]:g}.
+        $Q$: mean squared deviation of the posterior, $Q_0$: that of the square loss on the same
+        examples with the same random numbers. $\lambda_k = y_k^2 = k^{{-2}}$. Terms $0.1\, d^4$ and
+        $0.1\, d^6$ beside $d^2$; $2\, \ln\, 2\cosh\, d$ begins with a quartic term, Huber's loss
+        has none. Middle: $T$ = {temperatures[1]:g}.
     """,
 )
 def loss_dimensions(

@@ -48,7 +48,8 @@ def _draw_excess(part: str, name: str, limit: str, axes: Any, comparison: Compar
         "The error of random features falls as a power of the number of examples or features, "
         "whichever is smaller, and nears that limit as one over the larger"
     ),
-    source="Bahri, Dyer, Kaplan, Lee, Sharma 2024 (arXiv:2102.06701); Defilippis, Loureiro, Misiakiewicz 2024 (arXiv:2405.15699)",
+    source="Bahri, Dyer, Kaplan, Lee, Sharma 2024 (arXiv:2102.06701); Defilippis, Loureiro, "
+    "Misiakiewicz 2024 (arXiv:2405.15699)",
     panels=lambda p: [
         Panel(
             "n_train",
@@ -80,12 +81,12 @@ def _draw_excess(part: str, name: str, limit: str, axes: Any, comparison: Compar
         Freehand(partial(_draw_excess, "data", "above_infinite_data", r"$n=\infty$")),
     ],
     caption=(
-        "Eigenvalues $k^{{-a}}$ and target power $k^{{-b}}$ with $a$ = {spectral_decay:g} and $b$ = {target_decay:g}, ridge "
-        "{ridge} added to the summed error, no noise; $n$ examples, $N$ features. Top: the error as the number on the axis "
-        "grows; "
-        "resolution limits it while the other number is larger. Bottom: the difference from the "
-        "theory's limit of infinitely many, which is due to fluctuations; marks where the theory is "
-        "larger than two standard errors."
+        "Eigenvalues $k^{{-a}}$ and target power $k^{{-b}}$ with $a$ = {spectral_decay:g} and $b$ "
+        "= {target_decay:g}, ridge {ridge} added to the summed error, no noise; $n$ examples, $N$ "
+        "features. Top: the error as the number on the axis grows; resolution limits it while the "
+        "other number is larger. Bottom: the difference from the theory's limit of infinitely "
+        "many, which is due to fluctuations; marks where the theory is larger than two standard "
+        "errors."
     ),
     observables=("test_error",),
     seconds=(40, 900),
@@ -139,7 +140,8 @@ def joint_scaling_regimes(
         "With the best ridge the error falls as examples and features grow together; equal numbers "
         "are nearly optimal"
     ),
-    source="Bahri et al. 2024 (arXiv:2102.06701); Maloney, Roberts, Sully 2022 (arXiv:2210.16859); Defilippis et al. 2024",
+    source="Bahri et al. 2024 (arXiv:2102.06701); Maloney, Roberts, Sully 2022 (arXiv:2210.16859); "
+    "Defilippis et al. 2024",
     panels=lambda p: [
         Panel(
             ("$n = N$", lambda data: data["total"] / 2),

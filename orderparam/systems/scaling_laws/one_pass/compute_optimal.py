@@ -193,7 +193,8 @@ def compute_exponents(spectral_exponent: float, target_exponent: float) -> Compu
     a, b = spectral_exponent, target_exponent
     if not (a > 0 and 2 * (a + b) > 1):
         raise ValueError(
-            f"spectral_exponent = {a}, target_exponent = {b}: no power law unless alpha > 0 and 2 (alpha + beta) > 1"
+            f"spectral_exponent = {a}, target_exponent = {b}: no power law unless alpha > 0 and 2 "
+            "(alpha + beta) > 1"
         )
     if a > 0.5:
         if b <= 0.5:
@@ -263,8 +264,8 @@ def compute_optimal(system: ComputeBudget) -> ComputeOptimal:
     $$ R^*(f) = \min_d R\Big( t = \frac{f}{d B};\, d \Big) $$
 
     with $f$ = `compute`, $B$ = `batch_size` and $R$ of `deterministic_risk` for infinitely many
-    inputs. A scan over $d$ is followed by a search for the root of $d \ln R / d \ln d$ by false position
-    (twelve steps of the Illinois rule); exponents follow from implicit differentiation.
+    inputs. A scan over $d$ is followed by a search for the root of $d \ln R / d \ln d$ by false
+    position (twelve steps of the Illinois rule); exponents follow from implicit differentiation.
 
     Accuracy: 1e-7 for the width and 1e-6 for the exponents. `residual` is limited by rounding, to
     1e-9 and, for f > 1e8, to 1e-6.

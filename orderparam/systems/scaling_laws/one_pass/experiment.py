@@ -44,7 +44,8 @@ class Features:
         width = system.size("width")
         if eigenvalues.size * width > _LARGEST:
             raise ValueError(
-                f"width = {width} with {eigenvalues.size} inputs: at most {_LARGEST} weights are drawn"
+                f"width = {width} with {eigenvalues.size} inputs: at most {_LARGEST} weights are "
+                "drawn"
             )
         self.eigenvalues, self.best, self.irreducible = _diagonalised(
             eigenvalues, power, jax.random.normal(key, (eigenvalues.size, width))

@@ -17,7 +17,8 @@ def takeover(
     smaller: tuple[np.ndarray, np.ndarray], larger: tuple[np.ndarray, np.ndarray]
 ) -> float:
     """The largest compute at which the risks (compute, risk) of two widths are equal; beyond it the
-    larger width has the smaller risk. Interpolated linearly in logarithms, and NaN where there is none.
+    larger width has the smaller risk. Interpolated linearly in logarithms, and NaN where there is
+    none.
     """
     (f, one), (g, other) = (np.log(np.asarray(curve, float)) for curve in (smaller, larger))
     grid = np.linspace(max(f[0], g[0]), min(f[-1], g[-1]), 2001)
@@ -31,8 +32,8 @@ def takeover(
 
 
 def measured_takeover(smaller: xr.Dataset, larger: xr.Dataset) -> tuple[float, float]:
-    """`takeover` of the mean risks of two widths, and the standard error of its logarithm: by leaving
-    out one draw after another."""
+    """`takeover` of the mean risks of two widths, and the standard error of its logarithm: by
+    leaving out one draw after another."""
     risks = [data["risk"].squeeze(drop=True).transpose("seed", ...) for data in (smaller, larger)]
     computes = [
         data["compute"].squeeze(drop=True).isel(seed=0).values for data in (smaller, larger)

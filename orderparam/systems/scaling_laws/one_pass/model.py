@@ -71,7 +71,8 @@ class OnePassFeatures(System):
         spectrum = self.spectrum
         if np.any(np.asarray(spectrum.multiplicities) != 1) or float(spectrum.tail) != 0:
             raise ValueError(
-                f"{type(self).__name__}: an experiment needs a spectrum of single modes without a tail"
+                f"{type(self).__name__}: an experiment needs a spectrum of single modes without a "
+                "tail"
             )
         return spectrum.eigenvalues, spectrum.target_power
 

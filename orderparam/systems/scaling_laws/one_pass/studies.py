@@ -123,8 +123,8 @@ def _edges(centres: np.ndarray, boundaries: tuple[float, ...]) -> np.ndarray:
 @study(
     "sgd-compute-frontier",
     title=(
-        "Random features and one pass of SGD: every width is the best one at some compute, and theory "
-        "predicts at which"
+        "Random features and one pass of SGD: every width is the best one at some compute, and "
+        "theory predicts at which"
     ),
     source=SOURCE,
     panels=[
@@ -134,10 +134,10 @@ def _edges(centres: np.ndarray, boundaries: tuple[float, ...]) -> np.ndarray:
     caption=(
         r"$v = 4N$ inputs, $\lambda_j = j^{{-2\alpha}}$, $b_j = j^{{-\beta}}$, batches of one "
         r"sample, learning rate {share} / $\sum\lambda$. Lines: theory of large width, without "
-        r"random numbers; grey: its lowest risk over {between} widths. Circles: drawn features, exact "
-        r"mean over samples. Squares: SGD, one stream for each draw, $N$ = {sgd_width}. Dotted: slope "
-        r"of the lowest risk at large compute. Last, lines and marks: the compute at which one width takes over from "
-        r"the next, at the geometric mean of the two."
+        r"random numbers; grey: its lowest risk over {between} widths. Circles: drawn features, "
+        r"exact mean over samples. Squares: SGD, one stream for each draw, $N$ = {sgd_width}. "
+        r"Dotted: slope of the lowest risk at large compute. Last, lines and marks: the compute at "
+        r"which one width takes over from the next, at the geometric mean of the two."
     ),
     observables=("risk",),
     seconds=(60, 1800),
@@ -170,7 +170,8 @@ def sgd_compute_frontier(
 
 @study(
     "sgd-compute-exponents",
-    title="Best widths at small compute are near the theory of large width, whose exponents reach their limits slowly",
+    title="Best widths at small compute are near the theory of large width, whose exponents reach "
+    "their limits slowly",
     source=SOURCE,
     panels=lambda p: [
         Panel("compute", "width", facet="phase", log="xy", where={"part": "optimum"}, text=_AXES),
@@ -185,16 +186,17 @@ def sgd_compute_frontier(
         ),
     ],
     caption=(
-        r"Compute: width times samples. Learning rate {learning_rate}, batches of one sample. Lines: infinitely many inputs, "
-        r"large width. Marks: minimum of a cubic fitted to five widths, each the mean of {draws} "
-        r"draws of features of $8N$ inputs. Below, theory alone: $-d\ln R/d\ln f$ of the lowest risk; "
-        r"dotted: its limit, from the balance of terms."
+        r"Compute: width times samples. Learning rate {learning_rate}, batches of one sample. "
+        r"Lines: infinitely many inputs, large width. Marks: minimum of a cubic fitted to five "
+        r"widths, each the mean of {draws} draws of features of $8N$ inputs. Below, theory alone: "
+        r"$-d\ln R/d\ln f$ of the lowest risk; dotted: its limit, from the balance of terms."
     ),
     observables=("width", "risk"),
     explained=(
-        "Drawn features have 8 inputs for each feature, the theory infinitely many. Control in phase III: the same cubic "
-        "fitted to the theory with 8 inputs gives widths 10 and 8 %, risks 5 and 4 % below those of infinitely many (4 and "
-        "3 %, 0.5 and 0.3 % with 128); measured are 9(3) and 9(3) %, 3(1) and 4(1) %."
+        "Drawn features have 8 inputs for each feature, the theory infinitely many. Control in "
+        "phase III: the same cubic fitted to the theory with 8 inputs gives widths 10 and 8 %, "
+        "risks 5 and 4 % below those of infinitely many (4 and 3 %, 0.5 and 0.3 % with 128); "
+        "measured are 9(3) and 9(3) %, 3(1) and 4(1) %."
     ),
     seconds=(60, 900),
     full={"computes": (1e4, 1e5, 1e6), "draws": 20, "seeds": 8},
@@ -230,8 +232,8 @@ def sgd_compute_exponents(
 @study(
     "sgd-compute-plane",
     title=(
-        "At a compute of 1e8 the compute-optimal exponents are near their limits if alpha > 1/2, and up "
-        "to 60 % away from them if it is smaller"
+        "At a compute of 1e8 the compute-optimal exponents are near their limits if alpha > 1/2, "
+        "and up to 60 % away from them if it is smaller"
     ),
     source=SOURCE,
     panels=[
@@ -239,11 +241,11 @@ def sgd_compute_exponents(
         Freehand(partial(_draw_distance, "width_exponent"), "best width"),
     ],
     caption=(
-        r"Eigenvalues $j^{{-2\alpha}}$, target $j^{{-\beta}}$, $v = 4N$ inputs, batches of one sample, "
-        r"learning rate {share} / $\sum\lambda$. Theory of large width alone, without random numbers, "
-        r"which the study sgd-compute-frontier compares with SGD in five of the phases. Exponents: $-d\ln "
-        r"R^*/d\ln f$ and $d\ln N^*/d\ln f$ over the decade around $f$ = {compute:g}; limits: from the "
-        r"balance of terms of the risk. White: no power law."
+        r"Eigenvalues $j^{{-2\alpha}}$, target $j^{{-\beta}}$, $v = 4N$ inputs, batches of one "
+        r"sample, learning rate {share} / $\sum\lambda$. Theory of large width alone, without "
+        r"random numbers, which the study sgd-compute-frontier compares with SGD in five of the "
+        r"phases. Exponents: $-d\ln R^*/d\ln f$ and $d\ln N^*/d\ln f$ over the decade around $f$ = "
+        r"{compute:g}; limits: from the balance of terms of the risk. White: no power law."
     ),
     observables=(),
     seconds=(60, 300),
@@ -308,8 +310,8 @@ def _draw_ratio(phase: str, axes: Any, comparison: Comparison) -> None:
 @study(
     "sgd-schedules",
     title=(
-        "After a hundred steps momentum 0.9 equals a tenfold learning rate within 8 %; decaying rates "
-        "end with a quarter less risk"
+        "After a hundred steps momentum 0.9 equals a tenfold learning rate within 8 %; decaying "
+        "rates end with a quarter less risk"
     ),
     source=SOURCE,
     panels=[
@@ -329,8 +331,8 @@ def _draw_ratio(phase: str, axes: Any, comparison: Comparison) -> None:
         r"$\alpha$, $\beta$: decay of inputs and target. {width} features of {inputs} inputs, "
         r"learning rate {share}/$\sum\lambda$ (with momentum: a tenth of it). Line: constant "
         r"learning rate, large width. Exact: mean over the samples for each draw; SGD: one stream "
-        r"for each draw. Below: the mean over samples divided by that of a constant rate with the same "
-        r"features."
+        r"for each draw. Below: the mean over samples divided by that of a constant rate with the "
+        r"same features."
     ),
     observables=("risk",),
     seconds=(40, 900),

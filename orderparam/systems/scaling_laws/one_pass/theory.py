@@ -166,7 +166,8 @@ class OnePassRisk(Result):
         risk: R(t) = E (f - y)^2 (no factor 1/2); NaN where the learning rate is unstable.
         compute: d B t, number of multiplications by features.
         irreducible_risk: R_0, risk of the best predictor with these features.
-        limit_risk: R(t -> infinity) = irreducible_risk / (1 - noise), which the noise of SGD maintains.
+        limit_risk: R(t -> infinity) = irreducible_risk / (1 - noise), which the noise of SGD
+            maintains.
         noise: zeta = (gamma/2) sum_j s_j / (1 - gamma (B + 1) s_j / 2), the amplification of the
             risk by the noise of fresh samples; below 1 where SGD is stable.
         converged: whether the learning rate is stable (noise < 1, gamma (B + 1) s_max < 2) and all
@@ -264,9 +265,9 @@ def late_risk(
 ) -> Float[Array, ""]:
     """The risk R at a step t >= 30, a smooth function of t.
 
-    The derivative of the transform with respect to p is inverted, which is the transform of -t R(t). Where R
-    falls faster than 1/t, the transform of R itself tends to sum_t R(t) at small p, and R(t) at
-    large t would be lost in its rounding error.
+    The derivative of the transform with respect to p is inverted, which is the transform of -t
+    R(t). Where R falls faster than 1/t, the transform of R itself tends to sum_t R(t) at small p,
+    and R(t) at large t would be lost in its rounding error.
     """
     # Half of the contour: the other half is its complex conjugate.
     theta = np.pi * (2 * np.arange(_TALBOT // 2) + 1) / _TALBOT

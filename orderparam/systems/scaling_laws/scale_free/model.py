@@ -38,8 +38,8 @@ class ScaleFreeData(System):
         checked_gram(self.gram, self.targets, "gram", outputs=False)
         if np.max(np.asarray(self.n_train)) >= len(self.gram):
             raise ValueError(
-                f"{type(self).__name__}.n_train = {float(np.max(np.asarray(self.n_train))):g}: must leave some of the pool of "
-                f"{len(self.gram)} for testing"
+                f"{type(self).__name__}.n_train = {float(np.max(np.asarray(self.n_train))):g}: "
+                f"must leave some of the pool of {len(self.gram)} for testing"
             )
 
     @classmethod

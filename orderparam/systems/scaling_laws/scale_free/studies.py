@@ -91,10 +91,11 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
 @study(
     "scale-free-data",
     title=(
-        "The full spectrum predicts learning curves of images within a fifth; power laws fitted to it "
-        "give their exponent roughly"
+        "The full spectrum predicts learning curves of images within a fifth; power laws fitted to "
+        "it give their exponent roughly"
     ),
-    source="Bahri et al. 2024 (arXiv:2102.06701); Spigler, Geiger, Wyart 2020; Caponnetto, De Vito 2007",
+    source="Bahri et al. 2024 (arXiv:2102.06701); Spigler, Geiger, Wyart 2020; Caponnetto, De Vito "
+    "2007",
     panels=[
         Freehand(partial(draw_law, "population_eigenvalue")),
         Freehand(partial(draw_law, "target_tail")),
@@ -103,10 +104,10 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
     ],
     caption=(
         "{pool} images, even against odd classes, kernel of one wide {kernel} layer. Eigenvalues "
-        "are corrected for the size of the pool. Top: data (dots), and power laws over the ranks to "
-        "which they are fitted. Exponents have 95 % intervals. Filled: from these power laws; cross: "
-        "from the curve of the full spectrum; circle: measured; square: Gaussian data with the same "
-        "spectrum and target."
+        "are corrected for the size of the pool. Top: data (dots), and power laws over the ranks "
+        "to which they are fitted. Exponents have 95 % intervals. Filled: from these power laws; "
+        "cross: from the curve of the full spectrum; circle: measured; square: Gaussian data with "
+        "the same spectrum and target."
     ),
     observables=("test_error", "population_error"),
     seconds=(60, 900),
@@ -115,8 +116,8 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
     columns=2,
     explained=(
         "Real images are not Gaussian: from 60 digits on the measured error is 9 to 20 % above the "
-        "prediction from the spectrum, and 6 to 10 % from 240 images of MNIST on. Gaussian clones with "
-        "the same spectrum and target have 0 of 12 points beyond three standard errors."
+        "prediction from the spectrum, and 6 to 10 % from 240 images of MNIST on. Gaussian clones "
+        "with the same spectrum and target have 0 of 12 points beyond three standard errors."
     ),
 )
 def scale_free_data(

@@ -257,7 +257,8 @@ class ScaleFreeFit(Result):
 def _large_enough(system: ScaleFreeData, **_: object) -> None:
     if len(system.gram) < 100:
         raise ValueError(
-            f"ScaleFreeData.gram has {len(system.gram)} examples: a spectrum's exponent needs at least 100"
+            f"ScaleFreeData.gram has {len(system.gram)} examples: a spectrum's exponent needs at "
+            "least 100"
         )
 
 
@@ -288,8 +289,8 @@ def scale_free_fit(
 
     Cost: `half_samples` + 1 eigendecompositions, O(M^3) each.
 
-    Source: the corrections are derived here, from the equation of Silverstein, Bai (1995); exponents
-    as in Bahri, Dyer, Kaplan, Lee, Sharma (2024) and Spigler, Geiger, Wyart (2020).
+    Source: the corrections are derived here, from the equation of Silverstein, Bai (1995);
+    exponents as in Bahri, Dyer, Kaplan, Lee, Sharma (2024) and Spigler, Geiger, Wyart (2020).
 
     >>> gram = jnp.diag(200 * jnp.arange(1.0, 201.0) ** -1.5)
     >>> targets = jnp.sqrt(200 * jnp.arange(1.0, 201.0) ** -2.0)

@@ -19,7 +19,8 @@ def _feasible(system: RegularPotts, **_: object) -> None:
     if system.size("sites") * system.degree % 2 or system.degree >= system.size("sites"):
         allowed = "such that sites * degree is even, and smaller than sites"
         raise ValueError(
-            f"RegularPotts.degree = {system.degree} for {system.size('sites')} sites: must be {allowed}"
+            f"RegularPotts.degree = {system.degree} for {system.size('sites')} sites: must be "
+            f"{allowed}"
         )
 
 
@@ -123,7 +124,8 @@ def potts_series(
     warmup: int,
     sweeps: int,
 ) -> Series:
-    """Series of independent replicas, whose sites are numbered consecutively through all replicas."""
+    """Series of independent replicas, whose sites are numbered consecutively through all
+    replicas."""
     one, two = ((jnp.arange(replicas)[:, None] * sites + end).ravel() for end in edges.T)
 
     def sweep(carry: tuple[Array, Counter], _: None) -> tuple[tuple[Array, Counter], Array]:

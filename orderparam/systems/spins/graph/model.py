@@ -40,7 +40,8 @@ class PottsGraph(System):
         one, two = np.asarray(self.edges)[..., 0], np.asarray(self.edges)[..., 1]
         if np.any(one == two):
             raise ValueError(
-                f"PottsGraph.edges join site {one[one == two][0]:g} to itself: must be two sites in every row"
+                f"PottsGraph.edges join site {one[one == two][0]:g} to itself: must be two sites "
+                "in every row"
             )
 
 
@@ -124,7 +125,8 @@ def regular_edges(sites: int, degree: int, rng: np.random.Generator) -> np.ndarr
     """
     if sites * degree % 2 or degree >= sites:
         raise ValueError(
-            f"degree = {degree} of {sites} sites: sites * degree must be even, and degree smaller than sites"
+            f"degree = {degree} of {sites} sites: sites * degree must be even, and degree smaller "
+            "than sites"
         )
     edges = rng.permutation(np.repeat(np.arange(sites), degree)).reshape(-1, 2)
     while True:

@@ -14,7 +14,8 @@ from orderparam.systems.spins.graph.theory import cavity
 
 @study(
     "potts-regular-graph",
-    title="The Potts model on random regular graphs follows the cavity method on both sides of its transitions",
+    title="The Potts model on random regular graphs follows the cavity method on both sides of its "
+    "transitions",
     source="Bethe 1935; Potts 1952; Mezard, Montanari 2009; Swendsen, Wang 1987",
     seconds=(45, 1800),
     observables=("energy", "absolute_magnetisation"),

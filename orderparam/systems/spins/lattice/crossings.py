@@ -40,9 +40,9 @@ def crossing(smaller: xr.Dataset, larger: xr.Dataset, length: int) -> np.ndarray
 
     A polynomial in the temperature is fitted to the difference of the two ratios; its zero is the
     crossing. It is a parabola through the temperatures that are at most 2/L from the mean crossing
-    of a first fit, L = `length` the larger size: there the scaling functions bend little. The first fit is a
-    polynomial of fourth degree through all temperatures, or of less where there are fewer than
-    seven. Seeds without a zero among the temperatures are left out.
+    of a first fit, L = `length` the larger size: there the scaling functions bend little. The first
+    fit is a polynomial of fourth degree through all temperatures, or of less where there are fewer
+    than seven. Seeds without a zero among the temperatures are left out.
     """
     temperatures = smaller["temperature"].values
     differences = (larger["binder"] - smaller["binder"]).transpose("seed", "temperature").values

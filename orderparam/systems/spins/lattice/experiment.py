@@ -192,11 +192,13 @@ def _even(
 ) -> None:
     if any(length % 2 for length in system.shape):
         raise ValueError(
-            f"IsingLattice.shape = {system.shape}: must be even (colours of a checkerboard are updated in turn)"
+            f"IsingLattice.shape = {system.shape}: must be even (colours of a checkerboard are "
+            "updated in turn)"
         )
     if replicas < 1 or replicas % REPLICAS:
         raise ValueError(
-            f"metropolis: replicas = {replicas}: must be a multiple of {REPLICAS} (one for each bit of a word)"
+            f"metropolis: replicas = {replicas}: must be a multiple of {REPLICAS} (one for each "
+            "bit of a word)"
         )
     if every < 1 or (every > 1 and sweeps // every < 8):
         raise ValueError(
@@ -210,7 +212,8 @@ _NO_FIELD = {"field": equal(0, why="clusters are turned without asking")}
 def _square(system: IsingLattice, **_: Any) -> None:
     if len(system.shape) != 2:
         raise ValueError(
-            f"IsingLattice.shape = {system.shape}: must have two directions (the picture of a square lattice)"
+            f"IsingLattice.shape = {system.shape}: must have two directions (the picture of a "
+            "square lattice)"
         )
 
 

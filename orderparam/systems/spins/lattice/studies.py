@@ -238,8 +238,8 @@ UNIVERSAL_RATIO = 0.61069  # Binder's ratio of large square tori at T_c (Kamieni
         for name in ("energy", "heat_capacity", "absolute_magnetisation")
     ],
     caption=r"""
-        $L\times L$ torus, no field; lines: Kaufman's exact finite torus, grey: infinite lattice (right: spontaneous
-        magnetisation). {replicas} replicas of {sweeps} sweeps each in a run.
+        $L\times L$ torus, no field; lines: Kaufman's exact finite torus, grey: infinite lattice
+        (right: spontaneous magnetisation). {replicas} replicas of {sweeps} sweeps each in a run.
     """,
 )
 def ising_square(
@@ -271,7 +271,8 @@ _NEAR_CRITICAL = (2.2, 2.22, 2.24, 2.25, 2.26, 2.265, 2.27, 2.275, 2.28, 2.29, 2
 
 @study(
     "ising-binder",
-    title="Binder's ratios of two sizes cross nearer to the critical temperature, the larger they are",
+    title="Binder's ratios of two sizes cross nearer to the critical temperature, the larger they "
+    "are",
     source="Binder 1981; Kamieniarz, Blöte 1993; Swendsen, Wang 1987",
     seconds=(45, 3600),
     observables=("binder",),
@@ -297,9 +298,10 @@ _NEAR_CRITICAL = (2.2, 2.22, 2.24, 2.25, 2.26, 2.265, 2.27, 2.275, 2.28, 2.29, 2
         Freehand(draw_crossings),
     ],
     caption=r"""
-        $L\times L$ torus, Swendsen-Wang with improved estimators, {replicas} replicas of {sweeps} sweeps in a run; line: all
-        configurations of the 4 x 4 torus. Right: zeros of parabolas through the differences of successive
-        sizes at temperatures within $2/L$ of the crossing, $L$ the larger size.
+        $L\times L$ torus, Swendsen-Wang with improved estimators, {replicas} replicas of {sweeps}
+        sweeps in a run; line: all configurations of the 4 x 4 torus. Right: zeros of parabolas
+        through the differences of successive sizes at temperatures within $2/L$ of the crossing,
+        $L$ the larger size.
     """,
 )
 def ising_binder(
@@ -370,9 +372,10 @@ def ising_scaling(
     columns=2,
     panels=[Panel("steps", "correlation", by="length", log="xy"), Freehand(draw_opposite)],
     caption=r"""
-        Along the diagonal at $T_c$. Left: lines, conformal field theory on the torus; grey, the infinite lattice, which falls
-        as $0.70338/r^{{1/4}}$ with the distance $r$. Right: two sites half a lattice apart, with a fitted power of the length.
-        {replicas} replicas of {sweeps} sweeps each in a run.
+        Along the diagonal at $T_c$. Left: lines, conformal field theory on the torus; grey, the
+        infinite lattice, which falls as $0.70338/r^{{1/4}}$ with the distance $r$. Right: two sites
+        half a lattice apart, with a fitted power of the length. {replicas} replicas of {sweeps}
+        sweeps each in a run.
     """,
     explained=(
         "The theory leaves out terms of order 1/r^2: 1.3 % at the first step and 0.5 % at the "
@@ -421,7 +424,8 @@ def ising_correlations(
             for k in _shown(p["times"])
         ),
     ],
-    caption=r"$L\times L$ torus, $L$ = {length}, Metropolis updates from random spins. Pictures: $T$ = {temperatures[0]:g}.",
+    caption=r"$L\times L$ torus, $L$ = {length}, Metropolis updates from random spins. Pictures: "
+    r"$T$ = {temperatures[0]:g}.",
 )
 def ising_quench(
     length: int = 128,
@@ -455,7 +459,8 @@ def _shown(times: tuple[int, ...]) -> list[int]:
         )
         for temperature in p["temperatures"]
     ],
-    caption=r"$L\times L$ torus, $L$ = {length}, after {sweeps} sweeps of Swendsen and Wang from random spins. Black: up.",
+    caption=r"$L\times L$ torus, $L$ = {length}, after {sweeps} sweeps of Swendsen and Wang from "
+    r"random spins. Black: up.",
 )
 def ising_configurations(
     length: int = 128,

@@ -70,11 +70,13 @@ def zero_field_square(system: IsingLattice, **_: object) -> None:
     """
     if len(system.shape) != 2:
         raise ValueError(
-            f"IsingLattice.shape = {system.shape}: must have two directions (the square lattice is what is solved)"
+            f"IsingLattice.shape = {system.shape}: must have two directions (the square lattice is "
+            "what is solved)"
         )
     if system.field != 0:
         raise ValueError(
-            f"IsingLattice.field = {float(system.field):g}: must be 0 (no field is solved on the square lattice)"
+            f"IsingLattice.field = {float(system.field):g}: must be 0 (no field is solved on the "
+            "square lattice)"
         )
 
 
@@ -260,8 +262,8 @@ def _away_from_the_start(system: IsingLattice, *, reach: int = 0) -> None:
     back = math.lcm(*system.shape)
     if not 0 <= reach < back:
         raise ValueError(
-            f"reach = {reach}: must be from 0 to {back - 1}; then the diagonal of IsingLattice.shape = {system.shape} is back at "
-            "its start"
+            f"reach = {reach}: must be from 0 to {back - 1}; then the diagonal of "
+            f"IsingLattice.shape = {system.shape} is back at its start"
         )
 
 

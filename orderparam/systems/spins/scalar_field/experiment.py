@@ -51,7 +51,8 @@ def even_lengths(system: ScalarField, **_: object) -> None:
     """Raise `ValueError` for a lattice with an odd length."""
     if any(length % 2 for length in system.shape):
         raise ValueError(
-            f"ScalarField.shape = {system.shape}: must be even (colours of a checkerboard are updated in turn)"
+            f"ScalarField.shape = {system.shape}: must be even (colours of a checkerboard are "
+            "updated in turn)"
         )
 
 

@@ -40,7 +40,8 @@ def draw_growth(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "scalar-field",
-    title="A scalar field on a ring follows its transfer matrix; in the plane it orders between r = -1.3 and -1.25",
+    title="A scalar field on a ring follows its transfer matrix; in the plane it orders between r "
+    "= -1.3 and -1.25",
     source="Brower, Tamayo 1989; Di Castro, Jona-Lasinio 1969",
     seconds=(45, 1800),
     observables=("squared_field",),
@@ -60,7 +61,8 @@ def draw_growth(axes: Any, comparison: Comparison) -> None:
     ],
     caption="$\\phi^4$ potential of mass $r$ and coupling {coupling}; a ring of {ring} sites, and "
     "planes of $L$ x $L$ sites. The plane is ordered where the mass is sufficiently negative: "
-    "there the Binder ratio $U$ grows with $L$, elsewhere it falls. Last panel: runs that converged.",
+    "there the Binder ratio $U$ grows with $L$, elsewhere it falls. Last panel: runs that "
+    "converged.",
 )
 def scalar_field(
     coupling: float = 0.25,

@@ -50,7 +50,8 @@ class GaussianField(Result):
 def _ring(system: ScalarField) -> None:
     if len(system.shape) != 1:
         raise ValueError(
-            f"ScalarField.shape = {system.shape}: must have one direction (a ring has a transfer matrix)"
+            f"ScalarField.shape = {system.shape}: must have one direction (a ring has a transfer "
+            "matrix)"
         )
 
 

@@ -190,11 +190,13 @@ def _look(model: str) -> dict[str, Any]:
         Freehand(draw_exponents),
     ],
     caption="""
-        $L\\times L$ tori. The Ising model with nearest neighbours, with next-nearest neighbours of the same coupling, a
-        scalar field with $u = 1$, and as a control (grey) the three-state Potts model. Solid lines: Ising class; dashed: Potts,
-        4/15 and 6/5. Of the first three, values are taken where $U$ has its universal value (line), of the control at its
-        critical coupling. Middle: $\\eta$ from two neighbouring lengths; marks side by side. Intervals right: 95 %, without
-        corrections to scaling, which the middle panel shows. {replicas} replicas of {sweeps} sweeps in each of {seeds} runs.
+        $L\\times L$ tori. The Ising model with nearest neighbours, with next-nearest neighbours of
+        the same coupling, a scalar field with $u = 1$, and as a control (grey) the three-state
+        Potts model. Solid lines: Ising class; dashed: Potts, 4/15 and 6/5. Of the first three,
+        values are taken where $U$ has its universal value (line), of the control at its critical
+        coupling. Middle: $\\eta$ from two neighbouring lengths; marks side by side. Intervals
+        right: 95 %, without corrections to scaling, which the middle panel shows. {replicas}
+        replicas of {sweeps} sweeps in each of {seeds} runs.
     """,
 )
 def universality(

@@ -98,7 +98,7 @@ def sampled_linear_patches(
     chains: int = 2,
     warmup: int = 150,
     samples: int = 150,
-    leapfrog_steps: int = 8,
+    trajectory: float = 1.6,
 ) -> SampledPatches:
     r"""Posterior averages of a convolutional network of linear channels on one random training set,
     by Hamiltonian Monte Carlo on the Gram matrix of its weights.
@@ -116,7 +116,8 @@ def sampled_linear_patches(
         chains: even number of chains. Default 2.
         warmup: steps of a chain that tune the step size and are discarded. Default 150.
         samples: draws of every chain. Default 150.
-        leapfrog_steps: leapfrog steps of a trajectory. Default 8.
+        trajectory: length of a trajectory in units of the prior widths, about a quarter of
+            a period. Default 1.6. Much longer ones return to where they began.
 
     Raises:
         ValueError: for units that are not linear, fewer channels than inputs of a patch, and an odd
@@ -152,7 +153,7 @@ def sampled_linear_patches(
         run_key,
         warmup=warmup,
         samples=samples,
-        leapfrog_steps=leapfrog_steps,
+        trajectory=trajectory,
         observe=posterior.record,
     )
     recorded = run.observables

@@ -59,7 +59,7 @@ def patches_linear(
         partial(theory, ridge_kind="self-consistent")
         for theory in (adapted_weights, gaussian_process)
     )
-    sampler = partial(sampled_linear_patches, samples=draws, warmup=200, leapfrog_steps=12)
+    sampler = partial(sampled_linear_patches, samples=draws, warmup=200)
     yield Curve("adapted weights, effective ridge", consistent, system, grid)
     yield Curve("adapted weights, ridge $T/P$", adapted_weights, system, grid)
     yield Curve("infinitely wide (GP), effective ridge", wide, system, grid)

@@ -57,7 +57,7 @@ def patches_scaling(
     target = hermite_target({1: 1.0})
     system = PatchNetwork(10, 2, 200, 20, 1.0, target, activation="linear").scaling(chi)
     line = {"patch_dim": between((float(min(measured)), 4.0 * max(measured), *measured), 9)}
-    sampler = partial(sampled_linear_patches, warmup=200, samples=draws, leapfrog_steps=16)
+    sampler = partial(sampled_linear_patches, warmup=200, samples=draws)
     for weights, theory, learner, options in (
         ("weights that adapt", adapted_weights, sampler, {"ratios": ratios}),
         (

@@ -41,7 +41,7 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weigh
     """,
     seconds=(60, 4800),
     observables=("examples",),
-    gallery={"measured": (10, 15, 20, 30), "seeds": 16},
+    gallery={"measured": (10, 15, 20), "seeds": 16},
     full={"measured": (10, 20, 30, 40, 50), "draws": 500, "seeds": 32},
 )
 def patches_scaling(

@@ -8,6 +8,7 @@ handling of signals, and processes started for the command go on.
 
 import sys
 
+from orderparam.cli.garbage import collect_late, leave_to_the_end
 from orderparam.cli.terminal import mend_streams
 from orderparam.core.compilation_cache import keep_for_commands
 from orderparam.running.signals import end_on_signals
@@ -19,6 +20,7 @@ def main() -> None:
     """Runs the command in `sys.argv` and ends with `SystemExit`. It may be called again."""
     ours = not hasattr(sys, "ps1")  # not at a prompt: the process belongs to this command
     if ours:
+        collect_late()
         mend_streams()
         keep_for_commands()
         end_on_signals(stores=sys.argv[1:2] in _STORING)
@@ -29,6 +31,7 @@ def main() -> None:
     finally:
         if ours:
             _end_zarr()
+            leave_to_the_end()
 
 
 def _end_zarr() -> None:

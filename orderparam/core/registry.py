@@ -183,15 +183,17 @@ def _own_entries() -> list[Entry]:
     return found
 
 
-def source_files() -> list[Path]:
+@functools.cache
+def source_files() -> tuple[Path, ...]:
     """All files on which registered functions may depend: those of this package and of the packages
-    that add to it."""
+    that add to it, as this process first finds them."""
     added = [
         path
         for point in entry_points(group=ENTRY_POINTS)
         for _, path in _files_of_package(point.module)
     ]
-    return [*sorted(_SYSTEMS.parent.rglob("*.py")), *(path for path in added if path.is_file())]
+    own = sorted(_SYSTEMS.parent.rglob("*.py"))
+    return (*own, *(path for path in added if path.is_file()))
 
 
 def _files_of_package(name: str) -> list[tuple[str, Path]]:

@@ -4,7 +4,9 @@ libraries are imported, and once more at the end, which takes a sixth of a short
 import gc
 from typing import Any
 
-_OBJECTS = 300_000  # that exist before the first search; a command that solves one point makes 140,000
+_OBJECTS = (
+    300_000  # that exist before the first search; a command that solves one point makes 140,000
+)
 
 
 def collect_late() -> None:

@@ -19,7 +19,7 @@
 
     >>> an example that runs
 
-`WRITTEN` names all topics.
+Every topic of the package is tested, also one that is new.
 """
 
 import importlib
@@ -31,46 +31,10 @@ from pathlib import Path
 import pytest
 
 import orderparam as op
-from orderparam.core.registry import topic_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 docstrings = importlib.import_module("_site.docstrings")
 
-WRITTEN = (
-    "random_features",
-    "one_step",
-    "online_sgd",
-    "multi_index",
-    "extensive_width",
-    "proportional",
-    "kernel_adaptation",
-    "kernel_regression",
-    "random_networks",
-    "several_steps",
-    "renormalization",
-    "spins",
-    "scaling_laws",
-    "associative_memory",
-    "storage_capacity",
-    "generalised_linear",
-    "perceptron",
-    "generalisation",
-    "committee",
-    "training_in_time",
-    "broken_symmetry",
-    "in_context",
-    "reused_data",
-    "learning_from_models",
-    "deep_linear",
-    "features_in_time",
-    "boolean_functions",
-    "trained_networks",
-    "attention",
-    "diffusion",
-    "differential_equations",
-    "word_frequencies",
-    "language_models",
-)
 UNPLAIN = (
     "Of ",
     "The same",
@@ -90,7 +54,7 @@ def _verbs():
     return [
         verb
         for verb in (*op.theories().values(), *op.experiments().values())
-        if topic_of(verb.fn.__module__) in WRITTEN
+        if verb.fn.__module__.startswith("orderparam.systems.")
     ]
 
 

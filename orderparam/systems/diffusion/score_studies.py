@@ -50,10 +50,10 @@ SOURCE = "Bonnaire, Urfin, Biroli, Mezard 2025 (arXiv:2505.17638)"
     gallery={"input_dim": 30, "seeds": 16},
     full={"input_dim": 80, "seeds": 32},
     explained=(
-        "The theory is that of infinite dimension. For 2 d examples the drawn features differ from "
-        "it by up to 8 % at the late times; in half the dimension, the control, by 1.7 to 1.9 "
-        "times as much, as expected of a term of order 1/d. Steps of finite length with fresh "
-        "noises add up to 1 %."
+        "The theory is that of infinite dimension. With 2 d examples the losses of drawn "
+        "features differ from it by up to 8 % at late times. In a control with half the "
+        "dimension the difference is 1.7 to 1.9 times as large, as expected of a correction of "
+        "order 1/d. Training with steps of finite length and fresh noises adds up to 1 %."
     ),
 )
 def score_training(

@@ -25,10 +25,9 @@ from orderparam.systems.extensive_width.selection import middle
 # that in which its own landscape happens to be lower, and the wider state gains.
 #
 # The landscape of one data set is d V(m) - sum_mu (l_mu(m) - <l(m)>), l(m) = ln p(y | omega_m),
-# with
-# omega_m the part of the teacher's field that a student of overlap m determines. Here the omega of
-# one sample are a martingale in m from 0 to the teacher's field, as if a student of less overlap
-# had seen less of the same data, and those of different samples are independent.
+# with omega_m the part of the teacher's field that a student of overlap m determines. Here the
+# omega of one sample are a martingale in m from 0 to the teacher's field, as if a student of less
+# overlap had seen less of the same data, and those of different samples are independent.
 
 _OVERLAPS = 65  # overlaps sin^2 of equidistant angles
 _FIELDS = np.linspace(-6.0, 6.0, 81)  # fields omega in units of their standard deviation

@@ -395,11 +395,12 @@ def _draw_over_theory(axes: Any, comparison: Comparison) -> None:
         Right: lines are fits, diamonds their values at infinite $d$.
     """,
     explained=(
-        "The theory is that of large dimensions, which is the same for all four. Over the error "
-        "with fixed read-outs and free rows on the same data, learned read-outs have 1.138(15), "
-        "1.078(10) and 1.070(8) with 8, 12 and 16 inputs, where the numbers of parameters give "
-        "1.145, 1.096 and 1.072; known lengths have 0.829(19), 0.915(10) and 0.929(6) for 0.860, "
-        "0.906 and 0.929; both together 0.968(24), 0.996(12) and 1.001(9) for 1."
+        "The theory is that of large dimensions, which is the same for all four. With learned "
+        "read-outs the error is 1.138(15), 1.078(10) and 1.070(8) times that with fixed "
+        "read-outs and free rows on the same data, for 8, 12 and 16 inputs; the numbers of "
+        "parameters predict 1.145, 1.096 and 1.072. With known lengths it is 0.829(19), "
+        "0.915(10) and 0.929(6) times as large, predicted 0.860, 0.906 and 0.929; with both "
+        "0.968(24), 0.996(12) and 1.001(9), predicted 1."
     ),
 )
 def posterior_ablations(

@@ -149,9 +149,10 @@ class ShiftedPool(PoolChain):
 
     The features of a `PoolChain` are continued to new inputs $q$ outside the pool, $x_k(q) = \sum_i
     K(q, i)\, x_{ik} / (M \lambda_k)$, which leaves the regression as it is. A law of tests is a
-    distribution over the new inputs, which may be other images (with noise, say) or the same ones
-    with other weights (another balance of classes). Made by `from_kernels`. The first generation
-    learns; `generations`, `truth_share` and `test_eigenvalues` are not used.
+    distribution over the new inputs. These may be other images (with noise, for example) or the
+    images of the pool with other weights (another balance of classes). `from_kernels` builds the
+    system from kernel matrices. Only the first generation of the chain is trained; `generations`,
+    `truth_share` and `test_eigenvalues` are not used.
     """
 
     new_features: Float[Array, "new level"] = parameter("features of the new inputs", kw_only=True)

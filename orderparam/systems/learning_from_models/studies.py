@@ -43,8 +43,10 @@ GENERATION = (
 
 @study(
     "model-generations",
-    title="Errors grow with every generation of models trained on labels of models; half of true "
-    "labels stop this",
+    title=(
+        "Test errors grow with every generation of models trained on the labels of the last "
+        "one, unless half of the labels are true"
+    ),
     source="derived here; Dohmatob, Feng, Kempe 2024 (arXiv:2402.07712)",
     panels=[
         Panel(

@@ -300,12 +300,12 @@ _BOTH, _ALONE = "square and parity", "parity alone"
         r"so that means are somewhat too high. $z_2$ lies under $z_3$."
     ),
     explained=(
-        "At finite d the second threshold is rounded. Control with 16 runs of d = 250, 500 and "
-        "1000: overlaps of 0.204(29), 0.178(16) and 0.125(19) at n/d = 2.7, where the theory is "
-        "0.098, and of 0.027(5), 0.028(8) and 0.015(5) at 2.25, where it is 0. Runs that did not "
-        "converge have smaller overlaps, so that the means of the others are too high. Where the "
-        "first direction is known perfectly, the iteration ends 4e-7 below 1, more than its "
-        "scatter."
+        "At finite d the second threshold is rounded. In a control with 16 runs of d = 250, "
+        "500 and 1000 the overlap is 0.204(29), 0.178(16) and 0.125(19) at n/d = 2.7, where "
+        "the theory is 0.098, and 0.027(5), 0.028(8) and 0.015(5) at n/d = 2.25, where it is "
+        "0. Runs that did not converge have smaller overlaps, so that the means of the others "
+        "are too high. Where the first direction is known perfectly, the iteration ends 4e-7 "
+        "below 1, which is more than the scatter of the runs."
     ),
 )
 def grand_staircase_study(

@@ -228,13 +228,11 @@ def answer(asked: Pull, before: Bulk, features: Any) -> Bulk:
 #
 # The first term is the row's part of the spike. The second changes the row's norm. It is of order
 # 1/sqrt(d), but in all neurons proportional to w_j.v, so that the features' means change by an
-# amount
-# of order one along it (derived here). The bulk's row is (1 + b E y + rho_j w_j.v) w_j plus noise
-# of
-# the gradient, with b = step a_j^0 E[z s']; noise has overlaps with v too, and the slope of the
-# norm on the overlap of the bulk's unit row with v is rho_j (1 + b E y)^2/c_j^2. The bulk is not
-# isotropic. The noise of the gradient is a matrix of rank n_B: the covariance of the bulk rows has
-# eigenvalues of the relative variance `anisotropy`, which vanishes with large batches or small
+# amount of order one along it (derived here). The bulk's row is (1 + b E y + rho_j w_j.v) w_j plus
+# noise of the gradient, with b = step a_j^0 E[z s']; noise has overlaps with v too, and the slope
+# of the norm on the overlap of the bulk's unit row with v is rho_j (1 + b E y)^2/c_j^2. The bulk is
+# not isotropic. The noise of the gradient is a matrix of rank n_B: the covariance of the bulk rows
+# has eigenvalues of the relative variance `anisotropy`, which vanishes with large batches or small
 # steps. Where E[z s'(z)] and E[y ((theta.x)^2 - 1)] differ from 0, as for relu and labels that are
 # not odd, rows are also stretched along the teacher by the relative amount `stretch`, at every
 # batch size. Theories of an isotropic bulk are exact only if both vanish.

@@ -54,6 +54,7 @@ TIMES = (2, 4, 10)
 # of --drawn
 KNOWN = ((50, 150), (150, 2000), (2001, 2500))
 DRAWN_TABLE, DRAWN_TRAINING = drawn.MOST_ROWS, 10_000
+NETWORK_TRAINING = 5000  # its errors cost the cube of the rows
 MOST_COLUMNS = 300
 LEARNERS = ("network", "boosting", "forest")
 WITHOUT_WIDE = ("MNIST", "CIFAR")  # images: minutes for every forest of ten classes or 3072 inputs
@@ -90,6 +91,8 @@ def run(
     for learner, result, seconds in forecasts_of(problem, learners):
         points = []
         for size in sizes:
+            if learner == "network" and size > NETWORK_TRAINING:
+                continue
             later = (
                 later_error(whole, problem.mean, result.arch, result.ridge, size, random)
                 if result.estimator is None
@@ -218,9 +221,9 @@ def jobs(entries: Entries, subsets: int) -> list[tuple[str, int, int]]:
     return sorted(found, key=lambda job: (job[2], job[1]))
 
 
-def jobs_drawn(entries: Entries, subsets: int, least: int) -> list[tuple[str, int, int]]:
-    """From each table a number of rows, not below `least`, in each range of KNOWN; the ranges take
-    turns, and the tables have a random order."""
+def jobs_drawn(entries: Entries, subsets: int, least: int, most: int) -> list[tuple[str, int, int]]:
+    """From each table a number of rows, of `least` to `most`, in each range of KNOWN; the ranges
+    take turns, and the tables have a random order."""
     found: list[list[tuple[str, int, int]]] = [[] for _ in KNOWN]
     for name, read in entries.items():
         try:
@@ -237,7 +240,7 @@ def jobs_drawn(entries: Entries, subsets: int, least: int) -> list[tuple[str, in
             random = np.random.default_rng([zlib.crc32(name.encode()), subset, 99])
             for part, (low, high) in zip(found, KNOWN):
                 high = min(high, int(0.45 * count))
-                if high > low >= least:
+                if high > low >= least and low < most:
                     part.append((name, int(low * (high / low) ** random.uniform()), subset))
     random = np.random.default_rng(17)
     orders = [[part[i] for i in random.permutation(len(part))] for part in found]
@@ -407,6 +410,7 @@ def main() -> None:
     parser.add_argument("--drawn", action="store_true", help="tables that a rule drew")
     parser.add_argument("--learners", default=",".join(LEARNERS), help="of --drawn")
     parser.add_argument("--least", type=int, default=0, help="fewest known rows of --drawn")
+    parser.add_argument("--most", type=int, default=KNOWN[-1][1], help="most of them")
     parser.add_argument("--subsets", type=int, default=SUBSETS)
     parser.add_argument(
         "--seconds",
@@ -425,7 +429,7 @@ def main() -> None:
         entries = small | drawn.tables("tuning" if given.tuning else "kept apart")
         if given.least > KNOWN[1][1]:
             entries |= laws.tables("tuning" if given.tuning else "kept apart")
-        wanted = jobs_drawn(entries, given.subsets, given.least)
+        wanted = jobs_drawn(entries, given.subsets, given.least, given.most)
     else:
         wanted = jobs(entries, given.subsets)
     started = time.process_time()

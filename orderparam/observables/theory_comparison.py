@@ -9,10 +9,11 @@ import numpy as np
 
 from orderparam.core.text import with_error
 from orderparam.observables.assumptions import HOLDS, UNTESTED, Predicted, TheoryVerdict
+from orderparam.observables.case import Case
 from orderparam.observables.inspection import Inspection, Seen
 from orderparam.observables.observable import Observed
 from orderparam.observables.similarity import target_columns
-from orderparam.observables.theories import THEORIES, Case
+from orderparam.observables.theories import THEORIES
 
 if TYPE_CHECKING:
     import xarray as xr

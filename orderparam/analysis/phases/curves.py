@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orderparam.analysis.phases.brackets import Crossings
+from orderparam.analysis.phases.crossings import Crossings
 
 
 @dataclass(frozen=True, eq=False)

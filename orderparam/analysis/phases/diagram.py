@@ -17,15 +17,8 @@ import numpy as np
 import xarray as xr
 
 from orderparam.analysis.phases.axes import Axis, axes_of
-from orderparam.analysis.phases.brackets import (
-    UNKNOWN,
-    Brackets,
-    Crossings,
-    Distances,
-    Sides,
-    examined,
-    sides_of,
-)
+from orderparam.analysis.phases.brackets import UNKNOWN, Brackets, Distances, Sides, sides_of
+from orderparam.analysis.phases.crossings import Crossings, examined
 from orderparam.analysis.phases.curves import Chain, chains
 from orderparam.analysis.phases.points import Order, Points, points_of
 from orderparam.analysis.phases.transition import dataset, left_out, surviving, told_exponent

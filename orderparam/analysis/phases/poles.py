@@ -8,7 +8,8 @@ divergence off (by a small ridge), only points outside the rounded interval are 
 
 import numpy as np
 
-from orderparam.analysis.phases.brackets import Crossings, Distances, Evaluate, Sides, around
+from orderparam.analysis.phases.brackets import Distances, Evaluate, Sides
+from orderparam.analysis.phases.crossings import Crossings, around
 from orderparam.analysis.phases.singularity import UNKNOWN, Power, power_law
 
 _ROUNDS = 36

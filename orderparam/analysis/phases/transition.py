@@ -18,13 +18,12 @@ from orderparam.analysis.phases.axes import Axis, axes_of
 from orderparam.analysis.phases.brackets import (
     UNKNOWN,
     Brackets,
-    Crossings,
     Distances,
     Sides,
     bisected,
-    examined,
     sides_of,
 )
+from orderparam.analysis.phases.crossings import Crossings, examined
 from orderparam.analysis.phases.measured import measured_transition
 from orderparam.analysis.phases.points import STABLE, Order, Points, points_of
 from orderparam.analysis.phases.poles import poles

@@ -100,8 +100,8 @@ class _Family(NamedTuple):
 
 
 class _Posterior(NamedTuple):
-    """For each law of the family: mean and standard deviation of b, the logarithm of evidence times
-    prior probability, chi squared, degrees of freedom, and fitted ln y."""
+    """The fit of each law of the family: mean and standard deviation of b, the logarithm of
+    evidence times prior probability, chi squared, degrees of freedom, and fitted ln y."""
 
     mean: np.ndarray
     deviation: np.ndarray

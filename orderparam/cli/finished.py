@@ -49,8 +49,8 @@ _DRAWING = ("matplotlib", "numpy", "xarray", "zarr")  # libraries on which figur
 
 
 def printed_before(folder: Path, asked: str) -> str | None:
-    """What a command printed about a finished run, if neither the package nor any file of the run
-    has changed since then. `asked` is what the person asked for.
+    """The text that a command printed about a finished run, if neither the package nor any file of
+    the run has changed since. `asked` is what the person asked for.
 
     Such a run need not be compared and drawn again, which takes longer than everything else.
     """

@@ -163,8 +163,8 @@ def probability_by_chance(z: np.ndarray, independent: float) -> float | None:
 
 
 def differs(record: Mapping[str, Any]) -> bool:
-    """Whether a theory that is no baseline has points beyond three standard errors, or deviations
-    that are systematic, in its record of `summary`."""
+    """True if a theory that is no baseline has points beyond three standard errors or systematic
+    deviations in its record of `summary`."""
     systematic = record["probability"] is not None and record["probability"] < BY_CHANCE
     return not record["baseline"] and bool(record["points_beyond_3"] or systematic)
 

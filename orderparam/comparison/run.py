@@ -175,8 +175,8 @@ def _curves(
 
 
 def _not_positive(chosen: Study, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    """What is wrong with settings that have a number of zero or below where all of the default are
-    positive; empty where there is none."""
+    """A message about settings of zero or below whose defaults are all positive; empty where there
+    are none."""
     default = chosen.parameters()
 
     def positive(value: Any) -> bool:
@@ -191,7 +191,7 @@ def _not_positive(chosen: Study, parameters: Mapping[str, Any], settings: Mappin
 
 
 def _raised_by(chosen: Study, error: Exception) -> bool:
-    """Whether this package or the study's own file raised an error, and no library that it
+    """True if this package or the study's own file raised the error, and no library that it
     calls."""
     raised = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
     package = Path(__file__).parents[1]

@@ -91,8 +91,8 @@ def keep_for_commands() -> None:
 
 
 def kept_for_commands() -> SealedCache | None:
-    """What an earlier command left in the folder of programs; None in other processes, and where
-    nothing is kept."""
+    """The data that an earlier command left in the folder of programs; None in other processes, and
+    where nothing is kept."""
     folder = jax_setting("jax_compilation_cache_dir") if _command else None
     return SealedCache(Path(folder)) if folder and _is_ours(Path(folder)) else None
 

@@ -1,4 +1,4 @@
-"""What a theory or an experiment needs of its system and of its options, declared with it:
+"""Conditions on the system and the options of a theory or an experiment, declared with it:
 
     @theory(needs={"temperature": above(0, why="this is the limit of high temperatures")})
     def high_temperature(system: ThermalPerceptron) -> Annealed: ...

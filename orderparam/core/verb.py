@@ -138,7 +138,7 @@ class Verb:
 
     @property
     def judges(self) -> bool:
-        """Whether it refuses any system of the right type."""
+        """True if it refuses some systems of the right type."""
         return bool(self.needs) or self.check is not None
 
     def _read(
@@ -195,8 +195,8 @@ class Theory(Verb):
         return self._compiled(as_arrays(system), **{**read, **self._arrays(read)})
 
     def at_one_point(self, system: Any, **options: Any) -> Any:
-        """The same as a call, by the program of a sweep of one point, which the command line finds
-        on the disk."""
+        """The result of a call, computed by the program of a sweep of one point, which the command
+        line finds on the disk."""
         if not self.traced:
             return self(system, **options)
         self.judge(system, options)

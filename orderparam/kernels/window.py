@@ -73,8 +73,7 @@ class Window(Record):
     def shifted(
         self, padded: Float[Array, "..."], grid: Grid, *axes: int
     ) -> Iterator[Float[Array, "..."]]:
-        """For every offset of the window, the padded values that the output pixels see at this
-        offset.
+        """The padded values that the output pixels see at every offset of the window.
 
         axes: first axis of each grid in `padded`; a covariance between pixels has two, which are
         shifted together.

@@ -127,8 +127,8 @@ class Channel(eqx.Module):
     def _quick(
         self, variance: Entry, fields: Fields
     ) -> tuple[Array, Callable[[], ChannelAverages]] | None:
-        """For one centred pair of fields and labels that are signs: True if a few nodes are enough,
-        and the averages from these. Both labels contribute equally.
+        """True if a few nodes are enough for one centred pair of fields and labels that are signs,
+        and the averages from these nodes. Both labels contribute equally.
 
         In units of its deviation the student's field z has the evidence flip + (1 - 2 flip)
         Phi(steepness z).

@@ -1,4 +1,4 @@
-"""From pixels to vectors: average pooling, global average pooling, flattening.
+"""Layers that turn pixels into vectors: average pooling, global average pooling, flattening.
 
 average pooling    K_ab <- (1/s^2) sum_{delta, delta'} K_{a + delta, b + delta'}
 global average     K <- (1/n^2) sum_{a, b} K_ab

@@ -133,7 +133,7 @@ def exchangeable(kernel: Float[np.ndarray, "pool pool"], size: int, draws: int =
 
 
 def unlike(p_value: float) -> str:
-    """What to say where `exchangeable` is below UNLIKE."""
+    """A warning for data whose `exchangeable` is below UNLIKE."""
     return (
         f"training and held-out examples are of different distributions (p = {p_value:.3g} by "
         "their distance in the kernel); divide the examples at random"

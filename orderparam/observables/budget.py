@@ -1,4 +1,4 @@
-"""What a measurement may cost, and by which rule it becomes cheaper."""
+"""Limits on the cost of a measurement, and the rules by which it becomes cheaper."""
 
 import math
 from dataclasses import dataclass
@@ -41,12 +41,12 @@ class Budget:
         return self.minutes / 10
 
     def exact(self, examples: int, parameters: int, outputs: int) -> bool:
-        """Whether the tangent kernel of so many examples is formed."""
+        """True if the tangent kernel of so many examples is formed."""
         return examples**2 * parameters * outputs <= _PRODUCTS * self._share
 
     @property
     def examples(self) -> int:
-        """Of the exact tangent kernel; its eigenvalues cost n^3."""
+        """Largest number n of examples of the exact tangent kernel, whose eigenvalues cost n^3."""
         return int(min(_EXAMPLES * max(1.0, self._share ** (1 / 3)), self._rows(1) ** 0.5))
 
     def sketched(self) -> int:
@@ -59,7 +59,7 @@ class Budget:
         return min(max(most, FEWEST_DIRECTIONS), MOST_DIRECTIONS)
 
     def coupled(self, examples: int, parameters: int) -> bool:
-        """Whether the learning coefficient is measured."""
+        """True if the learning coefficient is measured."""
         return examples * parameters <= _COUPLED * self._share
 
     def _rows(self, columns: int) -> float:

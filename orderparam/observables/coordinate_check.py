@@ -26,7 +26,7 @@ from orderparam.observables.width_transfer import SizeExponent, WidthTransfer, w
 
 @dataclass(frozen=True)
 class CoordinateCheck:
-    """What `coordinate_check` returns.
+    """The result of `coordinate_check`.
 
     table: a pandas data frame with a row for each width and seed; columns width, learning_rate,
     seed, loss_0, loss_1 .., and for each layer its size at the start and its change after t steps,
@@ -253,7 +253,7 @@ def _trained_in_torch(
     loss: Any,
     steps: int,
 ) -> tuple[list[tuple[NetworkLayer, ...]], list[float]]:
-    """The same of a PyTorch module; the module itself is trained."""
+    """The records of training a PyTorch module; the module itself is trained."""
     import torch
 
     from orderparam.observables.torch_network import loaded, read_torch

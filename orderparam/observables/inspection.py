@@ -42,8 +42,8 @@ Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 @dataclass(frozen=True)
 class Seen:
-    """What was inspected: the network, the one it was before training, its inputs with one column
-    of targets for each output, and inputs and targets that were not trained on."""
+    """The inspected network with its data: the network, the one it was before training, its inputs
+    with one column of targets for each output, and inputs and targets that were not trained on."""
 
     network: InspectedNetwork
     initial: InspectedNetwork | None
@@ -55,7 +55,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What `inspect` returns.
+    """The result of `inspect`.
 
     layers: measured numbers of each representation, by name. spectra: of each weight matrix;
     weights: numbers of each. network: numbers of the whole. missing: what was not measured, and
@@ -388,7 +388,7 @@ def _hidden(network: InspectedNetwork) -> dict[str, int]:
 
 
 def _nulls(network: InspectedNetwork, starts: Sequence[InspectedNetwork]) -> list[list[np.ndarray]]:
-    """For each layer its outputs in the networks at initialisation."""
+    """The outputs of each layer in the networks at initialisation."""
     found: list[list[np.ndarray]] = []
     for place in range(len(network.layers)):
         layers = [one.layers[place] for one in starts if place < len(one.layers)]

@@ -121,7 +121,7 @@ def _draw_kernel(ax: Any, found: "Inspection") -> None:
 
 
 def _predictions(compared: "TheoryComparison") -> list[tuple[str, "Predicted"]]:
-    """Of each theory that is not refused its numbers that were measured, with their names."""
+    """The measured numbers, with their names, of each theory that is not refused."""
     return [
         (f"{one.theory}: {number.name}", number)
         for one in compared.accepted

@@ -266,10 +266,11 @@ def _measured(name: str, t: np.ndarray, each: np.ndarray) -> tuple[Observed, ...
 
 
 def _variances(values: np.ndarray) -> np.ndarray:
-    """Of each ensemble and t, from energies (draw, ensemble, time): a value with the mean of the
-    variance over all draws. That of one chain alone lacks the variance of its own mean, by the
-    share 1 / (effective draws); here the mean is that of all ensembles, and the values are the
-    jackknife's, m (of all) - (m - 1) (without one)."""
+    """Jackknife values of the variance of the energies (draw, ensemble, time), one for each
+    ensemble and t; their mean is the variance over all draws. The variance of one chain about its
+    own mean is too small by the share 1 / (effective draws). Deviations are therefore from the mean
+    of all m ensembles, and a value is m times the variance of all minus (m - 1) times that without
+    one ensemble."""
     first, second = values.mean(axis=0), np.square(values).mean(axis=0)
     m = len(first)
     others = [(one.sum(axis=0) - one) / (m - 1) for one in (first, second)]

@@ -212,7 +212,7 @@ def coefficients_of(
 
 
 def _differ(one: Observed, other: Observed) -> str:
-    """What to say of two priors whose coefficients differ by more than both intervals allow."""
+    """A sentence on two priors whose coefficients differ by more than both intervals allow."""
     gap = one.value - other.value
     sides = (one.low, other.high) if gap > 0 else (one.high, other.low)
     if not abs(gap) > math.hypot(one.value - sides[0], other.value - sides[1]):  # NaN: not known

@@ -179,8 +179,8 @@ def clocked() -> Iterator[list[float]]:
 
 
 def holm(measured: Sequence[Observed]) -> list[Observed]:
-    """The same numbers with p-values corrected by Holm's method for several numbers of one kind,
-    such as all layers."""
+    """Numbers of one kind (those of all layers, say) with p-values that Holm's method corrects for
+    their number."""
     p = np.array([one.p_value for one in measured])
     order = np.argsort(p)
     finite = [i for i in order if math.isfinite(p[i])]

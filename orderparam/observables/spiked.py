@@ -51,7 +51,7 @@ def overlaps(strength: float, aspect: float) -> tuple[float, float]:
 def strengths(
     value: float, rows: int, columns: int, rng: np.random.Generator, draws: int = 2000
 ) -> Float[np.ndarray, "draw"]:
-    """For each draw of the noise, the strength at which the largest singular value of W is `value`
+    """The strength, for each draw of the noise, at which the largest singular value of W is `value`
     (in units of sigma); zero where the noise alone reaches it.
 
     The share of strengths below theta is the probability that W with theta reaches `value` (but for

@@ -46,7 +46,7 @@ def write_folder(
 
 
 def _portable(data: xr.Dataset) -> xr.Dataset:
-    """The same with words of any length, for which the format has a specification."""
+    """The data with words of any length, for which the format has a specification."""
     words = {
         name: one.astype(object) for name, one in data.variables.items() if one.dtype.kind == "U"
     }

@@ -203,11 +203,11 @@ def tangent_spectrum(system: EquationNetwork) -> Float[Array, "frequency"]:
 
 
 def _classes(frequency: Array, points: Any) -> Array:
-    """For every complex wave the number of its class: waves of a class are equal at the points."""
+    """The number of the class of every complex wave; waves of one class are equal at the points."""
     alone = points >= len(frequency)
     return jnp.where(alone, frequency - frequency[0], jnp.mod(frequency, points)).astype(int)
 
 
 def _of_class(values: Array, place: Array) -> Array:
-    """For every wave the sum of the values over its class."""
+    """The sum of the values over the class of every wave."""
     return jax.ops.segment_sum(values, place, len(values) + 1)[place]

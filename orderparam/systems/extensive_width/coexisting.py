@@ -104,7 +104,7 @@ class _Windows(NamedTuple):
 
 
 class _Landmarks(NamedTuple):
-    """What the scan needs to know of a problem.
+    """Levels and bounds of a problem that the scan needs.
 
     kinks: levels at which a feature is learned, infinite for features of no strength. ends: levels
     beyond which there is no solution. unlearned: for each number of learned features, the noise
@@ -165,7 +165,7 @@ class _Scan:
         return np.concatenate(found) if found else np.zeros(0)
 
     def possible(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Whether F can be zero between two levels, from its values just inside them."""
+        """True if F can be zero between two levels, judged from its values just inside them."""
         fewest = np.searchsorted(self.kinks, low, side="right")
         most = np.searchsorted(self.kinks, high, side="left")
         above, below = np.split(

@@ -65,8 +65,8 @@ class AblatedPosterior(FromChains):
 
 
 class _Network(NamedTuple):
-    """What the learner knows. spread: prior standard deviation of the read-outs; None if they are
-    known. length: length of the rows; None if they are free."""
+    """Knowledge of the learner about the network. spread: prior standard deviation of the
+    read-outs; None if they are known. length: length of the rows; None if they are free."""
 
     affine: Affine
     readout: Float[Array, "feature"]

@@ -67,7 +67,7 @@ def trained_language_model(system: LanguageTraining, key: PRNGKeyArray) -> Langu
 
 
 class _Form(NamedTuple):
-    """What the compiled program depends on."""
+    """The static options on which the compiled program depends."""
 
     family: Family
     parametrisation: Scaling

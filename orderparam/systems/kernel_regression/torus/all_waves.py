@@ -107,7 +107,7 @@ def all_waves_regression(
     train, new = (rng.integers(_GRID, size=(number, dim)) for number in (count, tests))
 
     def covariances(inputs: int, power: float) -> tuple[np.ndarray, np.ndarray]:
-        """Those among the training points, and of the training with the test points."""
+        """Covariances among the training points, and between training and test points."""
         x, other = train[:, :inputs], new[:, :inputs]
         first, second = np.triu_indices(count, 1)
         pairs = squareform(wave_kernel(x[first] - x[second], power))

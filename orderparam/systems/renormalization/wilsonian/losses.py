@@ -79,7 +79,7 @@ def _of(one: Gap | SampledModes, square: Gap | SampledModes) -> LossCorrection:
 
 
 def _squared(system: InteractingRegression) -> InteractingRegression:
-    """The same regression with the square loss."""
+    """The regression of the same examples with the square loss."""
     return system.with_(loss=_SQUARE, quartic=0.0)
 
 

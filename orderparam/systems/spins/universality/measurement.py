@@ -1,4 +1,4 @@
-"""What simulations of different models report near a critical point, so that they can be compared.
+"""Moments near a critical point, in one form for simulations of different models.
 
 Every model has an order parameter with cluster sums M_c, whose signs (or states) are independent
 given the clusters. Averages over them are known, and are used in place of one value (improved

@@ -113,7 +113,8 @@ def complaints(name: str, program: Program, runs: dict[str, Run]) -> list[str]:
         apart = deviation(runs["device64"].answer, runs["cpu64"].answer)
         if not apart <= program.accuracy:
             wrong.append(
-                f"{name}: differs from the processor by {apart:.1e}, allowed is {program.accuracy:.0e}"
+                f"{name}: differs from the processor by {apart:.1e}, allowed is "
+                f"{program.accuracy:.0e}"
             )
     for place, run in runs.items():
         if not np.all(np.isfinite(run.answer)):

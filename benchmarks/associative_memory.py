@@ -47,7 +47,8 @@ def scipy_retrieval(load: float, temperature: float) -> np.ndarray:
 
 def solved() -> Table:
     table = Table(
-        title=f"orderparam {op.__version__}: points a second, {POINTS} loads and temperatures at once"
+        title=f"orderparam {op.__version__}: points a second, {POINTS} loads and temperatures at "
+        "once"
     )
     for column in ("theory", "unknowns", "points/s", "SciPy, one by one", "ratio"):
         table.add_column(column, justify="right")

@@ -1,14 +1,16 @@
-"""The observables beside packages that measure the same, on cases of which the truth is known, in one
-run and one table.
+"""The observables beside packages that measure the same, on cases of which the truth is known, in
+one run and one table.
 
     pip install torch weightwatcher torch-cka powerlaw pyhessian curvlinops-for-pytorch devinterp
     pip install git+https://github.com/ahwillia/netrep      # in no package index
-    python benchmarks/beside_inspect_peers.py [WORD ...] [--repeats 100]   (numbers with a word in them)
+    python benchmarks/beside_inspect_peers.py [WORD ...] [--repeats 100]   (numbers with a word in
+    them)
 
-"off" is the mean deviation from the truth, with its standard error, in units of the truth where it is
-not 0. A "false alarm" is a significant similarity of independent layers (p < 0.05), an outlier of
-a Gaussian matrix, and an exponent between 2 and 6 without a warning where there is no power law. Seconds
-are those of one processor, of one call after the first. A package that is not installed is named.
+"off" is the mean deviation from the truth, with its standard error, in units of the truth where it
+is not 0. A "false alarm" is a significant similarity of independent layers (p < 0.05), an outlier
+of a Gaussian matrix, and an exponent between 2 and 6 without a warning where there is no power law.
+Seconds are those of one processor, of one call after the first. A package that is not installed is
+named.
 """
 
 import argparse
@@ -30,7 +32,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=100)
     asked = parser.parse_args()
     table = Table(
-        title=f"{asked.repeats} cases each; 20 of the population with a power law, 5 of the coefficient"
+        title=f"{asked.repeats} cases each; 20 of the population with a power law, 5 of the "
+        "coefficient"
     )
     for header in HEADERS:
         table.add_column(header, overflow="fold")

@@ -76,7 +76,8 @@ def main() -> None:
             if z:
                 within = np.mean(np.abs(z) <= 1.96)
                 print(
-                    f"    {name:10s} {within:6.1%} of {len(z)} within 1.96 errors, rms z {np.sqrt(np.mean(np.square(z))):.2f}"
+                    f"    {name:10s} {within:6.1%} of {len(z)} within 1.96 errors, rms z "
+                    f"{np.sqrt(np.mean(np.square(z))):.2f}"
                 )
 
 

@@ -2,9 +2,9 @@
 
     python benchmarks/deep_linear.py
 
-One training of a network of 8 inputs, 8 outputs and 8 hidden units from a balanced start, 40 records.
-The rival in SciPy integrates the layers with DOP853 at a tolerance of 1e-9, as a person without the
-closed form would. All rows come from one run on one machine; read the ratios.
+One training of a network of 8 inputs, 8 outputs and 8 hidden units from a balanced start, 40
+records. The rival in SciPy integrates the layers with DOP853 at a tolerance of 1e-9, as a person
+without the closed form would. All rows come from one run on one machine; read the ratios.
 """
 
 import jax

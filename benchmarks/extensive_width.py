@@ -273,7 +273,8 @@ def posterior(table: Table, draws: int) -> None:
         )
         effective[name] = float(found.estimates.effective_samples) / (2 * draws * 10 * per_gradient)
         table.add_row(
-            f"HMC, {'rescaled rows' if rows is not None else 'as it is'}, step {float(found.step_size.mean()):.3g}",
+            f"HMC, {'rescaled rows' if rows is not None else 'as it is'}, step "
+            f"{float(found.step_size.mean()):.3g}",
             f"{1 / per_gradient:.4g} gradients/s",
             f"{effective[name]:.3g} effective samples/s",
             f"{effective['ours'] / effective[name]:.3g}",

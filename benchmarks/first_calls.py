@@ -7,8 +7,8 @@ first call compiles, those with other numbers should not.
 
 `programs` counts what the first call compiled, and `again` what the others did (0: nothing is
 compiled again, whatever the numbers). Times are processor seconds; each topic begins with nothing
-compiled. The compilation cache on disk is off, so that the first call is that of a machine which has
-never run it; with ORDERPARAM_CACHE=FOLDER a second run shows what it costs where it has.
+compiled. The compilation cache on disk is off, so that the first call is that of a machine which
+has never run it; with ORDERPARAM_CACHE=FOLDER a second run shows what it costs where it has.
 """
 
 import argparse

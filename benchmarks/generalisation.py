@@ -62,7 +62,8 @@ def numpy_chain(signed: np.ndarray, rng: np.random.Generator) -> None:
 
 def main() -> None:
     table = Table(
-        title=f"orderparam {op.__version__}: d = {DIMENSION}, {EXAMPLES} examples, {SETS} data sets at once"
+        title=f"orderparam {op.__version__}: d = {DIMENSION}, {EXAMPLES} examples, {SETS} data "
+        "sets at once"
     )
     for column in ("what", "ours", "plain", "ratio"):
         table.add_column(column, justify="right")

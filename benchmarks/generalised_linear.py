@@ -113,8 +113,9 @@ def main() -> None:
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
         step, limit, peak, start = process.submit(message_passing_at_size).result()
     console.print(
-        f"message passing, n = d = {SIZE}, single precision: {step:.3g} ms a step, two products {limit:.3g} ms; peak memory "
-        f"{peak:.2f} GiB, of which {start:.2f} GiB are the libraries and {4 * SIZE**2 / 2**30:.2f} GiB the matrix"
+        f"message passing, n = d = {SIZE}, single precision: {step:.3g} ms a step, two products "
+        f"{limit:.3g} ms; peak memory {peak:.2f} GiB, of which {start:.2f} GiB are the libraries "
+        f"and {4 * SIZE**2 / 2**30:.2f} GiB the matrix"
     )
 
 

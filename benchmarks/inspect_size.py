@@ -7,8 +7,8 @@ The network is fully connected, in single precision. "Trained" is a few steps of
 on 200 of the images. Of 64 random directions the first 8, then all are used, so that the error
 is seen to fall. In a fully connected network the tangent kernel is a sum over layers of products of
 two kernels, those of the layer's inputs and of the derivatives by its outputs: by this formula,
-which no other network has, the whole kernel is summed a block of rows at a time. Peak memory is that
-of the whole process.
+which no other network has, the whole kernel is summed a block of rows at a time. Peak memory is
+that of the whole process.
 """
 
 import argparse

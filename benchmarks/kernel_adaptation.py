@@ -182,7 +182,8 @@ def timed(function: Callable[[], object], repetitions: int = 3) -> tuple[float, 
 
 
 def samplers() -> dict[str, Callable[[], Any]]:
-    """One run of each sampler, with the effective samples of its slowest observable in the result."""
+    """One run of each sampler, with the effective samples of its slowest observable in the
+    result."""
     key = jax.random.key(0)
     relu = TwoLayerNetwork(
         16, 100, 48, 0.1, hermite_target({1: 1.0}), absolute=0.3, activation="relu"
@@ -297,9 +298,15 @@ def of_samplers() -> Iterator[Row]:
         run = partial(by_method, method, **options)
         (_, first), (found, then) = once(run), once(run)
         f_1 = jax.tree.map(lambda part: float(part[0]), found.estimates.output)
-        remark = f"f_1 = {with_error(f_1.mean, f_1.standard_error)}, {f_1.effective_samples / then:.3g} effective samples/s of it"
+        remark = (
+            f"f_1 = {with_error(f_1.mean, f_1.standard_error)}, {f_1.effective_samples / then:.3g} "
+            "effective samples/s of it"
+        )
         if method == "langevin":
-            remark += f", variances up to {100 * float(jnp.max(found.variance_inflation)) - 100:.1f} % too large"
+            remark += (
+                f", variances up to {100 * float(jnp.max(found.variance_inflation)) - 100:.1f} % "
+                "too large"
+            )
         yield f"{method}: two layers, erf", (first, then), remark
     samples, spent = once(lambda: hmc_by_hand(SYSTEM))
     yield (

@@ -4,10 +4,11 @@
 
 Networks of three layers of odd units on 100 digits are trained twice from one start, on the targets
 and on the targets with the other sign. With the kernels K(+) and K(-) after it and K at the start,
-the odd part of the change is [K(+) - K(-)] / 2, and the even part [K(+) + K(-)] / 2 - K. The first is of
-order richness / sqrt(width), because its mean over starts is zero: a start with other signs of the read-outs
-learns the other targets with the same kernel. The second is of order richness^2 at every width. Both
-are given as relative norms, and as 1 - similarity of the kernel with this part of the change added.
+the odd part of the change is [K(+) - K(-)] / 2, and the even part [K(+) + K(-)] / 2 - K. The first
+is of order richness / sqrt(width), because its mean over starts is zero: a start with other signs
+of the read-outs learns the other targets with the same kernel. The second is of order richness^2 at
+every width. Both are given as relative norms, and as 1 - similarity of the kernel with this part of
+the change added.
 """
 
 import argparse

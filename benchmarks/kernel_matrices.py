@@ -2,7 +2,8 @@
 peak memory.
 
     python benchmarks/kernel_matrices.py
-    NEURAL_TANGENTS_PYTHON=/path/to/python python benchmarks/kernel_matrices.py     (an environment that has neural-tangents)
+    NEURAL_TANGENTS_PYTHON=/path/to/python python benchmarks/kernel_matrices.py     (an environment
+    that has neural-tangents)
 
 The repetitions of the first two are interleaved and the medians compared, so that a busy machine
 slows both; neural-tangents runs in a process of its own afterwards (float64, compiled). Memory is
@@ -42,7 +43,10 @@ class Case:
     @property
     def name(self) -> str:
         network = f"conv {self.grid}x{self.grid} {self.readout}" if self.grid else "fully connected"
-        return f"{network}, {self.activation}, depth {self.depth}, n = {self.examples}, {'NNGP + NTK' if self.ntk else 'NNGP'}"
+        return (
+            f"{network}, {self.activation}, depth {self.depth}, n = {self.examples}, "
+            f"{'NNGP + NTK' if self.ntk else 'NNGP'}"
+        )
 
     def inputs(self) -> np.ndarray:
         shape = (self.grid, self.grid, 3) if self.grid else (784,)

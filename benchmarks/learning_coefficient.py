@@ -2,15 +2,16 @@
 
     python benchmarks/learning_coefficient.py [--runs 16] [--repeats 200]
 
-The sampler, for each case of reduced-rank regression: lambda(t) and v(t) of many runs of 12 ensembles, as
-deviations from the exact values in units of the standard error of each run (rms; Student with 11
-degrees of freedom has 1.10), how often their intervals held the exact value, and the coefficient's
-mean, scatter and how often its interval held the closed form. All ensembles are drawn at once.
+The sampler, for each case of reduced-rank regression: lambda(t) and v(t) of many runs of 12
+ensembles, as deviations from the exact values in units of the standard error of each run (rms;
+Student with 11 degrees of freedom has 1.10), how often their intervals held the exact value, and
+the coefficient's mean, scatter and how often its interval held the closed form. All ensembles are
+drawn at once.
 
-The extrapolation, on exact curves u(t) and v(t) of reduced-rank regression and of products of powers
-with the noise of 300 effective draws an ensemble: how often the interval held the closed form, its
-width, and the mean deviation of the value, for the default t, for those of `inspect` up to n / ln n,
-and for t up to 1e9, which only a loss without noise allows.
+The extrapolation, on exact curves u(t) and v(t) of reduced-rank regression and of products of
+powers with the noise of 300 effective draws an ensemble: how often the interval held the closed
+form, its width, and the mean deviation of the value, for the default t, for those of `inspect` up
+to n / ln n, and for t up to 1e9, which only a loss without noise allows.
 """
 
 import argparse
@@ -86,8 +87,9 @@ def of_the_sampler(sizes: Sizes, runs: int) -> str:
         ends = np.array([limit_of(times[FIRST:], one[:, FIRST:], order, size)[:3] for one in each])
         held = np.mean((ends[:, 0] <= limit) & (limit <= ends[:, 2]))
         words.append(
-            f"{'uv'[order]}: rms z {np.mean(z**2) ** 0.5:.2f}, held {np.mean(np.abs(z) < quantile):.3f}; "
-            f"coefficient {ends[:, 1].mean():.3f}, scatter {ends[:, 1].std():.3f}, held {held:.2f}"
+            f"{'uv'[order]}: rms z {np.mean(z**2) ** 0.5:.2f}, held "
+            f"{np.mean(np.abs(z) < quantile):.3f}; coefficient {ends[:, 1].mean():.3f}, scatter "
+            f"{ends[:, 1].std():.3f}, held {held:.2f}"
         )
     return "; ".join(words)
 
@@ -103,8 +105,8 @@ def of_exact_curves(words: str, curves: Curves, limit: float, size: int, repeats
         ends = np.array([limit_of(t, each, order, size)[:3] for each in draws]) / limit
         held = np.mean((ends[:, 0] <= 1) & (ends[:, 2] >= 1))
         found.append(
-            f"{'uv'[order]}: held {held:.3f}, interval {np.median(ends[:, 2] - ends[:, 0]):.0%} wide, "
-            f"off {ends[:, 1].mean() - 1:+.1%}"
+            f"{'uv'[order]}: held {held:.3f}, interval {np.median(ends[:, 2] - ends[:, 0]):.0%} "
+            f"wide, off {ends[:, 1].mean() - 1:+.1%}"
         )
     return "; ".join(found)
 

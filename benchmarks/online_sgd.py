@@ -2,7 +2,8 @@
 the chain; interleaved.
 
 python benchmarks/online_sgd.py
-PHDIAG_SGD=/path/to/phdiag_sgd python benchmarks/online_sgd.py     (a checkout with its Cython modules built in place)
+PHDIAG_SGD=/path/to/phdiag_sgd python benchmarks/online_sgd.py     (a checkout with its Cython
+modules built in place)
 """
 
 import contextlib
@@ -147,8 +148,9 @@ def main() -> None:
     console.print(table)
     plain = euler(flow_system, 20.0, 1 / 200) * 1000 / 20
     console.print(
-        f"flow to n/d = 1000: {seconds['flow']:.2f} s adaptive, {plain:.1f} s by Euler steps of 1/200 "
-        f"(compiled right-hand side, extrapolated from n/d = 20): {plain / seconds['flow']:.0f} times"
+        f"flow to n/d = 1000: {seconds['flow']:.2f} s adaptive, {plain:.1f} s by Euler steps of "
+        "1/200 (compiled right-hand side, extrapolated from n/d = 20): "
+        f"{plain / seconds['flow']:.0f} times"
     )
     if PEER is None:
         console.print("the Cython flow of Veiga et al.: skipped (PHDIAG_SGD is not set)")
@@ -157,8 +159,9 @@ def main() -> None:
     for steps_per_time in (200, 2000):
         took, risk = peer_flow(system, 10.0, steps_per_time)
         console.print(
-            f"Cython flow of Veiga et al. to n/d = 1000, Euler steps of 1/{steps_per_time}: {100 * took:.1f} s (extrapolated "
-            f"from n/d = 10, where its error is {abs(risk / exact - 1):.0e}): {100 * took / seconds['flow']:.0f} times"
+            f"Cython flow of Veiga et al. to n/d = 1000, Euler steps of 1/{steps_per_time}: "
+            f"{100 * took:.1f} s (extrapolated from n/d = 10, where its error is "
+            f"{abs(risk / exact - 1):.0e}): {100 * took / seconds['flow']:.0f} times"
         )
     console.print("its own default is 1/2000")
 

@@ -78,7 +78,8 @@ def known_transitions() -> Iterator[Case]:
     over, name = {"temperature": (0.5, 1.6)}, "Potts on a random graph, q = 5, c = 4, $T_c$"
     yield _case(name, first_order, spins.cavity, potts, over, "absolute_magnetisation")
     retrieval = op.transition(
-        associative_memory.replica_symmetric, hopfield, {"load": (0.05, 0.2)}, order="overlap", branches=("retrieval",)
+        associative_memory.replica_symmetric, hopfield, {"load": (0.05, 0.2)}, order="overlap",
+        branches=("retrieval",)
     )  # fmt: skip
     yield _as_case("Hopfield model, capacity at T = 0", 0.1379055665, retrieval)
     student = perceptron.ThermalPerceptron(sample_ratio=1.0)
@@ -176,10 +177,12 @@ def planes(resolution: int = 32, accuracy: float = 1e-3) -> Iterator[Plane]:
     cases = {
         "mean-field magnet, temperature and field": (
             spins.mean_field, magnet,
-            {"temperature": (0.3, 1.7), "field": (-0.5, 0.61)}, {"order": "magnetisation", "level": 0.0}),
+            {"temperature": (0.3, 1.7), "field": (-0.5, 0.61)}, {"order": "magnetisation",
+            "level": 0.0}),
         "Hopfield model, load and temperature": (
             associative_memory.replica_symmetric, associative_memory.Hopfield(load=0.1),
-            {"load": (0.002, 0.16), "temperature": (0.02, 1.45)}, {"order": ("overlap", "self_overlap")}),
+            {"load": (0.002, 0.16), "temperature": (0.02, 1.45)}, {"order": ("overlap",
+            "self_overlap")}),
     }  # fmt: skip
     for name, (theory, system, over, options) in cases.items():
         begun = time.perf_counter()
@@ -195,7 +198,10 @@ def row(case: Case) -> str:
         if case.error < 1e-8 * abs(case.known)
         else f"{case.found:.6g} ± {case.error:.1g}"
     )
-    return f"| {case.name} | {case.known:.11g} | {found} | {case.found - case.known:.1g} | {case.kind} | {case.points} |"
+    return (
+        f"| {case.name} | {case.known:.11g} | {found} | {case.found - case.known:.1g} | "
+        f"{case.kind} | {case.points} |"
+    )
 
 
 def tables() -> str:
@@ -212,7 +218,8 @@ def tables() -> str:
     ]
     for plane in planes():
         lines.append(
-            f"| {plane.name} | {plane.points} | {plane.grid} | {plane.grid / plane.points:.0f} | {plane.seconds:.0f} |"
+            f"| {plane.name} | {plane.points} | {plane.grid} | {plane.grid / plane.points:.0f} | "
+            f"{plane.seconds:.0f} |"
         )
     return "\n".join(lines)
 

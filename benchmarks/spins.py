@@ -103,7 +103,8 @@ def loops() -> dict[str, Callable[[int, int, np.random.Generator], float]]:
 
 @partial(jax.jit, static_argnames=("length", "replicas", "sweeps"))
 def usual_jax(key: jax.Array, length: int, replicas: int, sweeps: int) -> jax.Array:
-    """Mean energy of checkerboard Metropolis as it is usually written, measured after every sweep."""
+    """Mean energy of checkerboard Metropolis as it is usually written, measured after every
+    sweep."""
     colour = (jnp.indices((length, length)).sum(axis=0) % 2).astype(bool)
 
     def around(spins: jax.Array) -> jax.Array:
@@ -137,7 +138,8 @@ def memory() -> None:
         )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(
-            f"peak of the process after {name} with L = 1024 and {replicas} replicas: {peak:.2f} GiB"
+            f"peak of the process after {name} with L = 1024 and {replicas} replicas: {peak:.2f} "
+            "GiB"
         )
 
 
@@ -174,8 +176,8 @@ def public_code() -> None:
             rates[name].append(replicas * count * length**2 / (time.process_time() - start) / 1e6)
     ours, theirs = (statistics.median(rates[name]) for name in ("ours", "thrml"))
     print(
-        f"L = {length}, {replicas} replicas, measured every {RARELY} sweeps: thrml {theirs:.3g}, ours {ours:.3g} million updates "
-        f"per core second, {ours / theirs:.0f}x"
+        f"L = {length}, {replicas} replicas, measured every {RARELY} sweeps: thrml {theirs:.3g}, "
+        f"ours {ours:.3g} million updates per core second, {ours / theirs:.0f}x"
     )
 
 
@@ -183,7 +185,8 @@ def main() -> None:
     memory()
     public_code()
     table = Table(
-        title=f"orderparam {op.__version__}: spin updates at T_c, measurements after every sweep unless said otherwise"
+        title=f"orderparam {op.__version__}: spin updates at T_c, measurements after every sweep "
+        "unless said otherwise"
     )
     columns = (
         "way",

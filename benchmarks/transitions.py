@@ -224,7 +224,10 @@ def row(case: Known) -> str:
         covered &= abs(own.exponent - case.exponent) <= own.exponent_error
     wanted = case.kind if case.exponent is None else f"{case.kind}, {case.exponent:.4g}"
     place = f"{own.kind}, {own.location - case.place:+.0e} ± {own.error:.0e}"
-    return f"| {case.name} | {case.place:.10g} | {wanted} | {place} | {told} | {'yes' if covered else 'no'} |"
+    return (
+        f"| {case.name} | {case.place:.10g} | {wanted} | {place} | {told} | "
+        f"{'yes' if covered else 'no'} |"
+    )
 
 
 def main() -> None:

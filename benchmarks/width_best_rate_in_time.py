@@ -1,15 +1,16 @@
-"""What sets the best learning rate of standard networks with Adam: its exponent in the width against
-the number of steps, for each layer and each pair of layers trained alone, and without saturation of
-the units.
+"""What sets the best learning rate of standard networks with Adam: its exponent in the width
+against the number of steps, for each layer and each pair of layers trained alone, and without
+saturation of the units.
 
     python benchmarks/width_best_rate_in_time.py [--widths 32 64 128 256] [--seeds 3]
 
 The runs are those of docs/howto/width.py: three-layer networks on 200 digits, odd against even. The
-first step changes the output by rate x N^(1/2), N^(3/2), N where the input, hidden or output layer is
-trained alone. Linear units are the control: they do not saturate, and learn the part of the targets that
-is linear in the inputs, so that the smallest loss is 0 for them too. For each number of steps the best
-rate of every width is the minimum of a parabola through the logarithm of the mean loss at three rates
-around the smallest; errors of the exponent are those of a straight line through the widths.
+first step changes the output by rate x N^(1/2), N^(3/2), N where the input, hidden or output layer
+is trained alone. Linear units are the control: they do not saturate, and learn the part of the
+targets that is linear in the inputs, so that the smallest loss is 0 for them too. For each number
+of steps the best rate of every width is the minimum of a parabola through the logarithm of the mean
+loss at three rates around the smallest; errors of the exponent are those of a straight line through
+the widths.
 """
 
 import argparse
@@ -105,8 +106,9 @@ def main() -> None:
                 error = line.error * (line.chi_squared / line.freedom) ** 0.5
                 least = [float(table[:, place].min()) for table in tables]
                 print(
-                    f"{activation}, {trained}, {time} steps: exponent {line.slope:.2f} ({error:.2f}), "
-                    f"log2 of best rates {rates.round(2)}, losses {np.array(least).round(5)}",
+                    f"{activation}, {trained}, {time} steps: exponent {line.slope:.2f} "
+                    f"({error:.2f}), log2 of best rates {rates.round(2)}, losses "
+                    f"{np.array(least).round(5)}",
                     flush=True,
                 )
 

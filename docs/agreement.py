@@ -85,7 +85,8 @@ def unexplained(shown: Mapping[str, Any], explained: str) -> bool:
 
 
 HEADS = (
-    "study", "size", "theory", "runs", "unconverged", "resolution", "beyond 3", "rms z", "probability", "median", "worst",
+    "study", "size", "theory", "runs", "unconverged", "resolution", "beyond 3", "rms z",
+    "probability", "median", "worst",
     "core seconds", "why",
 )  # fmt: skip
 

@@ -46,7 +46,8 @@ class Work(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A program: its name, the large size, the call at either size, and what is expected of its answers.
+    """A program: its name, the large size, the call at either size, and what is expected of its
+    answers.
 
     accuracy: largest difference of the answers on two devices in float64, in units of the largest
     answer. same_numbers: whether float64 and float32 see the same random numbers; if not, their

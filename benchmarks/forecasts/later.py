@@ -64,8 +64,9 @@ def cosine_kernel(arch: str, first: np.ndarray, second: np.ndarray) -> np.ndarra
 def later_estimator_error(
     whole: Problem, estimator: Any, size: int, random: np.random.Generator
 ) -> tuple[float, ...]:
-    """Held-out error of random training sets of this size, as a share of the variance over the table, with
-    its standard error; for classes also the share of wrong ones and the log loss, with theirs."""
+    """Held-out error of random training sets of this size, as a share of the variance over the
+    table, with its standard error; for classes also the share of wrong ones and the log loss, with
+    theirs."""
     found = []
     for _ in range(int(np.clip(4000 / size, 2, 5))):
         order = random.permutation(len(whole.values))
@@ -85,8 +86,8 @@ def later_error(
     size: int,
     random: np.random.Generator,
 ) -> tuple[float, ...]:
-    """The same of the kernel of a network. mean: the constant that the forecast takes from the known
-    rows."""
+    """The same of the kernel of a network. mean: the constant that the forecast takes from the
+    known rows."""
     values, found = whole.values - mean, []
     for _ in range(int(np.clip(4000 / size, 2 if size > 5000 else 3, 10))):
         order = random.permutation(len(values))

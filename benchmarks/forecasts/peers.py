@@ -1,9 +1,10 @@
 """What people do instead of a forecast: nothing, and parametric curves.
 
-The forms are those that win in the learning-curve database LCDB (Mohr, Viering, Loog, van Rijn 2022):
-a power law with an offset, POW4, MMF4 and WBL4, once fitted in logarithms from several starts and
-once as LCDB does it, to the errors themselves by the method of Levenberg and Marquardt from random
-starts. "no change" is the last point of scikit-learn's `learning_curve`, which ends at the data.
+The forms are those that win in the learning-curve database LCDB (Mohr, Viering, Loog, van Rijn
+2022): a power law with an offset, POW4, MMF4 and WBL4, once fitted in logarithms from several
+starts and once as LCDB does it, to the errors themselves by the method of Levenberg and Marquardt
+from random starts. "no change" is the last point of scikit-learn's `learning_curve`, which ends at
+the data.
 """
 
 from collections.abc import Callable
@@ -25,8 +26,8 @@ MOST = 1e3  # predicted errors are limited to a thousand variances
 
 def fitted(n_train: np.ndarray, error: np.ndarray, sizes: np.ndarray) -> dict[str, list[float]]:
     """Every form's error at sizes beyond the measured ones: positive parameters, fitted in
-    logarithms, and "LCDB ..." as there, where what is not positive is set to a thousandth of the last
-    error."""
+    logarithms, and "LCDB ..." as there, where what is not positive is set to a thousandth of the
+    last error."""
     found = {"no change": [float(error[-1])] * len(sizes)}
     for name, (form, _) in FORMS.items():
         starts = [_start(name, exponent, n_train, error) for exponent in (0.3, 1.0, 2.0)]

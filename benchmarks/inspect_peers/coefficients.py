@@ -1,6 +1,6 @@
-"""The local learning coefficient of reduced-rank regression at the true map 0, with the unit Gaussian
-prior about it, at t = n / ln n for n = 1000: its exact value is known at every t. Inputs are
-whitened, so that the loss is |B A|^2 / 2 exactly for any number of them."""
+"""The local learning coefficient of reduced-rank regression at the true map 0, with the unit
+Gaussian prior about it, at t = n / ln n for n = 1000: its exact value is known at every t. Inputs
+are whitened, so that the loss is |B A|^2 / 2 exactly for any number of them."""
 
 import numpy as np
 from scipy import stats

@@ -1,5 +1,5 @@
-"""One number on cases of known truth, measured by several packages: how far each is off, how often it
-raises a false alarm, how often its interval holds the truth, and its processor time."""
+"""One number on cases of known truth, measured by several packages: how far each is off, how often
+it raises a false alarm, how often its interval holds the truth, and its processor time."""
 
 import contextlib
 import importlib.metadata
@@ -40,8 +40,8 @@ class Package(NamedTuple):
 
 
 class Contest(NamedTuple):
-    """number, case: in words. draw: the arrays of a case, from its seed. truth: the number for these
-    arrays. nothing: there is nothing to find, so that every alarm is false."""
+    """number, case: in words. draw: the arrays of a case, from its seed. truth: the number for
+    these arrays. nothing: there is nothing to find, so that every alarm is false."""
 
     number: str
     case: str

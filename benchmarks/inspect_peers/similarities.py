@@ -1,5 +1,6 @@
 """Similarity of two layers: independent ones (truth 0), relu features of one kernel (truth 1 in the
-limit of many neurons), and linear features of two kernels (truth in closed form, in the same limit).
+limit of many neurons), and linear features of two kernels (truth in closed form, in the same
+limit).
 """
 
 import numpy as np

@@ -1,5 +1,5 @@
-"""Spectra of weights: outliers and power laws of Gaussian matrices (there are none), of matrices with
-one strong direction, and of a population with a power law of known exponent."""
+"""Spectra of weights: outliers and power laws of Gaussian matrices (there are none), of matrices
+with one strong direction, and of a population with a power law of known exponent."""
 
 import numpy as np
 
@@ -98,7 +98,8 @@ def contests() -> list[Contest]:
             )
             for aspect in (1, 4)
         ),
-        Contest("outliers", "with two directions, aspect 4", _gaussian(4, 2), lambda w: 2.0, OUTLIERS),
+        Contest("outliers", "with two directions, aspect "
+                "4", _gaussian(4, 2), lambda w: 2.0, OUTLIERS),
         *(
             Contest(
                 "power law", f"Gaussian matrix, aspect {aspect}", _gaussian(aspect),

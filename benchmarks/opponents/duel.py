@@ -13,7 +13,8 @@ ROUNDS, LEAST = 7, 0.02
 class Duel(NamedTuple):
     """A piece of work: what it is, who the opponent is, and the same numbers from both.
 
-    tolerance: largest difference that the accuracy of the theory allows; None where both are random.
+    tolerance: largest difference that the accuracy of the theory allows; None where both are
+    random.
     measure: largest difference of the two answers, in the units of the tolerance.
     """
 

@@ -158,15 +158,22 @@ def print_features(result: Any, title: str, folder: Path) -> None:
         else "targets have variance 1"
     )
     lines = [
-        "ridge        penalty added to the sum of losses; features scaled by 1/sqrt(p); in scikit-learn",
+        (
+            "ridge        penalty added to the sum of losses; features scaled by 1/sqrt(p); in "
+            "scikit-learn"
+        ),
         f"             {result.other_penalty}",
         f"errors       on those of the {result.examples} examples that were not trained on; {unit}",
-        f"check        prediction within {result.deviation:.1%} (root mean square) of the measured points",
+        (
+            f"check        prediction within {result.deviation:.1%} (root mean square) of the "
+            "measured points"
+        ),
         f"figure: {folder / 'figure.png'} (and .pdf); numbers: {folder / 'forecast.zarr'}",
     ]
     if classes or result.loss != "square":
         lines.insert(
             3,
-            "approximate  the theory takes each class as Gaussian, with one covariance for all; real data are not",
+            "approximate  the theory takes each class as Gaussian, with one covariance for all; "
+            "real data are not",
         )
     out.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)

@@ -1,5 +1,5 @@
-"""What `orderparam predict` prints: the answer in words, the treatment of the columns, the curve, and
-what else would lower the error."""
+"""What `orderparam predict` prints: the answer in words, the treatment of the columns, the curve,
+and what else would lower the error."""
 
 import warnings
 from pathlib import Path
@@ -33,9 +33,10 @@ def print_sentences(result: "Forecast", goal: Goal | None) -> None:
             )
             if (found := one.calibration) is not None:
                 out.print(
-                    f"The probability of its answer is {found.confidence:.1%} on average, and {found.accuracy:.1%} of its "
-                    f"answers are right. Calibration error {found.error:.1%}, perfect probabilities {found.by_chance:.1%} "
-                    f"(p = {found.p_value:.2g}): {found.verdict}.",
+                    f"The probability of its answer is {found.confidence:.1%} on average, and "
+                    f"{found.accuracy:.1%} of its answers are right. Calibration error "
+                    f"{found.error:.1%}, perfect probabilities {found.by_chance:.1%} (p = "
+                    f"{found.p_value:.2g}): {found.verdict}.",
                     highlight=False,
                     soft_wrap=True,
                 )
@@ -96,9 +97,15 @@ def print_forecast(result: "Forecast", folder: Path) -> None:
     out.print(table)
     low, high = result.floor_interval
     lines = [
-        f"unit                 an error of 1 is the variance of {plain(', '.join(problem.names))}, {result.unit:.4g}",
+        (
+            "unit                 an error of 1 is the variance of "
+            f"{plain(', '.join(problem.names))}, {result.unit:.4g}"
+        ),
         f"power law            error ~ n^-{result.exponent():.2f} over the next decade of data",
-        f"floor                {low:.3g} to {high:.3g} (95 %); there is none with probability {result.law.without_floor:.2f}",
+        (
+            f"floor                {low:.3g} to {high:.3g} (95 %); there is none with probability "
+            f"{result.law.without_floor:.2f}"
+        ),
         *(
             [
                 f"best ridge           {result.best_ridge:.3g} (used {result.ridge:.3g}), "
@@ -107,7 +114,10 @@ def print_forecast(result: "Forecast", folder: Path) -> None:
             if result.estimator is None
             else []
         ),
-        f"figure: {folder / 'figure.png'} (and .pdf); numbers: {folder / 'summary.json'}, {folder / 'forecast.zarr'}",
+        (
+            f"figure: {folder / 'figure.png'} (and .pdf); numbers: {folder / 'summary.json'}, "
+            f"{folder / 'forecast.zarr'}"
+        ),
     ]
     out.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)
 
@@ -139,7 +149,10 @@ def print_answers(result: "Forecast") -> None:
     for one in result.compared:
         if own is not None and one is not own:
             wrong = f", wrong {one.error_rate:.3g}" if result.problem.classes else ""
-            words = f"{_change(*one.against(own))}; error {one.error:.4g}{wrong} with {one.examples} rows"
+            words = (
+                f"{_change(*one.against(own))}; error {one.error:.4g}{wrong} with {one.examples} "
+                "rows"
+            )
             table.add_row(plain(f"{one.name} instead"), words)
     if result.estimator is None and result.ridge != result.best_ridge:
         table.add_row(
@@ -160,15 +173,17 @@ def print_answers(result: "Forecast") -> None:
         lower = min(result.candidates, key=lambda kernel: kernel.leave_one_out)
         if lower is not chosen:
             out.print(
-                f"{lower.arch} has the lower leave-one-out error there, but the lower evidence, too, which is the probability of "
-                f"all targets together and scatters less. --arch {lower.arch} forecasts it instead.",
+                f"{lower.arch} has the lower leave-one-out error there, but the lower evidence, "
+                "too, which is the probability of all targets together and scatters less. --arch "
+                f"{lower.arch} forecasts it instead.",
                 highlight=False,
                 soft_wrap=True,
             )
 
 
 def _change(ratio: float, low: float, high: float) -> str:
-    """A ratio of errors with its interval, as a change in per cent, or as a factor if it is large."""
+    """A ratio of errors with its interval, as a change in per cent, or as a factor if it is
+    large."""
     if high > LARGE:
         return f"{ratio:.2g} times as large ({low:.2g} to {high:.2g} times)"
     return f"{ratio - 1:+z.1%} ({low - 1:+z.1%} to {high - 1:+z.1%})"
@@ -186,10 +201,14 @@ def print_new_rows(result: "Forecast", frame: Any) -> None:
         much = (
             ""
             if found.shift is None
-            else f", and a network is forecast to err {found.shift.ratio:.2g} times as much on the new ones"
+            else (
+                f", and a network is forecast to err {found.shift.ratio:.2g} times as much on the "
+                "new ones"
+            )
         )
         warnings.warn(
-            f"the new rows differ from yours by more than chance: the forecast is for rows like yours{much}",
+            "the new rows differ from yours by more than chance: the forecast is for rows like "
+            f"yours{much}",
             stacklevel=2,
         )
 
@@ -215,10 +234,12 @@ def print_widths(report: Any) -> None:
     )
     out = console()
     out.print(
-        f"\nfinite width, {report.attrs['n_train']} training examples, T = {report.attrs['temperature']:.3g},"
+        f"\nfinite width, {report.attrs['n_train']} training examples, T = "
+        f"{report.attrs['temperature']:.3g},"
     )
     out.print(
-        "squared errors on held-out examples as shares of the variance; gain: of one network from the posterior"
+        "squared errors on held-out examples as shares of the variance; gain: of one network from "
+        "the posterior"
     )
     out.print(table)
     out.print(report.attrs["verdict"], highlight=False)

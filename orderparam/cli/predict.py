@@ -39,7 +39,8 @@ def predict(
         str,
         typer.Argument(
             metavar="FILE",
-            help="Your data (.csv, .tsv, .parquet, .feather, .xlsx, .npz, .npy), or: digits, mnist, cifar10.",
+            help="Your data (.csv, .tsv, .parquet, .feather, .xlsx, .npz, .npy), or: digits, "
+            "mnist, cifar10.",
         ),
     ],
     target: Annotated[
@@ -58,8 +59,9 @@ def predict(
         typer.Option(
             "--arch",
             metavar="ARCH[,ARCH...]",
-            help="Networks in the limit of infinite width, fc:DEPTH\\[xWIDTH]:ACTIVATION; of several, the one of largest "
-            "evidence is used. auto: relu and erf of depth 1 to 3. If given, the forecast is for the network.",
+            help="Networks in the limit of infinite width, fc:DEPTH\\[xWIDTH]:ACTIVATION; of "
+            "several, the one of largest evidence is used. auto: relu and erf of depth 1 to 3. If "
+            "given, the forecast is for the network.",
         ),
     ] = AUTOMATIC,
     temperature: Annotated[
@@ -75,8 +77,9 @@ def predict(
         typer.Option(
             "--estimator",
             metavar="PATH",
-            help="The learner instead of the best of a network, boosted trees, a forest and ridge regression: the import path of "
-            "any scikit-learn estimator, such as sklearn.ensemble.HistGradientBoostingRegressor.",
+            help="The learner instead of the best of a network, boosted trees, a forest and ridge "
+            "regression: the import path of any scikit-learn estimator, such as "
+            "sklearn.ensemble.HistGradientBoostingRegressor.",
         ),
     ] = None,
     reach: Annotated[
@@ -84,8 +87,9 @@ def predict(
         typer.Option(
             "--reach",
             metavar="\\[MEASURE=]ERROR",
-            help="Also: rows needed for this. 5%: error rate of classes; rmse=12: in the target's unit; r2=0.9; log_loss=0.2; "
-            "share=0.1: of the target's variance. A bare number: error rate of classes, share of the variance of numbers.",
+            help="Also: rows needed for this. 5%: error rate of classes; rmse=12: in the target's "
+            "unit; r2=0.9; log_loss=0.2; share=0.1: of the target's variance. A bare number: error "
+            "rate of classes, share of the variance of numbers.",
         ),
     ] = None,
     groups: Annotated[
@@ -109,8 +113,8 @@ def predict(
         typer.Option(
             "--new",
             metavar="FILE",
-            help="A table of rows that the learner will meet, with or without the target: do they differ from yours, and what "
-            "does a network err on them?",
+            help="A table of rows that the learner will meet, with or without the target: do they "
+            "differ from yours, and what does a network err on them?",
         ),
     ] = None,
     missing: Annotated[
@@ -133,7 +137,8 @@ def predict(
         bool,
         typer.Option(
             "--stop",
-            help="Also: the best time to stop gradient descent of the network, and what it gains over the best ridge.",
+            help="Also: the best time to stop gradient descent of the network, and what it gains "
+            "over the best ridge.",
         ),
     ] = False,
     seeds: Annotated[
@@ -145,7 +150,8 @@ def predict(
         typer.Option("--out", help="New folder of the result (default: results/predict-NAME)."),
     ] = None,
 ) -> None:
-    """Predict the learning curve of your own data, out to 100 times as many examples as you have."""
+    """Predict the learning curve of your own data, out to 100 times as many examples as you
+    have."""
     with clear_errors(), warnings_in_one_line(), within_memory():
         check_file(file)
         if out is not None:
@@ -160,11 +166,13 @@ def predict(
         goal = None if reach is None else goal_of(reach)
         if estimator is not None and (archs or temperature is not None):
             raise ValueError(
-                f"--estimator {estimator}: cannot be combined with --arch or --temperature, which belong to a network"
+                f"--estimator {estimator}: cannot be combined with --arch or --temperature, which "
+                "belong to a network"
             )
         if stop and (estimator is not None or groups is not None or time is not None):
             raise ValueError(
-                "--stop: is for a network and for rows drawn at random; leave --estimator, --groups and --time out"
+                "--stop: is for a network and for rows drawn at random; leave --estimator, "
+                "--groups and --time out"
             )
         from orderparam.learning_curves.forecast import forecast_problem
         from orderparam.learning_curves.problem import NO_TARGET, from_file, table_of
@@ -205,7 +213,8 @@ def words_for_gaps(text: str | None) -> list[str]:
     words = [] if text is None else [word.strip() for word in text.split(",")]
     if not all(words):
         raise ValueError(
-            f"--missing {text!r}: write one or more words with commas between them, such as x,unknown"
+            f"--missing {text!r}: write one or more words with commas between them, such as "
+            "x,unknown"
         )
     return words
 
@@ -266,7 +275,8 @@ def check_goal(problem: "Problem", text: str | None, goal: Goal) -> None:
         lacking = {"rmse": "root mean square error"}.get(goal[1], goal[1].replace("_", " "))
         *allowed, last = (f"{one}=" for one, name in MEASURES.items() if name in measures)
         raise ValueError(
-            f"--reach {text}: a target of {what} has no {lacking}; give {', '.join(allowed)} or {last}"
+            f"--reach {text}: a target of {what} has no {lacking}; give {', '.join(allowed)} or "
+            f"{last}"
         )
 
 

@@ -66,9 +66,12 @@ class Slider(JSComponent):
           align-items: baseline; }
         .knob { font-size: 13px; width: 100%; }
         .knob label { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-        .knob input[type=text] { font: inherit; width: 100%; box-sizing: border-box; text-align: right; padding: 1px 4px; }
-        .knob input[type=text] { border: 1px solid var(--ex-line); border-radius: 3px; background: transparent; color: inherit; }
-        .knob input[type=range] { grid-column: 1 / 3; width: 100%; margin: 3px 0 6px 0; accent-color: #0072B2; height: 18px; }
+        .knob input[type=text] { font: inherit; width: 100%; box-sizing: border-box;
+          text-align: right; padding: 1px 4px; }
+        .knob input[type=text] { border: 1px solid var(--ex-line); border-radius: 3px;
+          background: transparent; color: inherit; }
+        .knob input[type=range] { grid-column: 1 / 3; width: 100%; margin: 3px 0 6px 0;
+          accent-color: #0072B2; height: 18px; }
         .knob input:focus-visible { outline: 2px solid #56B4E9; }
         """
     ]

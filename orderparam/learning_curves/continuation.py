@@ -24,10 +24,10 @@ regression, support vector machines and nearest neighbours on 67. The variances 
 by the factor with which 95 % of the errors lie within 1.96 standard deviations on tables that were
 left out of the fit (six parts in turn). This is derived for this package.
 
-Two changes were fitted to 60 further forecasts on 30 tuning tables, judged on tables kept apart, and
-left out: a level of 0.29 of this one (the intervals are narrower by a sixth, but contain 91 % instead
-of 93 % below 150 rows), and 0.37 of the change that the theory of a kernel draws through the measured
-errors (the median miss grows from 0.16 to 0.20).
+Two changes were fitted to 60 further forecasts on 30 tuning tables, judged on tables kept apart,
+and left out: a level of 0.29 of this one (the intervals are narrower by a sixth, but contain 91 %
+instead of 93 % below 150 rows), and 0.37 of the change that the theory of a kernel draws through
+the measured errors (the median miss grows from 0.16 to 0.20).
 """
 
 from dataclasses import dataclass, replace

@@ -103,8 +103,9 @@ class NewRows:
             differ = self.p_value < SIGNIFICANT
             verdict = "a significant difference" if differ else "no significant difference"
             lines.append(
-                f"error on the new rows {self.error[0]:.3g} ± {self.error[1]:.1g}, on held-out rows of yours "
-                f"{self.expected[0]:.3g} ± {self.expected[1]:.1g} (p = {self.p_value:.2g}): {verdict}"
+                f"error on the new rows {self.error[0]:.3g} ± {self.error[1]:.1g}, on held-out "
+                f"rows of yours {self.expected[0]:.3g} ± {self.expected[1]:.1g} (p = "
+                f"{self.p_value:.2g}): {verdict}"
             )
         if self.shift is not None:
             lines.append(str(self.shift))
@@ -256,7 +257,10 @@ def dependence(problem: Problem, found: Learner, measured: Measured) -> list[str
         later = each / np.sqrt(measured.tested) * max(measured.together, 1.0)
         errors = later, each / np.sqrt(different)
     what = "other groups" if problem.groups is not None else "later rows"
-    text = f"held-out {what}: error {ours:.3g} ± {errors[0]:.1g}; random rows: {theirs:.3g} ± {errors[1]:.1g}: "
+    text = (
+        f"held-out {what}: error {ours:.3g} ± {errors[0]:.1g}; random rows: {theirs:.3g} ± "
+        f"{errors[1]:.1g}: "
+    )
     seen = _moving_law(found, best_ridge(found)[0]) if problem.ordered else []
     if abs(ours - theirs) < NORMAL * np.hypot(*errors):
         return [f"{text}no significant difference", *seen]
@@ -272,8 +276,8 @@ def _moving_law(found: Learner, ridge: float) -> list[str]:
     chance = chance_of_drift(found, ridge)
     verdict = "does" if chance < SIGNIFICANT else "is not seen to"
     return [
-        f"what the inputs say of the target {verdict} move with time (p = {chance:.2g}, from the order "
-        "of the residuals)"
+        f"what the inputs say of the target {verdict} move with time (p = {chance:.2g}, from the "
+        "order of the residuals)"
     ]
 
 
@@ -317,7 +321,10 @@ def later_inputs(problem: Problem, arch: str, ridge: float) -> list[str]:
     cut = int(len(problem.inputs) * (1 - 1 / FOLDS))
     earlier, later = np.split(problem.inputs, [cut])
     lines = [
-        f"inputs of the last fifth of the rows and those of earlier rows: {told_apart(earlier, later)}"
+        (
+            "inputs of the last fifth of the rows and those of earlier rows: "
+            f"{told_apart(earlier, later)}"
+        )
     ]
     if problem.groups is None:
         before, after = np.split(problem.targets, [cut])

@@ -57,8 +57,8 @@ def named(path: str) -> Any:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError):
         raise ValueError(
-            f"estimator {path!r}: cannot be imported; it must be an import path such as sklearn.ensemble.RandomForestRegressor, "
-            "and its package must be installed"
+            f"estimator {path!r}: cannot be imported; it must be an import path such as "
+            "sklearn.ensemble.RandomForestRegressor, and its package must be installed"
         ) from None
     try:
         made = found() if isinstance(found, type) else found
@@ -83,7 +83,8 @@ def checked(estimator: Any, name: str) -> Any:
     ]
     if missing:
         raise ValueError(
-            f"estimator {name}: has no {' and no '.join(missing)}; it must be one as scikit-learn defines them"
+            f"estimator {name}: has no {' and no '.join(missing)}; it must be one as scikit-learn "
+            "defines them"
         )
     return estimator
 

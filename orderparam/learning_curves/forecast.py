@@ -231,7 +231,8 @@ def _one(
         law = continued(law_of(estimator), law, sizes, mean, grid, gap)
         if sizes[-1] < 0.75 * count:
             notes.append(
-                f"{name} learned up to {int(sizes[-1])} of the {count} rows: a fit with more takes longer than {LONGEST:g} s"
+                f"{name} learned up to {int(sizes[-1])} of the {count} rows: a fit with more takes "
+                f"longer than {LONGEST:g} s"
             )
     log_error = np.log(mean[-1]) + law.log_change
     if not network.chosen:  # with the best ridge the error never grows with more data
@@ -319,8 +320,14 @@ def _remarks(found: Learner) -> list[str]:
         return []
     if found.factorisable:
         return [
-            f"ridge and modes of the kernel are those of {MOST_ROWS} random rows; errors are measured on all {found.examples}"
+            (
+                f"ridge and modes of the kernel are those of {MOST_ROWS} random rows; errors are "
+                f"measured on all {found.examples}"
+            )
         ]
     return [
-        f"the kernel learned up to {LARGEST} of the {found.examples} rows, exactly; what all of them bring is forecast"
+        (
+            f"the kernel learned up to {LARGEST} of the {found.examples} rows, exactly; what all "
+            "of them bring is forecast"
+        )
     ]

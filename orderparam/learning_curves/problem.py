@@ -336,8 +336,8 @@ def _labels(column: "pd.Series", name: str) -> tuple[np.ndarray, tuple[str, ...]
         if bad.any():
             place, word = f"{column.index.name or 'row'} {words.index[bad][0]}", words[bad].iloc[0]
             raise ValueError(
-                f"target {name!r}: {place} holds {word!r}, which is no number: mend it, leave the row out, or give "
-                f"--missing {word!r}"
+                f"target {name!r}: {place} holds {word!r}, which is no number: mend it, leave the "
+                f"row out, or give --missing {word!r}"
             )
         return (
             values.to_numpy(np.float64),
@@ -367,7 +367,8 @@ def target_values(problem: Problem, column: "pd.Series") -> Float[np.ndarray, "r
     forms = {name: problem.values[codes == code][0] for code, name in enumerate(problem.classes)}
     if foreign := sorted(set(words) - set(forms)):
         raise ValueError(
-            f"target {str(column.name)!r} holds {foreign[0]!r}: must be one of {', '.join(problem.classes)}"
+            f"target {str(column.name)!r} holds {foreign[0]!r}: must be one of "
+            f"{', '.join(problem.classes)}"
         )
     found[labelled] = [forms[word] for word in words]
     return found
@@ -387,8 +388,9 @@ def _task(labels: np.ndarray, class_names: Sequence[str] | None, name: str) -> s
     classes = np.unique(labels)
     if class_names is not None and 2 * len(classes) > len(labels):
         raise ValueError(
-            f"{name}: {len(classes)} different words in {len(labels)} rows, such as {class_names[0]!r}: "
-            "a class needs several examples; a number must be written without its unit"
+            f"{name}: {len(classes)} different words in {len(labels)} rows, such as "
+            f"{class_names[0]!r}: a class needs several examples; a number must be written without "
+            "its unit"
         )
     if labels.dtype.kind == "f" or (class_names is None and len(classes) > MOST_CLASSES):
         return "regression"

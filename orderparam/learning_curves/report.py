@@ -40,7 +40,10 @@ def draw_forecast(result: "Forecast") -> Any:
         bands.append(("error_rate", "error_rate_lower", "error_rate_upper"))
     gain, least, most = result.gain_of_doubling()
     words = (
-        f"The floor is not known: it may be none (probability {result.law.without_floor:.2f}) or up to {high:.2g}."
+        (
+            f"The floor is not known: it may be none (probability {result.law.without_floor:.2f}) "
+            f"or up to {high:.2g}."
+        )
         if not sure
         else ""
     )
@@ -50,8 +53,8 @@ def draw_forecast(result: "Forecast") -> Any:
             labelled(shown),
             panels,
             title=f"{result.problem.name}, {result.learner}",
-            caption=f"{ridge}Twice the data: {gain:.0%} less error ({least:.0%} to {most:.0%}). {words} "
-            f"The last measured point is {_last(result)}.",
+            caption=f"{ridge}Twice the data: {gain:.0%} less error ({least:.0%} to {most:.0%}). "
+            f"{words} The last measured point is {_last(result)}.",
         )
         ahead = data.sel(n_train=slice(float(measured["n_train"][-1]), None))
         for axes, (_, lower, upper) in zip(figure.axes, bands):
@@ -84,7 +87,10 @@ def in_a_sentence(result: "Forecast", reach: float | None = None, name: str | No
     now, twice = (_predicted(result, main, size) for size in (n, 2 * n))
     beside = "" if main != "rmse" else f", R² {1 - result.at(n)[0]:.3g}"
     words = [
-        f"With your {n:,} rows the {_title(result, main)} is {now}{beside}. Twice the rows: {twice}."
+        (
+            f"With your {n:,} rows the {_title(result, main)} is {now}{beside}. Twice the rows: "
+            f"{twice}."
+        )
     ]
     if reach is not None:
         asked = name or ("error_rate" if classes else "test_error")
@@ -100,7 +106,8 @@ def in_a_sentence(result: "Forecast", reach: float | None = None, name: str | No
                 else f"{_rows(low)} or more, beyond {furthest:,}"
             )
             words.append(
-                f"{goal} {'needs' if needed <= n else 'would need'} about {_rows(needed)} rows ({ends})."
+                f"{goal} {'needs' if needed <= n else 'would need'} about {_rows(needed)} rows "
+                f"({ends})."
             )
         else:
             luck = (
@@ -137,7 +144,10 @@ def _predicted(result: "Forecast", name: str, n: float) -> str:
         middle, low, high = 1 - ends[0], 1 - ends[2], 1 - ends[1]
     else:
         middle, low, high = ends
-    return f"{_number(middle, name)} ({_number(low, name, bare=True)}-{_number(high, name, bare=True)})"
+    return (
+        f"{_number(middle, name)} "
+        f"({_number(low, name, bare=True)}-{_number(high, name, bare=True)})"
+    )
 
 
 def _number(value: float, name: str, bare: bool = False) -> str:

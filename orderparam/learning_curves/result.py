@@ -206,7 +206,8 @@ class Forecast:
             "arch": self.arch,
             "ridge": self.ridge,
             "best_ridge": self.best_ridge,
-            "unit": f"variance of {', '.join(self.problem.names)} over the {self.examples} examples",
+            "unit": f"variance of {', '.join(self.problem.names)} over the {self.examples} "
+            "examples",
             "variance": self.unit,
             "leave_one_out": self.leave_one_out,
             "forecast": [dict(zip(keys, (n, *self.at(n)))) for n in sizes],

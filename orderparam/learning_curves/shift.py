@@ -6,9 +6,9 @@ The expected squared error at a row x of given inputs (`orderparam.kernels.row_e
 
 relative to its mean over rows like those that were learned, each left out. S is the share of label
 noise in the error; p = 1 is exact for targets drawn from the prior of the kernel, and other p stand
-for targets that are rougher or smoother far from most rows. All S and p of a grid are weighted by the
-likelihood of the residuals of the rows left out. What e(x) misses is corrected by these residuals,
-weighted by how much more frequent rows like theirs are among the new ones:
+for targets that are rougher or smoother far from most rows. All S and p of a grid are weighted by
+the likelihood of the residuals of the rows left out. What e(x) misses is corrected by these
+residuals, weighted by how much more frequent rows like theirs are among the new ones:
 
     E_new/E = <e>_new  sum_i q_i r_i^2 / (E sum_i q_i e_i),    q = P(new | x)/P(own | x),
 
@@ -79,8 +79,8 @@ class ShiftForecast:
     def __str__(self) -> str:
         low, high = self.interval
         text = (
-            f"network {self.arch}: error on rows like yours {self.own:.3g}, forecast for the new rows from their inputs alone "
-            f"{self.own * self.ratio:.3g} ({low:.2g} to {high:.2g})"
+            f"network {self.arch}: error on rows like yours {self.own:.3g}, forecast for the new "
+            f"rows from their inputs alone {self.own * self.ratio:.3g} ({low:.2g} to {high:.2g})"
         )
         if self.measured is None or self.p_value is None:
             return text

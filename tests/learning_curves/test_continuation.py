@@ -1,5 +1,5 @@
-"""The curves of boosted trees and other learners, beyond the data: what the law does with a curve, a
-gap to another learner, and few rows."""
+"""The curves of boosted trees and other learners, beyond the data: what the law does with a curve,
+a gap to another learner, and few rows."""
 
 import csv
 from pathlib import Path

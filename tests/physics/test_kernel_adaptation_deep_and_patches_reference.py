@@ -154,7 +154,8 @@ def test_what_surrounds_the_weights(system, options, expected):
 
 
 def test_erf_patches():
-    """Learnability, f_1/y_1, f_3/y_3 and the ratio of the weights' variances along and across w_*."""
+    """Learnability, f_1/y_1, f_3/y_3 and the ratio of the weights' variances along and across
+    w_*."""
     expected = {
         (1, 100): (0.646100118, 0.690684377, -0.096970863, 2.85449547),
         (1, 1600): (0.922962281, 0.968781583, 0.15930726, 4.77479659),

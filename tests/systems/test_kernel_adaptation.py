@@ -146,7 +146,8 @@ def test_the_first_mode_that_is_left_out():
 
 @pytest.mark.parametrize(("a", "b"), [(6.0, 0.9), (4000.0, 0.005)])
 def test_kernel_of_gaussian_weights_short_and_long(a, b):
-    """Of erf units on a dense grid; long weights switch sign within a thousandth of their spread."""
+    """Of erf units on a dense grid; long weights switch sign within a thousandth of their
+    spread."""
     found = gaussian_kernel(
         Plane.of(ERF.with_(modes=(1, 3)).hidden), jnp.asarray(a), jnp.asarray(b)
     ).modes

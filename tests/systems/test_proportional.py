@@ -275,8 +275,10 @@ def test_the_sampled_network_sees_the_patches_of_the_theory():
     """Features of the real network from the same filter at every patch: the kernel of one channel
     is sum_i phi(w.x_i)^2."""
     system = Convolutional(
-        jnp.arange(2 * 5 * 6 * 3.0).reshape(2, 5, 6, 3) / 90, jnp.ones(2), jnp.ones((1, 5, 6, 3)), jnp.ones(1),
-        channels=1, temperature=0.1, mask=(2, 3), stride=(3, 2), padding=(1, 0), activation="linear",
+        jnp.arange(2 * 5 * 6 * 3.0).reshape(2, 5, 6, 3) / 90, jnp.ones(2), jnp.ones((1, 5, 6, 3)),
+        jnp.ones(1),
+        channels=1, temperature=0.1, mask=(2, 3), stride=(3, 2), padding=(1, 0),
+        activation="linear",
     )  # fmt: skip
     potential = Collapsed.of(system)
     hidden = potential.draw(jax.random.key(0))

@@ -116,8 +116,8 @@ def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
 @study(
     "selected-state",
     title=(
-        "At 16 to 64 inputs the first feature is learned from about a sixth fewer examples than in the "
-        "theory of large systems, because data sets differ"
+        "At 16 to 64 inputs the first feature is learned from about a sixth fewer examples than in "
+        "the theory of large systems, because data sets differ"
     ),
     source="measured for this package on the model of Nguyen and Barbier 2026",
     seconds=(70, 20000),
@@ -173,22 +173,24 @@ def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
     ],
     columns=2,
     caption=r"""
-        Teacher of $k = d/2$ units with weights $w^0_i$ and read-outs that fall as $i^{{-\beta}}$, $\beta$ = {decay}, noise of
-        variance $\Delta$ = {noise}, tanh$(2z)$ without its linear part; $w_i$: weights of a draw; {seeds} data sets at each
-        point, {free_seeds} for replica exchange between {weights} powers of the likelihood. $F_1$, $F_0$: free energies of the
-        states with and without the strongest feature, by integration over these powers while the overlap of the feature is
-        confined to either state; third panel: solid, theory of large $d$; dashed, theory of drawn data sets;
-        $Q_{{ij}} = w_i \cdot w^0_j / d$.
+        Teacher of $k = d/2$ units with weights $w^0_i$ and read-outs that fall as $i^{{-\beta}}$,
+        $\beta$ = {decay}, noise of variance $\Delta$ = {noise}, tanh$(2z)$ without its linear part;
+        $w_i$: weights of a draw; {seeds} data sets at each point, {free_seeds} for replica exchange
+        between {weights} powers of the likelihood. $F_1$, $F_0$: free energies of the states with
+        and without the strongest feature, by integration over these powers while the overlap of the
+        feature is confined to either state; third panel: solid, theory of large $d$; dashed, theory
+        of drawn data sets; $Q_{{ij}} = w_i \cdot w^0_j / d$.
     """,
     explained=(
-        "The theory of large d neglects that data sets differ. At n/d between 2 and 4 the mean free "
-        "energy of a student with a given overlap is flat to one nat, while the difference of both "
-        "states has a standard deviation of 1 to 5 nats over data sets, and the wider state gains "
-        "from it. With this spread the theory has the free energies cross at n/d = 3.11, 3.26 and 3.40 with "
-        "16, 32 and 64 inputs, where 3.25(11), 3.30(10) and 3.44(8) were measured (zeros of "
-        "parabolas; the line between the two points beside it gives 3.6 with 64 inputs) and the theory of large d has "
-        "3.82, 3.98 and 4.07; the gap closes slowly, to 3.54 for 4.11 at 128 inputs. Half of the draws have "
-        "learned the feature at 3.40(17) with 16 inputs."
+        "The theory of large d neglects that data sets differ. At n/d between 2 and 4 the mean "
+        "free energy of a student with a given overlap is flat to one nat, while the difference of "
+        "both states has a standard deviation of 1 to 5 nats over data sets, and the wider state "
+        "gains from it. With this spread the theory has the free energies cross at n/d = 3.11, "
+        "3.26 and 3.40 with 16, 32 and 64 inputs, where 3.25(11), 3.30(10) and 3.44(8) were "
+        "measured (zeros of parabolas; the line between the two points beside it gives 3.6 with 64 "
+        "inputs) and the theory of large d has 3.82, 3.98 and 4.07; the gap closes slowly, to 3.54 "
+        "for 4.11 at 128 inputs. Half of the draws have learned the feature at 3.40(17) with 16 "
+        "inputs."
     ),
 )
 def selected_state(

@@ -157,7 +157,9 @@ def langevin_training(
     >>> import jax
     >>> x = np.random.default_rng(0).normal(size=(8, 3))
     >>> system = FullyConnected(x[:5], x[:5, 0], x[5:], x[5:, 0], width=4, temperature=0.5)
-    >>> found = langevin_training(system, jax.random.key(0), chains=2, burn_in=20, samples=8, thin=1)
+    >>> found = langevin_training(
+    ...     system, jax.random.key(0), chains=2, burn_in=20, samples=8, thin=1
+    ... )
     >>> found.mean.shape
     (3, 1)
     """

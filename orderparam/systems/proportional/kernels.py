@@ -158,8 +158,8 @@ def _(primals, tangents):
 
 
 class _Blocks(eqx.Module):
-    """The inverse of A = T + Q (x) diag(k) + kappa (x) m m^T by Woodbury's formula, in the eigenbasis
-    of K - m m^T; no array is larger than P D^2.
+    """The inverse of A = T + Q (x) diag(k) + kappa (x) m m^T by Woodbury's formula, in the
+    eigenbasis of K - m m^T; no array is larger than P D^2.
 
     inverse: (T + k_i Q)^{-1}. weighted: m_i (T + k_i Q)^{-1}. total: sum_i m_i^2 (T + k_i Q)^{-1}.
     core: (kappa^{-1} + total)^{-1}. dual: A^{-1} y.

@@ -27,7 +27,8 @@ from orderparam.gaussian import Activation, activation, activation_names
 from orderparam.kernels.window import Window
 
 # ------------------------------------------------------------------------------------------------
-# The patches of a signal or an image that the units of a convolutional layer see: any mask, stride and zero padding.
+# The patches of a signal or an image that the units of a convolutional layer see: any mask, stride
+# and zero padding.
 
 Sides = int | tuple[int, ...]
 
@@ -134,8 +135,8 @@ class BayesianNetwork(System):
             x, y = getattr(self, inputs).shape, getattr(self, targets).shape
             if len(x) < 2 or x[0] != y[0]:
                 raise ValueError(
-                    f"{name}.{inputs} has shape {x} and {targets} {y}: must be (examples, ...) and (examples,) or "
-                    "(examples, output), with equally many examples"
+                    f"{name}.{inputs} has shape {x} and {targets} {y}: must be (examples, ...) and "
+                    "(examples,) or (examples, output), with equally many examples"
                 )
         train, test = (
             (self.inputs.shape[1:], self.targets.shape[1:]),
@@ -143,11 +144,13 @@ class BayesianNetwork(System):
         )
         if train != test:
             raise ValueError(
-                f"{name}: training examples map {train[0]} to {train[1]}, test examples {test[0]} to {test[1]}"
+                f"{name}: training examples map {train[0]} to {train[1]}, test examples {test[0]} "
+                f"to {test[1]}"
             )
         if self.n_train is not None and self.n_train > self.inputs.shape[0]:
             raise ValueError(
-                f"{name}.n_train = {self.n_train}: must be at most {self.inputs.shape[0]}, the examples there are"
+                f"{name}.n_train = {self.n_train}: must be at most {self.inputs.shape[0]}, the "
+                "examples there are"
             )
 
     @property
@@ -220,7 +223,8 @@ class FullyConnected(BayesianNetwork):
     def __check_init__(self) -> None:
         if self.inputs.ndim != 2:
             raise ValueError(
-                f"FullyConnected.inputs has shape {self.inputs.shape}: must be (examples, input_dim)"
+                f"FullyConnected.inputs has shape {self.inputs.shape}: must be (examples, "
+                "input_dim)"
             )
         for field in ("width", "weight_variance"):
             if (
@@ -229,7 +233,8 @@ class FullyConnected(BayesianNetwork):
                 and value.shape != (self.depth,)
             ):
                 raise ValueError(
-                    f"FullyConnected.{field} = {value}: must be one number, or {self.depth}, one a hidden layer"
+                    f"FullyConnected.{field} = {value}: must be one number, or {self.depth}, one a "
+                    "hidden layer"
                 )
 
     @property
@@ -392,7 +397,8 @@ def split(dataset: Dataset, targets: Targets, n_train: int, n_test: int) -> dict
     """
     if n_train < 1 or n_test < 1 or n_train + n_test > dataset.examples:
         raise ValueError(
-            f"n_train = {n_train}, n_test = {n_test}: must be at least 1, together at most {dataset.examples}"
+            f"n_train = {n_train}, n_test = {n_test}: must be at least 1, together at most "
+            f"{dataset.examples}"
         )
     x, y = dataset.inputs, targets.values
     return {

@@ -1,5 +1,5 @@
-"""Kernels between the patches of two images, (r / N_p) k(C_ii, C_ij, C_jj) with C_ij = v_0 x_i . x_j' / d,
-packed and summed."""
+"""Kernels between the patches of two images, (r / N_p) k(C_ii, C_ij, C_jj) with C_ij = v_0 x_i .
+x_j' / d, packed and summed."""
 
 import equinox as eqx
 import jax
@@ -41,8 +41,9 @@ class PatchKernels(eqx.Module):
         size = 8 * len(i) * len(row)
         if size > MEMORY_LIMIT:
             raise ValueError(
-                f"{seen.shape[0]} patches of {seen.shape[1]} images: their kernels take {size / 2**30:.1f} GiB; must be at most "
-                f"{MEMORY_LIMIT / 2**30:.0f} GiB (a larger mask or stride, or fewer training images)"
+                f"{seen.shape[0]} patches of {seen.shape[1]} images: their kernels take "
+                f"{size / 2**30:.1f} GiB; must be at most {MEMORY_LIMIT / 2**30:.0f} GiB (a larger "
+                "mask or stride, or fewer training images)"
             )
 
         def one(pair: tuple[Array, Array]) -> Float[Array, "entry"]:

@@ -72,7 +72,8 @@ def deviations(whitened: Any, network: Architecture) -> Any:
 
 
 class ReadoutMoments(eqx.Module):
-    """Averages over the read-out at given hidden weights, or values at given weights of all layers."""
+    """Averages over the read-out at given hidden weights, or values at given weights of all
+    layers."""
 
     residual: Float[Array, "train output"]  # y - f
     mean: Float[Array, "test output"]

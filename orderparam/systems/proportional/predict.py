@@ -99,7 +99,8 @@ def predict_width(
         axis = "channels"
         if dataset.image_shape is None:
             raise ValueError(
-                f"architecture = {architecture!r}: needs images, but {dataset.name} has rows without a shape"
+                f"architecture = {architecture!r}: needs images, but {dataset.name} has rows "
+                "without a shape"
             )
         shape = dataset.image_shape if len(dataset.image_shape) == 3 else (*dataset.image_shape, 1)
         system = patches[architecture](
@@ -132,11 +133,20 @@ def predict_width(
     best = int(np.argmin(report["test_error"].values))
     width, gain = float(report["width"][best]), float(report["gain"][best])
     if gain > 0.005:
-        verdict = f"finite width helps: at width {width:g} the test error is {gain:.1%} below that of infinite width"
+        verdict = (
+            f"finite width helps: at width {width:g} the test error is {gain:.1%} below that of "
+            "infinite width"
+        )
     elif gain < -0.005:
-        verdict = f"finite width hurts: even at width {width:g} the test error is {-gain:.1%} above that of infinite width"
+        verdict = (
+            f"finite width hurts: even at width {width:g} the test error is {-gain:.1%} above that "
+            "of infinite width"
+        )
     else:
-        verdict = f"width hardly matters: the best test error, at width {width:g}, is within 0.5 % of that of infinite width"
+        verdict = (
+            f"width hardly matters: the best test error, at width {width:g}, is within 0.5 % of "
+            "that of infinite width"
+        )
     report.attrs = {
         "verdict": verdict,
         "n_train": train,

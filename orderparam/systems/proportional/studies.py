@@ -37,7 +37,10 @@ _BAGLIONI = "Baglioni, Pacelli, Aiudi, Di Renzo, Vezzani, Burioni, Rotondo 2024"
 _AIUDI = "Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025"
 
 LOSSES = ("test_error", "test_bias", "test_variance", "train_error")
-_CHAINS = "Sampled: Hamiltonian Monte Carlo, {seeds} runs of 4 chains, half from the prior, half from the bottom of the energy."
+_CHAINS = (
+    "Sampled: Hamiltonian Monte Carlo, {seeds} runs of 4 chains, half from the prior, half from "
+    "the bottom of the energy."
+)
 
 
 def _compared(
@@ -74,12 +77,13 @@ def _compared(
 @study(
     "finite-width-depth",
     title=(
-        "In narrow Bayesian networks train errors are lower and test errors higher than at infinite "
-        "width, and more so than three theories say"
+        "In narrow Bayesian networks train errors are lower and test errors higher than at "
+        "infinite width, and more so than three theories say"
     ),
     source=_PACELLI,
     panels=[Panel("width", y, facet="depth", log="x") for y in ("test_error", "train_error")],
-    caption="{data}, $P$ = {n_train}, $T$ = {temperature}, erf, unit prior variances, {n_test} test points. Nested, common and "
+    caption="{data}, $P$ = {n_train}, $T$ = {temperature}, erf, unit prior variances, {n_test} "
+    "test points. Nested, common and "
     f"linear are three closures of the theory, which are equal at depth 1. {_CHAINS}",
     seconds=(200, 7200),
     observables=LOSSES,
@@ -91,9 +95,10 @@ def _compared(
         "samples": 500,
     },
     explained=(
-        "The theory is the limit of wide layers at fixed P/N, with three closures beyond one layer. In the test error of two "
-        "and three layers the closure common deviates by 1 to 2 %, the others by 3 to 6 %. In the train error common deviates "
-        "by less than 1 % at 80 units, the others by 2 to 6 %; at 20 units all deviate by 9 to 20 %. One layer with 20 units "
+        "The theory is the limit of wide layers at fixed P/N, with three closures beyond one "
+        "layer. In the test error of two and three layers the closure common deviates by 1 to 2 %, "
+        "the others by 3 to 6 %. In the train error common deviates by less than 1 % at 80 units, "
+        "the others by 2 to 6 %; at 20 units all deviate by 9 to 20 %. One layer with 20 units "
         "deviates by 2 % (test) and 5 % (train)."
     ),
 )
@@ -129,16 +134,18 @@ def finite_width_depth(
 @study(
     "finite-width-temperature",
     title=(
-        "At low temperature a Bayesian network of few units has a higher test error and a lower train "
-        "error than at infinite width, as the theory says"
+        "At low temperature a Bayesian network of few units has a higher test error and a lower "
+        "train error than at infinite width, as the theory says"
     ),
     source=_BAGLIONI,
     panels=[
         Panel("temperature", y, log="x", ratio_to="infinite width")
         for y in ("test_error", "train_error")
     ],
-    caption="{data}, $P$ = {n_train}, $N$ = {width}, one hidden layer of erf units, unit prior variances, {n_test} test points. "
-    f"{_CHAINS} Gradient descent: the discretisation of the paper, learning rate 0.1 / ($T$ times the largest curvature).",
+    caption="{data}, $P$ = {n_train}, $N$ = {width}, one hidden layer of erf units, unit prior "
+    "variances, {n_test} test points. "
+    f"{_CHAINS} Gradient descent: the discretisation of the paper, learning rate 0.1 / ($T$ times "
+    "the largest curvature).",
     seconds=(120, 3600),
     observables=("test_error", "train_error"),
     gallery={"measured": (0.003, 0.01, 0.03, 0.1, 0.3, 1.0), "descended": (0.1, 0.3)},
@@ -151,8 +158,8 @@ def finite_width_depth(
         "langevin_steps": 1_000_000,
     },
     explained=(
-        "The theory is the limit of wide layers at fixed P/N, and networks have 40 units: the train error deviates by 2.5 % at "
-        "the lowest temperature and by 1.4 % at the next."
+        "The theory is the limit of wide layers at fixed P/N, and networks have 40 units: the "
+        "train error deviates by 2.5 % at the lowest temperature and by 1.4 % at the next."
     ),
 )
 def finite_width_temperature(
@@ -199,7 +206,8 @@ def finite_width_temperature(
         )
         for y in ("order_parameters", "test_error", "train_error")
     ],
-    caption="{data}, $P$ = {n_train}, {n_test} test points, one hidden layer of erf units, unit prior variances. $Q$ is measured "
+    caption="{data}, $P$ = {n_train}, {n_test} test points, one hidden layer of erf units, unit "
+    "prior variances. $Q$ is measured "
     rf"as the squared length of the read-out, $\langle |v|^2 \rangle / (N r)$. {_CHAINS}",
     seconds=(60, 1800),
     observables=("order_parameters", "test_error", "train_error"),
@@ -210,9 +218,9 @@ def finite_width_temperature(
         "samples": 400,
     },
     explained=(
-        "The theory is the limit of wide layers at fixed P/N: at the lower temperature the order parameter deviates by 4 % at 20 "
-        "units, by 1.4 % at 40 and by 0.3 % at 120. There the test error lies up to 2 % above and the training error up to 3 % "
-        "below the theory."
+        "The theory is the limit of wide layers at fixed P/N: at the lower temperature the order "
+        "parameter deviates by 4 % at 20 units, by 1.4 % at 40 and by 0.3 % at 120. There the test "
+        "error lies up to 2 % above and the training error up to 3 % below the theory."
     ),
 )
 def finite_width_order(
@@ -241,7 +249,8 @@ def finite_width_order(
 
 @study(
     "finite-width-priors",
-    title="A Bayesian network of finite width: its losses follow the theory of that width, not that of infinite width",
+    title="A Bayesian network of finite width: its losses follow the theory of that width, not "
+    "that of infinite width",
     source=_BAGLIONI,
     panels=[
         Panel(prior, y, where={"varied": prior}, log="x", xlabel=label)
@@ -251,15 +260,17 @@ def finite_width_order(
             ("readout_variance", r"read-out prior variance $1/\lambda_1$"),
         )
     ],
-    caption="{data}, $P$ = {n_train}, $N$ = {width}, $T$ = {temperature}, one hidden layer of erf units, {n_test} test points; "
+    caption="{data}, $P$ = {n_train}, $N$ = {width}, $T$ = {temperature}, one hidden layer of erf "
+    "units, {n_test} test points; "
     f"the other variance is one. {_CHAINS}",
     columns=2,
     seconds=(60, 1800),
     observables=("test_error", "train_error"),
     full={"data": "mnist", "n_train": 500, "n_test": 1000, "width": 500, "samples": 500},
     explained=(
-        "The theory is the limit of wide layers at fixed P/N, and networks have 40 units. Test errors lie up to 1.4 % above it, "
-        "train errors 1.1 to 3.7 % below it; infinite width is off by up to 6 and 31 %. No other width was run at this P/N."
+        "The theory is the limit of wide layers at fixed P/N, and networks have 40 units. Test "
+        "errors lie up to 1.4 % above it, train errors 1.1 to 3.7 % below it; infinite width is "
+        "off by up to 6 and 31 %. No other width was run at this P/N."
     ),
 )
 def finite_width_priors(
@@ -293,8 +304,8 @@ def _units(data: Any) -> Any:
 @study(
     "finite-width-architectures",
     title=(
-        "With few channels a network of shared filters has a lower test error than its Gaussian process, "
-        "more so than theory says"
+        "With few channels a network of shared filters has a lower test error than its Gaussian "
+        "process, more so than theory says"
     ),
     source=_AIUDI,
     panels=[
@@ -311,9 +322,10 @@ def _units(data: Any) -> Any:
             },
         )
     ],
-    caption="Teachers on four independent Gaussian patches of ten pixels. $P$ = {n_train}, $T$ = {temperature}, erf, unit "
-    "prior variances, {n_test} test points. Sampled: Hamiltonian Monte Carlo, {seeds} runs of {chains} "
-    "chains, half from the prior, half from a minimum of the energy.",
+    caption="Teachers on four independent Gaussian patches of ten pixels. $P$ = {n_train}, $T$ = "
+    "{temperature}, erf, unit prior variances, {n_test} test points. Sampled: Hamiltonian Monte "
+    "Carlo, {seeds} runs of {chains} chains, half from the prior, half from a minimum of the "
+    "energy.",
     seconds=(90, 3600),
     observables=LOSSES,
     gallery={"targets": ("shared",), "measured": (8, 20, 50, 100), "samples": 150},
@@ -325,8 +337,9 @@ def _units(data: Any) -> Any:
         "chains": 8,
     },
     explained=(
-        "The theory is the limit of many channels at fixed P/N: test errors of the convolutional network deviate by 12 % at 8 "
-        "channels, 9 % at 20 and 6 % at 50, and not all of its chains converged; those of the dense network agree."
+        "The theory is the limit of many channels at fixed P/N: test errors of the convolutional "
+        "network deviate by 12 % at 8 channels, 9 % at 20 and 6 % at 50, and not all of its chains "
+        "converged; those of the dense network agree."
     ),
 )
 def finite_width_architectures(
@@ -364,23 +377,26 @@ _CASES = ("shared filter", "one patch", "digits, parity")
 
 @study(
     "local-feature-importance",
-    title="The local order parameters of 20 channels show which pairs of patches are used, and exceed their theory by up to 16 %",
+    title="The local order parameters of 20 channels show which pairs of patches are used, and "
+    "exceed their theory by up to 16 %",
     source=_AIUDI,
     panels=[
         Freehand(partial(patch_matrix, label=label, problem=case), f"{case}: {label}")
         for case in _CASES
         for label in ("theory", "sampled")
     ],
-    caption="Order parameters $Q_{{ij}}$ of one convolutional layer of {channels} channels, $P$ = {n_train}, "
+    caption="Order parameters $Q_{{ij}}$ of one convolutional layer of {channels} channels, $P$ = "
+    "{n_train}, "
     f"$T$ = {{temperature}}, erf; infinite width is the unit matrix. {_CHAINS}",
     columns=2,
     seconds=(90, 1200),
     observables=("order_parameters",),
     full={"n_train": 200, "n_test": 500, "samples": 500},
     explained=(
-        "The theory is the limit of many channels at fixed P/N, and networks have 20. With a shared filter all elements are 5 to "
-        "16 % larger than the theory, with one patch the learned element is 12 % larger; of the digits the large elements "
-        "(above 0.9) lie within 2.5 %. No other number of channels was run."
+        "The theory is the limit of many channels at fixed P/N, and networks have 20. With a "
+        "shared filter all elements are 5 to 16 % larger than the theory, with one patch the "
+        "learned element is 12 % larger; of the digits the large elements (above 0.9) lie within "
+        "2.5 %. No other number of channels was run."
     ),
 )
 def local_feature_importance(
@@ -415,7 +431,8 @@ def local_feature_importance(
 
 @study(
     "finite-width-similarity",
-    title="The hidden kernel turns towards the labels as the first order in 1/N says, in a dense and a convolutional network",
+    title="The hidden kernel turns towards the labels as the first order in 1/N says, in a dense "
+    "and a convolutional network",
     source=f"fourth moments of the units: derived here; Gaussian units: {_AIUDI}",
     panels=[
         Freehand(
@@ -430,9 +447,9 @@ def local_feature_importance(
             ("sampled", "change,\nsampled"),
         )
     ],
-    caption=r"Kernel of the hidden layer $K(x_\mu, x_\nu)$, {data}, $P$ = {n_train}, $N$ = {width} units or channels (patches of "
-    r"side {mask}), $T$ = {temperature}, erf; examples ordered by class (lines); $A = P\, y^T K y / (|y|^2 \mathrm{{tr}} K)$. "
-    + _CHAINS,
+    caption=r"Kernel of the hidden layer $K(x_\mu, x_\nu)$, {data}, $P$ = {n_train}, $N$ = {width} "
+    r"units or channels (patches of side {mask}), $T$ = {temperature}, erf; examples ordered by "
+    r"class (lines); $A = P\, y^T K y / (|y|^2 \mathrm{{tr}} K)$. " + _CHAINS,
     columns=4,
     seconds=(120, 2400),
     observables=("prior_alignment", "posterior_alignment"),
@@ -490,7 +507,8 @@ def order_parameter(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "finite-width-plane",
-    title="At low temperature a network of finite width enlarges its kernel, at high temperature it shrinks it",
+    title="At low temperature a network of finite width enlarges its kernel, at high temperature "
+    "it shrinks it",
     source="Pacelli, Ariosto, Pastore, Ginelli, Gherardi, Rotondo 2023",
     seconds=(40, 600),
     full={"data": "mnist", "n_train": 200, "resolution": 32},
@@ -498,8 +516,9 @@ def order_parameter(data: xr.Dataset) -> xr.DataArray:
     panels=[
         phases_panel("width", "temperature", log="xy", order="order parameter $Q$", centre=1.0)
     ],
-    caption="{data}, $P$ = {n_train}, one hidden layer of erf units; colour: the order parameter $Q$, the factor of the "
-    "kernel, which is 1 on the line; the two colours have scales of their own. Theory alone.",
+    caption="{data}, $P$ = {n_train}, one hidden layer of erf units; colour: the order parameter "
+    "$Q$, the factor of the kernel, which is 1 on the line; the two colours have scales of their "
+    "own. Theory alone.",
 )
 def finite_width_plane(
     data: str = "digits", n_train: int = 40, resolution: int = 16

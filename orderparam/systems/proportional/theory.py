@@ -36,11 +36,13 @@ from orderparam.systems.proportional.results import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# One effective action over (place, output): fully connected, convolutional, locally connected, pooled; one and many outputs.
+# One effective action over (place, output): fully connected, convolutional, locally connected,
+# pooled; one and many outputs.
 #
 # With the renormalised kernel KR of `kernels` and N units or channels,
 #
-#     F(Q, kappa) = N [ -tr Q (kappa^{-1} - 1) - log det kappa ] + log det(T + KR) + y^T (T + KR)^{-1} y
+#     F(Q, kappa) = N [ -tr Q (kappa^{-1} - 1) - log det kappa ] + log det(T + KR) + y^T (T +
+# KR)^{-1} y
 #
 # is stationary (a saddle point) with respect to both (Pacelli et al. 2023, supplement, for one
 # number; matrices were derived for this package). If no mean has its own order parameter, kappa =
@@ -184,7 +186,8 @@ def has_separate_means(system: BayesianNetwork) -> bool:
 def _check_closure(system: BayesianNetwork, closure: Closure = "nested") -> None:
     if system.depth > 1 and system.outputs > 1 and closure != "common":
         raise ValueError(
-            f"closure = {closure!r}: with several outputs and depth {system.depth} it must be 'common'"
+            f"closure = {closure!r}: with several outputs and depth {system.depth} it must be "
+            "'common'"
         )
 
 
@@ -220,8 +223,8 @@ def finite_width(system: BayesianNetwork, *, closure: Closure = "nested") -> Ren
     Cost: one eigendecomposition of the kernel for one place; one Cholesky factorisation for each
     step otherwise.
 
-    Source: Pacelli et al. (2023); Baglioni, Giambagli et al. (2024) for several outputs; Aiudi et al. (2025)
-    for patches; kappa is derived here as a matrix.
+    Source: Pacelli et al. (2023); Baglioni, Giambagli et al. (2024) for several outputs; Aiudi et
+    al. (2025) for patches; kappa is derived here as a matrix.
 
     >>> from orderparam.systems.proportional import FullyConnected
     >>> x = np.random.default_rng(0).normal(size=(8, 3))

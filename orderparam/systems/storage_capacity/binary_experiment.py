@@ -75,7 +75,8 @@ FEW = {"input_dim": at_most(_LARGEST, why="all 2^N couplings are tried")}
 def some_binary_patterns(system: BinaryPatterns, **_: object) -> None:
     if round(float(system.load) * system.size("input_dim")) < 1:
         raise ValueError(
-            f"BinaryPatterns.load = {float(system.load):g}: is less than one pattern of {system.size('input_dim')}"
+            f"BinaryPatterns.load = {float(system.load):g}: is less than one pattern of "
+            f"{system.size('input_dim')}"
         )
 
 

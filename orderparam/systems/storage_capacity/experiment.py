@@ -101,7 +101,8 @@ def _enumerable(system: SphericalPatterns, **_: object) -> None:
     corners = math.comb(round(float(system.load) * n), n - 1)
     if corners > _CORNERS:
         raise ValueError(
-            f"SphericalPatterns.load = {float(system.load):g} with {n} inputs has {corners} corners: at most {_CORNERS}"
+            f"SphericalPatterns.load = {float(system.load):g} with {n} inputs has {corners} "
+            f"corners: at most {_CORNERS}"
         )
 
 
@@ -111,7 +112,8 @@ CONVEX = {"margin": at_least(0, why="below the problem is not convex")}
 def some_patterns(system: SphericalPatterns, **_: object) -> None:
     if round(float(system.load) * system.size("input_dim")) < 1:
         raise ValueError(
-            f"SphericalPatterns.load = {float(system.load):g}: is less than one pattern of {system.size('input_dim')}"
+            f"SphericalPatterns.load = {float(system.load):g}: is less than one pattern of "
+            f"{system.size('input_dim')}"
         )
 
 

@@ -62,13 +62,15 @@ class LearnedPatterns(Result):
 
 @theory(needs=UNBIASED | {"margin": at_least(0, why="the proof needs it")})
 def corrections_bound(system: SphericalPatterns) -> CorrectionsBound:
-    r"""Number of corrections after which perceptron learning has stored all patterns, at the latest.
+    r"""Number of corrections after which perceptron learning has stored all patterns, at the
+    latest.
 
     Each correction adds $y x$ to J, so that the overlap of J with the best couplings grows by at
     least the largest stability K = `largest_margin`, while $|J|^2$ grows by at most $2 \kappa |J| +
     N$, where $\kappa$ = `margin` and $|x|^2 = N$. With $\rho = |J|/N$ after $\mu N$ corrections
 
-    $$ K \mu \le \rho(\mu), \qquad \frac{d\rho}{d\mu} = \kappa + \frac{1}{2 \rho}, \qquad \rho(0) = 0 $$
+    $$ K \mu \le \rho(\mu), \qquad \frac{d\rho}{d\mu} = \kappa + \frac{1}{2 \rho}, \qquad
+    \rho(0) = 0 $$
 
     so that $\mu$ is at most the solution of
 

@@ -16,13 +16,13 @@ from orderparam.systems.storage_capacity.experiment import (
 )
 from orderparam.systems.storage_capacity.model import SphericalPatterns
 
-# A conflict is a set of at most N + 1 patterns that no couplings store together. By Gordan's theorem
-# either all patterns are stored by some couplings or positive weights make their sum vanish; the
-# patterns with a weight in a corner of that polytope are a conflict. At least one pattern of each
-# conflict is wrong, and the smallest set of patterns that meets all conflicts found so far is a
-# lower bound. If the other patterns have no conflict it is the answer, otherwise their conflicts are
-# added. The same is done for satisfiability (Davies, Bacchus 2011); its use for the perceptron is
-# derived here.
+# A conflict is a set of at most N + 1 patterns that no couplings store together. By Gordan's
+# theorem either all patterns are stored by some couplings or positive weights make their sum
+# vanish; the patterns with a weight in a corner of that polytope are a conflict. At least one
+# pattern of each conflict is wrong, and the smallest set of patterns that meets all conflicts found
+# so far is a lower bound. If the other patterns have no conflict it is the answer, otherwise their
+# conflicts are added. The same is done for satisfiability (Davies, Bacchus 2011); its use for the
+# perceptron is derived here.
 
 _PRESENT = 1e-9
 
@@ -37,8 +37,8 @@ def fewest_errors_by_programming(
     $$ \min \sum_\mu z_\mu, \qquad \sum_{\mu \in C} z_\mu \ge 1 \text{ for every conflict } C,
        \qquad z_\mu \in \{0, 1\} $$
 
-    where a conflict is a set of patterns that no couplings store together. Conflicts are added until
-    the patterns with z = 0 can be stored together.
+    where a conflict is a set of patterns that no couplings store together. Conflicts are added
+    until the patterns with z = 0 can be stored together.
 
     Args:
         samples: number of independent samples in one run.

@@ -102,14 +102,15 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
 
 @study(
     "capacity-separability",
-    title="A perceptron stores two random patterns per input: linear programs follow Cover's exact law",
+    title="A perceptron stores two random patterns per input: linear programs follow Cover's exact "
+    "law",
     source="Cover 1965; Gardner 1988; Rosenblatt 1962",
     seconds=(50, 1800),
     observables=("success_fraction",),
     explained=(
-        "Linear programs agree with Cover at all 27 points. Perceptron learning that is stopped after "
-        "1000 sweeps finds 9.4(12) % fewer solutions than there are at a load of 1.7. Control: after "
-        "10 000 sweeps it is 2.9(9) %."
+        "Linear programs agree with Cover at all 27 points. Perceptron learning that is stopped "
+        "after 1000 sweeps finds 9.4(12) % fewer solutions than there are at a load of 1.7. "
+        "Control: after 10 000 sweeps it is 2.9(9) %."
     ),
     gallery={"samples": 60, "seeds": 16},
     full={"dims": (20, 50, 100, 200), "samples": 200, "seeds": 8},
@@ -217,8 +218,10 @@ def inverse_size(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "capacity-errors",
-    title="Beyond the capacity broken replica symmetry raises the predicted errors, by a quarter at four patterns per input",
-    source="Gardner, Derrida 1988; Majer, Engel, Zippelius 1993; Györgyi, Reimann 1997; Bouten 1994",
+    title="Beyond the capacity broken replica symmetry raises the predicted errors, by a quarter "
+    "at four patterns per input",
+    source="Gardner, Derrida 1988; Majer, Engel, Zippelius 1993; Györgyi, Reimann 1997; Bouten "
+    "1994",
     seconds=(60, 1200),
     observables=("error_fraction",),
     gallery={"samples": 50, "thermal_dims": (20, 40), "chains": 32, "sweeps": 3000},
@@ -257,11 +260,11 @@ def inverse_size(data: xr.Dataset) -> xr.DataArray:
         marks are parallel tempering. Replica symmetry is unstable below $T$ = 0.27.
     """,
     explained=(
-        "The theories are limits of many inputs. With 3 to 7 inputs the smallest number of "
-        "errors is larger than in theory, the more so the fewer the inputs, and the data cannot "
-        "distinguish the theories. At temperatures of 0.5 and above 20 inputs agree with the theory; they lie 9 "
-        "% above it at 0.3, where replica symmetry still holds, and 29 % at 0.2, where it is "
-        "broken."
+        "The theories are limits of many inputs. With 3 to 7 inputs the smallest number of errors "
+        "is larger than in theory, the more so the fewer the inputs, and the data cannot "
+        "distinguish the theories. At temperatures of 0.5 and above 20 inputs agree with the "
+        "theory; they lie 9 % above it at 0.3, where replica symmetry still holds, and 29 % at "
+        "0.2, where it is broken."
     ),
 )
 def capacity_errors(
@@ -313,7 +316,8 @@ def capacity_errors(
 
 @study(
     "capacity-negative-margin",
-    title="At negative margins broken replica symmetry lowers the predicted capacity, by 17 % at a margin of -1.5",
+    title="At negative margins broken replica symmetry lowers the predicted capacity, by 17 % at a "
+    "margin of -1.5",
     source="Gardner 1988; Franz, Parisi 2016; functional derived here",
     seconds=(20, 60),
     full={},

@@ -55,7 +55,8 @@ def draw_entropy_limits(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "binary-capacity",
-    title="Up to a load of 0.55 the entropy of 11 to 19 binary couplings is that of the replica theory within 0.013",
+    title="Up to a load of 0.55 the entropy of 11 to 19 binary couplings is that of the replica "
+    "theory within 0.013",
     source="Krauth, Mezard 1989; Gardner, Derrida 1989",
     seconds=(50, 3600),
     observables=("entropy", "capacity"),
@@ -88,9 +89,9 @@ def draw_entropy_limits(axes: Any, comparison: Comparison) -> None:
         at the same load. Below right: patterns are added until no couplings are left.
     """,
     explained=(
-        "The lines are limits of many couplings. Entropies of 11 to 19 couplings are averages over the "
-        "samples that have solutions, which are not typical near and beyond the capacity; up to a "
-        "load of 0.55, where nearly all samples have solutions, they agree within 0.013."
+        "The lines are limits of many couplings. Entropies of 11 to 19 couplings are averages over "
+        "the samples that have solutions, which are not typical near and beyond the capacity; up "
+        "to a load of 0.55, where nearly all samples have solutions, they agree within 0.013."
     ),
 )
 def binary_perceptron(
@@ -164,7 +165,8 @@ def draw_binary_limits(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "binary-capacity-errors",
-    title="Extrapolated by a term ln N/N, fewest errors of binary couplings come within 0.01 of the frozen theory",
+    title="Extrapolated by a term ln N/N, fewest errors of binary couplings come within 0.01 of "
+    "the frozen theory",
     source="Krauth, Mézard 1989; with errors derived here",
     seconds=(60, 1800),
     observables=("error_fraction",),
@@ -173,15 +175,15 @@ def draw_binary_limits(axes: Any, comparison: Comparison) -> None:
     columns=2,
     panels=[Panel("load", "error_fraction", by="input_dim"), Freehand(draw_binary_limits)],
     caption=r"""
-        No margin. Left: theory for many couplings, and the best of all $2^N$ couplings, {samples} samples in each of {seeds}
-        runs.
-        Right: fit of $f + \ln(cN)/(2\beta_c \alpha N)$, the correction of a random-energy model, with $f$ and $c$ free (legend,
-        and open marks at 0); full diamonds are the theory. $N$ = $d$; these sizes do not test the form of the correction.
+        No margin. Left: theory for many couplings, and the best of all $2^N$ couplings, {samples}
+        samples in each of {seeds} runs. Right: fit of $f + \ln(cN)/(2\beta_c \alpha N)$, the
+        correction of a random-energy model, with $f$ and $c$ free (legend, and open marks at 0);
+        full diamonds are the theory. $N$ = $d$; these sizes do not test the form of the correction.
     """,
     explained=(
-        "The theory is the limit of many couplings. With fewer than 20 couplings the smallest error is larger. "
-        "Extrapolated from 11, 15 and 19 couplings by a term ln N/N they are 0.009(4) above, 0.002(3) below and 0.004(2) above "
-        "it at the loads 1.2, 2 and 4."
+        "The theory is the limit of many couplings. With fewer than 20 couplings the smallest "
+        "error is larger. Extrapolated from 11, 15 and 19 couplings by a term ln N/N they are "
+        "0.009(4) above, 0.002(3) below and 0.004(2) above it at the loads 1.2, 2 and 4."
     ),
 )
 def binary_perceptron_errors(
@@ -207,7 +209,8 @@ def binary_perceptron_errors(
 
 @study(
     "binary-capacity-annealing",
-    title="In a fixed number of sweeps annealing stores fewer patterns per input, the more inputs there are",
+    title="In a fixed number of sweeps annealing stores fewer patterns per input, the more inputs "
+    "there are",
     source="Horner 1992; Krauth, Mezard 1989",
     seconds=(60, 3600),
     observables=("success_fraction",),
@@ -223,8 +226,8 @@ def binary_perceptron_errors(
         ),
     ],
     caption=(
-        r"Simulated annealing of a perceptron with binary couplings, cooled in the same way in each "
-        r"number of sweeps; {samples} samples in a run. For many inputs solutions exist up to "
+        r"Simulated annealing of a perceptron with binary couplings, cooled in the same way in "
+        r"each number of sweeps; {samples} samples in a run. For many inputs solutions exist up to "
         r"$\alpha_c$."
     ),
 )

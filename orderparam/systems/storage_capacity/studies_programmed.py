@@ -19,8 +19,8 @@ _ORDER, _FEWEST = 2, 6  # order of the polynomial in 1/N, and sizes to which one
 
 
 def draw_sizes(axes: Any, comparison: Comparison, load: float) -> None:
-    """Draw the fewest errors at one load against 1/N with a parabola through them, and both theories
-    at infinite N."""
+    """Draw the fewest errors at one load against 1/N with a parabola through them, and both
+    theories at infinite N."""
     sizes, means, errors = [], [], []
     for data in comparison.experiments().values():
         if load not in data["load"]:
@@ -50,7 +50,8 @@ def draw_sizes(axes: Any, comparison: Comparison, load: float) -> None:
 
 @study(
     "capacity-errors-sizes",
-    title="With up to 11 inputs the fewest errors beyond capacity lie above both theories of many inputs",
+    title="With up to 11 inputs the fewest errors beyond capacity lie above both theories of many "
+    "inputs",
     source="Gardner, Derrida 1988; Majer, Engel, Zippelius 1993",
     seconds=(60, 20000),
     observables=("error_fraction",),
@@ -59,14 +60,15 @@ def draw_sizes(axes: Any, comparison: Comparison, load: float) -> None:
     panels=lambda p: [Freehand(partial(draw_sizes, load=load)) for load in p["loads"]],
     columns=2,
     caption=r"""
-        No margin, $\alpha$ random patterns for each of $N$ inputs; exact minima over all couplings, {samples} samples in each of
-        {seeds} runs. Solid: a parabola in $1/N$ and its value at 0, where
-        six sizes are measured; it does not tell the theories apart. Dashed: theories of many inputs, replica symmetric and with
-        replica symmetry broken in 2 steps.
+        No margin, $\alpha$ random patterns for each of $N$ inputs; exact minima over all couplings,
+        {samples} samples in each of {seeds} runs. Solid: a parabola in $1/N$ and its value at 0,
+        where six sizes are measured; it does not tell the theories apart. Dashed: theories of many
+        inputs, replica symmetric and with replica symmetry broken in 2 steps.
     """,
     explained=(
-        "The theories are limits of many inputs; with few inputs the smallest fraction of errors is larger, the more so the "
-        "fewer they are. The parabola reaches 0.075(33) for 3 patterns per input, which does not tell the theories apart."
+        "The theories are limits of many inputs; with few inputs the smallest fraction of errors "
+        "is larger, the more so the fewer they are. The parabola reaches 0.075(33) for 3 patterns "
+        "per input, which does not tell the theories apart."
     ),
 )
 def capacity_errors_sizes(

@@ -1,5 +1,5 @@
-"""Named figures of how random patterns are stored: corrections of perceptron learning, volume of all
-couplings that store them, biased patterns.
+"""Named figures of how random patterns are stored: corrections of perceptron learning, volume of
+all couplings that store them, biased patterns.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,8 @@ from orderparam.systems.storage_capacity.theory import capacity, largest_margin,
 
 @study(
     "perceptron-margin",
-    title="Perceptron learning needs less than half of the corrections that its proof allows, up to 0.8 of the largest margin",
+    title="Perceptron learning needs less than half of the corrections that its proof allows, up "
+    "to 0.8 of the largest margin",
     source="Rosenblatt 1962; Novikoff 1962; Gardner 1988",
     seconds=(60, 600),
     observables=("corrections",),
@@ -38,8 +39,8 @@ from orderparam.systems.storage_capacity.theory import capacity, largest_margin,
     ],
     caption=r"""
         Corrections per input until all patterns are stored, in {samples} samples of a run. The line
-        is an upper bound for many inputs, which diverges at the largest margin. Samples that were not stored
-        within {max_sweeps} sweeps are left out.
+        is an upper bound for many inputs, which diverges at the largest margin. Samples that were
+        not stored within {max_sweeps} sweeps are left out.
     """,
 )
 def perceptron_margin(
@@ -66,7 +67,8 @@ def perceptron_margin(
 
 @study(
     "capacity-volume",
-    title="The volume of the couplings that store random patterns, and the overlap of two of them, approach Gardner's theory",
+    title="The volume of the couplings that store random patterns, and the overlap of two of them, "
+    "approach Gardner's theory",
     source="Gardner 1988; splitting (Kahn, Harris 1951) and hit-and-run (Smith 1984)",
     seconds=(90, 900),
     observables=("entropy", "overlap"),
@@ -84,8 +86,8 @@ def perceptron_margin(
         ),
     ],
     caption=r"""
-        No margin. {walkers} walkers in each of {samples} samples of a run, with {moves} moves after each
-        pattern. Right: theory (cross at zero) is for many inputs.
+        No margin. {walkers} walkers in each of {samples} samples of a run, with {moves} moves after
+        each pattern. Right: theory (cross at zero) is for many inputs.
     """,
     explained=(
         "The theory is the limit of many inputs. The overlap of 10 inputs lies 4 to 6 % above it, "
@@ -117,7 +119,8 @@ def capacity_volume(
 
 @study(
     "capacity-biased",
-    title="The success fractions of linear programs on biased patterns cross at Gardner's capacity, which grows with the bias",
+    title="The success fractions of linear programs on biased patterns cross at Gardner's "
+    "capacity, which grows with the bias",
     source="Gardner 1988",
     seconds=(90, 900),
     observables=("success_fraction",),

@@ -26,7 +26,8 @@ Number = Float[Array, ""]
 
 _REACH = 12.0  # argument beyond which the normal density is taken as zero
 _NODES, _WEIGHTS = (x / 2 for x in legendre_rule(128))
-# Nodes of the rule of `_solutions`: the smaller number brings the logarithm of a ratio to within _NEAR.
+# Nodes of the rule of `_solutions`: the smaller number brings the logarithm of a ratio to within
+# _NEAR.
 _ALL, _FEW, _NEAR = 160, 48, 1e-3
 # The unknown is the logarithm of the ratio in this unit. A root is found to rounding of numbers of
 # order one, but the sum over nodes rounds some ten times more, and Newton's steps would not end.
@@ -401,11 +402,12 @@ def cover(system: SphericalPatterns) -> SuccessFraction:
 
 
 def _solutions(ratio: Number, margin: Number, nodes: int) -> tuple[Array, Array]:
-    """Nodes of -u = -(margin + t sqrt q)/sqrt(1 - q) and their weights in an average over the normal
-    variable t, at q/(1 - q) = ratio.
+    """Nodes of -u = -(margin + t sqrt q)/sqrt(1 - q) and their weights in an average over the
+    normal variable t, at q/(1 - q) = ratio.
 
-    phi(u)/H(u) bends where u = 0, within 1/sqrt(ratio) in t, and vanishes for large -u. The nodes lie
-    at equal steps of x in t = place + scale sinh(x); without kinks this errs exponentially little.
+    phi(u)/H(u) bends where u = 0, within 1/sqrt(ratio) in t, and vanishes for large -u. The nodes
+    lie at equal steps of x in t = place + scale sinh(x); without kinks this errs exponentially
+    little.
     """
     fixed = jax.lax.stop_gradient((jnp.asarray(ratio, float), jnp.asarray(margin, float)))
     slope, shift = jnp.sqrt(fixed[0]), fixed[1] * jnp.sqrt(1 + fixed[0])  # u = shift + slope t

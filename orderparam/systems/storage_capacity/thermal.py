@@ -1,5 +1,5 @@
-"""Theory of a perceptron at a temperature of its errors, replica symmetric and with replica symmetry
-broken in k steps.
+"""Theory of a perceptron at a temperature of its errors, replica symmetric and with replica
+symmetry broken in k steps.
 """
 
 import jax

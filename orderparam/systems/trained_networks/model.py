@@ -49,7 +49,8 @@ class InspectedTraining(System):
     def __check_init__(self) -> None:
         if self.architecture.scaling != "ntk":
             raise ValueError(
-                f"InspectedTraining.architecture has scaling {self.architecture.scaling!r}: must be 'ntk'"
+                f"InspectedTraining.architecture has scaling {self.architecture.scaling!r}: must "
+                "be 'ntk'"
             )
         if not hidden(self.architecture):
             raise ValueError("InspectedTraining.architecture has no hidden layer: must have one")

@@ -54,7 +54,8 @@ def small_convolutional(channels: int) -> Architecture:
 
 @study(
     "networks-lazy-to-rich",
-    title="At small richness the distance of a network from a linear one is proportional to the richness",
+    title="At small richness the distance of a network from a linear one is proportional to the "
+    "richness",
     source=SOURCE,
     panels=[
         Panel(
@@ -96,15 +97,14 @@ def small_convolutional(channels: int) -> Architecture:
     caption=r"""
         Even against odd digits, {n_train} training and {n_test} test images: networks of {width}
         erf units in each of 1 or {depth} hidden layers, and of {control} units at some richnesses
-        as a control,
-        $f = (g - g_0)/(\gamma \sqrt{{N}})$ with $g$ the network, $g_0$ the same at its start and $N$ its
-        units, gradient descent until the training error is 0.5 (early) and 0.1 (late) of that of the
-        start; {seeds} networks at each point.
-        $\Lambda = |f - f_{{lin}}| / |f_{{lin}}|$ on the test images, with $f_{{lin}}$ the network
-        linearised at its start and trained until it has the same training error: lazy below 0.1 and
-        rich above 0.3 (dotted). $U$: the similarity (CKA) of the tangent kernel to that of the start.
-        Exponents with 95 % intervals are of power laws through the points with $\gamma \leq 0.1$.
-        Infinite width has 0 in the first two rows.
+        as a control, $f = (g - g_0)/(\gamma \sqrt{{N}})$ with $g$ the network, $g_0$ the same at
+        its start and $N$ its units, gradient descent until the training error is 0.5 (early) and
+        0.1 (late) of that of the start; {seeds} networks at each point. $\Lambda = |f - f_{{lin}}|
+        / |f_{{lin}}|$ on the test images, with $f_{{lin}}$ the network linearised at its start and
+        trained until it has the same training error: lazy below 0.1 and rich above 0.3 (dotted).
+        $U$: the similarity (CKA) of the tangent kernel to that of the start. Exponents with 95 %
+        intervals are of power laws through the points with $\gamma \leq 0.1$. Infinite width has 0
+        in the first two rows.
     """,
     seconds=(60, 2400),
     observables=("lazy_to_rich", "shape_drift", "test_error"),
@@ -112,15 +112,16 @@ def small_convolutional(channels: int) -> Architecture:
         "The theory is that of infinite width, which is lazy: the first two rows measure the "
         "distance from it, which falls with the richness. Exponents of the first row are 0.96 to "
         "0.99, but 0.87(9) late in 3 hidden layers of 64 units, where the number has reached 0.08 "
-        "at a richness of 0.1 and bends as it does above. Those of the second row are 1.93 to 2.10, "
-        "but 2.33(10) late at 256 units, from two points. The change of the kernel has a part that is "
-        "odd in the targets, of order richness / sqrt(width), and an even one, of order richness^2 at "
-        "every width, so that the shape drift turns from the square of the richness to its fourth power, "
-        "in wider networks earlier. Trained on both signs of the targets (benchmarks/kernel_change_parity.py), "
-        "256 units at a richness of 0.1 have 0.0017(3) from the odd and 0.0040(2) from the even part, and "
-        "local exponents of 2.1 up to 0.03 and 2.6 above. The late test error of 3 hidden layers of "
-        "64 units is 4 to 6 % above that of infinite width up to a richness of 0.3, which is the "
-        "finite width: with the control of 256 units it is 1.4 and 1.9 % above it (z = 1.4 and 1.8)."
+        "at a richness of 0.1 and bends as it does above. Those of the second row are 1.93 to "
+        "2.10, but 2.33(10) late at 256 units, from two points. The change of the kernel has a "
+        "part that is odd in the targets, of order richness / sqrt(width), and an even one, of "
+        "order richness^2 at every width, so that the shape drift turns from the square of the "
+        "richness to its fourth power, in wider networks earlier. Trained on both signs of the "
+        "targets (benchmarks/kernel_change_parity.py), 256 units at a richness of 0.1 have "
+        "0.0017(3) from the odd and 0.0040(2) from the even part, and local exponents of 2.1 up to "
+        "0.03 and 2.6 above. The late test error of 3 hidden layers of 64 units is 4 to 6 % above "
+        "that of infinite width up to a richness of 0.3, which is the finite width: with the "
+        "control of 256 units it is 1.4 and 1.9 % above it (z = 1.4 and 1.8)."
     ),
     gallery={
         "n_train": 100,
@@ -186,21 +187,21 @@ def networks_lazy_to_rich(
     columns=2,
     caption=r"""
         Networks of {depth} hidden layers of {width} erf units, even against odd digits of MNIST,
-        and two convolutional layers of {channels} channels with 3 x 3 filters at every second pixel,
-        airplanes against frogs of CIFAR-10 on 8 x 8 pixels; {n_train} training images, gradient
-        descent until the training error is 0.5 (early) and 0.1 (late) of that of the start. Lazy:
-        richness {lazy}, rich: {rich}. Marks: {seeds} networks, alignment without the bias of few
-        examples and of few neurons. Lines: infinite width. Grey: what one in a hundred permutations
-        of the targets exceeds.
+        and two convolutional layers of {channels} channels with 3 x 3 filters at every second
+        pixel, airplanes against frogs of CIFAR-10 on 8 x 8 pixels; {n_train} training images,
+        gradient descent until the training error is 0.5 (early) and 0.1 (late) of that of the
+        start. Lazy: richness {lazy}, rich: {rich}. Marks: {seeds} networks, alignment without the
+        bias of few examples and of few neurons. Lines: infinite width. Grey: what one in a hundred
+        permutations of the targets exceeds.
     """,
     seconds=(60, 2400),
     observables=("wide_alignment", "similarity"),
     explained=(
         "The lines are those of lazy networks. Rich ones leave them because they learn features; "
-        "lazy ones are the control. At the start the third layer of 256 units lies 10(6) and 16(3) % "
-        "below the line, and that of 64 units lay 41 % below it, because it stands on a few units of "
-        "the layers before: on other digits (alignment-of-few-neurons) it lies 26 % below at 32 "
-        "units, 3 % at 256, so that a part of the 16 % has no explanation."
+        "lazy ones are the control. At the start the third layer of 256 units lies 10(6) and 16(3) "
+        "% below the line, and that of 64 units lay 41 % below it, because it stands on a few "
+        "units of the layers before: on other digits (alignment-of-few-neurons) it lies 26 % below "
+        "at 32 units, 3 % at 256, so that a part of the 16 % has no explanation."
     ),
     gallery={"n_train": 100, "width": 256, "channels": 16, "seeds": 16},
     full={"n_train": 400, "n_test": 800, "width": 256, "channels": 64, "seeds": 64},
@@ -235,7 +236,8 @@ def networks_layers(
 
 @study(
     "alignment-of-few-neurons",
-    title="Without equal neurons the alignment of a first layer is that of infinite width at every width",
+    title="Without equal neurons the alignment of a first layer is that of infinite width at every "
+    "width",
     source="Chun, Canatar, Chung, Lee 2025 (arXiv:2502.15104); Song et al. 2012",
     panels=[
         Panel("width", quantity, by="layer", log="x", xlabel="width $N$", ylabel=label)

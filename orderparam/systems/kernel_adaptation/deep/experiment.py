@@ -210,7 +210,8 @@ def projected_variances(
 def _check(system: DeepNetworkOnData, **_: object) -> None:
     if system.depth < 2:
         raise ValueError(
-            f"relative_widths = {system.relative_widths}: must have two hidden layers or more (see sampled_on_data)"
+            f"relative_widths = {system.relative_widths}: must have two hidden layers or more (see "
+            "sampled_on_data)"
         )
 
 

@@ -25,11 +25,13 @@ from orderparam.systems.kernel_adaptation.two_layers.experiment import (
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
 
 # ------------------------------------------------------------------------------------------------
-# Noisy training with weight decay, followed in time: gradient descent plus noise, whose equilibrium is the posterior.
+# Noisy training with weight decay, followed in time: gradient descent plus noise, whose equilibrium
+# is the posterior.
 #
 # With L = (1/2) sum_mu (f(x_mu) - y_mu)^2 and temperature T every layer obeys
 #
-#     d theta = -(gamma theta + dL/d theta) ds + sqrt(2T) dB,  gamma_w = T d / weight_variance,  gamma_a = T N / readout_variance.
+#     d theta = -(gamma theta + dL/d theta) ds + sqrt(2T) dB,  gamma_w = T d / weight_variance,
+# gamma_a = T N / readout_variance.
 #
 # If every layer has the learning rate step / gamma, all weights forget their initial values in the
 # same time: in units of the prior, u <- u - step (u + (1/T) dL/du) + sqrt(2 step) xi. With one
@@ -279,9 +281,9 @@ def pruned_classifier(
 
     $$ \Phi \rightarrow \Phi\, U_k U_k^T $$
 
-    without retraining. Adam minimises the loss $|f - y|^2 \chi / (2T)$ on the whole training set, with weight
-    decay towards the initial weights and a learning rate that falls to zero as a cosine; the
-    read-out starts at zero.
+    without retraining. Adam minimises the loss $|f - y|^2 \chi / (2T)$ on the whole training set,
+    with weight decay towards the initial weights and a learning rate that falls to zero as a
+    cosine; the read-out starts at zero.
 
     Args:
         steps: number of steps of Adam. Default 1000.

@@ -1,4 +1,5 @@
-"""A classifier with two hidden layers on given examples, trained by regression on one-hot targets."""
+"""A classifier with two hidden layers on given examples, trained by regression on one-hot
+targets."""
 
 from jaxtyping import Array, Float
 

@@ -142,14 +142,15 @@ def draw_selections(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "grokking",
-    title="A wide network fits its training set first and generalises later, as its features adapt; equilibrium is not reached",
-    source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Kumar, Bordelon, Gershman, Pehlevan 2024, arXiv 2310.06110",
+    title="A wide network fits its training set first and generalises later, as its features "
+    "adapt; equilibrium is not reached",
+    source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Kumar, Bordelon, Gershman, Pehlevan "
+    "2024, arXiv 2310.06110",
     panels=[Freehand(draw) for draw in (draw_errors, draw_component, draw_specialised)],
-    caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_2(w_*\\cdot x)$; Langevin dynamics with "
-    "weight decay and one learning rate, $T$ = {temperature}, variance of $\\sqrt{{N}}a$ "
-    "{readout_variance}, $E|w|^2$ = 1. In one "
-    "unit of time the weight decay of the read-out alone would act. Means of {seeds} runs; bands "
-    "are standard errors. Dotted: the "
+    caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_2(w_*\\cdot "
+    "x)$; Langevin dynamics with weight decay and one learning rate, $T$ = {temperature}, variance "
+    "of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = 1. In one unit of time the weight decay of "
+    "the read-out alone would act. Means of {seeds} runs; bands are standard errors. Dotted: the "
     "theory of the equilibrium, averaged over data, which is too high where $n$ is a few $d$.",
     seconds=(50, 3600),
     observables=("output",),
@@ -231,12 +232,14 @@ def _pruning_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
 
 @study(
     "latent-pruning",
-    title="What a network has learned lies in few directions of its latent kernel, and the rest can be pruned",
+    title="What a network has learned lies in few directions of its latent kernel, and the rest "
+    "can be pruned",
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383; Chizat, Oyallon, Bach 2019",
     panels=_pruning_panels,
-    caption="Digits 8 x 8, {n_train} training and {n_test} test examples; two hidden layers of {width} relu units, one-hot "
-    "targets, temperature {temperature}$/\\chi$, read-out variance $1/\\chi$. Pruned without retraining; {seeds} networks on "
-    "one split. Dotted: number of classes minus one; dashed: features of the start.",
+    caption="Digits 8 x 8, {n_train} training and {n_test} test examples; two hidden layers of "
+    "{width} relu units, one-hot targets, temperature {temperature}$/\\chi$, read-out variance "
+    "$1/\\chi$. Pruned without retraining; {seeds} networks on one split. Dotted: number of "
+    "classes minus one; dashed: features of the start.",
     seconds=(40, 400),
     observables=("accuracy",),
     gallery={"seeds": 16},

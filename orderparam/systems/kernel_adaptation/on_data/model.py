@@ -47,8 +47,9 @@ def two_layers(system: NetworkOnData, **_: object) -> None:
     widths = getattr(system, "relative_widths", (1.0,))
     if widths != (1.0,):
         raise ValueError(
-            f"{type(system).__name__}.relative_widths = {widths}: must be (1.0,), one hidden layer; deeper networks have the "
-            "theories `deep_gaussian_layers` and `deep_gaussian_process`"
+            f"{type(system).__name__}.relative_widths = {widths}: must be (1.0,), one hidden "
+            "layer; deeper networks have the theories `deep_gaussian_layers` and "
+            "`deep_gaussian_process`"
         )
 
 

@@ -43,7 +43,8 @@ _WIDTHS = (12, 3000)  # drawn
 
 @study(
     "relu-particles",
-    title="Relu networks on given data learn an even part that only adapted weights predict, to 4 % at 20 and 3 % at 40 units",
+    title="Relu networks on given data learn an even part that only adapted weights predict, to 4 "
+    "% at 20 and 3 % at 40 units",
     source=_FEATURES,
     panels=[
         Panel(
@@ -58,18 +59,21 @@ _WIDTHS = (12, 3000)  # drawn
         Panel("width", "spread", log="x", xlim=_WIDTHS),
     ],
     caption=r"""
-        Relu network, $d$ = {input_dim}, $n$ = {n_train} (one training set), $z = w_*\cdot x$, $y = z {absolute:+g} (|z| -
-        E|z|)$, $T = 0.1/\chi$, variance of $\sqrt{{N}}a$ $1/\chi$, $\chi$ = {chi}, $E|w|^2$ = 1. $R_p$ is the projection of
-        the mean output on $He_p(z)$, over that of the target. Adapted weights have their full distribution, by {particles}
-        particles; they are drawn only where their chains converged. They are the leading order in $1/N$.
+        Relu network, $d$ = {input_dim}, $n$ = {n_train} (one training set), $z = w_*\cdot x$, $y =
+        z {absolute:+g} (|z| - E|z|)$, $T = 0.1/\chi$, variance of $\sqrt{{N}}a$ $1/\chi$, $\chi$ =
+        {chi}, $E|w|^2$ = 1. $R_p$ is the projection of the mean output on $He_p(z)$, over that of
+        the target. Adapted weights have their full distribution, by {particles} particles; they are
+        drawn only where their chains converged. They are the leading order in $1/N$.
     """,
     seconds=(60, 3600),
     observables=("projections", "spread"),
     gallery={"draws": 300},
     explained=(
-        "Kernel adaptation is the leading order in 1/N. On one training set, where errors are those of the Markov chains alone, "
-        "the spread lies 10.7(2) and 6.0(1) % above it at 20 and 40 units, R_2 3.8(2) and 3.0(2) %, R_3 (not drawn) 14 and 7 %, "
-        "R_1 within 0.3 %; these errors leave out that of the theory's own particles. Its chains did not converge at 80 units."
+        "Kernel adaptation is the leading order in 1/N. On one training set, where errors are "
+        "those of the Markov chains alone, the spread lies 10.7(2) and 6.0(1) % above it at 20 and "
+        "40 units, R_2 3.8(2) and 3.0(2) %, R_3 (not drawn) 14 and 7 %, R_1 within 0.3 %; these "
+        "errors leave out that of the theory's own particles. Its chains did not converge at 80 "
+        "units."
     ),
     full={
         "input_dim": 24,
@@ -142,21 +146,23 @@ def _scaling_panels(p: Mapping[str, Any]) -> list[Freehand]:
 
 @study(
     "relu-scaling",
-    title="Relu networks learn the even part of a target, which a merely rescaled kernel does not learn",
+    title="Relu networks learn the even part of a target, which a merely rescaled kernel does not "
+    "learn",
     source=_FEATURES,
     panels=_scaling_panels,
     columns=3,
-    caption="Relu network, $d = {input_dim}\\beta$, $N = {width}\\beta$, $y = z {absolute:+g} (|z| - E|z|)$, $T = 0.1/\\chi$, "
-    "variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1. Filled: networks. Open, shifted sideways: "
-    "theories on the same training sets; adapted weights have their full distribution, by {particles} particles. Line: adapted "
-    "weights averaged over data, with the effective ridge.",
+    caption="Relu network, $d = {input_dim}\\beta$, $N = {width}\\beta$, $y = z {absolute:+g} (|z| "
+    "- E|z|)$, $T = 0.1/\\chi$, variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = "
+    "1. Filled: networks. Open, shifted sideways: theories on the same training sets; adapted "
+    "weights have their full distribution, by {particles} particles. Line: adapted weights "
+    "averaged over data, with the effective ridge.",
     seconds=(120, 7200),
     observables=("output",),
     gallery={"seeds": 16},
     full={"betas": (0.125, 0.25, 0.5, 1.0), "particles": 3000, "seeds": 16, "draws": 600},
     explained=(
-        "The line is averaged over data, of which there are few for each input; the theories on the networks' own "
-        "training sets are shown as marks."
+        "The line is averaged over data, of which there are few for each input; the theories on "
+        "the networks' own training sets are shown as marks."
     ),
 )
 def relu_scaling(

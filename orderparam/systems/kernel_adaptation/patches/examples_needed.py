@@ -51,13 +51,14 @@ def patch_examples_needed(
     patches_per_dim: float = 0.2,
     channels_per_dim: float = 20.0,
 ) -> PatchExamplesNeeded:
-    r"""Number of examples at which a theory averaged over data learns the first mode to a threshold.
+    r"""Number of examples at which a theory averaged over data learns the first mode to a
+    threshold.
 
     $$ f_1(P) / y_1 = \mathrm{threshold}, \qquad N = \mathrm{patches\_per\_dim}\; S, \qquad
        C = \mathrm{channels\_per\_dim}\; S $$
 
-    is solved for P between $d^{1/2}/20$ and 100 d, where the learnability must be positive. The `patches`
-    and `channels` of the system are not used.
+    is solved for P between $d^{1/2}/20$ and 100 d, where the learnability must be positive. The
+    `patches` and `channels` of the system are not used.
 
     Args:
         theory: the theory averaged over data. Default `adapted_weights`.

@@ -31,7 +31,8 @@ class _Recorded(eqx.Module):
 
 
 class TriangularPosterior(eqx.Module):
-    """Log density of a square matrix whose entries on the diagonal are z and below it those of L."""
+    """Log density of a square matrix whose entries on the diagonal are z and below it those of
+    L."""
 
     layer: HiddenLayer
     x: Float[Array, "train patch input"]
@@ -109,8 +110,8 @@ def sampled_linear_patches(
     $$ p(L) \propto \prod_{i<S} L_{ii}^{C-i-1}\, e^{-|L|^2/2}\; N\big(y; 0, \Phi\Phi^T + T\big),
        \qquad \Phi_i = \sqrt{\tfrac{s v}{N C S}}\; x_i L $$
 
-    Half of the chains start from the mean of the prior, half with every channel along $w_*$. Patches,
-    channels and examples are rounded to integers.
+    Half of the chains start from the mean of the prior, half with every channel along $w_*$.
+    Patches, channels and examples are rounded to integers.
 
     Args:
         chains: even number of chains. Default 2.

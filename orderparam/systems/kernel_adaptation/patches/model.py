@@ -73,7 +73,8 @@ class PatchNetwork(AdaptiveNetwork):
         refuse_zero("PatchNetwork", self.target)
         if self.activation.parity != "odd":
             raise ValueError(
-                f"PatchNetwork.activation = {self.activation.name!r}: must be odd, such as linear or erf"
+                f"PatchNetwork.activation = {self.activation.name!r}: must be odd, such as linear "
+                "or erf"
             )
 
     @property

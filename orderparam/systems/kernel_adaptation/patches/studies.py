@@ -39,7 +39,8 @@ def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
         lambda data: data["n_train"] / critical[data.attrs["facets"]["input_dim"]],
     )
     growing = {"part": "growing"}
-    # The unlearned kernel acts as a ridge: its trace s v adds to T, and P_c grows by 1 + s v / T = 2.
+    # The unlearned kernel acts as a ridge: its trace s v adds to T, and P_c grows by 1 + s v / T =
+    # 2.
     limit = curve(lambda x: np.maximum(0, 1 - 2 / x))
     adapted = growing | {"label": _EFFECTIVE}
     return [
@@ -71,11 +72,12 @@ def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
     source=_SOURCE,
     panels=_transition_panels,
     columns=2,
-    caption="Linear units, $N = 10a$ patches of $S = 50a$ inputs, $C = 1000a$ channels, $d = 500a^2$; temperature and read-out "
-    "variance $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1; target linear in every patch. "
-    "All theories are averaged over data. $P_c$ is that of the ridge $T/P$. The effective ridge is twice as large in large "
-    "networks, as the trace of what is not learned adds to $T$: dotted, their limit $1 - 2P_c/P$. Networks are sampled at "
-    "the smallest size alone, where $P_c$ is not small against $d$.",
+    caption="Linear units, $N = 10a$ patches of $S = 50a$ inputs, $C = 1000a$ channels, $d = "
+    "500a^2$; temperature and read-out variance $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1; target "
+    "linear in every patch. All theories are averaged over data. $P_c$ is that of the ridge $T/P$. "
+    "The effective ridge is twice as large in large networks, as the trace of what is not learned "
+    "adds to $T$: dotted, their limit $1 - 2P_c/P$. Networks are sampled at the smallest size "
+    "alone, where $P_c$ is not small against $d$.",
     seconds=(60, 900),
     observables=("total_learnability", "eigenvalue_ratio"),
     gallery={"seeds": 16},
@@ -134,13 +136,14 @@ def patches_transition(
         ),
         Panel("n_train", "eigenvalue_ratio", by="patches", log="x"),
     ],
-    caption="Erf units, $N$ patches of {patch_dim} inputs, {channels} channels, $y = N^{{-1/2}}\\sum_i (He_1 {cubic:+g} He_3)"
-    "(w_*\\cdot x_i)$; temperature and read-out variance $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1. Theories averaged over data.",
+    caption="Erf units, $N$ patches of {patch_dim} inputs, {channels} channels, $y = "
+    "N^{{-1/2}}\\sum_i (He_1 {cubic:+g} He_3)(w_*\\cdot x_i)$; temperature and read-out variance "
+    "$1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1. Theories averaged over data.",
     seconds=(100, 3600),
     observables=("learnability", "eigenvalue_ratio"),
     explained=(
-        "The theories are averaged over data, of which there are only 2 to 7 for each input. On the same training sets kernel "
-        "adaptation agrees with a network of one patch to 1 %."
+        "The theories are averaged over data, of which there are only 2 to 7 for each input. On "
+        "the same training sets kernel adaptation agrees with a network of one patch to 1 %."
     ),
     full={
         "patches": (1, 5, 10),

@@ -16,7 +16,8 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weigh
 
 @study(
     "patches-linear",
-    title="A linear network of more patches needs more examples, and its kernel then adapts further",
+    title="A linear network of more patches needs more examples, and its kernel then adapts "
+    "further",
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383",
     panels=[
         Panel("n_train", "total_learnability", by="patches", log="x", ylim=(0, 1)),
@@ -24,10 +25,11 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weigh
     ],
     columns=2,
     caption=r"""
-        Linear units, $N$ patches of {patch_dim} inputs, {channels} channels, target linear in every patch; temperature and
-        read-out variance $1/\chi$, $\chi$ = {chi}, $E|w|^2$ = 1. Theories averaged over data. Learnability: share of the target
-        that is learned. Ratio: eigenvalue of the network's kernel along the target over that across it, 1 without
-        adaptation. Sampled: Hamiltonian Monte Carlo, {seeds} training sets.
+        Linear units, $N$ patches of {patch_dim} inputs, {channels} channels, target linear in every
+        patch; temperature and read-out variance $1/\chi$, $\chi$ = {chi}, $E|w|^2$ = 1. Theories
+        averaged over data. Learnability: share of the target that is learned. Ratio: eigenvalue of
+        the network's kernel along the target over that across it, 1 without adaptation. Sampled:
+        Hamiltonian Monte Carlo, {seeds} training sets.
     """,
     seconds=(60, 900),
     observables=("total_learnability", "eigenvalue_ratio"),

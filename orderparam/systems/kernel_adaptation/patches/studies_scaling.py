@@ -19,7 +19,8 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weigh
 
 @study(
     "patches-scaling",
-    title="Half of a linear target: convolutional networks need fewer examples than their inputs, a fixed kernel in proportion",
+    title="Half of a linear target: convolutional networks need fewer examples than their inputs, "
+    "a fixed kernel in proportion",
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383",
     panels=[
         Panel(
@@ -33,11 +34,13 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weigh
         )
     ],
     caption=r"""
-        Number $P$ of examples at which the share {threshold} of a target that is linear in every patch is learned. Linear units,
-        patches of $S$ inputs, $N = S/5$ patches, $C = 20 S$ channels, so that $S$, $N$ and $C$ grow as $\sqrt{{d}}$; temperature
-        and read-out variance $1/\chi$, $\chi$ = {chi}, $E|w|^2$ = 1. Each run samples networks at $P/d^{{3/4}}$ = {ratios}, or
-        regresses with the kernel of infinitely many channels at $P/d$ = {kernel_ratios}, with a power law of the share not
-        learned between. Theories are averaged over data, with the self-consistent ridge.
+        Number $P$ of examples at which the share {threshold} of a target that is linear in every
+        patch is learned. Linear units, patches of $S$ inputs, $N = S/5$ patches, $C = 20 S$
+        channels, so that $S$, $N$ and $C$ grow as $\sqrt{{d}}$; temperature and read-out variance
+        $1/\chi$, $\chi$ = {chi}, $E|w|^2$ = 1. Each run samples networks at $P/d^{{3/4}}$ =
+        {ratios}, or regresses with the kernel of infinitely many channels at $P/d$ =
+        {kernel_ratios}, with a power law of the share not learned between. Theories are averaged
+        over data, with the self-consistent ridge.
     """,
     seconds=(60, 4800),
     observables=("examples",),

@@ -116,8 +116,8 @@ def neurons_outside(data: xr.Dataset, width: float) -> xr.DataArray:
 
 
 def draw_chains(axes: Any, comparison: Comparison) -> None:
-    """Draw every chain at its mean number of specialised neurons and its spread; chains that did not
-    converge are open."""
+    """Draw every chain at its mean number of specialised neurons and its spread; chains that did
+    not converge are open."""
     for number, data in enumerate(comparison.experiments().values()):
         neurons = neurons_outside(data, comparison.parameters["width"]).values.ravel()
         spread, converged = data["spread"].values.ravel(), data["converged"].values.ravel()

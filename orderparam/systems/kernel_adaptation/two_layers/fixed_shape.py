@@ -102,7 +102,9 @@ def gaussian_process(system: AveragedNetwork, *, ridge_kind: Ridge = "bare") -> 
     Source: Rubin, Seroussi, Ringel (2024); Rubin et al. (2025).
 
     >>> from orderparam.systems.kernel_adaptation import hermite_target
-    >>> network = TwoLayerNetwork(20, 100, 400, temperature=0.2, target=hermite_target({1: 1, 3: -0.3}))
+    >>> network = TwoLayerNetwork(
+    ...     20, 100, 400, temperature=0.2, target=hermite_target({1: 1, 3: -0.3})
+    ... )
     >>> np.asarray(gaussian_process(network).learnability[:2]).round(6).tolist()
     [1.000754, 0.078146]
     """

@@ -19,10 +19,11 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import minimal_tau
 from orderparam.systems.kernel_adaptation.weights import Plane, Tau
 
 # All neurons are held at |rho| < b. The residual tau that they leave is the field in which one
-# neuron, if it were free, would have the density p(rho); b is the first minimum of this density from
-# the centre. The free energy in the share of specialised neurons is convex (`share_free_energy`): a
-# network that has not specialised is metastable only because each of its neurons has to cross
-# log p(0) - log p(b), a barrier that does not grow with the number of neurons. Derived here.
+# neuron, if it were free, would have the density p(rho); b is the first minimum of this density
+# from the centre. The free energy in the share of specialised neurons is convex
+# (`share_free_energy`): a network that has not specialised is metastable only because each of its
+# neurons has to cross log p(0) - log p(b), a barrier that does not grow with the number of neurons.
+# Derived here.
 
 STABLE, METASTABLE, UNSTABLE = 0, 1, 2
 _ROUNDS = 10  # of border and field in turn

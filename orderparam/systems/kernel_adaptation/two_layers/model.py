@@ -42,7 +42,9 @@ class TwoLayerNetwork(AdaptiveNetwork):
     Source: Seroussi, Naveh, Ringel (2023); Rubin, Seroussi, Ringel (2024).
 
     >>> from orderparam.systems.kernel_adaptation import hermite_target
-    >>> network = TwoLayerNetwork(20, 100, 400, temperature=0.2, target=hermite_target({1: 1, 3: -0.3}))
+    >>> network = TwoLayerNetwork(
+    ...     20, 100, 400, temperature=0.2, target=hermite_target({1: 1, 3: -0.3})
+    ... )
     >>> round(float(network.signal), 6), round(float(network.adaptation), 6)
     (100.0, 2000.0)
     """
@@ -113,7 +115,9 @@ class ScaledNetwork(System):
     Source: Rubin et al. (2025).
 
     >>> from orderparam.systems.kernel_adaptation import hermite_target
-    >>> network = TwoLayerNetwork(20, 100, 400, temperature=0.2, target=hermite_target({1: 1, 3: -0.3}))
+    >>> network = TwoLayerNetwork(
+    ...     20, 100, 400, temperature=0.2, target=hermite_target({1: 1, 3: -0.3})
+    ... )
     >>> float(ScaledNetwork(network, scale=0.5).scaled.width)
     50.0
     """
@@ -154,7 +158,9 @@ class AdaptingNetwork(ScaledNetwork):
     Source: Rubin et al. (2025).
 
     >>> from orderparam.systems.kernel_adaptation import hermite_target
-    >>> network = TwoLayerNetwork(20, 100, 400, temperature=2.0, target=hermite_target({1: 1, 3: -0.3}))
+    >>> network = TwoLayerNetwork(
+    ...     20, 100, 400, temperature=2.0, target=hermite_target({1: 1, 3: -0.3})
+    ... )
     >>> float(AdaptingNetwork(network, scale=1.0, chi=10.0).hidden.temperature)
     0.2
     """

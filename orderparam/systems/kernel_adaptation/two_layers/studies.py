@@ -48,22 +48,24 @@ _LEARNABILITY = Panel(
     text={0: "$h_1$", 1: "$h_3$"},
 )
 _STAIRCASE_CAPTION = (
-    "Erf network, $d$ = {input_dim}, $N$ = {width}, $y = He_1 {cubic:+g} He_3$ of $w_*\\cdot x$; $T$ = {temperature}, variance "
-    "of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = {weight_variance}. Theories averaged over data, ridge $T/n$ unless said. "
-    "Densities of the weights: along $w_*$ black, across it grey."
+    "Erf network, $d$ = {input_dim}, $N$ = {width}, $y = He_1 {cubic:+g} He_3$ of $w_*\\cdot x$; "
+    "$T$ = {temperature}, variance of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = "
+    "{weight_variance}. Theories averaged over data, ridge $T/n$ unless said. Densities of the "
+    "weights: along $w_*$ black, across it grey."
 )
 
 
 @study(
     "staircase",
-    title="A finite network learns the linear part and then 29 % of the cubic one, of which its infinitely wide limit learns 2 %",
+    title="A finite network learns the linear part and then 29 % of the cubic one, of which its "
+    "infinitely wide limit learns 2 %",
     source=_BOTH,
     panels=[_LEARNABILITY, Freehand(draw_densities, "largest $n$")],
     caption=_STAIRCASE_CAPTION,
     explained=(
-        "The theories are averaged over data. Control at n = 200, where the points beyond are: Gaussian weights solved on the "
-        "same 16 training sets lie 8(4) and 15(6) % below their average over data in h_1 and h_3, and the network 1.9(2) and "
-        "3(2) % above them."
+        "The theories are averaged over data. Control at n = 200, where the points beyond are: "
+        "Gaussian weights solved on the same 16 training sets lie 8(4) and 15(6) % below their "
+        "average over data in h_1 and h_3, and the network 1.9(2) and 3(2) % above them."
     ),
     seconds=(120, 1800),
     observables=("output",),
@@ -89,7 +91,8 @@ def staircase(
 
 @study(
     "staircase-mean-field",
-    title="Before specialisation, mean-field networks of 50 inputs learn only the linear part of their target",
+    title="Before specialisation, mean-field networks of 50 inputs learn only the linear part of "
+    "their target",
     source=_GROKKING,
     panels=[_LEARNABILITY, Freehand(partial(draw_densities, reach=0.6), "largest $n$")],
     caption=_STAIRCASE_CAPTION
@@ -164,8 +167,9 @@ def scaling_set(beta: float, chi: float, cubic: float) -> TwoLayerNetwork:
 
 
 _SCALING_SET = (
-    "$d = 150\\sqrt{{\\beta}}$, $n = 3000\\beta$, $N = 700\\beta$, $T = t\\sqrt{{\\beta}}/\\chi$, read-out variance $1/\\chi$, "
-    "$\\chi$ = {chi}, $E|w|^2 = 1/2$; erf units, $y = He_1 {cubic:+g} He_3$."
+    "$d = 150\\sqrt{{\\beta}}$, $n = 3000\\beta$, $N = 700\\beta$, $T = t\\sqrt{{\\beta}}/\\chi$, "
+    "read-out variance $1/\\chi$, $\\chi$ = {chi}, $E|w|^2 = 1/2$; erf units, $y = He_1 {cubic:+g} "
+    "He_3$."
 )
 
 
@@ -206,15 +210,16 @@ def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
 
 @study(
     "adaptation-phases",
-    title="Theory of Gaussian feature learning and of coexistence with specialised neurons, which is sharper in larger systems",
+    title="Theory of Gaussian feature learning and of coexistence with specialised neurons, which "
+    "is sharper in larger systems",
     source=_GROKKING,
     panels=_phase_panels,
     columns=2,
     caption=_SCALING_SET
-    + " GMFL-I: a well at 0 and side wells coexist; lines of $h_3$ are broken there. Networks have the smallest "
-    "$\\beta$ and rounded sizes; half of the chains start from the prior and half from the target. "
-    "Below 5 specialised neurons (dotted) "
-    "the average over neurons is not reliable.",
+    + " GMFL-I: a well at 0 and side wells coexist; lines of $h_3$ are broken there. Networks have "
+    "the smallest $\\beta$ and rounded sizes; half of the chains start from the prior and half "
+    "from the target. Below 5 specialised neurons (dotted) the average over neurons is not "
+    "reliable.",
     seconds=(60, 3600),
     observables=("output",),
     gallery={"measured": (5.0, 7.0, 10.0), "draws": 600, "seeds": 16},
@@ -254,7 +259,8 @@ def adaptation_phases(
 
 @study(
     "relu-adaptation",
-    title="Relu networks learn more of an even part than infinitely wide ones; too few examples to distinguish the theories",
+    title="Relu networks learn more of an even part than infinitely wide ones; too few examples to "
+    "distinguish the theories",
     source=_FEATURES,
     panels=[
         Panel(
@@ -267,9 +273,10 @@ def adaptation_phases(
             text={0: "$h_1$", 1: "$h_2$"},
         )
     ],
-    caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $y = z {absolute:+g} (|z| - E|z|)$, $z = w_*\\cdot x$; temperature "
-    "and read-out variance $1/{chi:g}$, $E|w|^2$ = 1. Lines: theories averaged over data, with the modes $h_0, h_1, h_2, h_4$. "
-    "Particles: the theory with the full distribution of the weights on the networks' own data, by {particles} particles.",
+    caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $y = z {absolute:+g} (|z| - E|z|)$, "
+    "$z = w_*\\cdot x$; temperature and read-out variance $1/{chi:g}$, $E|w|^2$ = 1. Lines: "
+    "theories averaged over data, with the modes $h_0, h_1, h_2, h_4$. Particles: the theory with "
+    "the full distribution of the weights on the networks' own data, by {particles} particles.",
     seconds=(130, 3600),
     observables=("output",),
     gallery={"n_train": (24, 48, 96), "seeds": 16},
@@ -329,7 +336,8 @@ GAUSSIAN = "Gaussian weights (VGA)"
 
 @study(
     "adaptation-hysteresis",
-    title="Gaussian weights have two states at one temperature; chains of networks keep one to eight neurons along the target",
+    title="Gaussian weights have two states at one temperature; chains of networks keep one to "
+    "eight neurons along the target",
     source=_BOTH,
     panels=[
         Panel("temperature", "spread", by="branch", log="x", jump="branches"),
@@ -354,18 +362,20 @@ GAUSSIAN = "Gaussian weights (VGA)"
         Freehand(draw_chains, "chains one by one, all $T$"),
     ],
     columns=2,
-    caption="Erf units, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_3(w_*\\cdot x)$; variance of $\\sqrt{{N}}a$ "
-    "{readout_variance}, $E|w|^2$ = 1. Where the branches of Gaussian weights differ, both are "
-    "minima, and the one of lower $F$ is "
-    "the equilibrium. Theories are averaged over data (effective ridge) and predict too much learning "
-    "from so few examples at small $T$. Bottom right: $\\rho = w\\cdot w_*$; circles start from the prior, squares from the "
-    "target; filled: R-hat below 1.05 and at least 100 effective samples. Chains are metastable by nature: one to eight "
-    "neurons of a network point along the target, and a chain that gains or loses one moves to another level of the spread.",
+    caption="Erf units, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_3(w_*\\cdot x)$; "
+    "variance of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = 1. Where the branches of Gaussian "
+    "weights differ, both are minima, and the one of lower $F$ is the equilibrium. Theories are "
+    "averaged over data (effective ridge) and predict too much learning from so few examples at "
+    "small $T$. Bottom right: $\\rho = w\\cdot w_*$; circles start from the prior, squares from "
+    "the target; filled: R-hat below 1.05 and at least 100 effective samples. Chains are "
+    "metastable by nature: one to eight neurons of a network point along the target, and a chain "
+    "that gains or loses one moves to another level of the spread.",
     seconds=(60, 3600),
     observables=("spread", "learnability"),
     explained=(
-        "The theories are averaged over data, of which there are 8 for each input. On the same training sets kernel adaptation "
-        "and the network agree within errors (at T = 0.055 the spreads are 4.8(8) and 5.6(6); the average over data gives 11.1)."
+        "The theories are averaged over data, of which there are 8 for each input. On the same "
+        "training sets kernel adaptation and the network agree within errors (at T = 0.055 the "
+        "spreads are 4.8(8) and 5.6(6); the average over data gives 11.1)."
     ),
     full={
         "points": 120,
@@ -413,7 +423,8 @@ _ADAPT = "weights that adapt"
 
 @study(
     "sample-complexity",
-    title="Adapting networks of 8 to 24 inputs learn a cubic part from far fewer examples than their fixed kernel",
+    title="Adapting networks of 8 to 24 inputs learn a cubic part from far fewer examples than "
+    "their fixed kernel",
     source=_BOTH,
     panels=[
         Panel(
@@ -439,8 +450,8 @@ _ADAPT = "weights that adapt"
     observables=("examples",),
     explained=(
         "The theory is the leading order in the number of units and averages over data. Networks "
-        "need 7(2), 6(1), 5(1) and 6(1) % more examples at 8, 12, 16 and 24 inputs; no control was run "
-        "to separate the two causes."
+        "need 7(2), 6(1), 5(1) and 6(1) % more examples at 8, 12, 16 and 24 inputs; no control was "
+        "run to separate the two causes."
     ),
     gallery={"measured": (8, 12, 16, 24)},
     full={"measured": (8, 16, 32, 64), "seeds": 12, "ratios": (10.0, 15.0, 22.0, 33.0, 50.0)},

@@ -26,7 +26,8 @@ def _other_minimum(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "adaptation-plane",
-    title="Gaussian weights adapt to a cubic target discontinuously, weights of any distribution continuously",
+    title="Gaussian weights adapt to a cubic target discontinuously, weights of any distribution "
+    "continuously",
     source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789",
     seconds=(60, 900),
     full={"resolution": 32, "points": 200},

@@ -136,7 +136,9 @@ def measured_examples_needed(
     >>> from orderparam.systems.kernel_adaptation import hermite_target
     >>> network = TwoLayerNetwork(3, 6, 6, 1.0, hermite_target({1: 1.0}), activation="linear")
     >>> options = {"mode": 0, "threshold": 0.5, "ratios": (2.0, 20.0)}
-    >>> measured_examples_needed(network, jax.random.key(0), learner=regressed, **options).ratio.shape
+    >>> measured_examples_needed(
+    ...     network, jax.random.key(0), learner=regressed, **options
+    ... ).ratio.shape
     (2,)
     """
     d = system.size("input_dim")

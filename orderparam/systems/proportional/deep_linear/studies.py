@@ -41,8 +41,10 @@ _SIGNALS = {"weak": 0.3, "strong": 1.5}
 
 @study(
     "deep-linear-layers",
-    title="Linear networks at any width: read-outs shrink for weak targets and grow for strong ones, more so with depth",
-    source="Li, Sompolinsky 2021; exact averages derived here from the evidence of Hanin, Zlokapa 2023",
+    title="Linear networks at any width: read-outs shrink for weak targets and grow for strong "
+    "ones, more so with depth",
+    source="Li, Sompolinsky 2021; exact averages derived here from the evidence of Hanin, Zlokapa "
+    "2023",
     panels=[
         Panel(
             "width",
@@ -60,9 +62,11 @@ _SIGNALS = {"weak": 0.3, "strong": 1.5}
         )
         for signal in _SIGNALS
     ],
-    caption="One hidden layer and three, $P$ = {n_train} examples of $d$ = {input_dim} Gaussian inputs, one data set, $T$ = "
-    "{temperature}; linear targets of variance 0.09 (weak) and 2.25 (strong), unit prior variances. The closed form is the limit "
-    "of wide layers at zero temperature. Sampled: Hamiltonian Monte Carlo over all hidden weights, {seeds} runs of 4 chains.",
+    caption="One hidden layer and three, $P$ = {n_train} examples of $d$ = {input_dim} Gaussian "
+    "inputs, one data set, $T$ = {temperature}; linear targets of variance 0.09 (weak) and 2.25 "
+    "(strong), unit prior variances. The closed form is the limit of wide layers at zero "
+    "temperature. Sampled: Hamiltonian Monte Carlo over all hidden weights, {seeds} runs of 4 "
+    "chains.",
     columns=2,
     seconds=(120, 3600),
     observables=("scales", "on_target", "trace", "test_bias", "test_variance"),

@@ -273,8 +273,8 @@ def linear_layers(system: FullyConnected) -> PredictedLayers:
        p_l = q_l\, q_{l+1} \dots q_L, \qquad \langle K_0 \rangle = K $$
 
     with $K_l$ the empirical kernel of layer l times the prior variances of the layers above it,
-    $N_l$ the `width`, $N_l q_l$ the squared length of $N_l$ standard normals at the prior, and f the
-    outputs at the training points. The averages are over $p(q \mid y) \propto p(q)\,
+    $N_l$ the `width`, $N_l q_l$ the squared length of $N_l$ standard normals at the prior, and f
+    the outputs at the training points. The averages are over $p(q \mid y) \propto p(q)\,
     N(y; 0, T + p_1 K)$.
 
     Raises:
@@ -325,8 +325,8 @@ def _check_interpolates(system: FullyConnected, **options: Any) -> None:
     examples, inputs = system.train[0].shape
     if examples > inputs:
         raise ValueError(
-            f"FullyConnected.inputs: {examples} examples of {inputs} inputs: must be at most as many "
-            "examples as inputs, which a linear network can fit at zero temperature"
+            f"FullyConnected.inputs: {examples} examples of {inputs} inputs: must be at most as "
+            "many examples as inputs, which a linear network can fit at zero temperature"
         )
 
 
@@ -340,9 +340,9 @@ def zero_temperature_layers(system: FullyConnected) -> PredictedLayers:
 
     with $N_l$ the `width` and K the kernel of infinite width. With equal widths and $\alpha = P/N$,
     u is the one positive root of $u^{L+1} - (1 - \alpha) u^L - \alpha r_0 = 0$. The effective
-    read-out of layer l has $p_l = u_l \dots u_L$, the mean prediction $k^T K^{-1} y$ does not depend
-    on the width, and the variance of the prediction is $p_1$ times that of infinite width. The
-    kernels follow as in `linear_layers`. The `temperature` is not used.
+    read-out of layer l has $p_l = u_l \dots u_L$, the mean prediction $k^T K^{-1} y$ does not
+    depend on the width, and the variance of the prediction is $p_1$ times that of infinite width.
+    The kernels follow as in `linear_layers`. The `temperature` is not used.
 
     Raises:
         ValueError: for units that are not linear, several outputs, and more examples than inputs.

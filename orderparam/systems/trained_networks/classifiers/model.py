@@ -68,13 +68,15 @@ class ImageArchitecture(System):
         name = type(self).__name__
         if self.inputs.ndim != 4 or self.inputs.shape[1] != self.inputs.shape[2]:
             raise ValueError(
-                f"{name}.inputs has shape {self.inputs.shape}: must be (examples, side, side, channel)"
+                f"{name}.inputs has shape {self.inputs.shape}: must be (examples, side, side, "
+                "channel)"
             )
         for inputs, targets in (("inputs", "targets"), ("test_inputs", "test_targets")):
             x, y = getattr(self, inputs), getattr(self, targets)
             if len(x) != len(y) or x.shape[1:] != self.inputs.shape[1:]:
                 raise ValueError(
-                    f"{name}.{inputs} has shape {x.shape} and {targets} {y.shape}: must be equally many, like {self.inputs.shape}"
+                    f"{name}.{inputs} has shape {x.shape} and {targets} {y.shape}: must be equally "
+                    f"many, like {self.inputs.shape}"
                 )
 
     @property

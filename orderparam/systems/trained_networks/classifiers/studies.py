@@ -44,19 +44,22 @@ def classified_images(data: str, n_train: int, n_test: int) -> tuple[np.ndarray,
     ],
     columns=3,
     caption=r"""
-        Ten classes of {data} on 8 x 8 pixels, {n_train} training and {n_test} test images. Two hidden layers of $N$ relu units or
-        channels: dense; 3 x 3 filters at every second and then at every pixel, without shared weights (locally connected) and
-        with them (convolutional), and a read-out of every pixel. Networks: gradient descent on all weights until the training
-        error is {level} of that of the start, outputs minus those of the start, {seeds} networks a point. Lines: infinite
-        width, gradient flow of the tangent kernel (NTK) and posterior mean of the Gaussian process (NNGP) at the temperature
-        of the same training error; the same for locally connected and convolutional networks.
+        Ten classes of {data} on 8 x 8 pixels, {n_train} training and {n_test} test images. Two
+        hidden layers of $N$ relu units or channels: dense; 3 x 3 filters at every second and then
+        at every pixel, without shared weights (locally connected) and with them (convolutional),
+        and a read-out of every pixel. Networks: gradient descent on all weights until the training
+        error is {level} of that of the start, outputs minus those of the start, {seeds} networks a
+        point. Lines: infinite width, gradient flow of the tangent kernel (NTK) and posterior mean
+        of the Gaussian process (NNGP) at the temperature of the same training error; the same for
+        locally connected and convolutional networks.
     """,
     seconds=(90, 7200),
     observables=("test_error", "accuracy"),
     explained=(
-        "The lines are those of infinite width. Test errors of networks lie above the tangent kernel's, less the more channels "
-        "they have. Most dense networks of 12 units do not reach the training error, as they have hardly more weights than "
-        "targets: their point is the mean of the 6 of 16 that do."
+        "The lines are those of infinite width. Test errors of networks lie above the tangent "
+        "kernel's, less the more channels they have. Most dense networks of 12 units do not reach "
+        "the training error, as they have hardly more weights than targets: their point is the "
+        "mean of the 6 of 16 that do."
     ),
     gallery={"n_train": 60, "n_test": 1000, "channels": (12, 24, 48), "seeds": 16},
     full={"n_train": 400, "n_test": 1000, "channels": (16, 64, 256), "seeds": 32},

@@ -70,6 +70,23 @@ def test_what_it_says_of_itself_hangs_together(known):
     assert known.summary()["unit"] == "variance of target over the 250 examples"
 
 
+def test_no_upper_end_rises_beyond_the_data():
+    """A few rows of much noise, where the interval would otherwise open upwards; but the error of a
+    given ridge may rise with more rows."""
+    x, y = table(60, noise=5.0)
+    free = op.forecast(x, y, arch=ARCH, ridge=1e-6, compare=False).predicted
+    best = op.forecast(x, y, arch=ARCH, compare=False)
+    beyond = best.predicted.sel(n_train=slice(59, None))
+    for curve in (beyond["upper"].values, best.curve("rmse")[2][-len(beyond["n_train"]) :]):
+        assert (np.diff(curve) <= 0).all()
+    open_ended = beyond["test_error"] * np.exp(1.96 * beyond["spread"])
+    assert float((open_ended / beyond["upper"])[-1]) > 1.05
+    assert (beyond["lower"] < beyond["test_error"]).all()
+    assert (beyond["test_error"] <= beyond["upper"]).all()
+    upper = free["test_error"] * np.exp(1.96 * free["spread"])
+    np.testing.assert_allclose(free["upper"], upper, rtol=1e-12)
+
+
 def test_why_the_network_with_the_lower_error_is_not_used_is_said(known, capsys):
     from orderparam.cli.forecasts import print_answers
 

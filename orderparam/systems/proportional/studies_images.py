@@ -68,8 +68,8 @@ def architectures(
     gallery={
         "n_train": 60,
         "n_test": 300,
-        "measured": (8, 20, 50),
-        "samples": 200,
+        "measured": (6, 12, 24),
+        "samples": 400,
         "chains": 2,
         "seeds": 16,
     },

@@ -83,8 +83,10 @@ def _panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     seconds=(90, 3600),
     observables=("output", "spread", "norm"),
     gallery={
-        "measured_examples": (50, 70, 90, 130, 180, 250, 350, 450, 700),
-        "measured_strengths": (4.0, 6.5, 10.0, 20.0, 35.0, 60.0),
+        "n_train": 450,
+        "measured_examples": (50, 90, 180, 250, 350, 450),
+        "shown_examples": (90, 180, 450),
+        "measured_strengths": (4.0, 6.5, 20.0, 60.0),
         "resolution": 40,
         "draws": 400,
         "seeds": 16,

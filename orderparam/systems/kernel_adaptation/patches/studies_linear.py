@@ -33,6 +33,12 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weigh
     """,
     seconds=(60, 900),
     observables=("total_learnability", "eigenvalue_ratio"),
+    explained=(
+        "The theory is averaged over data. With the effective ridge learnabilities are at most "
+        "13 % above the networks' (one, five and ten patches at 80 examples: .892, .633, .433 "
+        "for .896(5), .573(18), .383(19)); with the source's ridge T/P they are 1.4 to 2.9 "
+        "times as large for five and ten patches. Ratios are up to 19 % above the networks'."
+    ),
     gallery={"seeds": 16, "n_train": (20, 40, 80)},
     full={
         "patch_dim": 50,

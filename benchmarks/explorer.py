@@ -27,7 +27,10 @@ SYSTEMS = {  # a system, and a number of it that has a slider but is not the axi
     "kernel_regression.KernelRegression": "temperature",
     "perceptron.ThermalPerceptron": "temperature",
 }
-LINES = """[...Bokeh.documents[0]._all_models.values()].filter((model) => model.type === "ColumnDataSource" && model.data.ys)"""
+LINES = (
+    "[...Bokeh.documents[0]._all_models.values()]"
+    '.filter((model) => model.type === "ColumnDataSource" && model.data.ys)'
+)
 # milliseconds from a key on a slider to the frame after the first curve that changed
 WATCH = f"""() => {{
   window.moves = []; window.pressed = null

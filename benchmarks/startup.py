@@ -15,7 +15,8 @@ REPEATS = 5
 SAMPLED = """
 import jax, jax.numpy as jnp
 import orderparam as op
-op.sampling.sample(lambda u: -0.5 * jnp.sum(u**2), jnp.zeros((4, 3)), jax.random.key(0), method="hmc", samples=100, warmup=50)
+start, key = jnp.zeros((4, 3)), jax.random.key(0)
+op.sampling.sample(lambda u: -0.5 * jnp.sum(u**2), start, key, method="hmc", samples=100, warmup=50)
 """
 CASES = {
     "import orderparam": ["-c", "import orderparam"],
@@ -46,10 +47,8 @@ def main() -> None:
         processor_seconds(["-c", SAMPLED], cache)
         for name, arguments in CASES.items():
             kept = "off" if "nothing kept" in name else cache
-            table.add_row(
-                name,
-                f"{statistics.median(processor_seconds(arguments, kept) for _ in range(REPEATS)):.2f}",
-            )
+            seconds = [processor_seconds(arguments, kept) for _ in range(REPEATS)]
+            table.add_row(name, f"{statistics.median(seconds):.2f}")
     Console(width=120).print(table)
 
 

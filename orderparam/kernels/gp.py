@@ -6,8 +6,9 @@ times the prior. At infinite width the prior over functions is a Gaussian proces
 the posterior is (Rasmussen and Williams 2006, section 2.2)
 
     mean(x)      = k(x)^T (K + T)^{-1} y
-    cov(x, x')   = K(x, x') - k(x)^T (K + T)^{-1} k(x')          the variance of f itself, without observation noise
-    log evidence = -(1/2) y^T (K + T)^{-1} y - (1/2) log det(K + T) - (n/2) log 2 pi
+    cov(x, x')   = K(x, x') - k(x)^T (K + T)^{-1} k(x')          the variance of f itself, without
+    observation noise log evidence = -(1/2) y^T (K + T)^{-1} y - (1/2) log det(K + T) - (n/2) log 2
+    pi
 
 with T the ridge added to the Gram matrix (the `alpha` of scikit-learn, the `noise` of other
 packages).
@@ -273,19 +274,29 @@ def diagonalise(
         lowest, highest = float(eigenvalues[0]), float(eigenvalues[-1])
         if lowest < -1e-10 * abs(highest):
             raise ValueError(
-                f"kernel_train has the eigenvalue {lowest:.3g} (largest {highest:.3g}): a kernel has none below zero"
+                f"kernel_train has the eigenvalue {lowest:.3g} (largest {highest:.3g}): a kernel "
+                "has none below zero"
             )
     return Spectral(jnp.maximum(eigenvalues, 0.0), eigenvectors, targets)
 
 
 def _why_singular(kernel: np.ndarray, temperature: float, jitter: float) -> str:
-    message = f"the training kernel plus temperature {temperature:g} plus jitter {jitter:g} is not positive definite"
+    message = (
+        f"the training kernel plus temperature {temperature:g} plus jitter {jitter:g} is not "
+        "positive definite"
+    )
     scale = np.sqrt(np.maximum(np.outer(np.diag(kernel), np.diag(kernel)), 0.0))
     same = np.triu(np.abs(kernel - scale) <= 1e-14 * scale, 1) & np.isclose(
         np.diag(kernel)[:, None], np.diag(kernel)
     )
     if same.any():
         first, second = np.argwhere(same)[0]
-        return f"{message}: training points {first} and {second} are the same input; remove one, or raise the temperature"
+        return (
+            f"{message}: training points {first} and {second} are the same input; remove one, or "
+            "raise the temperature"
+        )
     largest = float(np.linalg.eigvalsh(kernel)[-1])
-    return f"{message} to float64 precision (largest eigenvalue {largest:.3g}): raise the temperature, or ask for a jitter"
+    return (
+        f"{message} to float64 precision (largest eigenvalue {largest:.3g}): raise the "
+        "temperature, or ask for a jitter"
+    )

@@ -103,7 +103,8 @@ def test_why_the_network_with_the_lower_error_is_not_used_is_said(known, capsys)
 
 
 def test_kernels_are_chosen_by_evidence():
-    """A target drawn from the process of one kernel has, for each example, most evidence under it."""
+    """A target drawn from the process of one kernel has, for each example, most evidence under
+    it."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 3))
     standardised = (x - x.mean(0)) / x.std(0)
@@ -187,7 +188,8 @@ def test_groups_that_matter_are_noticed():
     y = rng.normal(size=20)[groups] + 0.1 * rng.normal(size=160)
     with pytest.warns(
         UserWarning,
-        match=r"held-out other groups: error .* random rows: .* a significant difference, by a factor",
+        match=r"held-out other groups: error .* random rows: .* a significant difference, by a "
+        r"factor",
     ):
         grouped = op.forecast(x, y, arch=ARCH, compare=False, groups=groups, orders=4)
     plain = op.forecast(x, y, arch=ARCH, compare=False, orders=4)
@@ -213,8 +215,8 @@ def test_rows_in_time_are_predicted_from_earlier_ones():
 
 
 def test_rows_in_random_order_seldom_drift_significantly(monkeypatch):
-    """The whole forecast for one table, and the comparison alone for 200, of which 5 % are expected:
-    at most 18, which chance exceeds once in 300 times.
+    """The whole forecast for one table, and the comparison alone for 200, of which 5 % are
+    expected: at most 18, which chance exceeds once in 300 times.
     """
     x, y = table(80, noise=1.0)
     of_rows, of_law, of_inputs, of_network = op.forecast(

@@ -108,26 +108,30 @@ def _draw(axes: Any, comparison: Comparison, order: bool) -> None:
 
 @study(
     "locality-finite-width",
-    title="Without weight sharing a finite number of channels helps if the target uses few of the patches, with sharing always",
+    title="Without weight sharing a finite number of channels helps if the target uses few of the "
+    "patches, with sharing always",
     source="Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025",
     panels=[Freehand(partial(_draw, order=False)), Freehand(partial(_draw, order=True))],
     columns=2,
     caption=r"""
-        Inputs of four independent Gaussian patches of ten pixels, $y \propto s_1 + a (s_2 + s_3 + s_4)$ with $s_i = w\cdot x_i$;
-        the number of patches used is $(\sum c_i^2)^2/\sum c_i^4$ of the coefficients $c$, 1 at $a = 0$ and 4 at $a = 1$. $P$ =
-        {n_train}, $T$ = {temperature}, {channels} channels (units) of erf on the patches (on all pixels), unit prior variances,
-        {n_test} test points, one training set. Lines: theory of that width on the same data. Right: the
-        factors by which the kernels of the patches change, 1 at infinite width. Where all patches matter equally they
-        change alike, which is a new scale of the whole kernel; where one matters it is enlarged and the others shrink.
-        Sampled: Hamiltonian Monte Carlo, {seeds} runs of {chains} chains.
+        Inputs of four independent Gaussian patches of ten pixels, $y \propto s_1 + a (s_2 + s_3 +
+        s_4)$ with $s_i = w\cdot x_i$; the number of patches used is $(\sum c_i^2)^2/\sum c_i^4$ of
+        the coefficients $c$, 1 at $a = 0$ and 4 at $a = 1$. $P$ = {n_train}, $T$ = {temperature},
+        {channels} channels (units) of erf on the patches (on all pixels), unit prior variances,
+        {n_test} test points, one training set. Lines: theory of that width on the same data. Right:
+        the factors by which the kernels of the patches change, 1 at infinite width. Where all
+        patches matter equally they change alike, which is a new scale of the whole kernel; where
+        one matters it is enlarged and the others shrink. Sampled: Hamiltonian Monte Carlo, {seeds}
+        runs of {chains} chains.
     """,
     seconds=(90, 3600),
     observables=("test_error", "order_parameters"),
     explained=(
-        "The theory is the leading order in one over the channels. For the target of one patch the order parameter of that "
-        "patch in the locally connected network lies 14, 6 and 3 % above it at 20, 40 and 80 channels, and the test error "
-        "10.1(2), 7.5(3) and 5.3(3) % (four runs each). The gain of unshared weights therefore ends near 2.5 patches used, where "
-        "theory has 3.1."
+        "The theory is the leading order in one over the channels. For the target of one patch the "
+        "order parameter of that patch in the locally connected network lies 14, 6 and 3 % above "
+        "it at 20, 40 and 80 channels, and the test error 10.1(2), 7.5(3) and 5.3(3) % (four runs "
+        "each). The gain of unshared weights therefore ends near 2.5 patches used, where theory "
+        "has 3.1."
     ),
     gallery={"measured": (0.0, 0.25, 0.45, 1.0), "seeds": 16, "samples": 400},
     full={

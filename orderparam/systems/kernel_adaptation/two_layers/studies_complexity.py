@@ -41,7 +41,8 @@ def one_unit(saturation: float) -> dict[int, float]:
 
 @study(
     "complexity-change",
-    title="Nine tenths of a cubic part: adapting networks need examples in proportion to their inputs, a fixed kernel far more",
+    title="Nine tenths of a cubic part: adapting networks need examples in proportion to their "
+    "inputs, a fixed kernel far more",
     source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Rubin et al. 2025, arXiv 2502.03210",
     panels=[
         Panel(
@@ -63,20 +64,23 @@ def one_unit(saturation: float) -> dict[int, float]:
         ),
     ],
     caption=r"""
-        Number $n$ of examples at which the share {threshold} of the component $h_3$ is learned, against the number $d$ of inputs.
-        The target is one erf unit of $w_*\cdot x$ up to degree 7, with $y_3/y_1$ = $-0.82 \times$ {saturation}. Networks have
-        $N = {units_per_input} d$ erf units, temperature {temperature}, variance of $\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ =
-        {weight_variance}; each run samples them at $n/d$ = {ratios}, with a power law of the share not learned between them.
-        Fixed kernel: regression with the kernel of infinite width at $n/d^3$ = {kernel_ratios}. Theories are averaged
-        over data, with the effective ridge. In theory the exponent of the fixed kernel approaches 3 slowly: at few inputs
-        $h_5$ has a part of the same eigenfunctions.
+        Number $n$ of examples at which the share {threshold} of the component $h_3$ is learned,
+        against the number $d$ of inputs. The target is one erf unit of $w_*\cdot x$ up to degree 7,
+        with $y_3/y_1$ = $-0.82 \times$ {saturation}. Networks have $N = {units_per_input} d$ erf
+        units, temperature {temperature}, variance of $\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ =
+        {weight_variance}; each run samples them at $n/d$ = {ratios}, with a power law of the share
+        not learned between them. Fixed kernel: regression with the kernel of infinite width at
+        $n/d^3$ = {kernel_ratios}. Theories are averaged over data, with the effective ridge. In
+        theory the exponent of the fixed kernel approaches 3 slowly: at few inputs $h_5$ has a part
+        of the same eigenfunctions.
     """,
     seconds=(90, 4800),
     observables=("examples",),
     explained=(
-        "The theories are averaged over data. Networks need 34(9), 16(6), 21(4) and 18(3) % more examples than theory at 8, 12, "
-        "16 and 24 inputs; regression needs 41(7), 32(10) and 38(6) % fewer at 4, 5 and 6 inputs, where the modes of the theory "
-        "are not yet eigenfunctions. Neither difference has a control."
+        "The theories are averaged over data. Networks need 34(9), 16(6), 21(4) and 18(3) % more "
+        "examples than theory at 8, 12, 16 and 24 inputs; regression needs 41(7), 32(10) and 38(6) "
+        "% fewer at 4, 5 and 6 inputs, where the modes of the theory are not yet eigenfunctions. "
+        "Neither difference has a control."
     ),
     gallery={
         "measured": (8, 12, 16, 24),

@@ -65,20 +65,23 @@ def _panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
 
 @study(
     "feature-learning-phases",
-    title="Phases of feature learning in the plane of examples and adaptation, theory and sampled networks",
+    title="Phases of feature learning in the plane of examples and adaptation, theory and sampled "
+    "networks",
     source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789",
     panels=_panels,
     columns=3,
     caption=r"""
-        Erf units, $d$ = {input_dim}, $N$ = {width}, $y = He_1 {cubic:+g} He_3$ of $w_*\cdot x$, $E|w|^2$ =
-        {weight_variance}; $T$ = {temperature}$/\chi$ and variance of $\sqrt{{N}}a$ = {readout_variance}$/\chi$, so that the
-        infinitely wide network does not depend on $\chi$. $\rho = w\cdot w_*$. Areas: phases of the density $p(\rho)$ in
-        theory. GFL (blue): one maximum, at 0; GMFL-II (green): maxima at $\pm\rho_*$ alone; GMFL-I (orange): both. Black line:
-        both maxima are equally high. Thin lines: variance of the weights across the target over that of the prior
-        (compression). Marks: networks, with the phase of their own density: a rise or fall counts beyond four standard
-        errors over runs. Lower right: free energy, in units of the temperature and from its minimum, of a network in which
-        the share $c$ of neurons has $|\rho| > 1/2$, and the measured shares. It is convex: neurons coexist in two wells, networks
-        have one state. At $c = 0$: the network before specialisation.
+        Erf units, $d$ = {input_dim}, $N$ = {width}, $y = He_1 {cubic:+g} He_3$ of $w_*\cdot x$,
+        $E|w|^2$ = {weight_variance}; $T$ = {temperature}$/\chi$ and variance of $\sqrt{{N}}a$ =
+        {readout_variance}$/\chi$, so that the infinitely wide network does not depend on $\chi$.
+        $\rho = w\cdot w_*$. Areas: phases of the density $p(\rho)$ in theory. GFL (blue): one
+        maximum, at 0; GMFL-II (green): maxima at $\pm\rho_*$ alone; GMFL-I (orange): both. Black
+        line: both maxima are equally high. Thin lines: variance of the weights across the target
+        over that of the prior (compression). Marks: networks, with the phase of their own density:
+        a rise or fall counts beyond four standard errors over runs. Lower right: free energy, in
+        units of the temperature and from its minimum, of a network in which the share $c$ of
+        neurons has $|\rho| > 1/2$, and the measured shares. It is convex: neurons coexist in two
+        wells, networks have one state. At $c = 0$: the network before specialisation.
     """,
     seconds=(90, 3600),
     observables=("output", "spread", "norm"),
@@ -117,7 +120,8 @@ def feature_learning_phases(
     seeds: int = 4,
 ) -> Iterator[Curve]:
     """temperature, readout_variance: at chi = 1. strength: chi of the cut over examples; n_train:
-    examples of the cut over chi. draws: of a chain, more at large n/T. shown_*: points at which densities are drawn."""
+    examples of the cut over chi. draws: of a chain, more at large n/T. shown_*: points at which
+    densities are drawn."""
     target = hermite_target({1: 1.0, 3: cubic})
     network = TwoLayerNetwork(
         input_dim, width, n_train, temperature, target, readout_variance, weight_variance
@@ -173,12 +177,12 @@ def feature_learning_phases(
         )
     ],
     caption=r"""
-        Erf units, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = He_1 + c\, He_3$ of $w_*\cdot x$ with $c$ = cubic
-        ($h_1$, $h_3$: these two parts),
-        $E|w|^2$ = {weight_variance}; $T$ = {temperature}$/\chi$ and variance of $\sqrt{{N}}a$ = {readout_variance}$/\chi$.
-        Learnability: component of the mean output over that of the target. A unit along the target has
-        $h_1$ and $h_3$ of opposite signs: for $c < 0$ weights that learn the linear part learn the cubic one with it, for $c > 0$
-        they have to unlearn it, and learn less of both.
+        Erf units, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = He_1 + c\, He_3$ of
+        $w_*\cdot x$ with $c$ = cubic ($h_1$, $h_3$: these two parts), $E|w|^2$ = {weight_variance};
+        $T$ = {temperature}$/\chi$ and variance of $\sqrt{{N}}a$ = {readout_variance}$/\chi$.
+        Learnability: component of the mean output over that of the target. A unit along the target
+        has $h_1$ and $h_3$ of opposite signs: for $c < 0$ weights that learn the linear part learn
+        the cubic one with it, for $c > 0$ they have to unlearn it, and learn less of both.
     """,
     seconds=(60, 1200),
     observables=("output", "spread"),

@@ -23,6 +23,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
+from orderparam.core.text import counted
 from orderparam.data.written import MOST, Dates, Numbers, dates_of, numbers_of
 
 MOST_COLUMNS = 10_000  # each column is examined separately
@@ -214,7 +215,7 @@ def _plan(name: Hashable, column: pd.Series) -> tuple[str, str, Any]:
                 f"one number belong together, give it as groups (--groups {name})",
                 stacklevel=2,
             )
-        filled = f"{gaps} gaps filled with the median and marked; " if gaps else ""
+        filled = f"{counted(gaps, 'gap')} filled with the median and marked; " if gaps else ""
         if different <= 2 and set(cells.unique()) <= {0.0, 1.0}:
             imputer = SimpleImputer(strategy="most_frequent", add_indicator=True)
             return (

@@ -103,7 +103,7 @@ def in_a_sentence(result: "Forecast", reach: float | None = None, name: str | No
             ends = (
                 f"{_rows(low)}-{_rows(high)}"
                 if high <= furthest
-                else f"{_rows(low)} or more, beyond {furthest:,}"
+                else f"{_rows(low)} to more than {furthest:,}"
             )
             words.append(
                 f"{goal} {'needs' if needed <= n else 'would need'} about {_rows(needed)} rows "

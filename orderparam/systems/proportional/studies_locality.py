@@ -79,7 +79,7 @@ def _draw(axes: Any, comparison: Comparison, order: bool) -> None:
         x = [used_patches(data.attrs["facets"]["others"]) for data in lines]
         for part, values in enumerate(zip(*(heights(data) for data in lines))):
             colour = COLOURS[(3 + part) if order else number]
-            label = f"patch {'1' if part == 0 else '2 to 4'}" if order else name
+            label = ("patch 1" if part == 0 else "patches 2 to 4, mean") if order else name
             axes.plot(x, [float(value.squeeze()) for value in values], color=colour, label=label)
         for data in comparison.experiments(architecture=name).values():
             place = used_patches(data.attrs["facets"]["others"])
@@ -100,9 +100,7 @@ def _draw(axes: Any, comparison: Comparison, order: bool) -> None:
     axes.axhline(1.0, color=GREY, linewidth=0.8)
     axes.set(
         xlabel="number of patches that the target uses",
-        ylabel="order parameters $Q_{ii}$, locally connected"
-        if order
-        else "test error / that of infinite width",
+        ylabel="$Q_{ii}$, locally connected" if order else "test error / that of infinite width",
     )
 
 
@@ -118,11 +116,11 @@ def _draw(axes: Any, comparison: Comparison, order: bool) -> None:
         s_4)$ with $s_i = w\cdot x_i$; the number of patches used is $(\sum c_i^2)^2/\sum c_i^4$ of
         the coefficients $c$, 1 at $a = 0$ and 4 at $a = 1$. $P$ = {n_train}, $T$ = {temperature},
         {channels} channels (units) of erf on the patches (on all pixels), unit prior variances,
-        {n_test} test points, one training set. Lines: theory of that width on the same data. Right:
-        the factors by which the kernels of the patches change, 1 at infinite width. Where all
-        patches matter equally they change alike, which is a new scale of the whole kernel; where
-        one matters it is enlarged and the others shrink. Sampled: Hamiltonian Monte Carlo, {seeds}
-        runs of {chains} chains.
+        {n_test} test points, one training set. Lines: theory of that width on the same data, to
+        leading order in one over the channels. Right: the factors by which the kernels of the
+        patches change, 1 at infinite width. Where all patches matter equally they change alike,
+        which is a new scale of the whole kernel; where one matters it is enlarged and the others
+        shrink. Sampled: Hamiltonian Monte Carlo, {seeds} runs of {chains} chains.
     """,
     seconds=(90, 3600),
     observables=("test_error", "order_parameters"),

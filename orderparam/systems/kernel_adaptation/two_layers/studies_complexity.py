@@ -51,7 +51,10 @@ def one_unit(saturation: float) -> dict[int, float]:
             by="weights",
             log="xy",
             fit="d",
-            reference=[slope(3, "$d^3$"), slope(1, "$d$")],
+            reference=[
+                slope(3, "$d^3$", through=(7.0, 3e4)),
+                slope(1, "$d$", through=(24.0, 110.0)),
+            ],
             ylabel="examples needed $n$",
         ),
         Panel(
@@ -60,7 +63,7 @@ def one_unit(saturation: float) -> dict[int, float]:
             by="weights",
             where={"weights": _ADAPT},
             log="x",
-            ylim=(0, None),
+            ylim=(0, 14),
         ),
     ],
     caption=r"""
@@ -72,7 +75,8 @@ def one_unit(saturation: float) -> dict[int, float]:
         not learned between them. Fixed kernel: regression with the kernel of infinite width at
         $n/d^3$ = {kernel_ratios}. Theories are averaged over data, with the effective ridge. In
         theory the exponent of the fixed kernel approaches 3 slowly: at few inputs $h_5$ has a part
-        of the same eigenfunctions.
+        of the same eigenfunctions. A run also counts as not converged where the power law puts $n$
+        more than a factor 2 outside the measured numbers.
     """,
     seconds=(90, 4800),
     observables=("examples",),

@@ -27,8 +27,8 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weigh
     caption=r"""
         Linear units, $N$ patches of {patch_dim} inputs, {channels} channels, target linear in every
         patch; temperature $T$ and read-out variance both $1/\chi$, $\chi$ = {chi}, $E|w|^2$ = 1;
-        $P = n$. Theories averaged over data. Learnability: share of the target that is learned. Ratio:
-        eigenvalue of the network's kernel along the target over that across it, 1 without
+        $P = n$. Theories averaged over data. Learnability: share of the target that is learned.
+        Ratio: eigenvalue of the network's kernel along the target over that across it, 1 without
         adaptation. Sampled: Hamiltonian Monte Carlo, {seeds} training sets.
     """,
     seconds=(60, 900),

@@ -139,8 +139,8 @@ def functional_flow(
     caption=(
         r"Ridge $T$ = {temperature}, right {ratio} times as large; $u$: weight of the quartic "
         r"term. Gaussian: {modes} modes, $\lambda_k=y_k^2=k^{{-2}}$. Digits: the {modes} largest "
-        r"modes of an erf kernel, even against odd. Clone: Gaussian features of the same eigenvalues and "
-        r"targets. Hamiltonian Monte Carlo of the posterior of each training set."
+        r"modes of an erf kernel, even against odd. Clone: Gaussian features of the same "
+        r"eigenvalues and targets. Hamiltonian Monte Carlo of the posterior of each training set."
     ),
 )
 def quartic_regression(

@@ -24,6 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from orderparam.core.devices import over_devices
 from orderparam.core.fields import alternatives, is_number, short, words_of
 from orderparam.core.names import near, nearest
 from orderparam.core.needs import Need, check_needs
@@ -239,7 +240,8 @@ class Theory(Verb):
                 raise TypeError(f"{self.name} returned {type(result).__name__}, not a Result")
             return result
 
-        inputs = {name: jax.ShapeDtypeStruct((size,), jnp.float64) for name in columns}
+        column = jax.ShapeDtypeStruct((size,), jnp.float64, sharding=over_devices(size))
+        inputs = dict.fromkeys(columns, column)
         function = jax.vmap(at, in_axes=(None, 0)) if columns else at
         program = stored_or_compiled(function, (arrays, inputs), (self, rest, columns, size))
         if key is not None:

@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from orderparam.core.devices import over_devices, rounded_up
 from orderparam.core.errors import message_of
 from orderparam.core.grid import Block, Grid, label, numeric, point_key
 from orderparam.core.registry import check_unedited
@@ -271,7 +272,7 @@ class TheoryRun:
             return shape
         try:
             static, batch = self._split(self.grid.points(first))
-            analysis = self._program(static, tuple(batch), points)[0].memory_analysis()
+            analysis = self._program(static, tuple(batch), rounded_up(points))[0].memory_analysis()
             used = (analysis.temp_size_in_bytes + analysis.output_size_in_bytes) if analysis else 0
         except KeyboardInterrupt:
             raise
@@ -335,7 +336,8 @@ class TheoryRun:
             for point in points:
                 theory.judge(replace(self.system, point), options)
         static, batch = self._split(points)
-        size = max([len(points), *self.sizes])  # an edge block is padded: no second compilation
+        # an edge block is padded: no second compilation
+        size = rounded_up(max([len(points), *self.sizes]))
         program, numbers = self._program(static, tuple(batch), size)
         padded = {
             name: np.pad(column, (0, size - len(points)), mode="edge")
@@ -403,9 +405,10 @@ class ExperimentRun:
         try:
             system = replace(self.system, point)
             if self.batch_seeds:
+                divided = jax.device_put(jnp.stack(keys), over_devices(len(keys)))
                 with one_blas_thread():
                     batch = jax.block_until_ready(
-                        _checked(jax.vmap(lambda k: self.fn(system, k))(jnp.stack(keys)), self.fn)
+                        _checked(jax.vmap(lambda k: self.fn(system, k))(divided), self.fn)
                     )
                 results: list[Result | None] = [
                     jax.tree.map(lambda leaf, i=i: leaf[i], batch) for i in range(len(keys))

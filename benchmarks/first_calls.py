@@ -80,7 +80,7 @@ def of_theories(topic: str, done: set[str]) -> Iterator[dict]:
             ][:1]
 
             def call(index, theory=theory, system=system, options=options, changed=changed):
-                other = {name: value * (1 + 1e-3 * index) for name, value in changed}
+                other = {name: value * (1 - 1e-3 * index) for name, value in changed}
                 return theory(system.with_(**other), **options)
 
             try:

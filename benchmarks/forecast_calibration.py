@@ -154,7 +154,6 @@ def point(
         "absolute": float(np.log(value * result.unit / later)),
         "absolute_spread": result._row(size)["absolute_spread"],
         "absolute_high": float(np.log(result._row(size)["absolute_upper"] / value)),
-        "upper_now": result.at(result.examples)[2],
     }
     if not np.isfinite(rate):
         return found

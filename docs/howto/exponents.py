@@ -265,12 +265,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--page", type=Path, default=Path(__file__).with_suffix(".md"))
     page = parser.parse_args().page
+    words, table, _ = page.read_text(encoding="utf-8").partition(HEAD)
+    if not table:
+        parser.error(f"{page} has no table to replace")
     rows = []
     for part in (kernels, random_features, one_pass, extensive_width, proportional, adaptation):
         for row in part():
             rows.append(row)
             print(row if row.agrees else f"{row}   DIFFERS", flush=True)
-    words = page.read_text(encoding="utf-8").partition(HEAD)[0]
     page.write_text(words + HEAD + "\n".join(map(str, rows)) + "\n", encoding="utf-8")
     return 0 if all(row.agrees for row in rows) else 1
 

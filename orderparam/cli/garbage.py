@@ -4,24 +4,24 @@ libraries are imported, and once more at the end, which takes a sixth of a short
 import gc
 from typing import Any
 
-_OBJECTS = (
-    300_000  # that exist before the first search; a command that solves one point makes 140,000
-)
+# that exist before the first search; a command that solves one point makes 140,000
+_OBJECTS = 300_000
+_USUAL = gc.get_threshold()
 
 
 def collect_late() -> None:
     """Lets Python search for garbage for the first time when there are many objects, and as usual
     from then on, without those that exist by then."""
-    usual = gc.get_threshold()
+    if _settled not in gc.callbacks:
+        gc.callbacks.append(_settled)
+        gc.set_threshold(_OBJECTS, *_USUAL[1:])
 
-    def settled(phase: str, _: dict[str, Any]) -> None:
-        if phase == "stop":
-            gc.callbacks.remove(settled)
-            gc.freeze()
-            gc.set_threshold(*usual)
 
-    gc.callbacks.append(settled)
-    gc.set_threshold(_OBJECTS, *usual[1:])
+def _settled(phase: str, _: dict[str, Any]) -> None:
+    if phase == "stop":
+        gc.callbacks.remove(_settled)
+        gc.freeze()
+        gc.set_threshold(*_USUAL)
 
 
 def leave_to_the_end() -> None:

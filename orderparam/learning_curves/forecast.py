@@ -235,7 +235,8 @@ def _one(
                 f"longer than {LONGEST:g} s"
             )
     log_error = np.log(mean[-1]) + law.log_change
-    if not network.chosen:  # with the best ridge the error never grows with more data
+    never_rises = estimator is not None or not network.chosen  # the best ridge, not a given one
+    if never_rises:
         beyond = grid >= sizes[-1]
         log_error[beyond] = np.minimum.accumulate(log_error[beyond])
     predicted = _predicted(grid, log_error, law, measured)
@@ -245,7 +246,7 @@ def _one(
             if estimator is None
             else class_measures_alike(predicted, measured.curve, float(mean[-1]), count)
         )
-    if not network.chosen:
+    if never_rises:
         predicted = _never_rising(predicted, float(sizes[-1]))
     return Forecast(
         predicted,
@@ -301,7 +302,7 @@ def _predicted(
 
 
 def _never_rising(predicted: xr.Dataset, last: float) -> xr.Dataset:
-    """The same with upper ends that do not rise beyond the last measured size.
+    """Predicted curves with upper ends that do not rise beyond the last measured size.
 
     If the error of more rows is never larger, each of its quantiles is never larger either.
     """

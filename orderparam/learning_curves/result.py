@@ -25,9 +25,10 @@ class Forecast:
     represented by -1 and 1, or by 0 and 1.
 
     predicted: data set over `n_train` (up to `reach` times the data): test_error, lower, upper (95
-        % interval, whose upper end does not rise with n_train beyond the data), spread (standard
-        deviation of its log), absolute_spread, absolute_upper (the same in the units of the target,
-        whose variance is known no better than the data tell), effective_dimension (of the kernel);
+        % interval, whose upper end does not rise with n_train beyond the data, unless `ridge` was
+        given), spread (standard deviation of its log), absolute_spread, absolute_upper (the same in
+        the units of the target, whose variance is known no better than the data tell),
+        effective_dimension (of the kernel);
         for classes error_rate, log_loss with `_lower` and `_upper`.
     measured: held-out error of random subsets, over (n_train, seed). problem: the data as they were
     learned. learner: what learned, in words. estimator: the estimator that did, None for the

@@ -56,6 +56,7 @@ def test_it_agrees_with_the_network_of_all_channels():
             [[np.ravel(getattr(run, name))[0] for run in pair] for pair in runs]
         ).T
         np.testing.assert_allclose(found, other, rtol=0.05)
+    assert (other > 1.3).all()  # the ratio of eigenvalues would be 1 without data
 
 
 def test_it_refuses_what_it_is_not_for():

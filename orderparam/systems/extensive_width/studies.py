@@ -86,7 +86,15 @@ SOURCE = "Nguyen and Barbier 2026"
         "draws": 400,
         "thin": 5,
     },
-    full={"points": 3000, "measured_dim": 200, "seeds": 16},
+    full={
+        "points": 3000,
+        "measured_dim": 200,
+        "ratios": (0.006, 0.034, 0.04, 0.068, 0.075, 0.105),
+        "warmup": 600,
+        "draws": 400,
+        "thin": 5,
+        "seeds": 16,
+    },
     panels=lambda p: [
         Panel(
             "n_train",
@@ -100,8 +108,8 @@ SOURCE = "Nguyen and Barbier 2026"
     ],
     caption=r"""
         $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$. Left: $d$ = {measured_dim}, $k$ =
-        {measured_width}; chains that start at the teacher stay on the informed branch, which is
-        metastable. Right: $d$ = {input_dim}, $k$ = {width}.
+        {measured_width}; chains start at the teacher, and are measured between the steps, where
+        they forget their start. Right: $d$ = {input_dim}, $k$ = {width}.
     """,
     explained=(
         "Chains of 100 draws that start at the teacher have not yet lost the feature that is "
@@ -143,7 +151,15 @@ def feature_staircase(
     seconds=(60, 1200),
     observables=("error",),
     gallery={"warmup": 600, "draws": 400, "thin": 5},
-    full={"points": 400, "resolution": 80, "measured_dim": 60, "seeds": 16},
+    full={
+        "points": 400,
+        "resolution": 80,
+        "measured_dim": 60,
+        "warmup": 600,
+        "draws": 400,
+        "thin": 5,
+        "seeds": 16,
+    },
     panels=[
         Panel(
             ("$n/d^2$", lambda data: data["n_train"] / data.attrs["facets"]["input_dim"] ** 2),

@@ -225,7 +225,14 @@ def quadratic_specialisation(
     seconds=(80, 20000),
     observables=("overlap",),
     gallery={"warmup": 600, "draws": 400, "thin": 5},
-    full={"input_dim": 200, "width": 100, "warmup": 300, "draws": 400, "seeds": 8},
+    full={
+        "input_dim": 200,
+        "width": 100,
+        "warmup": 600,
+        "draws": 400,
+        "thin": 5,
+        "seeds": 8,
+    },
     panels=[Panel("feature", "overlap", by="model", jump=learned)],
     caption=r"""
         $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, $n/d^2$ = {ratio},

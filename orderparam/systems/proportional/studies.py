@@ -135,7 +135,7 @@ def finite_width_depth(
     "finite-width-temperature",
     title=(
         "At low temperature a Bayesian network of few units has a higher test error and a lower "
-        "train error than at infinite width, as the theory says"
+        "train error than at infinite width"
     ),
     source=_BAGLIONI,
     panels=[
@@ -305,7 +305,7 @@ def _units(data: Any) -> Any:
     "finite-width-architectures",
     title=(
         "With few channels a network of shared filters has a lower test error than its Gaussian "
-        "process, more so than theory says"
+        "process"
     ),
     source=_AIUDI,
     panels=[

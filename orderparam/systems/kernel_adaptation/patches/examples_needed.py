@@ -145,7 +145,8 @@ def measured_patch_examples(
     and channels are as in `patch_examples_needed`.
 
     Args:
-        learner: `sampled_patches` (default) or `regressed_patches`, for linear channels.
+        learner: `sampled_patches` (default), or `sampled_linear_patches` or `regressed_patches` for
+            linear channels.
         threshold: the learnability to reach. Default 0.5.
         patches_per_dim: number of patches over the dimension S of a patch. Default 0.2.
         channels_per_dim: number of channels over S. Default 20.

@@ -110,15 +110,16 @@ def sampled_linear_patches(
     $$ p(L) \propto \prod_{i<S} L_{ii}^{C-i-1}\, e^{-|L|^2/2}\; N\big(y; 0, \Phi\Phi^T + T\big),
        \qquad \Phi_i = \sqrt{\tfrac{s v}{N C S}}\; x_i L $$
 
-    Half of the chains start from the mean of the prior, half with every channel along $w_*$.
-    Patches, channels and examples are rounded to integers.
+    Half of the chains start from the prior, half with the component of the weights along $w_*$
+    enlarged to a root mean square of one. Patches, channels and examples are rounded to
+    integers.
 
     Args:
         chains: even number of chains. Default 2.
         warmup: steps of a chain that tune the step size and are discarded. Default 150.
         samples: draws of every chain. Default 150.
         trajectory: length of a trajectory in units of the prior widths, about a quarter of
-            a period. Default 1.6. Much longer ones return to where they began.
+            a period. Default 1.6. Those of half a period end near the mirror image of their start.
 
     Raises:
         ValueError: for units that are not linear, fewer channels than inputs of a patch, and an odd

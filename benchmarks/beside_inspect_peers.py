@@ -3,8 +3,8 @@ one run and one table.
 
     pip install torch weightwatcher torch-cka powerlaw pyhessian curvlinops-for-pytorch devinterp
     pip install git+https://github.com/ahwillia/netrep      # in no package index
-    python benchmarks/beside_inspect_peers.py [WORD ...] [--repeats 100]   (numbers with a word in
-    them)
+    python benchmarks/beside_inspect_peers.py [WORD ...] [--repeats 100]
+        # numbers with a word in them
 
 "off" is the mean deviation from the truth, with its standard error, in units of the truth where it
 is not 0. A "false alarm" is a significant similarity of independent layers (p < 0.05), an outlier

@@ -1,11 +1,14 @@
 """How far `orderparam.forecast` can be trusted: forecasts from a part of real tables against errors
 measured later by scikit-learn.
 
-    python benchmarks/forecast_calibration.py --store results.json            # goes on where it
-    stopped python benchmarks/forecast_calibration.py --store tuning.json --tuning    # the tables
-    that the numbers were chosen on python benchmarks/forecast_calibration.py --store drawn.json
-    --drawn      # network and trees, on drawn tables python benchmarks/forecast_calibration.py
-    --store large.json --drawn --least 2001  # above 2000 rows, and laws
+    python benchmarks/forecast_calibration.py --store results.json
+        # goes on where it stopped
+    python benchmarks/forecast_calibration.py --store tuning.json --tuning
+        # the tables that the numbers were chosen on
+    python benchmarks/forecast_calibration.py --store drawn.json --drawn
+        # network and trees, on drawn tables
+    python benchmarks/forecast_calibration.py --store large.json --drawn --least 2001
+        # above 2000 rows, and laws
 
 --subsets says how many random parts of each table are forecast. From n random rows of a table (a
 quarter; of larger tables also fewer) the error at 2, 4 and 10 times as many is predicted. Then it

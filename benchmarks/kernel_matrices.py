@@ -2,8 +2,8 @@
 peak memory.
 
     python benchmarks/kernel_matrices.py
-    NEURAL_TANGENTS_PYTHON=/path/to/python python benchmarks/kernel_matrices.py     (an environment
-    that has neural-tangents)
+    NEURAL_TANGENTS_PYTHON=/path/to/python python benchmarks/kernel_matrices.py
+        # an environment that has neural-tangents
 
 The repetitions of the first two are interleaved and the medians compared, so that a busy machine
 slows both; neural-tangents runs in a process of its own afterwards (float64, compiled). Memory is

@@ -1,9 +1,9 @@
 """One-pass SGD: the compiled network against a plain numpy loop, the flow against Euler steps, and
 the chain; interleaved.
 
-python benchmarks/online_sgd.py
-PHDIAG_SGD=/path/to/phdiag_sgd python benchmarks/online_sgd.py     (a checkout with its Cython
-modules built in place)
+    python benchmarks/online_sgd.py
+    PHDIAG_SGD=/path/to/phdiag_sgd python benchmarks/online_sgd.py
+        # a checkout with its Cython modules built in place
 """
 
 import contextlib

@@ -2,8 +2,8 @@
 point at a time.
 
     python benchmarks/proportional.py
-    ORDERPARAM_DEEPBAYS=/path/to/deepbays python benchmarks/proportional.py       # the public
-    package too; it needs torch
+    ORDERPARAM_DEEPBAYS=/path/to/deepbays python benchmarks/proportional.py
+        # the public package too; it needs torch
 
 The dense way gets the kernel matrices for nothing. The ratio is of medians over interleaved
 repetitions in one process, of processor time on all cores, which other programs on the machine do

@@ -2,8 +2,8 @@
 way, and how far the two agree.
 
     python benchmarks/random_features.py
-    GCM_PROJECT=/path/to/GCMProject python benchmarks/random_features.py     (a checkout of
-    IdePHICS/GCMProject)
+    GCM_PROJECT=/path/to/GCMProject python benchmarks/random_features.py
+        # a checkout of IdePHICS/GCMProject
 
 Logistic regression on p = 300 explicit features (the Gaussian covariate model), a grid of penalties
 in one vmapped call; the reference iterates the same equations with adaptive quadrature and a scalar

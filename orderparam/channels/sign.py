@@ -55,8 +55,8 @@ class SignLabels(Likelihood):
 
         Both labels contain the same information: with u = w / sqrt(V + blur) of variance r^2,
 
-            information = 2 E Z'(u)^2 / (Z (V + blur)),    free entropy = E [Z ln Z + (1-Z)
-            ln(1-Z)].
+            information = 2 E Z'(u)^2 / (Z (V + blur)),
+            free entropy = E [Z ln Z + (1-Z) ln(1-Z)].
 
         After its limit at large u is subtracted, the integrand decays like the normal density:
         nodes are equally spaced within nine deviations of the product of both densities.

@@ -85,18 +85,18 @@ def fit_encoding(frame: pd.DataFrame) -> Encoding:
     """Fits the encoding of the columns of a frame as inputs.
 
         numbers      (x - mean) / standard deviation; gaps: the median, and a column 0/1 that says
-        where they are; new numbers
-                     that lie further out than the known ones by more than their range are set back
-                     to there. Words that are numbers with a unit, per cent, brackets or separators
-                     ($1,002; (3.50) for -3.50; 12 %; 7 kg; 3,5) are numbers
-                     (`orderparam.data.written`)
+                     where they are; new numbers that lie further out than the known ones by more
+                     than their range are set back to there. Words that are numbers with a unit, per
+                     cent, brackets or separators ($1,002; (3.50) for -3.50; 12 %; 7 kg; 3,5) are
+                     numbers (`orderparam.data.written`)
         yes/no       0 and 1, gaps as for numbers
         dates        days, standardised; beside them the season, if they span more than a year, and
-        the hour, if there are hours words        a column 0/1 for each of the 20 most frequent; the
-        others share one; a gap is a word of its own left out     columns that are empty or never
-        change, copies of an earlier column, and identifiers: whole numbers that
-                     count the rows, or are all different and named or drawn as identifiers are;
-                     words of which more than half occur only once
+                     the hour, if there are hours
+        words        a column 0/1 for each of the 20 most frequent; the others share one; a gap is a
+                     word of its own
+        left out     columns that are empty or never change, copies of an earlier column, and
+                     identifiers: whole numbers that count the rows, or are all different and named
+                     or drawn as identifiers are; words of which more than half occur only once
 
     In a column of numbers or dates, cells that are neither become gaps; a warning names the first
     of them. There are warnings too for columns that are empty, for words mixed with numbers, and

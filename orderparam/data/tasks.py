@@ -5,7 +5,8 @@ A problem is written as a text, the same on the command line and in Python:
 
     even-odd             y = +1 for even classes, -1 for odd ones
     3-vs-8               y = +1 for class 3, -1 for class 8; all other examples are left out
-    (cat-vs-dog: classes by name) 7-vs-rest            y = +1 for class 7, -1 for every other class
+                         (cat-vs-dog: classes by name)
+    7-vs-rest            y = +1 for class 7, -1 for every other class
     one-hot              y_c = 1 for the example's own class, else 0
     one-hot-zero-mean    y_c = 1 - 1/classes for the own class, else -1/classes
     regression           y = (label - mean) / standard deviation

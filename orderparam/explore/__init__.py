@@ -7,18 +7,22 @@ In the order of reading:
 
     systems.py     the systems of the registry, their theories and experiments
     starts.py      the table `starts.toml`: the figure on which each system opens, and the questions
-    that group them opening.py     where a system begins: as the table says, at a curve of a study,
-    at numbers that its contract allows written.py     a system as Python, and as the words of the
-    command line state.py       what is seen, as the page's address, as Python and as commands;
-    nothing else is kept of a page knobs.py       the numbers and choices of a system, from the
-    contract: range, scale, steps evaluate.py    theories over a grid, in a worker thread, the
-    latest request alone measure.py     experiments in background processes, into a store
+                   that group them
+    opening.py     where a system begins: as the table says, at a curve of a study, at numbers that
+                   its contract allows
+    written.py     a system as Python, and as the words of the command line
+    state.py       what is seen, as the page's address, as Python and as commands; nothing else is
+                   kept of a page
+    knobs.py       the numbers and choices of a system, from the contract: range, scale, steps
+    evaluate.py    theories over a grid, in a worker thread, the latest request alone
+    measure.py     experiments in background processes, into a store
     phases.py      the plane of two numbers, ever finer
     folder.py      what the browser may name and upload
     curves.py      the figure of the curves
     plane.py       the figure of the plane
     figures.py     the figures of the table as they come with the package, and small pictures of
-    them formulas.py    text with formulas as HTML
+                   them
+    formulas.py    text with formulas as HTML
     take_away.py   what is drawn, as files
     slider.py      one number
     upload.py      a file from the browser

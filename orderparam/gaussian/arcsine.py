@@ -66,8 +66,8 @@ class Gelu(Activation):
     (Hendrycks and Gimpel 2016).
 
     F = c [1/4 + asin(r)/(2 pi)] + [ab - c^2 + c^2/(1+a) + c^2/(1+b)] / (2 pi sqrt D),
-    D = (1+a)(1+b) - c^2, r = c / sqrt((1+a)(1+b))   (Tsuchida, Pearce, van der Heide, Roosta and
-    Gallagher 2021).
+    D = (1+a)(1+b) - c^2, r = c / sqrt((1+a)(1+b))
+    (Tsuchida, Pearce, van der Heide, Roosta and Gallagher 2021).
     """
 
     family: ClassVar[str] = "gelu"

@@ -4,9 +4,10 @@ interpolated by Chebyshev polynomials.
 The average is a smooth function of the angle theta between u and v and of the two variances. The
 polynomials are in
 
-    x(theta) = (2/pi) arcsin(2 theta/pi - 1)      (nodes crowd at theta = 0 and pi, where a
-    saturating f varies fastest), y(a) = arcsinh(sqrt(a))                       (the same resolution
-    for every decade above 1, and regular at 0).
+    x(theta) = (2/pi) arcsin(2 theta/pi - 1)
+        (nodes crowd at theta = 0 and pi, where a saturating f varies fastest),
+    y(a) = arcsinh(sqrt(a))
+        (the same resolution for every decade above 1, and regular at 0).
 
 In theta, unlike in rho, the kernels of kinked activations are smooth up to the ends.
 """

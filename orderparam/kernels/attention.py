@@ -45,8 +45,8 @@ def attention(
     of unit variance, and what comes from the layers below:
 
         Theta_ac <- K_ac(new) + v E sum A_ab Theta_bd A'_cd
-                    + v E sum K_bd J_be J'_df [(2 K_ac + Theta_ac) K_ef + K_ac Theta_ef],   J =
-                    dA_a/dG_a
+                    + v E sum K_bd J_be J'_df [(2 K_ac + Theta_ac) K_ef + K_ac Theta_ef],
+        J = dA_a/dG_a
 
     Tied queries lose the last line: their derivatives vanish with the key width.
 

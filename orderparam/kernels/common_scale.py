@@ -4,8 +4,8 @@ kernel, with all its minima.
 Where the kernel enters only through p K, p = Q_1 Q_2 .. Q_L, the effective action of the layers'
 order parameters is
 
-    F(Q) = sum_l N_l (Q_l - log Q_l) + log det(T + p K) + y^T (T + p K)^{-1} y,      p(Q) ~
-    exp(-F/2)
+    F(Q) = sum_l N_l (Q_l - log Q_l) + log det(T + p K) + y^T (T + p K)^{-1} y,
+    p(Q) ~ exp(-F/2)
 
 (one hidden layer: Pacelli et al. 2023; linear networks of any depth: Li and Sompolinsky 2021). At a
 stationary point N_l (Q_l - 1) = c is the same for every layer, so that one unknown is left whatever

@@ -5,9 +5,10 @@ In the infinite-width limit the channels of every layer are independent draws of
 process over inputs and pixels (Neal 1996; Lee et al. 2018; Novak et al. 2019; Garriga-Alonso et al.
 2019). A network is therefore a chain of maps on
 
-    K_ab(x, x') = E[z_a(x) z_a'(x')]           the covariance of one channel at pixel a of x and
-    pixel b of x'   (NNGP) Theta_ab(x, x') = sum_theta dz_a(x)/dtheta dz_b(x')/dtheta
-    (tangent kernel; Jacot et al. 2018)
+    K_ab(x, x') = E[z_a(x) z_a'(x')]
+        the covariance of one channel at pixel a of x and pixel b of x' (NNGP)
+    Theta_ab(x, x') = sum_theta dz_a(x)/dtheta dz_b(x')/dtheta
+        (tangent kernel; Jacot et al. 2018)
 
 Vector inputs have no pixels. Where only equal pixels a = b are needed (a flattened read-out) only
 those are stored.

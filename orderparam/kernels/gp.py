@@ -6,9 +6,9 @@ times the prior. At infinite width the prior over functions is a Gaussian proces
 the posterior is (Rasmussen and Williams 2006, section 2.2)
 
     mean(x)      = k(x)^T (K + T)^{-1} y
-    cov(x, x')   = K(x, x') - k(x)^T (K + T)^{-1} k(x')          the variance of f itself, without
-    observation noise log evidence = -(1/2) y^T (K + T)^{-1} y - (1/2) log det(K + T) - (n/2) log 2
-    pi
+    cov(x, x')   = K(x, x') - k(x)^T (K + T)^{-1} k(x')
+                   (the variance of f itself, without observation noise)
+    log evidence = -(1/2) y^T (K + T)^{-1} y - (1/2) log det(K + T) - (n/2) log 2 pi
 
 with T the ridge added to the Gram matrix (the `alpha` of scikit-learn, the `noise` of other
 packages).

@@ -7,8 +7,8 @@ stays at its initial value, and (Lee et al. 2019, eqs. 14-16)
 
     A_t      = Theta(X, X)^{-1} (1 - exp(-Theta(X, X) t))
     mean_t   = Theta(x, X) A_t y
-    cov_t    = K(x, x') + Theta(x, X) A_t K(X, X) A_t Theta(X, x') - [Theta(x, X) A_t K(X, x') + (x
-    <-> x')]
+    cov_t    = K(x, x') + Theta(x, X) A_t K(X, X) A_t Theta(X, x')
+               - [Theta(x, X) A_t K(X, x') + (x <-> x')]
 
 over networks started from the prior (the Gaussian process K). At t -> infinity this is not the
 posterior of K.

@@ -4,8 +4,11 @@ With the examples in some order, K + T = L L^T and z = L^-1 y, the leading m x m
 factor of the first m examples, so that the residual of example j > m after training on the first m
 is
 
-    r_j(m) = y_j - sum_{i <= m} L_ji z_i        and its posterior variance  V_j(m) = K_jj - sum_{i
-    <= m} L_ji^2,
+    r_j(m) = y_j - sum_{i <= m} L_ji z_i
+
+and its posterior variance
+
+    V_j(m) = K_jj - sum_{i <= m} L_ji^2,
 
 for every m at once: one Cholesky factorisation for each order, O(n^2) for each size. (The chain
 rule of Gaussian conditioning.)

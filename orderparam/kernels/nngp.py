@@ -5,10 +5,11 @@ For z = W phi(z_prev) + b with Var W = weight_variance / fan_in and Var b = bias
 al. 2018, eq. 5; Jacot et al. 2018, theorem 1; Novak et al. 2019 for pixels), with <.> the mean over
 the patch that a pixel sees:
 
-    F_ab(x, x') = E phi(u) phi(v),    (u, v) ~ N(0, [[K_aa(x, x), K_ab(x, x')], [K_ab(x, x'),
-    K_bb(x', x')]]) K      <- bias_variance + weight_variance <F>
-    Theta  <- K + weight_variance <F' Theta>,     F' = E phi'(u) phi'(v) = dF / dK_ab    (Price's
-    theorem)
+    F_ab(x, x') = E phi(u) phi(v),
+        (u, v) ~ N(0, [[K_aa(x, x), K_ab(x, x')], [K_ab(x, x'), K_bb(x', x')]])
+    K      <- bias_variance + weight_variance <F>
+    Theta  <- K + weight_variance <F' Theta>,
+        F' = E phi'(u) phi'(v) = dF / dK_ab    (Price's theorem)
 """
 
 from collections.abc import Callable

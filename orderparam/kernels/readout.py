@@ -17,8 +17,8 @@ class Readout(eqx.Module):
     """Posterior of the read-out on given features; several outputs share the features and have
     independent read-outs.
 
-    half:         L^-1 Phi with A = L L^T; the posterior covariance of each output's u is 1 - half^T
-    half.
+    half:         L^-1 Phi with A = L L^T; the posterior covariance of each output's u is
+                  1 - half^T half.
     discrepancy:  A^-1 y = (y - mean of f) / T at the training points.
     mean:         Phi^T A^-1 y, the posterior mean of u.
     log_evidence: log p(y | Phi), summed over the outputs, with the Gaussian constants.

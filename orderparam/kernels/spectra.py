@@ -121,8 +121,8 @@ def sphere(
     """Kernel K(x, x') = kernel_function(t), t = cos(angle between x and x'), for x uniform on the
     sphere in d = input_dim >= 2.
 
-        lambda_l = c_d int kernel_function(t) P_l(t) (1 - t^2)^((d-3)/2) dt,   P_l(1) = 1,   c_d int
-        (1 - t^2)^((d-3)/2) dt = 1
+        lambda_l = c_d int kernel_function(t) P_l(t) (1 - t^2)^((d-3)/2) dt,
+        P_l(1) = 1,   c_d int (1 - t^2)^((d-3)/2) dt = 1
 
     with multiplicity (2l + d - 2)/l binom(l + d - 3, l - 1): the Funk-Hecke formula. The integral
     is taken over the angle, in which arc-cosine and arcsine kernels are smooth. Degrees above
@@ -233,8 +233,8 @@ def gaussian_rbf(
     """K(x, x') = exp(-|x - x'|^2 / (2 length_scale^2)) for x ~ N(0, input_scale^2 I) in d =
     input_dim dimensions.
 
-        lambda_k = (2a/A)^(d/2) B^k,   a = 1/(4 s^2),   b = 1/(2 l^2),   A = a + b + sqrt(a^2 +
-        2ab),   B = b/A
+        lambda_k = (2a/A)^(d/2) B^k,   a = 1/(4 s^2),   b = 1/(2 l^2),
+        A = a + b + sqrt(a^2 + 2ab),   B = b/A
 
     with multiplicity binom(k + d - 1, k) (Zhu, Williams, Rohwer and Morciniec 1998). Degrees above
     max_degree go into the tail. target_power: power of the target on each degree 0, 1, ..., at most

@@ -4,8 +4,8 @@ In a large convex problem the effect of the other examples on one training examp
 two numbers: its field w, the value of the predictor when it is trained without the example, and the
 response variance V. The predictor at the example then has the proximal value
 
-    prox(y, w) = argmin_x l(y, x) + (x - w)^2 / (2 V),       g(y, w) = (prox(y, w) - w) / V = -l'(y,
-    prox(y, w)).
+    prox(y, w) = argmin_x l(y, x) + (x - w)^2 / (2 V),
+    g(y, w) = (prox(y, w) - w) / V = -l'(y, prox(y, w)).
 """
 
 import abc

@@ -14,7 +14,8 @@ class FittedErrors(Result):
     """Errors and order parameters of the minimiser f of loss + penalty.
 
     test_error, train_error: mean of (y - f)^2 without 1/2, label noise included, at new and at
-    training examples. test_loss, train_loss:   mean of l(y, f) at new and at training examples.
+                             training examples.
+    test_loss, train_loss:   mean of l(y, f) at new and at training examples.
     classification_error:    P(sign f != y) at new examples; NaN for real labels.
     teacher_overlap:         m = Cov(nu, f) with the teacher's field nu. self_overlap: q = Var f.
     weight_power:            |a|^2 / p.

@@ -34,8 +34,9 @@ class Architecture(Record):
     biases N(0, bias_variance). The scaling determines which numbers are trained, and with them the
     tangent kernel, and the size of the output:
 
-      ntk         trained: u ~ N(0, 1), weight = sqrt(weight_variance / fan_in) u           (Jacot
-      et al. 2018) standard    trained: the weights themselves
+      ntk         trained: u ~ N(0, 1), weight = sqrt(weight_variance / fan_in) u
+          (Jacot et al. 2018)
+      standard    trained: the weights themselves
       mean_field  as ntk, with the output divided by sqrt(chi): the read-out variance becomes
           readout_variance / chi. The posterior that goes with it has its temperature divided by chi
           as well (`posterior_temperature`). At infinite width this leaves the posterior mean as it

@@ -4,8 +4,9 @@ volumes.
 Examples have shape (*grid, channels). At infinite width, with a pixel a of x and a pixel b of x'
 (Novak et al. 2019, eq. 7):
 
-    convolution          K_ab <- bias_variance + weight_variance (1/s) sum_delta K_{a + delta, b +
-    delta} locally connected    the same for a = b, and 0 for a != b, where no weight is shared
+    convolution          K_ab <- bias_variance
+                                 + weight_variance (1/s) sum_delta K_{a + delta, b + delta}
+    locally connected    the same for a = b, and 0 for a != b, where no weight is shared
 """
 
 import math

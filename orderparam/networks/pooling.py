@@ -2,8 +2,8 @@
 
 average pooling    K_ab <- (1/s^2) sum_{delta, delta'} K_{a + delta, b + delta'}
 global average     K <- (1/n^2) sum_{a, b} K_ab
-flatten            K <- (1/n) sum_a K_aa          no trace of the covariance between pixels (Novak
-et al. 2019, section 3.2)
+flatten            K <- (1/n) sum_a K_aa
+                   no trace of the covariance between pixels (Novak et al. 2019, section 3.2)
 """
 
 import math

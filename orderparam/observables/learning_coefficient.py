@@ -6,10 +6,10 @@ $$ F(t) = -\ln \left\langle e^{-t K} \right\rangle_{\text{prior}} , \qquad
    \lambda(t) = \frac{dF}{d \ln t} = t \left\langle K \right\rangle_t , \qquad
    v(t) = t^2 \operatorname{Var}_t K = \lambda - \frac{d\lambda}{d \ln t} . $$
 
-$\lambda(t)$ rises to the learning coefficient as $\lambda - c\, t^{-x}$, or, with multiplicity m >
-1, as $\lambda - (m - 1) / (\ln t + c)$ (`approach`). A regular minimum of d parameters has d/2. t
-is the number of examples times the inverse temperature where L is a mean over examples. v needs no
-minimum of the loss, so that noise in the data does not shift it; it is `fluctuation`.
+$\lambda(t)$ rises to the learning coefficient as $\lambda - c\, t^{-x}$, or, with multiplicity
+m > 1, as $\lambda - (m - 1) / (\ln t + c)$ (`approach`). A regular minimum of d parameters has d/2.
+t is the number of examples times the inverse temperature where L is a mean over examples. v needs
+no minimum of the loss, so that noise in the data does not shift it; it is `fluctuation`.
 """
 
 import math

@@ -4,8 +4,8 @@ at every t.
 With $K = \frac12 \prod_i w_i^{2 k_i}$ and the prior of unit Gaussians the partition function is a
 Mellin integral of moments,
 
-$$ Z(t) = \frac{1}{2 \pi i} \int_{c - i \infty}^{c + i \infty} \Gamma(z)
-\left(\frac{t}{2}\right)^{-z}
+$$ Z(t) = \frac{1}{2 \pi i} \int_{c - i \infty}^{c + i \infty}
+   \Gamma(z) \left(\frac{t}{2}\right)^{-z}
    \prod_i \frac{2^{-k_i z}\, \Gamma(\frac12 - k_i z)}{\sqrt \pi}\, dz ,
    \qquad 0 < c < \lambda = \min_i \frac{1}{2 k_i} , $$
 

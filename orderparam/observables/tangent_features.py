@@ -85,8 +85,8 @@ def feature_drift(initial: Features, trained: Features, *, draws: int = DRAWS) -
     With $\Delta_a = \phi_a^T \phi_a^{T\top} - \phi_a^0 \phi_a^{0\top}$ of direction a, pairs of
     different directions estimate the change without bias,
 
-    $$ \frac{|K_T - K_0|^2}{|K_0|^2} \approx \frac{
-    \sum_{a \ne b} \langle \Delta_a, \Delta_b \rangle}
+    $$ \frac{|K_T - K_0|^2}{|K_0|^2} \approx
+        \frac{\sum_{a \ne b} \langle \Delta_a, \Delta_b \rangle}
        {\sum_{a \ne b} \langle \phi_a^0 \phi_a^{0\top}, \phi_b^0 \phi_b^{0\top} \rangle} $$
 
     Args:

@@ -11,7 +11,7 @@ $$ \mathrm{E}\, \overline{\Delta z_1(x_\nu)^2} = \frac{(\eta e_1)^2}{n^2 N} \lef
    M_j = \prod_{l > 1} v_l^j \left[ N (N + 2) \cdots (N + 2j - 2) \right]^{L - 1} , $$
 
 $$ \mathrm{E}\, \Delta f = \frac{\eta}{n} \bar\Theta y, \qquad
-\bar\Theta = k \sum_l e_l \prod_{m \ne l} v_m\, N^{L-1}  ,
+    \bar\Theta = k \sum_l e_l \prod_{m \ne l} v_m\, N^{L-1}  ,
    \qquad \eta_{\max} = \frac{2 n}{\lambda_{\max}(\bar\Theta)} . $$
 
 To first order in the rate the mean change of the output is that of the mean tangent kernel, also in

@@ -26,18 +26,15 @@ class Estimate(eqx.Module):
 
     mean:              average over chains and draws.
     standard_error:    Monte Carlo standard error of the mean, (standard deviation)/sqrt(effective
-    sample size), the latter
-                       from the autocorrelation of the values themselves.
+                       sample size), the latter from the autocorrelation of the values themselves.
     r_hat:             rank-normalised split R-hat, the larger of bulk and folded (Vehtari, Gelman,
-    Simpson, Carpenter,
-                       Bürkner 2021, section 4): 1 when all chains, and both halves of each, look
-                       alike.
+                       Simpson, Carpenter, Bürkner 2021, section 4): 1 when all chains, and both
+                       halves of each, look alike.
     effective_samples: bulk effective sample size over all chains (same paper, section 4). It may
         exceed the number of draws where successive draws are anticorrelated, as in Hamiltonian
         Monte Carlo.
     constant:          the observable has one and the same value in every draw; then
-    `standard_error` and
-                       `effective_samples` are 0 and `r_hat` is nan.
+                       `standard_error` and `effective_samples` are 0 and `r_hat` is nan.
     """
 
     mean: Float[Array, "*shape"]

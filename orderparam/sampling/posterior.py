@@ -50,40 +50,33 @@ def sample(
     of the averages.
 
     log_density:    position -> scalar, -U(u). The equilibrium of noisy training with loss L at
-    temperature T and Gaussian
-                    prior: write each weight as theta = (prior standard deviation) * u and give
-                    -|u|^2/2 - L/T. The flow du = -grad U dt + sqrt(2 dt) xi is then d(theta) =
-                    -(gamma theta + grad L) ds + sqrt(2T ds) xi, with gamma = T/(prior variance) and
-                    ds = dt (prior variance)/T.
+                    temperature T and Gaussian prior: write each weight as theta = (prior standard
+                    deviation) * u and give -|u|^2/2 - L/T. The flow du = -grad U dt + sqrt(2 dt) xi
+                    is then d(theta) = -(gamma theta + grad L) ds + sqrt(2T ds) xi, with
+                    gamma = T/(prior variance) and ds = dt (prior variance)/T.
     initial:        positions, each array with a leading chain axis; or, with `chains`, a function
-    key -> position. Chains
-                    may start from different states (prior draws, the teacher): R-hat over all of
-                    them tells whether the start is forgotten, `estimate(values[:4])` averages some
-                    of them.
+                    key -> position. Chains may start from different states (prior draws, the
+                    teacher): R-hat over all of them tells whether the start is forgotten,
+                    `estimate(values[:4])` averages some of them.
     method:         "hmc", "mala", "nuts" (exact), or "langevin" (every step taken, the
-    discretisation error reported).
+                    discretisation error reported).
     warmup:         transitions before the first draw. In the exact methods each chain tunes its own
-    step size in them,
-                    to 80 % acceptance (MALA 57.4 %); it is then frozen.
+                    step size in them, to 80 % acceptance (MALA 57.4 %); it is then frozen.
     samples, thin:  draws recorded per chain, one after each `thin` transitions.
     observe:        position -> array or pytree of arrays (real, integer or boolean), recorded at
-    each draw. Weights are
-                    kept only when asked for, `observe=lambda u: u`. Left out: log density and
-                    virial only.
+                    each draw. Weights are kept only when asked for, `observe=lambda u: u`. Left
+                    out: log density and virial only.
     step_size:      its meaning is told in `orderparam.sampling.transitions`. A number, or one per
-    chain: used as it is.
-                    Left out in Langevin: 0.1/max(1, largest curvature), measured at the start and
-                    again after warm-up.
+                    chain: used as it is. Left out in Langevin: 0.1/max(1, largest curvature),
+                    measured at the start and again after warm-up.
     leapfrog_steps: leapfrog steps of an HMC trajectory, whose step size is drawn anew within +-20 %
-    for each.
+                    for each.
     trajectory:     length of an HMC trajectory instead, in units of the parameters (at most 100
-    steps): leapfrog_steps is then
-                    trajectory/(step size), rounded up. A direction of width s is forgotten at once
-                    if it is about pi s/2.
+                    steps): leapfrog_steps is then trajectory/(step size), rounded up. A direction
+                    of width s is forgotten at once if it is about pi s/2.
     scale:          pytree of one position with positive numbers or arrays that broadcast against
-    it: the posterior widths
-                    of the parameters. The chains run in u/scale, which amounts to the diagonal mass
-                    matrix 1/scale^2.
+                    it: the posterior widths of the parameters. The chains run in u/scale, which
+                    amounts to the diagonal mass matrix 1/scale^2.
 
     Settings for posteriors of networks. In unit-prior coordinates the curvatures of U run from
     about 1 to 1 + (largest eigenvalue of the kernel on the training points)/T, which is the tangent

@@ -14,14 +14,14 @@ class Samples(eqx.Module):
     """Recorded Markov chains. Prints as a table of `value ± error [R-hat 1.00, ESS 812]`.
 
     observables:        what `observe` returned at each draw, every array with leading axes (chain,
-    draw).
+                        draw).
     estimates:          the same pytree with an `Estimate` in place of each array.
     log_density:        -U at each draw.
     virial:             (u . grad U)/(number of parameters) at each draw. Its equilibrium average is
-    1 whatever U is. In
-                        an unadjusted Langevin run it is 1 + (dt/2) <|grad U|^2>/(number of
-                        parameters), for a quadratic U the mean inflation of the variances over
-                        modes (derived for this package, not in the cited papers).
+                        1 whatever U is. In an unadjusted Langevin run it is
+                        1 + (dt/2) <|grad U|^2>/(number of parameters), for a quadratic U the mean
+                        inflation of the variances over modes (derived for this package, not in the
+                        cited papers).
     acceptance_rate:    mean acceptance probability of each chain after warm-up (1 for Langevin).
     step_size:          step size of each chain after warm-up, in units of `scale`.
     variance_inflation: the discretisation error of a Langevin run: 1/(1 - dt A/2) with A the
@@ -30,8 +30,7 @@ class Samples(eqx.Module):
         exact methods.
     position:           last positions, leading axis (chain), from which the run can go on.
     converged:          the log density, and every observable that is not constant, has R-hat < 1.05
-    and at least 100
-                        effective samples; and the step size is stable.
+                        and at least 100 effective samples; and the step size is stable.
     method:             "hmc", "mala", "nuts" or "langevin".
     """
 

@@ -1,13 +1,16 @@
 """The laws for losses in the literature, each as log L in terms of unknowns that are all real
 numbers.
 
-additive     L = E + A N^-alpha + B D^-beta                                       Hoffmann et al.
-2022 (arXiv:2203.15556) kaplan       L = [(Nc/N)^(alpha/beta) + Dc/D]^beta
-Kaplan et al. 2020 (arXiv:2001.08361) repeated     additive, D -> U [1 + R (1 - exp(-(D/U - 1)/R))]
-with U unique ones  Muennighoff et al. 2023 (arXiv:2305.16264) offset       L = E + A x^-alpha, x =
-N or D alone power        L = A x^-alpha
-broken       L = E + A x^-alpha (1 + (x/x0)^(1/s))^(-gain s)                      Caballero et al.
-2022 (arXiv:2210.14891)
+additive     L = E + A N^-alpha + B D^-beta
+             Hoffmann et al. 2022 (arXiv:2203.15556)
+kaplan       L = [(Nc/N)^(alpha/beta) + Dc/D]^beta
+             Kaplan et al. 2020 (arXiv:2001.08361)
+repeated     additive, D -> U [1 + R (1 - exp(-(D/U - 1)/R))] with U unique ones
+             Muennighoff et al. 2023 (arXiv:2305.16264)
+offset       L = E + A x^-alpha, x = N or D alone
+power        L = A x^-alpha
+broken       L = E + A x^-alpha (1 + (x/x0)^(1/s))^(-gain s)
+             Caballero et al. 2022 (arXiv:2210.14891)
 """
 
 from collections.abc import Callable

@@ -73,8 +73,8 @@ class AttentionState(Result):
 # ------------------------------------------------------------------------------------------------
 # A vector that is observed through attention.
 
-# The integrand has its poles at k = i and beyond: the error of the trapezoidal rule is exp(-2
-# pi/h).
+# The integrand has its poles at k = i and beyond: the error of the trapezoidal rule is
+# exp(-2 pi/h).
 _STEP, _END = 0.125, 25.0
 _WAVES = np.arange(0.0, _END + _STEP, _STEP)
 _WEIGHTS = _STEP * np.where(_WAVES == 0, 0.5, 1.0) / np.cosh(np.pi * _WAVES / 2)

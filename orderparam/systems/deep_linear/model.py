@@ -79,7 +79,7 @@ class LinearNetwork(System):
     r"""A linear network with one hidden layer and given weights at the start.
 
     $$ \frac{dW_1}{dt} = W_2^T (\Sigma - W_2 W_1), \qquad
-    \frac{dW_2}{dt} = (\Sigma - W_2 W_1) W_1^T $$
+        \frac{dW_2}{dt} = (\Sigma - W_2 W_1) W_1^T $$
 
     The matrix $W_2^T W_2 - W_1 W_1^T$ is conserved. The start is balanced if this matrix is
     $\lambda$ times the identity. `ValueError` is raised for shapes that do not fit.

@@ -22,7 +22,7 @@ class TwoClasses(System):
     $C = \mathrm{diag}(l)$ that both classes share. The Ornstein-Uhlenbeck process turns them into
 
     $$ x_t = a x_0 + \sqrt D\, z, \qquad a = e^{-t}, \qquad D = 1 - e^{-2t}, \qquad
-    z \sim N(0, 1) . $$
+        z \sim N(0, 1) . $$
 
     A backward trajectory starts at $x_t$ and follows
     $dx = (x + 2 \nabla \ln p_t(x))\, dt' + \sqrt 2\, dW$ with $t' = -t$ until the time 0.

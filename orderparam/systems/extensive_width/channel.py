@@ -37,8 +37,8 @@ class Signal:
     For a smooth activation it is the Hermite series. For one with kinks or jumps it is the closed
     two-point function, since the series falls only as a power.
 
-    coefficients: c_0, c_1, c_2.   total: g(1).   reach: largest u at which the functions below are
-    accurate.
+    coefficients: c_0, c_1, c_2.   total: g(1).
+    reach: largest u at which the functions below are accurate.
     """
 
     def __init__(self, activation: Activation) -> None:
@@ -133,8 +133,8 @@ def signal(activation: Activation) -> Signal:
 
 
 # ------------------------------------------------------------------------------------------------
-# One feature in its effective channel: which overlap q maximises F(lambda, q) = lambda g(q) + q +
-# ln(1 - q).
+# One feature in its effective channel: which overlap q maximises
+# F(lambda, q) = lambda g(q) + q + ln(1 - q).
 #
 # lambda is the feature's signal-to-noise ratio (n/d) v^2 / (Delta + error). F is stationary where
 # lambda g'(q) = q / (1 - q), so that lambda is an explicit function of q, and a table of its
@@ -173,7 +173,7 @@ class ActivationChannel(eqx.Module):
     which every branch is analytic.
 
     bayes:    the globally stable states: segments start where branches have equal F (first q = 0,
-    at ln lambda_sigma).
+              at ln lambda_sigma).
     informed: the state reached from q = 1, largest local maximum: segments start at the spinodals.
     total:    g(1).
     """

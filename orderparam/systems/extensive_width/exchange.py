@@ -12,9 +12,12 @@ from orderparam.gaussian.numerical import Numerical
 from orderparam.systems.extensive_width.experiment import TeacherData, affine_part, output
 from orderparam.systems.extensive_width.model import Teacher
 
-# Replica r samples the density  exp(-l_r E(W) - |W|^2/2),  E = sum_mu (y_mu - f(x_mu))^2 / (2
-# Delta), with l = 0 (the prior, which forgets the start), then geometric up to l = 1 (the
-# posterior). After each trajectory of Hamiltonian Monte Carlo neighbours exchange their states. As
+# Replica r samples the density
+#
+#     exp(-l_r E(W) - |W|^2/2),    E = sum_mu (y_mu - f(x_mu))^2 / (2 Delta),
+#
+# with l = 0 (the prior, which forgets the start), then geometric up to l = 1 (the posterior). After
+# each trajectory of Hamiltonian Monte Carlo neighbours exchange their states. As
 #
 #     d ln Z / dl = -<E>_l,    d <E>_l / dl = -Var_l(E),
 #

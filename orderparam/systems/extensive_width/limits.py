@@ -103,8 +103,8 @@ class Continuum(eqx.Module):
 # v_i ~ i^-beta, d -> infinity with gamma = k/d and alpha = n/d^2 fixed. The overlaps of the learned
 # features follow one profile,
 #
-#     q_(x k_c) -> phi(x) = m(lambda_sigma x^(-2 beta)),    0 < x <= 1.                  (Nguyen and
-# Barbier 2026, eq. 39)
+#     q_(x k_c) -> phi(x) = m(lambda_sigma x^(-2 beta)),    0 < x <= 1.
+#     (Nguyen and Barbier 2026, eq. 39)
 
 
 class Scaling(Result):

@@ -1,8 +1,8 @@
 """Teachers with an extensive number of hidden units: the network to be learned, its noise and the
 size of the data set.
 
-    y = sum_i v_i sigma(w_i . x / sqrt(d)) + sqrt(noise) z,    x ~ N(0, I_d), z ~ N(0, 1), |w_i|^2 =
-    d,
+    y = sum_i v_i sigma(w_i . x / sqrt(d)) + sqrt(noise) z,
+    x ~ N(0, I_d), z ~ N(0, 1), |w_i|^2 = d,
 
 with width k of the order of the input dimension d, and n_train = n samples, of the order of d^2.
 The learner knows v, sigma and the noise, and its prior is w_i ~ N(0, I_d). Nguyen and Barbier 2026.

@@ -31,8 +31,8 @@ from orderparam.systems.extensive_width.theory import bayes_optimal
 # ------------------------------------------------------------------------------------------------
 # Hamiltonian Monte Carlo on the posterior of a network with known read-outs.
 #
-#     ln p(W | data) = -sum_mu (y_mu - sum_i v_i (sigma(z_i) - c_0 - c_1 z_i))^2 / (2 Delta) - |W|^2
-# / 2
+#     ln p(W | data) = -sum_mu (y_mu - sum_i v_i (sigma(z_i) - c_0 - c_1 z_i))^2 / (2 Delta)
+#                      - |W|^2 / 2
 #
 # with z_i = w_i . x_mu / sqrt(d). The rows are rescaled by their expected posterior widths,
 # 1/sqrt(1 + n v_i^2 E (sigma' - c_1)^2 / (d Delta)): the step size is then the same at every size

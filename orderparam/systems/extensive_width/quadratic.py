@@ -224,15 +224,15 @@ def _stretches(s: np.ndarray, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 # k/d:
 #
 #     m_S(tau) = E v^2 Q(v)^2,   r_2 = alpha mu_2^2 / (Delta + error),   q_2 = m_S(tau + r_2),
-# Q(v) = R(v) / (1 + R(v)),
+#     Q(v) = R(v) / (1 + R(v)),
 #     error = (mu_2^2/2)(1 - q_2) + g(1) - E v^2 g(Q(v)),
 #     R(v) = (v^2/gamma) [ Q(v) (q_2 - E v^2 Q^2) / m_S'(tau) + alpha g'(Q(v)) / (Delta + error) ].
 #
 # These are the stationarity of the free entropy per sample
 #
 #     f = -(1/2) ln(2 pi e (Delta + error))
-#         + (1/2 alpha) [ (1 - q_2) r_2/2 - gamma E_v( Q R - R + ln(1 + R) ) - 2 (iota(tau + r_2) -
-# iota(tau)) ],
+#         + (1/2 alpha) [ (1 - q_2) r_2/2 - gamma E_v( Q R - R + ln(1 + R) )
+#                         - 2 (iota(tau + r_2) - iota(tau)) ],
 #
 # so that d(alpha f)/d(alpha) = -(1/2) ln(2 pi e (Delta + error)) along every solution.
 

@@ -160,7 +160,7 @@ def _sum(f: Callable[[Array], Pair], s: Array, weights: Array) -> Pair:
 # features.
 #
 #     q_i = m( (n/d) v_i^2 / (Delta + error) ),    error = sum_i v_i^2 (g(1) - g(q_i))
-# (Nguyen and Barbier 2026, eq. 35)
+#     (Nguyen and Barbier 2026, eq. 35)
 #
 # With Lambda = n / (d (Delta + error)) and W(lambda) = lambda (g(1) - g(m(lambda))) they read
 #

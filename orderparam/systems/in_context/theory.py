@@ -71,7 +71,7 @@ def linear_attention(system: LinearAttention) -> InContextErrors:
     tasks give
 
     $$ 1 = \frac{y}{\theta} + \frac1\kappa \langle L \rangle, \qquad
-    L_i = \frac{c_i}{c_i + \theta}, \qquad
+        L_i = \frac{c_i}{c_i + \theta}, \qquad
        q = 1 - L, \qquad \gamma = \frac1\kappa \langle L^2 \rangle $$
 
     for $\theta$, and the sequences $\tau (1 - \lambda/\nu) = 1 - \frac{\nu}{y} \langle q \rangle$

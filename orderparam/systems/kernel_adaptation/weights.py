@@ -17,8 +17,8 @@ from orderparam.systems.kernel_adaptation.hermite_overlaps import Overlaps, inte
 from orderparam.systems.kernel_adaptation.network import Degrees, HiddenLayer
 
 # ------------------------------------------------------------------------------------------------
-# Averages over the weights of one neuron, as integrals over rho = w . w_* and q_perp = |w|^2 -
-# rho^2.
+# Averages over the weights of one neuron, as integrals over rho = w . w_* and
+# q_perp = |w|^2 - rho^2.
 #
 # Under the prior rho ~ N(0, v/d) and q_perp ~ (v/d) chi^2_(d-1), v the weight variance. Interacting
 # weights have the density

@@ -22,8 +22,8 @@ Zdeborová, Loureiro 2024; Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024, for r
 phi is how the feature's mean changes with the row's overlap w.v with the spike: by its projection k
 w.v on the input, and by its norm, if that is c + rho w.v (derived here):
 
-    d/d(w.v) E s(h + (c + rho w.v) z),  h = k (u + c w.v)   =   k mu_1 + rho nu,    nu = E z s'(h +
-    c z).
+    d/d(w.v) E s(h + (c + rho w.v) z),  h = k (u + c w.v)   =   k mu_1 + rho nu,
+    nu = E z s'(h + c z).
 
 For a given layer overlaps and norms are two directions of their own, with two functions phi: k mu_1
 and nu.

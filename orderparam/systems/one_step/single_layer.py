@@ -20,10 +20,10 @@ from orderparam.systems.one_step.theory import ReadoutCurve, curve
 #
 # Rows W (p x d) with u_j = w_j.v along a direction v of the inputs: r = mean u_j, h_j = u_j - r,
 # the rest of the row W' = W - u v^T, c its root mean square norm, e_j = |w_j'| less its mean, and
-# q_j
-# = w_j'.t with t the teacher's direction orthogonal to v. With x_i the eigenvalues of W' W'^T/c^2,
-# hh_i, ee_i and qq_i the components of h/c, e and q/c there, zh and eh the pulls of `saddle` for
-# the functions phi = k mu_1 and nu, D_i = L + M x_i and A_i = (zh hh_i + eh ee_i + ph qq_i)/D_i,
+# q_j = w_j'.t with t the teacher's direction orthogonal to v. With x_i the eigenvalues of
+# W' W'^T/c^2, hh_i, ee_i and qq_i the components of h/c, e and q/c there, zh and eh the pulls of
+# `saddle` for the functions phi = k mu_1 and nu, D_i = L + M x_i and
+# A_i = (zh hh_i + eh ee_i + ph qq_i)/D_i,
 #
 #     V1 = (1/p) sum x/D      zeta = sum hh A      q1 = (1/p) sum (qh1 x + qh2) x/D^2 + sum x A^2
 #     V2 = (1/p) sum 1/D      psi = sum qq A       q2 = (1/p) sum (qh1 x + qh2)/D^2 + sum A^2

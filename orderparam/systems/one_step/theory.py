@@ -221,10 +221,12 @@ def answer(asked: Pull, before: Bulk, features: Any) -> Bulk:
 # (Ba et al. 2022; Dandi, Krzakala, Loureiro, Pesce, Stephan 2023; Cui et al. 2024). The step also
 # moves row j along itself by the amount
 #
-#     step a_j^0 (1/n_B) sum_i y_i s'(z_i) z_i,    z_i = w_j.x_i,    of which the part linear in z_i
-# is
-#     step a_j^0 N_v w_j.v E[s' z^2] = u_j w_j.v + rho_j w_j.v,      rho_j = step a_j^0 E[s' (z^2 -
-# 1)] N_v.
+#     step a_j^0 (1/n_B) sum_i y_i s'(z_i) z_i,    z_i = w_j.x_i,
+#
+# of which the part linear in z_i is
+#
+#     step a_j^0 N_v w_j.v E[s' z^2] = u_j w_j.v + rho_j w_j.v,
+#     rho_j = step a_j^0 E[s' (z^2 - 1)] N_v.
 #
 # The first term is the row's part of the spike. The second changes the row's norm. It is of order
 # 1/sqrt(d), but in all neurons proportional to w_j.v, so that the features' means change by an

@@ -18,8 +18,8 @@ from orderparam.solve.root import decreasing_root
 # With order parameters Q, a symmetric positive definite n x n matrix, KR = sum_ab Q_ab K_ab, and
 # per hidden unit
 #
-#     S(Q) = tr Q - log det Q + (1/N) [ log det(T + KR) + y^T (T + KR)^{-1} y ],      p(Q) ~ exp(-N
-# S / 2)
+#     S(Q) = tr Q - log det Q + (1/N) [ log det(T + KR) + y^T (T + KR)^{-1} y ],
+#     p(Q) ~ exp(-N S / 2)
 #
 # (Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025; Baglioni, Giambagli, Vezzani, Burioni,
 # Rotondo, Pacelli 2024 for outputs). With A = T + KR, a = A^{-1} y, G_ab = tr A^{-1} K_ab and B_ab

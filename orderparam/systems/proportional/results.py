@@ -230,9 +230,8 @@ def regression(
     (example, output).
 
     With A = K + T and a = A^{-1} y: mean k a, covariance k_00 - k A^{-1} k^T; over the training set
-    y - <f> = T a and the
-    variance has trace T tr(K A^{-1}), K A^{-1} = 1 - T A^{-1}   (Rasmussen, Williams 2006, section
-    2.2).
+    y - <f> = T a and the variance has trace T tr(K A^{-1}), K A^{-1} = 1 - T A^{-1}
+    (Rasmussen, Williams 2006, section 2.2).
     """
     size, examples = kernel.shape[0], targets.shape[0]
     cholesky = jnp.linalg.cholesky(kernel + temperature * jnp.eye(size))

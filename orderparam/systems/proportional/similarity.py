@@ -5,8 +5,9 @@ Let psi_i = (r / N_p)^{1/2} phi_i be the features at the places i, with means m_
 C_ij. The posterior of the hidden weights with the read-out integrated out is their prior times N(y;
 0, T + K_emp), with K_emp = (1/N) sum_c sum_i psi_ci psi_ci^T. To first order in 1/N
 
-    <K_emp> = K + (1/N) (1/2) Cov( sum_i psi_i psi_i^T , sum_kl [ Q_kl g_k^T W g_l + 2 kappa_kl
-    m_k^T W g_l ] ),   g = psi - m,
+    <K_emp> = K + (1/N) (1/2) Cov( sum_i psi_i psi_i^T ,
+                                   sum_kl [ Q_kl g_k^T W g_l + 2 kappa_kl m_k^T W g_l ] ),
+    g = psi - m,
 
 with W = a a^T - A^{-1}, a = A^{-1} y, A = T + KR. The covariance is over the pre-activations of one
 unit and requires the fourth moments of phi (derived for this package). Q = kappa = 1 and KR = K

@@ -41,8 +41,8 @@ from orderparam.systems.proportional.results import (
 #
 # With the renormalised kernel KR of `kernels` and N units or channels,
 #
-#     F(Q, kappa) = N [ -tr Q (kappa^{-1} - 1) - log det kappa ] + log det(T + KR) + y^T (T +
-# KR)^{-1} y
+#     F(Q, kappa) = N [ -tr Q (kappa^{-1} - 1) - log det kappa ]
+#                   + log det(T + KR) + y^T (T + KR)^{-1} y
 #
 # is stationary (a saddle point) with respect to both (Pacelli et al. 2023, supplement, for one
 # number; matrices were derived for this package). If no mean has its own order parameter, kappa =

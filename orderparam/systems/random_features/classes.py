@@ -185,9 +185,8 @@ def class_asymptotics(system: ClassPool) -> PredictedClasses:
 
     $$ C_\mu \propto \sum_{\nu \neq \mu} a_{\mu\nu}^2\, (y_\nu - f^\nu)(y_\nu - f^\nu)^T , \qquad
        a_{\mu\nu} = \sum_i \frac{x_{\mu i} x_{\nu i}}{N \omega_i + p \lambda'} , \qquad
-       \langle \mathrm{tr}\, C_\mu \rangle_\mu = \frac{D_2}{N} \frac{N - n}{n - D_2}\, \mathrm{tr}\,
-       C .
-    $$
+       \langle \mathrm{tr}\, C_\mu \rangle_\mu
+           = \frac{D_2}{N} \frac{N - n}{n - D_2}\, \mathrm{tr}\, C . $$
 
     An example of class c is classified correctly if $f_c + \pi_c/\sigma$ is the largest of all
     outputs.

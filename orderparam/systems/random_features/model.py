@@ -11,8 +11,7 @@ f) (hinge), and no intercept. The same penalty in other conventions, with lambda
 penalty = "sum" and F = phi/sqrt(p) the design matrix:
 
     scikit-learn            Ridge(alpha=lambda), LogisticRegression(C=1/lambda),
-    LinearSVC(loss="hinge", C=1/lambda), each with
-                            fit_intercept=False, on F
+                            LinearSVC(loss="hinge", C=1/lambda), each with fit_intercept=False, on F
     features without 1/sqrt(p) and (Phi^T Phi + lambda')^-1 Phi^T y:  lambda' = p lambda
     (1/2n) sum (y - f)^2 + lambda' |a|^2:                             lambda = 2 n lambda'
 """

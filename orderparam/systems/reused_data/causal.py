@@ -3,8 +3,10 @@ r"""Dynamical mean-field theory in one causal sweep, with sampled examples.
 As $d \to \infty$ one example and one weight obey, with p x p matrices R (response), C (correlation)
 and $\Gamma$,
 
-    h_t = zeta_t + sum_{s<t} R(t,s) g_s,                E zeta_t zeta_s^T = C(t,s),  E zeta_t h*^T =
-    M_t, v_t = u_t + sum_{s<=t} Gamma(t,s) w_s + G_t w*,     E u_t u_s^T = alpha E g_t g_s^T,
+    h_t = zeta_t + sum_{s<t} R(t,s) g_s,
+        E zeta_t zeta_s^T = C(t,s),  E zeta_t h*^T = M_t,
+    v_t = u_t + sum_{s<=t} Gamma(t,s) w_s + G_t w*,
+        E u_t u_s^T = alpha E g_t g_s^T,
     w_{t+1} = (1 - eta lambda + beta) w_t - beta w_{t-1} - eta v_t + sqrt(2 eta T) xi_t,
 
 where g_t is the slope of the loss of the example at step t (divided by b if the example is in the

@@ -5,8 +5,8 @@ closed recursion. With z ~ N(0, I_r), h = M.z + sqrt(o2) G + bias, and a batch o
 examples,
 
     M  <- M + step E[y sigma'(h) z],
-    o2 <- o2 (1 + step E[y sigma''(h)])^2 + (step^2 / sample_ratio) E[y^2 sigma'(h)^2],         M =
-    0, o2 = 1 at the start.
+    o2 <- o2 (1 + step E[y sigma''(h)])^2 + (step^2 / sample_ratio) E[y^2 sigma'(h)^2],
+    M = 0, o2 = 1 at the start.
 
 Derived for this package from the conditional law of a Gaussian batch given its fields; the picture
 (which directions are learned at which step) is that of Dandi, Krzakala, Loureiro, Pesce, Stephan
@@ -15,9 +15,10 @@ Derived for this package from the conditional law of a Gaussian batch given its 
 If the same batch is used twice, the field of an example contains the example's own label after the
 first step,
 
-    h1 = (1 + b) h0 + M1.z + sqrt(v) G + (step/sample_ratio) y sigma'(h0 + bias),      b = step E[y]
-    E[sigma''], v = step^2 E[y^2] E[sigma'^2] / sample_ratio,        M2 = M1 + step E[y z sigma'(h1
-    + bias)],
+    h1 = (1 + b) h0 + M1.z + sqrt(v) G + (step/sample_ratio) y sigma'(h0 + bias),
+    b = step E[y] E[sigma''],
+    v = step^2 E[y^2] E[sigma'^2] / sample_ratio,
+    M2 = M1 + step E[y z sigma'(h1 + bias)],
 
 so that sigma'(h1) is no longer a function of M1.z alone and a direction of any information exponent
 may grow: Dandi, Troiani, Arnaboldi, Pesce, Zdeborova, Krzakala 2024 (arXiv:2402.03220).

@@ -70,7 +70,7 @@ def corrections_bound(system: SphericalPatterns) -> CorrectionsBound:
     N$, where $\kappa$ = `margin` and $|x|^2 = N$. With $\rho = |J|/N$ after $\mu N$ corrections
 
     $$ K \mu \le \rho(\mu), \qquad \frac{d\rho}{d\mu} = \kappa + \frac{1}{2 \rho}, \qquad
-    \rho(0) = 0 $$
+        \rho(0) = 0 $$
 
     so that $\mu$ is at most the solution of
 

@@ -21,9 +21,9 @@ class BestStop:
     (value, standard error); the standard errors account for examples that several splits share.
 
     times, flow_error: training times for the mean loss, and the error at each, averaged over
-    splits. ridges, ridge_error: ridges for the mean loss, and the error with each, averaged over
-    splits. time, earliest, latest: the best time, and the first and last of the times around it
-    whose error
+        splits.
+    ridges, ridge_error: ridges for the mean loss, and the error with each, averaged over splits.
+    time, earliest, latest: the best time, and the first and last of the times around it whose error
         is larger by at most a standard error of the difference.
     steps: number of steps of plain gradient descent up to the best time, at the learning rate
         1/(largest eigenvalue).

@@ -111,7 +111,7 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
     A single spin, measured along the pattern, obeys the effective dynamics
 
     $$ s_{t+1} = \mathrm{sgn}\Big(m_t + \alpha \sum_{t'<t} R_{tt'} s_{t'}
-    + \sqrt\alpha\, \eta_t\Big),
+            + \sqrt\alpha\, \eta_t\Big),
        \qquad \langle \eta\eta^T\rangle = (1-G)^{-1} C (1-G^T)^{-1}, \qquad R = (1-G)^{-1} G $$
 
     with $\alpha$ = `load`. The `overlap` $m_t = \langle s_t \rangle$, the correlation $C_{tt'} =

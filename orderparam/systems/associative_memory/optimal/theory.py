@@ -169,8 +169,8 @@ def self_coupled_step(system: OptimalStability, *, coupling: float = 0.0) -> Sel
     couplings. This coupling adds $j_0$ to the field of a neuron whose state agrees with the
     pattern, and subtracts $j_0$ from the field of a neuron whose state is wrong:
 
-    $$ m' = \sum_\pm \frac{1 \pm m}{2}\, E_D\,
-    \mathrm{erf} \frac{m D \pm j_0}{\sqrt{2 (1 - m^2)}} $$
+    $$ m' = \sum_\pm \frac{1 \pm m}{2}\,
+        E_D\, \mathrm{erf} \frac{m D \pm j_0}{\sqrt{2 (1 - m^2)}} $$
 
     with m = `start` and the density of D as in `basin`. The best coupling is finite and depends on
     m. Later steps do not follow from this map, because a neuron remembers its own error.

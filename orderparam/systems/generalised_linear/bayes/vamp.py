@@ -58,8 +58,8 @@ def vector_state_evolution(
     Two estimators are used in turn, each with the Gaussian message of the other,
 
     $$ v_1 = E (w - \langle w \rangle)^2 \text{ at precision } a_1 , \quad
-       a_2 = \frac{1}{v_1} - a_1 , \qquad v_2 = E_s \frac{1}{s^2/\Delta + a_2} , \quad a_1 =
-       \frac{1}{v_2} - a_2 , $$
+       a_2 = \frac{1}{v_1} - a_1 , \qquad v_2 = E_s \frac{1}{s^2/\Delta + a_2} , \quad
+       a_1 = \frac{1}{v_2} - a_2 , $$
 
     with $v_1$ = `error`, $a_1$ = `precision` and $\Delta$ = `noise`. The fixed points are those of
     the replica theory of rotationally invariant matrices; for the singular values of Gaussian

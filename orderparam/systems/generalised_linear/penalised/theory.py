@@ -71,8 +71,8 @@ def shrunk(
     mean, square = beyond * excess, beyond * (1 + u * excess)
     support = jnp.sum(shares * beyond)
     square_of_found = jnp.sum(shares * scale**2 * total * square)
-    # E w w0, with w0 on the average means + slope (b - centre) and side (b - centre) = spread (y -
-    # u)
+    # E w w0, with w0 on the average means + slope (b - centre)
+    # and side (b - centre) = spread (y - u)
     product = jnp.sum(
         shares * scale * spread * (side * means * mean + slope * spread * (square - u * mean))
     )

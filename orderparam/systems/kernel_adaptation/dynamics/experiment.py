@@ -30,8 +30,8 @@ from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwor
 #
 # With L = (1/2) sum_mu (f(x_mu) - y_mu)^2 and temperature T every layer obeys
 #
-#     d theta = -(gamma theta + dL/d theta) ds + sqrt(2T) dB,  gamma_w = T d / weight_variance,
-# gamma_a = T N / readout_variance.
+#     d theta = -(gamma theta + dL/d theta) ds + sqrt(2T) dB,
+#     gamma_w = T d / weight_variance,  gamma_a = T N / readout_variance.
 #
 # If every layer has the learning rate step / gamma, all weights forget their initial values in the
 # same time: in units of the prior, u <- u - step (u + (1/T) dL/du) + sqrt(2 step) xi. With one

@@ -43,14 +43,13 @@ from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork,
 # In kernel adaptation every neuron is an independent draw of exp(-S[w]),
 #
 #     S[w] = d |w|^2/(2v) - (s/2N) phi_w^T [ t t^T - (K + T)^{-1} ] phi_w,     phi_w = phi(X w),
-#     K = s <phi_w phi_w^T>,   t = (K + T)^{-1} y,   f(x) = s <phi(w . x) phi_w>^T t
-#                       (1)
+#     K = s <phi_w phi_w^T>,   t = (K + T)^{-1} y,   f(x) = s <phi(w . x) phi_w>^T t           (1)
 #
 # (Seroussi, Naveh, Ringel 2023; v weight variance, s read-out variance). Take R N particles with
 # the density
 #
-#     prod_c prior(w_c) * p(y | K_R)^R,      K_R = (s/(R N)) sum_c phi_c phi_c^T,   p(y | K) = N(y;
-# 0, K + T).
+#     prod_c prior(w_c) * p(y | K_R)^R,
+#     K_R = (s/(R N)) sum_c phi_c phi_c^T,   p(y | K) = N(y; 0, K + T).
 #
 # The gradient of R log p(y | K_R) with respect to one particle is that of the interaction in (1)
 # with K_R in place of K, and for large R the average over particles is sharp: the solution of (1),

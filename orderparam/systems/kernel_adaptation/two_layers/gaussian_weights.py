@@ -34,8 +34,8 @@ from orderparam.systems.kernel_adaptation.weights import (
 # The covariance of w is s_perp (1 - w_* w_*^T) + s_* w_* w_*^T. With a = d s_*/v, b = d s_perp/v, v
 # the weight variance,
 #
-#     F/N = [a - log a - 1 + (d-1)(b - log b - 1)] / 2 + y^T (M(a, b) + lambda)^{-1} y / (2N),     M
-# = s E m m^T
+#     F/N = [a - log a - 1 + (d-1)(b - log b - 1)] / 2 + y^T (M(a, b) + lambda)^{-1} y / (2N),
+#     M = s E m m^T
 #
 # (Kullback-Leibler divergence from the prior per neuron, and the fit; F = y^T (M + lambda)^{-1} y /
 # 2 at the prior). F is not convex: there can be two minima, and a true first-order transition with

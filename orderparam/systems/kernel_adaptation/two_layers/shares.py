@@ -109,9 +109,9 @@ def share_free_energy(
 ) -> ShareFreeEnergy:
     r"""Free energy of a network as a function of the share of its neurons that have specialised.
 
-    $$ F(c) = \max_\tau \Big\{ \tau \cdot y - \frac{\lambda}{2} |\tau|^2 - N \big[ c \log
-       Z_{\mathrm{out}} + (1 - c) \log Z_{\mathrm{in}} - c \log c - (1 - c) \log(1 - c) \big] \Big\}
-       $$
+    $$ F(c) = \max_\tau \Big\{ \tau \cdot y - \frac{\lambda}{2} |\tau|^2 - N \big[
+       c \log Z_{\mathrm{out}} + (1 - c) \log Z_{\mathrm{in}}
+       - c \log c - (1 - c) \log(1 - c) \big] \Big\} $$
 
     with $Z = E_{\mathrm{prior}} \exp\{\frac{s}{2N} (\tau \cdot m)^2\}$ over weights with |rho| >
     border or |rho| < border, and the effective ridge $\lambda$. F is convex: its one minimum is the

@@ -42,8 +42,8 @@ from orderparam.systems.kernel_adaptation.weights import (
 # When the kernel of the hidden layer is self-averaging, the neurons are independent draws of one
 # density,
 #
-#     p(w) ~ prior(w) exp{ (s/2N) (tau . m(w))^2 },   M = s <m m^T>,   (M + lambda) tau = y,   f = y
-# - lambda tau        (1)
+#     p(w) ~ prior(w) exp{ (s/2N) (tau . m(w))^2 },
+#     M = s <m m^T>,   (M + lambda) tau = y,   f = y - lambda tau                              (1)
 #
 # with m_k(w) = E phi(w . x) h_k(z), s the read-out variance, lambda = T/n. The attraction is
 # proportional to the square of the part that is not yet learned, tau = (y - f)/lambda, and it is
@@ -59,8 +59,7 @@ from orderparam.systems.kernel_adaptation.weights import (
 # The fluctuations of the output add (1/2) log det(1 + kernel/lambda) over all functions to the free
 # energy, which is concave in the kernel: (tau . m)^2 in (1) becomes
 #
-#     (tau . m)^2 - m^T (M + lambda)^{-1} m - p/(lambda_perp + lambda) - r/lambda
-#                       (2)
+#     (tau . m)^2 - m^T (M + lambda)^{-1} m - p/(lambda_perp + lambda) - r/lambda              (2)
 #
 # with p the power of phi(w . x) on the d - 1 linear functions orthogonal to w_*, lambda_perp = s
 # <p>/(d - 1) their eigenvalue, and r the power on all other functions, whose eigenvalues are taken

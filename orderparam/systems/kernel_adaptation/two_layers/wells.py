@@ -10,10 +10,10 @@ from orderparam.core.result import Result
 #
 #     0  GFL:      one maximum, at rho = 0: all neurons adapt a little
 #     1  GMFL-I:   maxima at 0 and at +-rho*: most neurons stay near 0, a few have specialised
-# (coexistence inside one network);
+#                  (coexistence inside one network);
 #                  the central maximum may itself have split in two
-#     2  GMFL-II:  maxima at +-rho* alone: all neurons have specialised (also just after a
-# continuous split, at small rho*)
+#     2  GMFL-II:  maxima at +-rho* alone: all neurons have specialised
+#                  (also just after a continuous split, at small rho*)
 #
 # (names of Rubin, Seroussi, Ringel 2024).
 

@@ -106,8 +106,8 @@ def coupling_flow(system: ScaleFreeRegression, *, points: int = 200) -> Coupling
 
     $$ \frac{dr}{dl} = (1 + \alpha) r + g \Big[ \frac{1}{1 + r} + \frac{w}{(1 + r)^2} \Big] , \quad
        \frac{dg}{dl} = (1 + 2\alpha) g
-       - g^2 \Big[ \frac{1}{(1 + r)^2} + \frac{2w}{(1 + r)^3} \Big] , \quad \frac{dw}{dl} = (\beta -
-         \alpha) w $$
+       - g^2 \Big[ \frac{1}{(1 + r)^2} + \frac{2w}{(1 + r)^3} \Big] , \quad
+       \frac{dw}{dl} = (\beta - \alpha) w $$
 
     with $\Lambda = n e^{-l}$, $n$ = `modes`. It starts at $m = \rho$ and $m' = 6 u \rho$.
 

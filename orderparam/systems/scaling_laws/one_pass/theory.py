@@ -265,9 +265,9 @@ def late_risk(
 ) -> Float[Array, ""]:
     """The risk R at a step t >= 30, a smooth function of t.
 
-    The derivative of the transform with respect to p is inverted, which is the transform of -t
-    R(t). Where R falls faster than 1/t, the transform of R itself tends to sum_t R(t) at small p,
-    and R(t) at large t would be lost in its rounding error.
+    The derivative of the transform with respect to p is inverted, which is the transform of
+    -t R(t). Where R falls faster than 1/t, the transform of R itself tends to sum_t R(t) at small
+    p, and R(t) at large t would be lost in its rounding error.
     """
     # Half of the contour: the other half is its complex conjugate.
     theta = np.pi * (2 * np.arange(_TALBOT // 2) + 1) / _TALBOT

@@ -70,6 +70,7 @@ def draw_phases(axes: Any, comparison: Comparison) -> None:
         n, chi, across, levels=[0.3, 0.5, 0.7, 0.9], colors=[COLOURS[3]], linewidths=0.7
     )
     axes.clabel(lines, fmt="%g", fontsize=6)
+    measured = set()
     for data in comparison.experiments().values():
         data = data.transpose("network.n_train", "chi", "seed", "direction", "bin", ...)
         for i, examples in enumerate(data["network.n_train"].values):
@@ -79,6 +80,7 @@ def draw_phases(axes: Any, comparison: Comparison) -> None:
                 if len(runs) < 2:
                     continue
                 found = measured_phase(runs)
+                measured.add(found)
                 axes.plot(
                     examples,
                     chi_here,
@@ -87,9 +89,9 @@ def draw_phases(axes: Any, comparison: Comparison) -> None:
                     markeredgecolor=ink(),
                     markersize=4.5,
                 )
-    for found, name in NAMES.items():
+    for found in sorted(measured):
         look = {"color": COLOURS[found], "markeredgecolor": ink(), "linestyle": ""}
-        axes.plot([], [], MARKS[found], label=f"measured: {name}", **look)
+        axes.plot([], [], MARKS[found], label=f"measured: {NAMES[found]}", **look)
     axes.set(
         xscale="log",
         yscale="log",

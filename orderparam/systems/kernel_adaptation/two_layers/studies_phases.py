@@ -65,8 +65,10 @@ def _panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
 
 @study(
     "feature-learning-phases",
-    title="Phases of feature learning in the plane of examples and adaptation, theory and sampled "
-    "networks",
+    title=(
+        "With more examples or stronger adaptation the weights of a network pass from one maximum "
+        "of their density to two, as in theory"
+    ),
     source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789",
     panels=_panels,
     columns=3,

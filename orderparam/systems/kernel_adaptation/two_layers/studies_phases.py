@@ -85,6 +85,12 @@ def _panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
         neurons has $|\rho| > 1/2$, and the measured shares. It is convex: neurons coexist in two
         wells, networks have one state. At $c = 0$: the network before specialisation.
     """,
+    explained=(
+        "The theory is that of many units and averages over data; networks have 50. All parts of "
+        "the output are within 2.6 standard errors. The spread of the weights along the target is "
+        "1.8 to 2.4 % below the theory at 250 to 450 examples, their squared length 1.3 and 1.7 % "
+        "at 350 and 450. There is no control."
+    ),
     seconds=(90, 3600),
     observables=("output", "spread", "norm"),
     gallery={

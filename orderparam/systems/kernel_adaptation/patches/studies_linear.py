@@ -35,12 +35,12 @@ from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weigh
     observables=("total_learnability", "eigenvalue_ratio"),
     explained=(
         "The theory is averaged over data. With the effective ridge learnabilities are at most "
-        "13 % above the networks' (one, five and ten patches at 80 examples: .892, .633, .433 "
-        "for .896(5), .573(18), .383(19)); with the source's ridge T/P they are 1.4 to 2.9 "
-        "times those of the networks with five and ten patches. Ratios in theory are up to 19 % "
-        "above the networks'. There is no control on the same data. "
-        "At equal learnability more patches adapt further: ten patches at a learnability of .38 "
-        "have a ratio of 3.0, one patch at .47 has 1.6."
+        "12 % above the networks' (one, five and ten patches at 80 examples: .892, .633, .433 "
+        "for .895(4), .566(15), .386(17)); with the source's ridge T/P they are 1.4 to 2.7 times "
+        "those of the networks with five and ten patches. Ratios in theory are up to 19 % above "
+        "the networks'. There is no control on the same data. At equal learnability more patches "
+        "adapt further: ten patches at a learnability of .39 have a ratio of 3.0, one patch at "
+        ".47 has 1.6."
     ),
     gallery={"seeds": 16, "n_train": (20, 40, 80), "draws": 1000},
     full={

@@ -21,7 +21,10 @@ from orderparam.systems.kernel_adaptation.network import (
 from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
 
 
-class _Recorded(eqx.Module):
+class RecordedPatches(eqx.Module):
+    """The observables of one draw, or of many: output and spread as in `SampledPatches`, and the
+    eigenvalues of the kernel on the linear functions of a patch along w_* and across it."""
+
     output: Float[Array, "mode"]
     spread: Float[Array, ""]
     linear: Float[Array, ""]
@@ -49,7 +52,7 @@ class PatchPosterior(eqx.Module):
             - jnp.sum(u**2) / 2
         )
 
-    def record(self, u: Float[Array, "channel input"]) -> _Recorded:
+    def record(self, u: Float[Array, "channel input"]) -> RecordedPatches:
         """The observables of one draw.
 
         Averages over the input of one patch are exact; its first axis is w_*.
@@ -65,7 +68,7 @@ class PatchPosterior(eqx.Module):
         readout = (
             self.layer.amplitude * jnp.sum(mean.reshape(patches, -1), axis=0) / jnp.sqrt(patches)
         )
-        return _Recorded(
+        return RecordedPatches(
             output=jnp.stack([readout @ one for one in m]),
             spread=jnp.mean(u[:, 0] ** 2),
             linear=jnp.mean(first**2),
@@ -128,17 +131,11 @@ def sampled_patches(
     (1,)
     """
     data_key, start_key, run_key = jax.random.split(key, 3)
-    sizes = {
-        name: round(float(getattr(system, name)))
-        for name in ("patch_dim", "patches", "channels", "n_train")
-    }
-    layer = system.with_(**sizes).hidden
-    x = jax.random.normal(data_key, (sizes["n_train"], sizes["patches"], sizes["patch_dim"]))
-    posterior = PatchPosterior(
-        layer, x, jnp.sum(layer.target(x[:, :, 0]), axis=1) / jnp.sqrt(sizes["patches"])
-    )
-    draws = jax.random.normal(start_key, (chains, sizes["channels"], sizes["patch_dim"]))
-    along = jnp.where(jnp.arange(sizes["channels"]) % 2 == 0, 1.0, -1.0) / posterior.layer.scale
+    posterior = PatchPosterior(*drawn_patches(system, data_key))
+    layer, (_, _, dim) = posterior.layer, posterior.x.shape
+    channels = round(float(system.channels))
+    draws = jax.random.normal(start_key, (chains, channels, dim))
+    along = jnp.where(jnp.arange(channels) % 2 == 0, 1.0, -1.0) / layer.scale
     run = sample(
         posterior,
         draws.at[chains // 2 :, :, 0].set(along),
@@ -148,10 +145,25 @@ def sampled_patches(
         leapfrog_steps=leapfrog_steps,
         observe=posterior.record,
     )
-    return _summary(layer, run)
+    return summary_of_patches(layer, run)
 
 
-def _summary(layer: HiddenLayer, run: Samples) -> SampledPatches:
+def drawn_patches(
+    system: PatchNetwork, key: PRNGKeyArray
+) -> tuple[HiddenLayer, Float[Array, "train patch input"], Float[Array, "train"]]:
+    """The layer of the network with its sizes rounded to integers, and a random training set x, y
+    whose first axis of a patch is w_*."""
+    sizes = {
+        name: round(float(getattr(system, name)))
+        for name in ("patch_dim", "patches", "channels", "n_train")
+    }
+    layer = system.with_(**sizes).hidden
+    x = jax.random.normal(key, (sizes["n_train"], sizes["patches"], sizes["patch_dim"]))
+    return layer, x, jnp.sum(layer.target(x[:, :, 0]), axis=1) / jnp.sqrt(sizes["patches"])
+
+
+def summary_of_patches(layer: HiddenLayer, run: Samples) -> SampledPatches:
+    """Averages over the recorded draws of all chains."""
     recorded = run.observables
     health = estimate(jnp.concatenate([recorded.output, recorded.spread[..., None]], axis=-1))
     means = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), recorded)

@@ -16,18 +16,15 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from orderparam.core.verb import experiment
 from orderparam.gaussian.polynomials import Linear
 from orderparam.kernels.readout import condition_readout, log_evidence
-from orderparam.sampling import estimate, sample
-from orderparam.sampling.result import of_chains
-from orderparam.systems.kernel_adaptation.network import HiddenLayer, check_chains, on_modes
-from orderparam.systems.kernel_adaptation.patches.experiment import SampledPatches
+from orderparam.sampling import sample
+from orderparam.systems.kernel_adaptation.network import HiddenLayer, check_chains
+from orderparam.systems.kernel_adaptation.patches.experiment import (
+    RecordedPatches,
+    SampledPatches,
+    drawn_patches,
+    summary_of_patches,
+)
 from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
-
-
-class _Recorded(eqx.Module):
-    output: Float[Array, "mode"]
-    spread: Float[Array, ""]
-    linear: Float[Array, ""]
-    perpendicular: Float[Array, ""]
 
 
 class TriangularPosterior(eqx.Module):
@@ -60,7 +57,7 @@ class TriangularPosterior(eqx.Module):
         fit = log_evidence(self.features(triangle), self.y[:, None], self.layer.temperature)
         return prior + fit
 
-    def record(self, entries: Float[Array, "input input"]) -> _Recorded:
+    def record(self, entries: Float[Array, "input input"]) -> RecordedPatches:
         """The observables of one draw; the first axis of a patch is w_*."""
         triangle = self.triangle(entries)
         patches, dim = self.x.shape[1:]
@@ -69,7 +66,7 @@ class TriangularPosterior(eqx.Module):
         along = mean.reshape(patches, dim) @ triangle[0]
         amplitude = self.layer.amplitude * self.layer.scale
         squares = jnp.sum(triangle**2, axis=1) / self.layer.width
-        return _Recorded(
+        return RecordedPatches(
             output=amplitude * jnp.sum(along)[None] / jnp.sqrt(patches),
             spread=squares[0],
             linear=squares[0],
@@ -138,16 +135,9 @@ def sampled_linear_patches(
     (1,)
     """
     data_key, start_key, run_key = jax.random.split(key, 3)
-    sizes = {
-        name: round(float(getattr(system, name)))
-        for name in ("patch_dim", "patches", "channels", "n_train")
-    }
-    layer = system.with_(**sizes).hidden
-    x = jax.random.normal(data_key, (sizes["n_train"], sizes["patches"], sizes["patch_dim"]))
-    y = jnp.sum(layer.target(x[:, :, 0]), axis=1) / jnp.sqrt(sizes["patches"])
-    posterior = TriangularPosterior(layer, x, y)
-    shape = chains, sizes["patch_dim"], sizes["patch_dim"]
-    draws = jax.random.normal(start_key, shape)
+    posterior = TriangularPosterior(*drawn_patches(system, data_key))
+    layer, (_, _, dim) = posterior.layer, posterior.x.shape
+    draws = jax.random.normal(start_key, (chains, dim, dim))
     along = -jnp.sqrt(2 * layer.width) * jnp.log(layer.scale)
     run = sample(
         posterior,
@@ -158,11 +148,4 @@ def sampled_linear_patches(
         trajectory=trajectory,
         observe=posterior.record,
     )
-    recorded = run.observables
-    health = estimate(jnp.concatenate([recorded.output, recorded.spread[..., None]], axis=-1))
-    means = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), recorded)
-    return SampledPatches(
-        **on_modes(layer, means.output, means.spread),
-        **of_chains(run, health),
-        eigenvalue_ratio=means.linear / means.perpendicular,
-    )
+    return summary_of_patches(layer, run)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from orderparam.systems.diffusion import FeatureScore, score_losses, score_spectrum
-from orderparam.systems.diffusion.score_resolvent import resolvent
+from orderparam.systems.diffusion.score_theory import resolvent
 
 # t -> s^2 and v^2 of tanh
 POWERS = {

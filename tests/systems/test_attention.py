@@ -16,7 +16,7 @@ from orderparam.systems.attention import (
 )
 from orderparam.systems.attention.experiment import drawn_sequences, objective
 from orderparam.systems.attention.model import attention_cost, own_attention, target_attention
-from orderparam.systems.attention.nearest import nearest_fields
+from orderparam.systems.attention.theory import nearest_fields
 
 LAYER = TiedAttention(2.0)
 

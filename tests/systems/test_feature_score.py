@@ -15,14 +15,14 @@ from orderparam.systems.diffusion import (
     score_times,
     trained_score,
 )
-from orderparam.systems.diffusion.score_resolvent import (
+from orderparam.systems.diffusion.score_spectrum import _inside
+from orderparam.systems.diffusion.score_theory import (
     Resolvent,
     excess,
     linear_trace,
     quadratic_trace,
     resolvent,
 )
-from orderparam.systems.diffusion.score_spectrum import _inside
 
 SYSTEM = FeatureScore(2.0, 8.0, 0.1)
 

@@ -16,7 +16,7 @@ from orderparam.systems.in_context import (
     trained_attention,
 )
 from orderparam.systems.in_context.experiment import drawn_summaries
-from orderparam.systems.in_context.moments import fresh_moments, mean_error, moments_of
+from orderparam.systems.in_context.theory import fresh_moments, mean_error, moments_of
 
 SYSTEM = LinearAttention(1.0, 0.5, 1.0, 0.25, 0.1)
 

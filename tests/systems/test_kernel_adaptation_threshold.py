@@ -18,9 +18,12 @@ from orderparam.systems.kernel_adaptation import (
     solved_on_drawn_data,
 )
 from orderparam.systems.kernel_adaptation.network import HermiteTarget, HiddenLayer
+from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
+    regressed,
+    sampled_hidden,
+)
 from orderparam.systems.kernel_adaptation.two_layers.experiment import training_set
 from orderparam.systems.kernel_adaptation.two_layers.studies_complexity import one_unit
-from orderparam.systems.kernel_adaptation.two_layers.threshold import regressed, sampled_hidden
 
 LINEAR = TwoLayerNetwork(20, 60, 100, 0.5, hermite_target({1: 1.0}), 0.7, 0.4, activation="linear")
 

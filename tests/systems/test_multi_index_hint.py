@@ -19,7 +19,7 @@ from orderparam.systems.multi_index import (
     threshold,
 )
 from orderparam.systems.multi_index.experiment import _square_and_sign
-from orderparam.systems.multi_index.hint_experiment import _parity
+from orderparam.systems.multi_index.hinted_parity import _parity
 
 
 def measured(experiment, system, seeds):

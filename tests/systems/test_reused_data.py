@@ -19,7 +19,7 @@ from orderparam.systems.reused_data import (
     trained_student,
 )
 from orderparam.systems.reused_data.causal import causal_sweep
-from orderparam.systems.reused_data.problem import LearningTask
+from orderparam.systems.reused_data.model import LearningTask
 from orderparam.systems.several_steps import SeveralSteps, fresh_batches, reused_batch
 from orderparam.systems.training_in_time import IsotropicTraining, descent_error
 

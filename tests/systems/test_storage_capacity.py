@@ -28,7 +28,7 @@ from orderparam.systems.storage_capacity import (
 )
 from orderparam.systems.storage_capacity.binary_experiment import _survivors
 from orderparam.systems.storage_capacity.experiment import _fewest_errors
-from orderparam.systems.storage_capacity.programmed_errors import programmed_errors
+from orderparam.systems.storage_capacity.fewest_errors import programmed_errors
 
 
 def fractions(run, seeds=4):

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.systems.diffusion.score_model import FeatureScore, Powers
-from orderparam.systems.diffusion.score_resolvent import largest_bound, resolvent
+from orderparam.systems.diffusion.score_theory import largest_bound, resolvent
 
 Scalar = Float[Array, ""]
 

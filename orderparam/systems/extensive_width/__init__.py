@@ -45,11 +45,6 @@ if TYPE_CHECKING:
         WidthLimitedStudent,
         gaussian_readouts,
     )
-    from orderparam.systems.extensive_width.narrow_students import (
-        Compressed,
-        compressed,
-        effective_teacher,
-    )
     from orderparam.systems.extensive_width.posterior import (
         CollectivePosterior,
         PosteriorAverages,
@@ -70,7 +65,13 @@ if TYPE_CHECKING:
         walled_posterior,
     )
     from orderparam.systems.extensive_width.state import BayesOptimal
-    from orderparam.systems.extensive_width.theory import bayes_optimal, informed_state
+    from orderparam.systems.extensive_width.theory import (
+        Compressed,
+        bayes_optimal,
+        compressed,
+        effective_teacher,
+        informed_state,
+    )
     from orderparam.systems.extensive_width.transitions import (
         Staircase,
         Windows,

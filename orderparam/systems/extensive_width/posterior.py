@@ -25,8 +25,7 @@ from orderparam.systems.extensive_width.experiment import (
     output,
 )
 from orderparam.systems.extensive_width.model import QuadraticTeacher, Teacher, WidthLimitedStudent
-from orderparam.systems.extensive_width.narrow_students import compressed, effective_teacher
-from orderparam.systems.extensive_width.theory import bayes_optimal
+from orderparam.systems.extensive_width.theory import bayes_optimal, compressed, effective_teacher
 
 # ------------------------------------------------------------------------------------------------
 # Hamiltonian Monte Carlo on the posterior of a network with known read-outs.

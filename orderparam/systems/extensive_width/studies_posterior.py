@@ -20,7 +20,6 @@ from orderparam.systems.extensive_width.model import (
     WidthLimitedStudent,
     gaussian_readouts,
 )
-from orderparam.systems.extensive_width.narrow_students import compressed
 from orderparam.systems.extensive_width.posterior import posterior_hmc, quadratic_posterior_hmc
 from orderparam.systems.extensive_width.quadratic import quadratic_bayes_optimal
 from orderparam.systems.extensive_width.studies import (
@@ -30,7 +29,7 @@ from orderparam.systems.extensive_width.studies import (
     per_square,
     samples,
 )
-from orderparam.systems.extensive_width.theory import bayes_optimal, informed_state
+from orderparam.systems.extensive_width.theory import bayes_optimal, compressed, informed_state
 
 # the branch of the informed start is left out: it differs only where chains do not converge
 _DRAWN = ("Bayes-optimal", "HMC, learned features informed", "HMC, uninformed")

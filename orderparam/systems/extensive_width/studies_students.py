@@ -14,10 +14,9 @@ from orderparam.plotting.style import COLOURS
 from orderparam.systems.extensive_width.experiment import adam_at_effective_width, adam_student
 from orderparam.systems.extensive_width.limits import steep_hierarchy
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, WidthLimitedStudent
-from orderparam.systems.extensive_width.narrow_students import compressed
 from orderparam.systems.extensive_width.posterior import posterior_hmc
 from orderparam.systems.extensive_width.studies import per_ratio, samples
-from orderparam.systems.extensive_width.theory import bayes_optimal
+from orderparam.systems.extensive_width.theory import bayes_optimal, compressed
 
 SOURCE = "Nguyen and Barbier 2026"
 

@@ -15,8 +15,7 @@ from orderparam.systems.features_in_time.model import (
     QuadraticDescent,
 )
 from orderparam.systems.features_in_time.quadratic import QuadraticPath, recorded_path
-from orderparam.systems.features_in_time.rates import best_of_rates
-from orderparam.systems.features_in_time.theory import BestRate
+from orderparam.systems.features_in_time.theory import BestRate, best_of_rates
 
 Scalar = Float[Array, ""]
 

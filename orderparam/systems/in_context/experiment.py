@@ -13,7 +13,7 @@ from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.solve.minimum import lbfgs_minimum
 from orderparam.systems.in_context.model import LinearAttention
-from orderparam.systems.in_context.moments import (
+from orderparam.systems.in_context.theory import (
     TaskMoments,
     fresh_moments,
     mean_error,

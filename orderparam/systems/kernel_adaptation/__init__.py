@@ -68,7 +68,9 @@ if TYPE_CHECKING:
     from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
         ExamplesNeeded,
         MeasuredExamplesNeeded,
+        MeasuredThreshold,
         examples_needed,
+        measured_examples_needed,
         sampled_examples_needed,
     )
     from orderparam.systems.kernel_adaptation.two_layers.experiment import (
@@ -86,28 +88,22 @@ if TYPE_CHECKING:
         GaussianWeights,
         gaussian_weights,
     )
-    from orderparam.systems.kernel_adaptation.two_layers.metastable import (
-        UnspecialisedNetwork,
-        unspecialised_network,
-    )
     from orderparam.systems.kernel_adaptation.two_layers.model import (
         AdaptingNetwork,
         ScaledNetwork,
         TwoLayerNetwork,
     )
+    from orderparam.systems.kernel_adaptation.two_layers.phase_map import Wells
     from orderparam.systems.kernel_adaptation.two_layers.shares import (
         ShareFreeEnergy,
+        UnspecialisedNetwork,
         share_free_energy,
+        unspecialised_network,
     )
     from orderparam.systems.kernel_adaptation.two_layers.theory import (
         AdaptedWeights,
         adapted_weights,
     )
-    from orderparam.systems.kernel_adaptation.two_layers.threshold import (
-        MeasuredThreshold,
-        measured_examples_needed,
-    )
-    from orderparam.systems.kernel_adaptation.two_layers.wells import Wells
 
 # axis labels of this topic's quantities: words and symbol
 LABELS = {

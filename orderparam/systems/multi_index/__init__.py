@@ -10,8 +10,13 @@ if TYPE_CHECKING:
     from orderparam.gaussian.target import Target, target
     from orderparam.systems.multi_index.experiment import climbed_staircase, measured_hermite_power
     from orderparam.systems.multi_index.exponents import TargetExponents, exponents, table
-    from orderparam.systems.multi_index.hint_experiment import leading_eigenvectors, message_passing
-    from orderparam.systems.multi_index.hinted_parity import first_seen, spectral, state_evolution
+    from orderparam.systems.multi_index.hinted_parity import (
+        first_seen,
+        leading_eigenvectors,
+        message_passing,
+        spectral,
+        state_evolution,
+    )
     from orderparam.systems.multi_index.model import (
         Climb,
         ExitTime,

@@ -1,5 +1,6 @@
 """Hermite powers and message passing on samples, a neuron under SGD, and a drawn parity with a
-hint."""
+hint.
+"""
 
 import ast
 import itertools
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from orderparam.channels.outlier import best_weight, leading_vector
 from orderparam.channels.passing import FIRST, Messages, Passed, passing
 from orderparam.core.needs import iteration
 from orderparam.core.verb import experiment
@@ -21,9 +23,9 @@ from orderparam.systems.multi_index.model import (
     HermitePower,
     LearnedTarget,
     WeakLearnability,
+    hermite_values,
+    read,
 )
-from orderparam.systems.multi_index.passing import first_pair, matched
-from orderparam.systems.multi_index.targets import hermite_values, read
 
 # ------------------------------------------------------------------------------------------------
 # Hermite powers of a target, measured on random samples, and message passing on its stairs.
@@ -200,3 +202,43 @@ def _square_and_sign(
     return jnp.concatenate([first[:, None], others], axis=1), jnp.concatenate(
         [of_first[:, None], of_others], axis=1
     )
+
+
+# ------------------------------------------------------------------------------------------------
+# Initial states of message passing for pairs of directions, and the assignment of estimates to
+# directions.
+
+
+def matched(overlaps: Float[np.ndarray, "direction direction"]) -> Float[np.ndarray, "direction"]:
+    """Overlap of each direction with the estimate assigned to it, for the best assignment and up to
+    signs.
+    """
+    size, units = np.abs(overlaps), np.arange(len(overlaps))
+    return max((size[units, list(order)] for order in itertools.permutations(units)), key=np.sum)
+
+
+def pair_of_eigenvectors(
+    matrix: Float[Array, "sample input"], correlation: Float[Array, "sample"]
+) -> tuple[Float[np.ndarray, "2"], Float[np.ndarray, "2 input"]]:
+    """Leading eigenvalues and eigenvectors for two directions about which each example reveals only
+    E[z2 z3 | y] = correlation.
+
+    The matrices are sum T x x^T with the best T for (w2 + w3)/sqrt(2) and for (w2 - w3)/sqrt(2).
+    """
+    found = [leading_vector(matrix, best_weight(1 + sign * correlation)) for sign in (1, -1)]
+    return np.stack([value for value, _ in found]), np.stack([vector for _, vector in found])
+
+
+def first_pair(
+    matrix: Float[Array, "sample input"], correlation: Float[Array, "sample"]
+) -> Float[Array, "input 2"]:
+    """Small estimates of both directions along `pair_of_eigenvectors`.
+
+    From random starts both may become estimates of the sum of the directions. `passing` cannot
+    leave this state, because it assumes that the two estimates have no overlap with one another.
+    """
+    values, vectors = pair_of_eigenvectors(matrix, correlation)
+    total, difference = np.where(np.isfinite(values)[:, None], vectors, np.nan) * np.sqrt(
+        matrix.shape[1] / 2
+    )
+    return FIRST * jnp.asarray(np.stack([total + difference, total - difference], axis=1))

@@ -25,6 +25,7 @@ from orderparam.systems.multi_index.label import (
     power_product,
     powers_of_product,
 )
+from orderparam.systems.multi_index.model import NODES
 from orderparam.systems.multi_index.products import (
     ROUNDING,
     hermite_powers,
@@ -41,7 +42,6 @@ from orderparam.systems.multi_index.staircases import (
     label_moments,
     staircase,
 )
-from orderparam.systems.multi_index.targets import NODES
 from orderparam.systems.multi_index.weak_recovery import (
     COARSEST,
     HIGHEST,

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from orderparam.core.late import ndtri
 from orderparam.gaussian.rules import half_line_rule
 from orderparam.gaussian.target import Target
-from orderparam.systems.multi_index.targets import (
+from orderparam.systems.multi_index.model import (
     NODES,
     grid,
     hermite_values,

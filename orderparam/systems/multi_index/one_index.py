@@ -10,7 +10,7 @@ import numpy as np
 from orderparam.core.late import ndtr
 from orderparam.gaussian.target import Target, sign_changes
 from orderparam.systems.multi_index.label import LabelMoments
-from orderparam.systems.multi_index.targets import (
+from orderparam.systems.multi_index.model import (
     REACH,
     double_exponential_panels,
     hermite_values,

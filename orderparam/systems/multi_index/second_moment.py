@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from orderparam.core.late import minimize
 from orderparam.gaussian.target import Target
-from orderparam.systems.multi_index.targets import NODES, REACH, double_exponential_panels, grid
+from orderparam.systems.multi_index.model import NODES, REACH, double_exponential_panels, grid
 
 # squares are computed in units of a typical value, which must itself be far from overflow
 _LARGEST = 1e250

@@ -20,14 +20,14 @@ from orderparam.systems.multi_index.label import (
     power_product,
     powers_of_product,
 )
-from orderparam.systems.multi_index.one_index import one_index
-from orderparam.systems.multi_index.targets import (
+from orderparam.systems.multi_index.model import (
     NODES,
     REACH,
     double_exponential_panels,
     grid,
     hermite_values,
 )
+from orderparam.systems.multi_index.one_index import one_index
 
 # ------------------------------------------------------------------------------------------------
 # Hermite coefficients of a target of several variables, and the staircase of SGD that follows from

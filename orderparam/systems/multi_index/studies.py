@@ -13,8 +13,13 @@ from orderparam.plotting.style import COLOURS, ink
 from orderparam.plotting.text import number, words
 from orderparam.systems.multi_index.experiment import climbed_staircase, measured_hermite_power
 from orderparam.systems.multi_index.exponents import sgd_samples
-from orderparam.systems.multi_index.hint_experiment import leading_eigenvectors, message_passing
-from orderparam.systems.multi_index.hinted_parity import first_seen, spectral, state_evolution
+from orderparam.systems.multi_index.hinted_parity import (
+    first_seen,
+    leading_eigenvectors,
+    message_passing,
+    spectral,
+    state_evolution,
+)
 from orderparam.systems.multi_index.model import (
     STAIRS,
     HintedParity,

@@ -23,6 +23,7 @@ from orderparam.systems.multi_index.model import (
     OverlapPath,
     SphericalSGD,
     WeakLearnability,
+    read,
 )
 from orderparam.systems.multi_index.second_moment import normalised
 from orderparam.systems.multi_index.staircases import (
@@ -33,7 +34,6 @@ from orderparam.systems.multi_index.staircases import (
     moments_given,
     split,
 )
-from orderparam.systems.multi_index.targets import read
 
 # ------------------------------------------------------------------------------------------------
 # The exponents of a target as a Result, and the optimal estimate that finds its directions stair by

@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from orderparam.systems.reused_data.problem import LearningTask
+from orderparam.systems.reused_data.model import LearningTask
 
 # A new slope whose part outside the span of the earlier slopes is below this share of the slope
 # counts as a combination of the earlier ones.

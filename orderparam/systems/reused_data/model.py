@@ -2,9 +2,13 @@
 
 A student trains for many steps on one set of examples. From the second step on its weights depend
 on every example that it sees again, so that its field on such an example is no longer Gaussian.
+
+The part of a task that enters the dynamics: its labels, the slope of its loss, and its
+errors.
 """
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +18,28 @@ from jaxtyping import Array, Float
 from orderparam.core.fields import is_number
 from orderparam.core.system import System, parameter, structure
 from orderparam.losses import Logistic, SmoothHinge, Square
-from orderparam.systems.reused_data.problem import LearningTask
+
+
+class LearningTask(NamedTuple):
+    """A task on fields whose first axis is the component and whose other axes are examples.
+
+    Fields:
+        teachers: number r of components of the teacher's field.
+        label: function of the teacher's fields (r, ...) and of standard normal noise (...) that
+            returns the label y (...).
+        slope: function of the student's fields (p, ...) and y that returns the derivative l'(h, y)
+            of the loss by h, (p, ...).
+        loss: function of the student's fields (p, ...) and y that returns the loss l(h, y), (...).
+        test_error: function of the overlaps M (p, r) and Q (p, p) that returns the error on new
+            inputs.
+    """
+
+    teachers: int
+    label: Callable[[Array, Array], Array]
+    slope: Callable[[Array, Array], Array]
+    loss: Callable[[Array, Array], Array]
+    test_error: Callable[[Array, Array], Array]
+
 
 Task = Literal["regression", "logistic", "hinge", "phase retrieval"]
 

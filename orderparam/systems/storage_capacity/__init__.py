@@ -36,10 +36,6 @@ if TYPE_CHECKING:
         binary_capacity,
         solutions,
     )
-    from orderparam.systems.storage_capacity.enumerated_errors import (
-        FewestBinaryErrors,
-        fewest_binary_errors,
-    )
     from orderparam.systems.storage_capacity.experiment import (
         FewestErrors,
         MeasuredMargin,
@@ -47,6 +43,11 @@ if TYPE_CHECKING:
         fewest_errors,
         maximal_margin,
         separability,
+    )
+    from orderparam.systems.storage_capacity.fewest_errors import (
+        FewestBinaryErrors,
+        fewest_binary_errors,
+        fewest_errors_by_programming,
     )
     from orderparam.systems.storage_capacity.learning import (
         CorrectionsBound,
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
         SphericalPatterns,
         ThermalPatterns,
     )
-    from orderparam.systems.storage_capacity.programmed_errors import fewest_errors_by_programming
     from orderparam.systems.storage_capacity.theory import (
         Capacity,
         InstabilityLine,
@@ -78,13 +78,11 @@ if TYPE_CHECKING:
     from orderparam.systems.storage_capacity.thermal import (
         BrokenThermalErrors,
         ErrorsAtTemperature,
+        MeasuredThermalErrors,
         ThermalErrors,
         broken_thermal_errors,
-        thermal_errors,
-    )
-    from orderparam.systems.storage_capacity.thermal_chain import (
-        MeasuredThermalErrors,
         thermal_couplings,
+        thermal_errors,
     )
 
 # axis labels of this topic's quantities: words and symbol

@@ -35,8 +35,11 @@ from orderparam.systems.storage_capacity.theory import (
     minimal_error,
     volume,
 )
-from orderparam.systems.storage_capacity.thermal import broken_thermal_errors, thermal_errors
-from orderparam.systems.storage_capacity.thermal_chain import thermal_couplings
+from orderparam.systems.storage_capacity.thermal import (
+    broken_thermal_errors,
+    thermal_couplings,
+    thermal_errors,
+)
 
 # ------------------------------------------------------------------------------------------------
 # Finite-size scaling of measured success fractions, and the load at which half of the samples are

@@ -19,7 +19,7 @@ from orderparam.systems.storage_capacity.binary_experiment import (
     storage_limit,
 )
 from orderparam.systems.storage_capacity.binary_theory import binary_capacity, solutions
-from orderparam.systems.storage_capacity.enumerated_errors import fewest_binary_errors
+from orderparam.systems.storage_capacity.fewest_errors import fewest_binary_errors
 from orderparam.systems.storage_capacity.model import (
     BinaryPatterns,
 )

@@ -16,11 +16,11 @@ from orderparam.core.exported import exported
 if TYPE_CHECKING:
     from orderparam.systems.word_frequencies.experiment import (
         drawn_vocabulary,
+        fitted,
         fitted_text,
         read_vocabulary,
         refitted_law,
     )
-    from orderparam.systems.word_frequencies.fit import fitted
     from orderparam.systems.word_frequencies.model import RankLaw, ReadText
     from orderparam.systems.word_frequencies.theory import (
         RankFit,

@@ -20,14 +20,14 @@ from orderparam.systems.kernel_adaptation.patches.experiment import (
     sampled_patches,
 )
 from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
-from orderparam.systems.kernel_adaptation.two_layers.examples_needed import ExamplesNeeded
-from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import ModePrediction
-from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
-from orderparam.systems.kernel_adaptation.two_layers.threshold import (
+from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
+    ExamplesNeeded,
     MeasuredThreshold,
     measured_threshold,
     ridge_dual,
 )
+from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import ModePrediction
+from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
 
 PatchLearner = Callable[[PatchNetwork, PRNGKeyArray], SolvedOnDrawnData | SampledPatches]
 

@@ -7,16 +7,30 @@ n/d. In a fixed kernel the component h_k has an eigenvalue ~ d^-k and needs n ~ 
 Seroussi, Ringel 2024; Rubin et al. 2025.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import jax.scipy.linalg as jsl
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from orderparam.core import verb
 from orderparam.core.result import Result
+from orderparam.core.verb import experiment
 from orderparam.solve.root import decreasing_root
+from orderparam.systems.kernel_adaptation.on_data.experiment import (
+    SolvedOnDrawnData,
+    solved_on_drawn_data,
+)
+from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
+from orderparam.systems.kernel_adaptation.on_data.theory import output_kernel
+from orderparam.systems.kernel_adaptation.patches.experiment import (
+    SampledPatches,
+    sampled_patches,
+)
+from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
 from orderparam.systems.kernel_adaptation.two_layers.experiment import sampled_network
 from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import ModePrediction
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
@@ -176,4 +190,160 @@ def sampled_examples_needed(
         learnability=jnp.asarray(learned),
         r_hat=jnp.max(jnp.stack([run.r_hat for run in runs])),
         effective_samples=jnp.min(jnp.stack([run.effective_samples for run in runs])),
+    )
+
+
+# ------------------------------------------------------------------------------------------------
+# Number of examples at which sampled networks, and the regression with their kernel at infinite
+# width, have learned nearly all of a component of the target.
+
+Learner = Callable[[TwoLayerNetwork, PRNGKeyArray], SolvedOnDrawnData | SampledPatches]
+BEYOND = 2.0  # factor by which the threshold may lie outside the measured numbers of examples
+
+
+class _Regression(eqx.Module):
+    mean: Float[Array, "test"]
+    spread: Float[Array, ""]
+    residual: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+def ridge_dual(
+    kernel: Float[Array, "train train"],
+    temperature: float | Float[Array, ""],
+    targets: Float[Array, "train"],
+) -> tuple[Float[Array, "train"], Float[Array, ""]]:
+    """(K + T)^-1 y by one Cholesky factorisation, and the relative error of the equation."""
+    ridged = kernel + temperature * jnp.eye(kernel.shape[0])
+    dual = jsl.cho_solve(jsl.cho_factor(ridged), targets)
+    return dual, jnp.linalg.norm(ridged @ dual - targets) / jnp.linalg.norm(targets)
+
+
+def _regression(data: NetworkOnData) -> _Regression:
+    """Regression with the kernel of the infinitely wide network, by one Cholesky factorisation."""
+    kernel = output_kernel(data, jnp.eye(data.inputs.shape[1]))
+    dual, residual = ridge_dual(kernel.train, data.temperature, data.targets)
+    return _Regression(kernel.cross @ dual, jnp.ones(()), residual, residual < 1e-8)
+
+
+def regressed(system: TwoLayerNetwork, key: PRNGKeyArray) -> SolvedOnDrawnData:
+    """The output on the modes of the infinitely wide network on one random training set."""
+    return solved_on_drawn_data(system, key, theory=_regression, quartets=500)
+
+
+def sampled_hidden(
+    system: TwoLayerNetwork, key: PRNGKeyArray, *, warmup: int = 150, samples: int = 400
+) -> SampledPatches:
+    """The output on the modes of a sampled network of odd units on one random training set.
+
+    The read-out is integrated out exactly, which allows low temperatures: a network of one patch
+    is this two-layer network.
+    """
+    network = PatchNetwork(
+        system.input_dim,
+        1,
+        system.width,
+        system.n_train,
+        system.temperature,
+        system.target,
+        system.readout_variance,
+        system.weight_variance,
+        system.modes,
+        activation=system.activation,
+    )
+    return sampled_patches(network, key, warmup=warmup, samples=samples)
+
+
+class MeasuredThreshold(ExamplesNeeded):
+    """Number of examples at which a measured learnability reaches a threshold.
+
+    Fields:
+        examples: the number n, from the power law of the share not learned through the two
+            measured points nearest to the threshold.
+        residual: 0, since this is a measurement.
+        ratio: n/d^power of each measured point.
+        learnability: learnability of the mode at each measured point.
+        converged: whether all runs are converged and n lies between the measured numbers of
+            examples, or at most a factor 2 outside.
+    """
+
+    ratio: Float[Array, "measured"]
+    learnability: Float[Array, "measured"]
+
+
+@experiment
+def measured_examples_needed(
+    system: TwoLayerNetwork,
+    key: PRNGKeyArray,
+    *,
+    learner: Learner = sampled_hidden,
+    mode: int = 1,
+    threshold: float = 0.9,
+    units_per_input: float = 5.0,
+    power: float = 1.0,
+    ratios: tuple[float, ...] = (18.0, 36.0),
+) -> MeasuredThreshold:
+    r"""Number of examples at which a network, or the regression with its kernel, learns a mode to a
+    threshold.
+
+    The learner sees the first n = ratio $d^{power}$ examples of one random training set for each of
+    the ratios. Between them the share that is not learned is a power law of n:
+
+    $$ \log (1 - L(n)) = a - b \log n $$
+
+    Args:
+        learner: `sampled_hidden` (default), networks sampled with their read-out integrated out, or
+            `regressed`, the infinitely wide network.
+        mode: index into the modes of the system. Default 1.
+        threshold: the learnability to reach. Default 0.9.
+        units_per_input: width over d. Default 5.
+        power: power of d to which the numbers of examples are proportional. Default 1.
+        ratios: increasing values of n/d^power, at least two. Default (18, 36).
+
+    Cost: one run of the learner for each ratio.
+
+    Source: Rubin, Seroussi, Ringel (2024).
+
+    >>> import jax
+    >>> from orderparam.systems.kernel_adaptation import hermite_target
+    >>> network = TwoLayerNetwork(3, 6, 6, 1.0, hermite_target({1: 1.0}), activation="linear")
+    >>> options = {"mode": 0, "threshold": 0.5, "ratios": (2.0, 20.0)}
+    >>> measured_examples_needed(
+    ...     network, jax.random.key(0), learner=regressed, **options
+    ... ).ratio.shape
+    (2,)
+    """
+    d = system.size("input_dim")
+    system = system.with_(width=round(units_per_input * d))
+    # One key: the smaller training sets are the first examples of the largest one.
+    sizes = [round(ratio * d**power) for ratio in ratios]
+    runs = [learner(system.with_(n_train=size), key) for size in sizes]
+    return measured_threshold(runs, mode, threshold, sizes, d, power)
+
+
+def measured_threshold(
+    runs: Sequence[SolvedOnDrawnData | SampledPatches],
+    mode: int,
+    threshold: float,
+    sizes: Sequence[int],
+    dimension: float,
+    power: float,
+) -> MeasuredThreshold:
+    """The number of examples from runs with the given numbers of examples: the power law of the
+    share not learned through the two runs nearest to the threshold."""
+    ratios = np.asarray(sizes) / dimension**power
+    learned = np.asarray([float(run.learnability[mode]) for run in runs])
+    above = int(np.clip(np.searchsorted(learned, threshold), 1, len(ratios) - 1))
+    pair = slice(above - 1, above + 1)
+    missing, logs = np.log(np.maximum(1 - learned[pair], 1e-3)), np.log(ratios[pair])
+    slope = np.diff(missing)[0] / np.diff(logs)[0]
+    found = np.exp(logs[0] + (np.log(1 - threshold) - missing[0]) / slope) if slope < 0 else np.inf
+    near = ratios[0] / BEYOND <= found <= ratios[-1] * BEYOND
+    return MeasuredThreshold(
+        examples=jnp.asarray(found * dimension**power),
+        per_dimension=jnp.asarray(found * dimension ** (power - 1)),
+        residual=jnp.zeros(()),
+        converged=jnp.asarray(near and all(bool(run.converged) for run in runs)),
+        ratio=jnp.asarray(ratios),
+        learnability=jnp.asarray(learned),
     )

@@ -8,15 +8,15 @@ from typing import Any
 from orderparam.comparison import Curve, between, study
 from orderparam.plotting import Panel, slope
 from orderparam.systems.kernel_adaptation.network import hermite_target
-from orderparam.systems.kernel_adaptation.two_layers.examples_needed import examples_needed
-from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import gaussian_process
-from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
-from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
-from orderparam.systems.kernel_adaptation.two_layers.threshold import (
+from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
+    examples_needed,
     measured_examples_needed,
     regressed,
     sampled_hidden,
 )
+from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import gaussian_process
+from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
+from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
 
 _ADAPT, _FIXED = "weights that adapt", "fixed kernel"
 _DEGREES = (1, 3, 5, 7)

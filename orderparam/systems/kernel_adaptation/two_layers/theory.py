@@ -25,7 +25,7 @@ from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import (
     ModePrediction,
     eigenvalue_ratio,
 )
-from orderparam.systems.kernel_adaptation.two_layers.wells import Wells, wells
+from orderparam.systems.kernel_adaptation.two_layers.phase_map import Wells, wells
 from orderparam.systems.kernel_adaptation.weights import (
     Fluctuations,
     Kernel,

@@ -32,17 +32,19 @@ if TYPE_CHECKING:
     )
     from orderparam.systems.associative_memory.hopfield.experiment import Recall, recall
     from orderparam.systems.associative_memory.hopfield.model import Hopfield
+    from orderparam.systems.associative_memory.hopfield.phase_lines import (
+        CriticalLoads,
+        PhaseLines,
+        critical_loads,
+        phase_lines,
+    )
     from orderparam.systems.associative_memory.hopfield.synchronous import (
         SynchronousState,
         synchronous_state,
     )
     from orderparam.systems.associative_memory.hopfield.theory import (
-        CriticalLoads,
         GroundStates,
         HopfieldState,
-        PhaseLines,
-        critical_loads,
-        phase_lines,
         replica_symmetric,
         zero_temperature,
     )

@@ -19,8 +19,8 @@ from orderparam.systems.associative_memory.hopfield.dynamics import (
 )
 from orderparam.systems.associative_memory.hopfield.experiment import recall
 from orderparam.systems.associative_memory.hopfield.model import Hopfield
+from orderparam.systems.associative_memory.hopfield.phase_lines import phase_lines
 from orderparam.systems.associative_memory.hopfield.theory import (
-    phase_lines,
     replica_symmetric,
     zero_temperature,
 )

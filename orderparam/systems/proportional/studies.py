@@ -10,34 +10,29 @@ import xarray as xr
 
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.comparison import Curve, between, study
-from orderparam.plotting import Freehand, Panel, horizontal
+from orderparam.plotting import Panel, horizontal
 from orderparam.systems.proportional.deep import Closure
 from orderparam.systems.proportional.experiment import (
     langevin_training,
     sampled_network,
-    sampled_similarity,
 )
-from orderparam.systems.proportional.matrices import patch_matrix, similarity_matrix
 from orderparam.systems.proportional.model import (
     BayesianNetwork,
     Convolutional,
     FullyConnected,
     LocallyConnected,
-    as_images,
     dense,
     flat,
-    image_data,
     patch_teacher,
 )
-from orderparam.systems.proportional.similarity import similarity
 from orderparam.systems.proportional.theory import finite_width, infinite_width
 
 _PACELLI = "Pacelli, Ariosto, Pastore, Ginelli, Gherardi, Rotondo 2023"
 _BAGLIONI = "Baglioni, Pacelli, Aiudi, Di Renzo, Vezzani, Burioni, Rotondo 2024"
-_AIUDI = "Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025"
+AIUDI = "Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025"
 
 LOSSES = ("test_error", "test_bias", "test_variance", "train_error")
-_CHAINS = (
+CHAINS = (
     "Sampled: Hamiltonian Monte Carlo, {seeds} runs of 4 chains, half from the prior, half from "
     "the bottom of the energy."
 )
@@ -84,7 +79,7 @@ def _compared(
     panels=[Panel("width", y, facet="depth", log="x") for y in ("test_error", "train_error")],
     caption="{data}, $P$ = {n_train}, $T$ = {temperature}, erf, unit prior variances, {n_test} "
     "test points. Nested, common and "
-    f"linear are three closures of the theory, which are equal at depth 1. {_CHAINS}",
+    f"linear are three closures of the theory, which are equal at depth 1. {CHAINS}",
     seconds=(200, 7200),
     observables=LOSSES,
     full={
@@ -144,7 +139,7 @@ def finite_width_depth(
     ],
     caption="{data}, $P$ = {n_train}, $N$ = {width}, one hidden layer of erf units, unit prior "
     "variances, {n_test} test points. "
-    f"{_CHAINS} Gradient descent: the discretisation of the paper, learning rate 0.1 / ($T$ times "
+    f"{CHAINS} Gradient descent: the discretisation of the paper, learning rate 0.1 / ($T$ times "
     "the largest curvature).",
     seconds=(120, 3600),
     observables=("test_error", "train_error"),
@@ -208,7 +203,7 @@ def finite_width_temperature(
     ],
     caption="{data}, $P$ = {n_train}, {n_test} test points, one hidden layer of erf units, unit "
     "prior variances. $Q$ is measured "
-    rf"as the squared length of the read-out, $\langle |v|^2 \rangle / (N r)$. {_CHAINS}",
+    rf"as the squared length of the read-out, $\langle |v|^2 \rangle / (N r)$. {CHAINS}",
     seconds=(60, 1800),
     observables=("order_parameters", "test_error", "train_error"),
     full={
@@ -262,7 +257,7 @@ def finite_width_order(
     ],
     caption="{data}, $P$ = {n_train}, $N$ = {width}, $T$ = {temperature}, one hidden layer of erf "
     "units, {n_test} test points; "
-    f"the other variance is one. {_CHAINS}",
+    f"the other variance is one. {CHAINS}",
     columns=2,
     seconds=(60, 1800),
     observables=("test_error", "train_error"),
@@ -307,7 +302,7 @@ def _units(data: Any) -> Any:
         "With few channels a network of shared filters has a lower test error than its Gaussian "
         "process"
     ),
-    source=_AIUDI,
+    source=AIUDI,
     panels=[
         Panel(
             ("width $N$ or channels $N_c$", _units),
@@ -370,126 +365,6 @@ def finite_width_architectures(
             yield from _compared(
                 system, axis, line, measured, samples, seeds, facets, limit=[10.0], **lengths
             )
-
-
-_CASES = ("shared filter", "one patch", "digits, parity")
-
-
-@study(
-    "local-feature-importance",
-    title="The local order parameters of 20 channels show which pairs of patches are used, and "
-    "exceed their theory by up to 16 %",
-    source=_AIUDI,
-    panels=[
-        Freehand(partial(patch_matrix, label=label, problem=case), f"{case}: {label}")
-        for case in _CASES
-        for label in ("theory", "sampled")
-    ],
-    caption="Order parameters $Q_{{ij}}$ of one convolutional layer of {channels} channels, $P$ = "
-    "{n_train}, "
-    f"$T$ = {{temperature}}, erf; infinite width is the unit matrix. {_CHAINS}",
-    columns=2,
-    seconds=(90, 1200),
-    observables=("order_parameters",),
-    full={"n_train": 200, "n_test": 500, "samples": 500},
-    explained=(
-        "The theory is the limit of many channels at fixed P/N, and networks have 20. With a "
-        "shared filter all elements are 5 to 16 % larger than the theory, with one patch the "
-        "learned element is 12 % larger; of the digits the large elements (above 0.9) lie within "
-        "2.5 %. No other number of channels was run."
-    ),
-)
-def local_feature_importance(
-    n_train: int = 60,
-    n_test: int = 50,
-    channels: int = 20,
-    temperature: float = 0.1,
-    samples: int = 200,
-    seeds: int = 4,
-) -> Iterator[Curve]:
-    digits, shape = image_data("digits", n_train, n_test)
-    problems = [
-        (patch_teacher("shared", n_train, n_test), 10),
-        (patch_teacher("one", n_train, n_test), 10),
-        (as_images(digits, shape), 4),
-    ]
-    for case, (fields, mask) in zip(_CASES, problems):
-        system, over = (
-            Convolutional(**fields, channels=channels, temperature=temperature, mask=mask),
-            {"channels": [channels]},
-        )
-        yield Curve("theory", finite_width, system, over, facets={"problem": case})
-        yield Curve(
-            "sampled",
-            partial(sampled_network, samples=samples),
-            system,
-            over,
-            seeds=seeds,
-            facets={"problem": case},
-        )
-
-
-@study(
-    "finite-width-similarity",
-    title="The hidden kernel turns towards the labels as the first order in 1/N says, in a dense "
-    "and a convolutional network",
-    source=f"fourth moments of the units: derived here; Gaussian units: {_AIUDI}",
-    panels=[
-        Freehand(
-            partial(similarity_matrix, label=label, architecture=architecture),
-            title.format(architecture),
-        )
-        for architecture in ("fully connected", "convolutional")
-        for label, title in (
-            ("", "{}:\nbefore learning"),
-            ("first order in 1/N", "change,\nfirst order in $1/N$"),
-            ("Gaussian hidden units", "change,\nGaussian units"),
-            ("sampled", "change,\nsampled"),
-        )
-    ],
-    caption=r"Kernel of the hidden layer $K(x_\mu, x_\nu)$, {data}, $P$ = {n_train}, $N$ = {width} "
-    r"units or channels (patches of side {mask}), $T$ = {temperature}, erf; examples ordered by "
-    r"class (lines); $A = P\, y^T K y / (|y|^2 \mathrm{{tr}} K)$. " + _CHAINS,
-    columns=4,
-    seconds=(120, 2400),
-    observables=("prior_alignment", "posterior_alignment"),
-    full={"n_train": 200, "width": 100, "samples": 300},
-)
-def finite_width_similarity(
-    data: str = "digits",
-    n_train: int = 40,
-    width: int = 120,
-    temperature: float = 0.1,
-    mask: int = 4,
-    samples: int = 200,
-    seeds: int = 4,
-) -> Iterator[Curve]:
-    fields, shape = image_data(data, n_train, 10)
-    networks: dict[str, tuple[BayesianNetwork, str]] = {
-        "fully connected": (
-            FullyConnected(**fields, width=width, temperature=temperature),
-            "width",
-        ),
-        "convolutional": (
-            Convolutional(
-                **as_images(fields, shape), channels=width, temperature=temperature, mask=mask
-            ),
-            "channels",
-        ),
-    }
-    for name, (system, axis) in networks.items():
-        over, facets = {axis: [width]}, {"architecture": name}
-        sampler = partial(sampled_similarity, samples=samples)
-        yield Curve("first order in 1/N", similarity, system, over, facets=facets)
-        yield Curve(
-            "Gaussian hidden units",
-            partial(similarity, units="gaussian"),
-            system,
-            over,
-            facets=facets,
-            baseline=True,
-        )
-        yield Curve("sampled", sampler, system, over, seeds=seeds, facets=facets)
 
 
 # ------------------------------------------------------------------------------------------------

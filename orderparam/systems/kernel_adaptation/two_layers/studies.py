@@ -104,6 +104,7 @@ def staircase(
     ),
     seconds=(150, 7200),
     observables=("output",),
+    gallery={"n_train": (100, 200, 400, 1000), "draws": 400},
     full={
         "width": 1000,
         "temperature": 0.1,

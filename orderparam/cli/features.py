@@ -1,7 +1,7 @@
 """`orderparam features`: the learning curve of a linear model on a person's own features."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,58 +13,71 @@ from orderparam.cli.predict import words_for_gaps
 from orderparam.cli.stopping import print_stop
 from orderparam.cli.terminal import console, new_table, plain
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
+File = Annotated[
+    str,
+    typer.Argument(
+        metavar="FEATURES",
+        help="Features, one row for each example (.npy, .npz, .csv, .tsv, .parquet ...).",
+    ),
+]
+Targets = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="TARGETS", help="Targets: a .npy file, or a column or array of FEATURES."
+    ),
+]
+Task = Annotated[
+    str | None,
+    typer.Option(
+        "--task", help="regression, even-odd, A-vs-B, A-vs-rest (default: from the target)."
+    ),
+]
+Loss = Annotated[str, typer.Option("--loss", help="square, logistic or hinge.")]
+Ridge = Annotated[
+    float | None,
+    typer.Option(
+        "--ridge",
+        help="Penalty added to the sum of losses, features / sqrt(p) (default: the best).",
+    ),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        "--missing",
+        metavar="WORD[,WORD...]",
+        help="Words of a table that mark a missing value, in addition to NA and the like.",
+    ),
+]
+Stop = Annotated[
+    bool,
+    typer.Option(
+        "--stop",
+        help="Also: the best time to stop gradient descent, and its gain over the best ridge.",
+    ),
+]
+Seeds = Annotated[
+    int,
+    typer.Option("--seeds", min=2, max=SEEDS, help="Random training sets per measured point."),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="New folder of the result (default: results/features-NAME)."),
+]
+
 
 def features(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FEATURES",
-            help="Features, one row for each example (.npy, .npz, .csv, .tsv, .parquet ...).",
-        ),
-    ],
-    targets: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="TARGETS", help="Targets: a .npy file, or a column or array of FEATURES."
-        ),
-    ] = None,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            "--task", help="regression, even-odd, A-vs-B, A-vs-rest (default: from the target)."
-        ),
-    ] = None,
-    loss: Annotated[str, typer.Option("--loss", help="square, logistic or hinge.")] = "square",
-    ridge: Annotated[
-        float | None,
-        typer.Option(
-            "--ridge",
-            help="Penalty added to the sum of losses, features / sqrt(p) (default: the best).",
-        ),
-    ] = None,
-    missing: Annotated[
-        str | None,
-        typer.Option(
-            "--missing",
-            metavar="WORD[,WORD...]",
-            help="Words of a table that mark a missing value, in addition to NA and the like.",
-        ),
-    ] = None,
-    stop: Annotated[
-        bool,
-        typer.Option(
-            "--stop",
-            help="Also: the best time to stop gradient descent, and its gain over the best ridge.",
-        ),
-    ] = False,
-    seeds: Annotated[
-        int,
-        typer.Option("--seeds", min=2, max=SEEDS, help="Random training sets per measured point."),
-    ] = 8,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="New folder of the result (default: results/features-NAME)."),
-    ] = None,
+    file: File,
+    targets: Targets = None,
+    task: Task = None,
+    loss: Loss = "square",
+    ridge: Ridge = None,
+    missing: Missing = None,
+    stop: Stop = False,
+    seeds: Seeds = 8,
+    out: Out = None,
 ) -> None:
     """Predict the learning curve and the best penalty of a linear model on your own features, such
     as a network's embeddings."""
@@ -97,83 +110,72 @@ def print_features(result: Any, title: str, folder: Path) -> None:
     """The learning curve of a linear model in given features, predicted and measured, and the
     penalty; result: what `forecast_features` returned.
     """
-    from orderparam.core.text import with_error
-    from orderparam.running.estimate import estimate
-
     out = console()
     out.print(f"[bold]{plain(title)}[/]\n")
     kind = "error" if result.error == "test_error" else "wrong signs"
-    wrong_kind = "wrong classes" if result.classes else "wrong signs"
-    classes = result.error == "test_error" and bool(
+    classified = result.error == "test_error" and bool(
         result.predicted["classification_error"].notnull().all()
     )
-    columns = (
-        "examples",
-        "ridge",
-        f"measured {kind}",
-        "predicted",
-        *((f"measured {wrong_kind}", "predicted") if classes else ()),
-        "effective parameters",
-        "predicted",
-    )
-    curve = new_table(*columns, right=True)
-    mean, error = estimate(result.measured, result.error)
-    used, spread = estimate(result.measured, "effective_dimension")
-    wrong, doubt = estimate(result.measured, "classification_error")
-    for n in result.measured["n_train"].values:
-        theory = result.predicted.sel(n_train=n)
-        curve.add_row(
-            f"{n}",
-            f"{float(theory['ridge']):.3g}",
-            with_error(float(mean.sel(n_train=n)), float(error.sel(n_train=n))),
-            f"{float(theory[result.error]):.4g}",
-            *(
-                (
-                    with_error(float(wrong.sel(n_train=n)), float(doubt.sel(n_train=n))),
-                    f"{float(theory['classification_error']):.4g}",
-                )
-                if classes
-                else ()
-            ),
-            with_error(float(used.sel(n_train=n)), float(spread.sel(n_train=n))),
-            f"{float(theory['effective_dimension']):.4g}",
-        )
-    out.print(curve)
-    further = new_table("examples", kind, "95 % interval", right=True)
-    for times in (1, 2, 10, 100):
-        row = result.ahead.interp(n_train=times * result.examples)
-        ends = f"{float(row['lower']):.3g} to {float(row['upper']):.3g}"
-        further.add_row(
-            f"{times * result.examples} ({times} x your data)",
-            f"{float(row[result.error]):.4g}",
-            ends,
-        )
+    out.print(_curve(result, kind, classified))
     out.print("\nBeyond your data: the measured curve, continued by the modes of the features.")
-    out.print(further)
+    out.print(_beyond(result, kind))
     unit = (
         f"one target for each of {result.classes} classes, together of variance 1"
         if result.classes
         else "targets are -1 and 1"
-        if classes or result.error != "test_error"
+        if classified or result.error != "test_error"
         else "targets have variance 1"
     )
     lines = [
-        (
-            "ridge        penalty added to the sum of losses; features scaled by 1/sqrt(p); in "
-            "scikit-learn"
-        ),
+        "ridge        penalty added to the sum of losses; features scaled by 1/sqrt(p); in "
+        "scikit-learn",
         f"             {result.other_penalty}",
         f"errors       on those of the {result.examples} examples that were not trained on; {unit}",
-        (
-            f"check        prediction within {result.deviation:.1%} (root mean square) of the "
-            "measured points"
-        ),
+        f"check        prediction within {result.deviation:.1%} (root mean square) of the "
+        "measured points",
         f"figure: {folder / 'figure.png'} (and .pdf); numbers: {folder / 'forecast.zarr'}",
     ]
-    if classes or result.loss != "square":
+    if classified or result.loss != "square":
         lines.insert(
             3,
             "approximate  the theory takes each class as Gaussian, with one covariance for all; "
             "real data are not",
         )
     out.print("\n" + "\n".join(lines), highlight=False, soft_wrap=True)
+
+
+def _curve(result: Any, kind: str, classified: bool) -> "Table":
+    """A row for each number of training examples, measured beside predicted; `kind` names the
+    error, and `classified` adds the classification error."""
+    from orderparam.core.text import with_error
+    from orderparam.running.estimate import estimate
+
+    measured = {kind: result.error}
+    if classified:
+        measured["wrong classes" if result.classes else "wrong signs"] = "classification_error"
+    pairs = {f"measured {word}": name for word, name in measured.items()}
+    pairs["effective parameters"] = "effective_dimension"
+    columns = [column for word in pairs for column in (word, "predicted")]
+    table = new_table("examples", "ridge", *columns, right=True)
+    estimates = {name: estimate(result.measured, name) for name in pairs.values()}
+    for n in result.measured["n_train"].values:
+        theory = result.predicted.sel(n_train=n)
+        cells = []
+        for name, (mean, error) in estimates.items():
+            cells.append(with_error(float(mean.sel(n_train=n)), float(error.sel(n_train=n))))
+            cells.append(f"{float(theory[name]):.4g}")
+        table.add_row(f"{n}", f"{float(theory['ridge']):.3g}", *cells)
+    return table
+
+
+def _beyond(result: Any, kind: str) -> "Table":
+    """The error with once, twice, 10 and 100 times as many examples as there are."""
+    table = new_table("examples", kind, "95 % interval", right=True)
+    for times in (1, 2, 10, 100):
+        row = result.ahead.interp(n_train=times * result.examples)
+        table.add_row(
+            f"{times * result.examples} ({times} x your data)",
+            f"{float(row[result.error]):.4g}",
+            f"{float(row['lower']):.3g} to {float(row['upper']):.3g}",
+        )
+    return table

@@ -21,107 +21,122 @@ if TYPE_CHECKING:
     from orderparam.observables.theory_comparison import TheoryComparison
 
 
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="Activations and weights (.npy, .npz, .safetensors); or a model, FILE.py:NAME or "
+        "package.module:NAME, and the files of its data.",
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", help="Targets: the name of an array in FILE, or a .npy file."),
+]
+Inputs = Annotated[
+    str | None,
+    typer.Option("--inputs", help="Of a model: the name of an array in FILE, or a .npy file."),
+]
+Parameters = Annotated[
+    str | None,
+    typer.Option("--parameters", help="Of a PyTorch module or a function: .safetensors or .npz."),
+]
+Init = Annotated[
+    str | None,
+    typer.Option(
+        "--init",
+        help="The same before training: arrays under the same names, parameters, or a model.",
+    ),
+]
+HeldOut = Annotated[
+    str | None,
+    typer.Option(
+        "--held-out",
+        metavar="FILE",
+        help="Of a model: examples not trained on, under the names of --inputs and --target.",
+    ),
+]
+Seeds = Annotated[
+    list[str] | None,
+    typer.Option("--seeds", help="The same arrays of another training; may be repeated."),
+]
+Rate = Annotated[
+    float | None,
+    typer.Option(
+        "--rate",
+        help="Of a model: learning rate of gradient descent on the mean of |f - y|^2, for the "
+        "largest curvature.",
+    ),
+]
+LearningCoefficient = Annotated[
+    str | None,
+    typer.Option(
+        "--learning-coefficient",
+        metavar="T",
+        help="Of a model: also the learning coefficient, up to T examples times inverse "
+        "temperature; auto: n / ln n. Takes minutes.",
+    ),
+]
+Loss = Annotated[
+    str,
+    typer.Option(
+        "--loss",
+        help="Of the learning coefficient and of the curvature: square or cross-entropy.",
+    ),
+]
+Theory = Annotated[
+    bool,
+    typer.Option(
+        "--theory", help="Also: which theories describe the model, and what they predict."
+    ),
+]
+Temperature = Annotated[
+    float | None,
+    typer.Option(
+        "--temperature",
+        help="With --theory: of the posterior, if the model is a sample of it.",
+    ),
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        help="Labels of examples that depend on one another (the text of each token): the name "
+        "of an array in FILE, or a .npy file.",
+    ),
+]
+Minutes = Annotated[
+    float,
+    typer.Option(
+        "--minutes", help="Of one core, for the tangent kernel and the learning coefficient."
+    ),
+]
+Memory = Annotated[float, typer.Option("--memory", help="GiB for the tangent kernel, at least 1.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer permutations.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="New folder of the result (default: results/inspect-NAME)."),
+]
+
+
 def inspect(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE...",
-            help="Activations and weights (.npy, .npz, .safetensors); or a model, FILE.py:NAME or "
-            "package.module:NAME, and the files of its data.",
-        ),
-    ],
-    target: Annotated[
-        str | None,
-        typer.Option("--target", help="Targets: the name of an array in FILE, or a .npy file."),
-    ] = None,
-    inputs: Annotated[
-        str | None,
-        typer.Option("--inputs", help="Of a model: the name of an array in FILE, or a .npy file."),
-    ] = None,
-    parameters: Annotated[
-        str | None,
-        typer.Option(
-            "--parameters", help="Of a PyTorch module or a function: .safetensors or .npz."
-        ),
-    ] = None,
-    init: Annotated[
-        str | None,
-        typer.Option(
-            "--init",
-            help="The same before training: arrays under the same names, parameters, or a model.",
-        ),
-    ] = None,
-    held_out: Annotated[
-        str | None,
-        typer.Option(
-            "--held-out",
-            metavar="FILE",
-            help="Of a model: examples not trained on, under the names of --inputs and --target.",
-        ),
-    ] = None,
-    seeds: Annotated[
-        list[str] | None,
-        typer.Option("--seeds", help="The same arrays of another training; may be repeated."),
-    ] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            "--rate",
-            help="Of a model: learning rate of gradient descent on the mean of |f - y|^2, for the "
-            "largest curvature.",
-        ),
-    ] = None,
-    learning_coefficient: Annotated[
-        str | None,
-        typer.Option(
-            "--learning-coefficient",
-            metavar="T",
-            help="Of a model: also the learning coefficient, up to T examples times inverse "
-            "temperature; auto: n / ln n. Takes minutes.",
-        ),
-    ] = None,
-    loss: Annotated[
-        str,
-        typer.Option(
-            "--loss",
-            help="Of the learning coefficient and of the curvature: square or cross-entropy.",
-        ),
-    ] = "square",
-    theory: Annotated[
-        bool,
-        typer.Option(
-            "--theory", help="Also: which theories describe the model, and what they predict."
-        ),
-    ] = False,
-    temperature: Annotated[
-        float | None,
-        typer.Option(
-            "--temperature",
-            help="With --theory: of the posterior, if the model is a sample of it.",
-        ),
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            "--groups",
-            help="Labels of examples that depend on one another (the text of each token): the name "
-            "of an array in FILE, or a .npy file.",
-        ),
-    ] = None,
-    minutes: Annotated[
-        float,
-        typer.Option(
-            "--minutes", help="Of one core, for the tangent kernel and the learning coefficient."
-        ),
-    ] = 10.0,
-    memory: Annotated[
-        float, typer.Option("--memory", help="GiB for the tangent kernel, at least 1.")
-    ] = 4.0,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer permutations.")] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="New folder of the result (default: results/inspect-NAME)."),
-    ] = None,
+    files: Files,
+    target: Target = None,
+    inputs: Inputs = None,
+    parameters: Parameters = None,
+    init: Init = None,
+    held_out: HeldOut = None,
+    seeds: Seeds = None,
+    rate: Rate = None,
+    learning_coefficient: LearningCoefficient = None,
+    loss: Loss = "square",
+    theory: Theory = False,
+    temperature: Temperature = None,
+    groups: Groups = None,
+    minutes: Minutes = 10.0,
+    memory: Memory = 4.0,
+    quick: Quick = False,
+    out: Out = None,
 ) -> None:
     """Measure a trained network: similarity and alignment of its layers, outliers and tails of its
     weights, dimension; each with an interval and a null hypothesis."""
@@ -170,13 +185,8 @@ def inspect(
                 )
             _require_a_number(found)
             console().print(plain(str(found)), highlight=False, soft_wrap=True)
-            compared = None
-            if theory and not found.interrupted:
-                from orderparam.observables.theory_comparison import compare_with_theory
-
-                with console().status("comparing with theory"):
-                    compared = compare_with_theory(found, temperature=temperature, rate=rate)
-                console().print("\n" + plain(str(compared)), highlight=False, soft_wrap=True)
+            wanted = theory and not found.interrupted
+            compared = _compared(found, temperature, rate) if wanted else None
             _write(found, folder, compared)
         console().print(
             f"report: {plain(str(folder / 'report.html'))}; numbers: "
@@ -185,6 +195,18 @@ def inspect(
         )
         if found.interrupted:
             raise typer.Abort  # its status is that of an interrupt
+
+
+def _compared(
+    found: "Inspection", temperature: float | None, rate: float | None
+) -> "TheoryComparison":
+    """The comparison with the theories that describe the model; it is printed."""
+    from orderparam.observables.theory_comparison import compare_with_theory
+
+    with console().status("comparing with theory"):
+        compared = compare_with_theory(found, temperature=temperature, rate=rate)
+    console().print("\n" + plain(str(compared)), highlight=False, soft_wrap=True)
+    return compared
 
 
 def _require_a_number(found: "Inspection") -> None:

@@ -3,7 +3,7 @@
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,65 +15,68 @@ from orderparam.cli.parameters import check_fields, described
 from orderparam.cli.terminal import console, plain
 from orderparam.running.lock import may_stay
 
+if TYPE_CHECKING:
+    from orderparam.analysis.phases.diagram import PhaseDiagram
+
+Name = Annotated[
+    str,
+    typer.Argument(help="A theory (`orderparam list theories`).", autocompletion=completion.verbs),
+]
+Settings = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="X=LOW:HIGH[:log] [Y=LOW:HIGH[:log]] [NAME=VALUE...]",
+        help="Two ranges: a phase diagram; one: the transition on that line. Then the other "
+        "fields and options.",
+        autocompletion=completion.arguments,
+    ),
+]
+Order = Annotated[
+    str | None,
+    typer.Option(
+        "--order",
+        metavar="OBSERVABLE",
+        help="The order parameter (default: the theory's first).",
+    ),
+]
+Level = Annotated[
+    str | None,
+    typer.Option(
+        "--level",
+        help="Value of the order parameter at the boundary, or middle (default: where it "
+        "vanishes, jumps or diverges).",
+    ),
+]
+Resolution = Annotated[
+    int, typer.Option("--resolution", help="Squares along each axis: 8, 16, 32, 64, ...")
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option("--seeds", help="Runs at each point, for an experiment along one field."),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="Folder of the result (default: results/phases-...)."),
+]
+
 
 def phases(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="A theory (`orderparam list theories`).", autocompletion=completion.verbs
-        ),
-    ],
-    settings: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="X=LOW:HIGH[:log] [Y=LOW:HIGH[:log]] [NAME=VALUE...]",
-            help="Two ranges: a phase diagram; one: the transition on that line. Then the other "
-            "fields and options.",
-            autocompletion=completion.arguments,
-        ),
-    ],
-    order: Annotated[
-        str | None,
-        typer.Option(
-            "--order",
-            metavar="OBSERVABLE",
-            help="The order parameter (default: the theory's first).",
-        ),
-    ] = None,
-    level: Annotated[
-        str | None,
-        typer.Option(
-            "--level",
-            help="Value of the order parameter at the boundary, or middle (default: where it "
-            "vanishes, jumps or diverges).",
-        ),
-    ] = None,
-    resolution: Annotated[
-        int, typer.Option("--resolution", help="Squares along each axis: 8, 16, 32, 64, ...")
-    ] = 32,
-    seeds: Annotated[
-        int | None,
-        typer.Option("--seeds", help="Runs at each point, for an experiment along one field."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Folder of the result (default: results/phases-...)."),
-    ] = None,
+    name: Name,
+    settings: Settings,
+    order: Order = None,
+    level: Level = None,
+    resolution: Resolution = 32,
+    seeds: Seeds = None,
+    out: Out = None,
 ) -> None:
     """Compute the phase diagram of a theory in the plane of two fields, or its transition along
     one. The same command later resumes where it stopped."""
     with clear_errors(), warnings_in_one_line(), within_memory():
-        from orderparam.cli.ranges import is_range, plane_range
         from orderparam.core.given import assignments, read
         from orderparam.core.registry import find, full_name
 
         given = assignments(settings)
-        over = {field: plane_range(field, text) for field, text in given.items() if is_range(text)}
-        if len(over) not in (1, 2):
-            raise ValueError(
-                f"{len(over)} ranges are given: write one or two as NAME=LOW:HIGH or "
-                "NAME=LOW:HIGH:log"
-            )
+        over = _ranges(given)
         if not 8 <= resolution <= 1024:
             raise ValueError(f"--resolution {resolution}: must be 8, 16, 32, ... 1024")
         if seeds is not None and not 4 <= seeds <= SEEDS:
@@ -82,12 +85,9 @@ def phases(
         first = {field: str(ends[0]) for field, ends in over.items()}
         check_fields(name, {**given, **first})
         from orderparam.analysis import phase_diagram, transition
-        from orderparam.analysis.phases.brackets import MIDDLE
-        from orderparam.analysis.phases.files import write
         from orderparam.core.verb import Experiment
-        from orderparam.plotting import save
 
-        parting = None if level is None else level if level == MIDDLE else _number(level)
+        at_level = None if level is None else _level(level)
         verb = find(name)
         if isinstance(verb, Experiment) and len(over) == 2:
             raise ValueError(
@@ -102,46 +102,57 @@ def phases(
             f"phases-{verb.name}", "quick", {**given, "order": order}
         )
         check_own(folder, ["points", "diagram.zarr"])
-        asked, screen = partial(verb, **options), console()
+        shared: Any = {"order": order, "level": at_level, "store": folder / "points"}
         if len(over) == 1:
-            found = transition(
-                asked,
-                system,
-                over,
-                order=order,
-                level=parting,
-                seeds=seeds,
-                store=folder / "points",
-            )
-            screen.print(plain(repr(found)), highlight=False, soft_wrap=True)
+            found = transition(partial(verb, **options), system, over, seeds=seeds, **shared)
+            console().print(plain(repr(found)), highlight=False, soft_wrap=True)
             return
-        with screen.status("evaluating the plane"):
+        with console().status("evaluating the plane"):
             plane = phase_diagram(
-                asked,
-                system,
-                over,
-                order=order,
-                level=parting,
-                resolution=resolution,
-                store=folder / "points",
+                partial(verb, **options), system, over, resolution=resolution, **shared
             )
-        screen.print(plain(repr(plane)), highlight=False, soft_wrap=True)
-        write(plane, folder)
-        drawn = (folder / "figure.png").is_file()
-        with may_stay(folder, "figure") if drawn else nullcontext():
-            save(plane.figure(), folder / "figure")
-        screen.print(
-            f"figure: {plain(str(folder / 'figure.png'))} (and .pdf); data: {plain(str(folder))} "
-            "(.zarr, .csv)",
-            highlight=False,
-            soft_wrap=True,
+        _report(plane, folder)
+
+
+def _ranges(given: dict[str, str]) -> dict[str, tuple[Any, ...]]:
+    """The fields of the axes and their ranges. Raises `ValueError` unless there are one or two."""
+    from orderparam.cli.ranges import is_range, plane_range
+
+    over = {field: plane_range(field, text) for field, text in given.items() if is_range(text)}
+    if len(over) not in (1, 2):
+        raise ValueError(
+            f"{len(over)} ranges are given: write one or two as NAME=LOW:HIGH or NAME=LOW:HIGH:log"
         )
+    return over
 
 
-def _number(level: str) -> float:
+def _report(plane: "PhaseDiagram", folder: Path) -> None:
+    """Prints the phase diagram, and writes its data and its figure into the folder."""
+    from orderparam.analysis.phases.files import write
+    from orderparam.plotting import save
+
+    console().print(plain(repr(plane)), highlight=False, soft_wrap=True)
+    write(plane, folder)
+    drawn = (folder / "figure.png").is_file()
+    with may_stay(folder, "figure") if drawn else nullcontext():
+        save(plane.figure(), folder / "figure")
+    console().print(
+        f"figure: {plain(str(folder / 'figure.png'))} (and .pdf); data: {plain(str(folder))} "
+        "(.zarr, .csv)",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _level(text: str) -> float | str:
+    """The value of --level as `phase_diagram` takes it. Raises `ValueError` for other words."""
+    from orderparam.analysis.phases.brackets import MIDDLE
+
+    if text == MIDDLE:
+        return text
     try:
-        return float(level)
+        return float(text)
     except ValueError:
         raise ValueError(
-            f"--level {level}: must be a number, or middle for the middle of the range of values"
+            f"--level {text}: must be a number, or middle for the middle of the range of values"
         ) from None

@@ -1,6 +1,7 @@
 """`orderparam predict`: the learning curve of a person's own data."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,126 +30,145 @@ from orderparam.cli.stopping import print_stop
 from orderparam.cli.terminal import console, plain
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from orderparam.learning_curves import Forecast, Problem
 
 AUTOMATIC = "auto"
 
 
+File = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="Your data (.csv, .tsv, .parquet, .feather, .xlsx, .npz, .npy), or: digits, "
+        "mnist, cifar10.",
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", help="Column or array to predict; several with commas."),
+]
+Task = Annotated[
+    str | None,
+    typer.Option(
+        "--task",
+        help="regression, even-odd, A-vs-B, A-vs-rest, one-hot (default: from the target).",
+    ),
+]
+Arch = Annotated[
+    str,
+    typer.Option(
+        "--arch",
+        metavar="ARCH[,ARCH...]",
+        help="Networks in the limit of infinite width, fc:DEPTH\\[xWIDTH]:ACTIVATION; of "
+        "several, the one of largest evidence is used. auto: relu and erf of depth 1 to 3. If "
+        "given, the forecast is for the network.",
+    ),
+]
+Temperature = Annotated[
+    float | None,
+    typer.Option(
+        "--temperature",
+        min=0,
+        help="Ridge on the Gram matrix (default: the best by leave-one-out).",
+    ),
+]
+Estimator = Annotated[
+    str | None,
+    typer.Option(
+        "--estimator",
+        metavar="PATH",
+        help="The learner instead of the best of a network, boosted trees, a forest and ridge "
+        "regression: the import path of any scikit-learn estimator, such as "
+        "sklearn.ensemble.HistGradientBoostingRegressor.",
+    ),
+]
+Reach = Annotated[
+    str | None,
+    typer.Option(
+        "--reach",
+        metavar="\\[MEASURE=]ERROR",
+        help="Also: rows needed for this. 5%: error rate of classes; rmse=12: in the target's "
+        "unit; r2=0.9; log_loss=0.2; share=0.1: of the target's variance. A bare number: error "
+        "rate of classes, share of the variance of numbers.",
+    ),
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="COLUMN",
+        help="Column of groups: rows of one group are held out together.",
+    ),
+]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        "--time",
+        metavar="COLUMN",
+        help="Column of times: held-out rows are later than training rows.",
+    ),
+]
+New = Annotated[
+    str | None,
+    typer.Option(
+        "--new",
+        metavar="FILE",
+        help="A table of rows that the learner will meet, with or without the target: do they "
+        "differ from yours, and what does a network err on them?",
+    ),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        "--missing",
+        metavar="WORD[,WORD...]",
+        help="Words that mark a missing value, in addition to NA and the like.",
+    ),
+]
+Width = Annotated[
+    str | None,
+    typer.Option(
+        "--width",
+        metavar="N[,N...]",
+        help="Also predict the gain of Bayesian networks of these widths.",
+    ),
+]
+Stop = Annotated[
+    bool,
+    typer.Option(
+        "--stop",
+        help="Also: the best time to stop gradient descent of the network, and what it gains "
+        "over the best ridge.",
+    ),
+]
+Seeds = Annotated[
+    int,
+    typer.Option("--seeds", min=2, max=SEEDS, help="Random training sets per measured point."),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="New folder of the result (default: results/predict-NAME)."),
+]
+
+
 def predict(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="Your data (.csv, .tsv, .parquet, .feather, .xlsx, .npz, .npy), or: digits, "
-            "mnist, cifar10.",
-        ),
-    ],
-    target: Annotated[
-        str | None,
-        typer.Option("--target", help="Column or array to predict; several with commas."),
-    ] = None,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            "--task",
-            help="regression, even-odd, A-vs-B, A-vs-rest, one-hot (default: from the target).",
-        ),
-    ] = None,
-    arch: Annotated[
-        str,
-        typer.Option(
-            "--arch",
-            metavar="ARCH[,ARCH...]",
-            help="Networks in the limit of infinite width, fc:DEPTH\\[xWIDTH]:ACTIVATION; of "
-            "several, the one of largest evidence is used. auto: relu and erf of depth 1 to 3. If "
-            "given, the forecast is for the network.",
-        ),
-    ] = AUTOMATIC,
-    temperature: Annotated[
-        float | None,
-        typer.Option(
-            "--temperature",
-            min=0,
-            help="Ridge on the Gram matrix (default: the best by leave-one-out).",
-        ),
-    ] = None,
-    estimator: Annotated[
-        str | None,
-        typer.Option(
-            "--estimator",
-            metavar="PATH",
-            help="The learner instead of the best of a network, boosted trees, a forest and ridge "
-            "regression: the import path of any scikit-learn estimator, such as "
-            "sklearn.ensemble.HistGradientBoostingRegressor.",
-        ),
-    ] = None,
-    reach: Annotated[
-        str | None,
-        typer.Option(
-            "--reach",
-            metavar="\\[MEASURE=]ERROR",
-            help="Also: rows needed for this. 5%: error rate of classes; rmse=12: in the target's "
-            "unit; r2=0.9; log_loss=0.2; share=0.1: of the target's variance. A bare number: error "
-            "rate of classes, share of the variance of numbers.",
-        ),
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            "--groups",
-            metavar="COLUMN",
-            help="Column of groups: rows of one group are held out together.",
-        ),
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(
-            "--time",
-            metavar="COLUMN",
-            help="Column of times: held-out rows are later than training rows.",
-        ),
-    ] = None,
-    new: Annotated[
-        str | None,
-        typer.Option(
-            "--new",
-            metavar="FILE",
-            help="A table of rows that the learner will meet, with or without the target: do they "
-            "differ from yours, and what does a network err on them?",
-        ),
-    ] = None,
-    missing: Annotated[
-        str | None,
-        typer.Option(
-            "--missing",
-            metavar="WORD[,WORD...]",
-            help="Words that mark a missing value, in addition to NA and the like.",
-        ),
-    ] = None,
-    width: Annotated[
-        str | None,
-        typer.Option(
-            "--width",
-            metavar="N[,N...]",
-            help="Also predict the gain of Bayesian networks of these widths.",
-        ),
-    ] = None,
-    stop: Annotated[
-        bool,
-        typer.Option(
-            "--stop",
-            help="Also: the best time to stop gradient descent of the network, and what it gains "
-            "over the best ridge.",
-        ),
-    ] = False,
-    seeds: Annotated[
-        int,
-        typer.Option("--seeds", min=2, max=SEEDS, help="Random training sets per measured point."),
-    ] = 16,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="New folder of the result (default: results/predict-NAME)."),
-    ] = None,
+    file: File,
+    target: Target = None,
+    task: Task = None,
+    arch: Arch = AUTOMATIC,
+    temperature: Temperature = None,
+    estimator: Estimator = None,
+    reach: Reach = None,
+    groups: Groups = None,
+    time: Time = None,
+    new: New = None,
+    missing: Missing = None,
+    width: Width = None,
+    stop: Stop = False,
+    seeds: Seeds = 16,
+    out: Out = None,
 ) -> None:
     """Predict the learning curve of your own data, out to 100 times as many examples as you
     have."""
@@ -164,31 +184,16 @@ def predict(
         widths = widths_of(width)
         check_finite("--temperature", temperature)
         goal = None if reach is None else goal_of(reach)
-        if estimator is not None and (archs or temperature is not None):
-            raise ValueError(
-                f"--estimator {estimator}: cannot be combined with --arch or --temperature, which "
-                "belong to a network"
-            )
-        if stop and (estimator is not None or groups is not None or time is not None):
-            raise ValueError(
-                "--stop: is for a network and for rows drawn at random; leave --estimator, "
-                "--groups and --time out"
-            )
+        _check_together(estimator, archs, temperature, stop, groups, time)
         from orderparam.learning_curves.forecast import forecast_problem
-        from orderparam.learning_curves.problem import NO_TARGET, from_file, table_of
+        from orderparam.learning_curves.problem import NO_TARGET, from_file
         from orderparam.learning_curves.report import save_forecast
 
         gaps = words_for_gaps(missing)
         problem = from_file(file, target, task, groups, time, gaps)
         if problem.notes and problem.notes[0].startswith(NO_TARGET):
             console().print(f"{plain(problem.notes[0])}\n", highlight=False, soft_wrap=True)
-        further = None if new is None else table_of(new, gaps)
-        if further is not None:
-            from orderparam.core.reading import reading
-            from orderparam.learning_curves.drift import encoding_for
-
-            with reading(Path(str(new))):
-                encoding_for(problem, further)
+        further = None if new is None else _further_rows(new, gaps, problem)
         with free_folder(out, f"predict-{Path(problem.name.split('/')[0]).stem}") as folder:
             if goal is not None:
                 check_goal(problem, reach, goal)
@@ -206,6 +211,39 @@ def predict(
             _stop(result)
         if widths:
             _widths(result, widths)
+
+
+def _check_together(
+    estimator: str | None,
+    archs: Sequence[str],
+    temperature: float | None,
+    stop: bool,
+    groups: str | None,
+    time: str | None,
+) -> None:
+    """Raises `ValueError` for options that exclude one another."""
+    if estimator is not None and (archs or temperature is not None):
+        raise ValueError(
+            f"--estimator {estimator}: cannot be combined with --arch or --temperature, which "
+            "belong to a network"
+        )
+    if stop and (estimator is not None or groups is not None or time is not None):
+        raise ValueError(
+            "--stop: is for a network and for rows drawn at random; leave --estimator, "
+            "--groups and --time out"
+        )
+
+
+def _further_rows(file: str, gaps: list[str], problem: "Problem") -> "pd.DataFrame":
+    """The table of --new. Raises `ValueError` if it lacks a column that the forecast needs."""
+    from orderparam.core.reading import reading
+    from orderparam.learning_curves.drift import encoding_for
+    from orderparam.learning_curves.problem import table_of
+
+    table = table_of(file, gaps)
+    with reading(Path(file)):
+        encoding_for(problem, table)
+    return table
 
 
 def words_for_gaps(text: str | None) -> list[str]:

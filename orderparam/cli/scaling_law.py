@@ -16,54 +16,68 @@ if TYPE_CHECKING:
 _BEYOND = (10.0, 100.0)  # factors above the largest compute of the runs
 
 
+File = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="Your runs (.csv, .tsv, .json, .jsonl, .parquet ...)."),
+]
+Loss = Annotated[str, typer.Option("--loss", help="Column of the final loss.")]
+Params = Annotated[
+    str | None, typer.Option("--params", help="Column of the number of parameters N.")
+]
+Data = Annotated[
+    str | None, typer.Option("--data", help="Column of the number of samples or tokens D.")
+]
+Unique = Annotated[
+    str | None, typer.Option("--unique", help="Column of the number of unique samples.")
+]
+Run = Annotated[
+    str | None,
+    typer.Option("--run", help="Column of the run's name, where each logged step is a row."),
+]
+Runs = Annotated[
+    Path | None, typer.Option("--runs", help="A second table: sizes of each run, by name.")
+]
+Form = Annotated[
+    str,
+    typer.Option(
+        "--form",
+        help="additive, kaplan, repeated; offset, power, broken; auto: chosen from your runs.",
+    ),
+]
+Compute = Annotated[
+    str | None,
+    typer.Option(
+        "--compute",
+        metavar="C[,C...]",
+        help="Compute budgets to split between size and data (default: 10 and 100 times the "
+        "largest).",
+    ),
+]
+Flops = Annotated[
+    float, typer.Option("--flops", help="Floating-point operations per parameter and sample.")
+]
+Bootstrap = Annotated[
+    int, typer.Option("--bootstrap", min=20, max=10_000, help="Number of bootstrap fits.")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="New folder of the result (default: results/scaling-law-NAME)."),
+]
+
+
 def scaling_law(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="Your runs (.csv, .tsv, .json, .jsonl, .parquet ...)."),
-    ],
-    loss: Annotated[str, typer.Option("--loss", help="Column of the final loss.")] = "loss",
-    params: Annotated[
-        str | None, typer.Option("--params", help="Column of the number of parameters N.")
-    ] = None,
-    data: Annotated[
-        str | None, typer.Option("--data", help="Column of the number of samples or tokens D.")
-    ] = None,
-    unique: Annotated[
-        str | None, typer.Option("--unique", help="Column of the number of unique samples.")
-    ] = None,
-    run: Annotated[
-        str | None,
-        typer.Option("--run", help="Column of the run's name, where each logged step is a row."),
-    ] = None,
-    runs: Annotated[
-        Path | None, typer.Option("--runs", help="A second table: sizes of each run, by name.")
-    ] = None,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--form",
-            help="additive, kaplan, repeated; offset, power, broken; auto: chosen from your runs.",
-        ),
-    ] = "auto",
-    compute: Annotated[
-        str | None,
-        typer.Option(
-            "--compute",
-            metavar="C[,C...]",
-            help="Compute budgets to split between size and data (default: 10 and 100 times the "
-            "largest).",
-        ),
-    ] = None,
-    flops: Annotated[
-        float, typer.Option("--flops", help="Floating-point operations per parameter and sample.")
-    ] = 6.0,
-    bootstrap: Annotated[
-        int, typer.Option("--bootstrap", min=20, max=10_000, help="Number of bootstrap fits.")
-    ] = 200,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="New folder of the result (default: results/scaling-law-NAME)."),
-    ] = None,
+    file: File,
+    loss: Loss = "loss",
+    params: Params = None,
+    data: Data = None,
+    unique: Unique = None,
+    run: Run = None,
+    runs: Runs = None,
+    form: Form = "auto",
+    compute: Compute = None,
+    flops: Flops = 6.0,
+    bootstrap: Bootstrap = 200,
+    out: Out = None,
 ) -> None:
     """Fit the scaling law of your own training runs: exponents, floor, the best size for a budget,
     and warnings about numbers that the runs do not determine."""

@@ -27,49 +27,56 @@ _PANELS = 3
 _ASIDE = ("residual", "converged", "valid", "status", "seconds")
 
 
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="A theory or experiment (`orderparam list theories`).",
+        autocompletion=completion.verbs,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="NAME=VALUE...",
+        help="Fields of its system, and its options.",
+        autocompletion=completion.arguments,
+    ),
+]
+Over = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--over",
+        metavar="NAME=LOW:HIGH:N[:log]",
+        help="Sweep a field (or NAME=A,B,C); may be repeated.",
+    ),
+]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        "--against",
+        metavar="EXPERIMENT",
+        help="An experiment that measures the same observables.",
+        autocompletion=completion.experiments,
+    ),
+]
+Seeds = Annotated[int | None, typer.Option("--seeds", help="Runs of an experiment at each point.")]
+Show = Annotated[
+    list[str] | None,
+    typer.Option("--show", metavar="OBSERVABLE", help="Observables to print and draw."),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", help="Folder of the results (default: results/...).")
+]
+
+
 def solve(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="A theory or experiment (`orderparam list theories`).",
-            autocompletion=completion.verbs,
-        ),
-    ],
-    settings: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME=VALUE...",
-            help="Fields of its system, and its options.",
-            autocompletion=completion.arguments,
-        ),
-    ] = None,
-    over: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--over",
-            metavar="NAME=LOW:HIGH:N[:log]",
-            help="Sweep a field (or NAME=A,B,C); may be repeated.",
-        ),
-    ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            "--against",
-            metavar="EXPERIMENT",
-            help="An experiment that measures the same observables.",
-            autocompletion=completion.experiments,
-        ),
-    ] = None,
-    seeds: Annotated[
-        int | None, typer.Option("--seeds", help="Runs of an experiment at each point.")
-    ] = None,
-    show: Annotated[
-        list[str] | None,
-        typer.Option("--show", metavar="OBSERVABLE", help="Observables to print and draw."),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Folder of the results (default: results/...).")
-    ] = None,
+    name: Name,
+    settings: Settings = None,
+    over: Over = None,
+    against: Against = None,
+    seeds: Seeds = None,
+    show: Show = None,
+    out: Out = None,
 ) -> None:
     """Solve one theory, or run one experiment, at numbers of your own: a result, or with --over a
     table, a figure and files."""
@@ -93,23 +100,11 @@ def solve(
         from orderparam.core.verb import Experiment
 
         verb, measured = find(name), None if against is None else find(against)
-        if measured is not None and not isinstance(measured, Experiment):
-            raise ValueError(
-                f"--against {against}: {measured.name} is a theory; name an experiment"
-            )
-        if isinstance(verb, Experiment) and measured is not None:
-            raise ValueError(
-                f"--against {against}: {verb.name} is an experiment itself; name a theory"
-            )
+        _check_roles(verb, measured, against, seeds)
         # the description is stored, so that the next mistake is refused before anything is imported
         described(name)
         system, options = read(verb, first, {})
         runs = (seeds or 4) if isinstance(verb, Experiment) or measured is not None else None
-        if seeds is not None and runs is None:
-            raise ValueError(
-                f"--seeds {seeds}: {verb.name} is a theory, which has no runs; --against "
-                "EXPERIMENT adds one"
-            )
         if not grid and measured is None and not isinstance(verb, Experiment):
             if out is not None:
                 raise ValueError(
@@ -124,6 +119,22 @@ def solve(
         asked = [(one, own) for one, own in ((verb, options), (measured, {})) if one is not None]
         found = _swept(asked, system, grid, runs, folder)
         _report(found, measured, grid, show or [], folder, _title(verb.name, given))
+
+
+def _check_roles(verb: Any, measured: Any, against: str | None, seeds: int | None) -> None:
+    """Raises `ValueError` unless a theory is compared with an experiment, and for runs of a theory
+    alone."""
+    from orderparam.core.verb import Experiment
+
+    if measured is not None and not isinstance(measured, Experiment):
+        raise ValueError(f"--against {against}: {measured.name} is a theory; name an experiment")
+    if isinstance(verb, Experiment) and measured is not None:
+        raise ValueError(f"--against {against}: {verb.name} is an experiment itself; name a theory")
+    if seeds is not None and measured is None and not isinstance(verb, Experiment):
+        raise ValueError(
+            f"--seeds {seeds}: {verb.name} is a theory, which has no runs; --against EXPERIMENT "
+            "adds one"
+        )
 
 
 def _swept(

@@ -187,13 +187,7 @@ def inspect(
     found = Inspection(title, {}, {}, {}, [], missing, None)
     before = {} if first is None else first.representations()
     shapes: dict[str, np.ndarray] = network.representations()
-    for name, array in shapes.items():
-        if y is not None and len(y) != len(array):
-            raise ValueError(
-                f"{name} has {len(array)} rows and the targets {len(y)}: must be one for each "
-                "example"
-            )
-        found = replace(found, examples=len(array))
+    found = replace(found, examples=_examples(shapes, y))
     others: tuple[InspectedNetwork, ...] = ()
     codes = None
     if labels is not None:
@@ -233,20 +227,7 @@ def inspect(
             raise
         missing.append("what follows the numbers above: interrupted")
         found = replace(found, interrupted=True)
-    if y is None:
-        missing.append("alignment, read-out error: give targets")
-    if first is None:
-        missing.append(
-            "similarity to the start, drift of the kernel, change of weights: give the start"
-        )
-    else:
-        missing.extend(_not_in_the_start(network, first))
-    if any(layer.outputs is not None for layer in network.layers) and len(starts) < FEWEST_STARTS:
-        missing.append(
-            f"null of the pre-activations: give {FEWEST_STARTS} networks at initialisation"
-        )
-    if learning_coefficient is None and network.function is not None:
-        missing.append("learning coefficient: ask for it, it takes minutes")
+    missing.extend(_not_given(network, first, y is None, len(starts), learning_coefficient is None))
     if labels is None and any(
         np.isfinite(one.value) for part in found.layers.values() for one in part
     ):
@@ -254,6 +235,45 @@ def inspect(
     seconds = time.perf_counter() - start_time
     seen = Seen(network, first, inputs, y, held_out, others)
     return replace(found, seconds=seconds, seen=seen)
+
+
+def _examples(shapes: Mapping[str, np.ndarray], y: np.ndarray | None) -> int | None:
+    """The number of examples, None if there are no activations. Raises `ValueError` unless there is
+    a target for each."""
+    examples = None
+    for name, array in shapes.items():
+        examples = len(array)
+        if y is not None and len(y) != examples:
+            raise ValueError(
+                f"{name} has {examples} rows and the targets {len(y)}: must be one for each example"
+            )
+    return examples
+
+
+def _not_given(
+    network: InspectedNetwork,
+    first: InspectedNetwork | None,
+    without_targets: bool,
+    starts: int,
+    without_coefficient: bool,
+) -> list[str]:
+    """The numbers that were not measured because an argument was not given, and which one."""
+    found = []
+    if without_targets:
+        found.append("alignment, read-out error: give targets")
+    if first is None:
+        found.append(
+            "similarity to the start, drift of the kernel, change of weights: give the start"
+        )
+    else:
+        found.extend(_not_in_the_start(network, first))
+    if any(layer.outputs is not None for layer in network.layers) and starts < FEWEST_STARTS:
+        found.append(
+            f"null of the pre-activations: give {FEWEST_STARTS} networks at initialisation"
+        )
+    if without_coefficient and network.function is not None:
+        found.append("learning coefficient: ask for it, it takes minutes")
+    return found
 
 
 def _not_in_the_start(network: InspectedNetwork, first: InspectedNetwork) -> list[str]:

@@ -110,22 +110,9 @@ def classified(
         return h, np.where(swap[:, None, None], f[:, :, ::-1], f)  # the lower side first
 
     def kinds() -> list[_Told]:
-        scale = sides.scale[component]
-        return [
-            _kind(
-                _Seen(
-                    h[i],
-                    f[i],
-                    float(low[i]),
-                    float(high[i]),
-                    float(level[i]),
-                    float(scale[i]),
-                    float(error[i]),
-                    distances.stride,
-                )
-            )
-            for i in rows
-        ]
+        columns = (low, high, level, sides.scale[component], error)
+        numbers = np.stack(columns, axis=1).tolist()
+        return [_kind(_Seen(h[i], f[i], *numbers[i], distances.stride)) for i in rows]
 
     # the side where the order parameter is smaller
     toward = np.where(swap, 1.0, -1.0)[:, None] * along

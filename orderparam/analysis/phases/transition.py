@@ -189,34 +189,7 @@ def transition(
     measured = isinstance(unwrap(fn)[0], Experiment)
     (axis,) = axes_of(system, over, 1, whole=measured)
     if measured:
-        if not isinstance(order, str):
-            raise ValueError(f"order = {order!r}: name one observable of the experiment")
-        if seeds is None:
-            raise ValueError(
-                "seeds = None: this is an experiment; give the number of runs at each point"
-            )
-        if isinstance(level, str):
-            raise ValueError(
-                f"level = {level!r}: must be a number for an experiment, or None for the middle of "
-                "its two ends"
-            )
-        found = measured_transition(
-            fn, system, axis, order, level, seeds, 0.01 if accuracy is None else accuracy, store
-        )
-        own = (
-            found.location,
-            found.error,
-            "measured",
-            "",
-            order,
-            found.low,
-            found.high,
-            np.nan,
-            np.nan,
-            False,
-            0.0,
-        )
-        return Transition(axis.name, *own, data=found.data)
+        return _of_experiment(fn, system, axis, order, level, seeds, accuracy, store)
     if seeds is not None:
         raise ValueError("seeds are given, but this is a theory, which takes none")
     if points < 5:
@@ -238,26 +211,66 @@ def transition(
     if diverging is not None:
         crossings = crossings.take(crossings.kind != "crossover").joined(diverging)
     if not len(crossings.kind):
-        seen = values[np.isfinite(values)]
-        line = (
-            f"{axis.name} = {axis.low:g} and {axis.high:g}: {evaluate.components[0]} is "
-            f"{seen.min():.6g} to {seen.max():.6g}"
-        )
-        without = (
-            "without a jump, a divergence or a part where it vanishes"
-            if level is None
-            else "on one side of the level"
-        )
-        hint = (
-            "; give a level (level=, --level) to ask where it passes that value"
-            if level is None
-            else ""
-        )
-        raise ValueError(
-            f"no transition between {line}, "
-            f"{without}{hint}{left_out(dataset(evaluate, (axis,), sides))}"
-        )
+        nothing = _nothing(values, axis, evaluate.components[0], level)
+        raise ValueError(nothing + left_out(dataset(evaluate, (axis,), sides)))
     return _chosen(crossings, evaluate, axis, sides)
+
+
+def _of_experiment(
+    fn: Callable[..., Any],
+    system: System,
+    axis: Axis,
+    order: Order,
+    level: float | str | None,
+    seeds: int | None,
+    accuracy: float | None,
+    store: str | Path | None,
+) -> Transition:
+    """The transition of an experiment, by stochastic bisection."""
+    if not isinstance(order, str):
+        raise ValueError(f"order = {order!r}: name one observable of the experiment")
+    if seeds is None:
+        raise ValueError(
+            "seeds = None: this is an experiment; give the number of runs at each point"
+        )
+    if isinstance(level, str):
+        raise ValueError(
+            f"level = {level!r}: must be a number for an experiment, or None for the middle of "
+            "its two ends"
+        )
+    found = measured_transition(
+        fn, system, axis, order, level, seeds, 0.01 if accuracy is None else accuracy, store
+    )
+    return Transition(
+        name=axis.name,
+        location=found.location,
+        error=found.error,
+        kind="measured",
+        branch="",
+        component=order,
+        low=found.low,
+        high=found.high,
+        exponent=np.nan,
+        exponent_error=np.nan,
+        logarithm=False,
+        doubt=0.0,
+        data=found.data,
+    )
+
+
+def _nothing(values: np.ndarray, axis: Axis, component: str, level: float | str | None) -> str:
+    """The message that there is no transition on the line, with the values that were seen."""
+    seen = values[np.isfinite(values)]
+    line = (
+        f"no transition between {axis.name} = {axis.low:g} and {axis.high:g}: {component} is "
+        f"{seen.min():.6g} to {seen.max():.6g}"
+    )
+    if level is not None:
+        return f"{line}, on one side of the level"
+    return (
+        f"{line}, without a jump, a divergence or a part where it vanishes; give a level (level=, "
+        "--level) to ask where it passes that value"
+    )
 
 
 def _edges(unit: np.ndarray, values: np.ndarray, sides: Sides, found: Crossings | None) -> Brackets:

@@ -25,6 +25,17 @@ from orderparam.systems.proportional.theory import finite_width, infinite_width
 # Below this temperature, with many examples per hidden unit, the theory deviates from sampled
 # networks by 5 to 20 %.
 LOW_TEMPERATURE = 0.05
+# what the report has of the theory's result
+_KEPT = [
+    "test_error",
+    "test_bias",
+    "test_variance",
+    "train_error",
+    "accuracy",
+    "log_evidence",
+    "order_parameters",
+    "status",
+]
 
 
 @tool
@@ -76,36 +87,18 @@ def predict_width(
 
     Source: Pacelli et al. (2023), by `finite_width`.
     """
-    patches = {"convolutional": Convolutional, "locally-connected": LocallyConnected}
-    if architecture not in ("dense", *patches):
-        raise ValueError(
-            f"architecture = {architecture!r}: must be one of dense, {', '.join(patches)}"
-        )
     examples = dataset.examples
     train = min(1000, examples * 4 // 5) if n_train is None else n_train
     test = min(1000, examples - train) if n_test is None else n_test
-    fields = split(dataset, targets, train, test)
     shared: dict[str, Any] = {
         "temperature": temperature,
         "activation": activation,
         "weight_variance": weight_variance,
         "readout_variance": readout_variance,
     }
-    system: BayesianNetwork
-    if architecture == "dense":
-        axis = "width"
-        system = FullyConnected(**fields, **shared, width=1.0, depth=depth)
-    else:
-        axis = "channels"
-        if dataset.image_shape is None:
-            raise ValueError(
-                f"architecture = {architecture!r}: needs images, but {dataset.name} has rows "
-                "without a shape"
-            )
-        shape = dataset.image_shape if len(dataset.image_shape) == 3 else (*dataset.image_shape, 1)
-        system = patches[architecture](
-            **as_images(fields, shape), **shared, channels=1.0, mask=mask
-        )
+    system, axis = _network(
+        dataset, split(dataset, targets, train, test), architecture, depth, mask, shared
+    )
     # "nested" exists for one output only, "common" for several outputs at any depth
     theory = partial(finite_width, closure="nested" if system.outputs == 1 else "common")
     found = sweep(theory, system, {axis: [float(width) for width in widths]}).rename(
@@ -113,45 +106,64 @@ def predict_width(
     )
     infinite = infinite_width(system)
     limit = float(infinite.test_error)
-    kept = [
-        "test_error",
-        "test_bias",
-        "test_variance",
-        "train_error",
-        "accuracy",
-        "log_evidence",
-        "order_parameters",
-        "status",
-    ]
-    report = found[kept].assign(
+    report = found[_KEPT].assign(
         samples_per_unit=train / found["width"],
         gain=1 - found["test_error"] / limit,
         trusted=(found["width"] >= train) | (temperature >= LOW_TEMPERATURE),
         infinite_test_error=limit,
         infinite_test_bias=float(infinite.test_bias),
     )
-    best = int(np.argmin(report["test_error"].values))
-    width, gain = float(report["width"][best]), float(report["gain"][best])
-    if gain > 0.005:
-        verdict = (
-            f"finite width helps: at width {width:g} the test error is {gain:.1%} below that of "
-            "infinite width"
-        )
-    elif gain < -0.005:
-        verdict = (
-            f"finite width hurts: even at width {width:g} the test error is {-gain:.1%} above that "
-            "of infinite width"
-        )
-    else:
-        verdict = (
-            f"width hardly matters: the best test error, at width {width:g}, is within 0.5 % of "
-            "that of infinite width"
-        )
     report.attrs = {
-        "verdict": verdict,
+        "verdict": _verdict(report),
         "n_train": train,
         "n_test": test,
         "temperature": temperature,
         "data": dataset.name,
     }
     return report
+
+
+def _network(
+    dataset: Dataset,
+    fields: dict[str, Any],
+    architecture: str,
+    depth: int,
+    mask: int,
+    shared: dict[str, Any],
+) -> tuple[BayesianNetwork, str]:
+    """The network, of width or channels 1, and the name of the field that is its width."""
+    patches = {"convolutional": Convolutional, "locally-connected": LocallyConnected}
+    if architecture not in ("dense", *patches):
+        raise ValueError(
+            f"architecture = {architecture!r}: must be one of dense, {', '.join(patches)}"
+        )
+    if architecture == "dense":
+        return FullyConnected(**fields, **shared, width=1.0, depth=depth), "width"
+    if dataset.image_shape is None:
+        raise ValueError(
+            f"architecture = {architecture!r}: needs images, but {dataset.name} has rows without a "
+            "shape"
+        )
+    shape = dataset.image_shape if len(dataset.image_shape) == 3 else (*dataset.image_shape, 1)
+    images = as_images(fields, shape)
+    return patches[architecture](**images, **shared, channels=1.0, mask=mask), "channels"
+
+
+def _verdict(report: xr.Dataset) -> str:
+    """A sentence on the width of smallest test error beside infinite width."""
+    best = int(np.argmin(report["test_error"].values))
+    width, gain = float(report["width"][best]), float(report["gain"][best])
+    if gain > 0.005:
+        return (
+            f"finite width helps: at width {width:g} the test error is {gain:.1%} below that of "
+            "infinite width"
+        )
+    if gain < -0.005:
+        return (
+            f"finite width hurts: even at width {width:g} the test error is {-gain:.1%} above that "
+            "of infinite width"
+        )
+    return (
+        f"width hardly matters: the best test error, at width {width:g}, is within 0.5 % of "
+        "that of infinite width"
+    )

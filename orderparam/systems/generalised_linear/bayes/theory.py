@@ -232,6 +232,20 @@ def solutions(system: GeneralisedLinear, *, points: int = 161) -> SolutionCurve:
     )
 
 
+def _solution(
+    system: GeneralisedLinear, precision: float, alpha: float | None
+) -> tuple[float, float, float, bool]:
+    """alpha(qh), q, the free entropy (at another alpha, if one is given), and whether the weights
+    are known."""
+    overlap, error, information, (prior, labels) = (
+        np.asarray(part) for part in _point(system, precision)
+    )
+    ratio = float(precision / information)
+    free = prior + (ratio if alpha is None else alpha) * labels
+    known = bool(error <= 1.001 * _DETERMINED * float(system.prior.power))
+    return ratio, float(overlap), float(free), known
+
+
 @theory(traced=False)
 def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     r"""Sample ratios at which solutions appear, vanish and exchange their order.
@@ -265,15 +279,7 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     needed = float(system.prior.dimension) / fixed if fixed else np.inf
 
     def at(u: float, alpha: float | None = None) -> tuple[float, float, float, bool]:
-        """alpha(qh), q, the free entropy (at another alpha, if one is given), and whether the
-        weights are known."""
-        precision = np.exp(u)
-        overlap, error, information, (prior, labels) = (
-            np.asarray(part) for part in _point(system, precision)
-        )
-        ratio = float(precision / information)
-        free = prior + (ratio if alpha is None else alpha) * labels
-        return ratio, float(overlap), float(free), bool(error <= 1.001 * _DETERMINED * rho)
+        return _solution(system, np.exp(u), alpha)
 
     def ratio(u: float) -> float:
         return at(u)[0]

@@ -1,8 +1,11 @@
 """Reads the values of a sweep, `n_train=10:1000:50:log` or `temperature=0.1,0.2`, and the ranges of
 a plane, `temperature=0.01:1`."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
+
+from orderparam.core.described import number_in
 
 _POINTS = 100_000
 
@@ -10,12 +13,14 @@ _POINTS = 100_000
 def is_range(text: str) -> bool:
     """True if a value is lo:hi or lo:hi:log; the architecture fc:1:relu is not."""
     parts = text.split(":")
-    return len(parts) in (2, 3) and _number(parts[0]) is not None and _number(parts[1]) is not None
+    return len(parts) in (2, 3) and _is_number(parts[0]) and _is_number(parts[1])
 
 
 def plane_range(name: str, text: str) -> tuple[Any, ...]:
     """The range as (lo, hi), or (lo, hi, "log")."""
     low, high, *scale = text.split(":")
+    for end in (low, high):
+        number_in(end, name)
     if scale and scale[0] not in ("log", "linear"):
         raise ValueError(f"{name}={text}: write {name}=LOW:HIGH or {name}=LOW:HIGH:log")
     return (float(low), float(high), *scale)
@@ -40,9 +45,11 @@ def swept(text: str) -> tuple[str, list[float | str]]:
     )
     if not equals or not value or not all(name.split(".")):
         raise wrong
+    for number in filter(_is_number, value.replace(",", ":").split(":")):
+        number_in(number, f"--over {name}")
     if ":" not in value:
         parts = [part.strip() for part in value.split(",")]
-        numbers = [number for part in parts if (number := _number(part)) is not None]
+        numbers = [found for part in parts if (found := _number(part)) is not None]
         if 0 < len(numbers) < len(parts):
             odd = next(part for part in parts if _number(part) is None)
             raise ValueError(f"--over {text}: {odd!r} is not a finite number, as the others are")
@@ -71,6 +78,14 @@ def swept(text: str) -> tuple[str, list[float | str]]:
         else np.linspace(first, last, int(points))
     )
     return name, made.tolist()
+
+
+def _is_number(text: str) -> bool:
+    """True for a number, also one that is too large for a double."""
+    try:
+        return math.isfinite(float(text)) or any(map(str.isdigit, text))
+    except ValueError:
+        return False
 
 
 def _number(text: str) -> float | None:

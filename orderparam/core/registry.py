@@ -166,17 +166,15 @@ def index() -> tuple[Entry, ...]:
 def _own_entries() -> list[Entry]:
     """The entries of the topics. A command finds them on the disk as long as no file of the topics
     has changed since another command read them."""
-    files = sorted(_SYSTEMS.rglob("*.py"))
-    cache, key = kept_for_commands(), f"entries-{state_of_files([Path(__file__), *files])}"
+    files = _modules_in("orderparam.systems", _SYSTEMS)
+    state = state_of_files([Path(__file__), *(path for _, path in files)])
+    cache, key = kept_for_commands(), f"entries-{state}"
     if cache is not None:
         with suppress(Exception):  # nothing is stored
             return pickle.loads(cache.get(key) or b"")
     found: list[Entry] = []
-    for path in files:
-        name = ".".join(
-            ("orderparam", "systems", *path.relative_to(_SYSTEMS).with_suffix("").parts)
-        )
-        found.extend(_entries(name.removesuffix(".__init__"), path))
+    for module, path in files:
+        found.extend(_entries(module.removesuffix(".__init__"), path))
     if cache is not None:
         with suppress(Exception):  # a full disk
             cache.put(key, pickle.dumps(found))
@@ -210,16 +208,20 @@ def _files_of_package(name: str) -> list[tuple[str, Path]]:
         return []
     files = [(name, Path(spec.origin or ""))]
     if spec.submodule_search_locations is not None:
-        found = [
-            (Path(folder), path)
-            for folder in spec.submodule_search_locations
-            for path in Path(folder).rglob("*.py")
-        ]
         files = [
-            (".".join((name, *path.relative_to(top).with_suffix("").parts)), path)
-            for top, path in sorted(found)
+            module
+            for folder in sorted(spec.submodule_search_locations)
+            for module in _modules_in(name, Path(folder))
         ]
     return files
+
+
+def _modules_in(package: str, folder: Path) -> list[tuple[str, Path]]:
+    """All modules in the folder of a package, with their files, in the order of the files."""
+    return [
+        (".".join((package, *path.relative_to(folder).with_suffix("").parts)), path)
+        for path in sorted(folder.rglob("*.py"))
+    ]
 
 
 def _entries(module: str, path: Path) -> Iterator[Entry]:

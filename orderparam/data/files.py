@@ -1,7 +1,6 @@
 """Reads a user's own data: `.npz`, `.npy`, `.csv`, `.tsv`. Reading a file never runs code from
 it."""
 
-import difflib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from orderparam.core import reading as files
+from orderparam.core.names import near
 from orderparam.core.reading import read_npy, read_npz, reading
 from orderparam.core.text import counted
 from orderparam.data.dataset import Dataset, real_array
@@ -98,7 +98,7 @@ def _from_npz(path: Path, target: str | int | os.PathLike[str] | None) -> Datase
     arrays = read_npz(path)
     with reading(path):
         if target is None and "y" not in arrays:
-            raise ValueError(f"{_unknown('array', 'y', list(arrays))}; name the target")
+            raise ValueError(f"name the target; it {_unknown('array', 'y', list(arrays))}")
         target = "y" if target is None else target
         if not isinstance(target, str) or target not in arrays:
             raise ValueError(_unknown("array", target, list(arrays)))
@@ -170,13 +170,9 @@ def target_column(names: Sequence[str], target: str | int | os.PathLike[str] | N
 
 
 def _unknown(what: str, target: object, names: Sequence[str], shown: int = 30) -> str:
-    spelling = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(str(target).lower(), spelling, n=1, cutoff=0.5)
-    hint = f"; did you mean {spelling[close[0]]!r}?" if close else ";"
-    return (
-        f"has no {what} {str(target)!r}{hint} there are: "
-        f"{', '.join(names[:shown])}{', …' if len(names) > shown else ''}"
-    )
+    more = ", …" if len(names) > shown else ""
+    hint = near(str(target), names)
+    return f"has no {what} {str(target)!r}: there are {', '.join(names[:shown])}{more}{hint}"
 
 
 def _is_index(target: object) -> bool:

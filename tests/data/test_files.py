@@ -246,8 +246,11 @@ def test_bytes_that_are_no_text(tmp_path, raw):
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("qualty", "did you mean 'quality'? there are: quality, acidity, y"),
-        ("colour", "has no column 'colour'; there are: quality, acidity, y"),
+        (
+            "qualty",
+            "no column 'qualty': there are quality, acidity, y; did you mean 'quality'?",
+        ),
+        ("colour", "has no column 'colour': there are quality, acidity, y"),
         (3, r"target = 3: must be the index of a column, -3..2"),
         ("-4", "target = -4"),
         (True, "has no column 'True'"),

@@ -70,8 +70,8 @@ def attention_recovery(
 
 @study(
     "attention-states",
-    title="The semantic state has the lower test error from fewer sequences on than it has the "
-    "lower training objective",
+    title="With more sequences the semantic state overtakes the positional one first in "
+    "test error and later in the training objective",
     source=TIED,
     panels=[
         Panel("sample_ratio", "free_energy", by="state", ylabel="training objective over $d$"),

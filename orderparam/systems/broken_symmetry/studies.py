@@ -232,14 +232,16 @@ def draw_defects(axes: Any, comparison: Comparison) -> None:
     columns=3,
     caption=r"""
         Sherrington-Kirkpatrick model of $N$ spins without a field; three overlaps
-        $q_{{\mathrm{{min}}}} \leq q_{{\mathrm{{mid}}}} \leq q_{{\mathrm{{max}}}}$ of three replicas
-        of a sample of the couplings, turned over such that at most $q_{{\mathrm{{min}}}}$ is
-        negative; {samples} samples in each of {seeds} runs of parallel tempering. If states lie on
-        a tree, the two smaller overlaps are equal. Lines: theory for many spins; above $T$ = 1
-        overlaps are independent Gaussian numbers. Middle: $T$ = {temperatures[0]}; circles: as on
-        the left; squares: moduli of three overlaps of different samples, which have the same
-        distribution and are independent. Right: (E$q_{{12}}^2 q_{{13}}^2$ - (E$q^2$)$^2$)/(E$q^4$ -
-        (E$q^2$)$^2$), which is 1/2 in the glass by the identities of Ghirlanda and Guerra.
+        $q_{{\mathrm{{min}}}} \leq q_{{\mathrm{{mid}}}} \leq q_{{\mathrm{{max}}}}$ of three
+        replicas of a sample of the couplings, with all spins of a replica flipped where
+        this leaves at most $q_{{\mathrm{{min}}}}$ negative; {samples} samples in each of
+        {seeds} runs of parallel tempering. If states lie on a tree, the two smaller
+        overlaps are equal. Lines: theory for many spins; above $T$ = 1 overlaps are
+        independent Gaussian numbers. Middle: $T$ = {temperatures[0]}; circles: as on the
+        left; squares: moduli of three overlaps of different samples, which have the same
+        distribution and are independent. Right: (E$q_{{12}}^2 q_{{13}}^2$ -
+        (E$q^2$)$^2$)/(E$q^4$ - (E$q^2$)$^2$), which is 1/2 in the glass by the identities
+        of Ghirlanda and Guerra.
     """,
     observables=("defect", "triple_ratio"),
     explained=(

@@ -143,11 +143,12 @@ def draw_widths(axes: Any, comparison: Comparison, name: str, label: str) -> Non
     """,
     seconds=(90, 400),
     observables=("equation_error", "solution_error"),
-    explained="The kernel of a network of finite width differs from its mean and changes in "
-    "training, the more the narrower the network is. The linear fits in 1/N end at 1.001(4), "
-    "1.028(14), 1.033(17) and 1.12(4) times the kernel's error of the equation with 4, 8, 12 and "
-    "16 points, and at 1.003(6), 1.03(2), 1.09(3) and 1.24(6) times its error of the solution. At "
-    "16 points the excess still bends downwards at 1024 units, where it is 15(3) and 29(5) %.",
+    explained="The narrower a network is, the more its kernel differs from the mean kernel and "
+    "changes in training. The linear fits in 1/N end at 1.001(4), 1.028(14), "
+    "1.033(17) and 1.12(4) times the kernel's error of the equation with 4, 8, 12 "
+    "and 16 points, and at 1.003(6), 1.03(2), 1.09(3) and 1.24(6) times its error of "
+    "the solution. At 16 points the excess still bends downwards at 1024 units, "
+    "where it is 15(3) and 29(5) %.",
     gallery={"widths": (128, 256, 512, 1024), "seeds": 128, "n_points": (4, 8, 12, 16)},
     full={
         "widths": (64, 128, 256, 512, 1024, 2048),

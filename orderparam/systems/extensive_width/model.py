@@ -145,7 +145,7 @@ class QuadraticTeacher(System):
     """
 
     input_dim: int = structure("input dimension d", minimum=1)
-    width: int = structure("number of hidden units k", minimum=1)
+    width: int = structure("number of hidden units k", minimum=1, maximum=1_000_000)
     noise: float = parameter("variance Delta of the label noise", above=0)
     n_train: float = parameter("number of training samples n", above=0, default=10_000)
     activation: Activation = structure(

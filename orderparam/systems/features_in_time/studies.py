@@ -159,10 +159,10 @@ def features_in_time(
     seconds=(40, 300),
     observables=("best_rate",),
     explained=(
-        "Networks of finite width differ from infinitely many particles, the less the wider they "
-        "are. Control with 96 networks (48 of 512 units): the best rates of 32, 128 and 512 units "
-        "lie 12.1(16), 5.2(12) and 1.6(12) % below the theory in the standard parametrisation, "
-        "3.5(14), 2.9(10) and 1.0(8) % above it in the mean-field one."
+        "The wider a network is, the less it differs from infinitely many particles. "
+        "Control with 96 networks (48 of 512 units): the best rates of 32, 128 and 512 "
+        "units lie 12.1(16), 5.2(12) and 1.6(12) % below the theory in the standard "
+        "parametrisation, 3.5(14), 2.9(10) and 1.0(8) % above it in the mean-field one."
     ),
     gallery={"widths": (32, 128, 512, 2048), "seeds": 24, "samples": 1024},
     full={"widths": (32, 64, 128, 256, 512, 1024, 2048, 4096), "seeds": 64, "samples": 16384},
@@ -193,8 +193,8 @@ def width_transfer(
 @study(
     "grokking-lazy-to-rich",
     title=(
-        "Lazier networks halve their training error little later, but their "
-        "test error much later; networks have the delay of the theory"
+        "Lazier networks halve their training error slightly later, but their test error "
+        "much later, as the theory predicts"
     ),
     source="Kumar, Bordelon, Gershman, Pehlevan 2024 (arXiv:2310.06110); closed recursion derived "
     "here",
@@ -243,9 +243,9 @@ def width_transfer(
     """,
     seconds=(60, 600),
     observables=("train_error", "test_error", "delay"),
-    explained="A network differs from infinite width by the moments of its weights at the start "
-    "alone, and most where its error is small: from its own moments the recursion gives every "
-    "error of a network to nine digits.",
+    explained="A network differs from infinite width only by the moments of its weights at the "
+    "start: with these moments the recursion gives every error of a network to nine "
+    "digits. The difference is largest where the error is small.",
     gallery={"width": 200, "widths": (10, 50), "seeds": 32},
     full={"width": 1000, "widths": (10, 50, 200), "seeds": 64, "steps": 30000},
 )

@@ -153,16 +153,17 @@ def draw_positions(axes: Any, comparison: Comparison) -> None:
     ],
     columns=2,
     caption=r"""
-        Networks of widths {widths} (LSTM: {lstm_widths}) read $D$ bytes of the documentation
-        strings of {packages} once, and are tested on other documents. $N$ is the number of
-        parameters without embedding and positions. Largest learning rate: 0.03 (LSTM: 0.1). Above:
-        means over {seeds} runs with their errors, and $D$; lines: the better one of $L = E + A
-        N^{{-\alpha}} + B D^{{-\beta}}$ (additive) and $L = [(N_c/N)^{{\alpha/\beta}} +
-        D_c/D]^\beta$ (Kaplan), with 95 % intervals of the exponents; the transformer's lies above
-        its losses with most text. Below left: the same runs, and lowest losses of the laws at $N$
-        and $D$ between the smallest and the largest measured. Below right: the widest networks with
-        most text, by position in the window, beside counts of at most {order} preceding bytes in
-        that text.
+        Networks of widths {widths} (LSTM: {lstm_widths}) read $D$ bytes of the
+        documentation strings of {packages} once, and are tested on other documents. $N$ is
+        the number of parameters without embedding and positions. Largest learning rate:
+        0.03 (LSTM: 0.1). Above: means over {seeds} runs with their errors, and $D$; lines:
+        the better one of $L = E + A N^{{-\alpha}} + B D^{{-\beta}}$ (additive) and $L =
+        [(N_c/N)^{{\alpha/\beta}} + D_c/D]^\beta$ (Kaplan), with 95 % intervals of the
+        exponents; the transformer's law lies above the losses measured with most text.
+        Below left: the same runs, and the lowest losses that the laws give for $N$ and $D$
+        within the measured ranges. Below right: the widest networks with most text, by
+        position in the window; for comparison, predictions from counts of up to {order}
+        preceding bytes in that text.
     """,
     seconds=(60, 30_000),
     observables=("test_loss",),

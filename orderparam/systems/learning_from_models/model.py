@@ -144,21 +144,21 @@ class PoolChain(ModelChain):
 
 
 class ShiftedPool(PoolChain):
-    r"""Kernel regression on inputs drawn from a pool, with replacement, and tested under other
-    laws.
+    r"""Kernel regression on inputs drawn with replacement from a pool, tested on other inputs or on
+    the pool's with other weights.
 
-    The features of a `PoolChain` are continued to new inputs $q$ outside the pool, $x_k(q) = \sum_i
-    K(q, i)\, x_{ik} / (M \lambda_k)$, which leaves the regression as it is. A law of tests is a
-    distribution over the new inputs. These may be other images (with noise, for example) or the
-    images of the pool with other weights (another balance of classes). `from_kernels` builds the
-    system from kernel matrices. Only the first generation of the chain is trained; `generations`,
-    `truth_share` and `test_eigenvalues` are not used.
+    A test law is a distribution $w_q$ over new inputs $q$. The new inputs may be other images, with
+    noise for example, or the images of the pool in another balance of classes. The features of
+    `PoolChain` are extended to them by $x_k(q) = \sum_i K(q, i)\, x_{ik} / (M \lambda_k)$, which
+    gives the same predictions as the kernel. `from_kernels` builds the system from kernel matrices.
+    Only the first generation of the chain is trained; `generations`, `truth_share` and
+    `test_eigenvalues` are not used.
     """
 
     new_features: Float[Array, "new level"] = parameter("features of the new inputs", kw_only=True)
     new_targets: Float[Array, "new"] = parameter("targets of the new inputs", kw_only=True)
     laws: Float[Array, "law new"] = parameter(
-        "weight of every new input in every law of tests", minimum=0, kw_only=True
+        "weight of every new input in every test law", minimum=0, kw_only=True
     )
 
     def __check_init__(self) -> None:

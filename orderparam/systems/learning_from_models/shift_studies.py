@@ -116,14 +116,15 @@ NAMES = dict(enumerate(LAWS))
         Freehand(draw_digits),
     ],
     columns=2,
-    caption=r"""
-        Regression with the kernel of a network of erf units on $n$ digits drawn with replacement
-        from {images} images, even against odd. Tests: the other images as they are, with pixel
-        noise of {noise} of the pixels' standard deviation, with all pixels times {contrast}, and
-        the ones and eights alone. Left: ridge $T$ = {ridge}. Right: {examples} examples; below also
-        $T$ = {ridge}, on images of one digit (dashes: theory). Theory: Gaussian features. Digits
-        are not Gaussian, so that errors lie above it, most at the smallest ridges; drawn Gaussian
-        features (not shown) agree with it.
+    caption="""
+        Regression with the kernel of a network of erf units on $n$ digits drawn with
+        replacement from {images} images, even against odd. The other images are the test:
+        unchanged, with pixel noise of {noise} times the pixels' standard deviation, with
+        all pixels multiplied by {contrast}, and only the ones and eights. Left: ridge $T$ =
+        {ridge}. Right: {examples} examples; below also $T$ = {ridge}, on images of one
+        digit (dashes: theory). Theory: Gaussian features. Digits are not Gaussian, so that
+        errors lie above it, most at the smallest ridges; drawn Gaussian features (not
+        shown) agree with it.
     """,
     seconds=(60, 300),
     gallery={"seeds": 64},

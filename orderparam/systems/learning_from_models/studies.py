@@ -69,13 +69,14 @@ GENERATION = (
     ],
     columns=2,
     caption=r"""
-        Ridge regression on the labels of the previous generation, mixed with a share $\omega$ of
-        true labels (colours); every generation sees new inputs. Power law: {modes} Gaussian
-        features with $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 = i^{{-1.5}}$, $n$ = {n_train},
-        ridge 0.1, label noise 0.05. Digits: the kernel of a network of erf units on {images}
-        images, even against odd, $n$ = {digits_n_train} drawn with replacement, ridge
-        {digits_ridge}, label noise 0.05; and Gaussian features of the same spectrum and truth. The
-        theory is that of Gaussian features.
+        Ridge regression on the labels of the previous generation, mixed with a share
+        $\omega$ of true labels (colours); every generation sees new inputs. Power law:
+        {modes} Gaussian features with $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2 =
+        i^{{-1.5}}$, $n$ = {n_train}, ridge {ridge}, label noise {noise}. Digits: the kernel
+        of a network of erf units on {images} images, even against odd, $n$ =
+        {digits_n_train} drawn with replacement, ridge {digits_ridge}, label noise {noise};
+        beside them, Gaussian features of the same spectrum and truth. The theory is that of
+        Gaussian features.
     """,
     seconds=(60, 600),
     gallery={"images": 1600, "seeds": 64},
@@ -85,6 +86,8 @@ def model_generations(
     modes: int = 500,
     n_train: int = 200,
     truth_shares: tuple[float, ...] = (0.0, 0.1, 0.5),
+    ridge: float = 0.1,
+    noise: float = 0.05,
     generations: int = 8,
     images: int = 600,
     digits_n_train: int = 60,
@@ -92,11 +95,11 @@ def model_generations(
     seeds: int = 32,
 ) -> Iterator[Curve]:
     spectrum = power_law_modes(modes, 2.0, 1.5)
-    numbers = {"noise": 0.05, "generations": generations}
+    numbers = {"noise": noise, "generations": generations}
     own = {"n_train": digits_n_train, "ridge": digits_ridge, **numbers}
     digits = digit_chain(images, **own)
     chains = {
-        "power law": ModelChain(spectrum, n_train=n_train, ridge=0.1, **numbers),
+        "power law": ModelChain(spectrum, n_train=n_train, ridge=ridge, **numbers),
         "digits": digits,
     }
     over = {"truth_share": truth_shares}

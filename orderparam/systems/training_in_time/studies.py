@@ -232,8 +232,8 @@ def grokking_in_time(
 @study(
     "momentum-in-time",
     title=(
-        "At the same learning rate momentum 1/2 comes to nearly the "
-        "same lowest test error in half the steps; 0.9 overshoots"
+        "At the same learning rate momentum 1/2 reaches nearly the same lowest test "
+        "error in half the steps; momentum 0.9 overshoots"
     ),
     source="derived here; Paquette, Lee, Pedregosa, Paquette 2021 (arXiv:2102.04396)",
     panels=[
@@ -327,8 +327,9 @@ def _digits(dataset: str, task: str, n_train: int, n_test: int) -> tuple[Any, ..
     "width. Bands: standard errors.",
     seconds=(60, 900),
     observables=("test_error", "train_error"),
-    explained="Networks of finite width differ from the frozen kernel, the less the wider they "
-    "are: in the test error after 60 steps by 14, 7, 2 and 0.4 % at 32, 128, 512 and 2,048 units.",
+    explained="The wider a network is, the less it differs from the frozen kernel: the test "
+    "errors after 60 steps differ by 14, 7, 2 and 0.4 % with 32, 128, 512 and 2,048 "
+    "units.",
     gallery={"widths": (32, 128, 512, 2048), "seeds": 16, "n_train": 100, "n_test": 500},
     full={
         "dataset": "mnist",
@@ -381,12 +382,13 @@ def training_time(
             ylim=(0, None),
         )
     ],
-    caption="Images, {task}: {n_train} in training, one hidden layer, antisymmetric start, {steps} "
-    "steps of gradient descent with learning rate {learning_rate} on the summed loss. $N$ times "
-    "the change of the tangent kernel on the training set after the last step, Frobenius norm: "
-    "flat where the change is of order $1/N$. On a given image a share $N^{{-1/2}}$ of the relu "
-    "units is switched on or off by training, with random signs: this is estimated to add a term "
-    "$N^{{-3/4}}$ to the term $1/N$.",
+    caption="Images, {task}: {n_train} in training, one hidden layer, antisymmetric start, "
+    "{steps} steps of gradient descent with learning rate {learning_rate} on the "
+    "summed loss. Shown is $N$ times the change (Frobenius norm) of the tangent "
+    "kernel on the training set over all steps; it is constant where the change is "
+    "of order $1/N$. Training switches a share of about $N^{{-1/2}}$ of the relu "
+    "units on or off on a given image. Their contributions have random signs, which "
+    "is estimated to add a term $N^{{-3/4}}$ to the term $1/N$.",
     seconds=(45, 600),
     observables=("kernel_drift",),
     gallery={

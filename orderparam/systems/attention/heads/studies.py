@@ -41,13 +41,13 @@ def drawn_tokens(sequences: int, tokens: int, input_dim: int) -> Any:
             ylabel="excess kurtosis",
         )
     ],
-    caption=r"""
-        The mean over tokens of one layer with $H$ random heads on two sequences of {tokens} tokens
-        in {input_dim} dimensions, with queries of {key_width} entries. Lines: $(3/H) [E k^2/(E k)^2
-        - 1]$ with the variance $k$ that a head has given its queries and keys. Marks: drawn layers,
-        {networks} for each of {seeds} runs, with values averaged exactly; both are means over the
-        two sequences. The line of softmax holds for infinitely wide queries; that of linear
-        attention is exact at every width.
+    caption="""
+        Excess kurtosis of the outputs of one layer with $H$ random heads, averaged over the
+        tokens of two sequences of {tokens} tokens in {input_dim} dimensions; queries have
+        {key_width} entries. Lines: $(3/H) [E k^2/(E k)^2 - 1]$ where $k$ is the variance of
+        a head's output at fixed queries and keys. Marks: {networks} layers drawn in each of
+        {seeds} runs; the average over the value weights is exact. The line of softmax holds
+        for infinitely wide queries; that of linear attention is exact at every width.
     """,
     seconds=(60, 600),
     observables=("kurtosis",),
@@ -111,12 +111,12 @@ def draw_limits(axes: Any, comparison: Comparison) -> None:
     ),
     source=f"{HRON}; the extrapolation is derived here",
     panels=[Freehand(draw_limits)],
-    caption=r"""
+    caption="""
         Transformers with {depth} block on two sequences of {lengths} tokens in {input_dim}
-        dimensions; tokens and queries have 4 entries for each of $H$ heads. Marks: the trace over
-        the two sequences of kernels averaged over {networks} drawn networks in each of {seeds}
-        runs, divided by the trace of the limit. Dashed: least squares of $a + b/H + c/H^2$; open
-        squares: the limits $a$.
+        dimensions; tokens and queries have 4 entries for each of $H$ heads. Marks: kernels
+        averaged over {networks} networks drawn in each of {seeds} runs; shown is their
+        trace over the two sequences, divided by the trace of the limit. Dashed: least
+        squares of $a + b/H + c/H^2$; open squares: the limits $a$.
     """,
     seconds=(120, 1200),
     observables=("nngp", "ntk"),

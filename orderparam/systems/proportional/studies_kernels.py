@@ -26,8 +26,11 @@ from orderparam.systems.proportional.model import (
     patch_teacher,
 )
 from orderparam.systems.proportional.similarity import similarity
-from orderparam.systems.proportional.studies import AIUDI, CHAINS
+from orderparam.systems.proportional.studies import CHAINS
 from orderparam.systems.proportional.theory import finite_width
+
+# The list of studies is read from this file alone, which is why it does not import the words.
+AIUDI = "Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025"
 
 # Matrices of the studies, drawn as images.
 

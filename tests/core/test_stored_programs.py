@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from orderparam import cli
@@ -19,6 +20,12 @@ from orderparam.systems.spins import mean_field
 def traced(*_, **__):
     raise SystemExit('traced')
 mean_field.fn = traced
+"""
+TELLS_OF_COMPILING = """
+import jax
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, *_, **__: print(event, file=sys.stderr)
+)
 """
 CALLED = """
 from orderparam.systems.spins import MeanFieldMagnet, mean_field
@@ -65,6 +72,25 @@ def test_a_second_command_does_not_trace_a_theory(python, tmp_path):
     other = python(f"{COMMAND}\n{NO_TRACING}\nmain()", *SOLVE[:2], "temperature=0.6")
     assert "magnetisation" in other.stdout
     assert other.stdout != first.stdout
+
+
+def test_a_second_prediction_compiles_nothing(python, tmp_path):
+    random = np.random.default_rng(0)
+    rows = np.round(random.normal(size=(60, 3)), 3)
+    text = "\n".join(f"{a},{b},{c}" for a, b, c in rows)
+    (tmp_path / "table.csv").write_text(f"a,b,price\n{text}\n")
+    predict = ["predict", str(tmp_path / "table.csv"), "--target", "price", "--arch", "fc:1:erf"]
+    first, second = (
+        python(f"{COMMAND}\n{TELLS_OF_COMPILING}\nmain()", *predict, "--out", str(tmp_path / name))
+        for name in ("first", "second")
+    )
+    assert len(list(tmp_path.rglob("theory-*-cache"))) == 1  # the kernel
+    assert "backend_compile" in first.stderr
+    assert "jaxpr_to_mlir" in first.stderr
+    assert second.returncode == 0, second.stderr
+    assert "backend_compile" not in second.stderr
+    assert "jaxpr_to_mlir" not in second.stderr
+    assert second.stdout == first.stdout.replace(str(tmp_path / "first"), str(tmp_path / "second"))
 
 
 def test_a_loaded_program_calls_lapack_in_a_process_that_has_lowered_nothing(python):

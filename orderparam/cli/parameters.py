@@ -1,9 +1,12 @@
 """The parameters of one theory or experiment: meaning, allowed values and default."""
 
 import dataclasses
+import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orderparam.cli.terminal import console, new_table, plain, short
@@ -40,7 +43,21 @@ def one_verb(name: str) -> None:
     if verb.needs:
         out.print(plain(f"\nneeds: {'; '.join(verb.needs)}"), highlight=False)
     out.print(f"\ngives: {', '.join(verb.observables)}", highlight=False)
+    if line := _import_of(verb):
+        out.print(plain(line), highlight=False)
     out.print(f"[dim]orderparam solve {verb.name} NAME=VALUE ...[/]", highlight=False)
+
+
+def _import_of(verb: Described) -> str:
+    """The import that its example needs; empty for one outside of this package."""
+    topic, _, name = verb.name.rpartition(".")
+    modules = [entry.module for entry in index() if entry.name == verb.name]
+    if not modules or not modules[0].startswith(f"orderparam.systems.{topic}."):
+        return ""
+    spec = importlib.util.find_spec(f"orderparam.systems.{topic}")
+    exported = Path(spec.origin).read_text() if spec is not None and spec.origin else ""
+    systems = [system.name for system in verb.systems if re.search(rf"\b{system.name}\b", exported)]
+    return f"from orderparam.systems.{topic} import {', '.join([*systems, name])}"
 
 
 def described(name: str) -> Described:

@@ -118,6 +118,15 @@ def iteration(*names: str) -> dict[str, Need]:
     return {name: usual[name] for name in names}
 
 
+# Options with these names are numbers of things of which there must be one at least.
+COUNTS = {
+    *("batches", "chains", "data_sets", "draws", "inputs", "leapfrog_steps", "levels"),
+    *("networks", "neurons", "noises", "pairs", "particles", "paths", "points"),
+    *("quartets", "records", "repeats", "replicas", "runs", "samples", "sequences"),
+    *("starts", "test_points", "thin", "trials", "units", "widths"),
+}
+
+
 def check_needs(
     needs: Mapping[str, Need], system: Any, options: Mapping[str, Any], names: Mapping[str, Any]
 ) -> None:

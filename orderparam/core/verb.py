@@ -27,7 +27,7 @@ import numpy as np
 from orderparam.core.devices import over_devices
 from orderparam.core.fields import alternatives, is_number, short, words_of
 from orderparam.core.names import near, nearest
-from orderparam.core.needs import Need, check_needs
+from orderparam.core.needs import COUNTS, Need, check_needs
 from orderparam.core.own_code import state_of_own_code
 from orderparam.core.registry import experiments_made, theories_made, topic_of
 from orderparam.core.result import Result
@@ -116,6 +116,10 @@ class Verb:
                 hint = near(value, words) if words and isinstance(value, str) else ""
                 allowed = " or ".join(filter(None, (listed, wanted)))
                 raise ValueError(f"{self.name}: {name} = {short(value)}: must be {allowed}{hint}")
+            # none of these may be empty, whatever else a function needs of them
+            counts = name in COUNTS and name not in self.needs
+            if counts and is_number(value) and not value >= 1:
+                raise ValueError(f"{self.name}: {name} = {short(value)}: must be >= 1")
         # With the defaults, so that a call that gives them, or another number, runs the same
         # program.
         defaults = {

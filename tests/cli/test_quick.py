@@ -19,6 +19,11 @@ QUICK = [
     ("list hopfield-capacity", 0, "basin_loads"),
     ("list lasso", 0, "penalties"),
     ("list spins.mean_field", 0, "temperature T in units of the coupling"),
+    (
+        "list spins.mean_field",
+        0,
+        "from orderparam.systems.spins import MeanFieldMagnet, mean_field",
+    ),
     ("list mean_feild", 2, "nothing is called"),
     ("run hopfield-capacty", 2, "did you mean 'hopfield-capacity'"),
     ("run hopfield-capacity --set lods=1", 2, "did you mean 'loads'"),

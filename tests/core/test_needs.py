@@ -38,6 +38,17 @@ def sled(system: Slope, key: Array, *, runs: int = 2) -> Descent:
     return Descent(time=jnp.sqrt(system.height) * runs, converged=jnp.asarray(True))
 
 
+@experiment
+def walk(system: Slope, key: Array, *, samples: int = 2) -> Descent:
+    return Descent(time=jnp.asarray(1.0 / samples), converged=jnp.asarray(True))
+
+
+@pytest.mark.parametrize("samples", [0, -3])
+def test_numbers_of_samples_are_positive_without_a_word(samples):
+    with pytest.raises(ValueError, match=rf"walk: samples = {samples}: must be >= 1$"):
+        walk(Slope(), jax.random.key(0), samples=samples)
+
+
 def test_a_need_of_a_field_is_refused_by_name_with_its_reason():
     message = r"^Slope\.height = 0: must be > 0 \(nothing slides on flat ground\)$"
     with pytest.raises(ValueError, match=message):

@@ -111,8 +111,8 @@ def classified(
 
     def kinds() -> list[_Told]:
         columns = (low, high, level, sides.scale[component], error)
-        numbers = np.stack(columns, axis=1).tolist()
-        return [_kind(_Seen(h[i], f[i], *numbers[i], distances.stride)) for i in rows]
+        numbers = np.stack(columns, axis=1)
+        return [_kind(_Seen.of(h[i], f[i], numbers[i], distances.stride)) for i in rows]
 
     # the side where the order parameter is smaller
     toward = np.where(swap, 1.0, -1.0)[:, None] * along
@@ -197,6 +197,12 @@ class _Seen:
     scale: float
     error: float
     stride: int
+
+    @classmethod
+    def of(cls, h: np.ndarray, f: np.ndarray, numbers: np.ndarray, stride: int) -> "_Seen":
+        """A crossing with the numbers low, high, level, scale and error."""
+        low, high, level, scale, error = numbers.tolist()
+        return cls(h, f, low, high, level, scale, error, stride)
 
     def power(self, y: np.ndarray, rest: np.ndarray | float = 0.0) -> Power:
         """The power law of y. rest: the part of a rounded transition on the other side, which may

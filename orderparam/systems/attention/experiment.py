@@ -82,11 +82,11 @@ def sequence_passing(
     $$ g = \frac1v \left[ h \tanh\frac{h \cdot \omega}{v} - \omega \right] , \qquad
        a \leftarrow \frac{A a + X^T g}{1 + A} , \qquad v = \frac{1}{1 + A} . $$
 
-    Only the product $h h^T$, which the attention determines, is used. No direction is preferred, so
-    that the hidden vector may lie along an axis. From a random estimate the overlap grows from
-    $d^{-1/2}$ in a number of steps of order $\ln d$; a small first overlap avoids these steps.
-    Above the threshold the overlap grows, and below it decays. From random estimates some runs at d
-    = 1000 end in fixed points in which the signs of some sequences are wrong.
+    Only the product $h h^T$, which the attention determines, is used. The tokens have no preferred
+    direction, so that the hidden vector is placed along an axis. From a random estimate the overlap
+    grows from $d^{-1/2}$ in a number of steps of order $\ln d$; a small first overlap avoids these
+    steps. The overlap then grows above the threshold, and decays below it. From random estimates
+    some runs at d = 1000 end in fixed points in which the signs of some sequences are wrong.
 
     Args:
         first_overlap: overlap of the first estimate with the vector, from 0 to below 1.

@@ -76,8 +76,8 @@ def trained_equation_network(system: EquationNetwork, key: PRNGKeyArray) -> Netw
     r"""Errors of one network of `width` units that is trained on the residual of an equation.
 
     All weights are trained by Gauss-Newton steps on the penalised loss, until the gradient is 1e-6
-    of the gradient at the start. Of every step and its repeated halves the one with the lowest loss
-    is taken. The first full step alone is regression with the tangent kernel of this network.
+    of the gradient at the start. Each step is halved repeatedly, and the length with the lowest
+    loss is taken. The first full step alone is regression with the tangent kernel of this network.
 
     Source: the experiment of Wang, Yu, Perdikaris (2022), trained to the end.
 

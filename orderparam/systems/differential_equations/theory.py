@@ -162,8 +162,8 @@ def wide_equation_network(system: EquationNetwork) -> EquationErrors:
     `equation_on_grid` is the average of the errors over the offset of the points. `width` is not
     used.
 
-    Accuracy: 1e-8 for smooth activations, whose coefficients beyond the 96 frequencies that are
-    kept are smaller.
+    Accuracy: 1e-8 for smooth activations; 96 frequencies are kept, and the coefficients beyond them
+    are smaller than this.
 
     Source: Wang, Yu, Perdikaris (2022), for the tangent kernel of the residual; errors derived
     here.

@@ -1,9 +1,8 @@
 """Theory of linear networks with several hidden layers, of infinite width, at every step.
 
 The fields h of one unit at all steps and points, and its gradients g at all steps, are Gaussian and
-linear in the Gaussian numbers of the start. Their kernels close layer by layer, and causally in
-time.
-"""
+linear in the Gaussian numbers of the start. The kernels of a layer follow from those of its
+neighbours, and at each step from those of earlier steps."""
 
 from typing import NamedTuple
 

@@ -65,7 +65,8 @@ def quadratic_recursion(system: QuadraticDescent) -> QuadraticPath:
     moments, which differ from these by $O(N^{-1/2})$: this is its only difference. `width` is
     not used.
 
-    Accuracy: rounding; the two steps are interpolated between recorded ones, logarithmically.
+    Accuracy: rounding for the errors; `fitted_step` and `learned_step` are interpolated in ln(step)
+    between recorded steps.
 
     Cost: of order train * input^2 for a step.
 
@@ -113,8 +114,8 @@ def recorded_path(
     step: Callable[[State], State],
     output: Callable[[State, Array], Array],
 ) -> QuadraticPath:
-    """Errors at the recorded steps, for a state with its step and its output before that of the
-    start is subtracted."""
+    """Errors at the recorded steps. `step` advances a state by one step; `output` is the output of
+    a state, from which that of the start is subtracted here."""
     first = [output(start, inputs) for inputs in (system.inputs, system.test_inputs)]
 
     def errors(state: State) -> tuple[Scalar, Scalar]:

@@ -46,7 +46,7 @@ class DrawnLabels(Result):
 
 
 class DrawnShift(Result):
-    """Errors of one regression under several laws of tests.
+    """Errors of one regression under several test laws.
 
     Fields:
         test_error: error against the targets of the new inputs, under every law.
@@ -125,7 +125,7 @@ def drawn_labels(system: ModelChain, key: PRNGKeyArray) -> DrawnLabels:
 
 @experiment
 def drawn_shift(system: ShiftedPool, key: PRNGKeyArray, *, gaussian: bool = False) -> DrawnShift:
-    r"""Errors of kernel regression on inputs drawn from the pool, under every law of tests.
+    r"""Errors of kernel regression on inputs drawn from the pool, under every test law.
 
     Args:
         gaussian: replace the inputs of the pool by Gaussian features of the same covariance and

@@ -40,7 +40,7 @@ class GenerationErrors(Result):
 
 
 class ShiftedErrors(Result):
-    """Errors of one regression under several laws of tests.
+    """Errors of one regression under several test laws.
 
     Fields:
         test_error: error against the targets of the new inputs, which have no noise, under every
@@ -182,7 +182,7 @@ def shifted_errors(system: ShiftedPool) -> ShiftedErrors:
 
     Accuracy: that of `generation_errors`: exact for Gaussian features at large n.
 
-    Source: derived here; Canatar, Bordelon, Pehlevan (2021), for other laws of tests.
+    Source: derived here; Canatar, Bordelon, Pehlevan (2021), for other test laws.
 
     >>> import numpy as np
     >>> x = np.random.default_rng(0).standard_normal((40, 5))

@@ -120,7 +120,7 @@ def trained_network(system: NetworkDescent, key: PRNGKeyArray) -> DescentPath:
 def drawn_spectral_descent(system: SpectralDescent, key: PRNGKeyArray) -> DescentError:
     r"""Errors along gradient descent with momentum on one drawn training set, for any spectrum.
 
-    What is drawn is as in `drawn_flow`; every step is taken.
+    The same quantities are drawn as in `drawn_flow`, and every step is taken.
 
     Raises:
         ValueError: if the multiplicities or `n_train` are not whole numbers.

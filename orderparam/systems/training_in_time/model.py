@@ -184,12 +184,12 @@ class NetworkDescent(System):
 
 
 class PoolDescent(System):
-    r"""A network that learns examples drawn from a pool, of whose labels a share is flipped.
+    r"""A network that learns examples drawn from a pool, with a share of the labels flipped.
 
     The n training examples are drawn from the N rows of the pool with replacement. A label y = -1
     or 1 is flipped with probability p = `flipped`. The label has the mean (1 - 2p) y and the
     variance 4 p (1 - p) around it; test errors are mean squares of f - (1 - 2p) y over the whole
-    pool, so that a prediction of noisy labels has the error that is larger by this variance.
+    pool, and errors against the noisy labels are larger by this variance.
 
     Training is plain gradient descent on $\frac12 \sum_\mu (f(x_\mu) - y_\mu)^2$ from an
     antisymmetric start, f = 0; errors are recorded at `records` numbers of steps with equal ratios.

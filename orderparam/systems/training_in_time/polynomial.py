@@ -67,7 +67,7 @@ def upper_edge(spectrum: Spectrum, n_train: Any) -> Scalar:
 def contour(spectrum: Spectrum, n_train: Any, steps: int) -> Contour:
     """The contour for polynomials that `steps` stable steps of gradient descent make.
 
-    The ellipse is the thinner the more steps there are, because a polynomial of degree k grows as
+    With more steps the ellipse is thinner, because a polynomial of degree k grows as
     exp(k times the squared thickness) outside the spectrum.
     """
     half = 32 + 20 * int(steps**0.5 + 1)

@@ -21,8 +21,8 @@ def drawn_head_kernels(
 ) -> AttentionKernels:
     """Kernels of layers with a finite number of random heads, averaged over drawn layers.
 
-    Values are averaged exactly in `nngp`; the tangent kernel of each layer is found by
-    differentiation.
+    In `nngp` the average over the value weights is exact; the tangent kernel of each layer is found
+    by differentiation.
 
     Args:
         networks: number of layers that are drawn, at least 2.
@@ -45,7 +45,7 @@ def drawn_head_kernels(
 def drawn_head_kurtosis(
     system: RandomHeads, key: PRNGKeyArray, *, networks: int = 2000
 ) -> HeadKurtosis:
-    r"""Excess kurtosis of layers with random heads, with the values averaged exactly.
+    r"""Excess kurtosis of layers with random heads, with an exact average over the value weights.
 
     Given its queries and keys the output of layer r has the variance $S_r = \frac1H \sum_h k_h$,
     and the kurtosis is $3 \mathrm{Var} S/(E S)^2$ over drawn layers.

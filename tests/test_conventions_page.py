@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 import orderparam as op
-from orderparam.core.registry import topic_of
+from orderparam.core.declared import topic_of
 from orderparam.kernels import power_law
 from orderparam.losses import loss, minimise
 from orderparam.systems.committee import Committee

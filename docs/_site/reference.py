@@ -17,8 +17,8 @@ from typing import Any
 
 from _site.docstrings import annotation, inline, meanings, prose, signature, table, value
 from _site.names import CONTRACT, Name, packages, public, title, topics
+from orderparam.core.declared import topic_of
 from orderparam.core.fields import Declaration, declarations
-from orderparam.core.registry import topic_of
 from orderparam.core.result import Result
 from orderparam.core.system import Record, System
 from orderparam.core.verb import Theory, Verb

@@ -11,9 +11,10 @@ import typer
 from orderparam.cli import completion
 from orderparam.cli.errors import clear_errors
 from orderparam.cli.terminal import console, duration, new_table, plain, short
+from orderparam.core.declared import Entry
 from orderparam.core.names import near, nearest
 from orderparam.core.outline import Outline
-from orderparam.core.registry import Entry, index, outline
+from orderparam.core.registry import index, outline
 
 
 def list_all(

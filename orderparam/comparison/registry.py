@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from orderparam.comparison.curve import Curve
 from orderparam.core import registry
+from orderparam.core.declared import topic_of
 from orderparam.core.names import nearest
 from orderparam.core.outline import Size, parameters_of
 
@@ -69,7 +70,7 @@ class Study:
     def topic(self) -> str:
         """The topic of `orderparam.systems` to which the study belongs, or the module that defines
         it."""
-        return registry.topic_of(self.build.__module__)
+        return topic_of(self.build.__module__)
 
     @cached_property
     def defaults(self) -> dict[str, Any]:

@@ -227,7 +227,7 @@ def _argument(hint: Any, texts: Mapping[str, str], path: str) -> Any:
 def makers(declaration: "Declaration") -> Iterator[Any]:
     """The classes and functions that make a part: public names in the package of the part's class
     and in the system's topic."""
-    from orderparam.core.registry import topic_of
+    from orderparam.core.declared import topic_of
 
     kinds = tuple(
         kind

@@ -8,29 +8,27 @@ Three places are searched:
     a file by its path: `load_file("glass.py")`.
 
 A module that is imported registers what it decorates. So that a list costs no import, `index` reads
-the decorators from the source: a study's name, title, source and times are literals or constants of
-its file.
+the decorators from the source (`declared`).
 """
 
-import ast
 import functools
 import hashlib
 import importlib
 import importlib.util
 import inspect
 import pickle
-import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from orderparam.core import declared
 from orderparam.core.compilation_cache import kept_for_commands
+from orderparam.core.declared import SYSTEMS, Entry, entries_of, package_of_topic, topic_of
 from orderparam.core.errors import message_of
 from orderparam.core.names import nearest
 from orderparam.core.outline import Outline
@@ -41,86 +39,6 @@ if TYPE_CHECKING:
     from orderparam.core.verb import Experiment, Theory
 
 ENTRY_POINTS = "orderparam.topics"
-_SYSTEMS = Path(__file__).parents[1] / "systems"
-_DECORATORS = ("theory", "experiment", "study", "tool")
-_DECORATED = re.compile(rf"^@(\w+\.)*({'|'.join(_DECORATORS)})\b", re.MULTILINE)
-_DOCSTRING = re.compile(r'\A\s*[rR]?"""[^"]*(?:"{1,2}[^"]+)*"""')  # that of the file
-_STATEMENT = re.compile(r"^(?=[A-Za-z_@])", re.MULTILINE)
-_ASSIGNMENT = re.compile(r"\w+ = ")
-_SIGNATURE = re.compile(r'def .*?:\n    [rR]?"""[^"]*(?:"{1,2}[^"]+)*"""', re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One decorated function, as the source describes it: theory, experiment, study or tool.
-
-    kind: theory, experiment, study or tool. name: `topic.function`, or the study's own. module:
-    importing it registers the function. details: the decorator's literal keyword arguments;
-    summary: the first sentence of the docstring. file: the source itself, for the outline of a
-    study.
-    """
-
-    kind: str
-    name: str
-    module: str
-    topic: str
-    details: dict[str, Any]
-    summary: str
-    file: Path = field(repr=False)
-
-    @property
-    def outline(self) -> Outline | None:
-        """The outline of a study; None where its source takes parts of it from another module."""
-        call, function, constants = next(
-            source for entry, source in _decorated(self.module, self.file) if entry == self
-        )
-        names = [argument.arg for argument in (*function.args.args, *function.args.kwonlyargs)]
-        given = {word.arg: word.value for word in (call.keywords if call else [])}
-        try:
-            defaults = [
-                _evaluated(node, constants)
-                for node in (*function.args.defaults, *function.args.kw_defaults)
-                if node
-            ]
-            title, source, seconds = (
-                _evaluated(given[name], constants) for name in ("title", "source", "seconds")
-            )
-            larger = [
-                _evaluated(given[size], constants) if size in given else {}
-                for size in ("gallery", "full")
-            ]
-        except Exception:  # an expression may need anything that is not in this file
-            return None
-        doc = ast.get_docstring(function) or ""
-        return Outline(
-            self.name,
-            title,
-            source,
-            doc,
-            self.module,
-            seconds,
-            dict(zip(names, defaults, strict=True)),
-            *larger,
-        )
-
-
-def _evaluated(node: ast.expr, constants: Mapping[str, Any]) -> Any:
-    """The value of an expression of constants, and of the grids that NumPy makes. Raises any
-    exception of the expression."""
-    if any(isinstance(part, ast.Name) and part.id == "np" for part in ast.walk(node)):
-        import numpy as np
-
-        constants = {**constants, "np": np}
-    namespace = {
-        "__builtins__": {},
-        "tuple": tuple,
-        "list": list,
-        "range": range,
-        "float": float,
-        "int": int,
-        **constants,
-    }
-    return eval(compile(ast.Expression(node), "<source>", "eval"), namespace)
 
 
 def outline(name: str) -> Outline | None:
@@ -134,18 +52,6 @@ def outline(name: str) -> Outline | None:
     return _entry("study", name).outline
 
 
-def topic_of(module: str) -> str:
-    """The topic to which a module belongs: below `systems` the folder's name, elsewhere the
-    module's own name."""
-    return _topic_of(module).rpartition(".")[2]
-
-
-def _topic_of(module: str) -> str:
-    """The package of the topic to which a module belongs; elsewhere the module itself."""
-    parts = module.split(".")
-    return ".".join(parts[: parts.index("systems") + 2]) if "systems" in parts[:-1] else module
-
-
 @functools.cache
 def index() -> tuple[Entry, ...]:
     """Every entry of the topics and of the installed packages, in the order of the files; nothing
@@ -154,7 +60,7 @@ def index() -> tuple[Entry, ...]:
     for point in entry_points(group=ENTRY_POINTS):
         for module, path in _files_of_package(point.module):
             try:
-                found.extend(_entries(module.removesuffix(".__init__"), path))
+                found.extend(entries_of(module.removesuffix(".__init__"), path))
             except (OSError, SyntaxError, ValueError) as error:
                 warnings.warn(
                     f"{path} of an installed package is left out: {type(error).__name__}: {error}",
@@ -166,15 +72,16 @@ def index() -> tuple[Entry, ...]:
 def _own_entries() -> list[Entry]:
     """The entries of the topics. A command finds them on the disk as long as no file of the topics
     has changed since another command read them."""
-    files = _modules_in("orderparam.systems", _SYSTEMS)
-    state = state_of_files([Path(__file__), *(path for _, path in files)])
+    files = _modules_in("orderparam.systems", SYSTEMS)
+    readers = [Path(__file__), Path(declared.__file__)]
+    state = state_of_files([*readers, *(path for _, path in files)])
     cache, key = kept_for_commands(), f"entries-{state}"
     if cache is not None:
         with suppress(Exception):  # nothing is stored
             return pickle.loads(cache.get(key) or b"")
     found: list[Entry] = []
     for module, path in files:
-        found.extend(_entries(module.removesuffix(".__init__"), path))
+        found.extend(entries_of(module.removesuffix(".__init__"), path))
     if cache is not None:
         with suppress(Exception):  # a full disk
             cache.put(key, pickle.dumps(found))
@@ -190,7 +97,7 @@ def source_files() -> tuple[Path, ...]:
         for point in entry_points(group=ENTRY_POINTS)
         for _, path in _files_of_package(point.module)
     ]
-    own = sorted(_SYSTEMS.parent.rglob("*.py"))
+    own = sorted(SYSTEMS.parent.rglob("*.py"))
     return (*own, *(path for path in added if path.is_file()))
 
 
@@ -222,98 +129,6 @@ def _modules_in(package: str, folder: Path) -> list[tuple[str, Path]]:
         (".".join((package, *path.relative_to(folder).with_suffix("").parts)), path)
         for path in sorted(folder.rglob("*.py"))
     ]
-
-
-def _entries(module: str, path: Path) -> Iterator[Entry]:
-    """The decorated functions of one file."""
-    return (entry for entry, _ in _decorated(module, path))
-
-
-def _decorated(
-    module: str, path: Path
-) -> Iterator[tuple[Entry, tuple[ast.Call | None, ast.FunctionDef, Mapping[str, Any]]]]:
-    """The decorated functions of one file, each with its decorator, its source and the constants of
-    the file."""
-    source = importlib.util.decode_source(path.read_bytes())
-    if not _DECORATED.search(source):
-        return
-    constants: dict[str, Any] = {}
-    for node in (
-        _parsed(source) if path.is_relative_to(_SYSTEMS) else ast.parse(source, str(path)).body
-    ):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            constants[node.targets[0].id] = _literal(node.value, constants)
-        if not isinstance(node, ast.FunctionDef):
-            continue
-        for decorator in node.decorator_list:
-            call = decorator if isinstance(decorator, ast.Call) else None
-            function = call.func if call else decorator
-            kind = (
-                function.attr
-                if isinstance(function, ast.Attribute)
-                else getattr(function, "id", "")
-            )
-            if kind not in _DECORATORS:
-                continue
-            details = {
-                word.arg: _literal(word.value, constants)
-                for word in (call.keywords if call else [])
-                if word.arg
-            }
-            given = _literal(call.args[0], constants) if call and call.args else None
-            name = (
-                given or details.get("name")
-                if kind == "study"
-                else f"{topic_of(module)}.{node.name}"
-            )
-            summary = (
-                (ast.get_docstring(node) or "")
-                .partition("\n\n")[0]
-                .replace("\n", " ")
-                .partition(". ")[0]
-                .rstrip(".")
-            )
-            if isinstance(name, str):
-                entry = Entry(kind, name, module, topic_of(module), details, summary, path)
-                yield entry, (call, node, constants)
-
-
-def _parsed(source: str) -> list[ast.stmt]:
-    """The statements of a file of this package that an entry is made of: assignments, and decorated
-    functions as far as their docstrings.
-
-    The rest, which is nine tenths of the text, is skipped because parsing takes most of the time.
-    """
-    kept: list[str] = []
-    decorators: list[str] = []
-    for part in _STATEMENT.split(_DOCSTRING.sub("", source, count=1)):
-        if part.startswith("@"):
-            decorators.append(part)
-            continue
-        if part.startswith("def ") and decorators:
-            signature = _SIGNATURE.match(part)
-            kept += [*decorators, signature[0] if signature else part]
-        elif _ASSIGNMENT.match(part):
-            kept.append(part)
-        decorators = []
-    return ast.parse("".join(f"{part.rstrip()}\n" for part in kept)).body
-
-
-def _literal(node: ast.expr, constants: Mapping[str, Any]) -> Any:
-    """The value of a literal, of a constant of its file, or of a text that contains such constants;
-    None where it is computed."""
-    if isinstance(node, ast.Name):
-        return constants.get(node.id)
-    if isinstance(node, ast.JoinedStr):
-        parts = [
-            _literal(part.value if isinstance(part, ast.FormattedValue) else part, constants)
-            for part in node.values
-        ]
-        return None if None in parts else "".join(map(str, parts))
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError):
-        return None
 
 
 # -- importing what is named ---------------------------------------------------------------------
@@ -454,7 +269,7 @@ def labels_of(topic: str) -> dict[str, tuple[str, str]]:
     listed = (entry.module for entry in index())
     modules = {module for module in (*made, *listed) if topic_of(module) == topic}
     found: dict[str, tuple[str, str]] = {}
-    for package in sorted({_topic_of(module) for module in modules}):
+    for package in sorted({package_of_topic(module) for module in modules}):
         found |= getattr(_import(package), "LABELS", {})
     return found
 

@@ -24,12 +24,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from orderparam.core.declared import topic_of
 from orderparam.core.devices import over_devices
 from orderparam.core.fields import alternatives, is_number, short, words_of
 from orderparam.core.names import near, nearest
 from orderparam.core.needs import COUNTS, Need, check_needs
 from orderparam.core.own_code import state_of_own_code
-from orderparam.core.registry import experiments_made, theories_made, topic_of
+from orderparam.core.registry import experiments_made, theories_made
 from orderparam.core.result import Result
 from orderparam.core.stored_programs import stored_or_compiled
 from orderparam.core.system import System, as_arrays, replace

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orderparam.comparison import Curve, find
+from orderparam.core.declared import topic_of
 from orderparam.core.fields import Declaration, declarations
 from orderparam.core.given import makers
 from orderparam.core.grid import numeric
-from orderparam.core.registry import index, topic_of
+from orderparam.core.registry import index
 from orderparam.core.system import Record, System, replace
 from orderparam.core.verb import Theory, unwrap
 from orderparam.explore.starts import FirstFigure, starts

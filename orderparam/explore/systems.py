@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from orderparam.core import registry
+from orderparam.core.declared import topic_of
 from orderparam.core.fields import Declaration, declarations, is_number
 from orderparam.core.names import nearest
-from orderparam.core.registry import topic_of
 from orderparam.core.system import Record, System
 from orderparam.core.verb import Experiment, Theory, Verb
 

@@ -10,9 +10,9 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from orderparam.core.declared import topic_of
 from orderparam.core.fields import declarations, is_number
 from orderparam.core.given import makers, read
-from orderparam.core.registry import topic_of
 from orderparam.core.system import Record, as_arrays
 from orderparam.core.verb import Verb
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from orderparam.core.declared import topic_of
 from orderparam.core.facets import agree
-from orderparam.core.registry import topic_of
 from orderparam.plotting.guides import draw_guide, horizontal
 from orderparam.plotting.measured import fitted_power
 from orderparam.plotting.panel import Freehand, Panel

@@ -9,7 +9,7 @@ import pytest
 
 from orderparam.cli import parameters
 from orderparam.comparison import find
-from orderparam.core import registry
+from orderparam.core import declared, registry
 from orderparam.core.described import kept
 from orderparam.core.fields import Refused, declarations
 from orderparam.core.given import _numbers
@@ -138,7 +138,7 @@ def test_an_outline_is_what_the_import_would_say():
 def test_what_is_left_out_of_the_source_says_nothing(monkeypatch):
     """The index from parts of the files is that from all of them."""
     short = [said(entry) for entry in registry.index()]
-    monkeypatch.setattr(registry, "_parsed", lambda source: ast.parse(source).body)
+    monkeypatch.setattr(declared, "_parsed", lambda source: ast.parse(source).body)
     whole = registry.index.__wrapped__()
     assert short == [said(entry) for entry in whole]
 

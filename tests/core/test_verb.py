@@ -14,8 +14,8 @@ from magnet import Magnetisation, Paramagnet, exact, sampled
 
 import orderparam as op
 from orderparam.core import verb
+from orderparam.core.declared import topic_of
 from orderparam.core.grid import Grid
-from orderparam.core.registry import topic_of
 from orderparam.core.result import Result
 from orderparam.core.system import System, parameter, structure
 from orderparam.core.verb import Theory, experiment, theory, unwrap

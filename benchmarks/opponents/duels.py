@@ -20,7 +20,7 @@ from opponents import generalised_linear as glm
 from opponents.duel import Duel
 from orderparam.kernels import Spectrum
 from orderparam.kernels.gp import gp_posterior
-from orderparam.networks import Architecture, fully_connected
+from orderparam.networks import fully_connected
 from orderparam.systems.associative_memory import Hopfield, recall
 from orderparam.systems.extensive_width import TANH_2, HierarchicalTeacher, all_solutions
 from orderparam.systems.generalised_linear import (
@@ -129,7 +129,7 @@ def _regression(examples: int, test: int) -> Duel:
 
     def ours() -> np.ndarray:
         found = gp_posterior(
-            network.nngp(x), network.nngp(other, x), _own_variance(network, other), y, 0.1
+            network.nngp(x), network.nngp(other, x), network.variance(other), y, 0.1
         )
         return np.concatenate([found.mean, found.variance, [found.log_evidence]])
 
@@ -139,11 +139,6 @@ def _regression(examples: int, test: int) -> Duel:
     return Duel(
         f"regression with the kernel of erf, P = {examples}", "NumPy and SciPy", ours, theirs
     )
-
-
-def _own_variance(network: Architecture, x: np.ndarray) -> jax.Array:
-    """K(x, x) of each input."""
-    return jax.vmap(lambda one: network.nngp(one[None])[0, 0])(jnp.asarray(x))
 
 
 def _finite_widths(examples: int, points: int) -> Duel:

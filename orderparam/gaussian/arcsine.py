@@ -13,6 +13,7 @@ from jax.scipy.special import erf
 from jaxtyping import Array
 
 from orderparam.core.fields import parameter
+from orderparam.gaussian.arctangent import arctan2
 from orderparam.gaussian.base import Activation, Average, Entry, Parity, Points, Values
 from orderparam.gaussian.covariance import as_covariance, determinant
 
@@ -31,7 +32,7 @@ class Erf(Activation):
         # asin(x / sqrt(x^2 + D)) = atan2(x, sqrt(D)), x = sc, D = (1+sa)(1+sb) - (sc)^2 >= 1, s = 2
         # gain^2
         a, c, b = as_covariance(a, c, b)
-        return 2 / np.pi * jnp.arctan2(self._s * c, jnp.sqrt(self._discriminant(a, c, b)))
+        return 2 / np.pi * arctan2(self._s * c, jnp.sqrt(self._discriminant(a, c, b)))
 
     def two_point_derivative(self, a: Entry, c: Entry, b: Entry) -> Average:
         a, c, b = as_covariance(a, c, b)
@@ -81,4 +82,4 @@ class Gelu(Activation):
         gap = determinant(a, c, b)
         root = jnp.sqrt(1 + a + b + gap)
         numerator = gap + c * c / (1 + a) + c * c / (1 + b)
-        return c * (0.25 + jnp.arctan2(c, root) / (2 * np.pi)) + numerator / (2 * np.pi * root)
+        return c * (0.25 + arctan2(c, root) / (2 * np.pi)) + numerator / (2 * np.pi * root)

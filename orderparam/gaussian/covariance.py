@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from orderparam.gaussian.arctangent import arctan2
+
 # fraction of ab below which ab - c^2 is rounding: c is then not accurate enough to distinguish rho
 # from ±1
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
@@ -67,7 +69,7 @@ def angle(a: Array, c: Array, b: Array) -> Array:
     """theta = arccos(c / sqrt(ab)) in [0, pi]; pi/2 (uncorrelated) if a or b is zero. On S = 0 its
     derivatives are set to 0."""
     s = sine(a, c, b)
-    return jnp.where(a * b > 0, jnp.arctan2(s, c), np.pi / 2)
+    return jnp.where(a * b > 0, arctan2(s, c), np.pi / 2)
 
 
 @angle.defjvp

@@ -14,6 +14,8 @@ with T the ridge added to the Gram matrix (the `alpha` of scikit-learn, the `noi
 packages).
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -104,34 +106,74 @@ def condition(
     equal inputs at T = 0, say); under jit or vmap the result is NaN instead.
     """
     kernel_train, targets = checked_gram(kernel_train, targets, "kernel_train", outputs=False)
+    noise = _noise(temperature, jitter)
+    conditioned = _condition(kernel_train, targets, *noise)
+    _refuse_singular(conditioned.log_evidence, kernel_train, temperature, jitter)
+    return conditioned
+
+
+def _noise(
+    temperature: Num[Array, ""] | float, jitter: Num[Array, ""] | float
+) -> tuple[Array, Array]:
+    """Temperature and jitter as arrays; refuses numbers that are negative, infinite or NaN."""
     for name, value in {"temperature": temperature, "jitter": jitter}.items():
         if is_number(value) and not (0 <= float(value) < np.inf):
             raise ValueError(f"{name} = {value}: must be a finite number >= 0")
-    conditioned = _condition(
-        kernel_train, targets, jnp.asarray(temperature, float), jnp.asarray(jitter, float)
-    )
-    if not isinstance(conditioned.log_evidence, jax.core.Tracer) and bool(
-        jnp.isnan(conditioned.log_evidence)
-    ):
-        raise ValueError(_why_singular(np.asarray(kernel_train), float(temperature), float(jitter)))
-    return conditioned
+    return jnp.asarray(temperature, float), jnp.asarray(jitter, float)
+
+
+def _refuse_singular(log_evidence: Array, kernel: Array, temperature: Any, jitter: Any) -> None:
+    if not isinstance(log_evidence, jax.core.Tracer) and bool(jnp.isnan(log_evidence)):
+        raise ValueError(_why_singular(np.asarray(kernel), float(temperature), float(jitter)))
 
 
 @jax.jit
 def _condition(kernel: Array, targets: Array, temperature: Array, jitter: Array) -> Conditioned:
     n = targets.shape[0]
     ridge = temperature + jitter
-    cholesky = jnp.linalg.cholesky(kernel + ridge * jnp.eye(n), symmetrize_input=False)
-    pivots = jnp.diag(cholesky) ** 2
-    # A pivot at rounding level is noise: the factorisation succeeded by chance, and its solution
-    # has no correct digit.
-    singular = jnp.min(pivots) <= n * jnp.finfo(float).eps * jnp.max(pivots)
-    cholesky = jnp.where(singular, jnp.nan, cholesky)
+    cholesky = _factor(kernel, ridge)
     discrepancy = jsl.cho_solve((cholesky, True), targets)
     fitted = targets - ridge * discrepancy  # K (K + T)^{-1} y
     log_det = 2 * jnp.sum(jnp.log(jnp.diag(cholesky)))
     log_evidence = -(targets @ discrepancy + log_det + n * jnp.log(2 * jnp.pi)) / 2
     return Conditioned(cholesky, discrepancy, fitted, log_evidence, jitter)
+
+
+def _factor(kernel: Array, ridge: Array) -> Float[Array, "train train"]:
+    """Lower Cholesky factor L of K + ridge; NaN where that is not positive definite to working
+    precision."""
+    n = kernel.shape[0]
+    cholesky = jnp.linalg.cholesky(kernel + ridge * jnp.eye(n), symmetrize_input=False)
+    pivots = jnp.diag(cholesky) ** 2
+    # A pivot at rounding level is noise: the factorisation succeeded by chance, and its solution
+    # has no correct digit.
+    singular = jnp.min(pivots) <= n * jnp.finfo(float).eps * jnp.max(pivots)
+    return jnp.where(singular, jnp.nan, cholesky)
+
+
+@jax.jit
+def _posterior(
+    kernel: Array, cross: Array, diagonal: Array, targets: Array, temperature: Array, jitter: Array
+) -> KernelPosterior:
+    """The posterior from the halves L^{-1} y and L^{-1} k(x), which mean, variance and evidence
+    share."""
+    n = targets.shape[0]
+    ridge = temperature + jitter
+    cholesky = _factor(kernel, ridge)
+    halves = jsl.solve_triangular(
+        cholesky, jnp.concatenate([targets[:, None], cross.T], axis=1), lower=True
+    )
+    half, halves = halves[:, 0], halves[:, 1:]
+    discrepancy = jsl.solve_triangular(cholesky, half, lower=True, trans=1)
+    log_det = 2 * jnp.sum(jnp.log(jnp.diag(cholesky)))
+    return KernelPosterior(
+        mean=half @ halves,
+        variance=jnp.maximum(diagonal - jnp.sum(halves**2, axis=0), 0.0),
+        fitted=targets - ridge * discrepancy,
+        discrepancy=discrepancy,
+        log_evidence=-(half @ half + log_det + n * jnp.log(2 * jnp.pi)) / 2,
+        jitter=jitter,
+    )
 
 
 def gp_posterior(
@@ -162,15 +204,10 @@ def gp_posterior(
         raise ValueError(
             f"kernel_cross has shape {kernel_cross.shape}: must be (test, train) = {expected}"
         )
-    conditioned = condition(kernel_train, targets, temperature, jitter=jitter)
-    return KernelPosterior(
-        mean=conditioned.mean(kernel_cross),
-        variance=conditioned.variance(kernel_cross, diagonal),
-        fitted=conditioned.fitted,
-        discrepancy=conditioned.discrepancy,
-        log_evidence=conditioned.log_evidence,
-        jitter=conditioned.jitter,
-    )
+    noise = _noise(temperature, jitter)
+    posterior = _posterior(kernel_train, kernel_cross, diagonal, targets, *noise)
+    _refuse_singular(posterior.log_evidence, kernel_train, temperature, jitter)
+    return posterior
 
 
 class Spectral(eqx.Module):

@@ -40,25 +40,21 @@ def kernel_matrices(
     tiles above the diagonal are computed and those below mirrored, so that the matrix is exactly
     symmetric; its diagonal comes from the one-point recursion.
     """
-    if max(x1.shape[0], 0 if x2 is None else x2.shape[0]) <= tile:
-        output = covariance(x1, x2)
-        matrices = {
-            name: (getattr(output.cross, name), getattr(output.first, name)) for name in names
-        }
-        if x2 is None:
-            matrices = {
-                name: ((matrix + matrix.T) / 2, diagonal)
-                for name, (matrix, diagonal) in matrices.items()
-            }
-    else:
-        matrices = _tiled(covariance, x1, x2, tile, names)
+    if max(x1.shape[0], 0 if x2 is None else x2.shape[0]) > tile:
+        return _tiled(covariance, x1, x2, tile, names)
+    output = covariance(x1, x2)
+    matrices = {name: (getattr(output.cross, name), getattr(output.first, name)) for name in names}
     if x2 is not None:
         return matrices
-    index = jnp.arange(x1.shape[0])
-    return {
-        name: (matrix.at[index, index].set(diagonal), diagonal)
-        for name, (matrix, diagonal) in matrices.items()
-    }
+    return {name: (_symmetric(*moments), moments[1]) for name, moments in matrices.items()}
+
+
+def _symmetric(
+    matrix: Float[Array, "example example"], diagonal: Float[Array, "example"]
+) -> Float[Array, "example example"]:
+    """The matrix made exactly symmetric, with this diagonal."""
+    here = jnp.eye(len(diagonal), dtype=bool)
+    return jnp.where(here, diagonal, (matrix + matrix.T) / 2)
 
 
 def _tiled(
@@ -70,6 +66,7 @@ def _tiled(
 ) -> Matrices:
     rows = _blocks(x1, tile)
     columns = rows if x2 is None else _blocks(x2, tile)
+    height, width = rows.shape[1], columns.shape[1]
     pairs = [(i, j) for i in range(len(rows)) for j in range(i if x2 is None else 0, len(columns))]
 
     def compute(matrices: Matrices, pair: Array) -> tuple[Matrices, None]:
@@ -79,16 +76,17 @@ def _tiled(
         for name, (matrix, diagonal) in matrices.items():
             values = getattr(output.cross, name)
             if x2 is None:
-                values = jnp.where(i == j, (values + values.T) / 2, values)
-                matrix = jax.lax.dynamic_update_slice(matrix, values.T, (j * tile, i * tile))
-            matrix = jax.lax.dynamic_update_slice(matrix, values, (i * tile, j * tile))
+                own = _symmetric(values, getattr(output.first, name))
+                values = jnp.where(i == j, own, values)
+                matrix = jax.lax.dynamic_update_slice(matrix, values.T, (j * width, i * height))
+            matrix = jax.lax.dynamic_update_slice(matrix, values, (i * height, j * width))
             diagonal = jax.lax.dynamic_update_slice(
-                diagonal, getattr(output.first, name), (i * tile,)
+                diagonal, getattr(output.first, name), (i * height,)
             )
             updated[name] = (matrix, diagonal)
         return updated, None
 
-    shape = (len(rows) * tile, len(columns) * tile)
+    shape = (len(rows) * height, len(columns) * width)
     blank = {name: (jnp.zeros(shape), jnp.zeros(shape[0])) for name in names}
     padded, _ = jax.lax.scan(compute, blank, jnp.array(pairs))
     first, second = x1.shape[0], (x1 if x2 is None else x2).shape[0]
@@ -99,10 +97,12 @@ def _tiled(
 
 
 def _blocks(x: Float[Array, "example *input"], tile: int) -> Float[Array, "block tile *input"]:
-    """The examples in blocks of equal size; the last one is filled up with copies of the last
-    example."""
-    missing = -x.shape[0] % tile
+    """The examples in blocks of equal size, at most `tile`; the last one is filled up with copies
+    of the last example."""
+    count = -(-x.shape[0] // tile)
+    size = -(-x.shape[0] // count)
+    missing = count * size - x.shape[0]
     padded = (
         jnp.concatenate([x, jnp.broadcast_to(x[-1:], (missing, *x.shape[1:]))]) if missing else x
     )
-    return padded.reshape(-1, tile, *x.shape[1:])
+    return padded.reshape(count, size, *x.shape[1:])

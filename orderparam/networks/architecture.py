@@ -169,6 +169,11 @@ class Architecture(Record):
         """Only K(x, x'), at half the cost of `kernel`; the arguments are the same."""
         return self._matrices(x1, x2, row_batch, ("nngp",))["nngp"][0]
 
+    def variance(self, x: Float[Array, "example *input"]) -> Float[Array, "example"]:
+        """K(x, x) of each input, at a cost that grows with the number of inputs, not with its
+        square. Raises the errors of `kernel` for inputs that do not fit."""
+        return _variances(_traceable(self), _input("x", x))
+
     def _matrices(
         self, x1: Any, x2: Any, row_batch: int | None, names: tuple[str, ...]
     ) -> dict[str, tuple[Array, Array]]:
@@ -212,6 +217,11 @@ class Architecture(Record):
         if self.scaling != "mean_field":
             return output
         return output.map(lambda m: Moments(m.nngp / self.chi, m.ntk / self.chi))
+
+
+@eqx.filter_jit
+def _variances(architecture: Architecture, x: Array) -> Array:
+    return architecture.covariance(x).first.nngp
 
 
 def of_width(architecture: Architecture, width: int) -> Architecture:

@@ -112,6 +112,7 @@ def test_pooling_kernels_are_positive_and_batched_by_rows():
     for matrix in (whole.nngp, whole.ntk):
         assert jnp.linalg.eigvalsh(matrix)[0] > -1e-9 * jnp.linalg.eigvalsh(matrix)[-1]
     np.testing.assert_allclose(jnp.diagonal(whole.nngp), whole.nngp_diagonal, rtol=0)
+    np.testing.assert_allclose(network.variance(doubled), whole.nngp_diagonal, rtol=1e-13)
     gradient = jax.grad(lambda x: network.kernel(x, doubled).ntk.sum())(doubled)
     assert jnp.isfinite(gradient).all()
 

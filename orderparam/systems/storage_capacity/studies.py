@@ -227,7 +227,13 @@ def inverse_size(data: xr.Dataset) -> xr.DataArray:
     "1994",
     seconds=(60, 1200),
     observables=("error_fraction",),
-    gallery={"samples": 50, "thermal_dims": (20, 40), "chains": 32, "sweeps": 3000},
+    gallery={
+        "samples": 50,
+        "temperatures": (0.2, 0.3, 0.5, 1.0),
+        "thermal_dims": (10, 20, 40),
+        "chains": 32,
+        "sweeps": 12_000,
+    },
     full={"samples": 200, "hyperplanes": 500_000, "dims": (3, 5, 7, 9), "chains": 64, "seeds": 8},
     columns=3,
     panels=[

@@ -223,7 +223,7 @@ def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     "reliable.",
     seconds=(60, 3600),
     observables=("output",),
-    gallery={"measured": (5.0, 7.0, 10.0), "draws": 600, "seeds": 16},
+    gallery={"measured": (5.0, 7.0, 10.0), "draws": 1500, "seeds": 16},
     full={
         "betas": (0.25, 1.0, 2.0, 4.0, 8.0),
         "points": 80,

@@ -343,6 +343,8 @@ def test_refusals():
         QuadraticTeacher(10, 5, 0.1, 100.0, Hermite(3))
     with pytest.raises(ValueError, match=r"width = 5: must be a multiple of 2"):
         QuadraticTeacher(10, 5, 0.1, 100.0, readouts=(1.0, -1.0))
+    with pytest.raises(ValueError, match=r"width = 1000000000: must be an integer >= 1 and <= 1e"):
+        QuadraticTeacher(10, 10**9, 0.1)
     with pytest.raises(ValueError, match=r"different from zero"):
         QuadraticTeacher(10, 5, 0.1, 100.0, readouts=(0.0,))
     with pytest.raises(ValueError, match=r"decay = 0.4"):

@@ -139,8 +139,9 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
     """,
     explained=(
         "The points beyond are those of Adam, whose error is 3.9, 3.0 and 2.5 times the smallest "
-        "possible one at n/d^2 = 0.4, 1 and 3. Chains that converged (3, 4 and 15 of 16) lie 5(4) "
-        "and 6(6) % below and 8(3) % above the theory, which is that of large dimensions."
+        "possible one at n/d^2 = 0.4, 1 and 3. Chains that converged (8, 10 and 16 of 16) lie "
+        "1(5) % above, 2(3) % below and 9(3) % above the theory, which is that of large "
+        "dimensions."
     ),
 )
 def bayes_error_collapse(

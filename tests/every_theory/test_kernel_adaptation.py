@@ -4,12 +4,14 @@ import numpy as np
 from checks import checks
 
 from orderparam.systems.kernel_adaptation import (
+    ConvolutionalOnData,
     DeepNetworkOnData,
     NetworkOnData,
     PatchNetwork,
     ScaledNetwork,
     TwoLayerNetwork,
     hermite_target,
+    taught,
 )
 
 RNG = np.random.default_rng(0)
@@ -22,6 +24,7 @@ SYSTEMS = [
     PatchNetwork(20.0, 4.0, 10.0, 100.0, 0.1, hermite_target({1: 1.0})),
     NetworkOnData(*DATA, 20.0, 0.1),
     DeepNetworkOnData(*DATA, 20.0, 0.1),
+    ConvolutionalOnData(*taught(5, 3, groups=2, group=2, patch_dim=3), 20.0, 0.1),
 ]
 # few draws, long enough to say that they converged
 LENGTHS = {"particles": 40, "warmup": 50, "samples": 250}

@@ -12,6 +12,19 @@ from typing import TYPE_CHECKING
 from orderparam.core.exported import exported
 
 if TYPE_CHECKING:
+    from orderparam.systems.kernel_adaptation.convolutional.experiment import (
+        SampledConvolutional,
+        sampled_convolutional_network,
+    )
+    from orderparam.systems.kernel_adaptation.convolutional.model import (
+        ConvolutionalOnData,
+        taught,
+    )
+    from orderparam.systems.kernel_adaptation.convolutional.theory import (
+        ConvolutionalPrediction,
+        convolutional_gaussian_layers,
+        convolutional_gaussian_process,
+    )
     from orderparam.systems.kernel_adaptation.deep.experiment import (
         ParticleLayers,
         SampledDeepNetwork,

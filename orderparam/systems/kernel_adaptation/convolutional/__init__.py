@@ -1,0 +1,1 @@
+"""Convolutional networks of three layers that learn a teacher, on given training sets."""

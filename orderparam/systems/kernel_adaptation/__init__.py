@@ -78,6 +78,11 @@ if TYPE_CHECKING:
         sampled_linear_patches,
     )
     from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
+    from orderparam.systems.kernel_adaptation.pooled.experiment import (
+        PooledLayers,
+        pooled_layers,
+    )
+    from orderparam.systems.kernel_adaptation.pooled.model import PooledClassifier
     from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
         ExamplesNeeded,
         MeasuredExamplesNeeded,

@@ -144,8 +144,8 @@ def convolutional_preactivations(
         hidden_variance=2.0,
         activation=activation,
     ).scaling(chi)
-    grid = {"channels": np.geomspace(min(measured_channels), 20 * max(measured_channels), 9)}
-    grid = {"channels": sorted({*grid["channels"].tolist(), *map(float, measured_channels)})}
+    places = np.geomspace(min(measured_channels), 20 * max(measured_channels), 9).tolist()
+    grid = {"channels": sorted({*places, *map(float, measured_channels)})}
     measured = partial(sampled_convolutional_network, samples=draws)
     yield Curve("infinitely wide (GP)", convolutional_gaussian_process, system, grid, baseline=True)
     yield Curve("Gaussian layers", convolutional_gaussian_layers, system, grid)

@@ -1,0 +1,1 @@
+"""Convolutional classifiers of images with pooling, layer by layer."""

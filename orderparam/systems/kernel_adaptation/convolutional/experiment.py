@@ -163,7 +163,7 @@ def sampled_convolutional_network(
     >>> import jax
     >>> from orderparam.systems.kernel_adaptation import taught
     >>> data = ConvolutionalOnData(*taught(5, 3, groups=2, group=2, patch_dim=3), 4, 0.5)
-    >>> found = sampled_convolutional_network(data, jax.random.key(0), warmup=20, samples=8)
+    >>> found = sampled_convolutional_network(data, jax.random.key(0), warmup=50, samples=40)
     >>> found.variance.shape, found.density.shape
     ((4,), (4, 31))
     """

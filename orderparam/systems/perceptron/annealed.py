@@ -16,14 +16,14 @@ from orderparam.systems.perceptron.theory import Scalar, penalty
 
 
 class Annealed(Result):
-    """First maximum of a free entropy as R grows from 0.
+    """First maximum of a free entropy in the overlap R, counted from R = 0 upwards.
 
     Fields:
         teacher_overlap: overlap R with the teacher at the maximum.
         classification_error: probability of a wrong label on a new input, arccos(R)/pi.
-        free_entropy: free entropy per weight at the maximum; for binary weights it is zero at R =
-            1.
-        valid: whether there is a maximum below R = 1; the numbers are NaN if there is none.
+        free_entropy: free entropy per weight at the maximum. For binary weights the teacher itself,
+            R = 1, has the free entropy zero.
+        valid: whether there is a maximum below R = 1. If there is none, the other fields are NaN.
     """
 
     teacher_overlap: Scalar
@@ -163,8 +163,8 @@ def _first_maximum(
 ) -> Annealed:
     """First maximum of s(R) + gain(error) as R grows from 0, with error = arccos(R)/pi.
 
-    It is located by a parabola through three neighbouring points of the grid, on which arcsin R is
-    equally spaced.
+    The maximum is located by a parabola through three neighbouring points of a grid in R, on which
+    arcsin R is equally spaced.
     """
     overlap = jnp.sin(np.pi / 2 * jnp.linspace(0.0, 1.0, points)[:-1])
     entropy = jnp.log1p(-(overlap**2)) / 2

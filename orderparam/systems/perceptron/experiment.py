@@ -89,8 +89,8 @@ def enumerated_students(system: ThermalPerceptron, key: PRNGKeyArray) -> Counted
 def _count(inputs: Float[Array, "train input"], temperature: Float[Array, ""]) -> Counted:
     """Averages over all students of a teacher whose weights are all +1.
 
-    The law of the inputs does not change if signs of inputs do, so that all binary teachers are
-    equivalent.
+    Changing the sign of an input component leaves the law of the inputs unchanged, so that all
+    binary teachers are equivalent.
     """
     p, n = inputs.shape
     labels = jnp.sign(jnp.sum(inputs, axis=1))
@@ -128,15 +128,15 @@ def parallel_tempering(
     """Averages over binary students at a temperature, sampled by parallel tempering on one random
     training set.
 
-    There are two independent ladders: sets of students at temperatures that rise geometrically.
-    Metropolis' rule flips single weights, and after each sweep students at neighbouring
-    temperatures are exchanged. `self_overlap` is the overlap of the mean weights of the two coldest
-    students.
+    Two independent ladders are simulated. A ladder is a set of students, one at each of several
+    temperatures that form a geometric sequence. Metropolis' rule flips single weights, and after
+    each sweep students at neighbouring temperatures are exchanged. `self_overlap` is the overlap of
+    the mean weights of the two coldest students.
 
     Args:
         levels: number of temperatures of a ladder.
-        hottest: highest temperature, but at least twice the lowest. The lowest temperature is that
-            of the system, but at least 0.05.
+        hottest: highest temperature; it is raised to twice the lowest temperature if it is smaller.
+            The lowest temperature is that of the system, or 0.05 if the system is colder.
         warmup: sweeps that are discarded before the measurement.
         sweeps: measured sweeps.
 
@@ -173,8 +173,9 @@ def parallel_tempering(
 def _ladders(
     signed: Array, ladder: Array, starts: Array, keys: Array, sweeps: int
 ) -> tuple[Array, Array, Array]:
-    """Weights of the coldest student of each ladder and their number of errors, after each sweep,
-    and the fraction of accepted exchanges of each pair of temperatures.
+    """Run both ladders. Returned are, after each sweep, the weights of each ladder's coldest
+    student and its number of errors, and for each pair of neighbouring temperatures the fraction of
+    exchanges that were accepted.
     """
     levels = len(ladder)
     inverse = 1 / ladder
@@ -201,7 +202,8 @@ def _ladders(
             (weights, fields, errors), _ = jax.lax.scan(
                 flip, state, (sites, jax.random.uniform(flip_key, (len(sites), levels)))
             )
-            # Level i is exchanged with i + 1 where i has the parity of the sweep.
+            # Levels i and i + 1 are exchanged in even sweeps for even i, and in odd sweeps for odd
+            # i.
             lower = jnp.arange(levels - 1)
             rise = (inverse[lower] - inverse[lower + 1]) * (errors[lower] - errors[lower + 1])
             paired = lower % 2 == parity

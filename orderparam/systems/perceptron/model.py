@@ -21,11 +21,11 @@ class ThermalPerceptron(System):
     $$ P(w) = \frac1Z\, e^{-E(w)/T}, \qquad
        E(w) = \text{number of examples that } w \text{ gets wrong} $$
 
-    with T = `temperature`; at T = 0 all students without errors are equally likely. `weights` says
-    whether the entries of the weights of student and teacher are +-1 ("binary") or both vectors
-    have the length $\sqrt N$ ("spherical"). $R = w \cdot w_0/N$ is the overlap of a student with
-    the teacher, q is the overlap of two students on the same examples, and arccos(R)/pi is the
-    error on a new input.
+    with T = `temperature`; at T = 0 all students without errors are equally likely. The option
+    `weights` sets the law of the weights of both networks: entries +-1 ("binary"), or vectors of
+    length $\sqrt N$ ("spherical"). $R = w \cdot w_0/N$ is the overlap of a student with the
+    teacher, q is the overlap of two students on the same examples, and arccos(R)/pi is the error on
+    a new input.
 
     Source: Györgyi (1990); Sompolinsky, Tishby, Seung (1990).
     """

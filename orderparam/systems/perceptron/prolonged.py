@@ -1,4 +1,5 @@
-"""Fixed points by pairs of iteration steps, each pair extrapolated as a geometric series."""
+"""A solver for fixed points that extrapolates each pair of iteration steps as a geometric
+series."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,8 @@ from jaxtyping import Array, Float, PyTree
 from orderparam.solve.fixed_point import fixed_point
 from orderparam.solve.solved import Solved
 
-# Largest ratio of two steps that is used in the geometric series, and longest extrapolation.
+# Largest ratio of two successive steps that the geometric series may use, and the largest
+# extrapolated step.
 _STEEPEST, _FARTHEST = 0.9, 0.1
 _SHORT = 1e-8  # shorter steps are not extrapolated: rounding errors are no geometric series
 
@@ -25,8 +27,8 @@ def prolonged_fixed_point(
     tolerance: float,
     max_steps: int,
 ) -> Solved:
-    """Fixed point y = update(y, args) by pairs of steps, each extrapolated by the geometric series
-    to which it belongs.
+    """Fixed point y = update(y, args). After each pair of steps y is extrapolated to the limit of
+    the geometric series that the two steps define.
 
     Args:
         update: function of y and args.

@@ -162,8 +162,8 @@ def _rosenblatt(
 ) -> tuple[Scalar, Scalar, Bool[Array, ""]]:
     """Overlap M and squared length Q of Rosenblatt's rule.
 
-    The flow is that of v = w/rate, in which the rate drops out. The length of v grows as
-    sqrt(alpha) at first, so that sqrt(alpha) is taken as the time of integration.
+    The variable of the flow is v = w/rate, because the equations for v do not contain the rate. The
+    length of v grows as sqrt(alpha) at first, so that the flow is integrated in sqrt(alpha).
     """
     c = np.sqrt(2 / np.pi)
 
@@ -204,8 +204,8 @@ def _adaline_power(alpha: Scalar | float, rate: Scalar | float) -> Scalar:
 
 
 def _optimal(alpha: Scalar | float) -> OnlineError:
-    """The optimal rule: dV/dalpha = -V^2 E g^2 for V = 1 - q, integrated as a flow of ln V from
-    0."""
+    """Overlap and error of the optimal rule. The equation dV/dalpha = -V^2 E g^2 for V = 1 - q is
+    integrated in ln V, which starts at 0."""
 
     def field(state: Array, args: Array) -> Array:
         rest = jnp.exp(state[0])

@@ -29,8 +29,8 @@ from orderparam.systems.perceptron.theory import Quenched, binary_transitions, q
 
 
 def draw_lines(axes: Any, comparison: Comparison) -> None:
-    """Draw three lines of the state R < 1: where the teacher has the same free entropy, where the
-    entropy of the state vanishes, and where the state ends.
+    """Draw three lines in the plane of alpha and T: where the state R < 1 has the free entropy of
+    the teacher, where the entropy of this state vanishes, and where this state ends.
     """
     (lines,) = comparison.theories(part="plane").values()
     for name, style, text in (
@@ -162,7 +162,8 @@ def equilibrium(system: ThermalPerceptron) -> Quenched:
 def teacher_overlap(data: xr.Dataset) -> xr.DataArray:
     """Overlap with the teacher in equilibrium.
 
-    It is 1 where the free entropy of the state R < 1 is below 0, the free entropy of the teacher.
+    The overlap is 1 where the state R < 1 has a negative free entropy, because the free entropy of
+    the teacher is 0.
     """
     return data["teacher_overlap"].where(data["free_entropy"] > 0, 1.0)
 

@@ -25,12 +25,13 @@ from orderparam.systems.perceptron.prolonged import prolonged_fixed_point
 # ------------------------------------------------------------------------------------------------
 # Replica-symmetric theory of a student at a temperature, and the transitions of binary weights.
 #
-# Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992. An error costs the
-# Boltzmann factor e = exp(-1/T), so that the student's likelihood of a label is e + (1 - e) Phi(u):
-# up to the factor 1 + e, that of labels which are flipped with probability e/(1 + e). The mean w of
-# the student's field has variance q and covariance R with the teacher's field, V = 1 - q is the
-# variance of the student's field around w, u = y w/sqrt(V), g = d ln[e + (1 - e) Phi(u)]/dw, and
-# Z0 is the probability of the label by the teacher, whose field has mean M given w:
+# Source: Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992. An error
+# costs the Boltzmann factor e = exp(-1/T), so that the student's likelihood of a label is e + (1 -
+# e) Phi(u). Up to the factor 1 + e this is the likelihood of a label that is flipped with
+# probability e/(1 + e). The mean w of the student's field has variance q and covariance R with the
+# teacher's field. The variance of the student's field around w is V = 1 - q. Let u = y w/sqrt(V)
+# and g = d ln[e + (1 - e) Phi(u)]/dw. Given w the teacher's field has the mean M, and Z0 is the
+# probability that the teacher gives the label y. The equations are
 #
 #     qh = alpha E g^2,  Rh = alpha E sum_y (dZ0/dM) g;
 #     binary: q = E tanh^2(sqrt(qh) z + Rh),  R = E tanh(sqrt(qh) z + Rh);
@@ -41,11 +42,12 @@ from orderparam.systems.perceptron.prolonged import prolonged_fixed_point
 
 Scalar = Float[Array, ""]
 
-# Binary weights with 1 - q below this are taken to be the teacher: 1 - R^2/q is of order (1 - q)^2
-# and would be lost to rounding.
+# Binary weights are taken to be the teacher's if 1 - q is below this value, because then 1 - R^2/q,
+# which is of order (1 - q)^2, is lost to rounding.
 _KNOWN = 1e-6
 _LEAST = 1e-12  # smallest 1 - q that is used
-# Value given to ln qh and ln Rh if binary weights equal the teacher's; 1 - q is zero to rounding.
+# Value of ln qh and ln Rh if binary weights equal the teacher's; at this value 1 - q is zero to
+# rounding.
 _TAUGHT = np.log(1e4)
 _UNALIGNED = -6.0  # ln Rh of students with almost no overlap with the teacher
 _HOTTEST = 1e6  # highest temperature of `binary_transitions`
@@ -60,8 +62,8 @@ class Learner(Result):
         self_overlap: q, the overlap of two students that learn the same examples.
         classification_error: probability of a wrong label on a new input, arccos(R)/pi.
         mistakes: fraction of the training examples that a student misclassifies.
-        converged: of a theory: whether the equations were solved; of a simulation: whether it is in
-            equilibrium.
+        converged: for a theory, whether the equations were solved; for a simulation, whether it has
+            reached equilibrium.
     """
 
     teacher_overlap: Scalar
@@ -97,9 +99,10 @@ class BinaryTransitions(Result):
     Fields:
         thermodynamic: sample ratio alpha above which perfect generalisation, R = 1, has the largest
             free entropy.
-        overlap: R of the other state, that of `quenched` with R < 1, at that alpha.
+        overlap: overlap R, at that alpha, of the competing state, which is the state R < 1 of
+            `quenched`.
         freezing: alpha at which the entropy of the state with R < 1 vanishes; infinite if this
-            state ends before.
+            state ends at a smaller alpha.
         freezes: whether the entropy of the state with R < 1 vanishes before the state ends.
         spinodal: alpha at which the state with R < 1 ends.
         spinodal_overlap: R of this state at the spinodal.
@@ -161,8 +164,8 @@ def quenched(system: ThermalPerceptron, *, max_steps: int = 2000) -> Quenched:
     solved = prolonged_fixed_point(update, start, system, tolerance=1e-11, max_steps=max_steps)
     power, alignment = jnp.exp(solved.value)
     self_overlap, overlap = _overlaps(system, power, alignment)
-    # If the student is the teacher, all results are known (see `unless_taught`). The value 0.5
-    # keeps the averages finite that are computed nevertheless.
+    # If the student is the teacher, all results are known (see `unless_taught`). The averages are
+    # computed all the same, and the value 0.5 keeps them finite.
     generalised = binary & (self_overlap >= 1 - _KNOWN)
     power, alignment, self_overlap, overlap = (
         jnp.where(generalised, 0.5, part) for part in (power, alignment, self_overlap, overlap)
@@ -222,9 +225,9 @@ def binary_transitions(system: ThermalPerceptron) -> BinaryTransitions:
        \alpha = \frac{\hat q}{E g^2} $$
 
     From $\hat R = 0$ on, the curve follows the state that is reached from R = 0 up to its
-    `spinodal`, where $\alpha$ is largest. Beyond that point it returns to smaller $\alpha$ along an
-    unstable state. `thermodynamic` and `freezing` are the $\alpha$ before the spinodal at which the
-    free entropy and the entropy are zero. The system's `sample_ratio` is not used.
+    `spinodal`, where $\alpha$ is largest. Beyond the spinodal the curve returns to smaller $\alpha$
+    along an unstable state. `thermodynamic` and `freezing` are the $\alpha$ before the spinodal at
+    which the free entropy and the entropy are zero. The system's `sample_ratio` is not used.
 
     Raises:
         ValueError: for spherical weights, which have no transition, and for temperatures above 1e6,

@@ -1,5 +1,5 @@
-"""A first layer that takes one gradient step on a batch, and a read-out that is trained on fresh
-examples until the gradient vanishes to rounding.
+"""Experiments: a first layer takes one gradient step on a batch, and then a read-out is trained on
+fresh examples until its gradient vanishes to rounding.
 """
 
 from typing import Any
@@ -61,8 +61,8 @@ class MeasuredReadout(FittedReadout):
 
 
 def train_first_layer(system: OneStep, key: PRNGKeyArray) -> FirstLayerWeights:
-    """First layer after one gradient step on a fresh batch, starting from rows that are uniform on
-    the sphere. Sizes are rounded to whole numbers.
+    """First layer after one gradient step on a fresh batch. Before the step its rows are uniform on
+    the unit sphere. Sizes are rounded to whole numbers.
     """
     dimension, groups = system.size("input_dim"), _groups(system)
     batch = max(1, round(float(system.batch_ratio) * dimension))
@@ -84,7 +84,7 @@ def train_first_layer(system: OneStep, key: PRNGKeyArray) -> FirstLayerWeights:
 
 
 def plant_first_layer(system: SpikedFeatures, key: PRNGKeyArray) -> FirstLayerWeights:
-    """First layer whose rows are (c_s + rho_s w.v) w + u_s v with w uniform on the sphere."""
+    """First layer whose rows are (c_s + rho_s w.v) w + u_s v, with w uniform on the unit sphere."""
     dimension, groups = system.size("input_dim"), _groups(system)
     spikes, norms, slopes = (part[groups] for part in (system.spikes, system.norms, system.slopes))
     spike = (
@@ -202,8 +202,7 @@ def _learn(
 
 
 def layer_of(system: TwoLayerReadout, layer: FirstLayerWeights, examples: Any) -> TrainedLayer:
-    """The first layer as a `TrainedLayer`, with the loss, the ridge and the labels of the
-    system."""
+    """`TrainedLayer` made of this first layer and of the system's loss, ridge and labels."""
     return TrainedLayer.from_weights(
         layer.weights,
         layer.spike,
@@ -230,7 +229,8 @@ def _predicted(
 def _geometry(
     system: TwoLayerReadout, layer: FirstLayerWeights, minimum: FittedWeights
 ) -> dict[str, Float[Array, "..."]]:
-    """Spikes, bulk norms and the sums over the read-out, for each group."""
+    """Spike, bulk norm and read-out sums (`mean_weight`, `spike_weight`, `teacher_weight`) of each
+    group of neurons."""
     teacher = layer.teacher
     overlap = layer.spike @ teacher
     direction = teacher - overlap * layer.spike

@@ -1,7 +1,7 @@
 """One giant gradient step on the first layer, then a read-out trained on fresh data.
 
-A network f(x) = a.activation(W x)/sqrt(p) with p = width_ratio d hidden units and x ~ N(0, I_d).
-The rows w_j start uniform on the unit sphere and take one step on a fresh batch of n_B =
+The network is f(x) = a.activation(W x)/sqrt(p) with p = width_ratio d hidden units and x ~ N(0,
+I_d). The rows w_j start uniform on the unit sphere and take one step on a fresh batch of n_B =
 batch_ratio d examples, in which the network's own output is neglected (it is small at the start):
 
     w_j <- w_j + step a_j^0 (1/n_B) sum_i y_i activation'(w_j.x_i) x_i,
@@ -12,8 +12,9 @@ examples,
     sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2          penalty = "sum"
     (1/n) sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2    penalty = "mean".
 
-Labels follow from the teacher's field theta.x, |theta| = 1. Errors are E (y - f)^2, label noise
-included and without a factor 1/2, or P(sign f != y). `effective_step` converts a learning rate.
+The labels depend on the teacher's field theta.x with |theta| = 1. The error is E (y - f)^2, with
+label noise and without a factor 1/2, or P(sign f != y). `effective_step` converts the learning rate
+of a training script to `step`.
 """
 
 import abc
@@ -45,9 +46,9 @@ def effective_step(
     """The effective `step`, 2 loss_factor learning_rate readout / width, of training with the loss
     `loss_factor` (y - f)^2.
 
-    The network is f = a.activation(W x)/width with read-out entries readout * a_j^0. For f =
-    a.activation(W x)/sqrt(width) give readout = sqrt(width) times its entries: with entries
-    1/sqrt(width) and (y - f)^2/2 the step is learning_rate / width.
+    The network is f = a.activation(W x)/width with read-out entries readout * a_j^0. For a network
+    f = a.activation(W x)/sqrt(width) set `readout` to sqrt(width) times its read-out entries. For
+    example, entries 1/sqrt(width) and the loss (y - f)^2/2 give the step learning_rate / width.
 
     Args:
         learning_rate: learning rate of the mean loss.

@@ -1,5 +1,5 @@
-"""Asymptotics of a convex read-out on spiked features: the averages over the data, given the
-response of the features.
+"""Asymptotics of a convex read-out on spiked features: the half of the equations that averages over
+the data. The other half, the response of the bulk of the features, is an argument.
 
 Given the projection k of an input on the spike, the features of group s are mu_0^s(k) + mu_1^s(k)
 (bulk.x + its part along the spike, k w.v) + mu_2^s(k) xi, and the teacher's field is overlap k +
@@ -9,8 +9,9 @@ sqrt(1 - overlap^2) t. The read-out's field at a new example is then Gaussian gi
     variance           Q(k) = mu_1.q1.mu_1 + sum_s mu_2^2 q2,
     covariance with t  psi.mu_1(k),
 
-and a training example moves it by V(k) = mu_1.V1.mu_1 + sum_s mu_2^2 V2. With g of
-`orderparam.losses.Channel` at every k and load = n/p, the averages over the data are
+and including an example in training moves this field with the response V(k) = mu_1.V1.mu_1 + sum_s
+mu_2^2 V2. With the function g of `orderparam.losses.Channel` at every k and with load = n/p, the
+averages over the data are
 
     M_st   = load E mu_1 mu_1 (-dg/dw)      L_s   = ridge + load E mu_2^2 (-dg/dw)
     qh1_st = load E mu_1 mu_1 g^2           qh2_s = load E mu_2^2 g^2
@@ -19,14 +20,15 @@ and a training example moves it by V(k) = mu_1.V1.mu_1 + sum_s mu_2^2 V2. With g
 and m solves E mu_0 g = 0, because its penalty is negligible (Cui, Pesce, Dandi, Krzakala, Lu,
 Zdeborová, Loureiro 2024; Dandi, Pesce, Cui, Krzakala, Lu, Loureiro 2024, for rho = 0).
 
-phi is how the feature's mean changes with the row's overlap w.v with the spike: by its projection k
-w.v on the input, and by its norm, if that is c + rho w.v (derived here):
+phi is the derivative of a feature's mean with respect to the overlap w.v of its row with the spike.
+The overlap changes the field of the row by k w.v, and it changes the norm of the row if this norm
+is c + rho w.v (derived here):
 
     d/d(w.v) E s(h + (c + rho w.v) z),  h = k (u + c w.v)   =   k mu_1 + rho nu,
     nu = E z s'(h + c z).
 
-For a given layer overlaps and norms are two directions of their own, with two functions phi: k mu_1
-and nu.
+For a given layer the overlaps and the norms of the rows vary independently, so that there are two
+functions phi: k mu_1 for the overlaps and nu for the norms.
 """
 
 from collections.abc import Callable
@@ -47,9 +49,10 @@ from orderparam.solve.solved import Solved
 # Features given the input's projection on the spike: their mean, their linear part, and the
 # remainder.
 #
-# A feature activation(w.x + u k) with k = v.x the projection on the spike v and w.x of variance c^2
-# behaves, given k, like mu_0(k) + mu_1(k) w.x/c + mu_2(k) xi with xi fresh noise. The derivative of
-# mu_0 is mu_1/c in the shift and nu in the norm.
+# Let k = v.x be the projection of the input on the spike v, and let w.x have the variance c^2.
+# Given k, the feature activation(w.x + u k) is equivalent to mu_0(k) + mu_1(k) w.x/c + mu_2(k) xi,
+# where xi is fresh noise. The derivative of mu_0 is mu_1/c with respect to the shift u k, and nu
+# with respect to the norm c.
 
 Entry = Float[Array, "*#batch"]
 Average = Float[Array, "*batch"]
@@ -67,7 +70,7 @@ class ConditionalMoments(NamedTuple):
 
 @eqx.filter_jit
 def moments(activation: Activation, shift: Entry, norm: Entry) -> ConditionalMoments:
-    """The moments, elementwise in the shift h and the norm c > 0."""
+    """Moments of the activation at the shift h and the norm c > 0, elementwise."""
     shift, norm = jnp.broadcast_arrays(shift, norm)
     z, weight = standard_normal_rule(
         [(kink - shift) / norm for kink in {0.0, *activation.kinks}], LEAN
@@ -82,8 +85,8 @@ def moments(activation: Activation, shift: Entry, norm: Entry) -> ConditionalMom
 def projection_rule(
     labels: Labels, overlap: Float[Array, ""]
 ) -> tuple[Float[Array, "node"], Float[Array, "node"]]:
-    """Nodes k and weights of the standard normal law; the axis is divided where the label changes
-    abruptly as overlap approaches 1.
+    """Quadrature nodes k and weights for a standard normal variable. The axis is divided at the
+    values of k at which the label changes abruptly as the overlap approaches 1.
     """
     kinks = labels.link.kinks if isinstance(labels, RealLabels) else ()
     steep = jnp.where(jnp.abs(overlap) < 0.1, 0.1, overlap)
@@ -121,7 +124,7 @@ class Pull(NamedTuple):
 
 
 class Bulk(NamedTuple):
-    """Response of the bulk of the features: V1, V2, zeta, psi, q1, q2."""
+    """Response of the bulk of the features to the data: V1, V2, zeta, psi, q1, q2 of the module."""
 
     response: Matrix
     rest_response: Groups
@@ -148,8 +151,8 @@ class TabulatedLabels(Labels):
 
 
 class FeatureLaw(eqx.Module):
-    """The features at nodes of k, the law of the labels there, and n/p with the ridge added to the
-    summed loss.
+    """Law of the features and of the labels at the nodes of k, with the load n/p and the ridge that
+    is added to the summed loss.
 
     Columns of coefficients are combinations of the mu_0^s that are orthonormal under the law of k;
     the remaining columns are zero.
@@ -187,8 +190,8 @@ def data(
     features: Callable[[Float[Array, "node"]], ConditionalMoments],
     shift: Callable[[Float[Array, "node"], ConditionalMoments], Float[Array, "shift node"]],
 ) -> FeatureLaw:
-    """The law of features whose moments, each (group, node), are given as a function of k, and the
-    functions phi as one of k and the moments."""
+    """Law of features, from a function of k that gives their moments, each of shape (group, node),
+    and from a function of k and these moments that gives the functions phi."""
     overlap, load, ridge = (jnp.asarray(number, jnp.float64) for number in (overlap, load, ridge))
     k, weight = projection_rule(labels, overlap)
     at_k = features(k)
@@ -227,7 +230,7 @@ def _paired(matrix: Matrix, functions: Float[Array, "group node"]) -> Float[Arra
 
 
 def fields(data: FeatureLaw, state: State) -> tuple[Float[Array, "node"], Fields]:
-    """The response V(k), and the joint law of the fields of read-out and teacher given k."""
+    """Response V(k), and the joint law of the read-out's field and the teacher's field given k."""
     level, bulk = state
     centre = level @ data.mean_basis + bulk.spike @ data.shift
     variance = _paired(bulk.power, data.linear) + bulk.rest_power @ data.rest
@@ -238,7 +241,7 @@ def fields(data: FeatureLaw, state: State) -> tuple[Float[Array, "node"], Fields
 
 
 def pull(data: FeatureLaw, state: State) -> tuple[Groups, Pull]:
-    """The next m (in the orthonormal basis), and the averages over the data."""
+    """Next value of m in the orthonormal basis, and the averages over the data."""
     response, law = fields(data, state)
     averages = data.channel.averages(response, law)
     first, rest, basis = data.linear, data.rest, data.mean_basis
@@ -267,8 +270,9 @@ def pull(data: FeatureLaw, state: State) -> tuple[Groups, Pull]:
 
 @eqx.filter_jit
 def solve(data: FeatureLaw, answer: Answer, shares: Groups, features: Any = None) -> Solved:
-    """Fixed point of the averages over the data and the response of the bulk. It is unique, because
-    the minimisation is convex. `features` is passed to `answer`.
+    """Fixed point at which the averages over the data and the response of the bulk agree. The fixed
+    point is unique, because the minimisation is convex. `answer` computes the response of the bulk,
+    and `features` is passed on to it.
     """
 
     def update(state: State, args: tuple) -> State:

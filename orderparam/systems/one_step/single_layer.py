@@ -28,12 +28,12 @@ from orderparam.systems.one_step.theory import ReadoutCurve, curve
 #     V1 = (1/p) sum x/D      zeta = sum hh A      q1 = (1/p) sum (qh1 x + qh2) x/D^2 + sum x A^2
 #     V2 = (1/p) sum 1/D      psi = sum qq A       q2 = (1/p) sum (qh1 x + qh2)/D^2 + sum A^2
 #
-# and sum ee A, the weight of the norms, are the response to the data of `saddle`. One
-# eigendecomposition serves every n, ridge and loss. The spreads h of the spikes and e of the norms
-# are treated to first order, and h must be small compared with c. For an odd
-# activation a neuron may change its sign together with its weight in the read-out, so that all u_j
-# can be made non-negative. For other activations this theory does not hold if spikes have different
-# signs.
+# Together with sum ee A, the weight of the norms, these are the response of the layer to the
+# averages over the data in `saddle`. One eigendecomposition serves every n, ridge and loss. The
+# spreads h of the spikes and e of the norms are treated to first order, and h must be small
+# compared with c. For an odd activation a neuron may change its sign together with its weight in
+# the read-out, so that all u_j can be made non-negative. For other activations this theory does not
+# hold if spikes have different signs.
 
 WIDEST = 0.5  # largest standard deviation of the spikes, in units of the bulk's norm
 
@@ -91,11 +91,12 @@ class TrainedLayer(PenalisedRisk):
         loss: Any = "square",
         penalty: Penalty = "sum",
     ) -> Self:
-        """The layer from weights (p, d) that act on standard normal inputs, and the directions v
-        and theta (d numbers of any length).
+        """Trained layer made of weights (p, d) that act on standard normal inputs, of the direction
+        v of the spike and of the direction theta of the teacher. Both directions have d entries and
+        any length.
 
-        v is the direction along which the rows share a component: the sum of y_i x_i over the batch
-        after one step, or the mean row.
+        v is the direction along which all rows have a common component. After one step it is the
+        sum of y_i x_i over the batch; otherwise the mean row may be used.
 
         Raises:
             ValueError: for arrays that do not fit or are not finite, and for spikes whose standard
@@ -209,8 +210,8 @@ def given_layer(system: TrainedLayer) -> ReadoutCurve:
 
 
 def layer_answer(asked: Pull, before: Bulk, modes: LayerModes) -> Bulk:
-    """The sums over modes, with the values of zh and eh that belong to the new zeta and weight of
-    the norms."""
+    """Response of the layer, as sums over its modes. In these sums zh and eh have the values that
+    belong to the new zeta and to the new weight of the norms."""
     x, teacher = modes.eigenvalues, modes.along_teacher
     along = jnp.stack([modes.along_spike, modes.along_norm])
     inverse = 1 / (asked.penalty[0] + asked.stiffness[0, 0] * x)

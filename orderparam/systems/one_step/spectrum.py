@@ -1,14 +1,14 @@
-"""Spectrum of (1/p) Phi^T Phi before and after the step: n examples, p features, isotropic bulk,
-one group of neurons.
+"""Spectrum of (1/p) Phi^T Phi before and after the step, where Phi holds p features of n examples.
+The bulk is isotropic, and there is one group of neurons.
 
 At z = E + i epsilon, with load = n/p, beta = p/d and averages over the projection k on the spike,
 
     Gamma = 1/(L + M/(1 + beta Gamma M)),   L = -z + load E mu_2^2/(1+V),   M = load E mu_1^2/(1+V),
     V(k) = mu_1^2 V1 + mu_2^2 Gamma,        V1 = Gamma/(1 + beta Gamma M),
 
-and the density is Im Gamma / pi. Outside of it are p - n zeros when p > n, and the eigenvalue n E
-mu_0(k)^2 of the features' common mean, which grows with the sizes (Dandi, Pesce et al. 2024; for
-random features Péché 2019; Benigni, Péché 2021).
+and the density is Im Gamma / pi. Outside this density there are p - n eigenvalues zero if p > n,
+and one eigenvalue n E mu_0(k)^2 of the features' common mean, which grows with the sizes (Dandi,
+Pesce et al. 2024; for random features Péché 2019; Benigni, Péché 2021).
 """
 
 from typing import Any, NamedTuple
@@ -150,7 +150,7 @@ class SpectralDensity(Result):
     Fields:
         density: Im Gamma(E + i epsilon) / pi.
         residual: residual of the equations.
-        converged: whether they were solved.
+        converged: whether the equations were solved.
     """
 
     density: Float[Array, ""]
@@ -246,7 +246,8 @@ def _edge(bulk: _Bulk) -> Scalar:
         return gamma / (1 + bulk.aspect * gamma * _pulls(bulk, gamma, response)[1])
 
     def value(log_gamma: Scalar, bulk: _Bulk) -> tuple[Scalar, Scalar]:
-        """E, and how far V1 is from a solution: beyond the edge there may be none."""
+        """Eigenvalue E, and the distance of V1 from a solution of its equation, which may have no
+        solution beyond the edge."""
         gamma = -jnp.exp(log_gamma)
 
         def newton(_: int, response: Scalar) -> Scalar:

@@ -57,8 +57,9 @@ class ReadoutCurve(FittedReadout):
     Fields:
         linear_response: response V1 of the linear part of the features.
         rest_response: response V2 of the remainder of the features.
-        linear_power: q1.
-        rest_power: q2.
+        linear_power: q1, from which mu_1.q1.mu_1 is the variance of the read-out's field due to the
+            linear part of the features.
+        rest_power: q2, from which sum_s mu_2^2 q2 is the variance due to their remainder.
     """
 
     linear_response: Float[Array, "group other"]
@@ -70,7 +71,7 @@ class ReadoutCurve(FittedReadout):
 def curve(
     data: FeatureLaw, found: Solved, labels: Labels, overlap: Any, spikes: Any, bulk_norms: Any
 ) -> ReadoutCurve:
-    """The result at a fixed point of `saddle.solve`."""
+    """`ReadoutCurve` of a fixed point that `saddle.solve` has found."""
     level, bulk = found.value
     of = errors(data, found.value, labels)
     return ReadoutCurve(
@@ -98,8 +99,8 @@ def curve(
 # Exact asymptotics of spiked features with an isotropic bulk, for any groups of neurons and all
 # losses.
 #
-# The response of a bulk of independent rows on the unit sphere, with beta = p/d and fractions pi_s.
-# Gamma_s, the mean of (D^-1)_jj over group s times pi_s, solves
+# The bulk consists of independent rows on the unit sphere; beta = p/d, and pi_s is the fraction of
+# the neurons in group s. Let Gamma_s be pi_s times the mean of (D^-1)_jj over group s. It solves
 #
 #     Gamma_s = pi_s / (L_s + K_ss),    K = M (1 + beta diag(Gamma) M)^-1,
 #
@@ -159,7 +160,7 @@ def spiked_asymptotics(system: SpikedFeatures) -> ReadoutCurve:
 
 
 def spiked_data(system: SpikedFeatures) -> FeatureLaw:
-    """The features of the system at nodes of k, with its labels and penalties."""
+    """Law of the system's features at the nodes of k, with the system's labels and penalties."""
     spikes, norms = (part[:, None] for part in (system.spikes, system.norms))
     return data(
         system.loss,
@@ -173,8 +174,8 @@ def spiked_data(system: SpikedFeatures) -> FeatureLaw:
 
 
 def answer(asked: Pull, before: Bulk, features: Any) -> Bulk:
-    """One step of the iteration for Gamma, and all other unknowns of the bulk, which follow from
-    it."""
+    """Response of the bulk after one step of the iteration for Gamma, from which all other unknowns
+    of the bulk follow."""
     beta, fractions = features.aspect, features.fractions
     stiffness, identity = asked.stiffness, jnp.eye(fractions.size)
     gamma = before.rest_response
@@ -228,16 +229,17 @@ def answer(asked: Pull, before: Bulk, features: Any) -> Bulk:
 #     step a_j^0 N_v w_j.v E[s' z^2] = u_j w_j.v + rho_j w_j.v,
 #     rho_j = step a_j^0 E[s' (z^2 - 1)] N_v.
 #
-# The first term is the row's part of the spike. The second changes the row's norm. It is of order
-# 1/sqrt(d), but in all neurons proportional to w_j.v, so that the features' means change by an
-# amount of order one along it (derived here). The bulk's row is (1 + b E y + rho_j w_j.v) w_j plus
-# noise of the gradient, with b = step a_j^0 E[z s']; noise has overlaps with v too, and the slope
-# of the norm on the overlap of the bulk's unit row with v is rho_j (1 + b E y)^2/c_j^2. The bulk is
-# not isotropic. The noise of the gradient is a matrix of rank n_B: the covariance of the bulk rows
-# has eigenvalues of the relative variance `anisotropy`, which vanishes with large batches or small
-# steps. Where E[z s'(z)] and E[y ((theta.x)^2 - 1)] differ from 0, as for relu and labels that are
-# not odd, rows are also stretched along the teacher by the relative amount `stretch`, at every
-# batch size. Theories of an isotropic bulk are exact only if both vanish.
+# The first term is the contribution of the row itself to the spike. The second term changes the
+# row's norm. This change is of order 1/sqrt(d), but it is proportional to w_j.v in all neurons, so
+# that its effect on the errors is of order one (derived here). The bulk's row is (1 + b E y + rho_j
+# w_j.v) w_j plus noise of the gradient, with b = step a_j^0 E[z s']; noise has overlaps with v too,
+# and the slope of the norm on the overlap of the bulk's unit row with v is rho_j (1 + b E
+# y)^2/c_j^2. The bulk is not isotropic, because the noise of the gradient is a matrix of rank n_B.
+# `anisotropy` is the relative variance of the eigenvalues of the covariance of the bulk's rows; it
+# vanishes for large batches and for small steps. Where E[z s'(z)] and E[y ((theta.x)^2 - 1)] differ
+# from 0, as for relu and labels that are not odd, rows are also stretched along the teacher by the
+# relative amount `stretch`, at every batch size. Theories of an isotropic bulk are exact only if
+# both vanish.
 
 ISOTROPIC_BELOW = 0.05  # anisotropy at which the isotropic theory is wrong by one or two percent
 STRETCH_BELOW = 0.1
@@ -431,8 +433,8 @@ def best_linear(system: OneStep) -> LinearLimit:
 
 
 def _slopes(system: OneStep) -> tuple[Float[Array, ""], ...]:
-    """The averages E s', E z s', E (z^2 - 1) s' and Var s' of the derivative that the step uses at
-    every example (at a jump of s it is 0).
+    """Averages E s', E z s', E (z^2 - 1) s' and Var s' of the derivative s' of the activation that
+    the gradient step uses. At a jump of s the step takes s' = 0.
     """
     slope, kinks = system.activation.derivative, system.activation.kinks
     first = expectation(slope, 1.0, kinks)

@@ -1,9 +1,9 @@
-"""Predictions and measurements for a user's design matrix: how well each method estimates a linear
-model from this number of rows.
+"""Predictions and measurements for a design matrix of your own: how well each method estimates a
+linear model from this number of rows.
 
-Every theory of this topic assumes rows with independent Gaussian entries. The report compares the
-spectrum of the data with this assumption. Columns are brought to mean zero and variance 1/d, real
-labels to mean zero.
+The theories that are used here assume rows with independent Gaussian entries. The report compares
+the spectrum of the data with this assumption. Columns are shifted and scaled to mean zero and
+variance 1/d, and real labels are shifted to mean zero.
 """
 
 from dataclasses import dataclass, field
@@ -51,10 +51,11 @@ class DesignReport:
         noise_interval: 95 % likelihood interval of the noise where it was estimated, else None.
         spectrum_distance: largest difference between the distribution of the eigenvalues of the
             covariance and that of Gaussian entries (Marchenko, Pastur 1967).
-        spectrum_scatter: the same distance for a random Gaussian design of this shape.
+        spectrum_scatter: the distance `spectrum_distance` for a random Gaussian design of this
+            shape.
         thresholds: thresholds of the model.
         optimal: fraction of the weights' variance that the optimal estimator leaves unexplained.
-        by_passing: the same fraction for message passing.
+        by_passing: fraction of the weights' variance that message passing leaves unexplained.
         predicted: method -> error on held-out rows at n = 0.8 rows: mean square error over variance
             for real labels, P(wrong) for signs.
         measured: method -> the measured error and its standard error, over the splits on which the
@@ -155,10 +156,10 @@ def assess_design(
 ) -> DesignReport:
     """Predicted and measured errors of several methods for a linear model on rows of your own.
 
-    The report says whether the weights are determined at this number of rows and found by a fast
-    algorithm, and which errors the optimal estimator, message passing, and logistic regression or
-    ridge regression and the Lasso reach, each at its best penalty; with labels it also measures
-    them on held-out rows.
+    The report says whether this number of rows determines the weights, and whether a fast algorithm
+    finds them. It predicts the errors of the optimal estimator and of message passing, and, at
+    their best penalties, of logistic regression for signs and of ridge regression and the Lasso for
+    real labels. If labels are given it also measures these errors on held-out rows.
 
     Args:
         design: (row, column) matrix of finite numbers.
@@ -229,8 +230,8 @@ def assess_design(
 
 
 def spectrum_distance(x: Float[np.ndarray, "row column"]) -> float:
-    """Largest difference between the distribution of the eigenvalues of x^T x d/n that are not zero
-    and that of entries N(0, 1/d) as rows and columns grow.
+    """Largest difference between two distribution functions: that of the non-zero eigenvalues of
+    x^T x d/n, and its limit for large matrices with entries N(0, 1/d).
     """
     rows, columns = x.shape
     gram = x.T @ x if columns <= rows else x @ x.T
@@ -285,10 +286,10 @@ def _unit(law: Prior) -> Prior:
 def _noise(x: np.ndarray, y: np.ndarray, kind: str) -> tuple[float, float, float]:
     """Ratio of noise to signal with the largest likelihood, and the ends of its interval of 95 %.
 
-    The likelihood is that of y ~ N(0, x x^T + h) up to a factor, which is right for any independent
-    weights (Jiang, Li, Paul, Yang, Zhao 2016); for signs it is that of their linear part, E[y z]^2
-    = (2/pi) / (1 + noise). At the ends of the interval, twice the log likelihood is below its
-    largest value by the quantile of chi squared.
+    The likelihood is that of y ~ N(0, x x^T + h) up to a factor. It gives a consistent estimate for
+    independent weights of any law (Jiang, Li, Paul, Yang, Zhao 2016). For signs it is the
+    likelihood of their linear part, for which E[y z]^2 = (2/pi) / (1 + noise). At the ends of the
+    interval, twice the log likelihood is below its largest value by the quantile of chi squared.
     """
     rank = min(len(x) - 1, x.shape[1])
     left, singular, _ = np.linalg.svd(x, full_matrices=False)

@@ -1,4 +1,4 @@
-"""The end of message passing after any number of steps."""
+"""Fixed point of message passing, found without iterating."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -17,12 +17,12 @@ from orderparam.systems.generalised_linear.bayes.theory import (
     precisions,
 )
 
-# The end of message passing after any number of steps: the first solution of state evolution that
-# it meets from its start.
+# Message passing ends at the first solution of state evolution that it reaches from its start.
 #
-# The iteration u -> ln(alpha I(e^u)) of u = ln qh rises from q = 0 to the smallest root of gain(u)
-# = ln(alpha I(e^u)) - u, and falls from known weights to the largest one. Close to a threshold the
-# number of its steps grows without bound; the root is found without them.
+# Let u = ln qh. The iteration u -> ln(alpha I(e^u)) rises from q = 0 to the smallest root of
+# gain(u) = ln(alpha I(e^u)) - u, and it falls from known weights to the largest root. Close to a
+# threshold the number of steps of this iteration grows without bound, so that the root is found by
+# bracketing and not by iteration.
 
 _GOLDEN = (5**0.5 - 1) / 2
 _NARROWED = 26  # steps: a bracket of 3e-6, in which the height of a minimum is known to 1e-11
@@ -42,9 +42,9 @@ def amp_fixed_point(
 
     $$ \ln[\alpha I(e^u)] - u = 0 , $$
 
-    and falls from known weights to the largest one. The root is found without iterating, so that it
-    is exact on either side of a jump. If there is no such root the weights are known exactly (error
-    0).
+    and falls from known weights to the largest root. The root is found without this iteration, so
+    that it is exact on either side of a jump. If there is no such root the weights are known
+    exactly (error 0).
 
     Args:
         start: "uninformed" (the default) or "informed", as in `state_evolution`.
@@ -102,8 +102,8 @@ def amp_fixed_point(
 def _lowest(
     function: Callable[[Scalar], Scalar], one: Scalar, middle: Scalar, other: Scalar, lowest: Scalar
 ) -> tuple[Scalar, Scalar]:
-    """Minimum between two places and its height, from the height in the middle, by golden section
-    with one new value in a step.
+    """Position and value of the minimum of a function between two points, by golden-section search
+    from its value at a point between them. Each step evaluates the function once.
     """
 
     def narrower(_: int, state: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
@@ -112,7 +112,7 @@ def _lowest(
         new = middle + (1 - _GOLDEN) * (longer - middle)
         height = function(new)
         lower, towards_other = height < lowest, longer == other
-        # The new place is between the middle and the longer side: one of the two becomes an end.
+        # The new point lies in the longer of the two intervals. It or the middle becomes an end.
         one = jnp.where(towards_other, jnp.where(lower, middle, one), jnp.where(lower, one, new))
         other = jnp.where(
             towards_other, jnp.where(lower, other, new), jnp.where(lower, middle, other)

@@ -18,17 +18,17 @@ from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
 # Spectral estimation of the weights: theory of the leading eigenvector (see
 # `orderparam.channels.outlier`).
 #
-# Its eigenvalue first stands out at the weak recovery threshold of the optimal estimator (Mondelli,
-# Montanari 2018).
+# The eigenvalue of this eigenvector leaves the bulk at the weak recovery threshold of the optimal
+# estimator (Mondelli, Montanari 2018).
 
 _NONE = 1e-9
-# Probability of the labels in the upper half of the range of E[z^2 | y], below which the end of
-# that range is the end of the quadrature and not of the labels.
+# If the labels in the upper half of the range of E[z^2 | y] have a probability below this value,
+# the end of this range is due to the quadrature and not to the law of the labels.
 _TAIL = 1e-8
 
 
 def label_power(system: GeneralisedLinear, label: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-    """E[z^2 | y] of fields z, in units of their standard deviation."""
+    """Conditional second moment E[z^2 | y] of the field z in units of its standard deviation."""
     rho = system.prior.power
     mean = jnp.zeros_like(label)
     pull, slope = (
@@ -45,8 +45,8 @@ def label_weight(
 
 
 def sizes_seen(system: GeneralisedLinear, **options: object) -> None:
-    """Raise `ValueError` for labels none of which makes a large field more likely: the matrix would
-    be zero or negative.
+    """Raise `ValueError` if no label makes a large field more likely, because the weights T(y) of
+    the matrix would then all be zero or negative.
     """
     if not float(_largest_weight(as_arrays(system))) > _NONE:
         raise ValueError(
@@ -73,11 +73,10 @@ def spectral(system: GeneralisedLinear, *, least_weight: float = LEAST) -> Spect
        \psi(l) = l\, \Big( \frac1\alpha + E\Big[ \frac{T}{l - T} \Big] \Big) . $$
 
     The bulk of eigenvalues ends at the minimum of $\psi$ above the supremum of $T$, at $\bar l$
-    (`edge`). With few samples $\psi$ has no minimum if labels show arbitrarily large fields: then
-    $\bar l = 1$ and the bulk ends at $1 / \alpha$. If $\phi = \psi$ at
-    some $l^* > \bar l$, the eigenvalue $\psi(l^*)$ (`eigenvalue`) stands out, and its eigenvector
-    has the squared cosine $\psi' / (\psi' - \phi')$ with the weights. The prior enters by its
-    variance alone.
+    (`edge`). With few samples $\psi$ has no minimum if some labels imply arbitrarily large fields;
+    then $\bar l = 1$ and the bulk ends at $1 / \alpha$. If $\phi = \psi$ at some $l^* > \bar l$,
+    the eigenvalue $\psi(l^*)$ (`eigenvalue`) stands out, and its eigenvector has the squared cosine
+    $\psi' / (\psi' - \phi')$ with the weights. The prior enters by its variance alone.
 
     Args:
         least_weight: value below which the weights T(y) are cut; by default there is no cut, while
@@ -99,6 +98,6 @@ def spectral(system: GeneralisedLinear, *, least_weight: float = LEAST) -> Spect
     power = jnp.where(kept, label_power(system, label), 1.0)
     share = jnp.where(kept, share, 0.0) / jnp.sum(jnp.where(kept, share, 0.0))
     far = jnp.sum(jnp.where(power - 1 > (jnp.max(power) - 1) / 2, share, 0.0))
-    # Labels that tell of ever larger fields, with the tail of a Gaussian: T tends to 1.
+    # Labels that imply ever larger fields with the tail of a Gaussian: T tends to 1.
     bound = jnp.where(far < _TAIL, 1.0, jnp.nan)
     return outlier(power, share, system.sample_ratio, least_weight, system.prior.power, bound=bound)

@@ -155,8 +155,8 @@ def message_passing(
 
 
 def _padded(n: int) -> int:
-    """Number of rows of the matrix: at most a quarter more than samples, so that a few compiled
-    programs serve every number of samples.
+    """Number of rows of the padded matrix. It exceeds the number of samples by at most a quarter
+    and takes few values, so that a few compiled programs serve every number of samples.
     """
     step = 2 ** max(0, math.ceil(math.log2(n)) - 3)
     return -(-n // step) * step
@@ -166,7 +166,8 @@ def _padded(n: int) -> int:
 def _design(
     key: PRNGKeyArray, n: int, d: int, design: str, density: Array, kind: type
 ) -> Float[Array, "sample input"]:
-    """The matrix, drawn a few rows at a time, so that no second array of its size is needed."""
+    """Random design matrix. It is drawn a few rows at a time, so that no second array of its size
+    is needed."""
     size = math.gcd(n, _ROWS)
 
     def block(number: Array, matrix: Array) -> Array:
@@ -202,8 +203,8 @@ def gamp(
     least: Float[Array, ""],
     max_steps: int,
 ) -> Found:
-    """Message passing until an undamped step is shorter than `tolerance` sqrt(rho); works under
-    `vmap`.
+    """Estimates of message passing, iterated until an undamped step is shorter than `tolerance`
+    sqrt(rho). The function can be used under `vmap`.
 
     Args:
         matrix: rows of inputs, of variance 1/d for each entry; their precision is used throughout.
@@ -443,7 +444,8 @@ def _vamp(
     tolerance: Float[Array, ""],
     max_steps: int,
 ) -> tuple[Array, Array, Array, Array]:
-    """The estimate, the number of steps, the last change, and whether it is below the tolerance."""
+    """Estimate of VAMP, number of steps, last change, and whether this change is below the
+    tolerance."""
     d, rho = right.shape[0], prior.power
 
     def bounded(precision: Array) -> Array:
@@ -469,7 +471,8 @@ def _vamp(
         (jnp.zeros(d), jnp.zeros(d), _LEAST_PRECISION / rho),
         tolerance=tolerance * jnp.sqrt(rho),
         max_steps=max_steps,
-        least_steps=3,  # the first messages are empty, so that the first changes may be small
+        # The first messages contain no information, so that the first changes may be small.
+        least_steps=3,
     )
     done = (change <= tolerance * jnp.sqrt(rho)) & jnp.all(jnp.isfinite(estimate))
     return estimate, count.astype(float), change, done

@@ -46,14 +46,15 @@ def sparse_thresholds(
 ) -> Needed:
     r"""Number of noiseless linear measurements that sparse weights need, by three methods.
 
-    The weights are determined for $\alpha > \rho_0$, the density of the weights. Message passing
-    finds them above the first, and the minimum of the $l_1$ norm above the second of the ratios
+    The weights are determined by the measurements if $\alpha > \rho_0$, where $\rho_0$ is the
+    density of the weights. Message passing finds them above the first of the following two ratios,
+    and the minimum of the $l_1$ norm above the second:
 
     $$ \alpha = \max_{\hat q}\, \hat q V(\hat q) , \qquad
        \alpha = \min_a \big\{ \rho_0 (1 + a^2)
        + 2 (1 - \rho_0) [(1 + a^2) \Phi(-a) - a \varphi(a)] \big\} . $$
 
-    The second holds for any law of the non-zero weights.
+    The second ratio holds for any law of the non-zero weights.
 
     Args:
         way: "determined", "message passing" (the default) or "l1 norm".
@@ -87,7 +88,8 @@ def sparse_thresholds(
 
 
 def _top(values: Float[Array, "place"]) -> Float[Array, ""]:
-    """Height of the parabola through the largest of equally spaced values and its neighbours."""
+    """Maximum of the parabola through the largest of equally spaced values and its two
+    neighbours."""
     i = jnp.clip(jnp.argmax(values), 1, len(values) - 2)
     left, middle, right = values[i - 1], values[i], values[i + 1]
     bend = left - 2 * middle + right

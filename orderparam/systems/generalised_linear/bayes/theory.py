@@ -16,23 +16,23 @@ from orderparam.solve.fixed_point import fixed_point
 from orderparam.systems.generalised_linear.bayes.model import GeneralisedLinear
 
 # ------------------------------------------------------------------------------------------------
-# State evolution of the Bayes-optimal estimator: one equation for the precision qh with which all
-# labels together measure a weight,
+# State evolution of the Bayes-optimal estimator is one equation for qh, the precision with which
+# all labels together measure a weight,
 #
 #     V(qh) = E (w - <w>)^2,    q = rho - V,    qh = alpha I(q, V),    I = E g(y, omega, V)^2,
 #
-# which is exact as d grows (Barbier, Krzakala, Macris, Miolane, Zdeborová 2019). Given qh, q
-# follows from the prior alone and alpha = qh / I: the whole curve of solutions, unstable ones
-# included, is explicit. Approximate message passing (AMP) starts at q = 0 and stays on the first
-# branch. The stable solution of largest free entropy,
+# which is exact as d grows (Barbier, Krzakala, Macris, Miolane, Zdeborová 2019). Given qh, the
+# prior alone determines q, and then alpha = qh / I. The whole curve of solutions, unstable ones
+# included, is therefore explicit. Approximate message passing (AMP) starts at q = 0 and stays on
+# the first branch. The stable solution of largest free entropy,
 #
 #     f = alpha E ln Z - i(qh) + qh V / 2,
 #
 # with i the information of an observation of precision qh about its weight, is the Bayes-optimal
-# one. If a share D of the weights has a density (the others are atoms), V = D / qh as qh grows; if
-# labels fix a share delta of their fields, I = delta / V. Known weights are then a solution for
-# alpha > D / delta. Their free entropy (delta alpha - D) ln(1/V) / 2 is infinite: they are the
-# optimal solution.
+# one. Suppose that a fraction D of the weights has a density (the others are atoms), so that V = D
+# / qh as qh grows, and that the labels determine a fraction delta of the fields, so that I = delta
+# / V. Exactly known weights are then a solution for alpha > D / delta. Its free entropy (delta
+# alpha - D) ln(1/V) / 2 is infinite, so that it is the optimal solution.
 
 Scalar = Float[Array, ""]
 
@@ -110,9 +110,10 @@ class Thresholds(Result):
             jump.
         informed: alpha at which the branch begins to which the optimal solution jumps; 0 where this
             branch always exists.
-        informed_always: whether that branch exists at every alpha.
-        overlap_before: q before the jump of the optimal solution; NaN without one.
-        overlap_after: q after that jump; NaN without a jump.
+        informed_always: whether the branch to which the optimal solution jumps exists at every
+            alpha.
+        overlap_before: q before the jump of the optimal solution; NaN without a jump.
+        overlap_after: q after the jump of the optimal solution; NaN without a jump.
         first_order: whether the optimal solution jumps.
     """
 
@@ -235,8 +236,8 @@ def solutions(system: GeneralisedLinear, *, points: int = 161) -> SolutionCurve:
 def _solution(
     system: GeneralisedLinear, precision: float, alpha: float | None
 ) -> tuple[float, float, float, bool]:
-    """alpha(qh), q, the free entropy (at another alpha, if one is given), and whether the weights
-    are known."""
+    """Sample ratio alpha(qh), overlap q, free entropy (at another sample ratio if `alpha` is
+    given), and whether the weights are known."""
     overlap, error, information, (prior, labels) = (
         np.asarray(part) for part in _point(system, precision)
     )
@@ -308,7 +309,7 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
     first = int(np.argmin(rises))
     top, algorithmic = (-np.inf, weak) if first == 0 else _extremum(ratio, u, first, -1.0)
     lowest = first + int(np.argmin(curve[first:]))
-    # The curve approaches its end only as ln(qh) / qh.
+    # The curve approaches its limit at large qh only as ln(qh) / qh.
     ends = lowest == end or (fixed > 0 and bool(curve[lowest] > (1 - 1e-4) * needed))
     floor = needed if fixed else 0.0 if determined else float(curve[end])
     bottom, informed = (u[end], floor) if ends else _extremum(ratio, u, lowest, 1.0)
@@ -336,7 +337,7 @@ def thresholds(system: GeneralisedLinear, *, points: int = 97) -> Thresholds:
         information = max(informed * (1 + 1e-12), 1e-6 * algorithmic)
         if gain(information) < 0:
             information = brentq(gain, information, algorithmic * (1 - 1e-12), xtol=1e-12)
-    # Where fixed weights are a solution, they are the optimal one.
+    # Where exactly known weights are a solution, this solution is the optimal one.
     information = min(information, needed)
     after = rho if information == needed else at(high(information))[1]
     return _thresholds(
@@ -358,8 +359,8 @@ def _thresholds(**values: float) -> Thresholds:
 def _extremum(
     ratio: Callable[[float], float], u: np.ndarray, index: int, sign: float
 ) -> tuple[float, float]:
-    """Place and height of the minimum (sign 1) or maximum (sign -1) of alpha next to a point of the
-    grid."""
+    """Position and value of the minimum (sign 1) or maximum (sign -1) of alpha next to a point of
+    the grid."""
     found = minimize_scalar(
         lambda x: sign * ratio(x),
         bracket=(u[index - 1], u[index], u[index + 1]),
@@ -375,8 +376,8 @@ def precisions(points: int) -> Float[Array, "point"]:
 def at_precision(
     system: GeneralisedLinear, precision: Scalar
 ) -> tuple[Scalar, Scalar, Scalar, Float[Array, "2"]]:
-    """q, V, I(q, V), and the free entropies: qh V / 2 - i(qh) of the prior, and E ln Z of a
-    label.
+    """Overlap q, error V, information I(q, V), and the two terms of the free entropy: qh V / 2 -
+    i(qh) of the prior, and E ln Z of a label.
     """
     prior = system.prior.averages(precision)
     error = jnp.maximum(prior.error, _DETERMINED * system.prior.power)

@@ -10,15 +10,15 @@ from orderparam.solve.fixed_point import fixed_point
 from orderparam.systems.generalised_linear.bayes.model import InvariantDesign
 from orderparam.systems.generalised_linear.bayes.theory import Scalar
 
-# State evolution of vector approximate message passing (VAMP): two estimators in turn, each given
-# the other's Gaussian message,
+# Vector approximate message passing (VAMP) uses two estimators in turn. Each receives a Gaussian
+# message from the other, and state evolution follows the precisions a1 and a2 of these messages:
 #
 #     v1 = E (w - <w>)^2 at precision a1,  a2 = 1/v1 - a1,
 #     v2 = E_s 1 / (s^2/noise + a2),       a1 = 1/v2 - a2.
 #
-# Rangan, Schniter, Fletcher 2019 (arXiv:1610.03082). Its fixed points are those of the replica
-# theory of rotationally invariant matrices; for singular values of Gaussian entries they are those
-# of GAMP.
+# Source: Rangan, Schniter, Fletcher 2019 (arXiv:1610.03082). The fixed points are those of the
+# replica theory of rotationally invariant matrices. For the singular values of a matrix with
+# Gaussian entries they are the fixed points of GAMP.
 
 
 class MeasuredWeights(Result):
@@ -97,8 +97,8 @@ def vector_state_evolution(
 
 
 def measurement_precision(system: InvariantDesign, extrinsic: Scalar) -> Scalar:
-    """1/v2 - a2 = E[c/(c + a2)] / E[1/(c + a2)], with c = s^2/noise, which is zero in directions
-    that are not measured.
+    """Precision a1 = 1/v2 - a2 = E[c/(c + a2)] / E[1/(c + a2)], with c = s^2/noise; c is zero in
+    directions that are not measured.
     """
     place, weight = unit_rule(80)
     rank = jnp.minimum(system.sample_ratio, 1.0)
@@ -115,7 +115,8 @@ def measurement_precision(system: InvariantDesign, extrinsic: Scalar) -> Scalar:
 def singular_power(
     condition: Scalar | float, place: Float[Array, "value"]
 ) -> Float[Array, "value"]:
-    """s^2 at places from 0 (the smallest) to 1, with mean one."""
+    """Squared singular values s^2, normalised to mean one, at relative ranks from 0 (the smallest)
+    to 1 (the largest)."""
     width = 2 * jnp.log(condition)
     mean = jnp.where(width > 1e-8, jnp.expm1(width) / jnp.where(width > 1e-8, width, 1.0), 1.0)
     return jnp.exp(width * place) / mean

@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn on drawn problems."""
+"""Experiments: estimators of scikit-learn, fitted to randomly drawn problems."""
 
 import warnings
 from typing import Any
@@ -27,8 +27,8 @@ _TEST = 20_000
 
 
 def estimator(system: PenalisedFit, n: int, tolerance: float) -> Any:
-    """The estimator of scikit-learn, or None for the Huber loss. Raises `ValueError` for penalties
-    that scikit-learn does not have.
+    """Estimator of scikit-learn for this loss and these penalties, or None for the Huber loss.
+    Raises `ValueError` for penalties that scikit-learn does not have.
     """
     l1, ridge = float(system.l1), float(system.ridge)
     common: dict[str, Any] = {"fit_intercept": False}
@@ -150,7 +150,8 @@ def fitted_elastic_net(
 
     $$ \min_w\; \tfrac12 |y - X w|^2 + l_1 |w|_1 + \frac\lambda2 |w|^2 $$
 
-    The test error is the exact average over new examples: the error plus the noise.
+    The test error is the exact average over new examples, which is the error of the weights plus
+    the noise.
 
     Args:
         tolerance: requested accuracy of the estimator; 1e-9 by default.

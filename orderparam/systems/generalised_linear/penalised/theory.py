@@ -55,8 +55,9 @@ def shrunk(
     """Averages of w = sign(b) max(|b| - l1, 0) / (stiffness + ridge), with b = alignment w0 +
     sqrt(power) z and w0 from the prior.
 
-    b is a mixture of Gaussians. On either side w is a shifted Gaussian y cut at zero, with b = u in
-    units of its deviation beyond the threshold on the average:
+    b is a mixture of Gaussians. On either side of zero, w is proportional to max(y, 0), where y is
+    Gaussian with variance 1, and its mean u is the mean distance of b from the threshold in units
+    of the standard deviation of b. Then
 
         P(y > 0) = Phi(u),    E max(y, 0) = Phi(u) e,    E max(y, 0)^2 = Phi(u) (1 + u e),
         e = u + phi(u) / Phi(u).
@@ -71,8 +72,8 @@ def shrunk(
     mean, square = beyond * excess, beyond * (1 + u * excess)
     support = jnp.sum(shares * beyond)
     square_of_found = jnp.sum(shares * scale**2 * total * square)
-    # E w w0, with w0 on the average means + slope (b - centre)
-    # and side (b - centre) = spread (y - u)
+    # E w w0, where the mean of w0 given b is means + slope (b - centre). Here side (b -
+    # centre) = spread (y - u).
     product = jnp.sum(
         shares * scale * spread * (side * means * mean + slope * spread * (square - u * mean))
     )
@@ -88,8 +89,9 @@ def shrunk(
 #     g = (prox(y, omega) - omega) / V,   b = mh w0 + sqrt(qh) z,
 #     w = sign(b) max(|b| - l1, 0) / (A + ridge),  V = P(|b| > l1) / (A + ridge).
 #
-# Convex problems have one solution. The equations are exact as d grows (Thrampoulidis, Abbasi,
-# Hassibi 2018; Aubin, Krzakala, Lu, Zdeborová 2020; Loureiro, Gerbelot et al. 2021).
+# A convex problem has one solution, and so have these equations. They are exact as d grows
+# (Thrampoulidis, Abbasi, Hassibi 2018; Aubin, Krzakala, Lu, Zdeborová 2020; Loureiro, Gerbelot et
+# al. 2021).
 
 
 class Fit(Result):
@@ -160,8 +162,9 @@ def penalised_fit(
 ) -> FitTheory:
     r"""Overlaps and errors of the minimiser of a convex loss with l1 and l2 penalties.
 
-    With $g = (\mathrm{prox}(y, \omega) - \omega) / V$ of the loss, $\omega$ the field of overlap
-    $m$ with the true weights and power $q$, and $M$ the mean of the teacher's field,
+    Let $\omega$ be a Gaussian field of variance $q$ whose covariance with the teacher's field is
+    $m$, let $g = (\mathrm{prox}(y, \omega) - \omega) / V$ with the proximal operator of the loss,
+    and let $M$ be the mean of the teacher's field given $\omega$. Then
 
     $$ A = \alpha E(-\partial_\omega g) , \qquad \hat m = \alpha E\, g\, \partial_M \ln Z , \qquad
        \hat q = \alpha E g^2 , $$
@@ -209,7 +212,7 @@ def penalised_fit(
         max_steps=max_steps,
         sequential=True,
     )
-    # one point after the other, as each chooses its own nodes
+    # points are computed one after the other, because each needs quadrature nodes of its own
     found = sequential_vmap(_step)(system, solved.value)
     errors = _errors(system, solved.value)
     return FitTheory(
@@ -287,7 +290,7 @@ def _errors(system: PenalisedFit, order: PenalisedOrder) -> ChannelErrors:
 #     w = sign(b) max(|b| - l1, 0) / (A + ridge),  E = E (w - w0)^2,
 #      V = P(|b| > l1) / (A + ridge)
 #
-# They are exact as d grows at n = alpha d (Bayati, Montanari 2012, for the Lasso).
+# These equations are exact as d grows at n = alpha d (Bayati, Montanari 2012, for the Lasso).
 
 
 class SparseFit(Result):
@@ -376,7 +379,8 @@ def elastic_net(system: ElasticNet, *, max_steps: int = 3000) -> SparseFitTheory
 def _weights(
     system: ElasticNet, error: Scalar, response: Scalar
 ) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """Error, overlap, support and response."""
+    """Error, overlap, support and response of the weights, given the error and the response of the
+    previous step."""
     stiffness = system.sample_ratio / (1 + response)
     power = system.sample_ratio * (error + system.noise) / (1 + response) ** 2
     found = shrunk(system.prior, stiffness, power, stiffness, system.l1, system.ridge)

@@ -34,7 +34,8 @@ def over_pairs(
     units: int,
     at_once: int = 1,
 ) -> Float[Array, "unit unit"]:
-    """The symmetric matrix average(j, l) for j, l < units, computed for j <= l alone."""
+    """Symmetric matrix with the entries average(j, l) for j, l < units. `average` is evaluated only
+    for j <= l."""
     j, l = (jnp.asarray(x) for x in np.triu_indices(units))
     upper = jax.lax.map(lambda index: average(*index), (j, l), batch_size=at_once)
     square = jnp.zeros((units, units)).at[j, l].set(upper)
@@ -42,8 +43,8 @@ def over_pairs(
 
 
 # ------------------------------------------------------------------------------------------------
-# The noise of a gradient step for any smooth activation: two fields by quadrature, the others by
-# their conditional law.
+# The noise term of a gradient step for any smooth activation: two fields are averaged by
+# quadrature, and the others by their conditional law given these two.
 #
 # Given lambda_j and lambda_l, the fields a and b are Gaussian with means mu, deviations s and
 # correlation rho. With the Hermite coefficients c_n(a) = E h_n(x) sigma(mu_a + s_a x), Mehler's
@@ -77,8 +78,9 @@ def _line(polynomial: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _plane(
     x: np.ndarray, w: np.ndarray, symmetric: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes (first, second) and weights of two independent normal variables, without those of
-    negligible weight; half of them where z -> -z is a symmetry.
+    """Quadrature nodes (first, second) and weights for two independent standard normal variables.
+    Nodes of negligible weight are left out, and so is half of the nodes if the integrand is
+    symmetric under z -> -z.
     """
     first, second, weight = (
         part.ravel() for part in (*np.meshgrid(x, x, indexing="ij"), np.outer(w, w))
@@ -116,8 +118,9 @@ def signal_power(
     )
 
     def pair(j: Array, l: Array) -> Array:
-        # Covariances of all fields with lambda_j, then with the part of lambda_l that is
-        # independent of lambda_j, then among what is left of all fields.
+        # Three covariances: of all fields with lambda_j, of all fields with the part of lambda_l
+        # that is independent of lambda_j, and of all fields with one another given lambda_j and
+        # lambda_l.
         along = fields[j] * _inverse(fields[j, j])
         rest = fields - jnp.outer(along, along)
         across = rest[l] * _inverse(rest[l, l])
@@ -170,8 +173,8 @@ def signal_power(
 #
 # Derived for this package.
 
-# Two fields that are equal up to rounding get correlations smaller by this fraction, because the
-# formulas divide by what distinguishes them.
+# If two fields are equal up to rounding their correlations are reduced by this fraction, because
+# the formulas divide by the variance of their difference.
 _SEPARATION = 1e-11
 _PAIRS = tuple(itertools.combinations(range(4), 2))
 
@@ -184,22 +187,23 @@ def _path_rule() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _arcsine(a: Array, c: Array, b: Array) -> Array:
-    """asin of the correlation; 0 if a variance vanishes."""
+    """Arcsine of the correlation of two fields; 0 if one of their variances vanishes."""
     return math.pi / 2 - angle(a, c, b)
 
 
 def _given(x_y: Array, x_q: Array, y_q: Array, q_q: Array) -> Array:
-    """C_xy given lambda_q = 0."""
+    """Conditional covariance C_xy given lambda_q = 0."""
     return x_y - x_q * y_q / q_q
 
 
 def _over(x: Array, s: Array) -> Array:
-    """x / s, and 0 where s = 0: the limit, for two fields that become the same."""
+    """Ratio x / s, and 0 where s = 0, which is the limit as two fields become equal."""
     return jnp.where(s > 0, x / jnp.where(s > 0, s, 1.0), 0.0)
 
 
 def _rest_given(c: list[list[Array]], q: int, o: int) -> Array:
-    """asin of the correlation of the two other fields of four, given that fields q and o vanish."""
+    """Arcsine of the correlation of two of four fields, given that the two others, q and o,
+    vanish."""
     x, y = (i for i in range(4) if i not in (q, o))
 
     def both(first: int, second: int) -> Array:
@@ -283,8 +287,8 @@ def four_points(
     distinct = np.array([len(set(x)) == 4 for x in np.ndindex(units, units, size, size)]).reshape(
         j.shape
     )
-    # If two of the four units are equal their signs cancel, s^2 = 1: the average is that with the
-    # signs of the two others.
+    # If two of the four units are equal their signs cancel, because s^2 = 1. The average then
+    # contains the signs of the two other units only.
     four = jnp.zeros(j.shape)
     # In the list of all pairs of {0, 1, 2, 3} the complement of the n-th pair is the n-th from the
     # end.

@@ -24,15 +24,15 @@ from orderparam.systems.online_sgd.theory import dynamics, signal
 # The network: a two-layer student trained by one-pass SGD on fresh Gaussian inputs, which are drawn
 # on the device where they are used.
 #
-# SGD on one sample after the other is limited by memory: every step reads and writes all weights.
-# Here the samples x_1 .. x_T of a block are drawn together, and their fields are updated instead of
-# the weights. With w_0 the weights before the block, E_s = v sigma'(lambda) e at sample s, and K
-# the Gram matrix of the samples,
+# The speed of SGD with one sample in a step is limited by memory access, because every step reads
+# and writes all weights. Here the samples x_1 .. x_T of a block are drawn together, and the steps
+# update the fields of these samples instead of the weights. With w_0 the weights before the block,
+# E_s = v sigma'(lambda) e at sample s, and K the Gram matrix of the samples,
 #
 #     lambda(x_t) = w_0.x_t / sqrt(d) + rate sum_{s < t} E_s K_st,     K_st = x_s.x_t / d,
 #
-# so that the weights are read once and written once for each block, by matrix products. The result
-# is that of the plain loop, up to rounding.
+# so that the weights are read once and written once for each block, by matrix products. Up to
+# rounding, the result equals that of SGD step by step.
 
 _BLOCK = 32  # samples in a block; the Gram matrix costs as much as this many passes over the inputs
 _UNROLL = 8
@@ -43,8 +43,8 @@ _FLOAT = jnp.float32  # type of inputs and weights; overlaps are summed in float
 def trained(
     system: CommitteeSGD, steps: Int[Array, "record"], key: Array, dim: int, batch: int
 ) -> OverlapDynamics:
-    """One run with `dim` weights for each unit and `batch` samples in a step, recorded after
-    `steps`.
+    """Overlaps along one training run with `dim` weights for each unit and `batch` samples in a
+    step, recorded after the numbers of steps in `steps`.
     """
     units = system.width
     learning_rate, readout_rate, noise = (
@@ -122,7 +122,8 @@ def _normals(key: Array, shape: tuple[int, int]) -> Array:
     halves = jnp.concatenate([(words >> 32).astype(jnp.uint32), words.astype(jnp.uint32)], axis=1)[
         :, :columns
     ]
-    # The middles of 2^23 equal intervals of (-1, 1), all of them exact in float32.
+    # The uniform numbers are the midpoints of 2^23 equal intervals of (-1, 1), which float32
+    # represents exactly.
     uniform = (halves >> 9).astype(_FLOAT) * _FLOAT(2.0**-22) + _FLOAT(2.0**-23 - 1)
     return _FLOAT(2**0.5) * jax.lax.erf_inv(uniform)
 
@@ -153,7 +154,8 @@ _ROUNDING = 1e-14  # relative variance below which a direction counts as one wit
 def followed(
     system: CommitteeSGD, steps: Int[Array, "record"], key: Array, batch: int
 ) -> OverlapDynamics:
-    """One run of the chain with `batch` samples in a step, recorded after `steps`."""
+    """Overlaps along one run of the Markov chain with `batch` samples in a step, recorded after the
+    numbers of steps in `steps`."""
     phi, units, dim = system.activation, system.width, system.input_dim
     rate = system.learning_rate / batch
     rest = dim - units - system.teacher_width
@@ -318,8 +320,8 @@ def overlap_chain(system: CommitteeSGD, key: PRNGKeyArray) -> OverlapDynamics:
 
     Raises:
         ValueError: if d < 2 width + teacher_width, if there is no step before the horizon, and for
-            repeated samples in batches larger than 1. In such batches the overlaps alone are no
-            Markov chain; use `trained_network`.
+            repeated samples in batches larger than 1. For repeated samples in larger batches the
+            overlaps alone are no Markov chain; use `trained_network`.
 
     Accuracy: the overlaps have exactly the law of those of `trained_network`, also at d = 1e9.
 

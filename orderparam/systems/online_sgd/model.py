@@ -79,7 +79,8 @@ class InSpanStart(Start):
     """Rows w_j / sqrt(d) of unit length in the span of the teacher's units (Veiga et al. 2022,
     appendix D).
 
-    Then Q = M M^T, and overlaps of order one in every dimension make the plateau short.
+    For this start Q = M M^T. The overlaps are of order one in every dimension, so that the plateau
+    is short.
     """
 
     seed: float = parameter("which student", minimum=0, integer=True, default=0)
@@ -129,11 +130,11 @@ class CommitteeSGD(System):
 
     `readout` "mean" is v = 1/width, v* = 1/teacher_width (Veiga et al. 2022; their gamma is
     `learning_rate`). `readout` "sum" is v = v* = 1 (Saad, Solla 1995; their eta is `learning_rate`
-    and their sigma^2 is `noise`). For width = teacher_width = K both describe the same network if
-    eta = gamma / K^2 and sigma^2 = K^2 noise, with the noise of "mean"; the risk of "sum" is then
-    K^2 times that of "mean" at the same time. `student_readout` (v at the start) and
-    `teacher_readout` (v*) replace these values, for example where both layers are trained (Goldt et
-    al. 2019); each is one number for all units or one number for each unit.
+    and their sigma^2 is `noise`). For width = teacher_width = K the two conventions describe the
+    same network if eta = gamma / K^2 and sigma^2 = K^2 noise, where gamma and noise are those of
+    "mean". The risk of "sum" is then K^2 times the risk of "mean" at equal times. `student_readout`
+    (v at the start) and `teacher_readout` (v*) replace these values, for example where both layers
+    are trained (Goldt et al. 2019); each is one number for all units or one number for each unit.
 
     Time is `sample_ratio` = n / d, the number of samples per dimension. `width` is static: it sets
     the number of unknowns of the flow.
@@ -324,8 +325,8 @@ class PhasePoint(System):
                 f"PhasePoint.width_exponent = {self.width_exponent}: with input_dim = {dim:g} the "
                 f"width is {width:.3g}; must be <= {_WIDEST:g}"
             )
-        # The unit of time is that of the faster of both terms: d^(1 + theta) or d^(1 + 2 theta)
-        # samples, here divided by d.
+        # The unit of time is set by the faster of the two terms, which needs d^(1 + theta) or d^(1
+        # + 2 theta) samples; here it is divided by d.
         unit = dim ** min(theta, 2 * theta) if self.clock == "scaled" else 1.0
         return CommitteeSGD(
             input_dim=dim,
@@ -390,8 +391,8 @@ class RiskCurve(Result):
 class MovingTime(Result):
     """Number of samples until the overlaps have changed by 0.1.
 
-    The change of unit j is the length of the vector of the changes of Q_jj and of M_j1, M_j2, ...;
-    its root mean square over units is taken.
+    The change of unit j is the length of the vector that contains the changes of Q_jj, M_j1, M_j2,
+    .... The change of the overlaps is the root mean square of this length over all units j.
 
     Fields:
         samples: number of samples.

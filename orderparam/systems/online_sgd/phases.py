@@ -12,7 +12,8 @@ from orderparam.systems.online_sgd.model import (
 from orderparam.systems.online_sgd.theory import Terms, overlap_flow
 from orderparam.systems.online_sgd.weak_noise import AsymptoticError, asymptotic_error
 
-# The flow at a point of the phase diagram, the time of its first change, and the residual risk.
+# Theories at a point of the phase diagram: the flow, the number of samples until the overlaps first
+# change, and the residual risk.
 #
 # The width of a point is computed from its fields, so that these theories are not traced; the
 # functions that they call are compiled.

@@ -98,8 +98,8 @@ def sgd_saad_solla(
 
 
 # ------------------------------------------------------------------------------------------------
-# What the studies of the phase diagram draw by hand: the plane of exponents, and power laws with
-# the exponents measured.
+# Panels that the studies of the phase diagram draw by functions of their own: the plane of
+# exponents, and power laws with measured exponents.
 
 _REGION_COLOURS = {
     "perfect learning": COLOURS[2],
@@ -110,7 +110,7 @@ _REGION_COLOURS = {
 
 
 def draw_plane(axes: Any, comparison: Comparison) -> None:
-    """Draw the phases in the plane (kappa, delta), and the points that are run."""
+    """Draw the phases in the plane (kappa, delta), and the points at which SGD is run."""
     kappa = np.linspace(0, 1, 2)
     axes.fill_between(kappa, -kappa, 1, color=COLOURS[2], alpha=0.2, linewidth=0)
     axes.fill_between(kappa, -kappa - 0.5, -kappa, color=COLOURS[4], alpha=0.25, linewidth=0)
@@ -210,8 +210,9 @@ def _points(comparison: Comparison) -> list[tuple[float, float]]:
 
 
 # ------------------------------------------------------------------------------------------------
-# The figures of the phase diagram: how fast anything moves at a point of it, what is special off
-# the Saad-Solla line, and what a smaller learning rate buys and costs.
+# The figures of the phase diagram: the time scale of learning at each of its points, the two phases
+# beside the Saad-Solla line, and the effects of a smaller learning rate on the error floor and on
+# the number of samples.
 
 VEIGA = "Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022"
 _POINTS = (

@@ -29,7 +29,8 @@ def draw_risks(axes: Any, comparison: Comparison) -> None:
     mesh.set(clim=(None, _LARGEST), alpha=1.0, cmap="viridis")
     for line in axes.lines:
         line.set(label="_", color="white" if line.get_linestyle() == ":" else ink())
-        if len(line.get_xdata()) == 1:  # crossings on the border that the tracing left over
+        # single points on the border that the tracing of the line has left over
+        if len(line.get_xdata()) == 1:
             line.set_visible(False)
     noise = comparison.parameters["noise"]
     along: dict[str, Any] = {"rotation": -10.5, "rotation_mode": "anchor"}

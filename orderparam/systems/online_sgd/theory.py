@@ -23,9 +23,9 @@ from orderparam.systems.online_sgd.model import (
 
 # ------------------------------------------------------------------------------------------------
 # The flow of the order parameters as d -> infinity (Saad and Solla 1995), with separate learning
-# and noise terms. With the readouts c = (-v, v*) of both networks, whose sign makes y - f = sum_a
-# c_a sigma(lambda_a) + noise, rate = learning_rate / batch_size, and time t = n / d (samples, not
-# steps),
+# and noise terms. Let c = (-v, v*) be the signed readouts of both networks, so that y - f = sum_a
+# c_a sigma(lambda_a) + noise. Let rate = learning_rate / batch_size, and let the time t = n / d
+# count samples and not steps. Then
 #
 #     dM/dt = rate A_M,    dQ/dt = rate (A_Q + A_Q^T) + rate^2 N,
 #     dv_j/dt = (readout_rate / batch_size) sum_a c_a I2(j, a),
@@ -34,8 +34,8 @@ from orderparam.systems.online_sgd.model import (
 # the student's units, A_M: those of the teacher's units), N_jl = v_j v_l E[sigma'(lambda_j)
 # sigma'(lambda_l) (y - f)^2] is the noise term, and I2(j, a) = E[sigma(lambda_j) sigma(lambda_a)].
 # Label noise enters N alone. At finite d the same equations with the rate at this d hold up to
-# fluctuations of order d^(-1/2). As d -> infinity away from the line theta = 0 only one of both
-# terms survives (Veiga et al. 2022, theorem 3.1).
+# fluctuations of order d^(-1/2). Away from the line theta = 0 only one of the two terms survives as
+# d -> infinity (Veiga et al. 2022, theorem 3.1).
 
 Terms = Literal["both", "learning", "noise"]
 # the system, the factor (0 or 1) of the learning term, and the factor of the noise term
@@ -76,8 +76,8 @@ def signal(
     kick: Float[Array, "*#batch"],
     repeats: int,
 ) -> tuple[Float[Array, "*batch unit"], Float[Array, "*batch unit"]]:
-    """Sums over `repeats` steps on one sample of v_j sigma'(lambda_j) e and of sigma(lambda_j) e,
-    with e = y - f.
+    """Sums of v_j sigma'(lambda_j) e and of sigma(lambda_j) e, with e = y - f, over `repeats` steps
+    on one sample.
 
     Each step moves the fields of the sample itself by kick v_j sigma'(lambda_j) e, with kick = rate
     |x|^2 / d, so that later steps see other fields.
@@ -238,9 +238,10 @@ def overlap_flow(
         ValueError: for widths whose noise term is too expensive.
 
     Accuracy: A is exact for every activation of the catalogue. N is exact for erf, good to 1e-9 for
-    piecewise linear activations and to 1e-6 for smooth ones (at variances up to 2). With other
-    kinks, and for repeated samples (all terms), averages come from fixed quasi-random fields with a
-    relative error of a few 1e-3. Steps have the tolerance 1e-9, or 1e-7 where N is not exact.
+    piecewise linear activations and to 1e-6 for smooth ones (at variances up to 2). For activations
+    with other kinks, and for repeated samples (where this concerns all terms), the averages come
+    from fixed quasi-random fields with a relative error of a few 1e-3. The tolerance of the
+    solver's steps is 1e-9, or 1e-7 where N is not exact.
 
     Cost: (width (width + teacher_width))^2 averages in a step. For activations other than erf and
     piecewise linear ones these are integrals over two fields: with the default parameters swish,
@@ -254,7 +255,7 @@ def overlap_flow(
     >>> round(float(path.test_error[-1]), 5)
     0.00387
     """
-    # Steps need not be more accurate than the noise term, and most of the time goes into it.
+    # Steps need not be more accurate than the noise term, whose evaluation takes most of the time.
     exact = averages.has_exact_noise(system.activation)
     path = flow(
         velocity,
@@ -337,7 +338,8 @@ def plateau(system: CommitteeSGD, *, slope: float = 0.5) -> Plateau:
             found.converged,
         )
 
-    legs = jnp.asarray([-1.0, 1.0, -1.0])  # R starts to fall, levels off, falls again
+    # directions of the three crossings: R starts to fall, levels off, and falls again
+    legs = jnp.asarray([-1.0, 1.0, -1.0])
     _, (times, risks, met) = jax.lax.scan(leg, (jnp.zeros(()), Order.at_start(system)), legs)
     return Plateau(
         entry=times[1],
@@ -379,11 +381,11 @@ def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
 
     $$ \dot Q = \dot M = \dot v = 0 . $$
 
-    The flow is followed up to `horizon`. From this state an iteration in pseudo-time, which becomes
-    Newton's method in the end, finds the fixed point. The `start` `TeacherStart` leads to the end
-    of learning. `ReproducibleStart(teacher_overlap=0)` leads to the symmetric plateau, a saddle
-    point whose `growth_rate` sets the length of the plateau. Readouts that are not trained keep
-    their values.
+    The flow is followed up to `horizon`. The fixed point is then found from the state at the
+    horizon by an iteration in pseudo-time that turns into Newton's method. The `start`
+    `TeacherStart` leads to the end of learning. `ReproducibleStart(teacher_overlap=0)` leads to the
+    symmetric plateau, a saddle point whose `growth_rate` sets the length of the plateau. Readouts
+    that are not trained keep their values.
 
     Args:
         stiff: whether the flow up to the horizon takes implicit steps; False by default.
@@ -407,7 +409,8 @@ def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
     >>> round(float(end.test_error), 7), bool(end.growth_rate < 0)
     (0.000117, True)
     """
-    # The end of the search does not depend on its start, which need not be differentiated.
+    # The fixed point does not depend on the start of the search, so that the start need not be
+    # differentiated.
     frozen = jax.lax.stop_gradient(system)
     horizon = jnp.asarray(frozen.horizon, jnp.float64)
     reached = flow(velocity, Order.at_start(frozen), horizon[None], problem(frozen), stiff=stiff)

@@ -12,7 +12,7 @@ from orderparam.systems.online_sgd.model import (
     CommitteeSGD,
 )
 
-# The residual error due to weak label noise, in closed form.
+# The residual error due to weak label noise follows in closed form from linear response.
 
 
 class AsymptoticError(Result):
@@ -67,12 +67,12 @@ def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
 
     with independent fields of unit variance, so that the averages are products of moments of
     $\sigma'$. The solution is stable while $H \otimes 1 + 1 \otimes H - \gamma T$ is positive. The
-    student has c units for every teacher unit, each with 1/c of its readout (c = 1 for equal
-    widths). These c units act as one unit, because only their mean is restored: $\gamma$ =
-    `learning_rate` / (c `batch_size`).
+    student has c units for every teacher unit, and each of them has the fraction 1/c of that unit's
+    readout (c = 1 for equal widths). The c units act as one unit with $\gamma$ = `learning_rate` /
+    (c `batch_size`), because the flow pulls only their mean back to the teacher.
 
     Raises:
-        ValueError: for other students.
+        ValueError: for a student that does not have c units for every teacher unit in this way.
 
     Accuracy: first order in the noise.
 
@@ -95,8 +95,8 @@ def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
     eye = jnp.eye(units)
 
     def product_moment(indices: tuple[Array, ...]) -> Array:
-        """E of the product of sigma' over the units `indices`: the count of each unit picks its
-        moment."""
+        """Mean of the product of sigma' over the units in `indices`. Each unit contributes the
+        moment whose order is the number of times that the unit occurs."""
         counts = jnp.sum(
             jnp.stack(jnp.broadcast_arrays(*(eye[index] for index in indices))), axis=0
         ).astype(int)

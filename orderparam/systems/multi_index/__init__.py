@@ -1,5 +1,5 @@
-"""Targets that depend on a few hidden directions: exponents, exit times of SGD, message passing,
-and reuse of data.
+"""Targets that depend on a few hidden directions: exponents that measure how hard they are to
+learn, exit times of SGD with fresh and with reused samples, and message passing.
 """
 
 from typing import TYPE_CHECKING

@@ -1,5 +1,6 @@
-"""Hermite powers and message passing on samples, a neuron under SGD, and a drawn parity with a
-hint.
+"""Experiments on random samples: Hermite powers of a target, and message passing that finds its
+directions stair by stair. Experiments on a parity with a hint are in `hinted_parity`, and runs of
+SGD in `sgd_experiment`.
 """
 
 import ast
@@ -30,8 +31,9 @@ from orderparam.systems.multi_index.model import (
 # ------------------------------------------------------------------------------------------------
 # Hermite powers of a target, measured on random samples, and message passing on its stairs.
 
-LEAST = 1e-12  # smallest variance of a field; below it the field counts as known
-# variance added to that of z1: while examples may still change their preimages, and in the last run
+LEAST = 1e-12  # smallest variance of a field; a field of smaller variance counts as known
+# variance added to the variance of z1: in the runs in which examples may still change their
+# preimages, and in the last run
 _SOFT, _HARD = 1e-3, 1e-6
 _ROUNDING = 1e-12
 _SIGNS = np.array(list(itertools.product((1.0, -1.0), repeat=3)))  # signs of the three fields
@@ -43,7 +45,8 @@ def measured_hermite_power(system: WeakLearnability, key: PRNGKeyArray) -> Hermi
 
     $$ \sum_{|a| = k} \overline{y\, h_a(z)}^{(1)}\; \overline{y\, h_a(z)}^{(2)} $$
 
-    is a product of averages over the two halves of the samples; its mean is $\sum c_a^2$.
+    is a sum of products of two averages, one over each half of the samples; its mean is $\sum
+    c_a^2$.
 
     Source: Abbe, Boix-Adsera, Misiakiewicz (2023) for the coefficients; the estimate is derived
     here.
@@ -88,17 +91,17 @@ def climbed_staircase(
     r"""Overlaps that message passing reaches, stair by stair, on random examples of $z_1^2 +
     \mathrm{sign}(z_1 z_2 z_3)$.
 
-    Message passing runs first for the first direction, from a random estimate. It then runs for all
-    three directions, from the estimate of the first and from small estimates of the others along
-    eigenvectors,
+    Message passing first runs for the first direction alone, from a random estimate. It then runs
+    for all three directions, starting from the estimate of the first direction and from small
+    estimates of the two others along eigenvectors,
 
     $$ \omega = X a - v g' , \qquad g = \partial_\omega \ln P(y | \omega, v) , \qquad
        a \leftarrow \frac{A a + X^T g}{1 + A} , \qquad v = \frac{1}{1 + A} . $$
 
-    The algorithm commutes with rotations, so that the directions are the first three axes. Each
-    label has four preimages in $z_1$. Labels without noise determine $z_1$ so well that an example
-    with the wrong preimage would never leave it. Therefore the variance of $z_1$ is kept above
-    1e-3, and above 1e-6 in a last run.
+    The algorithm commutes with rotations, so that the directions are the first three axes. Four
+    values of $z_1$ are possible for each label. Labels without noise determine $z_1$ so well that
+    an example that has chosen a wrong one of these values would never change it. Therefore the
+    variance of $z_1$ is kept above 1e-3, and above 1e-6 in a last run.
 
     Args:
         damping: fraction of the previous state that is kept in each step, from 0 to below 1; 0.3 by
@@ -159,7 +162,8 @@ def climbed_staircase(
 
 
 class _Preimages(NamedTuple):
-    """The eight choices of signs, each with one z1, given y = z1^2 + sign(z1 z2 z3) and omega.
+    """The eight choices of the signs of the three fields, given y = z1^2 + sign(z1 z2 z3) and
+    omega. Each choice determines z1.
 
     Fields:
         share: probabilities of the choices.
@@ -177,7 +181,7 @@ class _Preimages(NamedTuple):
 def _preimages(
     omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array | float]
 ) -> _Preimages:
-    """The preimages of data = (labels, variance that is added to v1)."""
+    """Preimages of the labels; `data` is (labels, variance that is added to v1)."""
     labels, added = data
     square = labels[:, None] - np.prod(_SIGNS, axis=1)
     root = jnp.sqrt(jnp.where(square > 0, square, 1.0))
@@ -194,7 +198,8 @@ def _preimages(
 def _square_and_sign(
     omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array]
 ) -> tuple[Float[Array, "sample 3"], Float[Array, "sample 3"]]:
-    """The function g = d ln P(y | omega, v) / d omega and its derivatives dg_k / d omega_k."""
+    """Function g = d ln P(y | omega, v) / d omega for labels z1^2 + sign(z1 z2 z3), and its
+    derivatives dg_k / d omega_k."""
     share, pull, slope, variance = _preimages(omega, v, data)
     first, others = jnp.sum(share * pull, axis=1), jnp.sum(share[..., None] * slope, axis=1)
     of_first = jnp.sum(share * (pull - first[:, None]) ** 2, axis=1) - 1 / variance[0]
@@ -210,8 +215,8 @@ def _square_and_sign(
 
 
 def matched(overlaps: Float[np.ndarray, "direction direction"]) -> Float[np.ndarray, "direction"]:
-    """Overlap of each direction with the estimate assigned to it, for the best assignment and up to
-    signs.
+    """Absolute overlap of each direction with the estimate that is assigned to it, for the best
+    assignment of estimates to directions.
     """
     size, units = np.abs(overlaps), np.arange(len(overlaps))
     return max((size[units, list(order)] for order in itertools.permutations(units)), key=np.sum)

@@ -1,5 +1,5 @@
-"""Hardness of a target: its information, leap and generative exponents, and the sample complexities
-of kernels, SGD and the best known efficient algorithm.
+"""Exponents that measure how hard a target is to learn (information, leap and generative exponent),
+and the sample complexities of kernels, SGD and the best known efficient algorithm.
 
 For one index, with c_k = E[g h_k], the information exponent is the first k >= 1 with c_k != 0 (Ben
 Arous, Gheissari, Jagannath 2021). For several indices it is the first degree with a nonzero Hermite
@@ -62,8 +62,8 @@ class TargetExponents:
         hermite: root of the sum of c_a^2 over |a| = k, k = 0 .. highest.
         stages: (degree, number of new directions) of each stage of the staircase of SGD.
         generative_leap: highest order of the staircase of the best algorithm.
-        generative_stages: (order, number of new directions, n/d above which they are found if those
-            before are known) of each stage of the best algorithm.
+        generative_stages: (order, number of new directions, n/d above which they are found if the
+            directions of the stages before are known) of each stage of the best algorithm.
         label_power: for order k = 1, 2, ... the sum over |a| = k of E_y[zeta_a^2], zeta_a(y) =
             E[h_a(z) | y] with normalised h_a; for one index lambda_k^2 <= 1.
         label_eigenvalues: largest eigenvalues of E_y[m m^T], m = E[z | y], and of X -> E_y[G X G],
@@ -93,9 +93,9 @@ class TargetExponents:
     highest: int
 
     def row(self) -> dict[str, str]:
-        """Numbers of samples for a kernel to learn the whole target (d^degree; no power of d
-        suffices if the target is not a polynomial), and for one-pass SGD and the best algorithm to
-        find all directions.
+        """Sample complexities as text: of a kernel that learns the whole target (d^degree; no power
+        of d suffices if the target is not a polynomial), and of one-pass SGD and of the best
+        algorithm that find all directions.
         """
         return {
             "target": self.target,
@@ -105,8 +105,8 @@ class TargetExponents:
         }
 
     def _best(self) -> str:
-        """The number of samples of the best algorithm: d, or d^(k/2) for a generative leap k > 2
-        (Damian, Lee, Bruna 2025)."""
+        """Sample complexity of the best algorithm as text: d, or d^(k/2) for a generative leap k >
+        2 (Damian, Lee, Bruna 2025)."""
         if self.generative_leap is None:
             least = (self.generative or self.highest + 1) / 2
             return f">= d^{least:g}" if least > 1 else ">= d"
@@ -163,8 +163,8 @@ def _power(exponent: int) -> str:
 
 
 def sgd_samples(leap: int | None, highest: int) -> str:
-    """The number of samples of SGD as text: d, d log d or d^(l-1) (Ben Arous, Gheissari, Jagannath
-    2021, theorem 1.3)."""
+    """Sample complexity of one-pass SGD as text: d, d log d or d^(l-1) for a leap l (Ben Arous,
+    Gheissari, Jagannath 2021, theorem 1.3)."""
     if leap is None:
         return f">= d^{highest}"
     return "d log d" if leap == 2 else _power(leap - 1)
@@ -266,8 +266,8 @@ def _in_numbers(stairs: list[Stair]) -> tuple[tuple[int, int, float], ...]:
 
 
 def _of_product(product: Target, highest: int) -> TargetExponents:
-    """The exponents of a product of powers of more than four indices, c z1^p1 ... zr^pr; only the
-    law of the label is approximated."""
+    """Exponents of a product of powers of more than four indices, c z1^p1 ... zr^pr. All averages
+    are exact except those over the law of the label."""
     powers = powers_of_product(product)
     factor = abs(float(product(np.ones(len(powers)))))
     squares = hermite_powers(powers, highest)
@@ -298,7 +298,7 @@ def _of_product(product: Target, highest: int) -> TargetExponents:
 
 
 def table(rows: list[TargetExponents]) -> Any:
-    """A rich table of rows (print it with `rich.print`)."""
+    """Table of several targets, one in each row, as a `rich` table; print it with `rich.print`."""
     from rich.table import Table
 
     columns = ("target", "kernels", "one-pass SGD", "best algorithm")

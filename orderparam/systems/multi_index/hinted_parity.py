@@ -1,4 +1,5 @@
-"""Theory of a parity of three directions with a hint about the first."""
+"""A parity of three directions with a hint about the first: theory, message passing and
+eigenvectors."""
 
 from typing import NamedTuple
 
@@ -28,36 +29,36 @@ from orderparam.systems.multi_index.model import (
     correlation,
 )
 
-# Message passing and eigenvectors for a parity with a hint.
+# Theory of a parity with a hint: the overlaps that message passing and eigenvectors reach.
 #
-# With erf-like means m_k = E[sign z_k | omega_k] = erf(omega_k / sqrt(2 V_k)) a label has the
-# probability (1 + y m1 m2 m3)/2. The optimal estimates know omega_k ~ N(0, q_k) of z_k = omega_k +
-# sqrt(V_k) t, q_1 = Q + (1 - Q) s, q_2 = q_3 = q, and
+# With m_k = E[sign z_k | omega_k] = erf(omega_k / sqrt(2 V_k)) a label has the probability (1 + y
+# m1 m2 m3)/2. The optimal estimates determine the part omega_k ~ N(0, q_k) of z_k = omega_k +
+# sqrt(V_k) t. With q_1 = Q + (1 - Q) s and q_2 = q_3 = q,
 #
 #     qh_k = (n/d) E (m_1 m_2 m_3)^2 (d ln m_k / d omega_k)^2 / (1 - (m_1 m_2 m_3)^2),
 #
 #     s = (1 - Q) qh_1 / (1 + (1 - Q) qh_1),    q = qh_2 / (1 + qh_2)
 #
-# (Aubin et al. 2018; Troiani et al. 2024). Where q = 0 the hint is all that is known of z1, and
-# small q grow from
+# (Aubin et al. 2018; Troiani et al. 2024). At q = 0 the hint is the only information about z1. A
+# small q grows if n/d is above
 #
 #     n/d = (pi^2/4) / ((2/pi) arcsin Q)
 #
-# on (derived for this package): E[z2 z3 | y, omega]^2 = (2/pi)^2 E[sign z1 | omega]^2 is (2/pi)^2
-# (2/pi) arcsin Q on average.
+# (derived for this package), because the average of E[z2 z3 | y, omega]^2 = (2/pi)^2 E[sign z1 |
+# omega]^2 is (2/pi)^2 (2/pi) arcsin Q.
 
 _HALF_LINE = Panels((1.0, 2.2, 3.8, 6.0), gradings=4, nodes=6)  # rule for each of three fields
 _LEAST = 1e-12  # smallest variance of a field; below it the field counts as known
-_NEVER = 1e-300  # a label of smaller probability is omitted
+_NEVER = 1e-300  # labels of smaller probability are left out of the average
 _LARGEST = 1e7  # precision up to which the nodes resolve a field's sign
 _SMALL = 1e-3  # initial overlap, in units of that at which other solutions begin
 
 
 def first_seen(hint: float) -> float:
-    """Value of n/d above which the two other directions of a `HintedParity` are found, (pi^2/4) /
-    ((2/pi) arcsin Q); infinite without a hint.
+    """Sample ratio n/d = (pi^2/4) / ((2/pi) arcsin Q) above which the two other directions of a
+    `HintedParity` are found; infinite without a hint (Q = 0).
 
-    It follows from the second moments of the labels.
+    This threshold follows from the second moments of the fields given the label.
 
     Args:
         hint: squared cosine Q of the known vector with the first direction, from 0 to 1.
@@ -110,8 +111,8 @@ def state_evolution(
     (0.5299, 0.8324)
     """
     unknown = 1 - system.hint
-    # Beyond the threshold the iteration reaches other solutions, which begin at overlaps of order
-    # Q^2.
+    # Above the threshold the iteration leaves q = 0 and reaches solutions whose overlaps are of
+    # order Q^2 or larger.
     scale = jnp.maximum(system.hint**2, _NEVER)
 
     def precisions(logs: Float[Array, "2"]) -> Float[Array, "2"]:
@@ -191,8 +192,8 @@ def spectral(system: HintedParity) -> HintedSpectrum:
     $$ 1 \pm E[z_2 z_3 | y, \omega] = 1 \pm \frac2\pi\, y\, \mathrm{erf}\Big(
        \frac{\omega}{\sqrt{2 (1 - Q)}} \Big) . $$
 
-    Both matrices have the same law, and an outlier for n/d above `first_seen`. The estimate of the
-    first direction is not improved.
+    Both matrices have the same law, and both have an outlier if n/d is above `first_seen`. The
+    eigenvectors do not improve the estimate of the first direction.
 
     Accuracy: exact in the limit of large d.
 
@@ -214,12 +215,10 @@ def spectral(system: HintedParity) -> HintedSpectrum:
 
 # ------------------------------------------------------------------------------------------------
 # Message passing and eigenvectors on a random parity with a hint.
-
-# Message passing and eigenvectors on a random parity with a hint.
 #
-# Both algorithms commute with rotations, so that the directions may be axes: u the first, w1 in the
-# plane of the first two, w2 the third and w3 the fourth. The unknown part is orthogonal to the
-# first axis.
+# Both algorithms commute with rotations, so that the directions can be chosen along the axes: u
+# along the first axis, w1 in the plane of the first two, w2 along the third and w3 along the
+# fourth. The unknown part of w1 is orthogonal to the first axis.
 
 # signs of the fields of a label y, times y
 _STATES = np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)])
@@ -308,8 +307,9 @@ def message_passing(
 def _parity(
     omega: Float[Array, "sample 3"], v: Float[Array, "3"], data: tuple[Array, Array, Array]
 ) -> tuple[Float[Array, "sample 3"], Float[Array, "sample 3"]]:
-    """The function g = d ln P(y | omega, v) / d omega and its derivatives, for z1 = hinted + sqrt(1
-    - Q) (omega1 + sqrt(v1) t) and z_k = omega_k + sqrt(v_k) t.
+    """Function g = d ln P(y | omega, v) / d omega for labels sign(z1 z2 z3), and its derivatives.
+    Here z1 = hinted + sqrt(1 - Q) (omega1 + sqrt(v1) t), and z_k = omega_k + sqrt(v_k) t for k = 2,
+    3.
     """
     hint, hinted, labels = data
     scale = jnp.stack([jnp.sqrt(1 - hint), 1.0, 1.0])

@@ -1,5 +1,5 @@
-"""Moments of the hidden fields given the label, E[h_a(z) | y], which contain all information that
-transformations of the label can reveal.
+"""Conditional moments E[h_a(z) | y] of the hidden fields given the label. They contain all
+information about the fields that any transformation of the label can reveal.
 """
 
 import itertools
@@ -63,7 +63,8 @@ class LabelMoments:
 
     @classmethod
     def average(cls, weights: np.ndarray, parts: "list[LabelMoments]") -> "LabelMoments":
-        """The weighted average of moments, over the values of the known fields."""
+        """Weighted average of the moments in `parts`, each of which belongs to one value of the
+        known fields."""
         share = np.asarray(weights) / np.sum(weights)
         orders = min(len(part.powers) for part in parts)
         return cls(
@@ -83,9 +84,10 @@ class LabelMoments:
 # coordinates, and quantile bins for all other targets.
 
 Sample = tuple[Float[np.ndarray, "sample index"], Float[np.ndarray, "sample"]]
-# points of ln|z| and least density of ln|y|; the second rule estimates the error of the first
+# number of points of ln|z| and smallest density of ln|y|, for two rules; the difference of the two
+# rules estimates the error of the first
 _PRODUCT_RULES = ((2**14, 1e-13), (2**13, 1e-12))
-DISCRETE = 64  # a function with no more values than this is a classification
+DISCRETE = 64  # a function with at most this many values is treated as a discrete label
 
 
 def _moments(
@@ -188,10 +190,11 @@ def power_product(powers: tuple[int, ...], orders: int) -> LabelMoments:
     """Moments for y = z1^p1 ... zr^pr, where the law of ln|y| is a convolution of the laws of
     p_i ln|z_i|, computed by Fourier transform.
 
-    Sign flips that leave y unchanged make zeta_a = 0 unless a_i is even where p_i is even and the
-    other a_i are all even or all odd; zeta_a is then even or odd in y. So zeta_a zeta_b has a
-    non-zero mean only for two of the same parity, and |y| suffices to compute it. For z1 z2 the
-    matrix G(y) is [[a, y], [y, a]], a = |y| K1(|y|) / K0(|y|) - 1 (Troiani et al. 2024).
+    Because some flips of signs leave y unchanged, zeta_a vanishes unless all a_i with even p_i are
+    even and the other a_i are all even or all odd. In these two cases zeta_a is even or odd in y.
+    The mean of zeta_a zeta_b is therefore non-zero only if both have the same parity, and the law
+    of |y| suffices to compute it. For z1 z2 the matrix G(y) is [[a, y], [y, a]], a = |y| K1(|y|) /
+    K0(|y|) - 1 (Troiani et al. 2024).
     """
     fine, coarse = (_product_moments(powers, orders, *rule) for rule in _PRODUCT_RULES)
     change = np.max(np.abs(np.subtract(fine[2], coarse[2])))
@@ -231,7 +234,7 @@ def _product_moments(
     root = np.sqrt(plain[kept] / step)
 
     def kind(order: tuple[int, ...]) -> int | None:
-        """The parity of zeta_a in y: 0 for even, 1 for odd, None if it vanishes."""
+        """Parity of zeta_a as a function of y: 0 for even, 1 for odd, None if zeta_a vanishes."""
         even = all(n % 2 == 0 for n, power in zip(order, powers) if power % 2 == 0)
         rest = {n % 2 for n, power in zip(order, powers) if power % 2}
         return None if not even or len(rest) > 1 else next(iter(rest), 0)

@@ -1,5 +1,6 @@
-"""The systems: a target of a few directions, a neuron that finds directions by SGD, and a parity
-with a hint.
+"""The systems: a target of a few directions, a neuron that finds these directions by SGD, and a
+parity with a hint. The module also reads targets from text, and has the quadrature for targets that
+are not smooth.
 
 Targets as fields of systems, and quadrature for targets that need not be smooth.
 """
@@ -57,7 +58,7 @@ def hermite_values(
 def grid(
     dimension: int, nodes: int
 ) -> tuple[Float[np.ndarray, "*node index"], Float[np.ndarray, "*node"]]:
-    """Tensor grid of the half-line rule and its weights."""
+    """Nodes and weights of the tensor grid that is made of the half-line rule."""
     z, w = half_line_rule(nodes)
     weights = np.ones(())
     for _ in range(dimension):
@@ -72,8 +73,8 @@ def double_exponential_panels(
     Gaussian is resolved.
 
     blunt: nodes that are closer to an end than this fraction of the interval are moved to 4/9 of
-        it, which is exact for integrands a + b sqrt(distance). This is for integrands that are lost
-        in rounding near the ends. No node is at an end.
+        it, which is exact for integrands a + b sqrt(distance). This serves integrands that lose all
+        digits to rounding near the ends. No node is at an end.
     """
     edges = np.unique(
         np.concatenate(
@@ -196,10 +197,10 @@ class SphericalSGD(System):
     $\varrho > 0$ each sample is used twice: $e$ is taken after the extra step $w + \frac\varrho d e
     x$ on the same sample (Dandi et al. 2024; Arnaboldi et al. 2024).
 
-    The order parameters are the overlaps m = W_* w. They start at those of a random w (with
-    positive signs for `start` "positive"), or all at `first_overlap` when that is not 0. A
-    direction counts as found when |m| reaches `exit_overlap`. Time is measured as `sample_ratio` =
-    n/d.
+    The order parameters are the overlaps m = W_* w. At the start they are those of a random w (with
+    positive signs for `start` "positive"). If `first_overlap` is not 0, all of them start at this
+    value. A direction counts as found when |m| reaches `exit_overlap`. Time is measured as
+    `sample_ratio` = n/d.
 
     Raises:
         ValueError: for `first_record` >= `horizon`, for `repetition` > 0 with batches, and for a

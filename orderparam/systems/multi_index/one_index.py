@@ -16,12 +16,12 @@ from orderparam.systems.multi_index.model import (
     hermite_values,
 )
 
-# E[h_k(z) | y] for one hidden index, from every preimage of y.
+# E[h_k(z) | y] for one hidden index is computed from all preimages of y.
 
 _CHUNK = 4096  # points whose slopes are computed together: one shape, one compilation
 _PIECES = 128
-# fineness and bluntness of the nodes; the difference to the second rule estimates the error of the
-# first
+# fineness and bluntness (see `double_exponential_panels`) of two rules; the difference of the two
+# rules estimates the error of the first
 _RULES = ((16, 1e-6), (12, 2e-6))
 
 Slope = Callable[[np.ndarray], np.ndarray]

@@ -1,14 +1,15 @@
 """Exponents of products of powers of more than four indices, y = c z1^p1 ... zr^pr.
 
-A rule for any function of r indices has 24^r nodes. For a product each average is a product of
-averages over one index, and the law of ln|y| a convolution (`label.power_product`).
+A quadrature rule for an arbitrary function of r indices has 24^r nodes. For a product of powers
+each average is a product of averages over one index, and the law of ln|y| is a convolution
+(`label.power_product`).
 
 With z^p = sum_k m_k h_k(z), m_k = p! / [((p - k)/2)! 2^((p - k)/2) sqrt(k!)] for k = p, p - 2, ...,
-the coefficient of h_a1(z1) ... h_ar(zr) is the product of the m. Odd powers have no constant, even
-ones have one and then the degree 2. SGD therefore finds all q indices of odd powers at the degree
-q, and then all indices of even powers at the degree 2, because given the other indices each of them
-has a component of this degree. If some indices are known, the remaining target is the product of
-the others.
+the coefficient of h_a1(z1) ... h_ar(zr) is the product of the m. Odd powers have no constant term;
+the lowest degrees of even powers are 0 and 2. Let q be the number of indices with odd powers. SGD
+therefore finds these q indices together, at degree q. It then finds all indices with even powers at
+degree 2, because given the indices with odd powers the target has a component of degree 2 in each
+of them. If some indices are known, the remaining target is the product of the others.
 """
 
 import ast
@@ -113,8 +114,8 @@ def stages_of(powers: tuple[int, ...]) -> list[tuple[int, int]]:
 def label_staircase(
     powers: tuple[int, ...], orders: int, first: LabelMoments
 ) -> tuple[list[Stair], bool]:
-    """The exact stairs of the best algorithm, and whether they lead to all indices. `first`: the
-    moments of the product."""
+    """Exact stairs of the best algorithm for a product of these powers, and whether they lead to
+    all indices. `first` holds the label moments of the product."""
     rest, moments = list(range(len(powers))), first
     stairs: list[Stair] = []
     while rest:

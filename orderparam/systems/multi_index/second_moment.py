@@ -1,9 +1,8 @@
-"""The second moment of a target, and the target in units of its standard deviation, relative to
-which coefficients count as zero.
+"""The second moment of a target, and the target in units of its standard deviation.
 
-Exponents depend on which coefficients vanish. This is decided relative to the norm of the target,
-which exists only if E[g(z)^2] is finite. If |g| is unbounded, its growth towards poles and towards
-large |z| is examined.
+Exponents depend on which coefficients vanish. A coefficient counts as zero if it is small compared
+with the norm of the target, and this norm exists only if E[g(z)^2] is finite. If |g| is unbounded,
+its growth towards poles and towards large |z| is examined.
 """
 
 import dataclasses
@@ -83,7 +82,7 @@ def _refuse_fast_growth(target: Target) -> None:
     rays /= np.linalg.norm(rays, axis=1, keepdims=True)
     rays = rays[np.argsort(np.nan_to_num(-np.abs(target(rays * (REACH - 0.3))), nan=-np.inf))[:8]]
     axes = np.concatenate([np.eye(size), -np.eye(size), signs / np.sqrt(size)])
-    # away from the planes on which there may be poles
+    # points away from the coordinate planes, on which there may be poles
     rays = np.concatenate([axes + 1e-4 * np.cos(np.arange(size)), rays])
     radius = np.linspace(REACH - 2, REACH, 41)
     values = np.asarray(target(rays[:, None] * radius[:, None]), float)

@@ -15,7 +15,7 @@ from orderparam.systems.multi_index.model import (
 
 # Runs of SGD: the overlaps as an exact Markov chain at any d, and a neuron with all its weights.
 #
-# For Gaussian inputs the overlaps m = W* w of a unit vector are themselves Markov. With z* the
+# For Gaussian inputs the overlaps m = W* w of a unit vector w are a Markov chain. With z* the
 # hidden fields, xi the field along the part of w outside the hidden subspace (s = sqrt(1 - |m|^2),
 # lambda = m.z* + s xi) and chi2 the squared length of everything else, d - r - 1 normal variables,
 # the mean gradient over a batch has

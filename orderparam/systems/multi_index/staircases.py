@@ -33,8 +33,8 @@ from orderparam.systems.multi_index.one_index import one_index
 # Hermite coefficients of a target of several variables, and the staircase of SGD that follows from
 # them.
 #
-# c_a = E[g(z) h_a1(z1) ... h_ar(zr)], h_n normalised: the squares of all c_a with |a| = k sum to
-# the variance of g in degree k.
+# The coefficients are c_a = E[g(z) h_a1(z1) ... h_ar(zr)] with normalised h_n. The sum of the
+# squares of all c_a with |a| = k is the part of the variance of g that has degree k.
 
 _ROUNDING = 1e-13  # fraction of the norm
 
@@ -42,7 +42,8 @@ _ROUNDING = 1e-13  # fraction of the norm
 def project(
     values: Float[np.ndarray, "*node"], nodes: int, orders: int
 ) -> Float[np.ndarray, "*order"]:
-    """All c_a with every a_i < orders of a function tabulated on `grid`."""
+    """Hermite coefficients c_a, with every a_i < orders, of a function that is tabulated on
+    `grid`."""
     z, w = half_line_rule(nodes)
     basis = w * hermite_values(orders, z)
     for _ in range(values.ndim):
@@ -115,10 +116,10 @@ def staircase(
     """The stages in which one-pass SGD finds directions: (degree, new orthonormal directions), and
     whether all were found.
 
-    With the learned directions V known, the next ones are those of the lowest degree l in the
-    remaining directions at which the coefficients, of any degree along V, do not vanish (Abbe,
-    Boix-Adsera, Misiakiewicz 2023; Dandi et al. 2023): the span of the unfolded tensors. The
-    largest l is the leap exponent.
+    Let V be the directions that are already learned. Let l be the lowest degree in the remaining
+    directions at which some coefficient, of any degree along V, does not vanish. The next
+    directions are the span of the unfolded tensors of this degree l (Abbe, Boix-Adsera,
+    Misiakiewicz 2023; Dandi et al. 2023). The largest l is the leap exponent.
     """
     size = target.dimension
     learned = np.zeros((0, size))
@@ -159,7 +160,8 @@ def _lowest(c: np.ndarray, learned: int, error: float) -> tuple[int, np.ndarray]
 
 
 def complement(learned: np.ndarray) -> np.ndarray:
-    """Orthonormal directions orthogonal to the learned ones; coordinate axes where they are."""
+    """Orthonormal basis of the directions orthogonal to the learned ones, with coordinate axes as
+    far as these are orthogonal to them."""
     projector = np.eye(learned.shape[1]) - learned.T @ learned
     values, vectors = np.linalg.eigh(projector)
     return in_axes(vectors[:, values > 0.5].T)
@@ -194,8 +196,8 @@ _LEARNED_NODES = {1: 3, 2: 2, 3: 1}  # Gauss nodes on each half line of the know
 
 
 def label_moments(target: Target, orders: int, *, quick: bool = False) -> LabelMoments:
-    """The moments of orders 1 .. orders - 1. quick: whether fewer points are used if only quantile
-    bins apply."""
+    """Label moments of orders 1 .. orders - 1. `quick` says whether fewer points are used where the
+    only applicable method is that of quantile bins."""
     if target.dimension == 1:
         return one_index(target, orders)
     if powers := powers_of_product(target):
@@ -227,8 +229,8 @@ def lowest_stair(moments: LabelMoments, rest: Float[np.ndarray, "direction index
     if order is None:
         return None
     values, vectors = np.linalg.eigh(moments.grams[order - 1])
-    # If order 2 is present, its directions are those above the accuracy; the noise of quantile bins
-    # is below 1 %.
+    # If moments of order 2 reveal directions, these are the directions whose moments exceed the
+    # accuracy; the noise of quantile bins is below 1 %.
     new = in_axes(
         vectors[:, values > max(min(moments.tolerance, values[-1] / 2), 1e-9 * values[-1])].T @ rest
     )
@@ -242,12 +244,12 @@ def generative_staircase(
     """The stairs of the best algorithm, and whether they lead to all directions. `first`: the
     moments of the target.
 
-    With the directions V known, the next ones are those of the lowest order k at which
-    E[h_a(z_rest) | y, z_V], |a| = k, does not vanish: the moments of the target with z_V held,
-    averaged over z_V (Troiani et al. 2024, "grand staircase"; the highest order is the generative
-    leap of Damian, Lee and Bruna 2025). Thresholds after the first stair assume that V is perfectly
-    known and average over a few values of z_V; they are accurate to a few per cent if the moments
-    depend on z_V.
+    Let V be the directions that are already known. The next directions are those revealed at the
+    lowest order k at which E[h_a(z_rest) | y, z_V], |a| = k, does not vanish. These are the label
+    moments of the target at fixed z_V, averaged over z_V (Troiani et al. 2024, "grand staircase").
+    The highest order k is the generative leap of Damian, Lee and Bruna (2025). Thresholds after the
+    first stair assume that V is perfectly known and average over a few values of z_V; they are
+    accurate to a few per cent if the moments depend on z_V.
     """
     size = target.dimension
     learned = np.zeros((0, size))
@@ -278,19 +280,20 @@ def _given(target: Target, learned: np.ndarray, orders: int) -> LabelMoments:
 # ------------------------------------------------------------------------------------------------
 # The information of the label about hidden fields that are partly known from an estimate: the
 # moments of Troiani et al. 2024 (arXiv:2405.15480) between the first stair and perfect knowledge.
-# An estimate of overlap Q (index, index), 0 <= Q <= 1, knows omega ~ N(0, Q) of the fields z =
-# omega + sqrt(1 - Q) t, t ~ N(0, 1). With m = E[t | y, omega] the labels measure the weights with
-# the precision qh = (n/d) (1 - Q)^(-1/2) E[m m^T] (1 - Q)^(-1/2). Of the directions that it does
-# not know, Q = 0, they show those of m at once, and those of G = E[t t^T - 1 | y, omega] from n/d =
-# 1 / lambda_max(X -> E[G X G]) on.  By sampling: at each omega of a Sobol sequence random t with
-# equal labels, or with neighbouring ones, are multiplied with one another, never with themselves,
-# so that squares of conditional averages come without bias.
+# An estimate of overlap Q (index, index), 0 <= Q <= 1, determines the part omega ~ N(0, Q) of the
+# fields z = omega + sqrt(1 - Q) t, t ~ N(0, 1). With m = E[t | y, omega] the labels measure the
+# weights with the precision qh = (n/d) (1 - Q)^(-1/2) E[m m^T] (1 - Q)^(-1/2). Among the directions
+# with Q = 0, of which nothing is known, the labels reveal those of m at any n/d, and those of G =
+# E[t t^T - 1 | y, omega] if n/d > 1 / lambda_max(X -> E[G X G]). The averages are sampled. At each
+# omega of a Sobol sequence many t are drawn, and functions of two different t with equal or
+# neighbouring labels are multiplied, so that the estimates of squared conditional averages have no
+# bias.
 
-# digits of labels, in units of their spread: labels that are determined by the known fields alone
-# are equal up to rounding
+# resolution of labels in units of their spread: labels that are determined by the known fields
+# alone must count as equal, although they differ by rounding
 _DIGITS = 10
 _LOG2_LEARNED, _POINTS, _NEIGHBOURS, _GROUPS = 8, 4096, 32, 16
-# smaller eigenvalues of an overlap belong to directions about which nothing is known
+# a direction counts as unknown if its eigenvalue of the overlap is smaller than this value
 NOTHING = 1e-9
 
 Matrix = Float[np.ndarray, "index index"]
@@ -353,7 +356,8 @@ def _products(
     """Averages of products of E[feature | y, omega], for groups of values of omega, each of which
     is spread over its whole law.
 
-    features: of t, (index, sample), as (feature, sample).
+    features: function of t, of shape (index, sample), that returns features of shape (feature,
+    sample).
     """
     from scipy.stats import qmc  # slow to import, and used only here
 
@@ -386,7 +390,7 @@ def _paired(features: np.ndarray, starts: np.ndarray) -> Float[np.ndarray, "feat
 
 
 def _neighbours(features: np.ndarray, count: int) -> Float[np.ndarray, "feature feature"]:
-    """`_paired` for groups of the same count."""
+    """Result of `_paired` for groups that all have `count` members."""
     sums = features.reshape(len(features), -1, count).sum(axis=2)
     return (sums @ sums.T - features @ features.T) / (count - 1) / features.shape[1]
 

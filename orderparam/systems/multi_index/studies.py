@@ -239,7 +239,8 @@ def hinted_parity(
     input_dim: int = 500,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """lines, runs: values of n/d in units of the threshold of each hint."""
+    """Curves of theory and runs; `lines` and `runs` are n/d in units of the threshold of each
+    hint."""
     for hint in hints:
         system = HintedParity(1.0, hint, input_dim)
         fine, few = (
@@ -337,6 +338,7 @@ def grand_staircase_study(
     line, marks = {"sample_ratio": lines}, {"sample_ratio": runs}
     yield Curve("state evolution", grand_staircase, system, line, facets=facets)
     yield Curve("message passing", climbed_staircase, system, marks, seeds, facets=facets)
-    # the parity alone: `HintedParity` needs a hint; one of squared overlap 1e-6 is as good as none
+    # The control is the parity alone. `HintedParity` needs a hint, and a hint of squared overlap
+    # 1e-6 has no measurable effect.
     alone, facets = HintedParity(1.0, 1e-6, input_dim), {"target": _ALONE}
     yield Curve("message passing", message_passing, alone, marks, seeds, facets=facets)

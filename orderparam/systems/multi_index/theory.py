@@ -36,14 +36,14 @@ from orderparam.systems.multi_index.staircases import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# The exponents of a target as a Result, and the optimal estimate that finds its directions stair by
-# stair.
+# The exponents of a target as a Result, and the optimal estimate, which finds the directions of the
+# target stair by stair.
 
 _FIRST = 0.05  # initial overlap of directions whose threshold has just been passed
 _LEARNED = 1e-6  # 1 - overlap below which directions count as known
 _UNCERTAIN = 5e-4  # relative change of precisions below the accuracy of the sampling
-# number of steps that Anderson's method combines, and its greatest length, in units of the last
-# step
+# number of steps that Anderson's method combines, and largest length of its step in units of the
+# last step of the iteration
 _MEMORY, _LONGEST = 3, 10.0
 
 
@@ -149,9 +149,9 @@ def _risen(
     """The fixed point in the span of the known directions that is reached from an overlap, and the
     last change of ln qh.
 
-    Anderson's steps (of the last `_MEMORY` ones) are at most ten times as long as those of the
-    iteration: a longer one might lead to another fixed point. Directions whose precision passes 1 /
-    `_LEARNED` count as known from there on.
+    Anderson's method combines the last `_MEMORY` steps. Its step is at most ten times as long as a
+    step of the iteration, because a longer one might lead to another fixed point. Directions count
+    as known as soon as their precision exceeds 1 / `_LEARNED`.
     """
     least, most = np.log(2 * NOTHING), -np.log(_LEARNED)
     partly, fresh, change = split(overlap)[0], True, 0.0
@@ -188,13 +188,14 @@ def _risen(
 
 
 def _anderson(values: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Anderson's step from the last of successive values, given the steps of the iteration
-    there.
+    """Step of Anderson's method from the last of successive values, given the steps of the
+    iteration at these values.
     """
     slopes, moves = (np.diff(x.reshape(len(x), -1), axis=0) for x in (steps, values))
     last = steps[-1].ravel()
     step = last - anderson_correction(moves, slopes, last, truncated_weights)
-    # a step against the direction of the iteration is rejected: no fixed point is near
+    # a step against the direction of the iteration is rejected, because it shows that no fixed
+    # point is near
     if step @ last <= 0:
         step = last
     longest = _LONGEST * float(np.linalg.norm(last))
@@ -204,7 +205,7 @@ def _anderson(values: np.ndarray, steps: np.ndarray) -> np.ndarray:
 
 
 def _of(matrix: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """The function of a symmetric matrix."""
+    """Function of a symmetric matrix, applied to its eigenvalues."""
     values, vectors = np.linalg.eigh(matrix)
     return (vectors * function(values)) @ vectors.T
 
@@ -231,8 +232,8 @@ _STEPS = 10_000
 def _fields(
     system: SphericalSGD, overlap: Float[Array, "index"]
 ) -> tuple[Array, Array, Array, Array]:
-    """Quadrature over the hidden fields, the independent part of lambda, and the label noise: z*,
-    lambda, y and weights.
+    """Nodes z*, lambda and y of a quadrature over the hidden fields, the independent part of lambda
+    and the label noise, with their weights.
     """
     count = system.teacher.dimension
     z, w = half_line_rule(_NODES[count])
@@ -356,8 +357,8 @@ def exit_time(system: SphericalSGD) -> ExitTime:
     3753.2
     """
     dim = jnp.asarray(system.input_dim, jnp.float64)
-    # Evenly spaced in asinh(m sqrt(d)): fine on the scale 1/sqrt(d) of the start, logarithmic above
-    # it.
+    # The grid in m is evenly spaced in asinh(m sqrt(d)): it is fine on the scale 1/sqrt(d) of the
+    # first overlaps, and logarithmic above this scale.
     reach = jnp.arcsinh(system.exit_overlap * jnp.sqrt(dim))
     s = jnp.linspace(-1.0, 1.0, _GRID) * reach
     m = jnp.sinh(s) / jnp.sqrt(dim)

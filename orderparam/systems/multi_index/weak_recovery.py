@@ -35,12 +35,13 @@ from orderparam.systems.multi_index.staircases import (
 # Weak recovery: whether a target can be learned from n = O(d) samples, and the number that is
 # needed.
 #
-# A direction is trivial if E[z | y] reveals it (at any n/d > 0), easy if only E[z z^T - 1 | y] does
-# (above n/d = alpha_c = 1 / lambda_max(X -> E_y[G X G])), and hard if neither does (at no n/d;
-# every known algorithm needs more than O(d) samples). Troiani, Dandi, Defilippis, Zdeborová,
-# Loureiro, Krzakala 2024 (arXiv:2405.15480).
+# A direction is trivial if E[z | y] reveals it; it is then found at any n/d > 0. It is easy if only
+# G = E[z z^T - 1 | y] reveals it; it is then found above n/d = alpha_c = 1 / lambda_max(X -> E_y[G
+# X G]). It is hard if neither moment reveals it; every known algorithm then needs more than O(d)
+# samples. Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024 (arXiv:2405.15480).
 
-# one more than the highest order of the moments that reveal a direction from n = O(d) samples
+# number of orders of moments that are computed, from 0 to 2; moments above order 2 reveal no
+# direction from n = O(d) samples
 _ORDERS = 3
 _PAIRS, _FEWEST, _PER_BIN = 4, 2000, 64
 # largest deviation, in standard errors, of moments of fields that count as standard normal
@@ -153,7 +154,7 @@ def _found(name: str, stairs: list[Stair], complete: bool, moments: LabelMoments
 
 
 def _next(g: Target, overlap: np.ndarray) -> WeakThreshold:
-    """The next stair for an estimate of this overlap."""
+    """Threshold of the next stair, given an estimate of this overlap."""
     overlap = np.diag(overlap) if overlap.ndim == 1 else overlap
     size = g.dimension
     if (
@@ -198,7 +199,7 @@ def _kind(stair: Stair) -> str:
 
 
 def _of_samples(z: np.ndarray, y: np.ndarray) -> LabelMoments:
-    """Moments from four pairs of disjoint parts of the samples."""
+    """Label moments of samples, from four pairs of disjoint parts of the samples."""
     z = z[:, None] if z.ndim == 1 else z
     if z.ndim != 2 or not 1 <= z.shape[1] <= LARGEST_DIMENSION or y.shape != z.shape[:1]:
         raise ValueError(

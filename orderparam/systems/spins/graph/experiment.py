@@ -33,7 +33,7 @@ def graph_clusters(
 
     In every sweep an edge joins its two sites, if their spins are equal, with probability $1 -
     e^{-1/T}$, and every cluster of joined sites takes a random state. All spins start in state 0.
-    The magnetisations are those of `potts_enumerated`.
+    The magnetisations are defined as in `potts_enumerated`.
 
     Args:
         replicas: number of independent runs that are simulated together.
@@ -124,15 +124,15 @@ def potts_series(
     warmup: int,
     sweeps: int,
 ) -> Series:
-    """Series of independent replicas, whose sites are numbered consecutively through all
-    replicas."""
+    """The moments of independent replicas after each sweep; the sites of all replicas are numbered
+    in one sequence."""
     one, two = ((jnp.arange(replicas)[:, None] * sites + end).ravel() for end in edges.T)
 
     def sweep(carry: tuple[Array, Counter], _: None) -> tuple[tuple[Array, Counter], Array]:
         spins, words = carry
         words, drawn = random_words(words, one.size)
         bond = (spins[one] == spins[two]) & below(drawn, -jnp.expm1(-1 / temperature))
-        # Where there is no bond the labels of site 0 are compared with themselves.
+        # A slot without a bond compares the label of site 0 with itself.
         here, there = jnp.where(bond, one, 0), jnp.where(bond, two, 0)
 
         def seen(labels: Array) -> Array:

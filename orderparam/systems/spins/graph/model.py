@@ -56,7 +56,7 @@ class RegularPotts(System):
 
 
 # ------------------------------------------------------------------------------------------------
-# Edges of some graphs, as pairs of sites numbered from 0.
+# Edges of lattices and of random graphs, as pairs of sites that are numbered from 0.
 
 
 def lattice_edges(shape: tuple[int, ...]) -> np.ndarray:

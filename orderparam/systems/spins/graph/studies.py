@@ -28,14 +28,14 @@ from orderparam.systems.spins.graph.theory import cavity
     panels=[
         Panel("temperature", name, facet="states") for name in ("energy", "absolute_magnetisation")
     ],
-    caption="$q$ states; {sites} sites with {degree} neighbours each; a new graph in each run. "
-    "{replicas} replicas of {sweeps} sweeps, from the ordered state, which for $q$ > 2 is "
-    "metastable where both phases exist. Without order $\\langle|m|\\rangle$ is of order "
-    "$1/\\sqrt{{N}}$ at $N$ sites.",
+    caption="The Potts model with $q$ states. Each run draws a new graph of {sites} sites with "
+    "{degree} neighbours each, and simulates {replicas} replicas for {sweeps} sweeps from the "
+    "ordered state. For $q$ > 2 this state is metastable where both phases exist. In the "
+    "disordered phase $\\langle|m|\\rangle$ is of order $1/\\sqrt{{N}}$ at $N$ sites.",
     explained=(
         "The cavity method describes infinite graphs. With N sites the energy of the disordered "
-        "phase differs from it by a constant over N (measured for 250 to 4000 sites), and the "
-        "magnetisation by 1/sqrt(N)."
+        "phase differs from its value there by a constant over N (measured for 250 to 4000 "
+        "sites), and the magnetisation by a term of order 1/sqrt(N)."
     ),
 )
 def potts_regular_graph(

@@ -47,8 +47,8 @@ def order_parameters(
 
     Returns:
         four arrays: the magnetisation (q p_0 - 1)/(q - 1) of state 0, its modulus (q max p - 1)/(q
-            - 1), its square (q sum_s p_s^2 - 1)/(q - 1), and the square of that as the fourth
-            power.
+            - 1), its square (q sum_s p_s^2 - 1)/(q - 1), and the square of this square, which
+            stands for the fourth power.
 
     >>> [float(x) for x in order_parameters(jnp.array([0.5, 0.5, 0.0]), 3)]
     [0.25, 0.25, 0.25, 0.0625]
@@ -74,10 +74,10 @@ def potts_enumerated(system: PottsGraph) -> Thermodynamics:
 
     $$ Z = \sum_{s \in \{0 \dots q-1\}^N} e^{-H(s)/T}, \qquad H = -\sum_{(ij)} \delta_{s_i s_j} $$
 
-    The magnetisations are made of the shares $p_s$ of the states: `magnetisation` is the mean of
-    $(q p_0 - 1)/(q - 1)$, `absolute_magnetisation` that of $(q \max_s p_s - 1)/(q - 1)$ and
-    `squared_magnetisation` that of $(q \sum_s p_s^2 - 1)/(q - 1)$; its square stands for the fourth
-    power in `binder`.
+    Let $p_s$ be the share of the spins in state s. `magnetisation` is the mean of $(q p_0 - 1)/(q -
+    1)$, `absolute_magnetisation` is the mean of $(q \max_s p_s - 1)/(q - 1)$, and
+    `squared_magnetisation` is the mean of $m^2 = (q \sum_s p_s^2 - 1)/(q - 1)$. `binder` contains
+    the mean of the square of this $m^2$.
 
     Raises:
         ValueError: for more than 2^20 configurations.
@@ -125,8 +125,9 @@ def cavity(system: RegularPotts, *, branch: Literal["ordered", "disordered"] = "
 
     Args:
         branch: "ordered" is the fixed point that is reached from full order, "disordered" is h = 0.
-            The branch of lower free energy is the equilibrium state: for q = 2 always the ordered
-            one, where it exists; for q > 2 they exchange their roles at a first-order transition.
+            The branch of lower free energy is the equilibrium state. For q = 2 this is the ordered
+            branch wherever it exists; for q > 2 the two free energies cross at a first-order
+            transition.
 
     Accuracy: 1e-9 relative to h, also where h is small; `residual` gives the accuracy reached.
 
@@ -140,8 +141,8 @@ def cavity(system: RegularPotts, *, branch: Literal["ordered", "disordered"] = "
     rise = jnp.expm1(coupling)
 
     def update(h: Array, coupling: Array) -> Array:
-        # Below h = 1 this form keeps the relative accuracy of small h; above it logarithms are
-        # used, because exp(h) may overflow.
+        # For h < 1 this form keeps the relative accuracy of a small h. For h > 1 the code uses
+        # logarithms, because exp(h) may overflow.
         small = jnp.minimum(h, 1.0)
         gain = (
             -jnp.expm1(-coupling)
@@ -163,7 +164,7 @@ def cavity(system: RegularPotts, *, branch: Literal["ordered", "disordered"] = "
     site = jnp.logaddexp(c * one, jnp.log(q - 1.0) + c * rest)
     equal = favoured**2 + (q - 1) * other**2
     edge = jnp.log1p(rise * equal)
-    # With all c neighbours the favoured state has this share of the sites.
+    # The share of the sites in the favoured state, where each site has all of its c neighbours.
     share = jnp.exp(c * one - site)
     free_energy = -system.temperature * (site - c / 2 * edge)
     return Cavity(

@@ -11,8 +11,9 @@ _TERMS = 12  # of the series of a theta function
 def torus_correlator(
     z: Complex[np.ndarray, "*batch"], aspect: float = 1.0
 ) -> Float[np.ndarray, "*batch"]:
-    r"""The correlation of two spins of the critical Ising model on a torus of length 1 and width
-    `aspect`, in units in which it is $|z|^{-1/4}$ at small distances z = x + iy:
+    r"""The correlation of two spins of the critical Ising model at the distance z = x + iy on a
+    torus of length 1 and width `aspect`. Its unit is such that the correlation is $|z|^{-1/4}$ at
+    small z:
 
     $$ \left| \frac{\theta_1'(0)}{\theta_1(z)} \right|^{1/4}
        \frac{\sum_{k=1}^4 |\theta_k(z/2)|}{\sum_{k=2}^4 |\theta_k(0)|} $$

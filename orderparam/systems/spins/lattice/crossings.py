@@ -12,8 +12,8 @@ from orderparam.systems.spins.lattice.model import CRITICAL_TEMPERATURE
 
 
 def draw_crossings(axes: Any, comparison: Comparison) -> None:
-    """Draw the temperature where Binder's ratios of two successive sizes cross against the inverse
-    of the larger size.
+    """Draw the temperature at which Binder's ratios of two successive sizes are equal, against the
+    inverse of the larger size.
     """
     runs = {data.attrs["facets"]["length"]: data for data in comparison.experiments().values()}
     lengths = sorted(runs)
@@ -38,11 +38,12 @@ def draw_crossings(axes: Any, comparison: Comparison) -> None:
 def crossing(smaller: xr.Dataset, larger: xr.Dataset, length: int) -> np.ndarray:
     """Temperature at which Binder's ratios of two sizes are equal, for each seed.
 
-    A polynomial in the temperature is fitted to the difference of the two ratios; its zero is the
-    crossing. It is a parabola through the temperatures that are at most 2/L from the mean crossing
-    of a first fit, L = `length` the larger size: there the scaling functions bend little. The first
-    fit is a polynomial of fourth degree through all temperatures, or of less where there are fewer
-    than seven. Seeds without a zero among the temperatures are left out.
+    The crossing is the zero of a polynomial that is fitted to the difference of the two ratios as a
+    function of the temperature. The fit is made twice. The first polynomial has degree four, or
+    less for fewer than seven temperatures, and is fitted at all temperatures. The second is a
+    parabola, fitted at the temperatures within 2/L of the mean crossing of the first fit, where L =
+    `length` is the larger size; the scaling functions bend little there. Seeds without a zero
+    between the temperatures are left out.
     """
     temperatures = smaller["temperature"].values
     differences = (larger["binder"] - smaller["binder"]).transpose("seed", "temperature").values
@@ -60,8 +61,7 @@ def crossing(smaller: xr.Dataset, larger: xr.Dataset, length: int) -> np.ndarray
 def _zeros(
     temperatures: np.ndarray, differences: np.ndarray, used: np.ndarray, degree: int, middle: float
 ) -> np.ndarray:
-    """Zeros of polynomials through the used temperatures, those nearest to the middle, for each
-    seed."""
+    """For each seed, the zero of its polynomial that is nearest to `middle`."""
     half = np.max(np.abs(temperatures[used] - middle))
     found = []
     for difference in differences:

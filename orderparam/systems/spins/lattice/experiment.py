@@ -30,7 +30,7 @@ from orderparam.systems.spins.lattice.model import IsingLattice
 from orderparam.systems.spins.measurement import MeasuredSpins, Series, measured
 
 # ------------------------------------------------------------------------------------------------
-# Series that are measured during cluster updates: averages, correlations, and the last
+# What is measured during cluster updates: series of moments, series of correlations, and the last
 # configuration.
 
 Method = Literal["swendsen-wang", "wolff"]
@@ -47,10 +47,10 @@ def cluster_series(
     warmup: int,
     sweeps: int,
 ) -> Series:
-    """Series of independent replicas that start with all spins up.
-
-    Without a field m^2 and m^4 are averaged over the signs of the clusters (improved estimators,
-    Wolff 1988): sum_c n_c^2 and 3 (sum_c n_c^2)^2 - 2 sum_c n_c^4, with n_c the share of all spins.
+    """Energy and moments after each sweep, of independent replicas that start with all spins up.
+    Without a field m^2 and m^4 are averaged over the signs of the clusters, which gives sum_c n_c^2
+    and 3 (sum_c n_c^2)^2 - 2 sum_c n_c^4 (improved estimators, Wolff 1988). Here n_c is the
+    fraction of the spins that belong to cluster c.
     """
     n = int(np.prod(shape))
     sites = tuple(range(1, 1 + len(shape)))
@@ -76,7 +76,8 @@ def cluster_series(
         squares, fourths = (
             jnp.sum((sizes.reshape(replicas, n) / n) ** power, axis=1) for power in (2, 4)
         )
-        # Averaged over the independent signs of the clusters, m^2 and m^4 depend on sizes alone.
+        # The averages of m^2 and m^4 over the independent signs of the clusters depend only on the
+        # sizes of the clusters.
         second = jnp.where(field == 0, squares, m**2)
         fourth = jnp.where(field == 0, 3 * squares**2 - 2 * fourths, m**4)
         return (spins, words), jnp.stack([energy - field * m, m, jnp.abs(m), second, fourth])
@@ -121,7 +122,8 @@ def correlation_series(
     """Share of the pairs of sites at 1 .. reach steps along the diagonal that belong to one
     cluster, after each sweep.
 
-    Without a field its mean is the correlation of the two spins (improved estimator).
+    Without a field the mean of this share is the correlation of two such spins (improved
+    estimator).
     """
     axes = tuple(range(1, 1 + len(shape)))
 
@@ -237,10 +239,11 @@ def metropolis(
     r"""Equilibrium averages of the Ising model, simulated with Metropolis updates in any dimension
     and field.
 
-    The two colours of the checkerboard are updated in turn, from all spins up. A flip that changes
-    the energy by dE is accepted with probability $\min(1, e^{-dE/T})$; in a field it must be
-    accepted by the bonds and by the field, each with its own such factor, which keeps detailed
-    balance. The replicas are the bits of words and are independent.
+    All spins start up, and the two colours of the checkerboard are updated in turn. A flip that
+    changes the energy by dE is accepted with probability $\min(1, e^{-dE/T})$. In a field the
+    probability is the product of two such factors, one with the energy of the bonds and one with
+    the energy in the field; detailed balance holds for each factor. Every bit of a word belongs to
+    another replica, and the replicas are independent.
 
     Args:
         replicas: number of independent runs, a multiple of 64.
@@ -392,11 +395,11 @@ def quench(
     """Spins and energies of the square lattice at given times after a quench from infinite
     temperature to `temperature`.
 
-    Random spins of 64 lattices follow Metropolis updates. Below T_c domains grow as $t^{1/2}$, and
-    the energy of their walls falls as $t^{-1/2}$. A flip that costs no energy is made with
-    probability 1/2: if all such flips were accepted, all spins of one colour of the checkerboard
-    could flip at once, and domain walls would move ballistically instead of diffusing. The
-    equilibrium state is the same.
+    Metropolis updates are applied to 64 lattices of random spins. Below T_c domains grow as
+    $t^{1/2}$, and the energy of their walls falls as $t^{-1/2}$. A flip that costs no energy is
+    made with probability 1/2: if all such flips were accepted, all spins of one colour of the
+    checkerboard could flip at once, and domain walls would move ballistically instead of diffusing.
+    The equilibrium state is the same.
 
     Args:
         sweeps: numbers of sweeps after which observables are recorded, increasing.

@@ -1,9 +1,9 @@
 """Metropolis updates of 64 replicas at once: every bit of a word is the spin of another replica
 (multi-spin coding).
 
-Sites of one colour of the checkerboard are independent given the other, and are updated together.
-Sums over neighbours and decisions are logical operations on words; every replica draws random bits
-of its own, so that replicas are independent.
+Given the spins of one colour of the checkerboard, the spins of the other colour are independent,
+and they are updated together. Sums over neighbours and decisions are logical operations on words;
+every replica draws random bits of its own, so that replicas are independent.
 """
 
 from functools import partial
@@ -46,10 +46,11 @@ class State(NamedTuple):
 class Updates(NamedTuple):
     """Metropolis updates of one lattice, all of whose lengths must be even.
 
-    All fields but the first two are static: tilted is true if there is a field, coins if flips that
-    cost no energy are made with probability 1/2. A flip is accepted with probability min(1,
-    exp(-dE/T)) for the bonds and, where there is a field, independently with min(1, exp(-dE/T)) for
-    the field: detailed balance holds for each factor (Michel, Kapfer, Krauth 2014).
+    All fields but the first two are static. `tilted` is true if there is a field, and `coins` is
+    true if flips that cost no energy are made with probability 1/2. A flip is accepted with
+    probability min(1, exp(-dE/T)) for the bonds and, where there is a field, independently with
+    min(1, exp(-dE/T)) for the field: detailed balance holds for each factor (Michel, Kapfer, Krauth
+    2014).
     """
 
     temperature: Float[Array, ""]
@@ -66,7 +67,7 @@ class Updates(NamedTuple):
 
     @property
     def shifted(self) -> np.ndarray:
-        """The rows whose first site has the second colour."""
+        """True for the rows whose first site has the second colour."""
         return np.sum(np.indices(self.half[1:])[:-1], axis=0) % 2 == 1
 
     def begin(self, even: Half, odd: Half, counter: Counter) -> State:
@@ -76,8 +77,8 @@ class Updates(NamedTuple):
         """Update both colours once. The second value is the number of unequal neighbours of the
         spins of the second colour, as binary digits.
 
-        Bits are drawn a sweep ahead: the compiler would not vectorise them in one loop with the
-        operations that shift arrays.
+        Random bits are drawn one sweep ahead, because the compiler does not vectorise their
+        generation in one loop with the shifts of arrays.
         """
         counter, drawn = self._draw(state.counter)
         accepted = state.accepted.reshape(-1, 2, *self.half)
@@ -117,7 +118,7 @@ class Updates(NamedTuple):
         directions = len(self.shape)
         parallel = added([~(spins ^ other) for other in around])
         flip = jnp.full_like(spins, _ONES)
-        # each parallel neighbour beyond half of them costs 4
+        # each parallel neighbour beyond half of the neighbours costs an energy of 4
         for excess in range(1, directions + 1):
             flip = flip & (accepted[excess - 1] | ~at_least(parallel, directions + excess))
         if self.tilted:
@@ -142,8 +143,8 @@ def metropolis_series(
     tilted: bool,
     every: int = 1,
 ) -> Series:
-    """Series of independent replicas that start with all spins up, measured once in every `every`
-    sweeps.
+    """Energy and moments of independent replicas that start with all spins up, measured once in
+    `every` sweeps.
     """
     updates, n, directions = (
         Updates(temperature, field, shape, replicas, tilted),
@@ -219,8 +220,8 @@ def at_least(digits: list[Half], threshold: int) -> Half:
 
 
 def replica_totals(words: UInt64[Array, "kind word *half"]) -> Int[Array, "kind replica"]:
-    """Number of sites of each replica whose bit is one; words are added in pairs as long as that
-    is cheaper than unpacking.
+    """Number of sites of each replica whose bit is one. Words are added in pairs as long as this is
+    cheaper than unpacking their bits.
     """
     rows = words.reshape(*words.shape[:2], -1)
     rounds = min(4, rows.shape[-1].bit_length() - 1)

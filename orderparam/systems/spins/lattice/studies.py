@@ -33,7 +33,7 @@ from orderparam.systems.spins.lattice.theory import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# Panels of the studies that are drawn by functions of their own.
+# Functions that draw those panels of the studies which are not plain curves.
 
 
 def draw_configuration(temperature: float, axes: Any, comparison: Comparison) -> None:
@@ -50,7 +50,8 @@ def draw_configuration(temperature: float, axes: Any, comparison: Comparison) ->
 
 
 def by_length(comparison: Comparison, kind: str) -> xr.Dataset:
-    """The curves of one kind that carry a length, joined along it."""
+    """The curves of one kind (theory or experiment) that have a length, concatenated along the
+    length."""
     runs = {data.attrs["facets"]["length"]: data for data in comparison.curves(kind).values()}
     return xr.concat(
         [runs[length].expand_dims(length=[length]) for length in sorted(runs)],
@@ -60,8 +61,8 @@ def by_length(comparison: Comparison, kind: str) -> xr.Dataset:
 
 
 def draw_scaling(comparison: Comparison) -> Any:
-    """Draw Binder's ratio, magnetisation and susceptibility of all sizes, each collapsed on one
-    curve, with the fitted exponents.
+    """Draw Binder's ratio, the magnetisation and the susceptibility of all sizes, each collapsed on
+    one curve, and write the fitted exponents.
     """
     figure, axes = canvas(1, 3)
     try:
@@ -184,7 +185,7 @@ def draw_walls(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_quenched(time: int, axes: Any, comparison: Comparison) -> None:
-    """Draw the lattice of the first seed at the lowest temperature; `time` is the position in the
+    """Draw the lattice of the first seed at the lowest temperature; `time` is an index into the
     list of times.
     """
     (runs,) = comparison.experiments().values()
@@ -238,8 +239,9 @@ UNIVERSAL_RATIO = 0.61069  # Binder's ratio of large square tori at T_c (Kamieni
         for name in ("energy", "heat_capacity", "absolute_magnetisation")
     ],
     caption=r"""
-        $L\times L$ torus, no field; lines: Kaufman's exact finite torus, grey: infinite lattice
-        (right: spontaneous magnetisation). {replicas} replicas of {sweeps} sweeps each in a run.
+        The Ising model on an $L\times L$ torus without a field. The lines are Kaufman's exact
+        solution of the finite torus; grey lines are the infinite lattice, on the right its
+        spontaneous magnetisation. Each run has {replicas} replicas of {sweeps} sweeps.
     """,
 )
 def ising_square(
@@ -298,10 +300,11 @@ _NEAR_CRITICAL = (2.2, 2.22, 2.24, 2.25, 2.26, 2.265, 2.27, 2.275, 2.28, 2.29, 2
         Freehand(draw_crossings),
     ],
     caption=r"""
-        $L\times L$ torus, Swendsen-Wang with improved estimators, {replicas} replicas of {sweeps}
-        sweeps in a run; line: all configurations of the 4 x 4 torus. Right: zeros of parabolas
-        through the differences of successive sizes at temperatures within $2/L$ of the crossing,
-        $L$ the larger size.
+        $L\times L$ torus, simulated by Swendsen-Wang updates with improved estimators; each run has
+        {replicas} replicas of {sweeps} sweeps. The line is the sum over all configurations of the 4
+        x 4 torus. Right: the temperature at which the ratios of two successive sizes are equal. It
+        is the zero of a parabola through their difference within $2/L$ of the crossing, where $L$
+        is the larger size.
     """,
 )
 def ising_binder(
@@ -372,10 +375,11 @@ def ising_scaling(
     columns=2,
     panels=[Panel("steps", "correlation", by="length", log="xy"), Freehand(draw_opposite)],
     caption=r"""
-        Along the diagonal at $T_c$. Left: lines, conformal field theory on the torus; grey, the
-        infinite lattice, which falls as $0.70338/r^{{1/4}}$ with the distance $r$. Right: two sites
-        half a lattice apart, with a fitted power of the length. {replicas} replicas of {sweeps}
-        sweeps each in a run.
+        Correlations along the diagonal at $T_c$. Left: the lines are conformal field theory on the
+        torus; the grey line is the infinite lattice, where the correlation falls as
+        $0.70338/r^{{1/4}}$ with the distance $r$. Right: the correlation of two sites half a
+        lattice apart, and a power of the length that is fitted to it. Each run has {replicas}
+        replicas of {sweeps} sweeps.
     """,
     explained=(
         "The theory leaves out terms of order 1/r^2: 1.3 % at the first step and 0.5 % at the "

@@ -103,9 +103,9 @@ def onsager(system: IsingLattice) -> InfiniteLattice:
     Raises:
         ValueError: for another dimension than two, or a field.
 
-    Accuracy: 1e-11, also near T_c. Relative digits of e and C are lost where these vanish, and at
-    T_c itself C is finite by rounding. The elliptic integrals come from the arithmetic-geometric
-    mean of 1 and |k'|, which is accurate at k = 1.
+    Accuracy: 1e-11, also near T_c. Relative accuracy of e and C is lost where they vanish, and at
+    T_c itself rounding makes the infinite C finite. The elliptic integrals come from the
+    arithmetic-geometric mean of 1 and |k'|, which is accurate at k = 1.
 
     Source: Onsager (1944), equations 106 to 117; Yang (1952), equation 96.
 
@@ -173,7 +173,7 @@ def critical_correlation(system: IsingLattice, *, reach: int = 32) -> DiagonalCo
 
 
 def at_critical_point(system: IsingLattice) -> Bool[Array, ""]:
-    """True where the temperature equals the transition temperature to 1e-12."""
+    """Whether the temperature equals the critical temperature to within 1e-12."""
     return jnp.abs(system.temperature / CRITICAL_TEMPERATURE - 1) < 1e-12
 
 
@@ -190,8 +190,8 @@ def _elliptic(
 
 
 def _double_exponential(nodes: int = 241) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on [0, pi/2] that are dense at both ends (Takahasi, Mori 1974). At T_c the
-    integrand bends within a distance k' of 0.
+    """Quadrature nodes and weights on [0, pi/2] that are dense at both ends (Takahasi, Mori 1974),
+    because near T_c the integrand bends within a distance k' of 0.
     """
     u, step = np.linspace(-3.6, 3.6, nodes, retstep=True)
     place, weight = double_exponential(u, step)
@@ -276,12 +276,13 @@ def torus_correlation(system: IsingLattice, *, reach: int = 0) -> DiagonalCorrel
           \frac{\sum_{k=1}^4 |\theta_k(z/2)|}{\sum_{k=2}^4 |\theta_k(0)|}, \qquad
        A = 0.70338 $$
 
-    with $z = n (1 + i)/L$ and the nome $e^{-\pi M/L}$ on the L x M lattice. It is `correlation`
-    after n = 1 .. `reach` steps. Beyond half the lattice the correlation grows again.
+    with $z = n (1 + i)/L$ and the nome $e^{-\pi M/L}$ on the L x M lattice. The result is
+    `correlation`, after n = 1 .. `reach` steps. Beyond half the lattice the correlation grows
+    again.
 
     Args:
         reach: largest number of diagonal steps; 0 stands for half the shortest side. It must be
-            smaller than the number of steps after which the diagonal is back at its start.
+            smaller than the number of steps after which the diagonal returns to its start.
 
     Raises:
         ValueError: for another dimension than two, a field, or a `reach` that leads back to the
@@ -366,8 +367,8 @@ def _log_partition(coupling: Float[Array, ""] | float, shape: tuple[int, ...]) -
 
 @functools.cache
 def _density_of_states(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Energies and sums of spins that occur without a field, with the logarithm of the number of
-    configurations that have them.
+    """The pairs of energy and sum of spins that occur without a field, and the logarithm of the
+    number of configurations with each pair.
     """
     n = int(np.prod(shape))
     spins = (
@@ -391,8 +392,8 @@ def _density_of_states(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, 
 
 @dataclass(frozen=True)
 class CriticalPoint:
-    """Critical temperature and exponents from lattices of several sizes; each fit holds the sizes
-    that it used.
+    """Critical temperature and exponents from lattices of several sizes; each fit lists the sizes
+    that entered it.
 
     Fields:
         binder: collapse of Binder's ratio, a function of (T - T_c) L^(1/nu) alone, which gives the
@@ -434,8 +435,9 @@ def finite_size_scaling(
 
     $$ y = L^p F\big( (T - T_c) L^{1/\nu} \big) $$
 
-    First Binder's ratio (p = 0) gives T_c and 1/nu; with these the magnetisation gives -beta/nu and
-    the susceptibility $L^2 \langle m^2 \rangle$ of the symmetric phase gives gamma/nu.
+    Binder's ratio, with p = 0, gives T_c and 1/nu. With these two numbers fixed, p of the
+    magnetisation is -beta/nu, and p of the susceptibility $L^2 \langle m^2 \rangle$ of the
+    symmetric phase is gamma/nu.
 
     Args:
         runs: measured `binder`, `absolute_magnetisation` and `squared_magnetisation` with their
@@ -470,8 +472,8 @@ def finite_size_scaling(
 
 
 def _at(binder: Collapse, runs: xr.Dataset, y: str, places: dict) -> Collapse:
-    """The collapse of y at the temperature and 1/nu of Binder's ratio, whose errors are propagated
-    to the power.
+    """The collapse of y with the critical temperature and 1/nu that Binder's ratio gave. The errors
+    of both are propagated to the power.
     """
     shifts = [(0, 0), (binder.critical_error, 0), (0, binder.inverse_nu_error)]
     fits = [

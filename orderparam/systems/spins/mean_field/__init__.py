@@ -1,3 +1,3 @@
-"""The mean-field magnet of Curie and Weiss: exact at any size, with its limit of many spins, its
+"""The mean-field magnet of Curie and Weiss: exact averages at any size, the limit of many spins,
 metastable states and their spinodal.
 """

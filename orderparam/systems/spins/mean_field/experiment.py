@@ -25,7 +25,7 @@ def glauber(
     r"""Equilibrium or metastable averages of the mean-field magnet, simulated with heat-bath
     dynamics.
 
-    N times in a sweep a random spin is drawn from its conditional law,
+    In each of the N steps of a sweep one random spin is drawn from its conditional law,
 
     $$ P(s_i = +1) = \frac{1}{1 + e^{-2 (h + \frac1N \sum_{j \ne i} s_j)/T}} $$
 
@@ -68,7 +68,8 @@ def _run(
     """Number of spins that are up after each measured sweep."""
     up = jnp.arange(n + 1.0)
     total = 2 * up - n
-    # A random spin is down and turns up, or is up and turns down; it does not feel its own field.
+    # Either the random spin is down and turns up, or it is up and turns down. The sum over the
+    # other spins leaves it out.
     rise = (1 - up / n) * jax.nn.sigmoid(2 * ((total + 1) / n + field) / temperature)
     fall = up / n * jax.nn.sigmoid(-2 * ((total - 1) / n + field) / temperature)
 

@@ -28,9 +28,9 @@ BRANCHES = {"stable": "along", "metastable": "against"}  # branch -> where the d
     seconds=(30, 1200),
     observables=("absolute_magnetisation", "binder"),
     explained=(
-        "Below right the theory is that of infinitely many spins. Exact sums for 4000 spins, of "
-        "either sign of the magnetisation, are smaller by 0.005 to 0.03 %, and the measurements "
-        "agree with them within 1.3 standard errors."
+        "Below right the theory describes infinitely many spins. Exact sums for 4000 spins, taken "
+        "over one sign of the magnetisation, are smaller by 0.005 to 0.03 %, and the measurements "
+        "agree with these sums within 1.3 standard errors."
     ),
     full={"spins": (100, 1000, 10_000), "large": 20_000, "sweeps": 4000, "seeds": 8},
     columns=2,
@@ -56,9 +56,10 @@ BRANCHES = {"stable": "along", "metastable": "against"}  # branch -> where the d
         Panel("field", "magnetisation", by="branch", where={"part": "hysteresis"}),
     ],
     caption=r"""
-        $H = -(\sum s)^2/2N - h\sum s$. Above: exact sums at every $N$ and heat-bath dynamics, grey:
-        $N\to\infty$. Below left: $h = {tilt}$. Below right: $T = {cold}$, {large} spins started
-        along and against the field, {sweeps} sweeps each.
+        The energy is $H = -(\sum s)^2/2N - h\sum s$. Above: the lines are exact sums at every $N$,
+        the marks heat-bath dynamics, and the grey line is the limit $N\to\infty$. Below left: the
+        Landau function at $h = {tilt}$. Below right: {large} spins at $T = {cold}$, started along
+        and against the field, with {sweeps} sweeps each.
     """,
 )
 def mean_field_magnet(

@@ -94,7 +94,8 @@ def exact_magnet(system: MeanFieldMagnet) -> Thermodynamics:
     """
     n = system.spins
     up = jnp.arange(n + 1.0)
-    # The energy depends on the number of spins that are up alone: binomial degeneracies.
+    # The energy depends only on the number of spins that are up, so that the degeneracies are
+    # binomial coefficients.
     log_count = gammaln(n + 1.0) - gammaln(up + 1) - gammaln(n - up + 1)
     m = (2 * up - n) / n
     return averages(log_count, -(m**2) / 2 - system.field * m, m, system.temperature, n)
@@ -114,11 +115,13 @@ def mean_field(
     and |h| up to the spinodal field; `valid` is true there.
 
     Args:
-        branch: "stable" is the solution of lowest free energy, with m >= 0 if there is no field;
-            "metastable" is the minimum against the field, its mirror image if there is no field;
-            "unstable" is the maximum of the free energy between them.
+        branch: "stable" is the solution of lowest free energy, with m >= 0 if there is no field.
+            "metastable" is the minimum whose magnetisation points against the field; without a
+            field it is the mirror image of the stable one. "unstable" is the maximum of the free
+            energy between the two minima.
 
-    Accuracy: that of `residual`; fewer digits of m near the spinodal, where two solutions merge.
+    Accuracy: that of `residual`. Fewer digits of m are correct near the spinodal, where two
+    solutions merge.
 
     Source: Weiss (1907).
 
@@ -129,7 +132,7 @@ def mean_field(
     temperature, strength = system.temperature, jnp.abs(system.field)
     along = jnp.where(system.field < 0, -1.0, 1.0)
     # The unknown is x = (|m| + |h|)/T on the stable branch and (|m| - |h|)/T on the others, with
-    # |m| = tanh x. At the edge tanh x has the slope T: there two solutions merge.
+    # |m| = tanh x. At the spinodal tanh x has the slope T, and two solutions merge.
     edge = _spinodal_argument(temperature)
     sign, rising = (1.0 if branch == "stable" else -1.0), branch == "unstable"
 
@@ -172,7 +175,7 @@ def mean_field(
 
 @theory
 def spinodal(system: MeanFieldMagnet) -> Spinodal:
-    r"""Field and magnetisation at which the metastable and the unstable branch meet.
+    r"""Field and magnetisation at the spinodal, where the metastable and the unstable branch meet.
 
     $$ m_s = \sqrt{1 - T}, \qquad h_s = m_s - T\, \mathrm{artanh}\, m_s $$
 

@@ -1,5 +1,5 @@
-"""Simulations of the scalar field: local Metropolis updates, and clusters of equal sign that
-change sign as a whole.
+"""Simulations of the scalar field by local Metropolis updates and by cluster updates that change
+the sign of whole clusters.
 """
 
 from functools import partial
@@ -67,7 +67,7 @@ def field_clusters(
 ) -> MeasuredField:
     r"""Equilibrium averages of the scalar field, simulated with local updates and clusters.
 
-    In every sweep each site is offered one new value, which is accepted by Metropolis' rule. Then
+    In every sweep one new value is proposed for each site and is accepted by Metropolis' rule. Then
     neighbours of equal sign are joined with probability $1 - e^{-2 \phi \phi'}$, and every cluster
     takes a random sign. The field starts at zero.
 
@@ -104,7 +104,7 @@ def field_clusters(
 
 
 class Sweep(NamedTuple):
-    """One sweep of local and cluster updates of replicas of the field."""
+    """A sweep of local and cluster updates, applied to all replicas of the field."""
 
     mass: Float[Array, ""]
     coupling: Float[Array, ""]
@@ -164,8 +164,8 @@ def field_series(
     warmup: int,
     sweeps: int,
 ) -> tuple[Float[Array, "replica sweep moment"], Float[Array, ""]]:
-    """Values of phi^2, phi^4, |m|, m^2 and m^4 after each sweep, and the share of accepted
-    changes.
+    """Values of phi^2, phi^4, |m|, m^2 and m^4 after each sweep, and the fraction of proposed
+    values that were accepted.
     """
     axes, update = tuple(range(1, 1 + len(shape))), Sweep(mass, coupling, shape)
 

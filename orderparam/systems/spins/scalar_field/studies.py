@@ -1,5 +1,5 @@
-"""The figure of the scalar field: the ring with its exact solution, and the plane with the best
-Gaussian approximation."""
+"""The figure of the scalar field: simulations of a ring beside its exact solution, and of a plane
+beside the best Gaussian approximation."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -16,7 +16,7 @@ from orderparam.systems.spins.scalar_field.experiment import field_clusters
 from orderparam.systems.spins.scalar_field.model import ScalarField
 from orderparam.systems.spins.scalar_field.theory import best_gaussian_field, transfer_matrix
 
-_NEAR = (-1.42, -1.0)  # masses about the transition in the plane
+_NEAR = (-1.42, -1.0)  # masses on both sides of the transition in the plane
 
 
 def draw_growth(axes: Any, comparison: Comparison) -> None:

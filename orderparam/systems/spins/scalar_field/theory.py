@@ -1,5 +1,5 @@
-"""Theory of the scalar field: exact on a ring, by its transfer matrix, and by the best Gaussian
-field in any dimension.
+"""Theory of the scalar field: the exact solution of a ring by its transfer matrix, and the best
+Gaussian approximation in any dimension.
 """
 
 import jax.numpy as jnp
@@ -69,8 +69,9 @@ def transfer_matrix(system: ScalarField) -> FieldMoments:
     Raises:
         ValueError: for more than one direction.
 
-    Accuracy: 1e-12 for u above 1e-6 and |r| below 100 sqrt(u). There the step of the trapezoidal
-    rule, the width of the potential over 100, is below the width 1 of the bond.
+    Accuracy: 1e-12 for u above 1e-6 and |r| below 100 sqrt(u). In this range the step of the
+    trapezoidal rule, which is the width of the potential over 100, is smaller than the width 1 of
+    the Gaussian factor of a bond.
 
     Source: derived here, by the transfer matrix of a chain.
 
@@ -78,15 +79,15 @@ def transfer_matrix(system: ScalarField) -> FieldMoments:
     0.82012527
     """
     mass, coupling = system.mass, system.coupling
-    # The grid ends where V(a) - min V = tail, beyond which the density is below exp(-40).
+    # The grid ends where V(a) - min V = tail; beyond its ends the density is below exp(-40).
     lowest = jnp.where(mass < 0, -(mass**2) / (16 * coupling), 0.0)
     bend = mass / (4 * coupling)
     edge = jnp.sqrt(-bend + jnp.sqrt(bend**2 + (lowest + _TAIL) / coupling))
     field = edge * np.linspace(-1, 1, _POINTS)
     potential = mass / 2 * field**2 + coupling * field**4 - lowest
     matrix = jnp.exp(-((field[:, None] - field) ** 2) / 2 - (potential[:, None] + potential) / 2)
-    # Tr T^L = sum of eigenvalues^L; the density of the field at a site is that of the eigenvectors
-    # squared, weighted by these powers.
+    # Tr T^L is the sum of the L-th powers of the eigenvalues. The density of the field at a site is
+    # the sum of the squared eigenvectors, weighted by these powers.
     values, vectors = jnp.linalg.eigh(matrix)
     weights = jnp.abs(values / values[-1]) ** system.shape[0] * jnp.where(
         (values < 0) & (system.shape[0] % 2 == 1), -1, 1

@@ -109,8 +109,8 @@ def critical_field(
 def step_labels(
     bonds: Bool[Array, "bond replica row column"], steps: tuple[Step, ...]
 ) -> Int[Array, "replica row column"]:
-    """The label of the cluster of every site, where bonds[i] joins each site to the one at
-    steps[i]."""
+    """The label of the cluster of every site; bonds[i] tells which sites are joined to the site
+    that is steps[i] away."""
     shape = bonds.shape[1:]
 
     def seen(flat: Array) -> Array:
@@ -137,7 +137,8 @@ def potts_series(
     warmup: int,
     sweeps: int,
 ) -> tuple[ClusterMoments, Float[Array, "replica sweep"]]:
-    """Moments and numbers of bonds after each sweep, for replicas that start ordered."""
+    """Moments and numbers of bonds after each sweep, of replicas that start in the ordered
+    state."""
     shape = (replicas, length, length)
 
     def sweep(
@@ -170,14 +171,15 @@ def scalar_series(
     warmup: int,
     sweeps: int,
 ) -> tuple[ClusterMoments, Float[Array, "replica sweep"]]:
-    """Moments and the mean of phi^2 after each sweep, for replicas that start at zero."""
+    """Moments and the mean of phi^2 after each sweep, of replicas whose field starts at zero."""
     update = Sweep(mass, coupling, shape)
 
     def sweep(
         carry: tuple[Array, Counter], _: None
     ) -> tuple[tuple[Array, Counter], tuple[ClusterMoments, Array]]:
         field, words, labels, _accepted = update(*carry)
-        # Clusters of one sign: with random signs the sums of |phi| are those of the field.
+        # The field has one sign within a cluster, so that the sums of |phi| with random signs are
+        # the sums of the field.
         found = cluster_moments(jnp.abs(field), labels)
         return (field, words), (found, jnp.mean(field**2, axis=(1, 2)))
 

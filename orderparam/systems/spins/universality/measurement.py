@@ -1,8 +1,8 @@
 """Moments near a critical point, in one form for simulations of different models.
 
-Every model has an order parameter with cluster sums M_c, whose signs (or states) are independent
-given the clusters. Averages over them are known, and are used in place of one value (improved
-estimators, Wolff 1988).
+In every model M_c is the sum of the order parameter over cluster c. Given the clusters, the signs
+(or states) of these sums are independent. Each measurement is averaged over them in closed form
+(improved estimators, Wolff 1988).
 """
 
 from typing import NamedTuple
@@ -23,11 +23,11 @@ class CriticalMoments(Result):
     m is the order parameter per site, N the number of sites, L the length.
 
     Fields:
-        binder, binder_error: Binder's ratio 1 - <|m|^4> / (f <|m|^2>^2), with f = 1 + 2/(q - 1) the
-            ratio of a Gaussian order parameter of q - 1 components; f = 3 for Ising spins and
-            fields.
-        binder_slope, binder_slope_error: derivative of Binder's ratio with respect to the coupling
-            (of a field: to its mass).
+        binder, binder_error: Binder's ratio 1 - <|m|^4> / (f <|m|^2>^2), where f = 1 + 2/(q - 1) is
+            <|m|^4>/<|m|^2>^2 of a Gaussian order parameter with q - 1 components; f = 3 for Ising
+            spins and for the scalar field.
+        binder_slope, binder_slope_error: derivative of Binder's ratio with respect to the coupling,
+            or to the mass of a scalar field.
         squared_magnetisation, squared_magnetisation_error: <|m|^2>.
         structure_factor, structure_factor_error: S(k) = <|sum_x phi_x e^{ikx}|^2>/N at the smallest
             wave number k = 2 pi/L along an axis.
@@ -109,7 +109,7 @@ def critical_moments(
     length: int,
     components: int = 1,
 ) -> CriticalMoments:
-    """The averages of series of all replicas.
+    """Averages over the series of all replicas, with standard errors.
 
     Args:
         moments: values (replica, sweep) of `ClusterMoments`.

@@ -16,9 +16,9 @@ class PottsLattice(System):
 
     $$ \exp\Big( K \sum_{\langle xy \rangle} \delta_{\sigma_x \sigma_y} \Big) $$
 
-    with K = `coupling`. Bonds join nearest neighbours and, with `diagonals`, the sites across the
-    diagonals of every square with the same coupling. For q = 2 this is the Ising model, with K
-    twice the coupling of spins +-1.
+    with K = `coupling`. Bonds join nearest neighbours. If `diagonals` is true, bonds of the same
+    coupling also join next-nearest neighbours, along both diagonals of every square. For q = 2 this
+    is the Ising model, where K is twice the coupling of spins +-1.
 
     >>> round(PottsLattice(1.0, 16).critical_coupling, 8)
     0.88137359
@@ -37,8 +37,8 @@ class PottsLattice(System):
 
     @property
     def critical_coupling(self) -> float:
-        """Critical K of the infinite lattice, ln(1 + sqrt q) without diagonals (exact); NaN where
-        it is not in the literature used here.
+        """Critical K of the infinite lattice: exactly ln(1 + sqrt q) without diagonals, and NaN
+        where the sources used here give no value.
 
         Source: Potts (1952); Luijten, Blöte, Binder (1996) for two states with diagonals.
         """

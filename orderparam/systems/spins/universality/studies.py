@@ -21,8 +21,8 @@ _OFFSETS = (-1.0, -0.5, 0.5, 1.0)  # from the critical coupling, in units of the
 
 
 class _Model(NamedTuple):
-    """A Hamiltonian: a system of given length, the field that is varied and its middle, and the
-    range at length L times L."""
+    """A Hamiltonian of the figure: its system at a given length, the field that is varied, the
+    middle of the range of this field, and the range times L at length L."""
 
     system: Any
     measure: Any
@@ -50,20 +50,19 @@ _POTTS = {"squared_magnetisation": 4 / 15, "binder_slope": 6 / 5}  # of three st
 
 
 class AtCriticality(NamedTuple):
-    """Values of one model for each seed where its Binder ratio is the universal one (of the
-    control: at its critical coupling)."""
+    """Values of one model for each seed at the coupling where its Binder ratio has the universal
+    value. The control is evaluated at its critical coupling instead."""
 
     field: xr.DataArray
     values: xr.Dataset
 
 
 def at_criticality(comparison: Comparison, model: str) -> AtCriticality:
-    """Values for each seed by parabolas through all couplings whose run converged; seeds with fewer
-    than three such couplings at any length are left out.
-
-    An observable is fitted against the Binder ratio of the same run, whose deviations are
-    correlated with its own. Of the control the universal ratio is not known here; its critical
-    coupling is.
+    """Values of one model at criticality for each seed, from parabolas through all couplings whose
+    run converged. Seeds with fewer than three such couplings at any length are left out. An
+    observable is fitted against the Binder ratio of the same run, because the statistical
+    deviations of the two are correlated. For the control the universal ratio is not known here, but
+    the critical coupling is.
     """
     lattice, control = _MODELS[model], model == _CONTROL
     fields, found = [], []
@@ -89,12 +88,13 @@ def at_criticality(comparison: Comparison, model: str) -> AtCriticality:
 
 
 def _universal(comparison: Comparison, name: str = "binder") -> float:
-    """A number of the Ising class, which is the same in every theory curve."""
+    """A universal number of the Ising class, read from any theory curve, since all of them have the
+    same value."""
     return float(next(iter(comparison.theories().values()))[name].values.ravel()[0])
 
 
 def _runs(comparison: Comparison, model: str) -> dict[int, xr.Dataset]:
-    """All couplings of a model, by length."""
+    """The runs of a model at all couplings, one data set for each length."""
     parts: dict[int, list[xr.Dataset]] = {}
     for data in comparison.experiments(model=model).values():
         parts.setdefault(data.attrs["facets"]["length"], []).append(data)
@@ -106,8 +106,8 @@ def _runs(comparison: Comparison, model: str) -> dict[int, xr.Dataset]:
 
 
 def draw_collapsed(axes: Any, comparison: Comparison) -> None:
-    """Draw Binder's ratio of all models and lengths against the distance from criticality in units
-    of its own slope."""
+    """Draw Binder's ratio of all models and lengths against the distance from criticality times the
+    slope of the ratio there."""
     for number, (model, lattice) in enumerate(_MODELS.items()):
         found = at_criticality(comparison, model)
         centre = float(found.field.isel(length=-1).mean())
@@ -122,7 +122,8 @@ def draw_collapsed(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_approach(axes: Any, comparison: Comparison) -> None:
-    """Draw eta of every model from the magnetisations at neighbouring lengths."""
+    """Draw the exponent eta of every model, computed from the magnetisations at neighbouring
+    lengths."""
     for number, model in enumerate(_MODELS):
         squared = at_criticality(comparison, model).values["squared_magnetisation"]
         logs = xr.DataArray(np.log(squared)).assign_coords(length=np.log(squared["length"].values))
@@ -190,13 +191,14 @@ def _look(model: str) -> dict[str, Any]:
         Freehand(draw_exponents),
     ],
     caption="""
-        $L\\times L$ tori. The Ising model with nearest neighbours, with next-nearest neighbours of
-        the same coupling, a scalar field with $u = 1$, and as a control (grey) the three-state
-        Potts model. Solid lines: Ising class; dashed: Potts, 4/15 and 6/5. Of the first three,
-        values are taken where $U$ has its universal value (line), of the control at its critical
-        coupling. Middle: $\\eta$ from two neighbouring lengths; marks side by side. Intervals
-        right: 95 %, without corrections to scaling, which the middle panel shows. {replicas}
-        replicas of {sweeps} sweeps in each of {seeds} runs.
+        $L\\times L$ tori of four models: the Ising model with bonds to nearest neighbours, the
+        Ising model whose next-nearest neighbours have the same coupling, a scalar field with $u =
+        1$, and as a control (grey) the three-state Potts model. The first three are evaluated where
+        $U$ has its universal value (line), the control at its critical coupling. Solid lines: the
+        Ising class; dashed lines: the Potts model, 4/15 and 6/5. Middle: $\\eta$ from two
+        neighbouring lengths; the marks of one length are drawn side by side. Right: 95 % intervals,
+        without corrections to scaling, which the middle panel shows. Each of {seeds} runs has
+        {replicas} replicas of {sweeps} sweeps.
     """,
 )
 def universality(

@@ -37,14 +37,14 @@ class BrokenError(Result):
     steps.
 
     Fields:
-        error_fraction: smallest fraction of patterns that are not stored, a lower bound that rises
-            with k; 0 below the capacity.
+        error_fraction: smallest fraction of patterns that are not stored. It is a lower bound,
+            which rises with k, and 0 below the capacity.
         gap: x, the width of the interval below the margin in which there are no stabilities; inf
             below the capacity.
         overlaps: q_0, ..., q_(k-1), the overlaps at which the steps begin; the last step ends at 1.
         heights: y_1, ..., y_k, the heights of the steps.
         stationarity: largest relative deviation from stationarity with respect to y(q), at the
-            overlaps and between them. It measures how far the steps are from the solution of
+            overlaps and between them. It measures how far the k steps are from the solution of
             Parisi's equation.
         residual: largest entry of the gradient.
         converged: whether the residual is below 1e-8.
@@ -104,9 +104,9 @@ def broken_minimal_error(system: SphericalPatterns, *, steps: int = 2) -> Broken
     r"""Smallest fraction of patterns that real couplings leave below the margin, with replica
     symmetry broken in k steps.
 
-    With $\alpha$ = `load`, $\kappa$ = `margin`, $\Lambda(q) = \chi + \int_q^1 y$ and the cascade
-    $\phi$ of $\phi_k(h) = -\min[\theta(\kappa - h), (\kappa - h)_+^2/2\chi]$ over overlaps $q_0 <
-    \dots < q_k = 1$ and heights $y_1 < \dots < y_k$,
+    Let $\alpha$ = `load`, $\kappa$ = `margin` and $\Lambda(q) = \chi + \int_q^1 y$, and let $\phi$
+    be the value of the cascade that starts from $\phi_k(h) = -\min[\theta(\kappa - h), (\kappa -
+    h)_+^2/2\chi]$, over overlaps $q_0 < \dots < q_k = 1$ and heights $y_1 < \dots < y_k$. Then
 
     $$ -\alpha f = \min_{\chi, q, y} \Big\{ \frac12 \int_0^1 \frac{dq}{\Lambda(q)} + \alpha \phi
        \Big\} $$
@@ -121,8 +121,8 @@ def broken_minimal_error(system: SphericalPatterns, *, steps: int = 2) -> Broken
         ValueError: for a bias, or for fewer than 1 or more than 6 steps.
 
     Accuracy: 1e-9 for the given number of steps, at loads that exceed the capacity by 5 % or more.
-    One step raises the replica-symmetric value by 4 to 27 %, the second raises it further by 0.05
-    to 0.5 %, the third by less than 0.05 %.
+    The first step raises the replica-symmetric value by 4 to 27 %, the second step raises it by a
+    further 0.05 to 0.5 %, and the third by less than 0.05 %.
 
     Source: Gardner, Derrida (1988); Majer, Engel, Zippelius (1993) for one step; Györgyi, Reimann
         (1997) for Parisi's equation. The form of the functional is derived here.
@@ -181,7 +181,7 @@ def broken_capacity(system: SphericalPatterns, *, steps: int = 2) -> BrokenCapac
 
     At the capacity the smallest fraction of errors vanishes, $\chi \to \infty$, and the heights are
     of order $\chi$. In units of $\chi$, with $\Lambda(q) = 1 + \int_q^1 y$ and the cascade $\phi$
-    of $-(\kappa - h)_+^2/2$ ($\kappa$ = `margin`),
+    that starts from $-(\kappa - h)_+^2/2$ ($\kappa$ = `margin`),
 
     $$ \alpha_c = \min_{q, y} \Big\{ \frac12 \int_0^1 \frac{dq}{\Lambda(q)} \Big/ (-\phi) \Big\} $$
 
@@ -193,8 +193,9 @@ def broken_capacity(system: SphericalPatterns, *, steps: int = 2) -> BrokenCapac
     Raises:
         ValueError: for a bias, a margin that is not negative, or fewer than 1 or more than 6 steps.
 
-    Accuracy: 1e-8 for up to 3 steps, but 1e-6 for `overlaps` and `heights`, at which the capacity
-    is stationary. Three steps are within 1e-4 of the limit of many steps for margins down to -1.
+    Accuracy: 1e-8 for up to 3 steps. `overlaps` and `heights` are accurate to 1e-6 only, because
+    the capacity is stationary in them. Three steps are within 1e-4 of the limit of many steps for
+    margins down to -1.
 
     Source: Franz, Parisi (2016) for symmetry breaking at negative margins; the form of the
         functional is derived here.
@@ -239,9 +240,10 @@ def binary_minimal_error(system: BinaryPatterns) -> BinaryError:
     $$ -\beta \alpha f = -\frac{\hat q (1 - q)}{2} + \int Dz \ln 2\cosh(\sqrt{\hat q} z) + \alpha
        \int Dz \ln Z $$
 
-    which is stationary in q and $\hat q$. Where its entropy vanishes, the couplings freeze into
-    single configurations: with one step of replica symmetry breaking the errors at all lower
-    temperatures equal those at this point.
+    which is stationary in q and $\hat q$. At the temperature where the entropy of this state
+    vanishes, the couplings freeze into single configurations. With one step of replica symmetry
+    breaking the fraction of errors at all lower temperatures equals that at the freezing
+    temperature.
 
     Accuracy: 1e-8, from loads 1 % above the capacity to loads of 20.
 
@@ -257,7 +259,7 @@ def binary_minimal_error(system: BinaryPatterns) -> BinaryError:
 
     low, high = jnp.log(0.3), jnp.log(14.0)
     args = load, margin
-    # beta_c is infinite at the capacity; at lower loads couplings without errors exist
+    # beta_c is infinite at the capacity, because couplings without errors exist at lower loads
     above = entropy(high, args) < 0
     root = decreasing_root(entropy, low, high, (jnp.where(above, load, 2.0), margin))
     beta = jnp.exp(root.value)
@@ -280,8 +282,8 @@ def _unknowns(overlaps: Array, heights: Array, softness: Number | None = None) -
 
 
 def _lambdas(softness: Number | float, steps: OverlapSteps) -> Float[Array, "level"]:
-    """Lambda at every overlap: `softness` at the last one, plus the integral of y from each overlap
-    to the last one."""
+    """Lambda at every overlap, which is `softness` plus the integral of y from that overlap to the
+    last one."""
     rises = jnp.cumsum((steps.heights * steps.widths)[::-1])[::-1]
     return softness + jnp.append(rises, 0.0)
 
@@ -303,7 +305,8 @@ def _inverse_squares(softness: Number, steps: OverlapSteps) -> Float[Array, "lev
 
 
 def _log_between(low: Array, high: Array) -> Array:
-    """log[Phi(high) - Phi(low)], computed in the tail in which both values are small."""
+    """log[Phi(high) - Phi(low)], computed in that tail of the normal distribution where both values
+    are small."""
     flip = low + high > 0
     below, above = jnp.where(flip, -high, low), jnp.where(flip, -low, high)
     return log_cdf(above) + jnp.log(-jnp.expm1(log_cdf(below) - log_cdf(above)))
@@ -312,8 +315,9 @@ def _log_between(low: Array, high: Array) -> Array:
 def _errors_inside(
     h: Array, margin: Number, softness: Number, width: Number, height: Number
 ) -> Array:
-    """The innermost average of the cascade, over -min[theta(kappa - h), (kappa - h)_+^2/(2 chi)]:
-    the sum over patterns that are stored, lifted to the margin, or left below the gap."""
+    """The innermost average of the cascade, of -min[theta(kappa - h), (kappa - h)_+^2/(2 chi)]. It
+    is the sum over patterns that are stored, patterns that are lifted to the margin, and patterns
+    that are left below the gap."""
     scale, gap = jnp.sqrt(width), jnp.sqrt(2 * softness)
     total = softness + height * width
     spread = jnp.sqrt(width * softness / total)
@@ -329,7 +333,7 @@ def _errors_inside(
 
 
 def _stored_inside(h: Array, margin: Number, width: Number, height: Number) -> Array:
-    """The innermost average of the cascade, over -(kappa - h)_+^2/2."""
+    """The innermost average of the cascade, of -(kappa - h)_+^2/2."""
     scale = jnp.sqrt(width)
     total = 1 + height * width
     centre = (h + height * width * margin) / total
@@ -345,8 +349,8 @@ def _stored_inside(h: Array, margin: Number, width: Number, height: Number) -> A
 def _frozen(
     beta: Number, load: Number, margin: Number
 ) -> tuple[Number, Number, Number, Bool[Array, ""]]:
-    """Replica-symmetric entropy per coupling and fraction of errors at an inverse temperature, with
-    the overlap and whether its equation was solved."""
+    """Replica-symmetric entropy per coupling, fraction of errors, overlap, and whether the equation
+    of the overlap was solved, at an inverse temperature."""
     rest = -jnp.expm1(-beta)
 
     def patterns(q: Number) -> tuple[Array, Array, Array, Array]:

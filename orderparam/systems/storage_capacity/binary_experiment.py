@@ -14,9 +14,9 @@ from orderparam.core.verb import experiment
 from orderparam.systems.storage_capacity.experiment import fraction, mean
 from orderparam.systems.storage_capacity.model import BinaryPatterns
 
-# Binary couplings for random patterns: enumeration and simulated annealing.
+# Binary couplings for random patterns, found by enumeration and by simulated annealing.
 
-_LARGEST = 30  # most couplings whose 2^N values are enumerated
+_LARGEST = 30  # largest number N of couplings whose 2^N configurations are enumerated
 _CHUNK = 20  # couplings that vary within one block of the enumeration
 
 
@@ -93,7 +93,8 @@ def enumerated_solutions(
     Raises:
         ValueError: for more than 30 inputs, or less than one pattern.
 
-    Cost: $2^N$ couplings for each sample: about a second at N = 25, half a minute at N = 30.
+    Cost: $2^N$ configurations of the couplings for each sample, which take about a second at N = 25
+    and half a minute at N = 30.
 
     Source: derived here, by enumeration; the limit of large N is that of Krauth, Mézard (1989).
 
@@ -119,8 +120,8 @@ def storage_limit(system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 2
     """Largest load that binary couplings can store, found by adding patterns until no couplings
     store all of them.
 
-    All $2^N$ couplings are followed, so that the result is exact. The system's load is not used,
-    except that it must make at least one pattern.
+    All $2^N$ configurations of the couplings are followed, so that the result is exact. The
+    system's load is not used, except that it must amount to at least one pattern.
 
     Args:
         samples: number of independent sequences of patterns in one run.
@@ -141,7 +142,7 @@ def storage_limit(system: BinaryPatterns, key: PRNGKeyArray, *, samples: int = 2
 
     def limit() -> float:
         patterns: list[int] = []
-        while True:  # in blocks, because the number of patterns needed is unknown
+        while True:  # patterns are drawn in blocks, because the number needed is unknown
             patterns += [int(rng.integers(2**n)) for _ in range(2 * n)]
             counts = _survivors(n, largest_distance(system), patterns)
             if counts[-1] == 0:
@@ -207,14 +208,15 @@ def annealed_search(
 
 
 def largest_distance(system: BinaryPatterns) -> int:
-    """Largest number of couplings that may differ from a pattern that is stored: if n of them
-    differ, J.x = N - 2 n."""
+    """Largest number n of couplings that may have the opposite sign of the inputs of a stored
+    pattern, where J.x = N - 2 n."""
     n = system.size("input_dim")
     return int(np.floor((n - float(system.margin) * np.sqrt(n)) / 2 + 1e-9))
 
 
 def _survivors(n: int, most_unlike: int, patterns: Iterable[int]) -> np.ndarray:
-    """Numbers of couplings (the bits of a word) that store the first 0, 1, 2, ... patterns."""
+    """Number of configurations of the couplings (the bits of a word) that store the first 0, 1, 2,
+    ... patterns."""
     patterns = list(patterns)
     counts = np.zeros(len(patterns) + 1, np.int64)
     for words in all_couplings(n):
@@ -242,8 +244,8 @@ def _anneal(
     cold: Float[Array, ""],
     sweeps: int,
 ) -> tuple[Int[Array, "sample"], Int[Array, "sample"]]:
-    """Number of the sweep after which all patterns of a sample were first stored (sweeps + 1 if
-    never), and the smallest number of patterns that were not stored.
+    """Index of the sweep after which all patterns of a sample were stored for the first time
+    (sweeps + 1 if they never were), and the smallest number of patterns that were not stored.
     """
     n, samples, _ = patterns.shape
 

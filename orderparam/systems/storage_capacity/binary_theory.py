@@ -11,8 +11,8 @@ from orderparam.solve.root import decreasing_root
 from orderparam.systems.storage_capacity.model import BinaryPatterns
 from orderparam.systems.storage_capacity.theory import Number
 
-# Krauth and Mézard's theory of the binary perceptron: the entropy of solutions, and the load at
-# which it vanishes.
+# Krauth and Mézard's theory of the binary perceptron: the entropy of its solutions, and the
+# capacity, where this entropy vanishes.
 
 _LARGEST = 200.0  # largest conjugate qh, where 1 - q is below exp(-100)
 
@@ -23,11 +23,11 @@ class Solutions(Result):
     Fields:
         entropy: logarithm of the typical number of solutions, over N.
         overlap: q = J.J'/N of two random solutions.
-        annealed_entropy: ln 2 + alpha ln H(kappa), the logarithm of the mean number of solutions
-            over N, an upper bound of `entropy`.
+        annealed_entropy: ln 2 + alpha ln H(kappa), which is 1/N times the logarithm of the mean
+            number of solutions and an upper bound of `entropy`.
         frozen: whether the replica-symmetric entropy is negative. Then there are no solutions, and
-            the state of lowest energy is frozen: it has one step of replica symmetry breaking,
-            whose states are single couplings (Krauth, Mézard 1989).
+            the state of lowest energy is frozen: replica symmetry is broken in one step, and each
+            pure state is a single configuration of the couplings (Krauth, Mézard 1989).
         residual: residual of the saddle-point equations.
         converged: whether they were solved.
     """
@@ -75,8 +75,8 @@ def solutions(system: BinaryPatterns) -> Solutions:
     Given $\hat q$, both q and $\alpha$ are explicit, so that $\hat q$ is the only unknown to be
     solved for.
 
-    Accuracy: 1e-8. The entropy is exact up to the capacity; beyond, it is negative and `frozen` is
-    true.
+    Accuracy: 1e-8. The entropy is exact up to the capacity. Beyond the capacity it is negative, and
+    `frozen` is true.
 
     Source: Krauth, Mézard (1989), equations 7 to 9.
 
@@ -108,8 +108,8 @@ def solutions(system: BinaryPatterns) -> Solutions:
 
 @theory
 def binary_capacity(system: BinaryPatterns) -> BinaryCapacity:
-    r"""Storage capacity of a perceptron with binary couplings, at which the entropy of `solutions`
-    vanishes.
+    r"""Storage capacity of a perceptron with binary couplings, which is the load at which the
+    entropy of `solutions` vanishes.
 
     With q and $\alpha$ as functions of the conjugate $\hat q$, the capacity $\alpha_c$ = `capacity`
     solves
@@ -141,7 +141,7 @@ def binary_capacity(system: BinaryPatterns) -> BinaryCapacity:
 
 
 def _state(conjugate: Number, margin: Number) -> tuple[Number, Number, Number, Number]:
-    """Overlap q, load alpha, entropy without patterns, and entropy added by one pattern per input,
+    """Overlap q, load alpha, entropy without patterns, and entropy that one pattern per input adds,
     at a given conjugate qh.
     """
     root = jnp.sqrt(conjugate)

@@ -1,5 +1,5 @@
-"""Random patterns stored by real couplings (linear programming, largest margin) and by binary
-couplings (enumeration, simulated annealing).
+"""Experiments on storage by real couplings: linear programming, the largest margin, and the fewest
+errors by enumeration.
 """
 
 import itertools
@@ -19,12 +19,12 @@ from orderparam.losses.margin import shortest_vector
 from orderparam.systems.storage_capacity.model import SphericalPatterns
 
 # ------------------------------------------------------------------------------------------------
-# Averages over samples with their errors.
+# Averages over samples and their standard errors, which all experiments of this topic use.
 
 
 def fraction(successes: np.ndarray) -> tuple[float, float]:
-    """Share of successes and its standard error. Half a success and half a failure are added in the
-    standard error, so that it never vanishes.
+    """Share of successes and its standard error. The standard error is computed with half a success
+    and half a failure added, so that it never vanishes.
     """
     count, total = float(np.sum(successes)), len(successes)
     smoothed = (count + 0.5) / (total + 1)
@@ -42,8 +42,8 @@ def mean(values: np.ndarray) -> tuple[float, float]:
 
 
 # ------------------------------------------------------------------------------------------------
-# Random patterns stored by a perceptron with real couplings: linear programming, the largest
-# margin.
+# Random patterns stored by a perceptron with real couplings, found by linear programming and with
+# the largest margin.
 
 _CORNERS = 1_000_000
 _TIGHT = 1e-6  # a pattern this close to its constraint counts as a support vector
@@ -195,8 +195,9 @@ def fewest_errors(
 ) -> FewestErrors:
     r"""Exact smallest fraction of patterns on the wrong side, over all real couplings.
 
-    Some couplings with the fewest wrong patterns lie next to a corner, where N - 1 patterns have
-    stability zero and can be put on either side. All $\binom{p}{N - 1}$ corners are tried.
+    Some couplings with the fewest wrong patterns lie next to a corner of the arrangement of
+    patterns. At a corner N - 1 patterns have stability zero, and a small step puts each of them on
+    either side. All $\binom{p}{N - 1}$ corners are tried.
 
     Args:
         samples: number of independent samples in one run.
@@ -225,7 +226,7 @@ def fewest_errors(
 def drawn_patterns(
     system: SphericalPatterns, key: PRNGKeyArray, samples: int
 ) -> Iterator[Float[np.ndarray, "p n"]]:
-    """Patterns y x of each sample."""
+    """The patterns of each sample, multiplied by their outputs: y x."""
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     n, bias = system.size("input_dim"), float(system.bias)
     p = round(float(system.load) * n)
@@ -243,7 +244,7 @@ def _largest_margin(patterns: np.ndarray) -> tuple[float, float]:
         return np.nan, np.nan
     surplus = patterns @ w - 1
     held = patterns[surplus < _TIGHT]
-    # At the optimum w is a sum of its supports with positive weights (Karush, Kuhn, Tucker).
+    # At the optimum w is a sum of its support vectors with positive weights (Karush, Kuhn, Tucker).
     _, rest = scipy.optimize.nnls(held.T, w)
     return float(1 / np.linalg.norm(w)), float(max(rest / np.linalg.norm(w), -np.min(surplus), 0.0))
 

@@ -1,4 +1,5 @@
-"""The smallest fraction of errors of binary couplings, found by enumerating all of them."""
+"""The smallest fraction of errors: of binary couplings by enumeration, and of real couplings by
+integer programming."""
 
 import jax
 import numpy as np
@@ -47,8 +48,8 @@ def fewest_binary_errors(
     Raises:
         ValueError: for more than 30 inputs, or less than one pattern.
 
-    Cost: $2^N$ couplings for each pattern of each sample: a fifth of a second for a sample of 76
-        patterns at N = 19.
+    Cost: $2^N$ configurations of the couplings for each pattern of each sample, which take a fifth
+    of a second for a sample of 76 patterns at N = 19.
 
     Source: derived here, by enumeration; the limit of large N is that of Krauth, Mézard (1989).
 
@@ -66,7 +67,8 @@ def fewest_binary_errors(
 
 
 def _fewest(n: int, most_unlike: int, patterns: np.ndarray) -> int:
-    """Smallest number of patterns that are not stored, over all couplings (the bits of a word)."""
+    """Smallest number of patterns that are not stored, over all configurations of the couplings
+    (the bits of a word)."""
     best = len(patterns)
     for words in all_couplings(n):
         wrong = np.zeros(len(words), np.uint16)
@@ -80,11 +82,12 @@ def _fewest(n: int, most_unlike: int, patterns: np.ndarray) -> int:
 # The fewest errors of real couplings, by integer programming over conflicts.
 
 # A conflict is a set of at most N + 1 patterns that no couplings store together. By Gordan's
-# theorem either all patterns are stored by some couplings or positive weights make their sum
-# vanish; the patterns with a weight in a corner of that polytope are a conflict. At least one
-# pattern of each conflict is wrong, and the smallest set of patterns that meets all conflicts found
-# so far is a lower bound. If the other patterns have no conflict it is the answer, otherwise their
-# conflicts are added. The same is done for satisfiability (Davies, Bacchus 2011); its use for the
+# theorem either some couplings store all patterns, or a sum of the patterns with weights that are
+# positive or zero vanishes. These weights form a polytope, and the patterns whose weight is
+# positive at a corner of it are a conflict. At least one pattern of each conflict is wrong, so that
+# the smallest set of patterns that meets all conflicts found so far gives a lower bound. If the
+# patterns outside of this set have no conflict, the bound is the answer; otherwise their conflicts
+# are added. Davies and Bacchus (2011) solve satisfiability problems in this way; its use for the
 # perceptron is derived here.
 
 _PRESENT = 1e-9
@@ -146,7 +149,7 @@ def programmed_errors(
 def _conflict(
     patterns: Float[np.ndarray, "pattern input"], rng: np.random.Generator
 ) -> Int[np.ndarray, "member"] | None:
-    """Patterns that no couplings store together, or None if all of them are stored by some."""
+    """Patterns that no couplings store together, or None if some couplings store all patterns."""
     count, dim = patterns.shape
     if count == 0:
         return None

@@ -1,5 +1,5 @@
-"""Perceptron learning with a margin: the corrections that it makes, and the bound of the proof that
-it ends."""
+"""Perceptron learning with a margin: the number of corrections that it makes, and the bound on this
+number from the proof of convergence."""
 
 from functools import partial
 
@@ -27,9 +27,10 @@ class CorrectionsBound(Result):
     """Bound on the number of corrections of perceptron learning.
 
     Fields:
-        corrections: corrections per input after which all patterns are stored, at the latest.
-        valid: whether the margin lies below the largest one, so that the rule ends, and the load
-            below 2.
+        corrections: largest possible number of corrections per input before all patterns are
+            stored.
+        valid: whether the margin is smaller than the largest margin, so that learning ends, and the
+            load is below 2.
         residual: residual of the equation.
         converged: whether it was solved.
     """
@@ -41,7 +42,7 @@ class CorrectionsBound(Result):
 
 
 class LearnedPatterns(Result):
-    """Samples that perceptron learning stores.
+    """Outcome of perceptron learning on random samples.
 
     Fields:
         success_fraction, success_fraction_error: share of samples stored within the allowed sweeps,
@@ -62,8 +63,8 @@ class LearnedPatterns(Result):
 
 @theory(needs=UNBIASED | {"margin": at_least(0, why="the proof needs it")})
 def corrections_bound(system: SphericalPatterns) -> CorrectionsBound:
-    r"""Number of corrections after which perceptron learning has stored all patterns, at the
-    latest.
+    r"""Upper bound on the number of corrections that perceptron learning makes until all patterns
+    are stored.
 
     Each correction adds $y x$ to J, so that the overlap of J with the best couplings grows by at
     least the largest stability K = `largest_margin`, while $|J|^2$ grows by at most $2 \kappa |J| +
@@ -81,10 +82,11 @@ def corrections_bound(system: SphericalPatterns) -> CorrectionsBound:
     Raises:
         ValueError: for a bias or a negative margin.
 
-    Accuracy: 1e-9. The bound holds for every sample with its own K; K is here that of many inputs.
+    Accuracy: 1e-9. The bound holds for every sample with the K of that sample; here K is the limit
+    of many inputs.
 
-    Source: Gardner (1988), appendix, for the proof that the rule ends; Novikoff (1962) without a
-        margin; the integral is derived here.
+    Source: Gardner (1988), appendix, for the proof that learning ends; Novikoff (1962) without a
+    margin; the integral is derived here.
 
     >>> found = corrections_bound(SphericalPatterns(load=1.0))
     >>> round(float(found.corrections * largest_margin(SphericalPatterns(load=1.0)).margin ** 2), 9)
@@ -120,11 +122,11 @@ def _excess(t: Number) -> Number:
 def perceptron_learning(
     system: SphericalPatterns, key: PRNGKeyArray, *, samples: int = 50, max_sweeps: int = 1000
 ) -> LearnedPatterns:
-    r"""Share of samples that the perceptron rule stores, and how many corrections it makes.
+    r"""Share of samples that perceptron learning stores, and the number of its corrections.
 
-    The patterns are presented in turn, and a pattern whose stability does not exceed the margin
-    $\kappa$, $y^\mu J \cdot x^\mu \le \kappa |J|$, is added to the couplings,
-    $J \leftarrow J + y^\mu x^\mu$, until all are stored. The couplings are zero at first.
+    The patterns are presented in turn until all are stored. If the stability of a pattern does not
+    exceed the margin $\kappa$, $y^\mu J \cdot x^\mu \le \kappa |J|$, the pattern is added to the
+    couplings, $J \leftarrow J + y^\mu x^\mu$. The couplings start at zero.
 
     Args:
         samples: number of independent samples in one run.
@@ -157,8 +159,8 @@ def perceptron_learning(
 def _learnt(
     patterns: Float[Array, "sample p n"], margin: Number, max_sweeps: int
 ) -> tuple[Int[Array, "sample"], Int[Array, "sample"]]:
-    """Number of sweeps until all patterns of a sample are stored, max_sweeps + 1 where they are
-    not, and number of corrections."""
+    """Number of sweeps until all patterns of a sample are stored (max_sweeps + 1 if they are not),
+    and number of corrections."""
 
     def missed(w: Array, patterns: Array) -> Array:
         return patterns @ w <= margin * jnp.linalg.norm(w)

@@ -19,19 +19,20 @@ from orderparam.systems.storage_capacity.experiment import (
 )
 from orderparam.systems.storage_capacity.model import SphericalPatterns
 
-_FEWEST = 0.2  # least share of the walkers that survives a step
+_FEWEST = 0.2  # smallest share of the walkers that survives a step
 
 
 class MeasuredVolume(Result):
     """Volume of the couplings that store patterns.
 
     Fields:
-        entropy, entropy_error: logarithm of the fraction of the sphere that the solutions fill,
-            over N, mean over the samples, and its standard error.
+        entropy, entropy_error: 1/N times the logarithm of the fraction of the sphere that the
+            solutions fill, averaged over the samples, and its standard error.
         overlap, overlap_error: mean overlap of two walkers at the end, J.J'/(|J||J'|), and its
             standard error.
         drift, drift_error: mean change of the overlap in the second half of the last moves, and its
-            standard error over samples. Copies that have not separated make it negative.
+            standard error over samples. The drift is negative while copies of one walker have not
+            separated.
         converged: whether the drift is within four standard errors of zero, or below 0.01.
     """
 
@@ -58,17 +59,18 @@ def measured_volume(
 ) -> MeasuredVolume:
     r"""Volume and overlap of the couplings that store random patterns, by splitting.
 
-    Walkers begin uniformly on the sphere. The patterns are added one after another: the fraction
-    $f_\mu$ of walkers that store pattern $\mu$ survives, the others are replaced by copies of
-    survivors, and each walker moves along random great circles, on which it is redrawn uniformly
-    from the arc that stores all patterns so far. Where fewer than a fifth store a pattern, its
-    margin is raised in steps that a fifth survives. The volume is the product of all fractions.
-    After the last pattern the walkers move as often again as in all patterns together, so that
-    copies separate. Volume and overlap are exact as walkers and moves grow.
+    Walkers start uniformly on the sphere, and the patterns are added one after another. The
+    fraction $f_\mu$ of walkers that store pattern $\mu$ survives, and copies of survivors replace
+    the others. Then each walker moves along random great circles: on each circle it is redrawn
+    uniformly from the arc that stores all patterns added so far. If fewer than a fifth of the
+    walkers store a pattern, its margin is raised in steps, each of which a fifth survives. The
+    volume is the product of all fractions. After the last pattern the walkers make as many moves
+    again as for all patterns together, so that copies separate. Volume and overlap become exact as
+    the numbers of walkers and moves grow.
 
     Args:
         samples: number of independent samples in one run.
-        walkers: number of walkers of a sample.
+        walkers: number of walkers for each sample.
         moves: number of great circles of each walker after each pattern.
 
     Raises:
@@ -103,7 +105,8 @@ def _split(
     walkers: int,
     moves: int,
 ) -> tuple[Float[Array, "sample"], Float[Array, "sample"], Float[Array, "sample"]]:
-    """Entropy, and overlap of two walkers halfway through the last moves and at the end."""
+    """Entropy, overlap of two walkers halfway through the last moves, and their overlap at the
+    end."""
 
     def one(keys_and_patterns: tuple[Array, Array]) -> tuple[Array, Array, Array]:
         return _split_one(*keys_and_patterns, margin, walkers, moves)
@@ -124,8 +127,8 @@ def _split_one(
     order = jnp.arange(p)
 
     def climb(state: tuple, number: Array) -> tuple:
-        """Raise the margin that is asked of pattern `number`, to `margin` if enough walkers are
-        there."""
+        """Raise the margin that pattern `number` must reach, up to `margin` if enough walkers reach
+        it."""
         couplings, _, log_volume, key = state
         key, choose, move = jax.random.split(key, 3)
         stability = couplings @ patterns[number]
@@ -175,8 +178,8 @@ def _moved(
     """Each walker after `moves` moves along great circles.
 
     On the circle J cos t + v sin t the stability of a pattern is R cos(t - c), so that it is stored
-    for |t - c| <= arccos(margin/R). The solutions are convex, hence all patterns are stored on one
-    arc around t = 0.
+    for |t - c| <= arccos(margin/R). The set of solutions is convex, so that all patterns are stored
+    on a single arc around t = 0.
     """
 
     def move(couplings: Array, key: PRNGKeyArray) -> tuple[Array, None]:

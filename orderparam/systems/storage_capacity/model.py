@@ -14,8 +14,8 @@ class SphericalPatterns(System):
 
     $$ y\, \frac{J \cdot x}{|J|} \ge \kappa $$
 
-    Outputs have mean b = `bias`. Inputs are Gaussian with mean b and variance $1 - b^2$; inputs of
-    +-1 with mean b give the same results for large N.
+    Outputs have mean b = `bias`. Inputs are Gaussian with mean b and variance $1 - b^2$. For large
+    N inputs +-1 with mean b give the same results.
 
     Source: Gardner (1988).
     """
@@ -27,7 +27,8 @@ class SphericalPatterns(System):
 
 
 class ThermalPatterns(System):
-    r"""Random patterns and a perceptron with real couplings at a temperature of its errors.
+    r"""Random patterns and a perceptron with real couplings in equilibrium, with the number of
+    errors as its energy.
 
     Couplings J with |J| = 1 have a probability proportional to $e^{-E/T}$ on the sphere, where E is
     the number of the $p = \alpha N$ patterns with

@@ -1,6 +1,4 @@
-"""Named figures of storage: separability, margin and errors of real couplings, entropy and
-capacity of binary couplings.
-"""
+"""Studies of storage by real couplings: separability, the largest margin and the fewest errors."""
 
 import math
 from collections.abc import Iterator
@@ -53,8 +51,8 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
     """Draw the success fractions of an experiment against (load - critical load) N^(1/nu), with
     the fitted critical load.
 
-    The collapse is made in the argument of the normal distribution, in which Cover's law is a
-    straight line for large N.
+    The fractions are transformed by the inverse of the normal distribution function, which makes
+    Cover's law a straight line for large N.
     """
     from scipy.stats import norm  # slow to import, and used only here
 
@@ -128,12 +126,12 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
         Freehand(partial(draw_success_collapse, "linear program", 2.0)),
     ],
     caption=r"""
-        No margin. Each run has {samples} samples; perceptron learning is stopped after {max_sweeps}
-        sweeps. Right: success fractions of linear programming, collapsed on $\Phi(F)$, where $F$ is
-        a fitted polynomial (black) in $(\alpha-\alpha_c) N^{{1/\nu}}$ with $N$ = $d$. Cover's law
-        has $1/\nu$ = 1/2; fitted in the same way, its own values at 10, 20 and 50 inputs give
-        $\alpha_c$ = 1.988 and $1/\nu$ = 0.49. The learning that is stopped finds 9 % fewer
-        solutions than there are at a load of 1.7, and 3 % fewer after 10 000 sweeps.
+        The margin is zero, and each run has {samples} samples. Perceptron learning is stopped after
+        {max_sweeps} sweeps. Right: success fractions of linear programming, collapsed on $\Phi(F)$,
+        where $F$ is a fitted polynomial (black) in $(\alpha-\alpha_c) N^{{1/\nu}}$ with $N$ = $d$.
+        Cover's law has $1/\nu$ = 1/2; the same fit to Cover's law at 10, 20 and 50 inputs gives
+        $\alpha_c$ = 1.988 and $1/\nu$ = 0.49. At a load of 1.7 the stopped learning finds 9 % fewer
+        solutions than exist, and 3 % fewer if it is stopped after 10 000 sweeps.
     """,
 )
 def capacity_separability(
@@ -176,8 +174,8 @@ def capacity_separability(
         Panel("load", "overlap", where={"part": "volume"}),
     ],
     caption=r"""
-        Left: largest margins; each run has {samples} samples. Centre: capacity for biased patterns,
-        which is an upper bound for $\kappa<0$. Right: overlap of two solutions.
+        Left: largest margin; each run has {samples} samples. Centre: capacity for biased patterns
+        in theory, which is an upper bound for $\kappa<0$. Right: overlap of two solutions.
     """,
 )
 def capacity_margin(
@@ -209,7 +207,7 @@ def capacity_margin(
 
 
 def joined(grid: np.ndarray, values: tuple[float, ...]) -> tuple[float, ...]:
-    """The points of a theory's line together with the measured points."""
+    """The loads of a theory's line together with the measured loads."""
     return tuple(np.unique(np.append(grid, values).round(12)).tolist())
 
 
@@ -262,11 +260,12 @@ def inverse_size(data: xr.Dataset) -> xr.DataArray:
         ),
     ],
     caption=r"""
-        No margin. Left and centre: smallest fraction of errors. Marks are the minimum over all
-        couplings with $N$ = $d$ inputs; the theories (crosses in the centre) hold for many inputs,
-        replica symmetric and with replica symmetry broken in 2 steps. Networks of so few inputs
-        cannot distinguish the two theories. Right: mean fraction of errors at temperature $T$;
-        marks are parallel tempering. Replica symmetry is unstable below $T$ = 0.27.
+        The margin is zero. Left and centre: smallest fraction of errors. Marks are the minimum over
+        all couplings with $N$ = $d$ inputs. The two theories (crosses in the centre) hold for many
+        inputs, one with replica symmetry and one with replica symmetry broken in 2 steps;
+        perceptrons of so few inputs cannot distinguish them. Right: mean fraction of errors at
+        temperature $T$; marks are measured by parallel tempering. Replica symmetry is unstable
+        below $T$ = 0.27.
     """,
     explained=(
         "The theories are limits of many inputs. With 3 to 7 inputs the smallest number of errors "
@@ -336,8 +335,8 @@ def capacity_errors(
     ],
     columns=2,
     caption=r"""
-        Capacity $\alpha_c(\kappa)$, replica symmetric and with replica symmetry broken in 1 and 2
-        steps. All are upper bounds, which fall with each step. There is no measurement.
+        Capacity $\alpha_c(\kappa)$ with replica symmetry, and with replica symmetry broken in 1 and
+        in 2 steps. All three are upper bounds, which fall with each step. Nothing is measured.
     """,
 )
 def capacity_negative_margin(

@@ -25,7 +25,8 @@ from orderparam.systems.storage_capacity.model import (
 )
 from orderparam.systems.storage_capacity.studies import joined
 
-# Storage by binary couplings: entropy and capacity by enumeration, simulated annealing beyond.
+# Storage by binary couplings: entropy and capacity by enumeration, and simulated annealing of more
+# couplings than can be enumerated.
 
 CAPACITY = 0.8330785997  # of binary couplings without margin: `binary_capacity`
 
@@ -36,8 +37,8 @@ def _real_load(load: float, n: int) -> float:
 
 
 def draw_entropy_limits(axes: Any, comparison: Comparison) -> None:
-    """Draw the entropy per coupling over the theory of many couplings at the same load, against
-    1/N, at loads below the capacity."""
+    """Draw the entropy per coupling minus that of the theory of many couplings, against 1/N, at
+    loads below the capacity."""
     (theory,) = comparison.theories(part="entropy").values()
     measured = comparison.experiments(part="entropy").values()
     runs = {data.attrs["facets"]["input_dim"]: data for data in measured}
@@ -83,10 +84,11 @@ def draw_entropy_limits(axes: Any, comparison: Comparison) -> None:
         Panel("margin", "capacity", by="input_dim", where={"part": "capacity"}),
     ],
     caption=r"""
-        All $2^N$ couplings of $N$ = $d$ inputs are enumerated; each run has {samples} samples.
-        Entropies are averages over the samples that have solutions; near and beyond $\alpha_c$ =
-        0.833 these averages exceed the typical value. Above right: entropy minus that of the theory
-        at the same load. Below right: patterns are added until no couplings are left.
+        All $2^N$ configurations of the couplings of $N$ = $d$ inputs are enumerated; each run has
+        {samples} samples. Entropies are averages over the samples that have solutions; near and
+        beyond $\alpha_c$ = 0.833 these averages exceed the typical value. Above right: measured
+        entropy minus that of the theory at the same load. Below right: load at which patterns that
+        are added one by one leave no solution.
     """,
     explained=(
         "The lines are limits of many couplings. Entropies of 11 to 19 couplings are averages over "
@@ -133,8 +135,8 @@ def binary_perceptron(
 
 
 def draw_binary_limits(axes: Any, comparison: Comparison) -> None:
-    """Draw the fewest errors of binary couplings against 1/N at every load, with the fit of a limit
-    and of a constant c in f + ln(c N)/(2 beta_c alpha N), and the theory of the limit at 0."""
+    """Draw the fewest errors of binary couplings against 1/N at every load, with the fit of f and c
+    in f + ln(c N)/(2 beta_c alpha N). The theory of the limit f is drawn at 1/N = 0."""
     theory = next(iter(comparison.theories().values()))
     runs = {d.attrs["facets"]["input_dim"]: d for d in comparison.experiments().values()}
     size = np.array(sorted(runs), float)
@@ -175,15 +177,17 @@ def draw_binary_limits(axes: Any, comparison: Comparison) -> None:
     columns=2,
     panels=[Panel("load", "error_fraction", by="input_dim"), Freehand(draw_binary_limits)],
     caption=r"""
-        No margin. Left: theory for many couplings, and the best of all $2^N$ couplings, {samples}
-        samples in each of {seeds} runs. Right: fit of $f + \ln(cN)/(2\beta_c \alpha N)$, the
-        correction of a random-energy model, with $f$ and $c$ free (legend, and open marks at 0);
-        full diamonds are the theory. $N$ = $d$; these sizes do not test the form of the correction.
+        The margin is zero. Left: theory for many couplings, and the best of all $2^N$
+        configurations of $N$ = $d$ couplings, for {samples} samples in each of {seeds} runs. Right:
+        fit of $f + \ln(cN)/(2\beta_c \alpha N)$, where the logarithm is the correction of a
+        random-energy model and $f$ and $c$ are fitted. The legend and the open marks at 0 show the
+        fitted $f$, full diamonds the theory. These sizes do not test the form of the correction.
     """,
     explained=(
         "The theory is the limit of many couplings. With fewer than 20 couplings the smallest "
-        "error is larger. Extrapolated from 11, 15 and 19 couplings by a term ln N/N they are "
-        "0.009(4) above, 0.002(3) below and 0.004(2) above it at the loads 1.2, 2 and 4."
+        "error is larger. Errors that are extrapolated from 11, 15 and 19 couplings by a term "
+        "ln N/N are 0.009(4) above, 0.002(3) below and 0.004(2) above the theory at the loads "
+        "1.2, 2 and 4."
     ),
 )
 def binary_perceptron_errors(

@@ -1,5 +1,5 @@
-"""Named figures of how random patterns are stored: corrections of perceptron learning, volume of
-all couplings that store them, biased patterns.
+"""Studies of how random patterns are stored: the corrections of perceptron learning, the volume of
+all couplings that store the patterns, and biased patterns.
 """
 
 from collections.abc import Iterator
@@ -48,9 +48,9 @@ from orderparam.systems.storage_capacity.theory import (
         for load, largest in ((0.5, 1.0343), (1.0, 0.4707))
     ],
     caption=r"""
-        Corrections per input until all patterns are stored, in {samples} samples of a run. The line
-        is an upper bound for many inputs, which diverges at the largest margin. Samples that were
-        not stored within {max_sweeps} sweeps are left out.
+        Number of corrections per input until all patterns are stored; each run has {samples}
+        samples. The line is an upper bound for many inputs, which diverges at the largest margin.
+        Samples that were not stored within {max_sweeps} sweeps are left out.
     """,
 )
 def perceptron_margin(
@@ -96,8 +96,9 @@ def perceptron_margin(
         ),
     ],
     caption=r"""
-        No margin. {walkers} walkers in each of {samples} samples of a run, with {moves} moves after
-        each pattern. Right: theory (cross at zero) is for many inputs.
+        The margin is zero. Each run has {samples} samples with {walkers} walkers each, which make
+        {moves} moves after each pattern. Right: the cross at zero is the theory, the limit of many
+        inputs.
     """,
     explained=(
         "The theory is the limit of many inputs. The overlap of 10 inputs lies 4 to 6 % above it, "
@@ -148,8 +149,8 @@ def capacity_volume(
         for bias, limit in ((0.5, 2.40587), (0.8, 3.9129))
     ],
     caption=r"""
-        No margin. Inputs and outputs have mean b. {samples} samples in a run. Vertical lines: the
-        capacity in theory.
+        The margin is zero, and inputs and outputs have mean b. Each run has {samples} samples.
+        Vertical lines: the capacity in theory.
     """,
 )
 def capacity_biased(
@@ -176,14 +177,16 @@ def capacity_biased(
 
 
 # ------------------------------------------------------------------------------------------------
-# The figure of the fewest errors against the number of inputs, by integer programming.
+# The study of the fewest errors against the number of inputs, which are found by integer
+# programming.
 
-_ORDER, _FEWEST = 2, 6  # order of the polynomial in 1/N, and sizes to which one is fitted
+# Order of the polynomial in 1/N, and smallest number of sizes to which it is fitted.
+_ORDER, _FEWEST = 2, 6
 
 
 def draw_sizes(axes: Any, comparison: Comparison, load: float) -> None:
-    """Draw the fewest errors at one load against 1/N with a parabola through them, and both
-    theories at infinite N."""
+    """Draw the fewest errors at one load against 1/N, a parabola that is fitted to them, and both
+    theories of infinite N."""
     sizes, means, errors = [], [], []
     for data in comparison.experiments().values():
         if load not in data["load"]:
@@ -223,10 +226,11 @@ def draw_sizes(axes: Any, comparison: Comparison, load: float) -> None:
     panels=lambda p: [Freehand(partial(draw_sizes, load=load)) for load in p["loads"]],
     columns=2,
     caption=r"""
-        No margin, $\alpha$ random patterns for each of $N$ inputs; exact minima over all couplings,
-        {samples} samples in each of {seeds} runs. Solid: a parabola in $1/N$ and its value at 0,
-        where six sizes are measured; it does not tell the theories apart. Dashed: theories of many
-        inputs, replica symmetric and with replica symmetry broken in 2 steps.
+        There are $\alpha$ random patterns for each of $N$ inputs, and the margin is zero. Marks are
+        exact minima over all couplings, for {samples} samples in each of {seeds} runs. Solid: a
+        parabola in $1/N$ and its value at 0, fitted where six sizes are measured; it does not
+        distinguish the theories. Dashed: the theories of many inputs, with replica symmetry and
+        with replica symmetry broken in 2 steps.
     """,
     explained=(
         "The theories are limits of many inputs; with few inputs the smallest fraction of errors "

@@ -1,5 +1,5 @@
-"""Theory of storage by real couplings (Gardner, Cover) and by binary couplings (Krauth and
-Mézard): capacity, entropy, margin and errors.
+"""Theory of storage by real couplings (Gardner 1988, Cover 1965): capacity, volume of the
+solutions, largest margin and fewest errors.
 """
 
 from functools import partial
@@ -24,13 +24,14 @@ from orderparam.systems.storage_capacity.model import SphericalPatterns
 
 Number = Float[Array, ""]
 
-_REACH = 12.0  # argument beyond which the normal density is taken as zero
+_REACH = 12.0  # the normal density is taken as zero beyond this argument
 _NODES, _WEIGHTS = (x / 2 for x in legendre_rule(128))
-# Nodes of the rule of `_solutions`: the smaller number brings the logarithm of a ratio to within
-# _NEAR.
+# Numbers of quadrature nodes in `_solutions`: with the smaller number the logarithm of a ratio is
+# accurate to _NEAR.
 _ALL, _FEW, _NEAR = 160, 48, 1e-3
-# The unknown is the logarithm of the ratio in this unit. A root is found to rounding of numbers of
-# order one, but the sum over nodes rounds some ten times more, and Newton's steps would not end.
+# The unknown is the logarithm of the ratio in this unit. The search for a root ends at the rounding
+# error of numbers of order one. The sum over nodes has a rounding error some ten times larger, so
+# that in units of one Newton's steps would not end.
 _UNIT = 16.0
 _NORMAL_END = 9.0  # the normal density there is 1e-18 of that at 0
 _SHARPEST = 1e-6  # length below which a kink is not resolved: it then errs by the square
@@ -40,8 +41,9 @@ class Capacity(Result):
     """Storage capacity of a perceptron with real couplings.
 
     Fields:
-        capacity: alpha_c, patterns per input up to which random patterns can be stored.
-        alignment: M = sum_i J_i/(sqrt N |J|), the part of the couplings that makes use of the bias.
+        capacity: alpha_c, the largest number of random patterns per input that can be stored.
+        alignment: M = sum_i J_i/(sqrt N |J|), the alignment of the couplings with the mean of the
+            inputs.
         exact: whether margin >= 0. For a negative margin the set of solutions is not connected,
             replica symmetry is broken, and alpha_c is an upper bound.
         residual: residual of the equation for M.
@@ -76,7 +78,7 @@ class StoredMargin(Result):
 
     Fields:
         margin: kappa.
-        valid: whether the load is below 2. At larger loads kappa is negative and only an upper
+        valid: whether the load is below 2. At larger loads kappa is negative and is only an upper
             bound.
         residual: residual of the equation.
         converged: whether it was solved.
@@ -92,8 +94,8 @@ class MinimalError(Result):
     """Couplings that leave the fewest patterns below the margin.
 
     Fields:
-        error_fraction: smallest fraction of patterns that are not stored; 0 below the capacity, a
-            lower bound above it.
+        error_fraction: smallest fraction of patterns that are not stored: 0 below the capacity, and
+            a lower bound above the capacity.
         gap: x, the width of the interval below the margin in which there are no stabilities; inf
             below the capacity.
         at_value: alpha int_{kappa - x}^kappa Dt. Gardner and Derrida's criterion calls replica
@@ -194,8 +196,8 @@ def capacity(system: SphericalPatterns) -> Capacity:
 
 @theory(needs=UNBIASED)
 def volume(system: SphericalPatterns) -> Volume:
-    r"""Overlap of two solutions and volume of all solutions, for real couplings in the limit of
-    large N.
+    r"""Overlap of two solutions and volume of the set of solutions, for real couplings in the limit
+    of large N.
 
     The entropy is the saddle point over the `overlap` q of
 
@@ -234,7 +236,8 @@ def volume(system: SphericalPatterns) -> Volume:
     bound = (tilt + jnp.sqrt(tilt**2 + free * (1 + load * 2 / np.pi))) / free
     high = jnp.where(free > 1e-15, jnp.log(bound) * 2 + 0.1, jnp.maximum(low, 0.0) + 45)
     args, low, high = (load, margin), low / _UNIT, high / _UNIT
-    # Few nodes bring the root near; the bracket around it is kept where the sign changes in it.
+    # A rule with few nodes finds the root approximately. A narrow bracket around it is used if the
+    # sign changes within the bracket.
     near = decreasing_root(partial(equation, nodes=_FEW), low, high, args).value
     below, above = near - _NEAR / _UNIT, near + _NEAR / _UNIT
     low = jnp.where(equation(below, args) > 0, below, low)
@@ -285,7 +288,8 @@ def largest_margin(system: SphericalPatterns) -> StoredMargin:
 
 @theory(needs=UNBIASED)
 def minimal_error(system: SphericalPatterns) -> MinimalError:
-    r"""Smallest fraction of patterns that real couplings leave below the margin, replica symmetric.
+    r"""Smallest fraction of patterns that real couplings leave below the margin, assuming replica
+    symmetry.
 
     The stabilities have a gap x below the margin $\kappa$ = `margin`, which solves the first
     equation with $\alpha$ = `load`:
@@ -313,8 +317,9 @@ def minimal_error(system: SphericalPatterns) -> MinimalError:
         load, margin = args
         return -jnp.log(load) - jnp.log(_below(margin, jnp.exp(log_gap), 2) + 1e-300)
 
-    # Above the capacity the patterns within x below the margin are lifted to it, and those farther
-    # below stay wrong; the gap x uses up all freedom of the couplings.
+    # Above the capacity the patterns whose stability is less than x below the margin are lifted to
+    # the margin, and those farther below stay wrong. The gap x is as large as the freedom of the
+    # couplings allows.
     above = load * _second(margin) > 1
     low = jnp.log(3 * np.sqrt(2 * np.pi) / load) / 3 - 1e-9
     high = jnp.log(jnp.abs(margin) + _REACH)
@@ -381,9 +386,9 @@ def cover(system: SphericalPatterns) -> SuccessFraction:
 
     $$ 2^{1 - p} \sum_{k=0}^{N-1} \binom{p - 1}{k} $$
 
-    is the share of the $2^p$ ways to label $p = \alpha N$ points in general position that a plane
-    through the origin realises, with N = `input_dim` and $\alpha$ = `load`. It is 1 up to p = N and
-    1/2 at p = 2N. The incomplete beta function continues it to real p.
+    is the fraction, among the $2^p$ ways to label $p = \alpha N$ points in general position, that a
+    plane through the origin can separate, with N = `input_dim` and $\alpha$ = `load`. It is 1 up to
+    p = N and 1/2 at p = 2N. The incomplete beta function continues it to real p.
 
     Raises:
         ValueError: for a margin or a bias.
@@ -405,9 +410,9 @@ def _solutions(ratio: Number, margin: Number, nodes: int) -> tuple[Array, Array]
     """Nodes of -u = -(margin + t sqrt q)/sqrt(1 - q) and their weights in an average over the
     normal variable t, at q/(1 - q) = ratio.
 
-    phi(u)/H(u) bends where u = 0, within 1/sqrt(ratio) in t, and vanishes for large -u. The nodes
-    lie at equal steps of x in t = place + scale sinh(x); without kinks this errs exponentially
-    little.
+    phi(u)/H(u) bends near u = 0 over a range of 1/sqrt(ratio) in t, and vanishes for large -u. The
+    nodes lie at equal steps of x in t = place + scale sinh(x); for a smooth integrand the error of
+    this rule is exponentially small.
     """
     fixed = jax.lax.stop_gradient((jnp.asarray(ratio, float), jnp.asarray(margin, float)))
     slope, shift = jnp.sqrt(fixed[0]), fixed[1] * jnp.sqrt(1 + fixed[0])  # u = shift + slope t

@@ -1,5 +1,5 @@
-"""Theory of a perceptron at a temperature of its errors, replica symmetric and with replica
-symmetry broken in k steps.
+"""A perceptron in equilibrium with the number of errors as its energy: theory with replica symmetry
+and with replica symmetry broken in k steps, and sampling.
 """
 
 from functools import partial
@@ -29,11 +29,11 @@ _REACH = 7.0
 
 
 class ErrorsAtTemperature(Result):
-    """Errors and free energy of a perceptron at a temperature: the fields that all theories share.
+    """Errors and free energy of a perceptron at a temperature, the fields that both theories share.
 
     Fields:
         error_fraction: mean fraction of patterns that are not stored.
-        free_energy: f per input.
+        free_energy: free energy f per input.
     """
 
     error_fraction: Number
@@ -133,9 +133,9 @@ def broken_thermal_errors(system: ThermalPatterns, *, steps: int = 2) -> BrokenT
     r"""Mean fraction of errors of a perceptron at a temperature, with replica symmetry broken in k
     steps.
 
-    With Z, $\beta$, $\alpha$ and $\kappa$ as in `thermal_errors` (with $q_k$ in place of q),
-    $\Lambda(q) = 1 - q_k + \int_q^{q_k} x$ and the cascade $\phi$ of $\ln Z$ over overlaps $q_0 <
-    \dots < q_k < 1$ and $0 < x_1 < \dots < x_k < 1$,
+    Z, $\beta$, $\alpha$ and $\kappa$ are those of `thermal_errors`, with $q_k$ in place of q. With
+    $\Lambda(q) = 1 - q_k + \int_q^{q_k} x$ and the cascade $\phi$ that starts from $\ln Z$, over
+    overlaps $q_0 < \dots < q_k < 1$ and heights $0 < x_1 < \dots < x_k < 1$,
 
     $$ -\beta f = \min_{q, x} \Big\{ \frac12 \Big[ \ln(1 - q_k) + \int_0^{q_k}
        \frac{dq}{\Lambda(q)} \Big] + \alpha \phi \Big\} $$
@@ -162,7 +162,7 @@ def broken_thermal_errors(system: ThermalPatterns, *, steps: int = 2) -> BrokenT
     def steps_at(unknowns: Vector) -> OverlapSteps:
         largest = jax.nn.sigmoid(unknowns[0])
         shares = jnp.append(overlaps_of(unknowns[1 : steps + 1]), 1.0)
-        # a height of zero would divide rounding errors by itself
+        # a height of zero would divide rounding errors by zero
         shifts = jax.nn.softmax(jnp.append(unknowns[steps + 1 :], 0.0))
         heights = 1e-5 + (1 - 1e-5) * jnp.cumsum(shifts)[:-1]
         return OverlapSteps(largest * shares, heights)
@@ -220,8 +220,8 @@ def _log_z(u: Array, beta: Number) -> Array:
 
 
 # ------------------------------------------------------------------------------------------------
-# Couplings of a perceptron in equilibrium at a temperature of its errors, sampled by rotations of
-# pairs of couplings and exchange of temperatures.
+# Couplings of a perceptron in equilibrium, sampled by rotations of pairs of couplings and exchange
+# of temperatures.
 
 _HOT = 1.5  # temperature of the hottest copy, at which a chain forgets its state in a few moves
 
@@ -263,11 +263,11 @@ def thermal_couplings(
 ) -> MeasuredThermalErrors:
     r"""Mean fraction of errors of couplings in equilibrium at a temperature.
 
-    A move rotates two couplings into one another by a random angle, $(J_i, J_j) \to (J_i \cos t -
-    J_j \sin t, J_i \sin t + J_j \cos t)$, and is accepted with probability $\min(1, e^{-\Delta
-    E/T})$. A sweep moves every coupling once, in random pairs. The copies start at random
-    couplings. Their temperatures rise geometrically from `temperature` to 1.5, or to 1.3 times the
-    temperature if that is larger, and they exchange their states after every sweep.
+    A move rotates a pair of couplings by a random angle, $(J_i, J_j) \to (J_i \cos t - J_j \sin t,
+    J_i \sin t + J_j \cos t)$, and is accepted with probability $\min(1, e^{-\Delta E/T})$. A sweep
+    moves every coupling once, in random pairs. The copies start at random couplings. Their
+    temperatures rise geometrically from `temperature` to 1.5, or to 1.3 times the temperature if
+    that is larger, and they exchange their states after every sweep.
 
     Args:
         samples: number of independent samples in one run.
@@ -316,15 +316,15 @@ def _chains(
     key: PRNGKeyArray,
     sweeps: int,
 ) -> Float[Array, "sample 2"]:
-    """Mean number of errors of the coldest copy in the third and in the last quarter of the
-    sweeps."""
+    """Mean number of errors of the coldest copy, in the third quarter and in the last quarter of
+    the sweeps."""
     samples, _, n = patterns.shape
     copies = beta.size
     pairs = n // 2
     # single precision for the chains: stabilities are computed again in every sweep
     inputs = jnp.moveaxis(patterns, 2, 0).astype(jnp.float32)  # (n, sample, p)
     beta = beta.astype(jnp.float32)
-    # angles at which about one pattern changes sides at T = 1, and fewer at lower temperature
+    # largest angles: about one pattern changes its side at T = 1, and fewer at lower temperatures
     widest = (0.8 / jnp.sqrt(beta)).astype(jnp.float32)
 
     def rotate(state: tuple, move: tuple[Array, ...]) -> tuple[tuple, None]:

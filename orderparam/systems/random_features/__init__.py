@@ -1,5 +1,5 @@
-"""Random features and other fixed feature maps: asymptotic errors of convex learners, and their
-measurement.
+"""Random features and other fixed feature maps: the asymptotic errors of convex learners, and
+experiments that measure these errors.
 """
 
 from typing import TYPE_CHECKING

@@ -2,9 +2,9 @@
 
 The errors on n examples follow from a fit to the whole pool of N examples at another ridge, chosen
 such that both have the same effective ridge kappa and so the same mean output at every input. The
-leave-one-out fit to the pool has this mean output. Its scatter between training sets is smaller by
-a known factor, and the missing variance is added. Nothing is assumed about the classes; only the
-scatter between training sets is taken to be Gaussian.
+leave-one-out fit to the pool has this mean output. The variance of its output over training sets is
+smaller than for n examples by a known factor, and the missing variance is added. Nothing is assumed
+about the classes; only the scatter of the output over training sets is assumed to be Gaussian.
 """
 
 from functools import lru_cache
@@ -40,9 +40,9 @@ class ClassPool(GaussianFeatures):
 
     The target of class k is $y_k = (\delta_{ck} - \pi_k)/\sigma$ for an example of class c, with
     the share $\pi_k$ of the class and $\sigma^2 = \sum_k \pi_k (1 - \pi_k)$, so that predicting the
-    shares has test error 1. As a system of `GaussianFeatures` its spectrum and its teacher's
-    variance are sums over the outputs: `asymptotics` and `optimal_ridge` give the sum of their
-    errors.
+    shares has test error 1. As a system of `GaussianFeatures`, the pool has a spectrum and a
+    teacher's variance that are summed over the outputs, so that `asymptotics` and `optimal_ridge`
+    return the sum of the errors of all outputs.
 
     modes: (pool, feature), the centred features along the eigenvectors of their covariance, in the
     order of the spectrum; classes: (pool,), 0 to K - 1; shares: (class,).
@@ -173,7 +173,8 @@ def class_asymptotics(system: ClassPool) -> PredictedClasses:
        \kappa = \frac{p \lambda'}{N - D} , $$
 
     and $\lambda'$ is such that n examples with $\lambda$ = `ridge` have the same $\kappa$:
-    $p \lambda = \kappa (n - D)$. The pool's fit f without the example itself is
+    $p \lambda = \kappa (n - D)$. The prediction of the fit to the pool without the example itself
+    is
 
     $$ f^\mu = \frac{f(x_\mu) - h_\mu y_\mu}{1 - h_\mu} , \qquad
        h_\mu = \sum_i \frac{x_{\mu i}^2}{N \omega_i + p \lambda'} , $$
@@ -224,7 +225,7 @@ def class_asymptotics(system: ClassPool) -> PredictedClasses:
         return jnp.log(wanted * (size - dimension)) - log_load - jnp.log(left * size)
 
     wanted = count * jnp.asarray(system.summed_ridge, jnp.float64)
-    # Bracket of p lambda'/N: its lower end is the solution for n = N; at its upper end D < n.
+    # A bracket of p lambda'/N. Its lower end is the solution for n = N, and at its upper end D < n.
     lower, upper = jnp.log(wanted / size), jnp.log((wanted + jnp.sum(omega)) / n)
     root = decreasing_root(excess, lower, upper, (wanted, omega, n))
     dimension, slope = jax.value_and_grad(used)(root.value, omega)

@@ -100,7 +100,7 @@ def learn_at_optimal_ridge(
 ) -> MeasuredCurve:
     """Errors of a convex learner at the ridge for which the theory predicts the lowest test error.
 
-    The ridge is the result of `optimal_ridge`; the training and the test are those of `learn`.
+    The ridge is the result of `optimal_ridge`; training and test are done as in `learn`.
 
     Args:
         features: "real" (the default) or "gaussian", as in `learn`.
@@ -127,12 +127,13 @@ def learn_pool(
 ) -> MeasuredCurve:
     """Errors of a convex learner on n_train examples of a pool, measured on the other examples.
 
-    Every example is drawn at most once. (Drawing with replacement would represent an infinite
-    population at any size, but duplicates do not act as Gaussian features.)
+    Every example is drawn at most once. Drawing with replacement would represent an infinite
+    population at any number of examples, but the errors of repeated examples are not those of
+    Gaussian features.
 
     Args:
-        features: "real" (the default) for the examples of the pool; "gaussian" for a pool of
-            Gaussian features, drawn anew, with the same sample covariance and the same sample
+        features: "real" (the default) learns the examples of the pool. "gaussian" learns a newly
+            drawn pool of Gaussian features that has the same sample covariance and the same sample
             correlation with the targets.
 
     Raises:
@@ -187,7 +188,7 @@ _equivalent = eqx.filter_jit(gaussian_equivalent)
 
 def _random_features(system: RandomFeatures, key: PRNGKeyArray, features: Features) -> Source:
     """A source of batches of random features. The teacher's direction is the first axis, without
-    loss of generality: W and x have no preferred direction."""
+    loss of generality, because the laws of W and x are isotropic."""
     width, dimension = system.size("width"), system.size("input_dim")
     rows = normal(key, width, dimension)
     equivalent = _equivalent(system.activation)

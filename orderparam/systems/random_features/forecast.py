@@ -38,15 +38,17 @@ MEASURED, DRAWN = 6, 25  # training sizes
 
 @dataclass(frozen=True)
 class FeatureForecast:
-    """Result of `forecast_features`, as functions of `n_train`. Errors are those on examples
+    """Result of `forecast_features`, as functions of `n_train`. Errors are measured on examples
     outside of the training set.
 
     Fields:
-        predicted: the theory, with the observables of `FeatureCurve`, and `ridge`, which is added
-            to the summed loss for features divided by sqrt(feature_count) (penalty "sum").
-        measured: the same observables, measured, with a dimension `seed`.
-        ahead: the observable `error` beyond the data with the ends `lower` and `upper` of a 95 %
-            interval, continued from the measured errors by `orderparam.kernels.extrapolation`.
+        predicted: the theory, with the observables of `FeatureCurve` and the `ridge`. This ridge is
+            added to the summed loss of features that are divided by sqrt(feature_count) (penalty
+            "sum").
+        measured: the measured values of the same observables, with a dimension `seed`.
+        ahead: the observable `error` for more examples than there are data, extrapolated from the
+            measured errors by `orderparam.kernels.extrapolation`; `lower` and `upper` are the ends
+            of a 95 % interval.
         error: name of the observable shown: the mean squared error (square loss; targets have
             variance 1), otherwise the share of wrong signs. For more than two classes
             classification_error is predicted and measured for the square loss as well.
@@ -66,8 +68,8 @@ class FeatureForecast:
 
     @property
     def other_penalty(self) -> str:
-        """How the penalty is written in scikit-learn's convention for features that are only
-        centred, where |w|^2 = |a|^2 / p."""
+        """The penalty in scikit-learn's convention, for features that are centred but not scaled,
+        where |w|^2 = |a|^2 / p."""
         p = self.feature_count
         if self.loss == "square":
             return f"Ridge(alpha = {p} x ridge, fit_intercept = False) on the centred features"
@@ -81,10 +83,10 @@ def user_features(
 ) -> Problem:
     """Features and targets read from files of a user.
 
-    Arrays are read as by `orderparam.data.load_file`, tables with any columns
-    (`orderparam.data.columns`); words in `missing` stand for missing
-    values. Real targets are standardised. Two classes become ±1. More than two classes become one
-    column for each class, which is 0 or 1 minus the share of the class.
+    Arrays are read by `orderparam.data.load_file`, and tables with columns of any kind by
+    `orderparam.data.columns`; the words in `missing` stand for missing values. Real targets are
+    standardised. Two classes become ±1. With more than two classes there is one column for each
+    class, which contains 0 or 1 minus the share of the class.
 
     Raises `ValueError` where those functions do, and for several numeric targets.
     """
@@ -120,15 +122,15 @@ def forecast_features(
     seeds: int = 8,
     progress: bool | None = None,
 ) -> FeatureForecast:
-    """Learning curve of a linear model on given features: predicted, measured, and continued beyond
-    the data.
+    """Learning curve of a linear model on given features: predicted, measured, and extrapolated
+    beyond the number of data.
 
-    The prediction uses the covariance of the features and their correlation with the targets,
-    without what they owe to the chance of a finite number of examples, for training sets of up to
-    half of the examples. The
-    measurement trains on random subsets and tests on the other examples. The measured curve is
-    continued up to 100 times the data with the help of the modes of the features' covariance; for
-    logistic and hinge loss the shapes of the curves are those of the square loss.
+    The prediction, for training sets of up to half of the examples, uses the covariance of the
+    features and their correlation with the targets. Both are corrected for the bias of a finite
+    sample. The measurement trains on random subsets and tests on the other examples. The measured
+    curve is extrapolated to up to 100 times the number of data with the help of the modes of the
+    features' covariance. For logistic and hinge loss the extrapolation uses curves of the shape
+    that the square loss has.
 
     Args:
         features: (example, feature) matrix. At most 4000 examples are used, chosen at random.
@@ -137,8 +139,9 @@ def forecast_features(
             class of the example.
         loss: "square" (the default), "logistic" or "hinge".
         ridge: ridge added to the summed loss, for features divided by sqrt(feature count); None
-            (the default) takes at each size the ridge that is best in theory (smallest test error;
-            for logistic and hinge loss smallest test loss).
+            (the default) takes at each number of examples the ridge that is best in theory: the
+            ridge of the smallest test error, or of the smallest test loss for logistic and hinge
+            loss.
         seeds: number of measured training sets of each size; 8 by default.
         progress: whether progress is shown; by default only on a terminal.
 
@@ -177,7 +180,7 @@ def forecast_features(
     if ridge is None:
         theory = partial(optimal_ridge, objective="test_error" if square else "test_loss")
     with warnings.catch_warnings():
-        if ridge is None:  # the warning below says what it means here
+        if ridge is None:  # the warning below says what this means for the data
             warnings.filterwarnings("ignore", ".*did not converge")
         predicted = sweep(theory, pool, {"n_train": grid.tolist()}, progress=progress)
     useless = int((~predicted["converged"]).sum())
@@ -233,8 +236,8 @@ def _pool(
 
 
 def _class_errors(pool: ClassPool, curve: xr.Dataset) -> xr.Dataset:
-    """Errors of least squares on the classes of a pool at every size of a curve, each at the ridge
-    of the curve."""
+    """Errors of least squares on the classes of a pool, at every number of examples of a curve and
+    at the ridge of the curve there."""
     found = [
         class_asymptotics(pool.with_(n_train=float(n), ridge=float(ridge)))
         for n, ridge in zip(curve["n_train"].values, curve["ridge"].values, strict=True)
@@ -251,8 +254,8 @@ def _class_errors(pool: ClassPool, curve: xr.Dataset) -> xr.Dataset:
 def _ahead(
     pool: FeaturePool | ClassPool, measured: xr.Dataset, error: str, ridge: float
 ) -> xr.Dataset:
-    """The measured error continued beyond the data. Its uncertainty contains the scatter of the
-    last measured point between pools of this size."""
+    """The measured error, extrapolated beyond the number of data. Its uncertainty contains the
+    scatter of the last measured point between pools of this size."""
     if isinstance(pool, ClassPool):
         features, targets = np.asarray(pool.modes), np.asarray(pool.fields)
     else:

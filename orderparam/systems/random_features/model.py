@@ -7,8 +7,8 @@ The predictor f(x) = a.phi(x)/sqrt(p) has p features, and its weights minimise
     (1/n) sum_mu l(y_mu, f(x_mu)) + (ridge/2) |a|^2    penalty = "mean"
 
 over n training examples, with l = (y - f)^2/2 (square), log(1 + exp(-y f)) (logistic), max(0, 1 - y
-f) (hinge), and no intercept. The same penalty in other conventions, with lambda the ridge of
-penalty = "sum" and F = phi/sqrt(p) the design matrix:
+f) (hinge), and no intercept. The following list gives the same penalty in other conventions, where
+lambda is the ridge of penalty = "sum" and F = phi/sqrt(p) the design matrix:
 
     scikit-learn            Ridge(alpha=lambda), LogisticRegression(C=1/lambda),
                             LinearSVC(loss="hinge", C=1/lambda), each with fit_intercept=False, on F
@@ -61,7 +61,7 @@ class SpectralAverages(eqx.Module):
 
 
 class FeatureSpectrum(Record):
-    """Spectrum of the features' covariance, and the teacher's projections on it."""
+    """Spectrum of the features' covariance, and the teacher's projections on its eigenvectors."""
 
     @abc.abstractmethod
     def averages(self, penalty: Scalar | float, stiffness: Scalar | float) -> SpectralAverages:
@@ -157,7 +157,7 @@ class ExplicitSpectrum(FeatureSpectrum):
 
 
 class FeatureRegression(PenalisedRisk):
-    """The number of examples, the penalty, the labels and the loss of all feature maps."""
+    """Regression on a fixed feature map: the fields and properties that all feature maps share."""
 
     n_train: float = parameter(
         "number of training examples n; need not be an integer for a theory", above=0, kw_only=True
@@ -180,7 +180,7 @@ class FeatureRegression(PenalisedRisk):
     @property
     @abc.abstractmethod
     def spectrum(self) -> FeatureSpectrum:
-        """Covariance of the (centred) features, and the teacher's projections."""
+        """Spectrum of the covariance of the centred features, with the teacher's projections."""
 
     @property
     def fits_mean(self) -> Any:
@@ -192,16 +192,16 @@ class FeatureRegression(PenalisedRisk):
 def gaussian_equivalent(
     which: str | Activation,
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """(mu_0, mu_1, mu_*) of an activation s, with which features s(W x) have the errors of mu_0 +
-    mu_1 W x + mu_* xi, xi fresh noise.
+    """Coefficients (mu_0, mu_1, mu_*) of an activation s: features s(W x) have the same errors as
+    mu_0 + mu_1 W x + mu_* xi, where xi is noise drawn anew for every input.
 
     mu_0 = E s(z), mu_1 = E z s(z) and mu_*^2 = E s(z)^2 - mu_0^2 - mu_1^2 for z ~ N(0, 1).
 
     Args:
         which: the activation or its name.
 
-    Accuracy: exact for sizes that grow in proportion, rows of W that are not close to one another,
-    and targets of few directions.
+    Accuracy: exact in the limit of sizes that grow in proportion, for rows of W that are not close
+    to one another and targets that depend on few directions.
 
     Source: Mei, Montanari (2019); Goldt et al. (2020); Hu, Lu (2020).
 
@@ -219,8 +219,9 @@ class RandomFeatures(FeatureRegression):
 
     $W$ has p = `width` rows uniform on the unit sphere, and the teacher's field is $\nu = \theta
     \cdot x$ with $|\theta| = 1$, so that pre-activations and the teacher's field are standard
-    normal. A target of several directions acts through its linear part c alone: as a link |c| times
-    the field along theta = c/|c|, with the power of all other parts added to `noise`.
+    normal. A target that depends on several directions acts only through its linear part c.x: it is
+    equivalent to the link |c| times the field along theta = c/|c|, with the power of all other
+    parts added to `noise`.
     """
 
     teacher_power: ClassVar[float] = 1.0
@@ -274,8 +275,8 @@ class GaussianFeatures(FeatureRegression):
             )
         kept = omega > 0
         explained = np.sum(signal[kept] / omega[kept])
-        # for classes the squared projections, made of the distance of the class means, have no
-        # bound
+        # for classes the squared projections follow from the distance of the class means, which has
+        # no bound
         bounded = not isinstance(self.labels, ClassLabels)
         if np.any(signal[~kept] > 0) or (
             bounded and explained > self.teacher_variance * (1 + 1e-9)
@@ -299,9 +300,9 @@ class GaussianFeatures(FeatureRegression):
 
 
 def without_chance(spectrum: ExplicitSpectrum, power: float, examples: int) -> ExplicitSpectrum:
-    """The spectrum with an unbiased estimate of the population's squared projections, from those
-    measured on a number of examples: lambda_k sigma^2/examples is subtracted, with sigma^2 the
-    variance that no mode explains, estimated without bias.
+    """The spectrum with an unbiased estimate of the population's squared projections. From the
+    projections measured on a number of examples lambda_k sigma^2/examples is subtracted, where
+    sigma^2 is an unbiased estimate of the variance that no mode explains.
     """
     values, squares = np.asarray(spectrum.eigenvalues), np.asarray(spectrum.projections)
     kept = values > 0

@@ -26,13 +26,13 @@ from orderparam.systems.random_features.model import (
 
 
 class PoolSpectrum(FeatureSpectrum):
-    r"""Spectrum of the population of which a pool of N examples is a sample, as its averages need
-    it.
+    r"""Spectrum of a population, estimated from a pool of N examples that were sampled from it.
 
     The eigenvalues w_i and the squared projections t_i^2 are those measured on the pool, and rho is
-    the mean square of the field. The N examples spread the eigenvalues and add a projection by
-    chance to every mode. Both are removed by the deterministic equivalents of the resolvent of a
-    sample covariance. With D_i = penalty' + stiffness w_i and the penalty' for which
+    the mean square of the field. In a sample of N examples the eigenvalues are spread out, and
+    every mode has an additional random projection. The deterministic equivalents of the resolvent
+    of a sample covariance correct both. With D_i = penalty' + stiffness w_i and the penalty' for
+    which
 
     $$ \text{penalty} = \text{penalty}' / c , \qquad
        c = 1 - \frac1N \sum_i \text{stiffness}\, w_i / D_i , $$
@@ -44,7 +44,8 @@ class PoolSpectrum(FeatureSpectrum):
        \sum \frac{s^2}{\text{penalty} + \text{stiffness}\, \omega}
        = \frac1c \Big[ \sum_i \frac{t_i^2}{D_i} - \frac{\rho}{N} \sum_i \frac{w_i}{D_i} \Big] , $$
 
-    and their derivatives give the others. Within classes Omega is replaced by Omega - s s^T.
+    and their derivatives give the other sums. For classes, Omega - s s^T, the covariance within a
+    class, takes the place of Omega.
 
     Source: Ledoit, Péché (2011) and Dobriban, Wager (2018) for the equivalents; their use for a
     finite pool is derived here.
@@ -80,7 +81,7 @@ class PoolSpectrum(FeatureSpectrum):
         one, none = jnp.ones_like(own), jnp.zeros_like(own)
         (_, response, overlap), by_own = jax.jvp(self._sums, (own, stiff), (one, none))
         _, by_stiffness = jax.jvp(self._sums, (own, stiff), (none, one))
-        # at constant penalty the own penalty changes with the stiffness
+        # at constant penalty, penalty' changes with the stiffness
         power, signal = (
             jnp.maximum(first * by_stiffness[0] / by_own[0] - second, 0.0)
             for first, second in zip(by_own[1:], by_stiffness[1:], strict=True)
@@ -122,13 +123,13 @@ class FeaturePool(FeatureRegression):
 
     features: (pool, feature), centred; targets: (pool,).
 
-    The square loss depends on the data only through the covariance of the features, their
-    correlation with y and the power of y: the teacher's field is y itself. Logistic and hinge loss
-    take labels ±1 and depend on more properties of the data; for them the features of each class
-    are taken to be Gaussian about the mean of their class, with a common covariance
+    Errors of the square loss depend on the data only through the covariance of the features, their
+    correlation with y and the power of y; the teacher's field is y itself. Logistic and hinge loss
+    take labels ±1, and their errors depend on more properties of the data. For them the features of
+    each class are assumed to be Gaussian about the mean of the class, with a common covariance
     (`ClassLabels`). This is an approximation, because real classes are not Gaussian. `PoolSpectrum`
-    removes what the pool's covariance and correlation owe to the chance of N examples; with two
-    features for five examples errors would otherwise be 20 % too small.
+    corrects the pool's covariance and correlation for the bias of a sample of N examples; without
+    this correction errors would be 20 % too small with two features for every five examples.
     """
 
     takes_classes: ClassVar[bool] = True
@@ -238,9 +239,10 @@ class FeaturePool(FeatureRegression):
 
 
 def gaussian_clone(pool: FeaturePool, key: PRNGKeyArray) -> FeaturePool:
-    """A pool of Gaussian features with as many examples as `pool`, and with exactly its sample
-    covariance and sample correlation with the targets, so that the theory of both is the same; for
-    labels that are classes the covariance is that within classes, and labels are kept.
+    """A pool of Gaussian features with as many examples as `pool`. Its sample covariance and its
+    sample correlation with the targets are exactly those of `pool`, so that the theory of both
+    pools is the same. For labels that are classes the covariance within classes is kept, and so are
+    the labels.
 
     The left singular vectors of the features are replaced by random directions, orthogonal to the
     constant vector and to the field of classes.

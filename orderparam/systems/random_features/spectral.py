@@ -1,5 +1,6 @@
 """Ridge regression on random features at any numbers of examples and features, from the spectrum of
-a kernel (`orderparam.kernels.feature_equivalent`).
+a kernel: the deterministic equivalent (`orderparam.kernels.feature_equivalent`), features on the
+sphere, and power laws.
 """
 
 import math
@@ -87,11 +88,13 @@ def deterministic_equivalent(system: SpectralFeatures) -> FeatureEquivalent:
 
 @experiment
 def spectral_learning(system: SpectralFeatures, key: PRNGKeyArray) -> MeasuredRisk:
-    r"""Error of ridge regression on drawn Gaussian features of a kernel with single modes.
+    r"""Measured error of ridge regression on drawn Gaussian features of a kernel whose levels are
+    single modes.
 
     $$ \phi_i(x) = \sum_k \sqrt{s_k}\, \psi_k(x)\, \chi_{ki} $$
 
-    with independent standard Gaussian $\psi_k(x)$ and $\chi_{ki}$; the error over inputs is exact.
+    with independent standard Gaussian $\psi_k(x)$ and $\chi_{ki}$. The average of the error over
+    inputs is exact.
 
     Raises:
         ValueError: for levels of several modes, for a spectrum with a tail, and for matrices that
@@ -134,9 +137,9 @@ _NODES, _PANELS = 60, 8
 class SphereFeatures(System):
     r"""Features $\phi(x) = \sigma(W x + b) / \sqrt p$ of inputs on the sphere of radius $\sqrt d$.
 
-    The square loss $(y - f)^2/2$ is summed, with `ridge` added. `degree_power` contains $E
-    f_k(x)^2$, the power of the target's part $f_k$ of degree k = 0, 1, ...; each part is a random
-    polynomial of its degree.
+    The square loss $(y - f)^2/2$ is summed over the examples, and `ridge` is added to the sum.
+    `degree_power` contains $E f_k(x)^2$, the power of that part $f_k$ of the target that has degree
+    k = 0, 1, ...; each part is a random polynomial of its degree.
 
     Raises:
         ValueError: for more than 13 degrees.
@@ -176,7 +179,7 @@ def polynomial_regime(system: SphereFeatures) -> FeatureEquivalent:
     $$ s_k = \frac{c_k^2}{B(d, k)} , $$
 
     to which `deterministic_equivalent` is applied. Degree k is learned from about d^k examples with
-    as many features. For an infinitely wide map (kernel regression) take width = 1e15.
+    as many features. For infinitely many features, which is kernel regression, set width = 1e15.
 
     Accuracy: relative corrections fall with n and p.
 
@@ -198,8 +201,8 @@ def learn_on_sphere(
 ) -> MeasuredRisk:
     r"""Error of ridge regression on random features of inputs on the sphere, on fresh inputs.
 
-    The target's part of degree $k$ is $\sum_j a_j P_k(\theta_j \cdot x)$ with d random directions
-    and Gaussian $a_j$, scaled to its power.
+    The part of degree $k$ of the target is $\sum_j a_j P_k(\theta_j \cdot x)$ with d random
+    directions $\theta_j$ and Gaussian $a_j$, scaled such that its power is that of `degree_power`.
 
     Args:
         test_points: number of fresh inputs on which the error is measured; 4000 by default.
@@ -305,7 +308,7 @@ class DecayExponents(NamedTuple):
     Fields:
         bias: the bias falls as n^-bias.
         variance: the variance falls as n^-variance.
-        total: exponent of the excess risk with label noise, the smaller of both.
+        total: exponent of the excess risk with label noise, which is the smaller of the two.
     """
 
     bias: float
@@ -318,9 +321,9 @@ def scaling_exponents(
 ) -> DecayExponents:
     """Exponents of bias and variance for power-law spectra, where width and ridge are powers of n.
 
-    For s_k = k^-capacity, b_k^2 = k^(-1 - 2 source capacity), ridge = n^(1 - l) and p = n^q, with k
-    = min(l/capacity, q, 1): the variance falls with the exponent 1 - k, the bias with min(2
-    capacity k min(source, 1), 2 capacity k min(source, 1/2) + q - k).
+    For s_k = k^-capacity, b_k^2 = k^(-1 - 2 source capacity), ridge = n^(1 - l) and p = n^q, let k
+    = min(l/capacity, q, 1). The variance falls with the exponent 1 - k, and the bias with the
+    exponent min(2 capacity k min(source, 1), 2 capacity k min(source, 1/2) + q - k).
 
     Args:
         capacity: decay of the eigenvalues, positive.
@@ -381,7 +384,7 @@ def local_exponents(system: ScalingPath) -> LocalExponents:
     $$ \text{risk\_exponent} = -\frac{d \ln \text{excess\_risk}}{d \ln n} , \qquad
        p = n^q , \quad \lambda = n^{1 - l} , $$
 
-    found by differentiation of `deterministic_equivalent` at n = 10^`log10_examples`.
+    computed by differentiating `deterministic_equivalent` at n = 10^`log10_examples`.
     `scaling_exponents` gives the limits of large n for power laws.
 
     Source: Defilippis, Loureiro, Misiakiewicz (2024).

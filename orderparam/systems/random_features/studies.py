@@ -187,12 +187,13 @@ def gaussian_equivalence(
 
 
 # ------------------------------------------------------------------------------------------------
-# The phases of ridgeless regression on random features: whether the examples can be interpolated.
+# The two phases of regression on random features without a ridge: whether the examples can be
+# interpolated or not.
 
 
 def draw_descent(axes: Any, comparison: Comparison) -> None:
-    """Draw the test error over the plane in colour, measurements inside circles, and the line where
-    the train error vanishes.
+    """Draw the test error of the theory over the plane in colour, measured errors in circles, and
+    the line where the train error vanishes.
     """
     (plane,) = comparison.theories(part="plane").values()
     (found,) = comparison.theories(part="interpolation").values()

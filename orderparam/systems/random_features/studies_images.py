@@ -40,22 +40,22 @@ from orderparam.systems.random_features.theory import asymptotics
         )
     ],
     caption=r"""
-        {width} random features {activation}$(Wx)$ of {dataset}, {task} ($y=\pm 1$). Theory: the
-        covariance of the features over all images and their correlation with $y$, without what the
-        finite number of images adds by chance, and without a fit. Images: random training sets,
-        error on the images outside of them. Gaussian clone: Gaussian features and targets, drawn
-        anew for each run, with the same sample covariances. Cross-validated (GCV): from the
-        training set alone. Images come in near-copies, which the theory does not contain: their
-        cross-validated error is up to 29 % too small.
+        {width} random features {activation}$(Wx)$ of {dataset}, {task} ($y=\pm 1$). The theory uses
+        the covariance of the features over all images and their correlation with $y$, both
+        corrected for the finite number of images; nothing is fitted. Images: random training sets,
+        with the error on all other images. Gaussian clone: Gaussian features and targets, drawn
+        anew for each run, with the same sample covariances. The cross-validated error (GCV) is
+        computed from the training set alone. Some images are near-copies of others, which the
+        theory does not describe: their cross-validated error is up to 29 % too small.
     """,
     seconds=(40, 900),
     observables=("test_error", "train_error", "cross_validation", "effective_dimension"),
     explained=(
-        "Images come in near-copies, which a Gaussian theory does not contain: held-out errors are "
-        "up to 7 % above it at ridge 0.001 and 5 % at 0.1, training and cross-validated errors up "
-        "to 17 and 29 % below it. Gaussian features with the same sample covariances agree with "
-        "it: 2 of their 40 points lie beyond three standard errors, both of the effective "
-        "dimension, by 0.3 %."
+        "Some images are near-copies of others, which a Gaussian theory does not describe: errors "
+        "on held-out images are up to 7 % above the theory at ridge 0.001 and 5 % at 0.1, training "
+        "and cross-validated errors up to 17 and 29 % below it. Gaussian features with the same "
+        "sample covariances agree with the theory: 2 of their 40 points, both of the effective "
+        "dimension, lie beyond three standard errors, by 0.3 %."
     ),
     gallery={"ridges": (0.001, 0.1), "seeds": 16},
     full={"dataset": "mnist", "n_train": (60, 180, 300, 450, 900, 1800), "seeds": 20},
@@ -100,11 +100,11 @@ def random_features_real_data(
     ],
     caption=(
         r"Random features {activation}$(Wx)$ of {dataset}, {task} ($y=\pm 1$), ridge {ridge} added "
-        r"to the sum of losses. Theory: each class is Gaussian about its mean with the covariance "
-        r"within classes, both measured over all images, without what their finite number adds by "
-        r"chance, and without a fit. Images: random training sets, error on the images outside of "
-        r"them. Gaussian clone: Gaussian classes, drawn anew for each run, with the same sample "
-        r"means and covariances."
+        r"to the sum of losses. The theory assumes that each class is Gaussian about its mean with "
+        r"the covariance within classes. Mean and covariance are measured over all images and "
+        r"corrected for their finite number; nothing is fitted. Images: random training sets, with "
+        r"the error on all other images. Gaussian clone: Gaussian classes, drawn anew for each "
+        r"run, with the same sample means and covariances."
     ),
     seconds=(60, 900),
     observables=("classification_error", "train_loss", "effective_dimension"),
@@ -155,21 +155,22 @@ def random_features_real_classes(
         for y in ("test_error", "classification_error", "effective_dimension")
     ],
     caption=(
-        r"Least squares on random features {activation}$(Wx)$ of {dataset}, one output for each "
-        r"class, the largest wins; $p$ features, ridge {ridge} added to the summed loss. Test "
-        r"error: summed over the outputs, 1 for predicting the shares of the classes. Matched fit: "
-        r"one fit to all images with the effective ridge of $n$ of them, without the image itself, "
-        r"with the scatter between training sets added. Gaussian features: from their covariance "
+        r"Least squares on $p$ random features {activation}$(Wx)$ of {dataset}, with ridge {ridge} "
+        r"added to the summed loss. There is one output for each class, and the largest output is "
+        r"the predicted class. The test error is summed over the outputs; it is 1 if the shares of "
+        r"the classes are predicted. Matched fit: theory from one fit to all images that has the "
+        r"effective ridge of $n$ images; each image is predicted by the fit without it, and the "
+        r"scatter between training sets is added. Gaussian features: theory from their covariance "
         r"and correlation alone. Measured: {seeds} random training sets, error on the other images."
     ),
     seconds=(40, 600),
     observables=("test_error", "classification_error", "effective_dimension"),
     explained=(
-        "At few examples 4 to 14 % more wrong classes are measured than predicted. Control with "
-        "300 training sets of 40 and 160: measured 8.3(10) and 4.1(7) % more for p = 100; outputs "
-        "drawn from Gaussians with the measured mean and covariance of each image 0.5 and 2.4 % "
-        "more. The rest is scatter that is not Gaussian: the kurtosis is 3.17 and 3.06. The "
-        "effective parameters lie up to 1.5 % below the theory."
+        "With few examples 4 to 14 % more wrong classes are measured than predicted. Control with "
+        "300 training sets of 40 and of 160 examples: at p = 100 8.3(10) and 4.1(7) % more wrong "
+        "classes are measured; outputs drawn from Gaussians with the measured mean and covariance "
+        "of each image give 0.5 and 2.4 % more. The rest is due to scatter that is not Gaussian: "
+        "its kurtosis is 3.17 and 3.06. The effective parameters lie up to 1.5 % below the theory."
     ),
     full={"dataset": "mnist", "n_train": (50, 150, 500, 1500, 5000), "seeds": 20},
 )

@@ -27,8 +27,8 @@ _INFINITE = 1e15  # a width that stands for kernel regression
 
 
 def draw_plane(axes: Any, comparison: Comparison) -> None:
-    """Draw the local exponent over (l, q), with the line on which bias and variance fall with the
-    same exponent and the line above which the width suffices.
+    """Draw the local exponent over the plane (l, q), with the line on which bias and variance fall
+    with the same exponent, and the line above which the variance does not depend on the width.
     """
     data, predicted = _exponents(comparison)
     ridge, width = data["ridge_exponent"].values, data["width_exponent"].values
@@ -70,7 +70,8 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
 
 
 def _exponents(comparison: Comparison) -> tuple[Any, dict[str, np.ndarray]]:
-    """The converged local exponents, and the predicted ones of bias and variance in the plane."""
+    """The converged local exponents in the plane, and the predicted exponents of bias and
+    variance."""
     data = comparison.datasets["local exponents"]
     p, ridge, width = (
         comparison.parameters,

@@ -1,5 +1,5 @@
-"""Asymptotics of convex learning with Gaussian features, for n and p large in proportion: two
-scalars for the spectrum, three for the loss.
+"""Asymptotics of convex learning with Gaussian features, for n and p large in proportion. The order
+parameters V, m, q and their conjugates Vh, mh, qh solve
 
     D_i = ridge + Vh omega_i
     V = (1/p) sum omega/D        Vh = -(n/p) E dg/dw
@@ -7,9 +7,9 @@ scalars for the spectrum, three for the loss.
     q = qh (1/p) sum omega^2/D^2 + mh^2 sum s^2 omega/D^2,        qh = (n/p) E g^2
 
 with the averages of `orderparam.losses.Channel` (Gerace, Loureiro, Krzakala, Mézard, Zdeborová
-2020; Loureiro, Gerbelot, Cui, Goldt, Krzakala, Mézard, Zdeborová 2021). For random features of
-Gaussian inputs the spectrum is that of their Gaussian equivalent (Mei, Montanari 2019; Goldt et al.
-2020; Hu, Lu 2020).
+2020; Loureiro, Gerbelot, Cui, Goldt, Krzakala, Mézard, Zdeborová 2021). Random features of Gaussian
+inputs have the spectrum of their Gaussian equivalent (Mei, Montanari 2019; Goldt et al. 2020; Hu,
+Lu 2020).
 """
 
 from collections.abc import Callable
@@ -30,7 +30,8 @@ from orderparam.solve.solved import Solved
 from orderparam.systems.random_features.model import FeatureRegression, FeatureSpectrum
 
 # ------------------------------------------------------------------------------------------------
-# The results of theories and experiments of a fixed feature map, under the same names.
+# Results, whose fields have the same names in the theories and the experiments of a fixed feature
+# map.
 
 
 class Minimiser(FittedErrors):
@@ -55,8 +56,8 @@ class FeatureCurve(Minimiser):
     """Errors and order parameters of the minimiser in a theory.
 
     Fields:
-        response: V, the change of the prediction at a new example with its label when that example
-            is added.
+        response: V, the derivative of the prediction at a new example with respect to its label,
+            when that example is added to the training set.
         effective_ridge: nu with sum_i omega_i / (omega_i + nu) = effective_dimension.
     """
 
@@ -83,9 +84,9 @@ def asymptotics(system: FeatureRegression) -> FeatureCurve:
        \hat m = \frac np E \sum_y \partial_M Z\, g , $$
 
     with $g = -\ell'(y, \mathrm{prox})$, $V$ = `response`, $q$ = `self_overlap`, $m$ =
-    `teacher_overlap` and $\lambda$ = `ridge`. For the square loss $g = (y - w)/(1 + V)$; only one
-    equation for $V$ remains, and $q$ and $m$ are explicit. For other losses the equations are
-    iterated. The problem is convex and has one fixed point.
+    `teacher_overlap` and $\lambda$ = `ridge`. For the square loss $g = (y - w)/(1 + V)$, so that a
+    single equation for $V$ remains, and $q$ and $m$ are explicit. For other losses the equations
+    are iterated. The minimisation is convex, so that there is one fixed point.
 
     Accuracy: 1e-8 for the square loss; for other losses the fixed point is found to 1e-11.
     Corrections at finite size are a few times 1/d. Close to the separability threshold at vanishing
@@ -122,7 +123,8 @@ def ridge_response(
 
 
 def _ridge(system: FeatureRegression) -> FeatureCurve:
-    """Least squares: V from its own equation, m explicit, and q from a linear equation."""
+    """The result for least squares: V solves a single equation, m is explicit, and q solves a
+    linear equation."""
     spectrum, ridge, load = _problem(system)
     root = ridge_response(spectrum, ridge, load)
     response = jnp.exp(root.value)
@@ -143,12 +145,12 @@ def _ridge(system: FeatureRegression) -> FeatureCurve:
 def state_evolution(system: FeatureRegression) -> FeatureCurve:
     r"""Errors and order parameters of the minimiser for any loss, by iteration of state evolution.
 
-    The equations and the result are those of `asymptotics`, which for the square loss solves the
-    single equation
+    The equations and the result are the same as those of `asymptotics`. For the square loss
+    `asymptotics` solves the single equation
 
     $$ V = \frac1p \sum_i \frac{\omega_i}{\lambda + \frac np \frac{\omega_i}{1 + V}} $$
 
-    instead.
+    instead of iterating.
 
     Accuracy: the fixed point is found to 1e-11.
 
@@ -200,7 +202,7 @@ def _problem(system: FeatureRegression) -> tuple[FeatureSpectrum, Scalar, Scalar
 
 
 def _fields(system: FeatureRegression, q: Scalar, m: Scalar) -> Fields:
-    """The joint Gaussian fields at an example. Features with a common mean fit the mean of the
+    """The joint Gaussian fields at an example. Features with a common mean also fit the mean of the
     labels."""
     if isinstance(system.labels, SignLabels):
         return Fields(q, system.teacher_power, m)
@@ -248,9 +250,9 @@ def _curve(
 
 Theory = Callable[[FeatureRegression], FeatureCurve]
 
-# Powers of ten (first, last, number) at which the ridge of the summed loss is tried before the best
-# is refined. Losses other than the square loss are iterated, slowly at small ridges, where their
-# fields grow without bound.
+# The ridges of the summed loss that are tried before the best one is refined: exponents of ten
+# (first, last, number). Losses other than the square loss are iterated, which is slow at small
+# ridges, where their fields grow without bound.
 SQUARE, ITERATED = (-8.0, 6.0, 57), (-4.0, 4.0, 25)
 HALVINGS = 30
 
@@ -269,14 +271,16 @@ class OptimalRidge(FeatureCurve):
 
 @theory
 def optimal_ridge(system: FeatureRegression, *, objective: str = "test_error") -> OptimalRidge:
-    r"""Ridge at which an observable of `asymptotics` is smallest, with the curve there.
+    r"""Ridge at which an observable of `asymptotics` is smallest, with all observables at that
+    ridge.
 
     $$ \lambda^* = \arg\min_\lambda E(\lambda) $$
 
     The ridge of the system is not used. A scan over $\ln \lambda$ is followed by a search for the
-    root of the derivative, with Newton's method for the square loss (differentiable) and with
-    bisection for others. `converged` is False if the best ridge lies outside of 1e-8 .. 1e6 (square
-    loss; others: 1e-4 .. 1e4), for example because nothing can be learned of the target.
+    root of the derivative. The search uses Newton's method for the square loss, whose result can be
+    differentiated, and bisection for other losses. `converged` is False if the best ridge lies
+    outside of 1e-8 .. 1e6 (1e-4 .. 1e4 for other losses than the square loss), for example because
+    nothing about the target can be learned.
 
     Args:
         objective: name of the observable of `FeatureCurve` that is minimised; "test_error" by

@@ -147,7 +147,7 @@ def forecast_features(
 
     Raises:
         ValueError: for fewer than 100 examples, more than 4000 features, more features than
-        examples, and targets that the loss does not accept.
+            examples, and targets that the loss does not accept.
 
     Accuracy: a few per cent for the square loss. Real classes are not Gaussian, so that the
     predicted classification error of the logistic and hinge loss is too low, by 5 to 26 % on

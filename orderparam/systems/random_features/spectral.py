@@ -98,7 +98,7 @@ def spectral_learning(system: SpectralFeatures, key: PRNGKeyArray) -> MeasuredRi
 
     Raises:
         ValueError: for levels of several modes, for a spectrum with a tail, and for matrices that
-        would be too large.
+            would be too large.
 
     Cost: proportional to the number of modes times n p, plus the cube of the smaller of n and p.
 

@@ -1,5 +1,5 @@
-"""Random networks as random functions, before any training: the exact law of networks with one
-hidden layer at every width, and the corrections in deep networks.
+"""Random networks as random functions, before any training: networks with one hidden layer, which
+are solved exactly at every width, and deep networks with their corrections at finite width.
 
     import jax.numpy as jnp
     import orderparam as op

@@ -1,9 +1,10 @@
-"""The degrees of random networks as functions of bits: how much of their variance is polynomial of
-each degree.
+"""The degrees of random networks as functions of bits: how much of the mean square of such a
+function lies in polynomials of each degree.
 
-On inputs x of d signs every function is a sum of parities, f(x) = sum_S a_S prod_{i in S} x_i, and
-sum_S a_S^2 is its mean square. The kernel of a network depends on the overlap of two inputs alone,
-so that E a_S^2 depends on the number of bits in S alone: it is the eigenvalue of that degree.
+Every function of inputs x that are d signs is a sum of parities, f(x) = sum_S a_S prod_{i in S}
+x_i, and sum_S a_S^2 is its mean square. The kernel of a network depends only on the overlap of two
+inputs, so that E a_S^2 depends only on the number of bits in S: it is the eigenvalue of the kernel
+for this degree.
 """
 
 from functools import partial
@@ -24,8 +25,8 @@ from orderparam.networks import Architecture, fully_connected
 from orderparam.systems.random_networks.kernels import correlation_chain
 from orderparam.systems.random_networks.model import AngledPair
 
-LEAST = 1e-5  # share of the mean square that is not constant
-_MOST_BITS = 16  # of the experiment, which evaluates networks at every input
+LEAST = 1e-5  # smallest share of non-constant parities at which their mean degree is `valid`
+_MOST_BITS = 16  # largest d of the experiment, which evaluates networks at all 2^d inputs
 
 
 class CubeNetwork(System):
@@ -61,8 +62,8 @@ class DegreeShares(Result):
         share: E sum of a_S^2 over the parities of k bits, divided by the sum over all parities.
         mean_degree: mean of k over the non-constant parities, weighted by `share`; d/2 (nearly) for
             functions of independent random values.
-        valid: whether more than 1e-5 of the mean square is not constant; below, `mean_degree` is a
-            ratio of numbers near rounding.
+        valid: whether more than 1e-5 of the mean square is in non-constant parities. If it is less,
+            `mean_degree` is a ratio of two rounding errors.
     """
 
     degrees: Float[Array, "degree"]
@@ -98,8 +99,8 @@ def degree_shares(system: CubeNetwork) -> DegreeShares:
     Raises:
         ValueError: for more than 1000 signs.
 
-    Accuracy: 1e-13 in the shares; smaller shares are returned as 0. 1e-8 in the mean degree where
-    `valid`.
+    Accuracy: shares are accurate to 1e-13, and smaller shares are returned as 0. The mean degree is
+    accurate to 1e-8 where `valid`.
 
     Source: Yang, Salman (2019).
 
@@ -131,7 +132,7 @@ def measured_degrees(system: CubeNetwork, key: PRNGKeyArray, *, networks: int = 
     """Shares of the degrees in random networks, by evaluation at all 2^d inputs and the
     Walsh-Hadamard transform.
 
-    Powers are averaged over the networks before they are divided.
+    The sums of a_S^2 are averaged over the networks before they are divided by their total.
 
     Args:
         networks: number of networks that are drawn, at least 1. Default 32.

@@ -2,9 +2,9 @@
 theories.
 
 Networks are drawn in chunks, so that memory does not grow with their number. Estimates of cumulants
-are free of bias: the mean of z is known to vanish, and products of averages are taken over pairs of
-different networks. The kurtosis is a ratio of two such estimates and has a bias of order 1 /
-networks.
+are unbiased, because the mean of z is known to vanish, and products of averages are taken over
+pairs of different networks. The kurtosis is a ratio of two such estimates and has a bias of order 1
+/ networks.
 """
 
 from collections.abc import Callable
@@ -90,7 +90,7 @@ def sampled_covariance(
     Args:
         networks: number of networks that are drawn, at least 1. Default 20 000.
 
-    Accuracy: free of bias; the relative standard error is of order 1/sqrt(networks).
+    Accuracy: unbiased; the relative standard error is of order 1/sqrt(networks).
 
     Source: Neal (1996).
 
@@ -108,7 +108,7 @@ def sampled_covariance(
 def sampled_cumulants(
     system: RandomNetwork, key: PRNGKeyArray, *, networks: int = 20_000
 ) -> Cumulants:
-    r"""Kernel and fourth cumulants measured on random networks, both free of bias.
+    r"""Unbiased estimates of the kernel and of the fourth cumulants, measured on random networks.
 
     $$ \kappa_4 = \overline{z_a z_b z_c z_d} - \sum_{\mathrm{pairings}}
        \frac{R\, K_{ab} K_{cd} - \overline{z_a z_b z_c z_d}}{R - 1} $$
@@ -131,8 +131,8 @@ def sampled_cumulants(
     products = (z[:, :, None] * z[:, None, :]).reshape(networks, points**2)
     second = products.mean(axis=0).reshape(points, points)
     fourth = (products.T @ products / networks).reshape((points,) * 4)
-    # A product of two means over the same networks contains the fourth moment. It is subtracted, so
-    # that every pairing is unbiased.
+    # A product of two means over the same networks contains a multiple of the fourth moment. This
+    # multiple is subtracted, so that the estimate of every pairing is unbiased.
     return Cumulants(
         kernel=second,
         fourth_cumulant=fourth - (networks * pairings(second) - 3 * fourth) / (networks - 1),
@@ -258,8 +258,8 @@ def deep_networks_with_weights(
 ) -> MeasuredDepth:
     """Moments of deep random networks at one input, drawn with all weight matrices.
 
-    Every number of layers has networks of its own, so that the layers are independent. This is a
-    check of `deep_networks`, which is faster.
+    New networks are drawn for every number of layers, so that the results for different numbers are
+    independent. The experiment is a check of `deep_networks`, which is faster.
 
     Args:
         networks: number of networks that are drawn for each depth, at least 2. Default 2000.
@@ -281,7 +281,8 @@ def deep_networks_with_weights(
             f"DeepNetwork.first_variance = {system.first_variance}: must be >= bias_variance = "
             f"{system.bias_variance} for an input to exist"
         )
-    # One input component is enough: the first layer sees the input through its length only.
+    # One input component is enough, because the first layer depends on the input only through its
+    # length.
     x = jnp.full((1, 1), np.sqrt(squared))
     layers = []
     for depth in range(1, system.depth + 1):
@@ -302,7 +303,7 @@ def outputs(
 ) -> Float[Array, "network input"]:
     """Values z of `networks` independent networks at all inputs.
 
-    Memory holds the values and a few megabytes of weights at a time.
+    Only the values and a few megabytes of weights are in memory at a time.
 
     Args:
         networks: number of networks that are drawn.

@@ -18,8 +18,7 @@ from orderparam.systems.random_networks.model import (
     NetworkKernels,
 )
 
-# Kernels measured on random networks of finite width: the tangent kernel by differentiation,
-# correlations layer by layer.
+# The tangent kernel is computed by differentiation, and correlations are computed layer by layer.
 
 
 @experiment
@@ -27,9 +26,9 @@ def angle_networks(system: AngledPair, key: PRNGKeyArray, *, networks: int = 16)
     """Correlations of the NNGP kernel and of the tangent kernel, averaged over random networks of
     finite width.
 
-    The NNGP kernel of a network is the Gram matrix of the features of its last hidden layer; its
-    tangent kernel is that of all weights, by differentiation. Both kernels are averaged over
-    networks before their correlations are taken.
+    The NNGP kernel of a network is the Gram matrix of the features of its last hidden layer. The
+    tangent kernel is computed by differentiation with respect to all weights. Both kernels are
+    averaged over networks before their correlations are computed.
 
     Args:
         networks: number of networks that are drawn, at least 1. Default 16.
@@ -119,8 +118,9 @@ def kernel_spread(system: NetworkKernels, key: PRNGKeyArray, *, units: int = 2**
         units: number of units in one hidden layer of all networks together, which sets the number
             of networks to units / `width`, at least 32. Default 16 384.
 
-    Accuracy: the bias is linear in the measured kernel and hence unbiased itself. The fluctuation
-    is the root of an unbiased variance and is low by a fraction of about 1/(4 networks).
+    Accuracy: the estimate of the bias is linear in the measured kernel and hence unbiased. The
+    fluctuation is the square root of an unbiased variance and is too small by a fraction of about
+    1/(4 networks).
 
     Cost: the tangent kernel of each network is found by differentiation.
 
@@ -161,7 +161,7 @@ def _kernels(
 
     keys = jax.random.split(key, networks)
     if x.ndim > 2:
-        # a batch of convolutions with different weights is slower than one after the other
+        # a batch of convolutions with different weights is slower than a loop over them
         return jax.lax.map(one, keys)
     weights = sum(
         leaf.size
@@ -177,7 +177,7 @@ def _correlation_chains(
     def layer(kernel: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
         a, c, b = kernel[0, 0], kernel[0, 1], kernel[1, 1]
         g = jax.random.normal(key, (2, width))
-        # The pair (u, v) of covariance Khat from two independent normal numbers.
+        # The pair (u, v) has the covariance Khat and is made of two independent normal numbers.
         slope = c / a
         u = jnp.sqrt(a) * g[0]
         v = slope * u + jnp.sqrt(jnp.maximum(b - slope * c, 0.0)) * g[1]

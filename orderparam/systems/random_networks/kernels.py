@@ -1,12 +1,12 @@
-"""Kernels of infinitely wide networks against the angle between inputs and the depth; order and
-chaos; the corrections of finite width.
+"""Kernels of infinitely wide networks as functions of depth and of the angle between inputs, their
+ordered and chaotic phases, and the corrections at finite width.
 
     K^l(x, x') = bias_variance + weight_variance F(K^(l-1)),
     Theta^l    = K^l + weight_variance F'(K^(l-1)) Theta^(l-1),
 
-with F the two-point function E phi(u) phi(v) of the activation and F' that of its derivative (Neal
-1996; Lee et al. 2018; Jacot et al. 2018; Poole et al. 2016). The recursions are those of the
-architectures of `orderparam.networks`; this file holds the observables.
+with F the two-point function E phi(u) phi(v) of the activation and F' the two-point function of its
+derivative (Neal 1996; Lee et al. 2018; Jacot et al. 2018; Poole et al. 2016). The recursions are
+implemented by the architectures of `orderparam.networks`; this file computes observables from them.
 """
 
 import jax
@@ -22,8 +22,8 @@ from orderparam.solve.root import decreasing_root
 from orderparam.systems.random_networks.model import AngledPair, DeepNetwork, NetworkKernels
 
 # ------------------------------------------------------------------------------------------------
-# Deep networks at one input: the variance of the next layer's pre-activations is itself random,
-# with fluctuations of order 1/n.
+# Deep networks at one input: given a layer, the variance of the pre-activations of the next layer
+# is random, with fluctuations of order 1/n.
 #
 # Khat_l (see `DeepNetwork`) has mean K_l + K1_l / n and variance V_l / n to first order in 1/n
 # (Yaida 2020; Roberts, Yaida and Hanin 2021, chapter 4). With <.> over z ~ N(0, K), m(K) =
@@ -77,7 +77,8 @@ def deep_cumulants(system: DeepNetwork) -> DeepCumulants:
     from $K_0$ = `first_variance`, $V_0 = K^{(1)}_0 = 0$. `kernel` is K, `vertex` is V,
     `kernel_shift` is $K^{(1)}$, and `kurtosis` is $3V/(nK^2)$.
 
-    Accuracy: exact for one hidden layer; beyond, the neglected terms are of order (depth/width)^2.
+    Accuracy: exact for one hidden layer; for more layers the neglected terms are of order
+    (depth/width)^2.
 
     Source: Yaida (2020); Roberts, Yaida, Hanin (2021), chapter 4.
 
@@ -97,7 +98,8 @@ def deep_cumulants(system: DeepNetwork) -> DeepCumulants:
     ) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
         kernel, vertex, shift = carry
         second, fourth = (system.activation.moment(power, kernel) for power in (2, 4))
-        # A fluctuation of one layer's variance is passed on by m', and the new layer adds its own.
+        # A layer multiplies the fluctuation of the variance by m', and adds a fluctuation of its
+        # own.
         response = slope(kernel)
         following = (
             mean(kernel),
@@ -234,8 +236,8 @@ class KernelSpread(Result):
     """Kernels of networks of finite width compared with their limit, over all pairs of the given
     inputs.
 
-    The NNGP kernel Khat is that of one network given its hidden layers, with the read-out averaged
-    over its law. The tangent kernel is that of one network with its read-out drawn.
+    The NNGP kernel Khat of one network is the average over its read-out weights, given its hidden
+    layers. The tangent kernel of one network is computed with all its weights drawn.
 
     Fields:
         nngp_bias: sum_ij (E Khat_ij - K_ij) K_ij / sum_ij K_ij^2.
@@ -271,7 +273,8 @@ def angle_kernel(system: AngledPair) -> AngleKernel:
     network = fully_connected(
         system.depth, None, system.activation, system.weight_variance, system.bias_variance
     )
-    # Both inputs have the same length, so that one diagonal entry normalises the whole matrix.
+    # Both inputs have the same length, so that the correlations follow by division by one diagonal
+    # entry.
     kernels = network.kernel(system.inputs)
     return AngleKernel(
         nngp_correlation=kernels.nngp[0, 1] / kernels.nngp[0, 0],
@@ -341,7 +344,7 @@ def order_chaos(system: AngledPair) -> OrderChaos:
     def next_variance(q: Array, numbers: tuple[Array, Array]) -> Array:
         return numbers[1] + numbers[0] * phi.two_point(q, q, q)
 
-    # The variance of the first layer, from which a network would reach its fixed point.
+    # The iteration starts at the variance of the first layer, as the variance of a network does.
     start = system.bias_variance + system.weight_variance
     found = fixed_point(next_variance, start, numbers, max_steps=20_000)
     q = found.value
@@ -351,7 +354,7 @@ def order_chaos(system: AngledPair) -> OrderChaos:
     def excess(c: Array, q: Array) -> Array:
         return (system.bias_variance + system.weight_variance * phi.two_point(q, c * q, q)) / q - c
 
-    # Beyond chi_1 = 1 the fixed point c = 1 is unstable and another one appears below it.
+    # For chi_1 > 1 the fixed point c = 1 is unstable, and another fixed point lies below it.
     root = decreasing_root(excess, jnp.asarray(0.0), jnp.asarray(1 - 1e-6), q)
     chaotic = (slope > 1) & (excess(jnp.asarray(1 - 1e-6), q) < 0)
     at_zero = jnp.abs(excess(jnp.asarray(0.0), q)) < 1e-14  # an odd activation without biases
@@ -387,8 +390,8 @@ def one_hidden_layer_spread(system: NetworkKernels) -> KernelSpread:
        \hat \Theta_{ij} = \hat K_{ij} + \sigma_w^2 \frac1N \sum_c \alpha_c^2 \varphi'_i \varphi'_j
        q_{ij} $$
 
-    are those of one unit over N (`width`), with $\alpha_c \sim N(0, 1)$ the read-out weights and
-    $q_{ij} = \sigma_b^2 + \sigma_w^2\, x_i \cdot x_j / d$.
+    are the variances for one unit divided by N (`width`), with $\alpha_c \sim N(0, 1)$ the read-out
+    weights and $q_{ij} = \sigma_b^2 + \sigma_w^2\, x_i \cdot x_j / d$.
 
     Raises:
         ValueError: for convolutions, and for more than one hidden layer.
@@ -411,8 +414,8 @@ def one_hidden_layer_spread(system: NetworkKernels) -> KernelSpread:
 
     a, b = jnp.broadcast_arrays(diagonal[:, None], diagonal)
     one, slope, square, mixed, slopes = expectation_2d(products, a, q, b, (phi.kinks, phi.kinks))
-    # The units are independent: the variance of the mean over units is that of one unit over N. In
-    # the tangent kernel the read-out weight contributes E alpha^4 = 3.
+    # The units are independent, so that the variance of the mean over units is the variance of one
+    # unit divided by N. In the tangent kernel the read-out weight contributes E alpha^4 = 3.
     variance = square - one**2
     tangent = variance + 2 * q * (mixed - one * slope) + q**2 * (3 * slopes - slope**2)
     nngp = system.bias_variance + system.weight_variance * one
@@ -483,7 +486,7 @@ def one_input_spread(system: NetworkKernels) -> KernelSpread:
 
 
 def _layer(system: AngledPair, variance: Array, covariance: Array) -> tuple[Array, Array]:
-    """K(x, x) and K(x, x') after one more layer, for inputs of equal length."""
+    """The kernel after one more layer, as K(x, x) and K(x, x'), for inputs of equal length."""
     rule = system.activation.two_point
     return (
         system.bias_variance + system.weight_variance * rule(variance, variance, variance),

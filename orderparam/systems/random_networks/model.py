@@ -4,7 +4,7 @@ which the random function is observed.
 A prior over weights is a prior over functions (Neal 1996). Three systems describe it: the values of
 a network with one hidden layer at some inputs (`RandomNetwork`), a deep network at one input
 (`DeepNetwork`), and the kernels of networks of finite width (`NetworkKernels`). `AngledPair` is a
-pair of inputs that a deep network sees.
+deep network at two inputs.
 """
 
 from typing import Literal
@@ -23,7 +23,7 @@ Family = Literal["fully connected", "convolutional"]
 
 
 class RandomNetwork(System):
-    r"""A network with one hidden layer of independent random weights, observed at some inputs.
+    r"""A network with one hidden layer of independent random weights, evaluated at given inputs.
 
     $$ z(x) = \sum_{c=1}^{N} a_c\, \varphi(w_c \cdot x), \qquad
        \mathrm{Var}\, w_{ci} = \sigma_w^2 / d, \qquad \mathrm{Var}\, a_c = \sigma_a^2 / N $$
@@ -153,7 +153,7 @@ class NetworkKernels(System):
         """The architecture of the network, with the hidden layers `width` units wide.
 
         Args:
-            finite: False leaves the width open, as kernels of infinite width need it.
+            finite: False leaves the width unspecified, which the kernels of infinite width require.
         """
         width = self.size("width") if finite else None
         if self.family == "fully connected":
@@ -173,11 +173,11 @@ class NetworkKernels(System):
 
 
 class AngledPair(System):
-    r"""Two inputs of length sqrt(d) at an angle, seen by a deep fully connected network.
+    r"""A deep fully connected network at two inputs of length sqrt(d) with an angle between them.
 
     The kernel of the first layer is $K_0 = \sigma_b^2 + \sigma_w^2\, x \cdot x' / d$, with
     $\sigma_b^2$ the `bias_variance`, $\sigma_w^2$ the `weight_variance` and $x \cdot x' / d$ the
-    cosine of `angle`. `width` matters to experiments only.
+    cosine of `angle`. Only experiments depend on `width`.
 
     Source: Poole et al. (2016).
 

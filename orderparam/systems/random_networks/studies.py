@@ -1,5 +1,5 @@
-"""The studies of random networks: sample functions and their law, depth, kernels against depth, and
-convergence with the width.
+"""The studies of random networks: random functions and their law, the kurtosis of deep networks,
+kernels as functions of depth, and convergence with the width.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ from orderparam.systems.random_networks.model import (
 from orderparam.systems.random_networks.theory import covariance, density, exact_density, marginals
 
 # ------------------------------------------------------------------------------------------------
-# Panels that are drawn by functions of their own: sample surfaces, and order and chaos.
+# Functions that draw two kinds of panels: random functions of two inputs, and order and chaos.
 
 
 def draw_sample(width: int, axes: Any, comparison: Comparison) -> None:
@@ -90,7 +90,7 @@ def draw_order_and_chaos(axes: Any, comparison: Comparison) -> None:
 
 
 POINTS = ((1.0, 0.5), (-0.3, 2.0))
-LINE = 41  # inputs t x along which the kernel is shown
+LINE = 41  # number of inputs t x at which the kernel is shown
 ERF = activation("erf")
 PHASES = {  # name -> activation, weight variance, bias variance
     "relu, edge of chaos": (activation("relu"), 2.0, 0.0),
@@ -150,10 +150,10 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
         $z(x) = \sum_c a_c\,\mathrm{{erf}}(w_c\cdot x)$ in two input dimensions. The weights are
         uniform, $w_{{ci}}$ in $[-1/\sqrt{{2}}, 1/\sqrt{{2}}]$ and $a_c$ in $[-1/\sqrt{{N}},
         1/\sqrt{{N}}]$, or Gaussian with the same variances. Top row: one network of each width, on
-        one colour scale. Densities are divided by 8 from one width to the next. Kurtosis: from
-        {networks} networks for each seed with all weights drawn, or from {hidden_layers} hidden
-        layers for each seed with the read-out averaged exactly. The kernel at $x$ = (1, 0.5) is the
-        same at every width.
+        one colour scale. The density of each width is divided by 8 relative to the one before. The
+        kurtosis is measured on {networks} networks for each seed, or on {hidden_layers} hidden
+        layers for each seed with an exact average over the read-out. The kernel at $x$ = (1, 0.5)
+        is the same at every width.
     """,
 )
 def function_space_priors(
@@ -252,9 +252,9 @@ def function_space_priors(
         Excess kurtosis of the pre-activations at one input after $l$ hidden layers of $N$ units.
         relu has weight variance 2 and no biases; erf has weight variance 1.5, bias variance 0.05
         and first variance 1. Each run draws {networks} networks. The exact result for relu is
-        $3N[(1+5/N)^l-1]$. Right, dotted: its limit for many layers, $3(e^{{5l/N}}-1)$, and the
-        straight line of first order, $15\,l/N$. At 16 and 32 units erf shows the neglected order
-        $(l/N)^2$.
+        $3N[(1+5/N)^l-1]$. Right: the dotted lines are its limit for many layers, $3(e^{{5l/N}}-1)$,
+        and the first order, $15\,l/N$. At 16 and 32 units the terms of order $(l/N)^2$ that the
+        theory of erf neglects are visible.
     """,
 )
 def deep_kurtosis(
@@ -303,9 +303,9 @@ def deep_kurtosis(
         Two inputs of length $\sqrt{{d}}$ with $d$ = 2. Lines: infinite width. Weight and bias
         variance: 2 and 0 for relu, 0.8 and 0.05 for ordered erf, 4 and 0.05 for chaotic erf. First
         three columns: {networks} networks of width {width} in each run, with tangent kernels by
-        differentiation. Last column: {pairs} networks of width {pair_width} in each run; below
-        against the line of the fixed point, which near the edge of chaos {layers} layers do not
-        reach. In layer {layers} the correlation of chaotic networks is 12 % above the line.
+        differentiation. Last column: {pairs} networks of width {pair_width} in each run. The line
+        of the lower panel is the fixed point, which {layers} layers do not reach near the edge of
+        chaos. In layer {layers} the correlation of chaotic networks is 12 % above the line.
     """,
     explained=(
         "Near the edge of chaos correlations do not reach their fixed point within 40 layers; in "
@@ -387,12 +387,13 @@ def kernel_depth(
     ],
     caption="""
         Networks with erf, weight variance {weight_variance} and bias variance 0.05; $N$ is the
-        number of units or channels. One hidden layer and the convolutional network (2 layers,
-        windows of 3 on 8 pixels, 2 input channels, global average) are measured on all pairs of 4
-        inputs, three hidden layers on one input. Each run draws {units}$/N$ networks
-        ({convolutional_units}$/N$ convolutional ones). The bias of one hidden layer is zero, that
-        of the NNGP kernel of three layers of order $1/N$; the convolutional network and the tangent
-        kernel of three layers have no theory here.
+        number of units or channels. The kernels of one hidden layer and of the convolutional
+        network (2 layers, windows of 3 on 8 pixels, 2 input channels, global average) are measured
+        at all pairs of 4 inputs, those of three hidden layers at one input. Each run draws
+        {units}$/N$ networks, or {convolutional_units}$/N$ convolutional networks. The kernels of
+        one hidden layer have no bias, and the bias of the NNGP kernel of three layers is of order
+        $1/N$. There is no theory here for the convolutional network and for the tangent kernel of
+        three layers.
     """,
 )
 def wide_network_convergence(
@@ -424,7 +425,8 @@ def wide_network_convergence(
 
 
 def _between(widths: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    """About thirty widths between the smallest and the largest, for a line."""
+    """About thirty widths from the smallest to the largest, at which a theory's line is
+    computed."""
     return {
         "width": tuple(
             np.unique(np.round(np.geomspace(min(widths), max(widths), 30)).astype(int)).tolist()

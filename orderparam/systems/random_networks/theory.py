@@ -1,5 +1,5 @@
-"""One hidden layer at every width, exactly: hidden units are independent, so that their cumulants
-add (Neal 1996; Yaida 2020).
+"""Exact theory of networks with one hidden layer at every width. Hidden units are independent, so
+that their cumulants add (Neal 1996; Yaida 2020).
 
 With a_c = sqrt(readout_variance / N) alpha, E alpha^2 = 1, m4 = E alpha^4, m6 = E alpha^6, and <.>
 the average over one w:
@@ -92,12 +92,12 @@ def covariance(system: RandomNetwork) -> KernelMatrix:
 
     $$ K(x, x') = \sigma_a^2\, E\, \varphi(w \cdot x)\, \varphi(w \cdot x') $$
 
-    with $\sigma_a^2$ the `readout_variance`. It does not depend on `width` or on the law of the
-    read-out.
+    with $\sigma_a^2$ the `readout_variance`. The kernel does not depend on `width` or on the law of
+    the read-out.
 
     Raises:
-        ValueError: for a uniform law of the hidden weights, where `unit_average` does. With
-            Gaussian weights the kernel has a closed form in any input dimension.
+        ValueError: for a uniform law of the hidden weights, in the cases in which `unit_average`
+            raises it. With Gaussian weights the kernel has a closed form in any input dimension.
 
     Source: Neal (1996).
 
@@ -132,8 +132,8 @@ def cumulants(system: RandomNetwork) -> Cumulants:
     variance (3 for "gaussian", 9/5 for "uniform", 1 for "rademacher").
 
     Raises:
-        ValueError: where `unit_average` does: more than three dimensions, or kinks that it cannot
-            cut.
+        ValueError: in the cases in which `unit_average` raises it: more than three dimensions, or
+            kinks of the activation at which it cannot divide the integral.
 
     Accuracy: that of `unit_average`.
 
@@ -170,8 +170,8 @@ def marginals(system: RandomNetwork) -> Marginals:
     in the notation of `cumulants`; `kurtosis` is $\kappa_4/K^2$.
 
     Raises:
-        ValueError: for a uniform law of the hidden weights, where `unit_average` does. Gaussian
-            weights have no such limit.
+        ValueError: for a uniform law of the hidden weights, in the cases in which `unit_average`
+            raises it. Gaussian weights have no such limit.
 
     Accuracy: that of `unit_average`.
 
@@ -186,7 +186,7 @@ def marginals(system: RandomNetwork) -> Marginals:
     phi = system.activation(u)
     second, fourth = (jnp.sum(weights * phi**power, axis=1) for power in (2, 4))
     m4, _ = READOUT_MOMENTS[system.readout_law]
-    # Cumulants of independent units add; each unit contributes a term of order 1/N^2.
+    # Cumulants of independent units add, and each of the N units contributes a term of order 1/N^2.
     kappa = m4 * fourth - 3 * second**2
     return marginals_of(
         system, system.readout_variance * second, system.readout_variance**2 / system.width * kappa
@@ -233,7 +233,7 @@ def density(system: RandomNetwork, *, order: Literal[0, 1, 2] = 1) -> Density:
 
     Args:
         order: 0 for the Gaussian process of infinite width, 1 for the correction with $He_4$, 2 for
-            those with $He_6$ and $He_8$ too. Default 1.
+            all corrections up to $He_8$. Default 1.
 
     Raises:
         ValueError: for a uniform law of the hidden weights, where `unit_average` does.
@@ -257,7 +257,8 @@ def density(system: RandomNetwork, *, order: Literal[0, 1, 2] = 1) -> Density:
     def he(degree: int) -> Array:
         return math.sqrt(math.factorial(degree)) * hermite(degree, z)
 
-    # The integral of N(z) He_k(z) up to an edge is -N(z) He_(k-1)(z): the series for a whole bin.
+    # The integral of N(z) He_k(z) up to an edge is -N(z) He_(k-1)(z), which gives the series for a
+    # whole bin.
     polynomial = jnp.zeros_like(z)
     if order > 0:
         polynomial += fourth / 24 * he(3)
@@ -287,7 +288,8 @@ def exact_density(system: RandomNetwork) -> Density:
 
     Raises:
         ValueError: for a "rademacher" read-out, whose characteristic function does not decay at
-            small width; for a uniform law of the hidden weights, where `unit_average` does.
+            small width; for a uniform law of the hidden weights, in the cases in which
+            `unit_average` raises it.
 
     Accuracy: 1e-8 of the peak for bins of width 0.05 sqrt(K) and `width` >= 3; 3e-3 for `width` 1,
     where the density diverges at 0 like a logarithm. Wave numbers reach 2000 / sqrt(K), and the
@@ -310,8 +312,8 @@ def exact_density(system: RandomNetwork) -> Density:
         step = 2 * np.pi / _PERIOD / jnp.sqrt(second)
         k = step * (jnp.arange(int(_HIGHEST * _PERIOD / (2 * np.pi))) + 0.5)
 
-        # The average over the read-out has a closed form: a Gaussian for Gaussian weights, a sinc
-        # for uniform ones.
+        # The average over a read-out weight has a closed form: it is a Gaussian for Gaussian
+        # weights and a sinc for uniform weights.
         def characteristic(k: Array) -> Array:
             t = k * amplitude
             if system.readout_law == "gaussian":

@@ -8,11 +8,10 @@ from orderparam.gaussian.quadrature import scaled_cuts, standard_normal_rule
 from orderparam.gaussian.rules import unit_rule
 from orderparam.systems.random_networks.model import RandomNetwork
 
-# Averages over the weights of one hidden unit: nodes u = w . x at the inputs, and their
-# probabilities.
+# Averages over the weights w of one hidden unit are sums over nodes u = w . x with probabilities.
 #
-# Hidden units are independent, so everything about a network of one hidden layer, at every width,
-# is an average over one of them.
+# Hidden units are independent, so that every property of a network with one hidden layer of any
+# width follows from averages over one unit.
 
 _TENSOR = {1: 192, 2: 96, 3: 56}  # Gauss-Legendre nodes in every direction
 _RADII, _PIECE = 56, 48  # nodes along a ray, and on a piece between two rays
@@ -26,9 +25,10 @@ def unit_average(system: RandomNetwork) -> Rule:
 
     $$ E f(u) = \sum_n p_n f(u_n) $$
 
-    A Gaussian law needs as many dimensions as the inputs span, min(points, dim); a uniform law
-    always needs `dim`. In two dimensions the plane is divided along the lines w . x = 0, so that an
-    activation with a kink or a jump at the origin is integrated as accurately as a smooth one.
+    For a Gaussian law the integral has as many dimensions as the inputs span, min(points, dim); for
+    a uniform law it always has `dim` dimensions. In two dimensions the plane is divided along the
+    lines w . x = 0, so that an activation with a kink or a jump at the origin is integrated as
+    accurately as a smooth one.
 
     Returns:
         The nodes u_n, shape (node, point), and the weights p_n, which sum to 1.
@@ -78,13 +78,14 @@ def one_point_average(
 ) -> tuple[Float[Array, "point node"], Float[Array, "point node"]]:
     """Quadrature rule for the field u = w . x at every input separately.
 
-    A Gaussian law of the weights needs one dimension only, whatever the input dimension.
+    For a Gaussian law of the weights the integral has one dimension, whatever the input dimension
+    is.
 
     Returns:
         The nodes and their weights, both of shape (point, node); the weights of a point sum to 1.
 
     Raises:
-        ValueError: for a uniform law, where `unit_average` does.
+        ValueError: for a uniform law, in the cases in which `unit_average` raises it.
     """
     x = system.inputs
     if system.prior == "uniform":
@@ -104,8 +105,8 @@ def _clustered(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _tensor(rank: int, gaussian: bool, kinked: bool) -> tuple[Array, Array]:
-    """Product rule for uniform components on [-1, 1] or for standard normal components, cut at the
-    origin.
+    """Product rule for uniform components on [-1, 1] or for standard normal components, divided at
+    the origin.
     """
     z, w = (
         standard_normal_rule()
@@ -141,7 +142,8 @@ def _pieces(cuts: Float[Array, "cut"], low: float, high: float) -> tuple[Array, 
 
 
 def _polar(x: Float[Array, "point 2"]) -> tuple[Array, Array]:
-    """Rule for two standard normal components in polar coordinates, cut where z . x = 0."""
+    """Rule for two standard normal components z in polar coordinates, divided at the lines z . x =
+    0."""
     normal = jnp.mod(jnp.arctan2(x[:, 0], -x[:, 1]), np.pi)  # the direction at right angles to x
     angle, share = _pieces(jnp.concatenate([normal, normal + np.pi]), 0.0, 2 * np.pi)
     s, w = unit_rule(_RADII)
@@ -152,8 +154,8 @@ def _polar(x: Float[Array, "point 2"]) -> tuple[Array, Array]:
 
 
 def _square(x: Float[Array, "point 2"]) -> tuple[Array, Array]:
-    """Rule for the square [-1, 1]^2 as four triangles that meet at the origin, w = r (1, t) and so
-    on, each cut where w . x = 0.
+    """Rule for the square [-1, 1]^2, made of four triangles that meet at the origin, w = r (1, t)
+    and its rotations. Each triangle is divided at the lines w . x = 0.
     """
     s, w = unit_rule(_RADII)
     radius, radial = s[:, None], (s * w)[:, None]  # r dr

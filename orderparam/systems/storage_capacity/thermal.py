@@ -276,7 +276,7 @@ def thermal_couplings(
 
     Raises:
         ValueError: for a margin, fewer than 2 samples, fewer than 4 sweeps, or fewer than 2
-        temperatures.
+            temperatures.
 
     Source: derived here; the theory is that of Gardner, Derrida (1988) and of Györgyi, Reimann
         (1997).

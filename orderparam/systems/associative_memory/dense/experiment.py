@@ -34,7 +34,7 @@ class DenseRecall(Result):
 
 
 def _count(system: DenseMemory | ExponentialMemory) -> int:
-    """Number P of patterns; it is cut at e^60, far beyond what `_affordable` accepts."""
+    """Number P of patterns, at most e^60, which is far more than `_affordable` accepts."""
     load, n = float(system.load), float(system.spins)
     logarithm = (
         load * n
@@ -90,7 +90,7 @@ def dense_recall(
     """
     n, patterns = system.size("spins"), _count(system)
     degree = 0 if isinstance(system, ExponentialMemory) else system.degree
-    # Padded with empty patterns, so that similar loads share one compiled program.
+    # The patterns are padded with empty ones, so that similar loads share one compiled program.
     held = 4 ** math.ceil(math.log(patterns, 4))
     return _dense_recall(
         system.start, jnp.asarray(patterns), key, n, held, degree, min(trials, patterns), sweeps
@@ -100,8 +100,8 @@ def dense_recall(
 def energy_difference(
     overlaps: Float[Array, "... pattern"], degree: int, axis: int = -1
 ) -> Float[Array, "... pattern"]:
-    """Difference F(x + 1) - F(x - 1) up to a positive factor, with F = x^degree, or exp for degree
-    0.
+    """Difference F(x + 1) - F(x - 1), up to a positive factor. F(x) is x^degree, or exp(x) if
+    `degree` is 0.
 
     Args:
         overlaps: overlaps x of all patterns with the state, without the spin that is updated.

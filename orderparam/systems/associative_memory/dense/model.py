@@ -11,8 +11,8 @@ class DenseMemory(System):
     $$ E = -\sum_{\mu=1}^P (\xi^\mu \cdot s)^n, \qquad P = \alpha N^{n - 1} $$
 
     with P random patterns $\xi^\mu_i = \pm 1$ of N = `spins` spins, n = `degree` and $\alpha$ =
-    `load`. Degree 2, which is not allowed here, would be the Hopfield model including the terms i =
-    j of its energy; see `Hopfield`. `start` is the overlap $\frac1N \sum_i \xi_i s_i$ of the first
+    `load`. Degree 2 is not allowed here; its energy would be that of the Hopfield model including
+    the terms i = j (see `Hopfield`). `start` is the overlap $\frac1N \sum_i \xi_i s_i$ of the first
     configuration with a pattern.
 
     Source: Krotov, Hopfield (2016).
@@ -33,8 +33,8 @@ class ExponentialMemory(System):
 
     with P random patterns $\xi^\mu_i = \pm 1$ of N = `spins` spins and $\alpha$ = `load`. The sign
     of $-\partial E/\partial s_i = \sum_\mu \xi_i^\mu e^{\xi^\mu \cdot s}$ is the sign of the output
-    of an attention head (Ramsauer et al. 2020). `dense_recall` compares the energies of both values
-    of a spin instead, which leaves $s_i$ itself out of the exponent. `start` is as in
+    of an attention head (Ramsauer et al. 2020). Instead, `dense_recall` compares the energies of
+    the two values of a spin, so that the exponents do not contain $s_i$ itself. `start` is as in
     `DenseMemory`.
 
     Source: Demircigil et al. (2017).

@@ -61,9 +61,10 @@ class ExponentialBasin(Result):
         basin_edge: smallest overlap from which a pattern is retrieved in one step; 1 where no
             pattern is retrieved.
         critical_load: load at which the basin closes, 1 - ln cosh 1.
-        guaranteed_load: load (ln 2)/2 below which every pattern is stable with high probability, a
-            theorem of Demircigil et al. (2017).
-        residual: residual of the equation for the largest overlap below the freezing load, else 0.
+        guaranteed_load: load (ln 2)/2, below which every pattern is stable with high probability by
+            a theorem of Demircigil et al. (2017).
+        residual: below the freezing load the residual of the equation for the largest overlap of
+            another pattern with the state; 0 above it.
         converged: whether that equation was solved.
     """
 
@@ -81,8 +82,8 @@ def signal_to_noise(system: DenseMemory) -> SignalToNoise:
     A spin takes the value +1 or -1 of lower energy. In the difference of both energies, a pattern
     of overlap m contributes the signal $D(m (N - 1))$ with $D(x) = (x + 1)^n - (x - 1)^n$, and each
     other pattern adds the noise $\pm D(x)$ with x a sum of N - 1 random signs. The sum of these
-    noises is taken to be Gaussian with its exact variance at N spins. The ratio of signal and
-    standard deviation of the noise is
+    noises is taken to be Gaussian with its exact variance at N spins. The ratio of the signal to
+    the standard deviation of the noise is
 
     $$ \rho(m) = \frac{D(m (N - 1))}{\sqrt{(P - 1)\, E D(x)^2}} \to m^{n-1}
           \sqrt{\frac{N^{n-1}}{(2n-3)!!\, P}}, \qquad

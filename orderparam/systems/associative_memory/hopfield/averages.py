@@ -3,8 +3,8 @@
 Two sums are used. If the standard deviation of the field is below T, tanh(h/T) is smooth on the
 scale of the field, and the average is a sum over h. Otherwise the average of sign h is taken in
 closed form, and the difference of tanh x and sign x is summed over x = h/T; this difference decays
-like exp(-2|x|), a scale on which the density of the field is smooth. Neither sum loses digits, also
-in the derivatives with respect to mean, standard deviation and temperature.
+like exp(-2|x|), a scale on which the density of the field is smooth. Neither sum loses digits, and
+neither do its derivatives with respect to the mean, the standard deviation and the temperature.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,8 @@ class FieldAverages(NamedTuple):
     entropy: Number
 
 
-# Grid of z: the trapezoidal rule is exact to exp(-2 pi (pi/2) / step) for tanh(u + w z), w <= 1.
+# Grid of z: the trapezoidal rule has an error of exp(-2 pi (pi/2) / step) for tanh(u + w z) with w
+# <= 1.
 _Z, _DZ = normal_steps(0.25, 36)
 _X, _DX = panel_rule(np.array([0.0, 1.25, 2.5, 5.0, 10.0, 20.0]), 16)
 _FADE = np.exp(-2 * _X)
@@ -78,14 +79,16 @@ def _over_field(mean: Number, deviation: Number, temperature: Number) -> FieldAv
 
 
 def _over_ratio(mean: Number, deviation: Number, temperature: Number) -> FieldAverages:
-    """Averages as their values at T = 0 plus sums over x = |h|/T of what tanh changes."""
+    """Averages as their values at T = 0, where tanh is the sign, plus the difference from these
+    values, which is a sum over x = |h|/T."""
     positive, negative = (
         jnp.exp(-(((temperature * x - mean) / deviation) ** 2) / 2)
         / (deviation * np.sqrt(2 * np.pi))
         for x in (_X, -_X)
     )
     both, difference = _DX * (positive + negative), _DX * (positive - negative)
-    # With h = T x the factor T of dh cancels the 1/T of d tanh(h/T)/dh, and T = 0 is no limit.
+    # With h = T x the factor T of dh cancels the 1/T of d tanh(h/T)/dh, so that T = 0 needs no
+    # limit.
     response = jnp.sum(_SLOPE * both)
     size = mean * erf(mean / (deviation * np.sqrt(2))) + deviation * np.sqrt(2 / np.pi) * jnp.exp(
         -((mean / deviation) ** 2) / 2

@@ -10,8 +10,8 @@ variance s^2. With u = m/s, the normal density phi and a prime for the next step
 
 The last term of s'^2 is the correlation of the new state with the noise of the step before. The
 first step is exact for many spins, and the second is nearly exact. Correlations over more than one
-step are neglected. The equations therefore overestimate later overlaps: according to them, patterns
-are lost only at loads above 0.16, instead of 0.138.
+step are neglected. The equations therefore overestimate later overlaps. They predict that patterns
+are lost at loads above 0.16, whereas patterns are lost above 0.138.
 
 The generating functional keeps the correlations of all steps and is exact for many spins (Bolle,
 Busquets Blanco, Verbeiren 2004, arXiv:cond-mat/0307499). It describes one spin that moves in the
@@ -117,7 +117,7 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
     with $\alpha$ = `load`. The `overlap` $m_t = \langle s_t \rangle$, the correlation $C_{tt'} =
     \langle s_t s_{t'}\rangle$ and the response $G_{tt'}$ of $s_t$ to a field at $t'$ are averages
     over the paths of this spin. A step needs averages of earlier steps only. A sample of `paths`
-    paths is therefore extended by one step after another (Eissfeller, Opper 1992). The response
+    paths can therefore be extended one step at a time (Eissfeller, Opper 1992). The response
     follows from Gaussian integration by parts, $\langle s\,\eta^T\rangle = \sqrt\alpha\, G\,
     \langle \eta\eta^T\rangle$. `noise` is $\sqrt{\alpha \langle\eta_t^2\rangle}$.
 
@@ -141,7 +141,8 @@ def generating_functional(system: Hopfield, *, steps: int = 10, paths: int = 1 <
     rank = jax.random.permutation(for_start, (jnp.arange(paths) + 0.5) / paths)
     first = jnp.where(rank < (1 + start) / 2, 1.0, -1.0)
     normal = jax.random.normal(for_noise, (steps + 1, paths))
-    # Noise of mean zero in the sample: where all paths agree, the measured response is exactly 0.
+    # The noise has mean zero in the sample, so that the measured response is exactly 0 where all
+    # paths agree.
     normal -= jnp.mean(normal, axis=1, keepdims=True)
 
     def step(

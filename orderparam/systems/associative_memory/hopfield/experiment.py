@@ -3,7 +3,7 @@ at once.
 
 The matrix of couplings is never formed. With the overlaps M^mu = sum_i xi_i^mu s_i of all P
 patterns the field of spin i is (sum_mu xi_i^mu M^mu - P s_i)/N; the second term removes the
-coupling of the spin to itself. A spin that flips changes M by 2 xi_i s_i of its new value. Each
+coupling of the spin to itself. A spin that flips to the new value s_i changes M by 2 xi_i s_i. Each
 entry of a pattern takes one byte, so that all patterns take load N^2 bytes.
 """
 
@@ -68,9 +68,9 @@ def recall(
     patterns is `load` * `spins`, rounded and at least 1.
 
     Args:
-        update: "asynchronous" updates one site after the other (in a fixed order, which is a random
-            order because the patterns are random); "parallel" updates all at once, which at T = 0
-            may end in a cycle of two states.
+        update: "asynchronous" updates one site after the other, in a fixed order (the patterns are
+            random, so that no order differs from a random one); "parallel" updates all sites at
+            once, and at T = 0 the run may end in a cycle of two states.
         networks: number of independent networks in one run.
         sweeps: number of updates of every spin; at T = 0 the run ends earlier if all spins are at
             rest.

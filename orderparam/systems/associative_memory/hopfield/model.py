@@ -11,8 +11,8 @@ class Hopfield(System):
 
     with N = `spins` spins $s_i = \pm 1$, patterns $\xi_i^\mu = \pm 1$ and $\alpha$ = `load`. The
     field `start` is the overlap $\frac1N \sum_i \xi_i s_i$ of the first configuration with the
-    first pattern.
-    Theories of dynamics and experiments use it; theories of equilibrium do not.
+    first pattern. Theories of the dynamics and experiments use `start`; theories of equilibrium do
+    not.
 
     Source: Hopfield (1982).
     """

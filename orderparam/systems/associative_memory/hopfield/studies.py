@@ -89,12 +89,13 @@ CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
     ],
     caption=r"""
         Left: transition lines of the replica-symmetric theory; $\alpha$: patterns for each spin. A
-        spin glass exists below $T_g$, recall ends at $T_M$; below $T_c$, which ends at $\alpha$ =
-        0.052, recall has the lowest free energy, and below $T_R$ (inset) its replica symmetry is
-        broken. Points: those of the other panels, open where the mean overlap with the pattern is
-        below 0.5. Middle, right: lines: recall; points: {networks} networks of {spins} spins in a
-        run, which start at a pattern and follow the heat bath; averages over the second half of
-        {sweeps} sweeps. Beyond $T_M$ the pattern is lost.
+        spin glass exists below $T_g$, and retrieval states exist below $T_M$. Below $T_c$, a line
+        that ends at $\alpha$ = 0.052, retrieval states have the lowest free energy. Below $T_R$
+        (inset) their replica symmetry is broken. Points: the measurements of the other panels, open
+        where the mean overlap with the pattern is below 0.5. Middle, right: lines: retrieval
+        states; points: {networks} networks of {spins} spins in a run, which start at a pattern and
+        follow the heat bath; averages over the second half of {sweeps} sweeps. Beyond $T_M$ the
+        pattern is lost.
     """,
     explained=(
         "Close to $T_M$ some networks leave the retrieval state, fewer of them with more spins: "
@@ -119,7 +120,7 @@ def hopfield_phase_diagram(
         {"temperature": tuple(np.linspace(0, 0.8, 161).tolist())},
         {"temperature": temperatures},
     )
-    # with replica symmetry T_c bends back at the load 0.0516, where it ends
+    # in the replica-symmetric theory the line T_c bends back at the load 0.0516, where it ends
     every = np.concatenate(
         [
             np.geomspace(0.001, 0.04, 24),
@@ -139,8 +140,8 @@ def hopfield_phase_diagram(
 @study(
     "hopfield-capacity",
     title=(
-        "The Hopfield model recalls patterns up to a load of 0.138, "
-        "from starts that must be nearer the higher the load is"
+        "The Hopfield model recalls patterns up to a load of 0.138; "
+        "the higher the load, the nearer the first state must be to the pattern"
     ),
     source="Amit, Gutfreund, Sompolinsky 1987",
     seconds=(60, 3600),
@@ -316,8 +317,8 @@ def draw_plane(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "hopfield-plane",
-    title="The Hopfield model retrieves patterns below a load of 0.138, as its lowest state below "
-    "0.05",
+    title="The Hopfield model retrieves patterns below a load of 0.138; below 0.05 retrieval "
+    "states have the lowest free energy",
     source="Amit, Gutfreund, Sompolinsky 1985, 1987",
     seconds=(40, 300),
     gallery={"resolution": 64},
@@ -325,9 +326,9 @@ def draw_plane(axes: Any, comparison: Comparison) -> None:
     panels=[Freehand(draw_plane)],
     caption="""
         Replica-symmetric theory; nothing is measured. Colour: overlap of the state of lowest free
-        energy; {resolution} squares along each axis. Below its line a state exists, or has the
-        lowest free energy, as the legend says. At the lowest temperatures the solid line bends back
-        to smaller loads; this is an artefact of replica symmetry.
+        energy; {resolution} squares along each axis. The legend says which state exists below a
+        line, or has the lowest free energy there. At the lowest temperatures the solid line bends
+        back to smaller loads; this is an artefact of replica symmetry.
     """,
 )
 def hopfield_plane(resolution: int = 32, most_load: float = 0.16) -> list[Curve]:

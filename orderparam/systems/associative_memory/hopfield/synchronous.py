@@ -67,8 +67,8 @@ def synchronous_state(system: Hopfield, *, diagonal: bool = False) -> Synchronou
 
     Accuracy: 1e-9.
 
-    Source: Fontanari, Köberle (1988) for the model; the equations are derived here, and the tables
-        of the paper were not compared.
+    Source: Fontanari, Köberle (1988) for the model; the equations are derived here and were not
+        compared with the tables of the paper.
 
     >>> found = synchronous_state(Hopfield(load=0.05, temperature=0.5))
     >>> round(float(found.overlap), 8), round(float(found.return_overlap), 8)

@@ -48,9 +48,9 @@ class HopfieldState(Result):
         replicon: alpha E (d tanh(h/T)/dh)^2/(1 - C)^2. Replica symmetry is stable below 1 (de
             Almeida, Thouless); at T = 0 the replicon is infinite.
         stable: whether the state is stable against small changes of m and q. It is true for every
-            retrieval state and spin glass that is returned. The paramagnet is stable above T_g
-            only, although its free energy is also below that of the spin glass at smaller T: the
-            free energy of the replica method is a maximum in q, not a minimum.
+            retrieval state and spin glass that is returned. The paramagnet is stable only above
+            T_g. Below T_g it has a lower free energy than the spin glass, but the free energy of
+            the replica method is a maximum in q, not a minimum.
         valid: whether the state exists.
         residual: residual of the equations.
         converged: whether the equations were solved.

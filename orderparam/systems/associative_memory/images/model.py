@@ -1,7 +1,7 @@
 """Pictures as the patterns of an associative memory.
 
-Pictures are correlated with one another. Theories of associative memories assume random patterns,
-which are not.
+Pictures are correlated with one another. Theories of associative memories assume independent random
+patterns instead.
 """
 
 from typing import Any, Self

@@ -20,7 +20,8 @@ def draw_edge(axes: Any, comparison: Comparison) -> None:
     """Draw the edge of the basin: the overlap that one step leaves unchanged, while larger overlaps
     grow and smaller ones fall.
 
-    In a run it is found by linear interpolation between the two starts around it.
+    In a run the edge is found by linear interpolation between the starts just below and just above
+    it.
     """
     (line,) = comparison.theories(part="edge").values()
     axes.plot(line["load"], line["basin_edge"], color=ink())

@@ -94,7 +94,7 @@ def basin(system: OptimalStability) -> Basin:
     r"""Largest stability, and the edge of the basin of attraction of a stored pattern.
 
     With $\alpha$ = `load`, the `stability` $\kappa$ solves the first equation, and one parallel
-    step takes the overlap m to f(m):
+    step changes the overlap from m to f(m):
 
     $$ \frac1\alpha = \int_{-\kappa}^\infty Dt\, (t + \kappa)^2, \qquad
        f(m) = E_D\, \mathrm{erf} \frac{m D}{\sqrt{2 (1 - m^2)}} $$
@@ -114,8 +114,8 @@ def basin(system: OptimalStability) -> Basin:
     kappa, residual, converged = largest_stability(system.load)
     slope = jnp.sqrt(2 / np.pi) * (kappa * ndtr(kappa) + _density(kappa))
     narrow = slope < 1
-    # f(m)/m - 1 rises from slope - 1 < 0 through zero at m_b. Beyond m_b, 1 - f(m) ~
-    # exp(-(kappa u)^2/2) with the gain u = m/sqrt(1 - m^2) is less than 1 - m.
+    # f(m)/m - 1 equals slope - 1 < 0 at m = 0 and rises through zero at m_b. Beyond m_b, 1 - f(m)
+    # is less than 1 - m: it falls as exp(-(kappa u)^2/2) with u = m/sqrt(1 - m^2).
     inner = jnp.where(narrow, kappa, 0.5)
     edge = decreasing_root(
         lambda u, kappa: 1 - _next_overlap(_sine(u), kappa) / _sine(u),

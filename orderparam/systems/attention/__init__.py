@@ -1,6 +1,6 @@
-"""Attention: a layer with tied low-rank weights as an index model (recovery, positions and
-contents), random layers with many heads, and which functions regression with their kernels learns
-in each sector under permutations of tokens."""
+"""Attention: a layer with tied low-rank weights as a multi-index model, random layers with many
+heads, and regression with the kernels of such layers in each sector under permutations of
+tokens."""
 
 from typing import TYPE_CHECKING
 

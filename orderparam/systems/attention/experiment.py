@@ -42,7 +42,7 @@ class PassedVector(Result):
 
 
 class TrainedState(Result):
-    """A layer of tied attention, trained once.
+    """Order parameters and errors of one trained layer of tied attention.
 
     Fields:
         self_overlap: q = s^2 |w|^2/d.
@@ -82,11 +82,14 @@ def sequence_passing(
     $$ g = \frac1v \left[ h \tanh\frac{h \cdot \omega}{v} - \omega \right] , \qquad
        a \leftarrow \frac{A a + X^T g}{1 + A} , \qquad v = \frac{1}{1 + A} . $$
 
-    Only the product $h h^T$, which the attention determines, is used. The tokens have no preferred
-    direction, so that the hidden vector is placed along an axis. From a random estimate the overlap
-    grows from $d^{-1/2}$ in a number of steps of order $\ln d$; a small first overlap avoids these
-    steps. The overlap then grows above the threshold, and decays below it. From random estimates
-    some runs at d = 1000 end in fixed points in which the signs of some sequences are wrong.
+    Here a and v are the estimate of the vector and its variance, g' is the g of the step before,
+    and A is the precision $-\frac1d \sum \partial g/\partial \omega$, bounded from below. g depends
+    on h only through the product $h h^T$, which the attention determines. The tokens have no
+    preferred direction, so that the hidden vector can be placed along an axis. From a random
+    estimate the overlap grows from $d^{-1/2}$ in a number of steps of order $\ln d$; a small first
+    overlap avoids these steps. The overlap then grows above the threshold, and decays below it.
+    From random estimates some runs at d = 1000 end in fixed points in which the signs of some
+    sequences are wrong.
 
     Args:
         first_overlap: overlap of the first estimate with the vector, from 0 to below 1.
@@ -128,8 +131,9 @@ def trained_state(
     one of two starts.
 
     The minimum next to $w = 1_d$ (positional) or to $w = w_*$ (semantic) is found by L-BFGS on all
-    sequences. With the same key the sequences are the same for both starts. Order parameters are
-    those of the trained $w$; given them, the test error is a Gaussian average of four variables.
+    sequences. With the same key the sequences are the same for both starts. The order parameters
+    are those of the trained $w$. The test error is computed from them as an average over four
+    Gaussian variables.
 
     Args:
         branch: "positional" or "semantic", the start.
@@ -213,7 +217,7 @@ def drawn_sequences(system: TiedAttention, key: PRNGKeyArray) -> Sequences:
 
 
 def _mixed(own: Float[Array, "sequence 2"], tokens: Array) -> Array:
-    """The tokens mixed by attention with this diagonal."""
+    """The tokens mixed by the attention matrix whose diagonal is `own`."""
     own = own[..., None]
     return own * tokens + (1 - own) * tokens[:, ::-1]
 
@@ -230,8 +234,8 @@ def objective(system: TiedAttention, weights: Array, tokens: Array, targets: Arr
 def _trained(
     system: TiedAttention, tokens: Array, targets: Array, start: Array
 ) -> tuple[Array, Scalar, Bool[Array, ""]]:
-    """The minimum next to a start. The objective is divided by the ridge, so that its curvature is
-    of order one."""
+    """The weights at the minimum next to a start, with the residual and whether the search
+    converged. The objective is divided by the ridge, so that its curvature is of order one."""
     d = len(start)
     # y - y^ = (Y - S) s z - S mean: the loss of a sequence depends on three scalar products instead
     # of 2 d numbers

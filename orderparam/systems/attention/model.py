@@ -21,9 +21,9 @@ class SeenSequence(System):
 
     $$ y = \mathrm{softmax}(h h^T), \qquad h_l = x_l \cdot w/\sqrt d , $$
 
-    taken row by row. For $L \ge 2$ it determines $h h^T$, and therefore h up to one sign. For a
-    single token the softmax is 1; the label is then taken to be $h^2$ itself, which is phase
-    retrieval.
+    where the softmax is taken row by row. For $L \ge 2$ the matrix determines $h h^T$, and
+    therefore h up to one sign. For a single token the softmax is 1; the label is then taken to be
+    $h^2$ itself, which is phase retrieval.
     """
 
     sample_ratio: float = parameter("sequences over dimension, n/d", above=0)
@@ -41,19 +41,20 @@ class TiedAttention(System):
 
     A sequence has two tokens $x_l = \pm 1_d/\sqrt d + s z_l$, $z_l \sim N(0, 1_d)$. Their means are
     the same in all sequences and encode the positions. The targets mix the noise $s z$ of the
-    tokens by a matrix that depends on both,
+    tokens by a matrix that depends on their positions and on their contents,
 
     $$ y = \left[ (1 - \omega)\, \mathrm{softmax}(t t^T) + \omega A \right] s z , \qquad
        t_l = \frac{s z_l \cdot w_*}{\sqrt d}, \quad |w_*|^2 = d, \quad
        A = \begin{pmatrix} a & 1 - a \\ 1 - a & a \end{pmatrix}, $$
 
-    softmax by rows. The layer $\hat y = \mathrm{softmax}(h h^T) x$, $h_l = x_l \cdot w/\sqrt d$, is
-    trained on $n = \alpha d$ sequences to a minimum of
+    where the softmax is taken by rows. The layer $\hat y = \mathrm{softmax}(h h^T) x$, $h_l = x_l
+    \cdot w/\sqrt d$, is trained on $n = \alpha d$ sequences to a minimum of
 
     $$ \sum_\mu \frac{|y - \hat y|^2}{2 d} + \frac\lambda2 |w|^2 . $$
 
     Conventions: order parameters are $q = s^2 |w|^2/d$, $\theta = s^2 w \cdot w_*/d$ and
-    $m = 1_d \cdot w/d$. $w \to -w$ changes nothing; signs are those of the start.
+    $m = 1_d \cdot w/d$. The reflection $w \to -w$ changes nothing; the signs of the order
+    parameters are those of the start.
     """
 
     sample_ratio: float = parameter("training sequences over dimension, n/d", above=0)
@@ -75,8 +76,8 @@ Pairs = Float[Array, "*batch 2"]
 
 
 def own_attention(fields: Pairs) -> Pairs:
-    """The diagonal of softmax(h h^T) for two tokens, the attention of each to itself; it determines
-    the matrix."""
+    """The diagonal of softmax(h h^T) for two tokens. It is the attention of each token to itself
+    and determines the whole matrix."""
     first, second = fields[..., 0], fields[..., 1]
     difference = first - second
     exponents = jnp.stack([first * difference, -second * difference], axis=-1)

@@ -96,9 +96,9 @@ def recovered_vector(system: SeenSequence) -> RecoveredVector:
 
     Message passing leads from $q = 0$ to the smallest root. The overlap leaves 0 at $\alpha(0) =
     1/(L (L + 1))$, `weak_threshold`, and reaches 1 at the largest value of $\alpha(q)$,
-    `full_threshold`. For $L \ge 2$ that is $\alpha(1) = 1/L$, reached continuously: there is no
-    hard phase. For $L = 1$ the largest value is 1.1285, at an overlap between 0 and 1, while $q =
-    1$ is stable from $\alpha = 1$ on.
+    `full_threshold`. For $L \ge 2$ this value is $\alpha(1) = 1/L$, and the overlap reaches 1
+    continuously: there is no hard phase. For $L = 1$ the largest value is 1.1285, at an overlap
+    between 0 and 1, while $q = 1$ is stable from $\alpha = 1$ on.
 
     Returns:
         The limit of large dimension.
@@ -327,7 +327,7 @@ def _local(system: TiedAttention, h: Array, mean: Array, variance: Array, wanted
     scale = 2 * system.token_spread**2
     first = scale * error * flat
     second = scale * (flat**2 + error * flat * (1 - 2 * given))
-    # derivative of an exponent by its own field; that by the other field is -h
+    # derivative of an exponent with respect to its own field; with respect to the other it is -h
     own = 2 * h - h[..., ::-1]
     slope = (h - mean) / variance + first * own - (first * h)[..., ::-1]
     diagonal = 1 / variance + second * own**2 + 2 * first + (second * h**2)[..., ::-1]

@@ -45,9 +45,10 @@ def head_kernels(system: RandomHeads) -> AttentionKernels:
 
     $$ K_{ac} = E \sum_{bd} A_{ab} K_{bd} A'_{cd}, \qquad E G_{ab} G'_{cd} = K_{ac} K_{bd} $$
 
-    where $K = X X'^T/d$ on the right-hand sides. The average is over one head: with infinitely wide
-    queries `nngp` holds for every number of heads. For linear attention it is $s^2 K_{ac} |K|_F^2$
-    and holds at every key width too. The tangent kernel is that of infinitely many heads.
+    where $K = X X'^T/d$ on the right-hand sides and the average is over the random logits G of one
+    head. With infinitely wide queries `nngp` therefore holds for every number of heads. For linear
+    attention `nngp` is $s^2 K_{ac} |K|_F^2$, at every key width too. The tangent kernel is that of
+    infinitely many heads.
 
     Accuracy: rounding for linear attention; about 1e-8 for two tokens with logits of standard
     deviation up to 2; a few parts in a thousand at the default points for more tokens.

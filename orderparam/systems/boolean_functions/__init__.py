@@ -1,5 +1,5 @@
-"""Boolean functions: does training sample the Bayesian posterior? Three laws, and networks of any
-width."""
+"""Boolean functions: three laws of the functions that trained networks compute, two of them
+Bayesian posteriors, and networks of any width to compare them with."""
 
 from typing import TYPE_CHECKING
 

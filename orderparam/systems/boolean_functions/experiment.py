@@ -22,9 +22,9 @@ class TrainedFunctions(Result):
     Fields:
         probability: share of the networks with each pattern of signs. In the order of patterns the
             last input changes fastest, and -1 comes before 1.
-        likely: share of the networks with each of the likelier half of the functions, in the order
-            of patterns, and share with any other function. Which half is likelier is taken from the
-            law of the tangent kernel.
+        likely: share of the networks that compute each function of the likelier half, in the order
+            of patterns, and share that compute any other function. Which half is likelier is taken
+            from the law of the tangent kernel.
         squared_distance: sum over the functions of the squared difference from the probabilities of
             three laws (tangent kernel, regression posterior, label posterior). The bias of a finite
             number of networks is subtracted, so that the mean does not depend on this number.

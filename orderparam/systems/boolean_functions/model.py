@@ -65,8 +65,8 @@ class BooleanTraining(System):
             )
 
     def slope(self, outputs: Float[Array, "train"], key: PRNGKeyArray) -> Float[Array, "train"]:
-        """Derivatives of the loss by the outputs on the training inputs, on a randomly drawn batch
-        in units of its share of the examples; 0 outside the batch."""
+        """Derivatives of the loss with respect to the outputs on the training inputs. On a randomly
+        drawn batch they are divided by the batch's share of the examples; outside it they are 0."""
         logistic = -self.labels * jax.nn.sigmoid(-self.labels * outputs)
         found = outputs - self.labels if self.loss == "square" else logistic
         if self.batch == 0:

@@ -20,8 +20,8 @@ class FunctionLaw(Result):
     Fields:
         probability: probability of each pattern of signs. In the order of patterns the last input
             changes fastest, and -1 comes before 1.
-        likely: probability of each of the likelier half of the functions, in the order of patterns,
-            and of all other functions together. Which half is likelier is taken from the law of the
+        likely: probability of each function of the likelier half, in the order of patterns, and of
+            all other functions together. Which half is likelier is taken from the law of the
             tangent kernel.
         uncertainty: standard error of every probability, from the integration.
         likely_uncertainty: standard error of `likely`, from the integration.
@@ -131,8 +131,9 @@ def label_posterior(
     r"""Probabilities of functions among random networks that have the signs of the labels by
     chance.
 
-    It is $P(\mathrm{sign} f_* \mid \mathrm{sign} f_S = y)$ with $f \sim N(0, K)$: the posterior
-    over functions for a likelihood that is 1 if all labels are right and 0 otherwise.
+    The probability of a function is $P(\mathrm{sign} f_* \mid \mathrm{sign} f_S = y)$ with $f \sim
+    N(0, K)$: the posterior over functions for a likelihood that is 1 if all labels are right and 0
+    otherwise.
 
     Args:
         samples: number of points of the integration in a run, a power of 2.

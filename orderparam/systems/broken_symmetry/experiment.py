@@ -83,7 +83,7 @@ def tempering(
         copies: number of temperatures, with one replica of each set at each.
 
     Raises:
-        ValueError: for less than 3 samples, 4 sweeps or 2 temperatures.
+        ValueError: for fewer than 3 samples, 4 sweeps or 2 temperatures.
 
     Source: Hukushima, Nemoto (1996); Katzgraber, Young (2001) for the test.
 

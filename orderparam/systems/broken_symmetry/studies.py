@@ -32,7 +32,7 @@ def draw_extrapolation(axes: Any, comparison: Comparison) -> None:
     for data in comparison.experiments().values():
         runs = data["ground_energy"].values.ravel()
         own = data["ground_energy_error"].values.ravel()
-        # All runs have the same number of samples: the error of the mean of the runs.
+        # All runs have the same number of samples, so that the error is that of the mean over runs.
         error = np.sqrt(np.sum(own**2)) / len(runs)
         rows.append((data.attrs["facets"]["spins"], runs.mean(), error))
     size, energy, error = map(np.asarray, zip(*sorted(rows)))
@@ -133,8 +133,8 @@ def glass_ground_state(
 
 @study(
     "glass-equilibrium",
-    title="Near T = 0.2 the replica-symmetric entropy of a spin glass is negative, with broken "
-    "symmetry it is positive",
+    title="Near T = 0.2 the entropy of a spin glass is negative in the replica-symmetric theory "
+    "and positive with broken symmetry",
     source="Sherrington, Kirkpatrick 1975; Parisi 1980; Ghirlanda, Guerra 1998",
     panels=[
         Panel("temperature", "energy", by="spins"),
@@ -221,8 +221,8 @@ def draw_defects(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "glass-ultrametricity",
-    title="Three replicas of a spin glass are nearer to a tree than independent overlaps, but 128 "
-    "spins are far from one",
+    title="The overlaps of three replicas of a spin glass are nearer to a tree than independent "
+    "overlaps, but with 128 spins still far from one",
     source="Mézard, Parisi, Sourlas, Toulouse, Virasoro 1984; Ghirlanda, Guerra 1998",
     panels=[
         Panel("temperature", "defect", by="spins", ylabel=_DEFECT),

@@ -148,7 +148,7 @@ def ground_state(system: SpinGlass, *, steps: int = 3) -> GroundState:
             constant between the overlaps.
 
     Raises:
-        ValueError: for less than 0 or more than 32 steps.
+        ValueError: for fewer than 0 or more than 32 steps.
 
     Accuracy: 1e-9 for the given number of steps. The difference of `ground_energy` from its limit
     of many steps falls about as $k^{-3.3}$ for optimised overlaps, and is 2e-6 at 16 steps.
@@ -222,12 +222,11 @@ def equilibrium(system: SpinGlass, *, steps: int = 3) -> GlassEquilibrium:
         steps: number k of steps, whose overlaps and heights are all optimised.
 
     Raises:
-        ValueError: for less than 1 or more than 6 steps.
+        ValueError: for fewer than 1 or more than 6 steps.
 
     Accuracy: 1e-9 in the free energy for the given number of steps. Next to the transition the free
     energy is flat in the overlaps: `largest_overlap` is accurate to 1e-4 there, and averages of q
-    to 1e-7.
-    Three steps are within 1e-6 of four for T >= 0.5.
+    to 1e-7. For T >= 0.5 the results of three steps are within 1e-6 of those of four.
 
     Source: Parisi (1980).
 
@@ -269,8 +268,8 @@ def equilibrium(system: SpinGlass, *, steps: int = 3) -> GlassEquilibrium:
     )
     near = lbfgs_minimum(lambda u: functional(u, field), start)
     found = newton_minimum(differentiated(lambda u: functional(u, field)), near.value)
-    # The derivative of -beta f in the field is beta m, because f is stationary in overlaps and
-    # heights.
+    # The derivative of -beta f with respect to the field is beta m, because f is stationary in
+    # overlaps and heights.
     value, magnetisation = jax.value_and_grad(functional, argnums=1)(found.value, field)
     solved = steps_at(found.value)
     weights = jnp.diff(solved.heights, prepend=0.0, append=1.0)

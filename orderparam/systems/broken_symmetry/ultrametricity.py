@@ -124,7 +124,7 @@ def tempered_triples(
         copies: number of temperatures, with one replica of each set at each.
 
     Raises:
-        ValueError: for a field, and for less than 3 samples, 4 sweeps or 2 temperatures.
+        ValueError: for a field, and for fewer than 3 samples, 4 sweeps or 2 temperatures.
 
     Source: Hukushima, Nemoto (1996) for the algorithm; the defect is defined here.
 
@@ -175,9 +175,9 @@ def _of_three(
     samples."""
     a, b, c = jnp.moveaxis(cold, 2, 0)
     overlaps = jnp.stack([jnp.mean(x * y, axis=0) for x, y in ((a, b), (a, c), (b, c))])
-    # Shifted by 0, 1 and 2 samples, the three overlaps come from three different samples.
-    # A tree has no negative product of three overlaps. Their moduli have none either, so that no
-    # sign tells independent overlaps from a tree.
+    # The three overlaps are shifted by 0, 1 and 2 samples, so that they come from three different
+    # samples. Only their moduli are used: on a tree the product of three overlaps is never
+    # negative, and a sign alone shall not tell independent overlaps from a tree.
     mixed = jnp.stack([jnp.roll(abs(one), shift, axis=0) for shift, one in enumerate(overlaps)])
     squares = overlaps**2
     common = jnp.mean(squares * jnp.roll(squares, 1, axis=0), axis=0)

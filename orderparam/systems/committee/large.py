@@ -148,9 +148,11 @@ def large_committee_transition(system: LargeCommittee) -> LargeCommitteeTransiti
     r"""Transition of a majority of many hidden units to the specialised state, and the point where
     that state appears.
 
+    At `unit_ratio` the specialised state has the free entropy of the state q = 0,
+
     $$ \phi(q) = \phi(0), \quad \phi'(q) = 0 $$
 
-    hold at `unit_ratio` with q > 0 (`overlap`) and $\phi$ as in `large_committee`. `begin` is the
+    with q > 0 (`overlap`) and $\phi$ as in `large_committee`. `begin` is the
     smallest n/(K d) at which $\phi'$ has a zero q > 0. The system's `unit_ratio` is not used.
 
     Accuracy: 1e-8. This theory cannot be differentiated.

@@ -1,4 +1,4 @@
-"""Spectral estimation for a parity of two units, in theory and measured."""
+"""Spectral estimation for a parity of two units: its theory, and its overlap on drawn examples."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from orderparam.core.result import Result
 from orderparam.core.verb import experiment, theory
 from orderparam.systems.committee.model import Committee
 
-# Spectral estimation for a parity of two units: labels y = sign(z_1 z_2) have
+# The labels y = sign(z_1 z_2) of a parity of two units have the conditional second moments
 # E[z z^T - 1 | y] = (2 y / pi) [[0, 1], [1, 0]].
 #
 # Given the label, the fields along (z_1 + z_2)/sqrt(2) and (z_1 - z_2)/sqrt(2) therefore have the
@@ -31,7 +31,8 @@ class SpectralCommittee(Result):
         overlap: Q_11 of the best estimate of the weights that the two leading eigenvectors allow.
             It is the mean of the squared cosines of the eigenvectors with w_1 + w_2 and w_1 - w_2.
         eigenvalue: largest eigenvalue, averaged over both matrices.
-        converged: whether the equations were solved, or the eigenvalue is finite.
+        converged: whether the equations of the theory were solved, or whether the measured
+            eigenvalue is finite.
     """
 
     overlap: Float[Array, ""]

@@ -91,7 +91,7 @@ def committee_specialisation(
     "parity-weak-recovery",
     title=(
         r"Message passing and a spectral method recover a parity of two units from more than "
-        r"$\pi^2/4$ samples per dimension; below, what they find falls with the dimension"
+        r"$\pi^2/4$ samples per dimension; with fewer, their overlap falls with the dimension"
     ),
     source="Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024; Mondelli, Montanari "
     "2018",
@@ -143,9 +143,9 @@ def committee_specialisation(
     caption=r"""
         Labels $y = \mathrm{{sign}}(z_1 z_2)$ of two hidden units with the fields $z_1$, $z_2$;
         Gaussian weights, $d$ = {input_dim} in the first panel. $Q_{{11}}$: overlap of the estimates
-        with the true weights, up to signs and order; for the spectral method the best estimate
-        along the leading eigenvectors. Below $\alpha = n/d = \pi^2/4$ = 2.467 both overlaps vanish
-        for large $d$; dotted on the right: $d^{{-1/2}}$, for orientation.
+        with the true weights, up to signs and order; for the spectral method the overlap of the
+        best estimate that the leading eigenvectors allow. Below $\alpha = n/d = \pi^2/4$ = 2.467
+        both overlaps vanish for large $d$; dotted on the right: $d^{{-1/2}}$, for orientation.
     """,
 )
 def parity_weak_recovery(

@@ -80,7 +80,7 @@ class OptimalCommittee(TeacherCommittee):
         overlap_error: quadrature error of `overlap`, estimated as the change of the overlap if the
             quadrature steps are longer by a quarter. It is estimated for K > 2 and units that may
             specialise, and is 0 otherwise.
-        residual: largest relative change of an eigenvalue of Q under the equations.
+        residual: largest relative change of an eigenvalue of Q when the equations are applied once.
         steps: number of steps of the flow that the equations define.
     """
 
@@ -354,14 +354,14 @@ def _spinodal(system: Committee) -> float:
 
 
 def _entries(system: Committee, q: Modes) -> tuple[Scalar, Scalar]:
-    """Diagonal and off-diagonal entry of a matrix with these modes."""
+    """Diagonal and off-diagonal entry of the matrix with the modes `q`."""
     cross = (q.uniform - q.orthogonal) / system.hidden
     return cross + q.orthogonal, jnp.where(system.hidden > 1, cross, 0.0)
 
 
 def _trace(system: Committee, one: Modes, other: Modes) -> Scalar:
-    """Trace of the product of two matrices with these modes, of which `orthogonal` is (K -
-    1)-fold."""
+    """Trace of the product of two matrices with the given modes; the eigenvalue `orthogonal` is (K
+    - 1)-fold."""
     return one.uniform * other.uniform + (system.hidden - 1) * one.orthogonal * other.orthogonal
 
 
@@ -376,8 +376,8 @@ def _powers(x: Float[Array, "*batch hidden"]) -> Modes:
 
 
 def _spread(x: Array, root: Modes) -> Array:
-    """Standard normal x (..., hidden) transformed to the covariance whose modes have the given
-    roots.
+    """Standard normal vectors x (..., hidden), transformed to a covariance whose modes have the
+    square roots `root`.
     """
     mean = jnp.mean(x, axis=-1, keepdims=True)
     return root.orthogonal * (x - mean) + root.uniform * mean
@@ -455,7 +455,8 @@ def _heights(
 
 @jax.jit
 def _rates(system: Committee, precision: Modes, points: Rule) -> Modes:
-    """Conjugate i = Qh/alpha that belongs to the overlap Q of weights with this precision."""
+    """Conjugate i = Qh/alpha at the overlap Q of weights that are observed with the given
+    precision."""
     return _labels(system.with_(sample_ratio=1.0), _weights(system, precision, points)[0], points)[
         0
     ]

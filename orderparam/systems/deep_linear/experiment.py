@@ -26,7 +26,7 @@ class DeepLayerPath(Result):
     Fields:
         time: times of the records, the last is `duration`.
         output: u_k . W_L ... W_1 v_k for every mode.
-        loss: |Sigma - W_L ... W_1|^2/2, with the elements between different modes.
+        loss: |Sigma - W_L ... W_1|^2/2, including the elements between different modes.
     """
 
     time: Float[Array, "record"]

@@ -1,7 +1,8 @@
 """Deep linear networks in time: the systems.
 
 All three learn a linear map from whitened inputs, E x x^T = 1, by gradient flow on the loss |Sigma
-- W_L ... W_1|^2/2 with Sigma = E y x^T. They differ in what is known of the start.
+- W_L ... W_1|^2/2 with Sigma = E y x^T. The systems differ in what is known of the layers at the
+start.
 """
 
 import jax

@@ -13,8 +13,8 @@ from orderparam.systems.deep_linear.theory import deep_modes, lazy_to_rich_modes
 
 
 def _marked(data: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
-    """Values at all records of a theory, for a line, and at about twelve of a measurement, for
-    marks."""
+    """Values at all records of a theory, which is drawn as a line, or at about twelve records of a
+    measurement, which is drawn as marks."""
     if "seed" not in data.dims:
         return values
     last = data.sizes["record"] - 1
@@ -74,8 +74,9 @@ STRENGTHS = (2.0, 1.0, 0.5)
     seconds=(40, 300),
     observables=("output", "kernel"),
     explained="Outputs of networks with 16 units differ from the theory by up to a third, with 256 "
-    "units by up to 6 %. Where outputs are learned up to a millionth, the rest falls exponentially "
-    "at a rate that differs between networks: few of them dominate the mean.",
+    "units by up to 6 %. Once an output is learned up to a millionth, its error falls "
+    "exponentially at a rate that differs between networks, so that a few networks dominate the "
+    "mean.",
     gallery={"width": 1024, "widths": (16, 64, 256), "seeds": 64},
     full={"width": 4096, "widths": (16, 64, 256, 1024), "seeds": 64},
 )

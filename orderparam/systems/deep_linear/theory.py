@@ -20,7 +20,7 @@ class ModePath(Result):
         time: times of the records, the last is `duration`.
         output: output o_k of every mode.
         kernel: tangent kernel of every mode.
-        loss: |Sigma - W_2 W_1|^2/2, with the elements between different modes.
+        loss: |Sigma - W_2 W_1|^2/2, including the elements between different modes.
     """
 
     time: Float[Array, "record"]
@@ -35,7 +35,7 @@ class DeepModePath(Result):
     Fields:
         time: times of the records, the last is `duration`.
         output: output o_k of every mode.
-        loss: |Sigma - W_L ... W_1|^2/2, with the elements between different modes.
+        loss: |Sigma - W_L ... W_1|^2/2, including the elements between different modes.
         converged: whether the flow was integrated to its end.
     """
 
@@ -85,8 +85,8 @@ def lazy_to_rich_modes(system: LinearModes) -> ModePath:
 
     Accuracy: 1e-12.
 
-    Source: derived here; at c = 0 Saxe, McClelland, Ganguli (2014), for one hidden unit in a mode
-    Braun et al. (2022) and Dominé et al. (2025).
+    Source: derived here. The limit c = 0 is that of Saxe, McClelland, Ganguli (2014); the case of
+    one hidden unit in each mode is that of Braun et al. (2022) and Dominé et al. (2025).
 
     >>> found = lazy_to_rich_modes(LinearModes([2.0], 0.0, 2.0, 0.01, records=1))
     >>> round(float(found.output[0, 0]), 9)
@@ -259,7 +259,7 @@ def times(system: LinearModes | DeepModes | LinearNetwork) -> Float[Array, "reco
 
 
 def _balance(system: LinearNetwork) -> tuple[Scalar, Scalar]:
-    """lambda and `imbalance` of the start."""
+    """The numbers lambda and `imbalance` of the start."""
     gram, other = system.first @ system.first.T, system.readout.T @ system.readout
     balance = jnp.trace(other - gram) / len(gram)
     off = jnp.sum((other - gram - balance * jnp.eye(len(gram))) ** 2)

@@ -21,8 +21,8 @@ from orderparam.systems.differential_equations.theory import EquationErrors
 
 Scalar = Float[Array, ""]
 TEST_POINTS = 256
-# largest number of Gauss-Newton steps, and the size of the gradient, relative to the first, at
-# which they end
+# largest number of Gauss-Newton steps, and the size of the gradient, relative to that at the start,
+# at which they end
 STEPS, STATIONARY = 60, 1e-6
 # number of step lengths that are tried, each half as long as the one before
 HALVED = 8

@@ -105,8 +105,8 @@ class EquationNetwork(System):
 
     $$ \frac12 \sum_\mu \big(L \hat u(x_\mu) - f(x_\mu)\big)^2 + \frac T2 |\theta - \theta_0|^2 $$
 
-    from an antisymmetric start: two copies with the same weights, $\hat u = (u_1 - u_2)/\sqrt2$,
-    which is zero at the start.
+    from an antisymmetric start. The network consists of two copies that have the same weights at
+    the start, and its output $\hat u = (u_1 - u_2)/\sqrt2$ is zero there.
 
     `ValueError` is raised for an architecture that is not in ntk scaling.
     """

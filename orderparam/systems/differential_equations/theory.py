@@ -69,8 +69,8 @@ def equation_learning_curve(system: EquationRegression) -> EquationCurve:
     The error of the equation is the sum over the modes, and that of the solution is the sum with
     weights $1/|\ell_k|^2$. For $\lambda_k \sim k^{-a}$, $u_k^2 \sim k^{-b}$ and an operator of
     order s the first falls as $n^{-(b - 2s - 1)}$ and the second as $n^{-(b - 2s)}$, if there is no
-    ridge or noise. The second falls by one power of n faster than the first, and by 2s - 1 powers
-    slower than with values of u itself.
+    ridge or noise. The error of the solution falls by one power of n faster than that of the
+    equation, and by 2s - 1 powers slower than if values of u itself were known.
 
     Accuracy: 1e-10 for its equations, which are exact for Gaussian features; waves at random points
     are not Gaussian, and the errors at small ridges differ from the theory by some ten per cent.
@@ -103,16 +103,16 @@ def equation_on_grid(system: EquationRegression) -> EquationErrors:
     equidistant points.
 
     On the circle complex waves whose frequencies are equal modulo n are equal at all n points, up
-    to a phase. They form a class. With the sums $\bar h = \sum h_{k'}$ and $\bar f^2 = \sum
+    to a phase. Such waves form a class. With the sums $\bar h = \sum h_{k'}$ and $\bar f^2 = \sum
     f_{k'}^2$ over the class of a wave k,
 
     $$ g_k = \frac{h_k}{\bar h + T/n}, \qquad E\,(L\hat u - f)_k^2 = (1 - g_k)^2 f_k^2 + g_k^2
        \Big(\bar f^2 - f_k^2 + \frac{\Delta}{n}\Big) $$
 
-    This is averaged over the offset of the points on the circle, and exact at every n. On the
-    interval the points are j/(n + 1), classes are $\pm k$ modulo 2(n + 1), n + 1 takes the place of
-    n above, and the average is over the signs of the modes of the true solution; modes whose
-    frequency is divisible by n + 1 vanish at all points.
+    These errors are averaged over the offset of the points on the circle, and are exact at every n.
+    On the interval the points are j/(n + 1), classes are $\pm k$ modulo 2(n + 1), n + 1 takes the
+    place of n above, and the average is over the signs of the modes of the true solution; modes
+    whose frequency is divisible by n + 1 vanish at all points.
 
     Accuracy: 1e-12.
 
@@ -209,5 +209,5 @@ def _classes(frequency: Array, points: Any) -> Array:
 
 
 def _of_class(values: Array, place: Array) -> Array:
-    """The sum of the values over the class of every wave."""
+    """For every wave, the sum of the values over its class."""
     return jax.ops.segment_sum(values, place, len(values) + 1)[place]

@@ -104,8 +104,8 @@ def drawn_weights(system: StoredGaussians | StoredData, key: PRNGKeyArray) -> Re
 def returned_trajectories(
     system: StoredGaussians | StoredData, key: PRNGKeyArray
 ) -> ReturnedWeights:
-    r"""Shares of backward trajectories under the empirical score that end at the original example,
-    and of pairs that end in the same class.
+    r"""Share of backward trajectories under the empirical score that end at the original example,
+    and share of pairs of trajectories that end in the same class.
 
     Examples are drawn as in `drawn_weights`. From every noisy example two trajectories with the
     score of the n stored examples go back to the time 0 in `steps` steps; each ends at one of the
@@ -131,7 +131,8 @@ def half_weight_time(system: StoredGaussians | StoredData, key: PRNGKeyArray) ->
     examples.
 
     The time is found by bisection with the same `starts` noises at all times; the `time` of the
-    system is not used. A result of 1e-4 or 10 means that there is no such time between these.
+    system is not used. A result of 1e-4 or 10 means that there is no such time between these two
+    values.
 
     Raises:
         ValueError: for numbers of examples or dimensions that are no whole numbers.

@@ -143,8 +143,8 @@ def trained_score(
     r"""Losses of a score on drawn features that is trained step by step with freshly drawn noise.
 
     Every step uses all examples, each with `noises` new noises, and advances the training time by
-    `learning_rate`: $A \leftarrow A - \eta \frac{d}{2D} \nabla L$ of these noisy examples. The
-    losses of the final A are averaged over the noise as in `drawn_score`.
+    $\eta$ = `learning_rate`: $A \leftarrow A - \eta \frac{d}{2D} \nabla L$, where L is the loss of
+    these noisy examples. The losses of the final A are averaged over the noise as in `drawn_score`.
 
     Args:
         learning_rate: length eta of a step; stable below 2 over the largest eigenvalue.
@@ -185,7 +185,7 @@ class _Modes(NamedTuple):
 
     levels: Float[Array, "feature"]
     crossed: Float[Array, "feature"]  # (1/d) sum over directions of B^2 along each mode
-    mixed: Float[Array, "feature"]  # the same of B B'
+    mixed: Float[Array, "feature"]  # (1/d) sum over directions of B B' along each mode
     coupling: Float[Array, "feature feature"]  # (1/d) (B B^T) * U' between modes
     noise: Float[Array, ""]
 

@@ -41,7 +41,7 @@ class FeatureScore(System):
     $$ L = \frac1d \frac1n \sum_\nu E_z |\sqrt D s_A(x_t) + z|^2 + r \frac Dd |A|^2 , \qquad
        \frac{dA}{d\tau} = -\frac{d}{2D} \frac{\partial L}{\partial A}, \qquad A(0) = 0 , $$
 
-    so that s = 0 has the loss 1, and the exact score $-x$ has $1 - D$.
+    so that a vanishing score has the loss 1, and the exact score $-x$ has the loss $1 - D$.
     """
 
     sample_ratio: float = parameter("examples per dimension n/d", above=0)

@@ -24,8 +24,9 @@ class ScoreSpectrum(Result):
 
     Fields:
         smallest: lower edge of the eigenvalues above v^2.
-        gap_start: upper edge of the bulk below the widest gap (in ratio); the model memorises with
-            the eigenvalues below it. Infinite if there is no gap.
+        gap_start: upper edge of the bulk below the widest gap, which has the largest ratio of its
+            two ends. The model memorises along the eigenvectors whose eigenvalues lie below it.
+            Infinite if there is no gap.
         gap_end: lower edge of the bulk above that gap; infinite if there is no gap.
         largest: largest eigenvalue.
         frozen_share: share of eigenvalues equal to v^2, max(0, 1 - (n + d)/p).
@@ -54,12 +55,13 @@ def score_spectrum(system: FeatureScore) -> ScoreSpectrum:
     \mathrm{tr}\, (S + y)^{-1}$, which has a closed form, has an extremum. The points where the
     density begins and ends are located on a grid of 600 values of $x - v^2$, by bisection, and by
     solving for the extremum. The density at x is $\frac{1}{\pi - \eta} \mathrm{Im}\, \frac wp
-    \mathrm{tr}\, (U - w)^{-1}$ at $w = x e^{i \eta}$: an eigenvalue $\lambda$ has the unit mass
-    $\propto \sin \eta/(\cosh \ln (x/\lambda) - \cos \eta)$.
+    \mathrm{tr}\, (U - w)^{-1}$ at $w = x e^{i \eta}$, so that an eigenvalue $\lambda$ contributes a
+    peak of unit mass $\propto \sin \eta/(\cosh \ln (x/\lambda) - \cos \eta)$.
 
     Returns:
         The edges of the spectrum and of its widest gap (there are up to three bulks);
-        `frozen_share` of the eigenvalues equal $v^2$. A hard edge at $v^2$ is given as $v^2$.
+        the share `frozen_share` of the eigenvalues equals $v^2$. A hard edge at $v^2$ is given as
+        $v^2$.
 
     Accuracy: 1e-10 relative to $x - v^2$; bulks and gaps that are narrower than 4 % of $x - v^2$
     may be overlooked.

@@ -93,8 +93,8 @@ def score_training(
 def draw_approach(
     axes: Any, comparison: Comparison, series: Sequence[tuple[str, str, float]], power: float
 ) -> None:
-    """Draws measurements in several dimensions d over the theory, against d^power, with least
-    squares of a + b d^power and the limit a.
+    """Draws the ratio of measurements in several dimensions d to the theory against d^power, with a
+    least-squares fit a + b d^power and its limit a.
 
     series: words, observable and n/d of every colour. Curves that have other facets than the
     dimension and the panel "sizes" are left out.
@@ -129,7 +129,7 @@ SIZES_OF_TIMES = [(f"$n$ = {ratio:g} $d$", "waiting", ratio) for ratio in (3.0, 
 
 
 def draw_ratio_of_times(axes: Any, comparison: Comparison) -> None:
-    """Draws the ratio of the two times over the theory against 1/d."""
+    """Draws the ratio of the two times, divided by that of the theory, against 1/d."""
     draw_approach(axes, comparison, SIZES_OF_TIMES, -1.0)
     axes.set(xlabel="$1/d$", ylabel="ratio of the times / theory")
 
@@ -214,7 +214,8 @@ def score_times_study(
 
 
 def draw_edges(axes: Any, comparison: Comparison, names: Sequence[str], words: str) -> None:
-    """Draws the lower and the upper edge of a bulk over the theory against d^(-2/3)."""
+    """Draws the lower and the upper edge of a bulk, divided by those of the theory, against
+    d^(-2/3)."""
     series = [
         (f"{place}, $n$ = {ratio:g} $d$", name, ratio)
         for name, place in zip(names, ("lower", "upper"))

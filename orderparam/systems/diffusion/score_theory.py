@@ -65,14 +65,15 @@ def score_losses(system: FeatureScore) -> ScoreLosses:
     r"""Training and test loss of a random-feature score after a time of gradient flow.
 
     With $U$ the features' second moments, averaged over the noise, and $S = W W^T$, gradient flow
-    turns the resolvent of the ridge into $f(U) = (1 - e^{-(U + r) \tau})/(U + r)$, and
+    replaces the resolvent $(U + r)^{-1}$ by $f(U) = (1 - e^{-(U + r) \tau})/(U + r)$, and
 
     $$ L_\mathrm{train} = 1 - \frac{D \mu^2}{d} \mathrm{tr}\, S (2 f - f U f) , \qquad
        L_\mathrm{test} = 1 - \frac{D \mu^2}{d} \mathrm{tr}\, S (2 f - f U' f) , $$
 
     with $U' = \mu^2 S + s^2 + v^2$ for new examples. On the Talbot contour
-    $f(U) = \sum_j (w_j/z_j) (U + r + z_j/\tau)^{-1}$, and the products of two resolvents have the
-    deterministic equivalents of the page on diffusion models.
+    $f(U) = \sum_j (w_j/z_j) (U + r + z_j/\tau)^{-1}$, where $z_j$ and $w_j$ are its nodes and
+    weights. The page on diffusion models gives the deterministic equivalents of products of two
+    resolvents.
 
     Returns:
         Losses in the limit of many dimensions at fixed n/d and p/d.
@@ -176,7 +177,7 @@ def _sums(powers: Powers, ridge: Any, training_time: Any) -> _Sums:
     at = z / training_time + ridge
     found, residual = resolvent(powers, at)
     mirrored = Resolvent(*(jnp.conj(values) for values in found))
-    left, grown = w / z, w / training_time  # of f, and of its derivative exp(-(U + r) tau)
+    left, grown = w / z, w / training_time  # weights of f and of exp(-(U + r) tau)
 
     def pairs(flat: Any, slope: Any) -> tuple[Array, Array]:
         # the second node of a pair runs over both halves of the contour
@@ -257,7 +258,7 @@ def excess(powers: Powers, ridge: Any, example: Any) -> tuple[Array, Array]:
     linear = powers.kept * powers.linear
     filled = linear * found.damping + powers.example
     value = example - ratio * found.trace * filled
-    # dm/dy = -<1/(S + y)^2>, and that of <S/(S + y)> is damping^2 times it
+    # dm/dy = -<1/(S + y)^2>, and the derivative of <S/(S + y)> is damping^2 times dm/dy
     square = 1 / (1 / found.trace**2 - powers.feature_ratio * found.damping**2)
     y = 1 / found.trace - found.damping
     fall = -1 / (1 + example) ** 2

@@ -71,8 +71,8 @@ def diffusion_speciation(
 
 @study(
     "diffusion-collapse",
-    title="Across the collapse time backward trajectories no longer return to their example; more "
-    "examples make it smaller",
+    title="Beyond the collapse time backward trajectories no longer return to their example; the "
+    "more examples, the smaller this time",
     source=f"{SOURCE}; the weight at finite size derived here",
     panels=[
         Panel("time", "own_weight", by="examples", log="x"),
@@ -204,7 +204,7 @@ def diffusion_digits(
 
 
 def _gaussian(data: StoredData, mean: np.ndarray, variances: np.ndarray) -> StoredData:
-    """A large pool of two Gaussian classes at +-mean, otherwise as the data."""
+    """A large pool of two Gaussian classes with the means +-mean, in all else like `data`."""
     rng = np.random.default_rng(0)
     labels = np.arange(10_000) % 2
     noise = rng.standard_normal((len(labels), len(mean))) * np.sqrt(variances)

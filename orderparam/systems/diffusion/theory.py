@@ -18,7 +18,7 @@ Scalar = Float[Array, ""]
 
 
 class Speciation(Result):
-    """The choice of a class.
+    """Choice of a class by two backward trajectories from one point.
 
     Fields:
         same_class: probability that two backward trajectories from one point end in the same class.
@@ -76,8 +76,8 @@ def speciation(system: TwoClasses) -> Speciation:
        E_{u \sim N(\pm s, s)} \left[ \sigma(2u + \ell)^2 + \sigma(-2u - \ell)^2 \right] , \qquad
        \ell = \ln \frac{\pi}{1 - \pi} . $$
 
-    It falls from 1 to $\pi^2 + (1 - \pi)^2$ around the speciation time $\frac12 \ln \Lambda$, with
-    $\Lambda$ the largest eigenvalue of $C + 4 \pi (1 - \pi) \mu \mu^T$.
+    This probability falls from 1 to $\pi^2 + (1 - \pi)^2$ around the speciation time $\frac12 \ln
+    \Lambda$, with $\Lambda$ the largest eigenvalue of $C + 4 \pi (1 - \pi) \mu \mu^T$.
 
     Returns:
         Values that are exact in every dimension.
@@ -111,9 +111,10 @@ def own_weight(system: StoredGaussians) -> ExampleWeight:
     r"""Mean weight of the original example in the empirical score, exact at finite n and d.
 
     At $x = a x_1 + \sqrt D z$ the score of the stored examples is $-\sum_\mu w_\mu (x - a x_\mu)/D$
-    with weights $w_\mu \propto e^{-|x - a x_\mu|^2/(2D)}$. Let $r = a^2 \sigma^2/D$, $R$ be the
-    squared distance of $x$ from an independent $a x_2$ over $D$, $f(v) = E_R \exp(-v e^{-R/2})$ at
-    given $X = |x|^2/D \sim (1 + r) \chi^2_d$, and $Z = -f'(0)$. Then
+    with weights $w_\mu \propto e^{-|x - a x_\mu|^2/(2D)}$. Let $r = a^2 \sigma^2/D$, and let $R$ be
+    the squared distance between $x$ and $a x_2$ for an independent example $x_2$, divided by $D$.
+    With $f(v) = E_R \exp(-v e^{-R/2})$ at given $X = |x|^2/D \sim (1 + r) \chi^2_d$, and $Z =
+    -f'(0)$,
 
     $$ E w_1 = 1 - (n - 1)\, E_X \frac1Z \int_0^\infty f(v)^{n-2} f'(v)^2\, dv . $$
 
@@ -126,7 +127,7 @@ def own_weight(system: StoredGaussians) -> ExampleWeight:
     Returns:
         An exact `own_weight`; with one example `collapse_time` is infinite.
 
-    Accuracy: 1e-8, absolute, where n is below 1e6; 1e-5 beyond, in few dimensions.
+    Accuracy: 1e-8 absolute for n below 1e6, and 1e-5 for larger n in few dimensions.
 
     Source: Biroli, Bonnaire, de Bortoli, Mezard (2024) for the collapse time; the weight at finite
     n and d is derived here.
@@ -242,7 +243,8 @@ def _others_weight(
 ) -> Any:
     """The integral (n - 1)/Z int f^{n-2} f'^2 dv at X = x; `ends` are those of the original
     example's R for all x."""
-    # R has the spread sqrt(r) around sqrt(x), the own one sqrt(r/(1+r)) around sqrt(x)/(1+r)
+    # sqrt(R) lies around sqrt(x) with the spread sqrt(r). That of the original example lies around
+    # sqrt(x)/(1+r) with the spread sqrt(r/(1+r)).
     reach, own = jnp.sqrt(2 * _LOST * signal), 1 / (1 + signal)
     least = jnp.maximum(jnp.sqrt(x) * own - reach * jnp.sqrt(own), 0.0) ** 2
     low = jnp.maximum(ends[0], least)
@@ -256,7 +258,7 @@ def _others_weight(
     log_density = _log_distance(distance, dimension, signal, x)
     log_density += jnp.log(step) + jax.nn.log_sigmoid(s / scale)
     log_z = -dimension / 2 * jnp.log1p(signal) - x * own / 2
-    log_own = log_density - distance / 2 - log_z  # the law of the own R, normalised
+    log_own = log_density - distance / 2 - log_z  # law of the original example's R
 
     log_v, step = _trapezoid(low / 2 - 25.0 - jnp.log(stored), high / 2 + 4.0, 512 * fine)
     vq = jnp.exp(log_v[:, None] - distance / 2)

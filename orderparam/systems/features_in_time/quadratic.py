@@ -27,11 +27,13 @@ class QuadraticPath(Result):
         step: the recorded numbers of steps, from 0 on.
         train_error: mean squared error on the training set at these steps.
         test_error: mean squared error on the test inputs at these steps.
-        fitted_step: step from which the training error stays below half of its start; the last step
-            if it ends above.
-        learned_step: the same for the test error.
+        fitted_step: step from which the training error stays below half of its value at the start;
+            the last step if it ends above.
+        learned_step: step from which the test error stays below half of its value at the start; the
+            last step if it ends above.
         delay: learned_step / fitted_step.
-        converged: whether all errors are finite and both end below half of their starts.
+        converged: whether all errors are finite and both end below half of their values at the
+            start.
     """
 
     step: Float[Array, "record"]
@@ -62,8 +64,8 @@ def quadratic_recursion(system: QuadraticDescent) -> QuadraticPath:
        f = \kappa \Big( \bar w \cdot x + \frac{\epsilon}{2}\, x^T M x \Big) - f_0 $$
 
     from $\bar w = 0, M = \sigma^2 1$. A network of N units obeys the same recursion from its own
-    moments, which differ from these by $O(N^{-1/2})$: this is its only difference. `width` is
-    not used.
+    moments, which differ from these moments by $O(N^{-1/2})$. It has no other difference from
+    infinitely many units. `width` is not used.
 
     Accuracy: rounding for the errors; `fitted_step` and `learned_step` are interpolated in ln(step)
     between recorded steps.
@@ -86,7 +88,8 @@ def quadratic_recursion(system: QuadraticDescent) -> QuadraticPath:
 
 
 def moments_path(system: QuadraticDescent, start: UnitMoments) -> QuadraticPath:
-    """Errors along the recursion from given moments: those of many units, or of a network."""
+    """Errors along the recursion from the given moments, which are those of infinitely many units
+    or of one network."""
     x, bend, scale = system.inputs, system.curvature, system.laziness
 
     def raw(moments: UnitMoments, inputs: Array) -> Array:

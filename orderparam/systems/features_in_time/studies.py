@@ -33,8 +33,8 @@ def single_index(dim: int, n_train: int, n_test: int) -> tuple[np.ndarray, ...]:
 
 
 def _marked(data: xr.Dataset, name: str) -> xr.DataArray:
-    """Values along the steps: all steps of a theory, for a line; about twelve of a measurement, for
-    marks."""
+    """Values at all steps of a theory, which is drawn as a line, or at about twelve steps of a
+    measurement, which is drawn as marks."""
     steps = xr.DataArray(np.arange(data.sizes["step"]), dims=["step"])
     values = steps if name == "step" else data[name]
     if "seed" not in data.dims:
@@ -85,8 +85,8 @@ def _errors(name: str, label: str, **words: Any) -> Panel:
     """,
     seconds=(60, 600),
     observables=("test_error", "train_error", "kernel_drift"),
-    explained="Networks of finite width differ from the particles; narrow ones most, and most "
-    "where the error is nearly zero.",
+    explained="Networks of finite width differ from the particles. The difference is largest for "
+    "narrow networks and where the error is nearly zero.",
     gallery={"width": 512, "widths": (32, 128), "seeds": 24, "samples": 2048},
     full={"width": 4096, "widths": (32, 128, 512, 2048), "seeds": 64, "samples": 16384},
 )

@@ -223,8 +223,8 @@ def best_rate(
     r"""The learning rate with which a network of infinite width has the smallest training error
     after `steps` steps.
 
-    It minimises the training error of `particle_dynamics` after the last step, averaged over the
-    runs; for a linear activation it minimises that of `linear_recursion`. Rates are searched
+    This rate minimises the training error of `particle_dynamics` after the last step, averaged over
+    the runs; for a linear activation it minimises that of `linear_recursion`. Rates are searched
     between 0.05 and 8 times the inverse of the largest eigenvalue of the tangent kernel at the
     start, on a grid that is refined around its lowest point; `learning_rate` is not used. In the
     mean-field parametrisation the result does not depend on the width, in the ntk parametrisation
@@ -339,7 +339,7 @@ def _finite(*values: Array) -> Bool[Array, ""]:
 
 
 # ------------------------------------------------------------------------------------------------
-# The best learning rate of a training of which only the error is known.
+# The best learning rate, found from the error after training as a function of the rate alone.
 
 LOWEST, HIGHEST, GRID, REFINED = 0.05, 8.0, 48, 5
 

@@ -30,7 +30,7 @@ Weights = tuple[Array, ...]
 
 
 class Trained(Result):
-    """A network trained from a random start.
+    """Errors of a network that is trained from a random start.
 
     Fields:
         error: fraction of test pictures with a wrong label.
@@ -44,7 +44,7 @@ class Trained(Result):
 
 
 class Arms(Result):
-    """One network that is trained in each of the four ways of `ARMS`.
+    """Errors and weights of one network after each of the four ways of training of `ARMS`.
 
     Fields:
         error: fraction of test pictures with a wrong label.
@@ -64,7 +64,7 @@ class Arms(Result):
 
 
 class _Rates(NamedTuple):
-    """Numbers of a training by SGD."""
+    """Learning rate, momentum and weight decay of a training by SGD."""
 
     learning_rate: Float[Array, ""] | float
     momentum: Float[Array, ""] | float
@@ -205,7 +205,8 @@ def _sgd(
     """Weights after SGD on random batches until no example is wrong.
 
     There are at least `least` and about `most` epochs, because errors are evaluated every `_EVERY`
-    epochs. Examples that are left over when an epoch is divided into batches are not used in it.
+    epochs. If an epoch does not divide into whole batches, the examples that are left over are not
+    used in it.
     """
     inputs, labels = data
     rates = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), rates)

@@ -44,8 +44,8 @@ _RUNS = {
 @study(
     "worst-case-typical-case",
     title=(
-        "Bounds on the worst case are above the error of "
-        "guessing where typical students err a few per cent"
+        "Where typical students err on a few per cent of new "
+        "inputs, bounds on the worst case exceed the error of guessing"
     ),
     source="Vapnik 1998; Blumer et al. 1989; Cover 1965; Györgyi 1990; Opper, Kinzel, Kleinz, Nehl "
     "1990; Opper, Haussler 1991",

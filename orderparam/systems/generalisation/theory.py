@@ -71,10 +71,10 @@ def uniform_bound(
     Args:
         form: "growth function" is the bound above; "dimension" is $\sqrt{[d (\ln(2n/d) + 1) +
             \ln(4/\delta)]/n}$, which bounds the difference between test and training error of any
-            student, for n of at least d/2; "square root" is $\sqrt{d/n}$, which is no bound and
-            shows the order of magnitude alone.
+            student, for n of at least d/2; "square root" is $\sqrt{d/n}$, which is not a bound and
+            shows the order of magnitude only.
 
-    Accuracy: 1e-9. The sum takes its largest 4096 terms.
+    Accuracy: 1e-9. Only the 4096 largest terms of the sum are added.
 
     Source: Cover (1965) for G; Blumer, Ehrenfeucht, Haussler, Warmuth (1989) and Vapnik (1998) for
     the bounds.
@@ -107,8 +107,8 @@ def worst_consistent(system: PerceptronLearning) -> Typical:
     $$ \alpha (\theta - \sin\theta \cos\theta) = \pi \sin^2 \theta $$
 
     with $\alpha$ = `sample_ratio` and $\theta = \pi \epsilon$, $\epsilon$ = `error`. This is
-    Gardner's condition for the capacity at zero margin, for students of fixed overlap $\cos\theta$
-    with the teacher. The error is $3/(2 \alpha)$ for many examples.
+    Gardner's condition for the capacity at zero margin, applied to students whose overlap with the
+    teacher is fixed at $\cos\theta$. The error is $3/(2 \alpha)$ for many examples.
 
     Accuracy: 1e-9. For $\alpha$ up to 2 the angle is at least $\pi/2$. The students without a
     training error whose angle is at least $\theta$ then form a convex set, and the result is exact.
@@ -255,8 +255,8 @@ def counting_bound(system: ImageClassifier) -> Bound:
     $$ \sqrt{\frac{W}{n}}, \qquad W = p\, (x + p + 10) $$
 
     with p = `width`, x the number of pixels and n = `n_train`; there are 10 classes and no biases.
-    `error` is no bound itself. It is smaller than any bound by the Vapnik-Chervonenkis dimension,
-    which for relu networks is of order W times the depth, up to logarithms.
+    `error` itself is not a bound. It is smaller than every bound by the Vapnik-Chervonenkis
+    dimension, which for relu networks is of order W times the depth, up to logarithms.
 
     Source: Bartlett, Harvey, Liaw, Mehrabian (2019), for the dimension.
 

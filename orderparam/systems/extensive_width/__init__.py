@@ -2,9 +2,9 @@
 ~ d^2 noisy samples.
 
 Features are learned one after the other; the overlap of each jumps when it is learned. The number
-of learned features, the effective width k_c, sets the error, error ~ k_c d / n. Nguyen and Barbier
-2026, "Sharp feature-learning transitions and Bayes-optimal neural scaling laws in extensive-width
-networks".
+of learned features, the effective width k_c, sets the error, error ~ k_c d / n. Source: Nguyen and
+Barbier 2026, "Sharp feature-learning transitions and Bayes-optimal neural scaling laws in
+extensive-width networks".
 """
 
 from typing import TYPE_CHECKING

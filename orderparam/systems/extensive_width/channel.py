@@ -24,8 +24,8 @@ from orderparam.gaussian.rules import unit_rule
 # tabulated along u = -ln(1 - q), so that q close to 1 keeps its digits. Nguyen and Barbier 2026,
 # appendix A (g_sigma).
 
-# tanh(2z) has poles at ±i pi/4, so that c_l^2 falls as exp(-const sqrt(l)): beyond 400 terms 1e-8
-# of g'(1) is missing.
+# tanh(2z) has poles at ±i pi/4, so that c_l^2 falls as exp(-const sqrt(l)): the terms beyond the
+# 400th contribute 1e-8 to g'(1) and are left out.
 SERIES = 400
 
 _X, _W = unit_rule(24)
@@ -34,8 +34,9 @@ _X, _W = unit_rule(24)
 class Signal:
     """The signal function g of one activation: g(1) - g(q), g'(q) and g''(q) at q = 1 - exp(-u).
 
-    For a smooth activation it is the Hermite series. For one with kinks or jumps it is the closed
-    two-point function, since the series falls only as a power.
+    For a smooth activation g is the sum of its Hermite series. For an activation with kinks or
+    jumps g is computed from the two-point function in closed form, since the terms of the series
+    fall only as a power.
 
     coefficients: c_0, c_1, c_2.   total: g(1).
     reach: largest u at which the functions below are accurate.
@@ -139,10 +140,11 @@ def signal(activation: Activation) -> Signal:
 # lambda is the feature's signal-to-noise ratio (n/d) v^2 / (Delta + error). F is stationary where
 # lambda g'(q) = q / (1 - q), so that lambda is an explicit function of q, and a table of its
 # inverse is computed once. A state is a local maximum of F exactly where lambda(q) increases: each
-# increasing stretch is a branch, born at a spinodal. The Bayes-optimal overlap m(lambda) is that of
-# the branch with the largest F, and zero below the threshold lambda_sigma: the jump is the learning
-# transition of the feature. Nguyen and Barbier 2026, eqs. 33-35 and appendix A; the branches and
-# their table are derived for this package, not in the cited paper.
+# part of lambda(q) that increases is a branch, which begins at a spinodal. The Bayes-optimal
+# overlap m(lambda) is that of the branch with the largest F, and zero below the threshold
+# lambda_sigma: the jump of m is the transition at which the feature is learned. Nguyen and Barbier
+# 2026, eqs. 33-35 and appendix A; the branches and their table are derived for this package, not in
+# the cited paper.
 
 _CELLS = 4096
 
@@ -172,9 +174,10 @@ class ActivationChannel(eqx.Module):
     """Tables of an activation's channel over s = ln(lambda), cubic in t = sqrt(s - spinodal), in
     which every branch is analytic.
 
-    bayes:    the globally stable states: segments start where branches have equal F (first q = 0,
-              at ln lambda_sigma).
-    informed: the state reached from q = 1, largest local maximum: segments start at the spinodals.
+    bayes:    the states of largest F. Segments start where two branches have equal F; the first
+              starts at ln lambda_sigma, where its F is that of q = 0.
+    informed: the states that are reached from q = 1, which are the local maxima of largest q.
+              Segments start at the spinodals.
     total:    g(1).
     """
 
@@ -202,8 +205,9 @@ class ActivationChannel(eqx.Module):
     def state(self, s: Float[Array, "*batch"], segments: Segments) -> ChannelState:
         """The learned state at s = ln(lambda), to 1e-10 or better.
 
-        Below the threshold the branch is followed down to its spinodal. Above the table (q = 1 -
-        1e-19) u and M are linear in s and W is constant, their limits.
+        Below the threshold the branch is followed down to its spinodal. Above the end of the table,
+        at q = 1 - 1e-19, the state is that of the limit q -> 1: u and M are linear in s, and W is
+        constant.
         """
         if len(segments.start) == 1:
             branch: Array = segments.branch[0]
@@ -342,7 +346,7 @@ def _global_segments(g: Signal, branches: list[_Branch]) -> Segments:
 
 
 def _informed_segments(branches: list[_Branch]) -> Segments:
-    """The branch of largest overlap that exists."""
+    """The segments in which each branch is the existing branch of largest overlap."""
     starts: list[float] = []
     order: list[int] = []
     for number in reversed(range(len(branches))):
@@ -354,8 +358,8 @@ def _informed_segments(branches: list[_Branch]) -> Segments:
 
 @lru_cache(maxsize=32)
 def channel(activation: Activation) -> ActivationChannel:
-    """The channel of an activation whose information exponent is at least 3 without the He_1
-    component, which is learned first.
+    """The channel of an activation whose information exponent is at least 3 when its He_1
+    component, which is learned first, is left out.
 
     Raises `ValueError` if the quadratic component c_2 does not vanish (see `quadratic.py`), or if
     the activation has no components beyond it.

@@ -1,9 +1,10 @@
 """All solutions of the equations of an extensive-width teacher, by enumeration.
 
-Between two kinks F, the function whose zeros are the solutions, is smooth, and falls at each kink.
-Evaluating it everywhere takes the square of the number of features. Bounds on F between two levels
-follow from its values at their ends, because W falls with the level on the learned branch: almost
-all intervals between kinks are ruled out, many at once, and the others are examined closely.
+The solutions are the zeros of a function F of the level. F is smooth between two kinks and falls at
+each kink. Its evaluation in all intervals costs the square of the number of features. On the
+learned branch W falls with the level, so that the values of F at two levels bound F between them.
+These bounds rule out almost all intervals between kinks, many of them at once. The others are
+examined closely.
 """
 
 from typing import Any, NamedTuple
@@ -60,8 +61,8 @@ def all_solutions(teacher: Teacher) -> CoexistingStates:
     """All solutions of the self-consistent equations, by enumeration of the intervals between
     learning thresholds.
 
-    The equations are those of `bayes_optimal`. The number of solutions is a result, so that the
-    theory is not traceable.
+    The equations are those of `bayes_optimal`. The number of solutions is a result, so that this
+    theory cannot be traced by JAX.
 
     Raises:
         ValueError: for more than 2048 features, or an activation with a quadratic component.
@@ -108,8 +109,9 @@ class _Landmarks(NamedTuple):
 
     kinks: levels at which a feature is learned, infinite for features of no strength. ends: levels
     beyond which there is no solution. unlearned: for each number of learned features, the noise
-    plus what the others contribute to F, in units of Lambda. rise: steepest rise of W with the
-    level on the learned branch. gap: W of a feature just above its threshold, and just below it.
+    plus the contribution of all other features to F, in units of Lambda. rise: steepest rise of W
+    with the level on the learned branch. gap: W of a feature just above its threshold, and just
+    below it.
     """
 
     kinks: Float[Array, "feature"]
@@ -174,7 +176,8 @@ class _Scan:
         grown = np.exp(high) - np.exp(low)
         rises = self.rise * (high - low) * most
         largest = above + grown * self.unlearned[fewest] + rises
-        # A feature that is learned on the way contributes at least this before.
+        # A feature that is learned between the two levels contributes at least this before it is
+        # learned.
         before = self.gap[1] * np.exp(low - high)
         least = below - grown * self.unlearned[most] - rises
         least -= (most - fewest) * np.maximum(self.gap[0] - before, 0.0)
@@ -207,7 +210,7 @@ class _Scan:
 
 @jax.jit
 def _excess(problem: LevelEquation, level: Array, learned: Array, blocks: Array) -> Array:
-    """F at the levels of the first so many blocks; the others are not computed."""
+    """F at the levels of the first `blocks` blocks; F in the other blocks is not computed."""
 
     def block(number: Array, found: Array) -> Array:
         here = (
@@ -233,7 +236,7 @@ def _solved(problem: LevelEquation, windows: _Windows) -> Any:
 def _solve_some(
     problem: LevelEquation, low: Array, high: Array, learned: Array, rising: Array, count: Array
 ) -> BayesOptimal:
-    """The states in the first so many windows; what follows them is not computed."""
+    """The states in the first `count` windows; those in the other windows are not computed."""
 
     def one(number: Array) -> BayesOptimal:
         window = (part[number] for part in (low, high, learned, rising))

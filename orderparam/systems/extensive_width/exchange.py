@@ -16,8 +16,9 @@ from orderparam.systems.extensive_width.model import Teacher
 #
 #     exp(-l_r E(W) - |W|^2/2),    E = sum_mu (y_mu - f(x_mu))^2 / (2 Delta),
 #
-# with l = 0 (the prior, which forgets the start), then geometric up to l = 1 (the posterior). After
-# each trajectory of Hamiltonian Monte Carlo neighbours exchange their states. As
+# with l = 0 for the first replica (the prior, which forgets the start) and geometric weights l up
+# to 1 (the posterior). After each trajectory of Hamiltonian Monte Carlo neighbours exchange their
+# states. Because
 #
 #     d ln Z / dl = -<E>_l,    d <E>_l / dl = -Var_l(E),
 #
@@ -26,8 +27,8 @@ from orderparam.systems.extensive_width.model import Teacher
 #
 # A wall confines the overlap q_1 of the strongest feature to one side of a value, so that ln Z is
 # that of one of two competing states. Trajectories are reflected at the wall, which keeps their
-# volume and their energy; the step from the density at l = 0 to the prior is the prior's
-# probability of that side (derived for this package).
+# volume and their energy; Z at l = 0 is then the prior's probability of that side (derived for this
+# package).
 
 _FIRST_WEIGHT = 1.5  # times 1/n: the prior and this weight exchange readily
 _SMALLEST_ROOM = 64
@@ -137,8 +138,8 @@ def exchange(
     sweeps: int,
     leapfrog_steps: int,
 ) -> Averages:
-    """Averages over both halves of a run with one replica for each weight of the likelihood, and
-    exchanges between neighbours; the first axis of every array is the half.
+    """Averages over each half of a run of replica exchange, which has one replica for each weight
+    of the likelihood. The first axis of every array is the half of the run.
 
     The first third of the sweeps adapts the step sizes and is discarded.
 

@@ -95,9 +95,9 @@ def output(
 # A student network trained by Adam on the data of an extensive-width teacher. It shows how far the
 # error of an algorithm stays above the Bayes-optimal error.
 #
-# f(x) = sum_j a_j sigma(w_j . x), of which the activation keeps its linear part. By default the
-# read-outs a_j are learned and the rows w_j are projected back to |w_j| = 1 after each epoch, as in
-# Nguyen and Barbier 2026, appendix on experiments; both can be changed.
+# The student is f(x) = sum_j a_j sigma(w_j . x). Its activation keeps the linear part. By default
+# the read-outs a_j are learned and the rows w_j are projected back to |w_j| = 1 after each epoch,
+# as in Nguyen and Barbier 2026, appendix on experiments; both can be changed.
 
 Readouts = Literal["learned", "fixed"]
 
@@ -110,7 +110,7 @@ class TrainedStudent(Result):
 
     Fields:
         overlap: largest cosine of each teacher feature with a row of the student.
-        error: mean squared error against labels without noise, no factor 1/2.
+        error: mean squared error against labels without noise, without a factor 1/2.
         train_error: mean squared error on the noisy training set.
         effective_width: number of teacher features with overlap above 0.7.
         epoch: epochs at which the errors were recorded, approximately equidistant on a logarithmic
@@ -153,8 +153,9 @@ def adam_student(
         batches: number of minibatches in an epoch. Default 3.
         readouts: "learned" (default), or "fixed": the p largest read-outs of the teacher, which are
             not trained.
-        normalised: whether the rows are projected back to unit norm after each epoch. Without it
-            they keep their free lengths; a row's overlap is its cosine in both cases. Default True.
+        normalised: whether the rows are projected back to unit norm after each epoch. If False, the
+            lengths of the rows are free. The overlap of a row is a cosine in both cases. Default
+            True.
 
     Raises:
         ValueError: for a width that is not an integer, fewer epochs than 40, or fixed read-outs

@@ -1,4 +1,5 @@
-"""The free energies of both states at a finite number of inputs, where data sets differ."""
+"""Free energies of the states with and without the strongest feature at a finite number of inputs,
+where data sets differ from one another."""
 
 from functools import cache
 from typing import NamedTuple
@@ -19,26 +20,28 @@ from orderparam.systems.extensive_width.experiment import affine_part
 from orderparam.systems.extensive_width.model import Teacher
 from orderparam.systems.extensive_width.selection import middle
 
-# A student is held at the overlap m of its strongest feature with the teacher's. d V(m) is the mean
-# of its free energy. At n/d between 2 and 4 it is so flat that its differences, of order one nat,
-# are smaller than those between data sets, of order sqrt(n): the state that one data set selects is
-# that in which its own landscape happens to be lower, and the wider state gains.
+# A student is held at the overlap m of its strongest feature with that of the teacher. The mean of
+# its free energy over data sets is d V(m). For n/d between 2 and 4, d V(m) varies with m by about
+# one nat only, which is less than the differences between data sets, of order sqrt(n). A data set
+# selects the state in which its own free energy happens to be lower. The state with the wider range
+# of m gains from these differences.
 #
-# The landscape of one data set is d V(m) - sum_mu (l_mu(m) - <l(m)>), l(m) = ln p(y | omega_m),
-# with omega_m the part of the teacher's field that a student of overlap m determines. Here the
-# omega of one sample are a martingale in m from 0 to the teacher's field, as if a student of less
-# overlap had seen less of the same data, and those of different samples are independent.
+# The free energy of one data set is d V(m) - sum_mu (l_mu(m) - <l(m)>), l(m) = ln p(y | omega_m),
+# with omega_m the part of the teacher's field that a student of overlap m determines. The omega_m
+# of one sample are taken as a martingale in m, which starts at 0 and ends at the teacher's field,
+# as if a student of smaller overlap had seen less of the same data. The fields of different samples
+# are taken as independent.
 
 _OVERLAPS = 65  # overlaps sin^2 of equidistant angles
 _FIELDS = np.linspace(-6.0, 6.0, 81)  # fields omega in units of their standard deviation
-_HIDDEN = np.linspace(-6.0, 6.0, 241)  # the part of the field that is not determined
+_HIDDEN = np.linspace(-6.0, 6.0, 241)  # the part of the field that omega leaves undetermined
 _LABELS_PER_WIDTH = 5  # labels of the table within a standard deviation of the noise
-_LARGEST = 0.9995  # overlap
+_LARGEST = 0.9995  # largest overlap of the tables
 _SELF_OVERLAPS = 400
-_MOST_WIDTHS = 200  # labels of the table fit into half a gigabyte
+_MOST_WIDTHS = 200  # largest range of labels over the noise: the table takes half a gigabyte
 _MOST_EXAMPLES, _TOGETHER = 50_000_000, 5_000_000  # of all data sets, and of those drawn at once
 _MOST_SETS = 100_000
-_FINE = _LARGEST * np.linspace(-1.0, 1.0, 1000)  # overlaps over which is integrated
+_FINE = _LARGEST * np.linspace(-1.0, 1.0, 1000)  # overlaps at which the integrand is evaluated
 
 
 class FluctuatingStates(Result):
@@ -48,7 +51,7 @@ class FluctuatingStates(Result):
         free_energy_difference, free_energy_difference_error: mean over data sets of the free energy
             -ln Z of the state in which the strongest feature is learned minus that of the state in
             which it is not, in nats, and its standard error.
-        spread: its standard deviation over data sets.
+        spread: standard deviation of the free-energy difference over data sets.
         preferred: fraction of data sets in which the learned state has the lower free energy.
         converged: whether the overlap of the learned state is below 0.9995, the largest one of the
             tables.
@@ -90,7 +93,7 @@ def fluctuating_states(teacher: Teacher, *, data_sets: int = 1000) -> Fluctuatin
     Raises:
         ValueError: for other numbers of data sets, an n_train below 1, more than 5e7 examples in
             all data sets, and labels that spread over more than 200 standard deviations of the
-            noise, in which the other features are included.
+            noise, which includes the noise of the other features.
 
     Accuracy: fluctuations of order sqrt(n) are kept, terms of order one are not; the samples'
     contributions are assumed independent. The integral over m is accurate to 0.02.
@@ -206,14 +209,15 @@ def _potential(tables: _Tables, ratio: float) -> Float[np.ndarray, "overlap"]:
 def _log_likelihoods(
     tables: _Tables, samples: int, data_sets: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "overlap set"]:
-    """The sum of l over the examples of every data set; that of a negative overlap is that of m =
-    0."""
+    """The sum of l over the examples of every data set. Its value at a negative overlap is that at
+    m = 0."""
     field = rng.standard_normal(samples * data_sets)
     label = np.interp(field, *tables.values)
     label += tables.noise**0.5 * rng.standard_normal(field.shape)
     label = (label - tables.labels[0]) / (tables.labels[1] - tables.labels[0])
     variance, found = 1.0, []
-    # from the teacher's field downwards: the field of less variance, given that of more
+    # Fields are drawn from the teacher's field downwards: each one given the one of larger
+    # variance.
     for log_density, m in zip(
         tables.log_density[::-1], np.sin(tables.angle[::-1]) ** 2, strict=True
     ):

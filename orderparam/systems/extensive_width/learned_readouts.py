@@ -1,5 +1,5 @@
-"""The posterior of an extensive-width teacher whose read-outs are learned too, and of rows of fixed
-length."""
+"""The posterior for an extensive-width teacher if the read-outs are learned too, or if the length
+of the rows is known."""
 
 from typing import Any, NamedTuple
 
@@ -35,7 +35,8 @@ from orderparam.systems.extensive_width.posterior import LEARNED, matched
 #
 #     error / error(fixed read-outs, free rows) = 1 + (delta / k d) n / (n - k d) + O(1/d^2),
 #
-# with delta = k, 0 or -k: all four agree in large dimensions (derived for this package).
+# with delta = k, 0 or -k. In large dimensions all four posteriors have the same error (derived for
+# this package).
 
 _Position = tuple[Float[Array, "feature input"], Float[Array, "feature"] | None]
 
@@ -49,9 +50,9 @@ class AblatedPosterior(FromChains):
         error: half of the Gibbs error.
         gibbs_error: mean of (f_W - f^0)^2 at new inputs over posterior samples.
         effective_width: number of features with overlap above 1/2.
-        readout_error: sum_i (a_i - v_i)^2 / sum_i v_i^2, averaged over draws; 0 for fixed ones. For
-            an odd activation the data do not determine the sign of (a_i, w_i): it is that of the
-            start as long as no chain passes a_i = 0.
+        readout_error: sum_i (a_i - v_i)^2 / sum_i v_i^2, averaged over draws; 0 if the read-outs
+            are fixed. For an odd activation the data do not determine the sign of (a_i, w_i); the
+            sign stays that of the start as long as no chain passes a_i = 0.
         r_hat: R-hat of the Gibbs error over the chains.
         effective_samples: effective sample size of the Gibbs error.
         converged: whether the Gibbs error has converged.

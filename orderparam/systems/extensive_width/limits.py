@@ -192,10 +192,10 @@ class FlatHierarchy(Result):
         learned_fraction: k_c / k.
         sample_ratio_all: alpha = n/d^2 above which the state with every feature learned exists (eq.
             46).
-        first_order_ratio: A / (2 beta (Delta + g(1))), A = g(1) - error at that alpha: where it
-            exceeds 1, a finite fraction of the features is learned at once. It is infinite at decay
-            0, where all features are learned at once. (Derived for this package, not in the cited
-            paper.)
+        first_order_ratio: A / (2 beta (Delta + g(1))), with A = g(1) - error at `sample_ratio_all`.
+            Where this ratio exceeds 1, a finite fraction of the features is learned at once. The
+            ratio is infinite at decay 0, where all features are learned at once. (Derived for this
+            package, not in the cited paper.)
         residual: residual of the equation for alpha.
         converged: whether that equation was solved.
     """
@@ -238,8 +238,8 @@ def flat_hierarchy(teacher: HierarchicalTeacher) -> FlatHierarchy:
     alpha = teacher.n_train / teacher.input_dim**2
     gamma = teacher.width / teacher.input_dim
     wanted = alpha / gamma
-    # Where nothing is learned: s of lambda = (alpha/gamma)(1 - 2 beta)/(Delta + g(1)) at x = 1,
-    # below every state that exists.
+    # If nothing is learned, s belongs to lambda = (alpha/gamma)(1 - 2 beta)/(Delta + g(1)) at x =
+    # 1, which lies below every state that exists.
     lowest = jnp.log(wanted * (1 - 2 * continuum.beta) / (continuum.noise + tables.total))
     frozen, target = jax.lax.stop_gradient((continuum, wanted))
     level = jnp.sort(jnp.maximum(frozen.levels(1536), jax.lax.stop_gradient(lowest) - 1e-2))
@@ -319,8 +319,8 @@ def collective_transition(teacher: HierarchicalTeacher) -> CollectiveTransition:
         ValueError: for decay >= 1/2, where features are learned one by one, or an activation with a
             quadratic component.
 
-    Accuracy: 1e-9. Not traceable; `flat_hierarchy(...).first_order_ratio > 1` gives the same region
-    for whole grids.
+    Accuracy: 1e-9. This theory cannot be traced by JAX; `flat_hierarchy(...).first_order_ratio > 1`
+    gives the same region for whole grids.
 
     Source: derived here, from the free entropy of Nguyen, Barbier (2026).
 

@@ -35,12 +35,12 @@ from orderparam.systems.extensive_width.theory import bayes_optimal, compressed,
 #
 # with z_i = w_i . x_mu / sqrt(d). The rows are rescaled by their expected posterior widths,
 # 1/sqrt(1 + n v_i^2 E (sigma' - c_1)^2 / (d Delta)): the step size is then the same at every size
-# and hierarchy, about 0.35. An unlearned row still has the width of the prior, which is many such
-# units, so that a trajectory needs a few tens of leapfrog steps to move it by its width (derived
+# and hierarchy, about 0.35. An unlearned row still has the width of the prior, which is many step
+# sizes, so that a trajectory needs a few tens of leapfrog steps to move it by its width (derived
 # for this package).
 
-# A learned feature appears with an overlap of 0.64 (h_3) or more, an unlearned one fluctuates by
-# 1/sqrt(d).
+# A learned feature appears with an overlap of 0.64 (for h_3) or more; the overlap of an unlearned
+# feature fluctuates by 1/sqrt(d).
 LEARNED = 0.5
 PREDICTED = 2000  # test points at which predictions are kept, for the posterior mean
 _BLOCK = 256
@@ -184,9 +184,9 @@ def matched(overlaps: np.ndarray, even: bool) -> np.ndarray:
     """The mean overlap of each teacher feature with the row that is assigned to it, shape (chain,
     feature).
 
-    A row whose mean overlap with another feature exceeds 1/2 is assigned to that feature; all other
-    rows keep their own. For an even activation the sign of an overlap carries no meaning and is
-    dropped.
+    A row whose mean overlap with another feature exceeds 1/2 is assigned to that feature; every
+    other row is assigned to its own feature. For an even activation the sign of an overlap carries
+    no meaning and is dropped.
 
     Args:
         overlaps: shape (chain, draw, row, feature).

@@ -30,14 +30,14 @@ from orderparam.systems.extensive_width.model import QuadraticTeacher
 #
 # rho_l the spectral density of Y (Maillard, Krzakala, Mezard and Zdeborova 2022; Barbier, Camilli,
 # Nguyen, Pastore and Skerk 2025). Its Stieltjes transform h solves  E_v[c v gamma / (gamma - c v
-# h)] + h + 1/h = x,  c = sqrt(gamma l): a free sum of a Wishart matrix with weights v and a
+# h)] + h + 1/h = x,  c = sqrt(gamma l): Y is the free sum of a Wishart matrix with weights v and a
 # semicircle.
 #
 # In the variable p = 1/h this is x = p + sum_j nu_j / (p - s_j) up to a constant, with positive
-# masses: 1 at s = 0 and E c^2 v^2 / gamma at s = c v / gamma. So the spectrum is a curve p = a + i
-# b(a) over those real a for which sum_j nu_j / (a - s_j)^2 > 1, and b > 0 is the only root of sum_j
-# nu_j / ((a - s_j)^2 + b^2) = 1; one monotone equation, whatever the number of read-out values.
-# This parametrisation is derived for this package.
+# masses: 1 at s = 0 and E c^2 v^2 / gamma at s = c v / gamma. The spectrum is therefore a curve p =
+# a + i b(a) over those real a for which sum_j nu_j / (a - s_j)^2 > 1, where b > 0 is the only root
+# of sum_j nu_j / ((a - s_j)^2 + b^2) = 1. This is one monotone equation for any number of read-out
+# values. This parametrisation is derived for this package.
 
 _CELLS = 2048
 _BEND = 0.1  # the tables are uniform in ln(1 + l/_BEND)
@@ -76,7 +76,8 @@ class MatrixChannel(eqx.Module):
         return _spline(self.entropy_cells, _position(signal))
 
     def signal(self, overlap: Float[Array, ""]) -> Float[Array, ""]:
-        """The l with m_S(l) = overlap, by linear interpolation, as the start of a search."""
+        """The signal l at which m_S(l) equals `overlap`, by linear interpolation; a search starts
+        there."""
         step = _LARGEST / _CELLS
         return _BEND * jnp.expm1(
             jnp.interp(overlap, self.overlap_cells[:, 0], step * jnp.arange(_CELLS))
@@ -228,7 +229,7 @@ def _stretches(s: np.ndarray, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 #     error = (mu_2^2/2)(1 - q_2) + g(1) - E v^2 g(Q(v)),
 #     R(v) = (v^2/gamma) [ Q(v) (q_2 - E v^2 Q^2) / m_S'(tau) + alpha g'(Q(v)) / (Delta + error) ].
 #
-# These are the stationarity of the free entropy per sample
+# These are the conditions that the free entropy per sample is stationary,
 #
 #     f = -(1/2) ln(2 pi e (Delta + error))
 #         + (1/2 alpha) [ (1 - q_2) r_2/2 - gamma E_v( Q R - R + ln(1 + R) )

@@ -1,5 +1,5 @@
-"""Which state of an extensive-width student is selected: the one in which the strongest feature is
-learned, or the one in which it is not."""
+"""Selection between two states of an extensive-width student: the strongest feature is learned in
+one of them, and not in the other."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -37,13 +37,13 @@ class CompetingStates(Result):
 
     Fields:
         free_energy_difference: free energy -ln Z of the state in which the strongest feature is
-            learned minus that of the state in which none is, in nats. The posterior is in the first
-            where this is negative.
-        learned_overlap: overlap of the strongest feature in the first state.
-        residual: of the theory the slope at the minimum over d; of the experiment half the
-            difference of the free-energy differences from the first and the second half of the
-            draws, which estimates the statistical error of the run.
-        converged: whether the minimum of the theory was found; in the experiment whether the
+            learned minus that of the state in which no feature is learned, in nats. Where it is
+            negative, the posterior is in the learned state.
+        learned_overlap: overlap of the strongest feature in the learned state.
+        residual: in the theory, the slope at the minimum divided by d; in the experiment, half the
+            difference between the results of the first and of the second half of the draws, which
+            estimates the statistical error of the run.
+        converged: in the theory, whether the minimum was found; in the experiment, whether the
             residual is below one nat.
     """
 
@@ -56,7 +56,7 @@ class CompetingStates(Result):
 @theory
 def competing_states(teacher: HierarchicalTeacher) -> CompetingStates:
     r"""Free energy of the state in which the strongest feature alone is learned, minus that of the
-    state in which none is.
+    state in which no feature is learned.
 
     $$ F_1 - F_0 = \frac12 \min_{q \ge q_\sigma / 2} \Big[
        n \ln \Big( 1 - \frac{v_1^2\, g(q)}{\Delta + g(1) \sum_i v_i^2} \Big)
@@ -70,8 +70,8 @@ def competing_states(teacher: HierarchicalTeacher) -> CompetingStates:
     Raises:
         ValueError: for an activation with a quadratic component.
 
-    Accuracy: 1e-8 per input; leading order in d. Far beyond the jump, where the state in which
-    nothing is learned no longer exists, the difference is that to its continuation.
+    Accuracy: 1e-8 per input; leading order in d. Far beyond the jump the state in which nothing is
+    learned no longer exists; its continuation then takes its place in the difference.
 
     Source: derived here, from Nguyen, Barbier (2026).
 
@@ -89,12 +89,12 @@ def competing_states(teacher: HierarchicalTeacher) -> CompetingStates:
 
     wall = -jnp.log1p(-middle(teacher))
     u = jax.lax.stop_gradient(_lowest(height, wall))
-    # a Newton step at the minimum changes nothing but carries its derivatives
+    # a Newton step at the minimum leaves its value unchanged and carries its derivatives
     slope, curvature = jax.grad(height), jax.grad(jax.grad(height))
     moving = (u > wall + 1e-6) & (curvature(u) > 0)
     step = slope(u) / jnp.where(moving, jax.lax.stop_gradient(curvature(u)), 1.0)
     u = u - jnp.where(moving, step, 0.0)
-    # at the wall the slope must only not point inwards
+    # at the wall it is enough that the slope does not point inwards
     residual = jnp.where(moving, jnp.abs(slope(u)), jnp.maximum(-slope(u), 0.0)) / dim
     return CompetingStates(
         free_energy_difference=height(u),
@@ -105,9 +105,9 @@ def competing_states(teacher: HierarchicalTeacher) -> CompetingStates:
 
 
 _GRID, _ZOOMS = 129, 6
-_STEADY = 1.0  # nats, the error of a run: the odds of the states are known up to a factor e
-_SAME = 0.2  # difference of an overlap between two starts
-_FARTHEST = 40.0  # of u = -ln(1 - q)
+_STEADY = 1.0  # largest error of a run in nats: the odds of both states are known to a factor e
+_SAME = 0.2  # largest difference of the overlap between the two starts
+_FARTHEST = 40.0  # largest u = -ln(1 - q) that is searched
 
 
 def _lowest(height: Callable[[Array], Array], wall: Float[Array, ""]) -> Float[Array, ""]:
@@ -125,7 +125,7 @@ def _lowest(height: Callable[[Array], Array], wall: Float[Array, ""]) -> Float[A
 
 
 def middle(teacher: Teacher) -> Float[Array, ""]:
-    """The overlap that separates both states: half of that with which a feature appears."""
+    """The overlap that separates the two states: half the overlap with which a feature appears."""
     tables = channel(teacher.activation)
     return tables.overlap(tables.bayes.threshold, tables.bayes) / 2
 
@@ -174,11 +174,11 @@ def walled_posterior(
     $$ \ln Z = \ln P_0 - \int_0^1 \langle E \rangle_\lambda\, d\lambda, \qquad
        E = \frac{1}{2\Delta} \sum_\mu (y_\mu - f(x_\mu))^2 $$
 
-    for each state, by replica exchange between weights $\lambda$ of the likelihood from 0 to 1. A
-    wall confines the overlap $q_1$ of the strongest feature to one side of $q_\sigma / 2$, half
-    the overlap with which a feature appears; $P_0$ is the prior's probability of that side.
-    Trajectories of Hamiltonian Monte Carlo are reflected at the wall. The first third of the sweeps
-    is discarded.
+    is measured for each state by replica exchange between weights $\lambda$ of the likelihood from
+    0 to 1. A wall confines the overlap $q_1$ of the strongest feature to one side of $q_\sigma /
+    2$, half the overlap with which a feature appears; $P_0$ is the prior's probability of that
+    side. Trajectories of Hamiltonian Monte Carlo are reflected at the wall. The first third of the
+    sweeps is discarded.
 
     Args:
         weights: number of weights of the likelihood: 0, then geometric from 1.5/n to 1. Default 24.
@@ -207,7 +207,8 @@ def walled_posterior(
     edge = drawn.middle * dim**0.5
     log_z, halves, overlaps = [], [], []
     for side, run_key in zip((1.0, -1.0), run_keys, strict=True):
-        # at the start the teacher's row, or a row of the prior reflected to the side without it
+        # The row starts at that of the teacher, or at a row of the prior reflected to the other
+        # side.
         row = (
             jnp.broadcast_to(drawn.problem.truth[0], drawn.prior[:, 0].shape)
             if side > 0
@@ -255,13 +256,13 @@ class ExchangedPosterior(Result):
             data sets in equilibrium (Nishimori identity).
         off_diagonal: d times the mean square of w_i . w_j^0 / d over i != j; 1 for independent
             directions.
-        largest_off_diagonal: mean of the largest |w_i . w_j^0| / d, i != j, over
-            sqrt(2 ln(k (k - 1)) / d), the largest of as many independent normal numbers.
+        largest_off_diagonal: mean of the largest |w_i . w_j^0| / d, i != j, divided by sqrt(2 ln(k
+            (k - 1)) / d), the largest value expected among as many independent normal numbers.
         off_diagonal_correlation: mean of (sum over i != j of v_i v_j Q_ij^3)^2 over the sum of the
             means of its squared terms, Q_ij = w_i . w_j^0 / d; 1 if they are uncorrelated.
         start_difference: difference of the strongest feature's overlap between the ladder that
             started at the teacher and the one that started in the prior; zero in equilibrium.
-        acceptance_rate: mean over the replicas.
+        acceptance_rate: acceptance rate of trajectories, averaged over the replicas.
         converged: whether `start_difference` is below 0.2.
     """
 

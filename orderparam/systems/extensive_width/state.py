@@ -166,8 +166,8 @@ def _sum(f: Callable[[Array], Pair], s: Array, weights: Array) -> Pair:
 #
 #     n/d = Lambda Delta + sum_i W(Lambda v_i^2),    error = sum_i W(Lambda v_i^2) / Lambda,
 #
-# and they are the stationarity of the free entropy (per d/2; -F is its derivative in ln Lambda, F =
-# Lambda Delta + sum W - n/d)
+# and they are the conditions that the free entropy Psi, in units of d/2, is stationary. Its
+# derivative in ln Lambda is -F with F = Lambda Delta + sum W - n/d, and
 #
 #     Psi(Lambda) = (n/d)(ln(Lambda d/n) + 1) - Lambda Delta + sum_i M(Lambda v_i^2),
 #     M(lambda) = max_q [ -lambda (g(1) - g(q)) + q + ln(1 - q) ] = -W + q + ln(1 - q).
@@ -343,5 +343,5 @@ def describe(problem: LevelEquation, solution: Solution) -> BayesOptimal:
 
 
 def stop(problem: LevelEquation) -> LevelEquation:
-    """The problem without derivatives: for searches, whose outcome is a bracket."""
+    """The problem without derivatives, for searches that find a bracket only."""
     return jax.lax.stop_gradient(problem)

@@ -239,8 +239,8 @@ def collective(
     caption=r"""
         $\Delta$ = {noise}, tanh$(2z)$, read-outs of unit norm. Above: $d$ = {input_dim}, $k$ =
         {width}. Below: chains that start with the learned features at the teacher, $d$ =
-        {measured_dim}, $k$ = {measured_width}; they test one side only, and points of one converged
-        run have no error.
+        {measured_dim}, $k$ = {measured_width}; they test whether the state of the theory is stable,
+        not whether it is selected, and a point of one converged run has no error bar.
     """,
     explained=FINITE_DIMENSION,
 )

@@ -43,8 +43,8 @@ def _mean_overlap(data: xr.Dataset, part: int) -> xr.DataArray:
 
 
 def _draw_chains(axes: Any, comparison: Comparison) -> None:
-    """Draw every chain from the learned features at the number of features that it has learned and
-    its error, beside the theory."""
+    """Draw the error of every chain that starts with the learned features at the teacher against
+    the number of features that it has learned, beside the theory."""
     measured, _ = comparison.experiments().values()
     optimal, _ = comparison.theories().values()
     for number, n in enumerate(measured["n_train"].values):
@@ -68,8 +68,8 @@ def _draw_chains(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "posterior-sampling",
-    title="Sampled errors agree with theory where all features are learned; before, chains learn "
-    "more features than it has",
+    title="Sampled errors agree with the theory where all features are learned; with fewer "
+    "examples chains learn more features than the theory predicts",
     source="Nguyen and Barbier 2026, figure with decay 0.3",
     seconds=(95, 90000),
     observables=("error", "effective_width"),
@@ -89,13 +89,14 @@ def _draw_chains(axes: Any, comparison: Comparison) -> None:
         $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$ without
         its linear part; {seeds} data sets. Left: a mark without a bar is a single run. Right: the
         four chains of every data set; a feature is learned where its overlap with the teacher's
-        exceeds 1/2; diamonds: theory. Informed chains start at the features that the theory has
-        learned.
+        exceeds 1/2; diamonds: theory. Informed chains start with those features at the teacher that
+        are learned in theory.
     """,
     explained=(
-        f"{FINITE_DIMENSION} At n = d^2 all informed chains lie below the error of the theory, and "
-        "nearly all have more features than it. At n = 2.5 d^2 uninformed chains have learned 8 "
-        "to 12 features, many by a unit with another one's read-out."
+        f"{FINITE_DIMENSION} At n = d^2 the errors of all informed chains lie below the theory, "
+        "and nearly all of these chains have learned more features than the theory predicts. At "
+        "n = 2.5 d^2 uninformed chains have learned 8 to 12 features, many of them by a unit that "
+        "has the read-out of another feature."
     ),
 )
 def posterior_sampling(
@@ -132,8 +133,8 @@ def posterior_sampling(
 
 @study(
     "quadratic-specialisation",
-    title="A quadratic component: at 16 inputs errors lie up to 15 % above the theory and features "
-    "specialise less than it says",
+    title="With a quadratic component and 16 inputs errors lie up to 15 % above the theory, and "
+    "features specialise less than it predicts",
     source="Barbier, Camilli, Nguyen, Pastore and Skerk 2025, Statistical mechanics of "
     "extensive-width Bayesian neural networks",
     seconds=(95, 40000),
@@ -218,8 +219,8 @@ def quadratic_specialisation(
 
 @study(
     "effective-model",
-    title="In theory the learned features alone, with the rest as noise, have the overlaps of the "
-    "whole model",
+    title="In theory the learned features keep their overlaps if all other features are replaced "
+    "by noise",
     source="Nguyen and Barbier 2026, effective model",
     seconds=(80, 20000),
     observables=("overlap",),
@@ -261,8 +262,8 @@ def effective_model(
 
 
 def _draw_ratio(axes: Any, comparison: Comparison) -> None:
-    """Draw the sampled error over the theory of its size against 1/d, and the line to infinite
-    d."""
+    """Draw the ratio of the sampled error to the theory of the same size against 1/d, and the line
+    to infinite d."""
     sizes, mean, error = [], [], []
     for data in comparison.experiments().values():
         dim = data.attrs["facets"]["input_dim"]
@@ -300,9 +301,9 @@ def _draw_ratio(axes: Any, comparison: Comparison) -> None:
     ],
     caption=r"""
         $k/d$ = {width_ratio}, $n/d^2$ = {ratio}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$;
-        {seeds} data sets. The theory sums over the features of each size. Left: the line is a fit,
-        the diamond its value at infinite $d$. Right, dotted: the value 1 of the Nishimori identity,
-        which a chain in equilibrium has.
+        {seeds} data sets. At each size the theory sums over the finite number of features. Left:
+        the line is a fit, the diamond its value at infinite $d$. Right, dotted: the value 1 of the
+        Nishimori identity, which a chain in equilibrium has.
     """,
 )
 def posterior_finite_size(
@@ -339,8 +340,8 @@ def _excess(count: float, n: float) -> float:
 
 
 def _draw_paired(axes: Any, comparison: Comparison) -> None:
-    """Draw the error of each posterior over that with fixed read-outs and free rows on the same
-    data, beside the ratio of the numbers of parameters."""
+    """Draw the error of each posterior, divided by that with fixed read-outs and free rows on the
+    same data, beside the ratio predicted from the numbers of parameters."""
     p = comparison.parameters
     base, *others = _ABLATIONS
     inverse = 1 / np.linspace(min(p["input_dims"]), 40 * max(p["input_dims"]), 2000)
@@ -366,7 +367,7 @@ def _draw_paired(axes: Any, comparison: Comparison) -> None:
 
 
 def _draw_over_theory(axes: Any, comparison: Comparison) -> None:
-    """Draw the four errors over the theory against 1/d, and the lines to infinite d."""
+    """Draw the ratios of the four errors to the theory against 1/d, and the lines to infinite d."""
     dims, found = np.array(comparison.parameters["input_dims"]), {}
     for label in _ABLATIONS:
         points = []
@@ -396,9 +397,9 @@ def _draw_over_theory(axes: Any, comparison: Comparison) -> None:
         $k/d$ = {width_ratio} units, $n/d^2$ = {ratio}, $\beta$ = {decay}, $\Delta$ = {noise},
         tanh$(2z)$ without its linear part; {seeds} data sets. Learned read-outs have the prior
         $N(0, 1/k)$, free rows $N(0, 1)$; rows of known length have $|w_i|^2 = d$, as the teacher's
-        have. Left: over the error with fixed read-outs and free rows on the same data; lines: $P/(n
-        - P)$ for $P$ parameters, $k$ more for learned read-outs, $k$ fewer for known lengths.
-        Right: lines are fits, diamonds their values at infinite $d$.
+        have. Left: the error divided by that with fixed read-outs and free rows on the same data;
+        lines: $P/(n - P)$ for $P$ parameters, $k$ more for learned read-outs, $k$ fewer for known
+        lengths. Right: lines are fits, diamonds their values at infinite $d$.
     """,
     explained=(
         "The theory is that of large dimensions, which is the same for all four. With learned "

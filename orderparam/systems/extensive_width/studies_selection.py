@@ -36,8 +36,8 @@ def _per_input(data: xr.Dataset) -> xr.DataArray:
 
 
 def zero_of_difference(ratio: Values, difference: Values) -> float:
-    """Where a parabola through the free-energy differences falls through zero; NaN if nowhere in
-    the measured range."""
+    """The n/d at which a parabola fitted to the free-energy differences falls through zero; NaN if
+    there is none in the measured range."""
     if not np.isfinite(difference).all():
         return np.nan
     parabola = np.polyfit(ratio, difference, 2)
@@ -49,8 +49,8 @@ def zero_of_difference(ratio: Values, difference: Values) -> float:
 
 
 def half_height(ratio: Values, fraction: Values) -> float:
-    """Where a logistic curve fitted to the fractions is 1/2; NaN if that is outside the measured
-    range."""
+    """The n/d at which a logistic curve fitted to the fractions is 1/2; NaN if it is outside the
+    measured range."""
     if not np.isfinite(fraction).all():
         return np.nan
 
@@ -67,8 +67,8 @@ def half_height(ratio: Values, fraction: Values) -> float:
 def _place(
     data: xr.Dataset, name: str, find: Callable[[Values, Values], float]
 ) -> tuple[float, float]:
-    """A place on the axis n/d, found from the means over the runs that converged, and its standard
-    error by drawing the runs at each n again."""
+    """A value of n/d that is found from the means over the converged runs, and its bootstrap
+    standard error, for which the runs at each n are drawn again."""
     kept = data[name].where(data["status"] == DONE).transpose("n_train", "seed")
     values = np.ma.masked_invalid(kept.values)
     ratio = _per_input(data).values
@@ -88,7 +88,7 @@ _PLACES = (
 
 
 def draw_places(axes: Any, comparison: Comparison) -> None:
-    """Draw where the strongest feature is learned against 1/d, beside both theories."""
+    """Draw the n/d at which the strongest feature is learned against 1/d, beside both theories."""
     p = comparison.parameters
     dims = np.array(p["sizes"], float)
     theory = [float(staircase(_teacher(int(dim), p)).n_train[0]) / dim for dim in dims]
@@ -185,13 +185,13 @@ def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
         "The theory of large d neglects that data sets differ. At n/d between 2 and 4 the mean "
         "free energy of a student with a given overlap is flat to one nat, while the difference of "
         "both states has a standard deviation of 1 to 5 nats over data sets, and the wider state "
-        "gains from it. With this spread the theory has the free energies cross at n/d = 3.11, "
-        "3.26 and 3.40 with 16, 32 and 64 inputs, where 3.25(11), 3.30(10) and 3.44(8) were "
-        "measured (zeros of parabolas; the line between the two points beside it gives 3.6 with 64 "
-        "inputs) and the theory of large d has 3.82, 3.98 and 4.07; the gap closes slowly, to 3.54 "
-        "for 4.11 at 128 inputs. Half of the draws have learned the feature at 3.40(17) with 16 "
-        "inputs and at 3.28(23) with 32. Squares of off-diagonal overlaps stay of order 1/d: d "
-        "times their mean at n/d = 5 is 0.933(15) with 16 inputs and 0.958(6) with 32."
+        "gains from it. With this spread the free energies of the theory cross at n/d = 3.11, 3.26 "
+        "and 3.40 with 16, 32 and 64 inputs. Measured crossings are 3.25(11), 3.30(10) and 3.44(8) "
+        "(zeros of parabolas; a line through the two nearest points gives 3.6 with 64 inputs), and "
+        "those of the theory of large d are 3.82, 3.98 and 4.07. The gap closes slowly: with 128 "
+        "inputs the two theories have 3.54 and 4.11. Half of the draws have learned the feature at "
+        "3.40(17) with 16 inputs and at 3.28(23) with 32. Squares of off-diagonal overlaps stay of "
+        "order 1/d: d times their mean at n/d = 5 is 0.933(15) with 16 inputs and 0.958(6) with 32."
     ),
 )
 def selected_state(

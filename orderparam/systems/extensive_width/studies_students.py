@@ -30,8 +30,8 @@ _RESAMPLED = 400  # times that runs are drawn again for an interval
 
 
 def _exponents(values: np.ndarray, n: np.ndarray) -> tuple[float, float]:
-    """The exponent of errors ~ n^exponent, of shape (width, n, run), at the width of the smallest
-    mean for each n, and half its 95% interval, by drawing the runs again."""
+    """The exponent of errors ~ n^exponent at the width of the smallest mean error at each n, and
+    half its 95 % bootstrap interval. `values` holds the errors (width, n, run)."""
     rng = np.random.default_rng(0)
     again = rng.integers(0, values.shape[2], (_RESAMPLED, *values.shape))
     drawn = np.take_along_axis(values[None], again, axis=3).mean(axis=3).min(axis=1)
@@ -41,8 +41,8 @@ def _exponents(values: np.ndarray, n: np.ndarray) -> tuple[float, float]:
 
 
 def draw_exponents(axes: Any, comparison: Comparison) -> None:
-    """Draw the exponents of the errors while features are learned and once all are, of the theory
-    and of students of several widths."""
+    """Draw the exponents of the errors of the theory and of students of several widths, while
+    features are being learned and once all are learned."""
     p, dim = comparison.parameters, "teacher.n_train"
     (optimal,) = comparison.theories().values()
     curves = {data.attrs["label"]: data["error"] for data in comparison.experiments().values()}
@@ -133,14 +133,14 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
     ],
     caption=r"""
         $k = d/2$, $\Delta$ = {noise}, tanh$(2z)$. Bottom row: $k_c/k$ = 1 where all features are
-        learned; dotted: the constant for $k_c \ll k \to \infty$. The collapse is that of theories.
-        Measured ($d$ = {measured_dim}, $\beta$ = {measured_decay}): {seeds} data sets, $k_c$ as
-        measured; Adam: {epochs} epochs.
+        learned; dotted: the constant for $k_c \ll k \to \infty$. The curves that collapse are
+        theories. Measured ($d$ = {measured_dim}, $\beta$ = {measured_decay}): {seeds} data sets,
+        $k_c$ as measured; Adam: {epochs} epochs.
     """,
     explained=(
-        "The points beyond are those of Adam, whose error is 3.9, 3.0 and 2.5 times the smallest "
-        "possible one at n/d^2 = 0.4, 1 and 3. Chains that converged (8, 10 and 16 of 16) lie "
-        "1(5) % above, 2(3) % below and 9(3) % above the theory, which is that of large "
+        "The points that differ most are those of Adam, whose error is 3.9, 3.0 and 2.5 times the "
+        "smallest possible one at n/d^2 = 0.4, 1 and 3. Chains that converged (8, 10 and 16 of 16) "
+        "lie 1(5) % above, 2(3) % below and 9(3) % above the theory, which is that of large "
         "dimensions."
     ),
 )
@@ -251,9 +251,9 @@ def student_training(
     caption=r"""
         $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$;
         {epochs} epochs of Adam, {seeds} seeds; ratio: $n/d^2$. Dotted: $N^{{1-2\beta}}$. In theory
-        a width beyond the bend of a line, the number of features that the data resolve, brings
-        nothing; Adam's error is least near it. The theory knows the linear part of $\sigma$, which
-        Adam must learn too.
+        the error no longer falls at widths beyond the bend of a line, which is at the number of
+        features that the data resolve; Adam's error is smallest near this bend. The theory knows
+        the linear part of $\sigma$, which Adam must learn too.
     """,
 )  # fmt: skip
 def student_width(
@@ -380,7 +380,7 @@ def student_scaling(
         $d$ = {input_dim}, $k$ = {width} units of teacher and students, $\beta$ = {decay}, $\Delta$
         = {noise}, tanh$(2z)$; {epochs} epochs of Adam, {seeds} seeds. Fixed read-outs are the
         teacher's. Unit rows: the weights of each hidden unit are scaled to length 1 after each
-        epoch. A feature is found where the cosine with a row exceeds 0.7; of the theory, where it
+        epoch. A feature counts as found if its cosine with a row exceeds 0.7, and in theory if it
         is learned.
     """,
 )

@@ -292,7 +292,7 @@ def bayes_optimal(teacher: Teacher) -> BayesOptimal:
     Accuracy: 1e-8 in the error. Derivatives are those of the implicit function theorem on the
     branch that is selected. The twelve highest maxima of a scan of the free entropy are examined
     closely; if more than twelve are equally high, or above 1024 features, where the scan is
-    accurate to 1e-3, a maximum that close to the best one can be missed.
+    accurate to 1e-3, a maximum whose free entropy is that close to the largest one can be missed.
 
     Cost: well under a second for a million features, after compilation.
 
@@ -313,10 +313,10 @@ def bayes_optimal(teacher: Teacher) -> BayesOptimal:
 @theory
 def informed_state(teacher: Teacher) -> BayesOptimal:
     r"""Metastable state in which a sampler that starts at the teacher remains: every feature is in
-    its informed maximum.
+    its local maximum of largest overlap.
 
-    The equations are those of `bayes_optimal` with $m(\lambda)$ the largest local maximum, so that
-    a feature is lost only below its spinodal; of all solutions the one of the highest level is
+    The equations are those of `bayes_optimal`, with $m(\lambda)$ the local maximum of largest q, so
+    that a feature is lost only below its spinodal; of all solutions the one of the highest level is
     taken. The state coincides with `bayes_optimal` where all features are learned, and is the upper
     branch of the hysteresis. The lower branch is q = 0 for every n: at information exponent >= 3
     the unlearned state never loses its stability.
@@ -339,10 +339,8 @@ def informed_state(teacher: Teacher) -> BayesOptimal:
 
 
 # ------------------------------------------------------------------------------------------------
-# The smallest error of a student of limited width.
-
-# The smallest error of a student of limited width: the model-size law and the optimal size of a
-# compressed model.
+# The smallest error of a student of limited width, from which the model-size law and the optimal
+# size of a compressed model follow.
 #
 # Features that are not represented act as extra Gaussian label noise of variance g(1) sum_{i > p}
 # v_i^2 (information exponent >= 3), so that the student obeys the same equations on the p strongest
@@ -360,7 +358,7 @@ class Compressed(Result):
             noise not included.
         one_sample_error: error of a single posterior sample in which only the learned features are
             kept.
-        effective_width: number of features learned.
+        effective_width: number of learned features.
         residual: as in `BayesOptimal`.
         converged: whether the residual is below 1e-8.
     """

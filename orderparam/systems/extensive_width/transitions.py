@@ -128,7 +128,7 @@ def staircase(teacher: Teacher) -> Staircase:
 
     The transitions are the chords of the concave envelope of c (see the head of this module),
     refined to common tangents by Newton's method. `n_train` of the teacher is not used. The number
-    of transitions is a result, so that the theory is not traceable.
+    of transitions is a result, so that this theory cannot be traced by JAX.
 
     Raises:
         ValueError: for more than 2048 features, or an activation with a quadratic component.

@@ -1,21 +1,22 @@
 """Deep fully connected networks: an order parameter in every layer, and three closures of the
 theory.
 
-With K^0 = v_0 x.x'/d and the two-point function k of the activation, layer by layer C^{(l)} = s_l
-r_l k(C^{(l-1)}), where r_l is the variance of the weights that leave layer l. The renormalised
-kernel at the order parameters Q_1 .. Q_L is
+Let K^0 = v_0 x.x'/d, and let k be the two-point function of the activation. The kernels of the
+layers follow from one another by C^{(l)} = s_l r_l k(C^{(l-1)}) with C^{(0)} = K^0, where r_l is
+the variance of the weights that leave layer l. The renormalised kernel at the order parameters Q_1
+.. Q_L is
 
     nested    C^{(L)} at s = Q                                          (Pacelli et al. 2023)
     common    Q_1 Q_2 .. Q_L C^{(L)} at s = 1: only the product matters
     linear    prod_l (1 + (Q_l - 1) d/ds_l) C^{(L)} at s = 1: linear in every Q_l
 
-They are inequivalent approximations, except at depth one and for activations with k(s a, s c, s b)
-= s k(a, c, b) (relu, linear).
+The three closures are inequivalent approximations, except at depth one and for activations with k(s
+a, s c, s b) = s k(a, c, b) (relu, linear).
 
 An activation with a mean m(x) = E phi(h(x)) has a second order parameter kappa_l in every layer,
-for the direction of the mean (at depth one: `theory`). With it, the closure "nested" is C^{(l)} =
-r_l [Q_l (k(C^{(l-1)}) - m m^T) + kappa_l m m^T] (derived for this package, not in the cited
-papers). The other two closures treat the mean as part of the kernel, kappa_l = Q_l.
+which multiplies the kernel m m^T of the mean (`theory` treats depth one). The closure "nested" is
+then C^{(l)} = r_l [Q_l (k(C^{(l-1)}) - m m^T) + kappa_l m m^T] (derived for this package, not in
+the cited papers). The other two closures treat the mean as part of the kernel, kappa_l = Q_l.
 """
 
 from collections.abc import Callable
@@ -69,14 +70,15 @@ class Pairs(eqx.Module):
         x2: Float[Array, "second dim"],
         variance: Float[Array, ""],
     ) -> "Pairs":
-        """The covariances v x.x'/d of the first layer."""
+        """Covariances v x.x'/d of the pre-activations of the first layer."""
         scale = variance / x1.shape[-1]
         return cls(
             scale * jnp.sum(x1**2, axis=1), scale * x1 @ x2.T, scale * jnp.sum(x2**2, axis=1)
         )
 
     def map(self, rule: Callable[[Array, Array, Array], Array]) -> "Pairs":
-        """The rule (a, c, b) -> covariance applied to all pairs, and to every input with itself."""
+        """New covariances, from a rule (a, c, b) -> covariance that is applied to all pairs of
+        inputs and to every input with itself."""
         return Pairs(
             rule(self.first, self.first, self.first),
             rule(self.first[:, None], self.cross, self.second[None, :]),
@@ -84,12 +86,12 @@ class Pairs(eqx.Module):
         )
 
     def scaled(self, factor: Float[Array, ""] | float) -> "Pairs":
-        """All covariances multiplied by a number."""
+        """Covariances and variances multiplied by a number."""
         return jax.tree.map(lambda x: factor * x, self)
 
 
 def input_pairs(system: FullyConnected) -> tuple[Pairs, Pairs]:
-    """The covariances K^0 on the training set, and between test and training points."""
+    """Covariances K^0 of the training set, and those between test and training points."""
     x, variance = system.train[0], system.variances[0]
     return Pairs.of(x, x, variance), Pairs.of(system.test_inputs, x, variance)
 
@@ -127,8 +129,8 @@ def renormalised(
         return nested([one] * depth).scaled(jnp.prod(scales))
 
     def first_order(layers: int, fixed: list[Float[Array, ""]]) -> Pairs:
-        """The kernel with prod_{l < layers} (1 + (Q_l - 1) d/ds_l) applied, at `fixed` scales of
-        the layers above."""
+        """Kernel after the operator prod_{l < layers} (1 + (Q_l - 1) d/ds_l) has been applied to
+        it. The layers above have the scales `fixed`."""
         if layers == 0:
             return nested(fixed)
         value, derivative = jax.jvp(
@@ -157,13 +159,13 @@ def prior_kernels(system: FullyConnected) -> Kernels:
 
 
 def prior_basis(system: FullyConnected) -> Eigenbasis:
-    """The kernel of infinite width in its eigenbasis."""
+    """Eigenbasis of the kernel of infinite width on the training set."""
     return Eigenbasis.of(*prior_kernels(system), system.train[1])
 
 
 def common_minima(system: FullyConnected) -> Minima:
-    """All minima of the closure "common", which are the starts of the other closures. The cost is
-    one eigendecomposition.
+    """All minima of the action in the closure "common", from which the searches in the other
+    closures start. The cost is one eigendecomposition.
     """
     basis = prior_basis(system)
     return common_scale.minima(
@@ -175,9 +177,9 @@ class Action(eqx.Module):
     """The action of one output, F(Q, kappa) = sum_l N_l [ Q_l - Q_l/kappa_l - log kappa_l ] +
     constant + log det A + y^T A^{-1} y.
 
-    Its unknowns are log Q_1 .. log Q_L, followed by log kappa_1 .. if the means have their own
-    order parameters (the solution is then a saddle point of F). Otherwise kappa_l = Q_l, and F =
-    sum_l N_l (Q_l - log Q_l) + .. has minima.
+    The unknowns are log Q_1 .. log Q_L. If the means have order parameters of their own, log
+    kappa_1 .. log kappa_L follow, and the solution is a saddle point of F. Otherwise kappa_l = Q_l,
+    and the solution is a minimum of F = sum_l N_l (Q_l - log Q_l) + ...
     """
 
     system: FullyConnected
@@ -196,7 +198,7 @@ class Action(eqx.Module):
 
     @property
     def constant(self) -> Float[Array, ""]:
-        """F at Q = kappa = 1 without data."""
+        """Value of F at Q = kappa = 1 without data."""
         return jnp.zeros(()) if self.separate_means else jnp.sum(self.system.widths)
 
     def __call__(self, unknowns: Float[Array, "unknown"]) -> Float[Array, ""]:
@@ -214,11 +216,12 @@ class Action(eqx.Module):
     def gradient(
         self, unknowns: Float[Array, "unknown"], _: None = None
     ) -> Float[Array, "unknown"]:
-        """The derivatives of F, N_l (Q_l - 1) + .., divided by the smallest width."""
+        """Derivatives of F with respect to the unknowns, N_l (Q_l - 1) + .., divided by the
+        smallest width."""
         return jax.grad(self)(unknowns) / jnp.min(self.system.widths)
 
     def minimum(self, start: Scales) -> Solved:
-        """The minimum of F (divided by the smallest width) next to `start`."""
+        """Minimum of F, divided by the smallest width, that is reached from `start`."""
         return newton_minimum(
             differentiated(lambda u: self(u) / jnp.min(self.system.widths)), start
         )
@@ -285,8 +288,8 @@ def branches(system: FullyConnected, *, closure: Closure = "common") -> Branches
         ValueError: for several outputs.
 
     Accuracy: stationary to 1e-9. In the closure "common", and at depth one, all stationary points
-    are found by a scan of the one unknown; in the others, those are found that Newton's method
-    reaches from these points and from a scan along equal log Q_l.
+    are found by a scan of the one unknown. In the other closures, the stationary points are found
+    that Newton's method reaches from these points and from a scan along equal log Q_l.
 
     Source: derived here, from the action of Pacelli et al. (2023).
 
@@ -316,7 +319,8 @@ def branches(system: FullyConnected, *, closure: Closure = "common") -> Branches
 
         tops = jax.lax.map(climb, tops)
     slopes = jnp.max(jnp.abs(jax.lax.map(barrier.gradient, tops)), axis=1)
-    # A barrier counts if it is stationary; there is one for each pair of neighbouring minima.
+    # There is one barrier for each pair of neighbouring minima; it is kept if it is a stationary
+    # point.
     there = reached(slopes) & (jnp.arange(BRANCHES - 1) < jnp.sum(found) - 1)
     heights = jax.lax.map(barrier, tops)
     return Branches(
@@ -349,8 +353,9 @@ def _tops(system: FullyConnected, minima: Minima) -> Float[Array, "barrier layer
 def _refined(
     system: FullyConnected, closure: str, minima: Minima
 ) -> tuple[Array, Array, Array, Array]:
-    """The values of Q_l, F and the residuals of the minima reached from those of "common" and from
-    every minimum along equal log Q_l, and a mask of those that exist.
+    """Minima of the action in another closure: their Q_l, F and residuals, and a mask of the minima
+    that exist. They are searched from the minima of "common" and from every minimum along equal log
+    Q_l.
     """
     action = Action.of(system, closure)
     line = jnp.linspace(*_RANGE, _SCAN)[:, None] * jnp.ones(system.depth)

@@ -1,5 +1,5 @@
-"""Real networks sampled from their posterior by Hamiltonian Monte Carlo and by the noisy gradient
-descent of the papers.
+"""Experiments: real networks, sampled from their posterior by Hamiltonian Monte Carlo and by the
+noisy gradient descent that the cited papers use.
 """
 
 from collections.abc import Callable
@@ -168,8 +168,8 @@ def langevin_training(
     potential = Full(collapsed.problem)
     drawn = _prior(collapsed.problem, chains, readout_key)
     hidden = _starts(collapsed, chains, start_key)
-    # The step du = -grad U dt + sqrt(2 dt) xi in the papers' units of the weights is the update of
-    # the papers, with dt = eta T.
+    # In the papers' units of the weights the step du = -grad U dt + sqrt(2 dt) xi is the update of
+    # the papers if dt = eta T.
     scale = jax.tree.map(
         lambda deviation: 1 / deviation, deviations(drawn, potential.problem.network)
     )
@@ -201,8 +201,8 @@ def sampled_similarity(
     """Similarity matrices of the hidden layer averaged over the prior and over the posterior,
     measured on sampled networks.
 
-    The sampler is that of `sampled_network`. The renormalised kernel is the prior average of the
-    features' products, weighted with the measured order parameters.
+    The sampler is that of `sampled_network`. The renormalised kernel is measured as the prior
+    average of the products of features, weighted with the measured order parameters.
 
     Args:
         chains: number of chains. Default 4.
@@ -249,15 +249,16 @@ def sampled_similarity(
 def sampled_hidden(
     potential: Collapsed, chains: int, keys: Any, observe: Callable[..., Any], **lengths: Any
 ) -> Samples:
-    """Chains of hidden weights, with the read-out integrated out."""
+    """Markov chains of the hidden weights, whose posterior has the read-out integrated out, with
+    the observables `observe` of every draw."""
     density, starts = Partial(Collapsed.__call__, potential), _starts(potential, chains, keys[0])
     return sample(density, starts, keys[1], observe=Partial(observe, potential), **lengths)
 
 
 @eqx.filter_jit
 def _starts(potential: Collapsed, chains: int, key: PRNGKeyArray) -> Hidden:
-    """Initial states of the chains: prior draws for one half; for the other half, prior draws
-    followed by a descent of the energy to weights that fit the data."""
+    """Initial states of the chains. One half are draws from the prior. The other half are draws
+    from the prior after a descent of the energy to weights that fit the data."""
     optimiser = optax.adam(0.05)
 
     def descend(weights: Hidden) -> Hidden:
@@ -290,7 +291,8 @@ def _prior(potential: Collapsed | PosteriorProblem, draws: int, key: PRNGKeyArra
 def _prior_kernels(
     potential: Collapsed, draws: Hidden, order: Float[Array, "place other"]
 ) -> tuple[Float[Array, "train train"], Float[Array, "train train"]]:
-    """Averages of Phi Phi^T and of sum_ij Q_ij Phi_i Phi_j^T (i and j places) over the draws."""
+    """Averages over the draws of Phi Phi^T and of sum_ij Q_ij Phi_i Phi_j^T, with i and j the
+    places of the features."""
     places, examples = potential.problem.places, potential.problem.x.shape[0]
 
     def add(total: Float[Array, "place other train train"], hidden: Hidden) -> tuple[Array, None]:

@@ -1,20 +1,20 @@
 """The kernel of the features that the read-out sees, and regression with this kernel after its
 renormalisation by the training set.
 
-Features belong to places i: the patches of a convolutional or locally connected network; one place
-in a fully connected network and under average pooling. They have the kernels K_ij between places
-and the means m_i = E phi(h_i), in which the variance of the read-out is included. With outputs a
-and b,
+Every feature belongs to a place i. The places are the patches of a convolutional or locally
+connected network; a fully connected network and average pooling have one place. The features have
+the kernels K_ij between two places and the means m_i = E phi(h_i); both contain the variance of the
+read-out. With outputs a and b,
 
     KR_(mu a)(nu b) = sum_ij [ Q_(ia)(jb) (K_ij - m_i m_j^T) + kappa_(ia)(jb) m_i m_j^T ](x_mu,
     x_nu)
 
-where Q and kappa are symmetric positive definite over (place, output), the places slower  (one
-number: Pacelli et al. 2023; outputs: Baglioni, Giambagli, Vezzani, Burioni, Rotondo, Pacelli 2024;
-patches: Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025; outputs of patches, and means of
-more than one number, were derived for this package). Without weight sharing the units at different
-places are independent: Q and kappa vanish between them (derived for this package too; exact for
-linear units).
+where Q and kappa are symmetric positive definite matrices over pairs (place, output), ordered by
+place first. The sources are Pacelli et al. 2023 if Q is one number, Baglioni, Giambagli, Vezzani,
+Burioni, Rotondo, Pacelli 2024 for several outputs, and Aiudi, Pacelli, Baglioni, Vezzani, Burioni,
+Rotondo 2025 for patches. Several outputs of patches, and kappa as a matrix, were derived for this
+package. Without weight sharing the units at different places are independent, so that Q and kappa
+vanish between different places (derived for this package too; exact for linear units).
 
 `OnePlace` works in the eigenbasis of its kernel, where nothing larger than output x output is ever
 factorised; `Places` factorises the kernel of all examples and outputs.
@@ -45,7 +45,7 @@ from orderparam.systems.proportional.results import losses, regression
 
 @jax.custom_jvp
 def inverse(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """The inverse of a symmetric positive definite matrix A; its derivative is dA^{-1} = -A^{-1} dA
+    """Inverse of a symmetric positive definite matrix A, with the derivative dA^{-1} = -A^{-1} dA
     A^{-1}."""
     return jsl.cho_solve((jnp.linalg.cholesky(matrix), True), jnp.eye(matrix.shape[-1]))
 
@@ -90,8 +90,8 @@ def weighted_kernels(
     scale: Float[Array, "patch patch *weights"],
     same: bool,
 ) -> tuple[Float[Array, "*weights example train"], Float[Array, "*weights example"]]:
-    """The sums sum_ij Q_ij K_ij between images and those of the training set, and of every image
-    with itself, accumulated one pair at a time.
+    """Kernels sum_ij Q_ij K_ij between the images and the training images, and of every image with
+    itself. The sums are accumulated one pair of patches at a time.
 
     Q_ij is a number, or an array with one sum for each entry. same: whether only i = j is summed.
     """
@@ -141,8 +141,8 @@ def resolvents(
     eigenvalues: Float[Array, "train"],
     scale: Float[Array, "output output"],
 ) -> Float[Array, "train output output"]:
-    """The resolvents (T + k_i Q)^{-1} for every eigenvalue k_i, from one decomposition of Q. They
-    are differentiable also where eigenvalues of Q coincide."""
+    """Resolvents (T + k_i Q)^{-1} for every eigenvalue k_i, from one decomposition of Q. The
+    resolvents can be differentiated also where eigenvalues of Q coincide."""
     strengths, axes = jnp.linalg.eigh(scale)
     return jnp.einsum(
         "ak,ik,bk->iab", axes, 1 / (temperature + eigenvalues[:, None] * strengths), axes
@@ -223,7 +223,7 @@ class OnePlace(eqx.Module):
         return _Blocks(inverse, weighted, total, core, dual)
 
     def respond(self, scale: Matrix, kappa: Matrix, temperature: Float[Array, ""]) -> Response:
-        """The `Response`, at a cost of O(P D^3)."""
+        """`Response` at the order parameters Q = `scale` and kappa, at a cost of O(P D^3)."""
         eigenvalues, blocks = self.basis.eigenvalues, self._blocks(scale, kappa, temperature)
         along = self.mean @ blocks.dual
         log_det = jnp.linalg.slogdet(jnp.eye(self.size) + kappa @ blocks.total)[1]
@@ -266,7 +266,7 @@ class OnePlace(eqx.Module):
         explained -= along @ blocks.core @ jnp.swapaxes(along, 1, 2)
         covariance = basis.diagonal[:, None, None] * scale + own**2 * kappa - explained
         shared = jnp.einsum("i,ab,iba->", basis.eigenvalues, scale, blocks.diagonal)
-        # with it, tr KR A^{-1}
+        # trace of KR A^{-1}
         shared += jnp.sum(kappa * (blocks.total - blocks.total @ blocks.core @ blocks.total))
         return losses(
             temperature**2 * jnp.sum(blocks.dual**2) / count,
@@ -332,7 +332,7 @@ class Places(eqx.Module):
         )
 
     def respond(self, scale: Matrix, kappa: Matrix, temperature: Float[Array, ""]) -> Response:
-        """The `Response`, at a cost of O((P D)^3)."""
+        """`Response` at the order parameters Q = `scale` and kappa, at a cost of O((P D)^3)."""
         noisy, flat = (
             self.matrix(scale, kappa) + temperature * jnp.eye(self.targets.size),
             self.targets.reshape(-1),

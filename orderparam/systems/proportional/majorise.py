@@ -15,8 +15,8 @@ from orderparam.solve.root import decreasing_root
 
 # The minimum of the effective action of a matrix of order parameters, by majorisation.
 #
-# With order parameters Q, a symmetric positive definite n x n matrix, KR = sum_ab Q_ab K_ab, and
-# per hidden unit
+# Let the order parameters Q be a symmetric positive definite n x n matrix, and let KR = sum_ab Q_ab
+# K_ab. The action of one hidden unit is
 #
 #     S(Q) = tr Q - log det Q + (1/N) [ log det(T + KR) + y^T (T + KR)^{-1} y ],
 #     p(Q) ~ exp(-N S / 2)
@@ -25,35 +25,37 @@ from orderparam.solve.root import decreasing_root
 # Rotondo, Pacelli 2024 for outputs). With A = T + KR, a = A^{-1} y, G_ab = tr A^{-1} K_ab and B_ab
 # = a^T K_ab a, the gradient is 1 - Q^{-1} + (G - B)/N.
 #
-# log det A is concave in Q, hence below its tangent, and y^T A^{-1} y is below tr(Q'^{-1} Q B Q) up
-# to a constant, so that S lies below tr (1 + G/N) Q' - log det Q' + tr(Q'^{-1} Q B Q)/N, whose
-# minimum solves a Riccati equation: with M = (1 + G/N)^{1/2},
+# At any other point Q', log det A lies below its tangent at Q, because it is concave. Up to a
+# constant, y^T A^{-1} y lies below tr(Q'^{-1} Q B Q). Therefore S(Q') lies below tr (1 + G/N) Q' -
+# log det Q' + tr(Q'^{-1} Q B Q)/N. The minimum of this bound solves a Riccati equation. With M = (1
+# + G/N)^{1/2} it is
 #
 #     Q' = M^{-1} (1/2) { 1 + [1 + (4/N) M Q B Q M]^{1/2} } M^{-1}.
 #
 # Each step lowers S and keeps Q positive definite, without a step size (derived for this package,
-# not in the cited papers). Anderson's extrapolation of log Q, which is undone whenever S rises,
-# makes the convergence fast.
+# not in the cited papers). Anderson's extrapolation of log Q accelerates the convergence; an
+# extrapolated step is undone if S rises.
 #
-# The same bound works where tr Q is replaced by the trace of a concave function u(Q), as for deep
-# networks: 1 becomes u'(Q).
+# The bound also holds if tr Q is replaced by the trace of a concave function u(Q), as in deep
+# networks. The matrix 1 in the bound then becomes u'(Q).
 
 _MEMORY = 6  # earlier iterates that the extrapolation uses
 _TOLERANCE = 1e-11
 _MAX_STEPS = 1500
 
 Scale = Float[Array, "index other"]
-Data = tuple[Float[Array, ""], Scale, Scale]  # the bracket of the action, G and B
+Data = tuple[Float[Array, ""], Scale, Scale]  # the bracket [log det A + y^T A^{-1} y], G and B
 
 
 class Layers(eqx.Module):
     """The function u in S = tr u(Q) - log det Q + .. for layers of the given widths, with N the
     width of the narrowest; u(q) = q at one layer.
 
-    In a deep network whose layers enter by their product every layer has a matrix Q_l and KR = W
-    (x) K, where at the minimum all Q_l have the eigenvectors of W and multiply to it: for an
-    eigenvalue w the factors are q_l = 1 + c/N_l with the same c. Then u(w) = log w + sum_l (N_l/N)
-    (q_l - log q_l), and u'(w) = (N + c)/(N w). Exact for linear units (derived for this package).
+    In the closure "common" of a deep network every layer has a matrix Q_l, and KR = W (x) K with W
+    the product of all Q_l. At the minimum all Q_l have the eigenvectors of W. For an eigenvalue w
+    of W the factors are q_l = 1 + c/N_l, with the same c for all layers. Then u(w) = log w + sum_l
+    (N_l/N) (q_l - log q_l), and u'(w) = (N + c)/(N w). Exact for linear units (derived for this
+    package).
     """
 
     widths: Float[Array, "layer"]
@@ -135,7 +137,7 @@ def _gradient(scale: Scale, data: Data, layers: Layers) -> Scale:
 
 
 def majorised_step(scale: Scale, spread: Scale, pull: Scale, layers: Layers) -> Scale:
-    """The next iterate Q', which is the minimum of the bound on S at Q."""
+    """Next iterate Q', which is the minimum of the upper bound on S that touches S at Q."""
     root = _spectral(jnp.sqrt, layers.slope(scale) + spread / layers.units)
     inner = root @ scale @ pull @ scale @ root
     square_root = _spectral(lambda x: jnp.sqrt(1 + 4 / layers.units * jnp.maximum(x, 0.0)), inner)
@@ -170,10 +172,11 @@ def _extrapolate(
 def minimise(
     respond: Callable[[Scale], Data], start: Scale, widths: Float[Array, "layer"]
 ) -> ActionMinimum:
-    """The minimum of S downhill from `start`.
+    """Minimum of S that is reached downhill from `start`.
 
-    Derivatives with respect to what `respond` closes over, and to `widths`, follow from the
-    implicit function theorem. It never raises an error; the residual shows whether it converged.
+    Derivatives with respect to `widths` and to the variables in the closure of `respond` follow
+    from the implicit function theorem. The function never raises an error; the residual shows
+    whether it converged.
 
     Args:
         respond: function Q -> (log det A + y^T A^{-1} y, G, B); its cost dominates that of a step.
@@ -220,7 +223,7 @@ def minimise(
             step,
             _State(start, start, start, infinity, infinity, memory, memory, zero, zero),
         )
-        # custom_root cannot differentiate through integer outputs
+        # custom_root cannot differentiate a function with integer outputs
         return final.best, final.steps.astype(float)
 
     def slope_at(scale: Scale) -> Scale:

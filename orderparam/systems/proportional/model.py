@@ -1,14 +1,14 @@
-"""Bayesian networks of finite width on a fixed training set: as many examples as hidden units (P ~
-N), no average over the data.
+"""Bayesian networks of finite width on a fixed training set. The number P of examples is of the
+order of the number N of hidden units, and there is no average over the data.
 
 A network f with Gaussian weights is sampled at temperature T from
 
     p(W) ~ exp{ -(1/T) (1/2) sum_mu |y_mu - f(x_mu)|^2 - (1/2) sum_l |W^l|^2 / variance_l }
 
-so that T is the variance of the observation noise and the prior does not depend on T. Where the
-energy is written with a weight decay, U = loss + (T/2) sum_l lambda_l |W^l|^2 at temperature T
-(Pacelli, Ariosto, Pastore, Ginelli, Gherardi, Rotondo 2023), the variances are 1/lambda_l. There
-are no biases.
+so that T is the variance of the observation noise and the prior does not depend on T. Pacelli,
+Ariosto, Pastore, Ginelli, Gherardi, Rotondo 2023 write the energy at temperature T with a weight
+decay, U = loss + (T/2) sum_l lambda_l |W^l|^2; the variances are then 1/lambda_l. There are no
+biases.
 """
 
 import abc
@@ -34,7 +34,8 @@ Sides = int | tuple[int, ...]
 
 
 def sides(name: str, value: Sides, rank: int) -> tuple[int, ...]:
-    """One integer for every axis of the grid.
+    """The value as a tuple with one integer for every axis of the grid; a single integer stands for
+    all axes.
 
     Raises:
         ValueError: naming a tuple of another length.
@@ -52,7 +53,7 @@ def patch_grid(
 ) -> tuple[int, ...]:
     """Shape of the grid of patches of one example of shape (*grid, channel).
 
-    Axis by axis it is 1 + floor((side + 2 padding - mask) / stride).
+    The number of patches along an axis is 1 + floor((side + 2 padding - mask) / stride).
 
     Raises:
         ValueError: for a mask, stride or padding that does not fit.
@@ -97,8 +98,8 @@ def patches(
 
 
 class BayesianNetwork(System):
-    r"""A Bayesian network on given data, with the data and the temperature that all systems of this
-    topic share.
+    r"""A Bayesian network on given data: the fields for data and temperature that all systems of
+    this topic have.
 
     `inputs` have the shape (train, *input), with *input (input_dim,), or (*grid, channel) for
     signals and images; `targets` have the shape (train,) or (train, output). The test points have
@@ -379,8 +380,8 @@ class LocallyConnected(BayesianPatchNetwork):
 # Learning problems for the systems of this topic: real images, and targets that use some of several
 # patches.
 
-# Name -> data set and learning problem. MNIST and CIFAR-10 are searched in $ORDERPARAM_DATA
-# (`orderparam.data.load`).
+# data set and learning problem for each name; the files of MNIST and CIFAR-10 are looked for in
+# $ORDERPARAM_DATA (`orderparam.data.load`)
 PROBLEMS = {
     "digits": ("digits", "even-odd"),
     "mnist": ("mnist", "0-vs-1"),
@@ -389,8 +390,8 @@ PROBLEMS = {
 
 
 def split(dataset: Dataset, targets: Targets, n_train: int, n_test: int) -> dict[str, Any]:
-    """The data fields of a system: the first n_train examples to train on, the last n_test to test
-    on.
+    """Data fields of a system, whose training set is the first n_train examples and whose test set
+    is the last n_test examples.
 
     Raises:
         ValueError: if there are not enough examples for both.

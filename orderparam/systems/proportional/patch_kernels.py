@@ -1,5 +1,5 @@
 """Kernels between the patches of two images, (r / N_p) k(C_ii, C_ij, C_jj) with C_ij = v_0 x_i .
-x_j' / d, packed and summed."""
+x_j' / d: how they are stored, and their sums."""
 
 import equinox as eqx
 import jax
@@ -17,9 +17,9 @@ class PatchKernels(eqx.Module):
     """The kernels K_ij - m_i m_j^T on the training set for the pairs i <= j (for independent units
     i = j), one row for each pair.
 
-    With one output only the part that is symmetric in the images enters, and its upper triangle is
-    stored: with weight sharing N_p (N_p + 1) P (P + 1) / 4 numbers, a quarter of all pairs of
-    patches and images.
+    With one output only the part of a kernel that is symmetric in the two images enters, so that
+    only its upper triangle is stored. With weight sharing these are N_p (N_p + 1) P (P + 1) / 4
+    numbers, about a quarter of all pairs of patches and images.
     """
 
     packed: Float[Array, "pair entry"]
@@ -30,7 +30,8 @@ class PatchKernels(eqx.Module):
 
     @classmethod
     def of(cls, system: BayesianPatchNetwork, means: Float[Array, "patch train"]) -> "PatchKernels":
-        """The kernels, including the variance of the read-out, minus the products of the `means`.
+        """`PatchKernels` of a system's training set, from the `means` m_i. The kernels contain the
+        variance of the read-out.
 
         Raises `ValueError` when they do not fit into `MEMORY_LIMIT`.
         """
@@ -115,7 +116,7 @@ class PatchKernels(eqx.Module):
 def patch_variances(
     system: BayesianPatchNetwork, seen: Float[Array, "*batch pixel"]
 ) -> Float[Array, "*batch"]:
-    """The variances C_ii."""
+    """Variances C_ii of the pre-activations at each patch."""
     return system.weight_variance / seen.shape[-1] * jnp.sum(seen**2, axis=-1)
 
 
@@ -143,5 +144,5 @@ def by_patch(
 def patch_means(
     system: BayesianPatchNetwork, inputs: Float[Array, "example *input"]
 ) -> Float[Array, "patch example"]:
-    """The means m_i = E phi(h_i)."""
+    """Means m_i = E phi(h_i) of the features at each patch of each example."""
     return system.activation.mean(patch_variances(system, by_patch(system, inputs)))

@@ -1,4 +1,5 @@
-"""Log densities of the real networks' weights, whitened and with the read-out integrated out."""
+"""Posterior densities of the whitened weights of real networks, with all weights or with the
+read-out integrated out."""
 
 from typing import Any
 
@@ -25,7 +26,7 @@ Hidden = Any  # whitened weights of the layers before the read-out
 def architecture(system: BayesianNetwork) -> Architecture:
     """The network of a system at its finite width, without biases.
 
-    Variances are arrays, so that other variances need no new compilation.
+    The variances are arrays, so that a system with other variances needs no new compilation.
 
     Raises:
         ValueError: for a width that is not an integer.
@@ -61,8 +62,8 @@ def architecture(system: BayesianNetwork) -> Architecture:
 
 
 def deviations(whitened: Any, network: Architecture) -> Any:
-    """The standard deviations of the weights in the units of the papers, where the factor 1 /
-    sqrt(fan-in) is in the equations of the network.
+    """Standard deviations of the weights in the units of the papers, which write the factor 1 /
+    sqrt(fan-in) in the equations of the network and not in the prior.
     """
 
     def one(layer: Any, own: Any) -> Any:
@@ -101,7 +102,7 @@ class PosteriorProblem(eqx.Module):
 
     @classmethod
     def of(cls, system: BayesianNetwork) -> "PosteriorProblem":
-        """The network of a system and its data."""
+        """Posterior problem of a system: its network with its data."""
         (x, y), (test, test_y) = system.train, system.test
         if isinstance(system, BayesianPatchNetwork):
             x, test = system.padded(x), system.padded(test)
@@ -181,8 +182,8 @@ class Collapsed(eqx.Module):
         phi, test = self.features(hidden, given.x), self.features(hidden, given.test)
         posterior = condition_readout(phi, given.y, given.temperature)
         outputs, places = given.y.shape[1], given.places
-        # The read-out given the hidden weights is Gaussian, with the same covariance Cov(u_ic,
-        # u_jd) = 1 - Phi^T A^{-1} Phi for every output.
+        # Given the hidden weights the read-out is Gaussian. Its covariance Cov(u_ic, u_jd) = 1 -
+        # Phi^T A^{-1} Phi is the same for every output.
         shared = posterior.half.reshape(phi.shape[0], places, -1)
         units = shared.shape[-1]
         over_units = jnp.sum(shared, axis=-1)

@@ -1,5 +1,5 @@
-"""The gain or loss of a Bayesian network of finite width relative to its infinite limit, on a
-user's own data.
+"""Prediction, for data of your own, of how much a finite width improves or worsens a Bayesian
+network compared with infinite width.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from orderparam.systems.proportional.theory import finite_width, infinite_width
 # Below this temperature, with many examples per hidden unit, the theory deviates from sampled
 # networks by 5 to 20 %.
 LOW_TEMPERATURE = 0.05
-# what the report has of the theory's result
+# fields of the theory's result that the report contains
 _KEPT = [
     "test_error",
     "test_bias",
@@ -54,11 +54,12 @@ def predict_width(
     weight_variance: float = 1.0,
     readout_variance: float = 1.0,
 ) -> xr.Dataset:
-    """Test error as a function of the width on a user's data, as the theory predicts it.
+    """Predicted test error of a Bayesian network on data of your own, as a function of its width.
 
     The first n_train examples are the training set, the last n_test the test set. The test error is
-    the squared error of one network from the posterior, summed over the outputs. It is the sum of
-    test_bias, the error of the average network (that of kernel regression), and test_variance.
+    the squared error of one network from the posterior, summed over the outputs. The test error is
+    the sum of test_bias, which is the error of the average network (kernel regression), and of
+    test_variance.
 
     Args:
         dataset: data set from `orderparam.data.apply_task`, with standardised inputs.
@@ -131,7 +132,7 @@ def _network(
     mask: int,
     shared: dict[str, Any],
 ) -> tuple[BayesianNetwork, str]:
-    """The network, of width or channels 1, and the name of the field that is its width."""
+    """Network with width 1 or with one channel, and the name of the field that sets this number."""
     patches = {"convolutional": Convolutional, "locally-connected": LocallyConnected}
     if architecture not in ("dense", *patches):
         raise ValueError(
@@ -150,7 +151,8 @@ def _network(
 
 
 def _verdict(report: xr.Dataset) -> str:
-    """A sentence on the width of smallest test error beside infinite width."""
+    """Sentence that compares the smallest test error over all widths with that of infinite
+    width."""
     best = int(np.argmin(report["test_error"].values))
     width, gain = float(report["width"][best]), float(report["gain"][best])
     if gain > 0.005:

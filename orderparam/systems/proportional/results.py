@@ -62,10 +62,10 @@ class OrderParameters(Prediction):
             places whose features are read out separately (the patches of a convolutional or locally
             connected network; one place in a fully connected network and under average pooling), a
             and b outputs. In a deep network there is a matrix for every layer.
-        mean_scales: kappa, the order parameter of the mean of a non-odd activation: the average
-            that defines Q with the covariance over the units, <v_c v_c - v_c v_c'> for different
-            units c and c', in place of the square. It equals Q if the mean has no order parameter
-            of its own.
+        mean_scales: kappa, the order parameter of the mean of a non-odd activation. It is defined
+            as Q is, with the covariance over the units, <v_c v_c - v_c v_c'> for different units c
+            and c', in place of the square. If the mean has no order parameter of its own, kappa
+            equals Q.
     """
 
     order_parameters: Float[Array, "layer patch output other_patch other_output"]
@@ -123,14 +123,15 @@ class Branches(Result):
     """The stationary points of the effective action: its minima in order of increasing action, and
     the maxima between neighbouring minima.
 
-    Entries are NaN where there are fewer than three minima. At depth one at most one minimum was
-    found on real data; deep networks have two at high temperature and with strong signals.
+    There is room for three minima; the entries of missing minima are NaN. At depth one no more than
+    one minimum was found on real data. Deep networks have two minima at high temperature and with
+    strong signals.
 
     Fields:
         order_parameters: Q_l of each minimum.
         action: F of each minimum.
         residual: dimensionless gradient of F at each minimum.
-        barrier_order_parameters: Q_l at the maximum between a minimum and the one with the next
+        barrier_order_parameters: Q_l at the maximum between a minimum and the minimum with the next
             larger Q, in order of increasing Q.
         barrier_action: F at these maxima; the height of a barrier is the difference of two actions.
         converged: whether all points that were found are stationary.
@@ -201,7 +202,7 @@ def losses(
     predicted_class, true_class = (
         jnp.sign(f[:, 0]) if outputs == 1 else jnp.argmax(f, axis=1) for f in (mean, targets)
     )
-    # The mean error of one network: that of the average network plus the posterior variance.
+    # The mean error of one network is the error of the average network plus the posterior variance.
     test_error = test_bias + test_variance
     return {
         "train_error": train_bias + train_variance,

@@ -1,5 +1,5 @@
-"""Similarity matrices of the hidden layer before and after learning, and the predictor that some
-codes build from them.
+"""Similarity matrices (kernels) of the hidden layer before and after learning, and a predictor that
+some published codes construct from these matrices.
 
 Let psi_i = (r / N_p)^{1/2} phi_i be the features at the places i, with means m_i and covariances
 C_ij. The posterior of the hidden weights with the read-out integrated out is their prior times N(y;
@@ -10,10 +10,10 @@ C_ij. The posterior of the hidden weights with the read-out integrated out is th
     g = psi - m,
 
 with W = a a^T - A^{-1}, a = A^{-1} y, A = T + KR. The covariance is over the pre-activations of one
-unit and requires the fourth moments of phi (derived for this package). Q = kappa = 1 and KR = K
-gives the strict expansion at fixed P; at P ~ N the order parameters replace these values as they do
-for Gaussian units. If the hidden units were Gaussian processes (the ansatz of Pacelli et al. 2023
-and of the codes that follow it) the covariance would be, by Wick's theorem,
+unit and requires the fourth moments of phi (derived for this package). With Q = kappa = 1 and KR =
+K this is the strict expansion at fixed P. At P ~ N the values of Q and kappa are the order
+parameters, as for Gaussian units. If the hidden units were Gaussian processes (the ansatz of
+Pacelli et al. 2023 and of the codes that follow it) the covariance would be, by Wick's theorem,
 
     sum_ikl [ Q_kl C_ik W C_li + kappa_kl (m_i m_k^T W C_li + transpose) ]:
 
@@ -165,8 +165,8 @@ def _hidden_units(system: BayesianNetwork) -> Units:
 
 
 def _compressed(seen: Float[Array, "place train pixel"]) -> Float[Array, "place train mode"]:
-    """A basis that gives the same covariances with the smallest number of standard normal
-    variables."""
+    """Basis B that gives the covariances of the pre-activations with the smallest number of
+    standard normal variables."""
     flat = seen.reshape(-1, seen.shape[-1])
     if flat.shape[0] >= flat.shape[1]:
         return seen
@@ -217,10 +217,11 @@ def similarity(
     renormalised = kernel_at(system, found.order_parameters, found.mean_scales)[0]
     inverted = inverse(renormalised + system.temperature * jnp.eye(y.size))
     dual = inverted @ y
-    # W is the force of the data on the kernel: the fit a a^T minus the entropic term A^{-1}.
+    # The data change the kernel through W: its first term a a^T comes from the fit, and A^{-1} from
+    # the determinant.
     weight = jnp.outer(dual, dual) - inverted
     hidden = _hidden_units(system)
-    # Units without common weights see one place each, and Q and kappa are diagonal.
+    # Without weight sharing every unit sees one place, and Q and kappa are diagonal in the places.
     alone = hidden.basis.shape[0] > 1
     blocks = [
         jnp.diag(matrix)[:, None, None] if alone else matrix[None] for matrix in (scale, kappa)
@@ -242,7 +243,7 @@ def similarity(
         else jnp.max(jnp.std(estimates, axis=0, ddof=1)) / np.sqrt(batches)
     )
     prior, width = prior_kernels(system)[0], system.widths[0]
-    # N units change independently; the mean kernel changes by 1/N.
+    # `change` is N <K_emp - K>, so that the mean kernel changes by `change` / N.
     after = prior + change / width
     return PredictedSimilarity(
         prior=prior,
@@ -270,8 +271,8 @@ def kernel_corrected(system: FullyConnected) -> Prediction:
     Raises:
         ValueError: for more than one hidden layer or output.
 
-    Accuracy: codes of the literature use this predictor, but it is not a systematic correction. For
-    a linear network (digits, P = 50, N = 20, T = 0.1) it changes a test bias of 0.5388 (exact:
+    Accuracy: published codes use this predictor, but it is not a systematic correction. For a
+    linear network (digits, P = 50, N = 20, T = 0.1) it changes a test bias of 0.5388 (exact:
     0.5383) to 0.612.
 
     Source: the kernel of Gaussian units after learning is that of Aiudi et al. (2025); its use as a

@@ -1,6 +1,4 @@
-"""The studies of this topic: the effect of finite width on Bayesian networks on a fixed training
-set.
-"""
+"""Studies of finite width: its effects on Bayesian networks with a fixed training set."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -51,8 +49,9 @@ def _compared(
 ) -> list[Curve]:
     """Theory at finite and at infinite width, and sampled networks, along one axis.
 
-    limit: where the theory of infinite width is evaluated, if not along the line; a single width
-        suffices, because it does not depend on the width. lengths: further options of the sampler.
+    limit: points at which the theory of infinite width is evaluated, if they differ from those of
+    the line; a single width suffices, because this theory does not depend on the width. lengths:
+    further options of the sampler.
     """
     sampler = partial(sampled_network, samples=samples, **lengths)
     return [
@@ -168,7 +167,8 @@ def finite_width_temperature(
     seeds: int = 4,
     langevin_steps: int = 60_000,
 ) -> Iterator[Curve]:
-    """measured, descended: temperatures of Monte Carlo and of gradient descent."""
+    """Curves of theory and sampling; `measured` and `descended` are the temperatures of Hamiltonian
+    Monte Carlo and of gradient descent."""
     system = dense(data, n_train, n_test, width=width, temperature=0.1)
     descent = partial(
         langevin_training,
@@ -372,7 +372,7 @@ def finite_width_architectures(
 
 
 def order_parameter(data: xr.Dataset) -> xr.DataArray:
-    """Q, by which the kernel of one hidden layer is multiplied."""
+    """Order parameter Q, the factor by which the kernel of one hidden layer is multiplied."""
     return (
         data["order_parameters"]
         .stack(entry=[dim for dim in data["order_parameters"].dims if dim != "point"])

@@ -27,8 +27,9 @@ _AXIS = (
 def architectures(
     data: str, n_train: int, n_test: int, mask: int, stride: int, temperature: float
 ) -> dict[str, tuple[BayesianNetwork, str]]:
-    """One hidden layer on the same images: dense, locally connected, and convolutional with a
-    read-out of every patch or of their mean; with the axis of its width."""
+    """Networks with one hidden layer on the same images (dense, locally connected, convolutional
+    with a read-out of every patch, and convolutional with a read-out of the mean over patches),
+    each with the name of the field that sets its width."""
     fields, shape = image_data(data, n_train, n_test)
     images = as_images(fields, shape) | {
         "channels": 10,
@@ -100,7 +101,8 @@ def finite_width_images(
     for name, (system, axis) in cases.items():
         facets = {"architecture": name}
         line = {axis: between((min(measured) / 2, 10.0 * max(measured)), 10)}
-        wide = {axis: [float(min(measured))]}  # a single width, on which it does not depend
+        # a single width, because infinite width does not depend on it
+        wide = {axis: [float(min(measured))]}
         yield Curve("finite width", finite_width, system, line, facets=facets)
         yield Curve("infinite width", infinite_width, system, wide, facets=facets, baseline=True)
         yield Curve("sampled", sampler, system, {axis: measured}, seeds, facets=facets)

@@ -36,7 +36,7 @@ AIUDI = "Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025"
 
 
 def _matrix(data: xr.Dataset, name: str) -> np.ndarray:
-    """A matrix of the single point of a curve, averaged over runs."""
+    """Matrix of this name, averaged over runs, from a curve that has a single point."""
     values = data[name]
     return np.asarray(values.mean("seed") if "seed" in values.dims else values).squeeze()
 

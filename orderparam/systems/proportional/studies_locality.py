@@ -43,7 +43,8 @@ def uneven_teacher(others: float, n_train: int, n_test: int) -> dict[str, Any]:
 
 
 def used_patches(others: float) -> float:
-    """The participation ratio of the patches' shares of the target, 1 and three times others^2.
+    """Number of patches that the target uses: the participation ratio of the variances 1, others^2,
+    others^2 and others^2 that the four patches contribute.
 
     >>> used_patches(0.0), used_patches(1.0)
     (1.0, 4.0)
@@ -152,7 +153,7 @@ def locality_finite_width(
     chains: int = 2,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """lines, measured: values of a for the theory and for sampled networks."""
+    """Curves of theory and sampled networks; `lines` and `measured` are their values of a."""
     sampler = partial(sampled_network, samples=samples, chains=chains, warmup=80)
     for others in sorted({*lines, *measured}):
         fields = uneven_teacher(others, n_train, n_test)

@@ -44,13 +44,13 @@ from orderparam.systems.proportional.results import (
 #     F(Q, kappa) = N [ -tr Q (kappa^{-1} - 1) - log det kappa ]
 #                   + log det(T + KR) + y^T (T + KR)^{-1} y
 #
-# is stationary (a saddle point) with respect to both (Pacelli et al. 2023, supplement, for one
-# number; matrices were derived for this package). If no mean has its own order parameter, kappa =
-# Q, and F is N [tr Q - log det Q] + .., at its minimum (`majorise`). With G, B of `Response` and
-# W_IJ = m_I^T A^{-1} m_J - (m_I . a)(m_J . a), the conditions are  Q = kappa - kappa W kappa / N,
-# kappa^{-1} = 1 + (G - B) / N.  One order parameter, of one place and output, is found with all
-# other minima of the action in the eigenbasis of the kernel (`kernels.common_scale`): whichever has
-# the lowest action.
+# is stationary with respect to Q and kappa, at a saddle point (Pacelli et al. 2023, supplement, for
+# one number; matrices were derived for this package). If no mean has its own order parameter, kappa
+# = Q, and F = N [tr Q - log det Q] + .. is at a minimum, which `majorise` finds. With G, B of
+# `Response` and W_IJ = m_I^T A^{-1} m_J - (m_I . a)(m_J . a), the conditions are Q = kappa - kappa
+# W kappa / N, kappa^{-1} = 1 + (G - B) / N. With one place and one output Q is one number. All
+# minima of the action are then found in the eigenbasis of the kernel (`kernels.common_scale`), and
+# the one with the lowest action is taken.
 
 _SWEEPS = 3000
 
@@ -86,7 +86,8 @@ def stationary(
     layers = Layers(widths)
 
     def step(state: tuple[Matrix, Matrix], _: None) -> tuple[Matrix, Matrix]:
-        # Q and kappa are stationary together: one Riccati step for kappa, and Q follows from it.
+        # Q and kappa are iterated together: a step for kappa by the Riccati equation, and Q follows
+        # from kappa.
         response = kernel.respond(*state, temperature)
         kappa = majorised_step(state[1], response.spread, response.pull, layers)
         return kappa - kappa @ (
@@ -94,7 +95,7 @@ def stationary(
         ) @ kappa / layers.units, kappa
 
     start = jax.lax.stop_gradient((lowest.scale, lowest.scale))
-    few = kernel.size == 1  # whether there are so few unknowns that a Jacobian is cheap
+    few = kernel.size == 1  # with one unknown of each kind a Jacobian is cheap
     solved = newton_fixed_point(step, start) if few else fixed_point(step, start, max_steps=_SWEEPS)
     scale, kappa = solved.value
     prior = (
@@ -107,7 +108,7 @@ def stationary(
 def _lowest(
     kernel: OnePlace | Places, temperature: Float[Array, ""], widths: Float[Array, "layer"]
 ) -> Stationary:
-    """The minimum of the action at Q = kappa, where the mean is part of the kernel."""
+    """Minimum of the action for Q = kappa, that is, with the mean as part of the kernel."""
     constant = jnp.sum(widths) * kernel.size
     if isinstance(kernel, OnePlace) and kernel.size == 1:
         every = common_scale.minima(
@@ -302,8 +303,8 @@ def renormalised_kernel(
 
     $$ K^R = \sum_{ij} Q_{ij} (K_{ij} - m_i m_j^T) + \kappa_{ij}\, m_i m_j^T $$
 
-    with Q and $\kappa$ the order parameters of `finite_width`, which is Gaussian-process regression
-    with this kernel, and $m_i$ the mean of the features at place i.
+    with Q and $\kappa$ the order parameters of `finite_width` and $m_i$ the mean of the features at
+    place i. The prediction of `finite_width` is Gaussian-process regression with this kernel.
 
     Args:
         closure: as in `finite_width`. Default "nested".

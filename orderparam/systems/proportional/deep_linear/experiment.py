@@ -36,8 +36,8 @@ class LinearPosterior(Collapsed):
     def record(self, hidden: Hidden) -> _Recorded:
         """Kernels and effective read-outs of all layers, averaged over the read-out."""
         given = self.problem
-        # weight matrices of the hidden layers in units of their prior standard deviation, input
-        # layer first
+        # weight matrices of the hidden layers in units of their prior standard deviation, beginning
+        # with the first layer
         weights = [
             layer.weight / jnp.sqrt(layer.weight.shape[1])
             for layer in hidden

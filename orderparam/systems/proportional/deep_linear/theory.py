@@ -1,20 +1,22 @@
 """Linear networks of any depth: the scale of the output's kernel and the kernel of every layer.
 
-The read-out and the layers above the first multiply a Gaussian process with kernel K by sqrt(p), p
-= q_1 q_2 .. q_L, where the q_l are independent with q_l ~ Gamma(N_l / 2), mean one: N_l q_l is the
-square of the length of N_l standard normals. Then
+The outputs of the network are a Gaussian process with kernel K, multiplied by sqrt(p) with p = q_1
+q_2 .. q_L. The factor comes from the read-out and the layers above the first. The q_l are
+independent and have the law Gamma(N_l / 2) with mean one, so that N_l q_l is the squared length of
+N_l standard normals. The posterior
 
     p(p | y) ~ p(p) N(y; 0, T + p K)
 
-is a density in one dimension for any depth: the density of log p is the convolution of those
-of log q_l  (Li and Sompolinsky 2021 at the saddle point; Hanin and Zlokapa 2023 for the exact
-evidence). For other activations this is the closure `common` with the fluctuations of the
+is a density of one variable for any depth, and the prior density of log p is the convolution of the
+densities of log q_l (Li and Sompolinsky 2021 at the saddle point; Hanin and Zlokapa 2023 for the
+exact evidence). For other activations this is the closure `common` with the fluctuations of the
 order parameter.
 
-In every layer, f = a_l . h^l with the effective read-out a_l of layer l, whose squared length is
-p_l = q_l q_(l+1) .. q_L times its prior value. The data depend on the units of layer l only along
-a_l, where they are f / |a_l|; the N_l - 1 directions orthogonal to a_l follow the layer below. With
-K_l the empirical kernel of layer l, divided by the prior variances of all layers above,
+For every layer l, f = a_l . h^l with the effective read-out a_l of the layer, whose squared length
+is p_l = q_l q_(l+1) .. q_L times its prior value. The data constrain the units of layer l only
+along a_l, where h^l is f / |a_l|. In the N_l - 1 directions orthogonal to a_l the units have the
+kernel of the layer below. With K_l the empirical kernel of layer l, divided by the prior variances
+of all layers above,
 
     <K_l> = (1 - 1/N_l) <K_(l-1)> + (1/N_l) <f f^T / p_l>,    <K_0> = K,
 
@@ -40,8 +42,8 @@ from orderparam.systems.proportional.model import FullyConnected
 from orderparam.systems.proportional.results import IntegratedNetwork, log_evidence, losses
 
 _NODES = 1025
-# Half width of the grid in standard deviations of log p. The left tail, exp(N t / 2), is longer
-# than that of a normal law.
+# Half width of the grid in standard deviations of log p. The left tail of the density of t = log p,
+# exp(N t / 2), is longer than that of a normal law.
 _REACH = 16.0
 
 
@@ -114,12 +116,12 @@ class ScaleDensity(eqx.Module):
 
     @property
     def step(self) -> Float[Array, ""]:
-        """Distance of two nodes."""
+        """Distance between two neighbouring nodes of the grid."""
         return self.offsets[1] - self.offsets[0]
 
     @property
     def log_scale(self) -> Float[Array, "node"]:
-        """log p at the nodes."""
+        """Values of log p at the nodes."""
         return jnp.sum(self.log_parameters) + self.offsets
 
     def log_prior(self, exponents: Float[Array, "layer"]) -> Float[Array, "node"]:
@@ -224,8 +226,8 @@ def integrated_width(system: FullyConnected) -> IntegratedNetwork:
     count = given.targets.size
     means = given.means
     mean = weights @ means
-    # The variance is that within the Gaussian process of given p, plus the variance over p of its
-    # mean.
+    # The posterior variance is the mean over p of the variance at given p, plus the variance over p
+    # of the mean at given p.
     variance = weights @ (given.variances + (means - mean) ** 2)
     fitted_residuals = temperature * given.targets / given.spectrum
     average_residual = weights @ fitted_residuals
@@ -254,8 +256,8 @@ LINEAR = ONE_OUTPUT | {"activation.name": equal("linear")}
 def _climb(
     widths: Float[Array, "layer"], squares: Float[Array, "layer"], prior: Float[Array, ""]
 ) -> Float[Array, "layer"]:
-    """A quadratic form of <K_l> in every layer divided by its prior value, from that of <f f^T /
-    p_l>."""
+    """Quadratic form of <K_l> in every layer, divided by its prior value. The arguments are the
+    widths, the quadratic form of <f f^T / p_l> in every layer, and that of K."""
     ratio, found = jnp.ones(()), []
     for width, square in zip(widths, squares):
         ratio = (1 - 1 / width) * ratio + square / (width * prior)
@@ -295,7 +297,7 @@ def linear_layers(system: FullyConnected) -> PredictedLayers:
     basis, temperature, depth = prior_basis(system), jnp.asarray(system.temperature), system.depth
     density = ScaleDensity.of(basis, temperature, system.widths)
     given = _AtScale.of(jnp.exp(density.log_scale), basis, temperature)
-    # row l - 1 contains ones for the layers from l on, whose q multiply to p_l
+    # row l - 1 contains ones for the layers l .. L, because p_l is the product of their q
     above = jnp.triu(jnp.ones((depth, depth)))
     plain = density.log_prior(jnp.zeros(depth)) + given.log_likelihood
     total = logsumexp(plain)

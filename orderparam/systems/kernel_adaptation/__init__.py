@@ -1,10 +1,10 @@
 """Feature learning as a kernel that adapts: Bayesian networks whose weights turn towards the
 target's direction.
 
-The theories treat the infinitely wide network, a kernel rescaled by one number, Gaussian weights,
-and weights with their full distribution (specialisation). Each is averaged over data or holds on
-given data. There are also theories of deep networks on given data and of convolutional networks on
-patches. Experiments sample or train the networks themselves.
+There are theories of the infinitely wide network, of a kernel rescaled by one number, of Gaussian
+weights, and of weights with their full distribution (specialisation). Each of these theories exists
+averaged over data and on given data. There are also theories of deep networks on given data and of
+convolutional networks on patches. Experiments sample or train the networks themselves.
 """
 
 from typing import TYPE_CHECKING

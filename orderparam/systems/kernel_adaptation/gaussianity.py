@@ -1,5 +1,5 @@
-"""A test whether pre-activations, or weights along a direction, are Gaussian, with the distance and
-the p-value of correlated samples from many neurons.
+"""A test of whether pre-activations, or weights along a direction, are Gaussian. The samples of
+many neurons may be correlated; the p-value takes this into account.
 """
 
 import functools
@@ -29,7 +29,8 @@ class Gaussianity(Result):
         variance: <x^2> - <x>^2.
         excess_kurtosis: fourth central moment / variance^2 - 3: 0 for a Gaussian, negative for two
             wells, positive for heavy tails such as those of a few specialised neurons among many.
-        kurtosis_error: its standard error, correlations included.
+        kurtosis_error: standard error of `excess_kurtosis`, with correlations of the samples taken
+            into account.
         distance: largest difference of the distribution functions of x and of the Gaussian
             (Kolmogorov-Smirnov).
         effective_samples: number of independent values with the same mean square error of the
@@ -96,7 +97,8 @@ def gaussianity(
     distance = float(max(np.max(rank[1:] - below), np.max(below - rank[:-1])))
 
     thresholds = np.quantile(ordered, _LEVELS)
-    # To first order, the error of the kurtosis is that of the mean of its influence function.
+    # To first order the error of the kurtosis equals the error of the mean of its influence
+    # function.
     central = x - mean
     influence = (central**4 - 4 * third * central) / second**2 - 2 * fourth / second**3 * central**2
     recorded = [np.mean(one, axis=-1) for one in (*(x <= t for t in thresholds), influence)]
@@ -126,7 +128,7 @@ def gaussianity(
 def along_directions(
     directions: Sequence[Any], variances: Sequence[float] | None = None
 ) -> Gaussianity:
-    """The tests of several directions as one result, whose fields have a leading axis for the
+    """Result of `gaussianity` for several directions; its fields have a leading axis for the
     directions."""
     each = [
         gaussianity(x, None if variances is None else variances[i])
@@ -137,8 +139,8 @@ def along_directions(
 
 @functools.cache
 def _null_of_nearest() -> np.ndarray:
-    """Draws of the limit of sqrt(n) times the distance from the Gaussian of fitted mean and
-    variance.
+    """Random draws from the limiting law, for n -> infinity, of sqrt(n) times the distance of n
+    Gaussian samples from the Gaussian of their fitted mean and variance.
 
     The limit is the largest modulus of a Gaussian process of covariance min(s, t) - s t - p(s) p(t)
     - g(s) g(t) / 2, p = phi(z) and g = z phi(z) at the quantile z of s (Durbin 1973).

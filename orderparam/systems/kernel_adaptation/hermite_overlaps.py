@@ -12,8 +12,8 @@ from orderparam.gaussian.arcsine import Erf
 from orderparam.gaussian.interpolation import chebyshev_nodes, chebyshev_transform, clenshaw
 from orderparam.systems.kernel_adaptation.network import HOMOGENEOUS, Degrees
 
-# m_k(w) = E_x[phi(w . x) h_k(w_* . x)], the contribution of one hidden unit to each component of
-# the output.
+# The contribution of one hidden unit to the component k of the output is m_k(w) = E_x[phi(w . x)
+# h_k(w_* . x)].
 #
 # With rho = w . w_*, q = |w|^2 and phi(sqrt(q) u) = sum_k c_k(q) h_k(u),
 #
@@ -32,8 +32,8 @@ def overlaps(phi: Activation, degrees: Degrees, lowest: Array, highest: Array) -
     """The function (rho, q) -> [m_k for k in degrees], elementwise.
 
     Args:
-        lowest: lower end of the range of q for activations without a closed form; other q are moved
-            to the ends of the range.
+        lowest: lower end of the range of q, for activations without a closed form; values of q
+            outside the range are replaced by its ends.
         highest: upper end of that range.
     """
     if isinstance(phi, Erf):

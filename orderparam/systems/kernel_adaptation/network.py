@@ -6,10 +6,10 @@ A network is sampled at temperature T from
     p(w, a) ~ exp{ -d |w|^2 / (2 weight_variance) - N |a|^2 / (2 readout_variance)
                    - (1/(2T)) sum_mu (f(x_mu) - y_mu)^2 }
 
-so that T is the variance of the observation noise (the targets have none) and the prior does not
-depend on T. With weight decays gamma |theta|^2 / 2 in the energy at temperature T, weight_variance
-= T d / gamma_w and readout_variance = T N / gamma_a. h_k = He_k / sqrt(k!) is orthonormal under
-N(0, 1). Seroussi, Naveh, Ringel 2023; Rubin, Seroussi, Ringel 2024.
+so that T is the variance of the observation noise that the network assumes (the targets contain no
+noise), and the prior does not depend on T. With weight decays gamma |theta|^2 / 2 in the energy at
+temperature T, weight_variance = T d / gamma_w and readout_variance = T N / gamma_a. h_k = He_k /
+sqrt(k!) is orthonormal under N(0, 1). Seroussi, Naveh, Ringel 2023; Rubin, Seroussi, Ringel 2024.
 """
 
 import itertools
@@ -50,8 +50,8 @@ class AdaptiveNetwork(System):
         """The network with its read-out variance and temperature divided by chi: from standard
         scaling (chi = 1) to mean-field scaling (chi ~ N).
 
-        The infinitely wide network depends on their ratio only and does not change; the force on
-        the weights grows as chi.
+        The infinitely wide network depends only on the ratio of read-out variance and temperature
+        and does not change; the force on the weights grows as chi.
 
         Args:
             chi: the divisor, > 0.
@@ -107,14 +107,14 @@ class HermiteTarget(eqx.Module):
         return polynomial + self.absolute * (jnp.abs(z) - math.sqrt(2 / math.pi))
 
     def coefficients(self, degrees: Degrees) -> Float[Array, "mode"]:
-        """The coefficients y_k of the given degrees."""
+        """Coefficients y_k of the target on the modes of the given degrees."""
         count = max(max(degrees) + 1, self.polynomial.shape[0])
         given = jnp.zeros(count).at[: self.polynomial.shape[0]].set(self.polynomial)
         return (given + self.absolute * _absolute(count))[np.asarray(degrees)]
 
     @property
     def power(self) -> Float[Array, ""]:
-        """E y^2 over z ~ N(0, 1)."""
+        """Second moment E y^2 of the target over z ~ N(0, 1)."""
         cross = 2 * self.absolute * (self.polynomial @ _absolute(self.polynomial.shape[0]))
         return self.polynomial @ self.polynomial + cross + self.absolute**2 * (1 - 2 / math.pi)
 
@@ -208,23 +208,24 @@ class HiddenLayer(eqx.Module):
 
     @property
     def size(self) -> Float[Array, ""]:
-        """|y|, the unit of residuals; 1 where the target has no component on the modes."""
+        """Norm |y| of the target on the modes, which is the unit of residuals; 1 if the target has
+        no component on the modes."""
         squared = self.y @ self.y
         return jnp.sqrt(jnp.where(squared == 0, 1.0, squared))
 
     @property
     def ridge(self) -> Float[Array, ""]:
-        """lambda = T/n, the ridge of a kernel averaged over data."""
+        """Ridge lambda = T/n of a kernel averaged over data."""
         return self.temperature / self.n_train
 
     @property
     def scale(self) -> Float[Array, ""]:
-        """sqrt(v/d), the prior standard deviation of a weight."""
+        """Prior standard deviation sqrt(v/d) of a hidden weight."""
         return jnp.sqrt(self.weight_variance / self.dim)
 
     @property
     def amplitude(self) -> Float[Array, ""]:
-        """sqrt(readout_variance / N), the prior standard deviation of a read-out weight."""
+        """Prior standard deviation sqrt(readout_variance / N) of a read-out weight."""
         return jnp.sqrt(self.readout_variance / self.width)
 
 

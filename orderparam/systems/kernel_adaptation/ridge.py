@@ -1,9 +1,9 @@
 """The ridge of a kernel averaged over data: T/n when the noise dominates, and more when unlearned
 modes act as noise.
 
-The average over data to first order (equivalent kernel) has the ridge lambda = T/n. It is valid
-when T is large compared with the typical (f - y)^2 and with the part of the kernel's trace that is
-not learned. Otherwise lambda is replaced by kappa,
+In the average over data to first order (equivalent kernel) the ridge is lambda = T/n. This value is
+valid if T is large compared with the typical (f - y)^2 and with the part of the kernel's trace that
+is not learned. Otherwise lambda is replaced by the effective ridge kappa, which solves
 
     n = T/kappa + sum lambda_i/(lambda_i + kappa)           (`orderparam.kernels.effective_ridge`).
 

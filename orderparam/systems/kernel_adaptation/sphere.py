@@ -16,7 +16,8 @@ from orderparam.systems.kernel_adaptation.weights import (
     resolves,
 )
 
-# Neurons with phi(cz) = c phi(z), c > 0: the norm is integrated out, and one angle remains.
+# For activations with phi(cz) = c phi(z), c > 0, the norm of the weights is integrated out, and the
+# average over the weights is an integral over one angle.
 #
 # m_k(w) = |w| g_k(u), u = rho/|w| = cos(theta), g_k(u) = c_k u^k with phi = sum_k c_k h_k. With h =
 # tau . g(u) and
@@ -25,9 +26,9 @@ from orderparam.systems.kernel_adaptation.weights import (
 #
 # (fluctuations of the output subtract the terms of `Fluctuations` at |w| = 1 from h^2),
 #
-# N log E exp{(s/2N) (tau . m)^2} = N log of the average of r^(-d/2) over the sphere, and <|w|^2 |
-# u> = v / r(u). Where r reaches zero the average diverges, which acts as a barrier that the
-# solution cannot reach.
+# N log E exp{(s/2N) (tau . m)^2} is N times the logarithm of the average of r^(-d/2) over the
+# sphere, and <|w|^2 | u> = v / r(u). The average diverges where r reaches zero, so that the
+# solution always has r > 0.
 
 _NODES_SPHERE = 4001
 
@@ -91,8 +92,9 @@ class SphereDensity(eqx.Module):
     """The density of interacting weights on the angles of the rule, with the averages of
     `PlaneDensity`.
 
-    `r` is r(u) of the head of this section; `exponent` is that of the interaction, with the norm of
-    the weights integrated out.
+    `r` is r(u) as defined in the comment at the top of the module. `exponent` is the logarithm of
+    the factor by which the interaction changes the density of u, with the norm of the weights
+    integrated out.
     """
 
     sphere: Sphere
@@ -132,8 +134,8 @@ class SphereDensity(eqx.Module):
         n, squared = layer.width, self._squared
         kernel = layer.readout_variance * (features * squared) @ features.T
         output = kernel @ self.tau
-        # derivative of <s v h g / r>: the first term is that of h / r, the second that of the
-        # density
+        # derivative of <s v h g / r>: the first term is the derivative of h / r, the second the
+        # derivative of the density
         bent = (
             squared
             * (self.tau @ features) ** 2

@@ -53,7 +53,7 @@ class ConvolutionalPosterior(eqx.Module):
     def features(
         self, layer: Float[Array, "example group channel"]
     ) -> Float[Array, "example feature"]:
-        """Features Phi of the read-out, with Phi Phi^T the kernel."""
+        """Features Phi that the read-out sees; Phi Phi^T is the kernel of the output."""
         phi = self.system.activation(layer).reshape(layer.shape[0], -1)
         return jnp.sqrt(self.system.readout_variance / phi.shape[1]) * phi
 
@@ -66,7 +66,8 @@ class ConvolutionalPosterior(eqx.Module):
     def values(
         self, u: Filters, layer: Float[Array, "example group channel"]
     ) -> Float[Array, "direction channel"]:
-        """Filters of the first layer and pre-activations of the second along `DIRECTIONS`."""
+        """Components along `DIRECTIONS` of the filters of the first layer and of the
+        pre-activations of the second layer."""
         of_filters, of_points = directions(self.system)
         on_points = layer.reshape(-1, layer.shape[2]).T @ of_points / jnp.sqrt(self.unit)
         return jnp.concatenate([(u[0] @ of_filters).T, on_points.T])
@@ -104,18 +105,18 @@ class SampledConvolutional(FromChains, Result):
 
     Fields:
         total_learnability: mean . y / y . y of the posterior mean at the test points.
-        train_learnability: the same at the training points.
+        train_learnability: this ratio at the training points.
         variance: variance over channels and draws along each direction, in the units of
             `ConvolutionalPrediction`.
-        variance_before: the same before training.
+        variance_before: `variance` before training.
         excess_kurtosis: excess kurtosis along each direction, 0 for a Gaussian law.
-        excess_kurtosis_before: the same before training.
-        distance: largest difference between the distribution function and that of a Gaussian of the
-            same mean and variance.
+        excess_kurtosis_before: `excess_kurtosis` before training.
+        distance: largest difference between the distribution function of the values along each
+            direction and that of a Gaussian of equal mean and variance.
         p_value: p-value of this distance (see `gaussianity`).
         bin_centre: centres of bins of equal width over (-4, 4).
         density: density along each direction in these bins.
-        density_before: the same before training.
+        density_before: `density` before training.
         r_hat: largest R-hat of learnabilities and variances.
         effective_samples: smallest effective sample size of the same observables.
     """

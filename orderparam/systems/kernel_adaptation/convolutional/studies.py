@@ -24,8 +24,9 @@ LEAST = 1e-3  # density below which nothing is drawn
 
 
 def draw_laws(axes: Any, comparison: Comparison) -> None:
-    """Densities along all directions at the largest number of channels before and after training,
-    shifted by four decades each, and the Gaussians of both theories."""
+    """Draw the densities along all directions, before and after training, for the largest number of
+    channels, with the Gaussians of both theories. The directions are shifted by four decades
+    each."""
     channels = max(comparison.parameters["measured_channels"])
     (runs,) = comparison.experiments().values()
     runs = runs.sel(channels=channels)
@@ -53,8 +54,8 @@ def draw_laws(axes: Any, comparison: Comparison) -> None:
 
 
 def draw_kurtosis(axes: Any, comparison: Comparison) -> None:
-    """Excess kurtosis along all directions against the number of channels, after training (filled)
-    and before (open)."""
+    """Draw the excess kurtosis along all directions against the number of channels, after training
+    (filled) and before training (open)."""
     (runs,) = comparison.experiments().values()
     channels = runs["channels"].values
     for number, name in enumerate(DIRECTIONS):
@@ -135,7 +136,8 @@ def convolutional_preactivations(
     draws: int = 150,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """groups: number of groups of patches, of `group` patches each."""
+    """Curves of two theories and of sampled networks; `groups` is the number of groups, each of
+    `group` patches."""
     data = taught(n_train, 300, groups=groups, group=group, patch_dim=patch_dim)
     system = ConvolutionalOnData(
         *data,

@@ -1,8 +1,8 @@
 """Kernel adaptation of a convolutional network with Gaussian pre-activations in both layers.
 
-The filters are N(0, Sigma), and the pre-activations of the second layer, for every training point
-and group, N(0, H), independently over the C channels. With <.> the mean over the patches of a
-group, or over groups, at equal positions in both inputs,
+The filters have the law N(0, Sigma). The pre-activations of the second layer at all training points
+and groups have the law N(0, H). Both laws hold independently for each of the C channels. Let <.> be
+the mean over the patches of a group, or over groups, at equal positions in both inputs. Then
 
     Q = hidden_variance <E phi(w . x) phi(w . x')>,    K = readout_variance <E phi(h) phi(h')>,
     F = C KL(Sigma | prior) + C KL(H | Q) + [ y^T (K + T)^-1 y + log det(K + T) ] / 2
@@ -31,11 +31,11 @@ class ConvolutionalPrediction(Result):
 
     Fields:
         total_learnability: mean . y / y . y of the posterior mean at the test points.
-        train_learnability: the same at the training points.
+        train_learnability: this ratio at the training points.
         variance: variances along four directions: of the filters (times sqrt(S/v)) along the
             teacher's filter and a random one; of the pre-activations of the second layer along the
-            teacher's, as a unit vector over training points and groups, and a random one, divided
-            by the trace of their covariance at infinite width per dimension.
+            unit vector of the teacher's pre-activations (over training points and groups) and along
+            a random one, divided by the trace of their covariance at infinite width per dimension.
         residual: largest entry of the gradient of F/C, below 1e-8 where converged.
         converged: whether the minimum was found.
     """
@@ -146,8 +146,8 @@ def _over_blocks(covariances: Covariances, block: int) -> Covariances:
 def _propagate(
     system: ConvolutionalOnData, factors: list[Array], test: bool = False
 ) -> tuple[Array, Covariances]:
-    """The covariance H at the training points, and the kernel of the output, with the test points
-    only if `test`."""
+    """Covariance H at the training points, and kernel of the output. The kernel includes the test
+    points only if `test` is true."""
     _, patches, dim = system.inputs.shape
     scale = jnp.sqrt(system.weight_variance / dim)
     x, other = (

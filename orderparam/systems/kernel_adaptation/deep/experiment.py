@@ -1,8 +1,8 @@
 """Posteriors of deep networks on a training set, sampled by Hamiltonian Monte Carlo over all hidden
 weights with the read-out integrated out exactly.
 
-The same sampler solves kernel adaptation without an ansatz for the layers. Take R N_l units in
-layer l and the density
+The sampler also solves the equations of kernel adaptation without an ansatz for the law of the
+layers. Take R N_l units in layer l and the density
 
     prior(all weights) * p(y | K_R)^R,
     K_R the kernel of R N_L units,  p(y | K) = N(y; 0, K + T).
@@ -10,8 +10,8 @@ layer l and the density
 Given the layer below, the pre-activations of a layer are R N_l independent draws of N(0, Q_l).
 Minus the logarithm of the density is therefore R times the free energy of `deep.theory`, with the
 divergences of the layers' full laws in place of those of Gaussian laws. For R -> infinity the
-density concentrates at the minimum, in which every unit is independent in the mean field of all
-others; R = 1 is the network. Derived for this package.
+density concentrates at the minimum of this free energy, where the units are independent of one
+another in the mean field of all units. R = 1 is the network itself. Derived for this package.
 """
 
 from typing import Any
@@ -148,20 +148,20 @@ class SampledDeepNetwork(OnTestSet, FromChains):
     Fields:
         train_mean: posterior mean of f at the training points.
         train_learnability: train_mean . y / y . y.
-        train_learnability_error: its standard error.
+        train_learnability_error: standard error of `train_learnability`.
         spread_error: standard error of `spread`.
         preactivations: covariances of the pre-activations of layers l = 2..L at the training
             points.
         on_target: y^T H_l y / y . y of these layers.
-        on_target_error: its standard error.
+        on_target_error: standard error of `on_target`.
         deviation: |H - H_theory| / |H| (Frobenius norm) of each layer's pre-activations, with
             `deep_gaussian_layers` as the theory.
-        prior_deviation: the same distance from the infinitely wide network.
+        prior_deviation: |H - H_prior| / |H| with the infinitely wide network as the theory.
         variance: variance over the sampled neurons along each direction.
-        variance_error: its standard error.
+        variance_error: standard error of `variance`.
         excess_kurtosis: excess kurtosis over the sampled neurons along each direction.
         kurtosis_error: its standard error.
-        expected: variance along each direction according to the theory.
+        expected: variance along each direction that `deep_gaussian_layers` predicts.
         prior_variance: variance along each direction in the infinitely wide network.
         distance: distance of the Kolmogorov-Smirnov test against N(0, expected).
         independent: number of independent values in this test.
@@ -199,7 +199,7 @@ class SampledDeepNetwork(OnTestSet, FromChains):
 def projected_variances(
     system: DeepNetworkOnData, prediction: DeepPrediction
 ) -> Float[Array, "direction"]:
-    """Variances along `DIRECTIONS` as a theory predicts them."""
+    """Variances along `DIRECTIONS` that follow from the prediction of a theory."""
     inputs, points = directions(system)
     on_weights = jnp.einsum("ij,ia,ja->a", prediction.covariance, inputs, inputs)
     return jnp.concatenate(
@@ -258,8 +258,8 @@ def sampled_deep_network(
 
 
 class ParticleLayers(OnTestSet, FromChains):
-    """Averages over particles: kernel adaptation of a deep network with the full law of every
-    layer.
+    """Averages over particles, which solve kernel adaptation of a deep network with the full law of
+    every layer.
 
     Fields:
         train_learnability: train_mean . y / y . y.

@@ -22,8 +22,8 @@ class DeepNetworkOnData(NetworkOnData):
 
     with L hidden layers of widths $N_l$ = `relative_widths`$_l$ * `width`; weights have variance
     `weight_variance`/d in the first layer, `hidden_variance`/$N_l$ between hidden layers and
-    `readout_variance`/$N_L$ in the read-out. (1,) for `relative_widths` is `NetworkOnData`. The
-    first input axis is called the teacher's direction $w_*$.
+    `readout_variance`/$N_L$ in the read-out. With (1,) for `relative_widths` the network is a
+    `NetworkOnData`. The first input axis is called the teacher's direction $w_*$.
 
     Raises:
         ValueError: for relative widths that are not positive.
@@ -55,5 +55,5 @@ class DeepNetworkOnData(NetworkOnData):
 
     @property
     def widths(self) -> Float[Array, "layer"]:
-        """N_l of the hidden layers."""
+        """Widths N_l of the hidden layers."""
         return self.width * jnp.asarray(self.relative_widths)

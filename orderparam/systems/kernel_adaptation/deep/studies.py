@@ -25,15 +25,14 @@ from orderparam.systems.kernel_adaptation.deep.theory import (
 )
 
 # ------------------------------------------------------------------------------------------------
-# The laws of weights and pre-activations along one direction. A function draws them, because many
-# laws share one set of axes.
+# The laws of weights and pre-activations along one direction, many of which are drawn in one panel.
 
 LEAST = 1e-3  # density below which nothing is drawn
 
 
 def draw_laws(axes: Any, comparison: Comparison) -> None:
-    """Densities of all directions at the middle width, shifted by four decades each, against the
-    Gaussians of both theories."""
+    """Draw the densities along all directions at the middle width, with the Gaussians of both
+    theories. The directions are shifted by four decades each."""
     widths = comparison.parameters["measured_widths"]
     width = widths[len(widths) // 2]
     (runs,) = comparison.curves("experiment").values()
@@ -124,8 +123,8 @@ def deep_preactivations(
     draws: int = 200,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """particles: number of units of a layer in the theory with the full law; at least the largest
-    width."""
+    """Curves of three theories and of sampled networks; `particles` is the number of units of a
+    layer in the theory with the full law, at least the largest width."""
     system = DeepNetworkOnData(
         *one_direction(input_dim, n_train, cubic),
         width=100,

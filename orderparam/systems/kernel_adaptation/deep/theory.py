@@ -1,10 +1,10 @@
 """Deep networks on a given training set, in the approximation of Gaussian pre-activations with a
 covariance for each layer.
 
-The input weights are N(0, Sigma) and the pre-activations of layer l = 2..L at the training points
-N(0, H_l), independently over its N_l neurons. Given the layer below, their prior has the covariance
-Q_l = (hidden variance) E phi phi^T. With K = (read-out variance) E phi phi^T over the last layer
-and KL the divergence between centred Gaussians,
+The input weights have the law N(0, Sigma). The pre-activations of layer l = 2..L at the training
+points have the law N(0, H_l), independently for each of its N_l neurons; given the layer below,
+their prior has the covariance Q_l = (hidden variance) E phi phi^T. With K = (read-out variance) E
+phi phi^T over the last layer and KL the divergence between centred Gaussians,
 
     F = N_1 KL(Sigma | prior) + sum_l N_l KL(H_l | Q_l)
         + [ y^T (K + T)^{-1} y + log det(K + T) ] / 2
@@ -131,7 +131,7 @@ class _Unknowns:
         ]
 
     def action(self, unknowns: Array) -> Array:
-        """F/N."""
+        """Action F/N at the unknowns."""
         system, factors, y = self.system, self.factors(unknowns), self.system.targets
         divergence = sum(
             ratio * (jnp.sum(factor**2) / 2 - jnp.sum(jnp.log(jnp.abs(jnp.diagonal(factor)))))
@@ -149,7 +149,7 @@ class _Unknowns:
 def _propagate(
     system: DeepNetworkOnData, factors: list[Array], test: bool = False
 ) -> tuple[list[Array], Covariances]:
-    """The covariances H_l at the training points, and the kernel of the output.
+    """Covariances H_l of the layers l = 2..L at the training points, and kernel of the output.
 
     Args:
         test: whether the test points are included.

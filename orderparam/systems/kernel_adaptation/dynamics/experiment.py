@@ -25,7 +25,7 @@ from orderparam.systems.kernel_adaptation.two_layers.experiment import (
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
 
 # ------------------------------------------------------------------------------------------------
-# Noisy training with weight decay, followed in time: gradient descent plus noise, whose equilibrium
+# Training in time by gradient descent with weight decay and noise. The equilibrium of this dynamics
 # is the posterior.
 #
 # With L = (1/2) sum_mu (f(x_mu) - y_mu)^2 and temperature T every layer obeys
@@ -33,13 +33,13 @@ from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwor
 #     d theta = -(gamma theta + dL/d theta) ds + sqrt(2T) dB,
 #     gamma_w = T d / weight_variance,  gamma_a = T N / readout_variance.
 #
-# If every layer has the learning rate step / gamma, all weights forget their initial values in the
-# same time: in units of the prior, u <- u - step (u + (1/T) dL/du) + sqrt(2 step) xi. With one
-# learning rate, step / gamma_a, the hidden weights are slower by gamma_w / gamma_a = (d /
-# weight_variance) / (N / readout_variance): in a wide network the read-out fits the training set on
-# features that have hardly moved yet. Time is step times the number of steps, one unit being the
-# time in which the weight decay of the read-out alone would act. The equilibrium does not depend on
-# the learning rates.
+# If every layer has its own learning rate step / gamma, all weights forget their initial values in
+# the same time. In units of the prior a step is then u <- u - step (u + (1/T) dL/du) + sqrt(2 step)
+# xi. If all weights have the learning rate step / gamma_a, the hidden weights are slower by gamma_w
+# / gamma_a = (d / weight_variance) / (N / readout_variance). In a wide network the read-out then
+# fits the training set with features that have hardly changed yet. Time is `step` times the number
+# of steps. One unit of time is the relaxation time of the read-out under its weight decay alone.
+# The equilibrium does not depend on the learning rates.
 
 STARTS = ("prior", "informed")
 
@@ -203,20 +203,20 @@ def langevin_training(
 
 
 # ------------------------------------------------------------------------------------------------
-# Pruning a trained classifier in the eigenbasis of its latent kernel: how many directions of the
-# hidden layer are needed for what was learned.
+# A trained classifier is pruned in the eigenbasis of its latent kernel, to find how many directions
+# of the hidden layer contain what it has learned.
 #
 # A network f = A phi(h(x)) with two hidden layers is trained by gradient descent on the loss |f -
 # y|^2 chi / (2T), with weight decay towards the initial weights u_0, |u - u_0|^2 / 2 in units of
 # the prior; the read-out starts at zero. Weights that no example determines keep their random
 # values, as they do at the equilibrium of noisy training. With the activations Phi (examples,
 # units) of the last hidden layer on the training set and Phi^T Phi / examples = U diag(eigenvalues)
-# U^T, rank k is kept by
+# U^T, pruning to rank k is
 #
 #     Phi -> Phi U_k U_k^T,   folded into the read-out A -> A U_k U_k^T, without retraining.
 #
-# Seroussi, Naveh, Ringel 2023: the change of the latent kernel due to feature learning lies in few
-# directions, so that the bulk of the others can be removed.
+# Seroussi, Naveh, Ringel 2023: feature learning changes the latent kernel in few directions, so
+# that most of the other directions can be removed.
 
 
 class ClassifierWeights(NamedTuple):
@@ -234,9 +234,10 @@ class Pruned(Result):
         rank: number of directions kept.
         accuracy: fraction of the test set classified correctly with the `rank` leading directions
             of the latent kernel kept.
-        random_accuracy: the fraction with the same number of random orthonormal directions kept.
-        magnitude_accuracy: the fraction with the `rank` units of the largest read-out weights kept
-            and all others switched off.
+        random_accuracy: fraction of the test set classified correctly with `rank` random
+            orthonormal directions kept.
+        magnitude_accuracy: fraction of the test set classified correctly with the `rank` units of
+            the largest read-out weights kept and all other units switched off.
         trace: fraction of the trace of the latent kernel on the kept directions.
         full_accuracy: accuracy of the whole network on the test set.
         train_accuracy: accuracy of the whole network on its training set.
@@ -311,7 +312,7 @@ def pruned_classifier(
     train, test = (latent(end, jnp.asarray(x)) for x in (system.inputs, system.test_inputs))
     values, vectors = jnp.linalg.eigh(train.T @ train / train.shape[0])
     values, vectors = values[::-1], vectors[:, ::-1]
-    # Controls: the same number of random directions, and of single units.
+    # Two controls keep as many random directions, or as many single units.
     random = jnp.linalg.qr(jax.random.normal(random_key, (width, width)))[0]
     largest = jnp.eye(width)[:, jnp.argsort(-jnp.sum(end.readout**2, axis=0))]
     labels = jnp.argmax(system.test_targets, axis=1)
@@ -364,8 +365,8 @@ def _train(
     def energy(layers: ClassifierWeights) -> Array:
         phi = latent(layers, x)
         f = phi @ layers.readout.T / jnp.sqrt(chi * phi.shape[1])
-        # Weight decay towards the initial weights: those that no example determines keep their
-        # random values.
+        # Weights decay towards their initial values, so that weights that no example determines
+        # keep their random values.
         changed = sum(jnp.sum((b - a) ** 2) for a, b in zip(start, layers)) / 2
         return jnp.sum((f - y) ** 2) * chi / (2 * temperature) + changed
 

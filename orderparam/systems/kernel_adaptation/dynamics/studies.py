@@ -28,8 +28,8 @@ from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwor
 from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
 
 # ------------------------------------------------------------------------------------------------
-# Training in time with the equilibrium of the theory, and ways to prune: these panels show several
-# observables on one set of axes.
+# Panels that show several observables on one set of axes: training in time with the equilibrium of
+# the theory, and three ways of pruning.
 
 H_2 = 2  # index of h_2 among the modes of relu units: h_0, h_1, h_2 and h_4
 

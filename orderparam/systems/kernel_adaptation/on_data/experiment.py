@@ -1,5 +1,5 @@
-"""Sampled networks on given training sets, and theories and sampled networks on the same drawn
-training sets.
+"""Experiments on given training sets: sampled networks, and theories and sampled networks that are
+compared on the same randomly drawn training set.
 """
 
 from collections.abc import Callable
@@ -37,8 +37,8 @@ from orderparam.systems.kernel_adaptation.two_layers.experiment import (
 from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
 
 # ------------------------------------------------------------------------------------------------
-# Weights on a given training set: the sampled network, and the non-Gaussian theory of kernel
-# adaptation by particles.
+# One sampler for the weights on a given training set. It samples the network, and it solves the
+# theory of kernel adaptation for weights of any law, by particles.
 #
 # In kernel adaptation every neuron is an independent draw of exp(-S[w]),
 #
@@ -51,12 +51,13 @@ from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork,
 #     prod_c prior(w_c) * p(y | K_R)^R,
 #     K_R = (s/(R N)) sum_c phi_c phi_c^T,   p(y | K) = N(y; 0, K + T).
 #
-# The gradient of R log p(y | K_R) with respect to one particle is that of the interaction in (1)
-# with K_R in place of K, and for large R the average over particles is sharp: the solution of (1),
-# t and K included, is the limit R -> infinity. R = 1 is the posterior of the network itself with
-# its read-out integrated out exactly. One sampler thus gives both the network and its theory, and
-# the difference between them is the error of kernel adaptation itself, without any ansatz for the
-# weights (this construction is derived here). R need not be an integer.
+# The gradient of R log p(y | K_R) with respect to one particle is the gradient of the interaction
+# in (1) with K_R in place of K. For large R the average over particles does not fluctuate, so that
+# the limit R -> infinity is the solution of (1), with t and K. For R = 1 the density is the
+# posterior of the network itself with its read-out integrated out exactly. The sampler thus gives
+# both the network and its theory. Their difference is the error of kernel adaptation itself,
+# because the theory makes no ansatz for the weights (this construction is derived here). R need not
+# be an integer.
 
 
 class _Recorded(eqx.Module):
@@ -77,7 +78,7 @@ class Particles(eqx.Module):
     def features(
         self, u: Float[Array, "particle input"], x: Float[Array, "example input"]
     ) -> Float[Array, "example particle"]:
-        """The features sqrt(s/(R N)) phi(w . x)."""
+        """Features sqrt(s/(R N)) phi(w . x) of the inputs x."""
         scale = jnp.sqrt(self.system.weight_variance / x.shape[1])
         return jnp.sqrt(self.system.readout_variance / u.shape[0]) * self.system.activation(
             x @ (scale * u).T
@@ -183,7 +184,7 @@ def check_particles(
     """Refuse fewer particles than units, and an odd number of chains.
 
     Raises:
-        ValueError: for either.
+        ValueError: for fewer particles than units, or an odd number of chains.
     """
     check_chains(system, chains)
     if not is_number(system.width) or system.width > particles:
@@ -274,12 +275,12 @@ def _summary(system: NetworkOnData, run: Samples) -> SampledOnData:
     ]
     health = estimate(jnp.concatenate(columns, axis=-1))
     averages = jax.tree.map(lambda values: jnp.mean(values, axis=(0, 1)), recorded)
-    # Kernel adaptation replaces <K_R t> by <K_R> <t>: the difference measures the effect of a
-    # finite R.
+    # Kernel adaptation replaces <K_R t> by <K_R> <t>. The difference of these two averages measures
+    # the effect of a finite R.
     missed = averages.kernel @ averages.dual + system.temperature * averages.dual - y
     return SampledOnData(
         **on_test_set(system, averages.mean, averages.covariance),
-        # not every target has a component R_3
+        # R_3 is not monitored, because not every target has this component
         **of_chains(run, jax.tree.map(lambda part: part[:4], health)),
         total_learnability_error=health.standard_error[0],
         spread_error=health.standard_error[1],
@@ -289,7 +290,7 @@ def _summary(system: NetworkOnData, run: Samples) -> SampledOnData:
 
 
 # ------------------------------------------------------------------------------------------------
-# Theories and the sampler on the same drawn data.
+# Theories and sampled networks on the same randomly drawn training set.
 
 
 class SolvedOnDrawnData(OnModes):
@@ -308,8 +309,8 @@ class SolvedOnDrawnData(OnModes):
 
 
 class SampledOnDrawnData(OnModes, FromChains):
-    """The output on the modes of a sampled network, with those fields of `SampledTwoLayerNetwork`
-    that have the same shape at every scale.
+    """Output on the modes of a sampled network at its scale. The fields are those of
+    `SampledTwoLayerNetwork` whose shape does not depend on the scale.
     """
 
 
@@ -398,7 +399,7 @@ def solved_on_drawn_data(
     """
     at = system.drawn if isinstance(system, ScaledNetwork) else system
     layer = at.hidden
-    # a key that the sampler does not use
+    # a key for the test points that the sampler does not use
     train, test = training_set(at, key), jax.random.fold_in(key, 3)
     # Every test point comes with its mirror images along w_* and orthogonal to it, so that
     # functions that are odd in the orthogonal components cancel exactly.

@@ -65,8 +65,9 @@ class OnTestSet(Result):
         mean: posterior mean of f at the test points.
         total_learnability: mean . y / y . y at the test points.
         test_error: mean of (mean - y)^2, without the posterior variance.
-        projections: R_p = mean . He_p(z) / y . He_p(z) for p = 1, 2, 3, z = w_* . x at the test
-            points, w_* the first input axis. Meaningless where the target has no such component.
+        projections: R_p = mean . He_p(z) / y . He_p(z) for p = 1, 2, 3, with z = w_* . x at the
+            test points and w_* the first input axis. R_p has no meaning if the target has no
+            component He_p.
         spread: first diagonal entry of `covariance`.
         covariance: d Sigma / v of the input weights, with Sigma their covariance and v the weight
             variance; the unit matrix without adaptation.

@@ -38,7 +38,7 @@ _THEORIES = {
 }
 
 
-_WIDTHS = (12, 3000)  # drawn
+_WIDTHS = (12, 3000)  # range of widths that is drawn
 
 
 @study(
@@ -93,7 +93,8 @@ def relu_particles(
     draws: int = 150,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """particles: number of particles of the theory; at least the largest width."""
+    """Curves of four theories and of sampled networks; `particles` is the number of particles of
+    the theory, at least the largest width."""
     target = hermite_target({1: 1.0})
     averaged = TwoLayerNetwork(
         input_dim, 100, n_train, 0.1, target, absolute=absolute, activation="relu"

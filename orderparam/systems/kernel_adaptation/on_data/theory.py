@@ -6,10 +6,11 @@ K(Sigma)_mu nu = s E phi(w . x_mu) phi(w . x_nu) and the action
 
     F/N = |L|^2/2 - sum_i log L_ii + [ y^T (K + T)^{-1} y + log det(K + T) ] / (2N).
 
-Its stationarity is the kernel-adaptation equation Sigma^{-1} = (d/v) 1 - (1/N) sum A_mu nu dK_mu
-nu/dSigma with A = t t^T - (K + T)^{-1}, t = (K + T)^{-1} y (Seroussi, Naveh, Ringel 2023). The log
-det is the fluctuation of the output; without it the theory is that of the mean-field limit. F
-contains the Kullback-Leibler divergence up to the constant d/2.
+The condition that F is stationary is the kernel-adaptation equation Sigma^{-1} = (d/v) 1 - (1/N)
+sum A_mu nu dK_mu nu/dSigma with A = t t^T - (K + T)^{-1}, t = (K + T)^{-1} y (Seroussi, Naveh,
+Ringel 2023). The log det describes the fluctuations of the output; without this term the theory is
+the mean-field limit. The first two terms of F/N are the Kullback-Leibler divergence from the prior
+up to the constant d/2.
 
 For linear units without the log det, Sigma has one outlier, equal to the scale Q of the rescaled
 kernel, and the two theories make the same prediction.
@@ -128,7 +129,8 @@ def gaussian_process_on_data(system: NetworkOnData) -> ScaledKernelOnData:
     1.092501
     """
     basis = _prior_basis(system)
-    # At the prior there is no divergence: the action is that of the data alone.
+    # At the prior the divergence is zero, so that the action consists of the term of the data
+    # alone.
     one, width = jnp.ones((1,)), jnp.zeros((1,))
     fit = action(one, width, basis.eigenvalues, basis.power, jnp.asarray(system.temperature)) / (
         2 * system.width
@@ -254,7 +256,7 @@ def gaussian_weights_on_data(system: NetworkOnData, *, fluctuations: bool = True
 
 
 # ------------------------------------------------------------------------------------------------
-# Prediction of the first layer of a Bayesian two-layer network on a user's own data.
+# Prediction of a Bayesian two-layer network, and of its first layer, on data of your own.
 
 
 @tool
@@ -267,8 +269,8 @@ def predict_adaptation(
     readout_variance: float,
     activation: str,
 ) -> DataPrediction:
-    """Mean output and covariance of the first-layer weights that the theory predicts for a Bayesian
-    two-layer network.
+    """Predicted mean output of a Bayesian two-layer network on data of your own, and predicted
+    covariance of its first-layer weights.
 
     Args:
         train, test: Inputs and targets.

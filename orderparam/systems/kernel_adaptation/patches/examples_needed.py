@@ -1,8 +1,9 @@
-"""Number of examples that convolutional networks on patches need, as they grow in all directions.
+"""Number of examples that convolutional networks on patches need, as patches, channels and the
+dimension of a patch grow together.
 
 With N = `patches_per_dim` S patches and C = `channels_per_dim` S channels the input has d = N S
-dimensions. A linear network then needs P ~ d^(3/4) examples, and its fixed kernel P ~ d (Seroussi,
-Naveh, Ringel 2023).
+dimensions. A network of linear units then needs P ~ d^(3/4) examples, and regression with its fixed
+kernel needs P ~ d (Seroussi, Naveh, Ringel 2023).
 """
 
 from collections.abc import Callable
@@ -98,8 +99,8 @@ def _grown(system: PatchNetwork, patches_per_dim: float, channels_per_dim: float
 
 
 def regressed_patches(system: PatchNetwork, key: PRNGKeyArray) -> SolvedOnDrawnData:
-    """Regression with the kernel of infinitely many linear channels, on the training set that
-    `sampled_patches` draws: the ridge regression of all inputs, with exact overlaps."""
+    """Output of regression with the kernel of infinitely many linear channels, on the training set
+    that `sampled_patches` draws. This is ridge regression on all inputs; its overlaps are exact."""
     shape = system.size("n_train"), system.size("patches"), system.size("patch_dim")
     data_key, _, _ = jax.random.split(key, 3)
     x = jax.random.normal(data_key, shape)
@@ -140,9 +141,9 @@ def measured_patch_examples(
     """Number of examples at which a convolutional network, or regression with its kernel, learns
     the first mode to a threshold.
 
-    The learner sees the first P = ratio * d^power examples of one random training set for each of
-    the ratios; between them the share that is not learned is a power law of P. Numbers of patches
-    and channels are as in `patch_examples_needed`.
+    For each of the ratios the learner sees the first P = ratio * d^power examples of one random
+    training set. Between these numbers the share that is not learned is interpolated by a power law
+    of P. Numbers of patches and channels are as in `patch_examples_needed`.
 
     Args:
         learner: `sampled_patches` (default), or `sampled_linear_patches` or `regressed_patches` for

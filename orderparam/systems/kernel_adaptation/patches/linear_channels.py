@@ -1,11 +1,11 @@
 """Convolutional networks of linear channels, sampled through the one matrix that enters their
 output: the cost does not grow with the number of channels.
 
-The read-outs are integrated out, so that the posterior depends on the weights through U^T U alone,
-U the matrix of the C weights w_c = sqrt(v/S) u_c. Under the prior U^T U = L L^T with L lower
-triangular, L_ij ~ N(0, 1) below the diagonal and L_ii^2 ~ chi^2 of C - i degrees of freedom, i = 0,
-..., S - 1 (Bartlett 1933). With L_ii = sqrt(C) exp(z_i / sqrt(2C)) all variables have a spread of
-about one.
+The read-outs are integrated out. Let U be the matrix whose C rows are the whitened weights u_c,
+with w_c = sqrt(v/S) u_c. The posterior depends on the weights through U^T U alone. Under the prior
+U^T U = L L^T with L lower triangular, L_ij ~ N(0, 1) below the diagonal and L_ii^2 ~ chi^2 of C - i
+degrees of freedom, i = 0, ..., S - 1 (Bartlett 1933). With L_ii = sqrt(C) exp(z_i / sqrt(2C)) all
+variables have a spread of about one.
 """
 
 import equinox as eqx
@@ -44,14 +44,14 @@ class TriangularPosterior(eqx.Module):
         return jnp.log(width) / 2 + jnp.diagonal(entries) / jnp.sqrt(2 * width)
 
     def features(self, triangle: Float[Array, "input input"]) -> Float[Array, "train feature"]:
-        """Phi with Phi Phi^T the kernel of the network, S features for every patch."""
+        """Features Phi, S for every patch, with Phi Phi^T the kernel of the network."""
         amplitude = self.layer.amplitude * self.layer.scale
         return amplitude * (self.x @ triangle).reshape(self.x.shape[0], -1)
 
     def __call__(self, entries: Float[Array, "input input"]) -> Float[Array, ""]:
         triangle, logs = self.triangle(entries), self._log_diagonal(entries)
         degrees = self.layer.width - jnp.arange(len(logs))
-        # entries above the diagonal have a prior alone
+        # entries above the diagonal do not enter the network and follow their prior
         free = jnp.sum(jnp.triu(entries, 1) ** 2)
         prior = degrees @ logs - (jnp.sum(triangle**2) + free) / 2
         fit = log_evidence(self.features(triangle), self.y[:, None], self.layer.temperature)
@@ -116,7 +116,8 @@ def sampled_linear_patches(
         warmup: steps of a chain that tune the step size and are discarded. Default 150.
         samples: draws of every chain. Default 150.
         trajectory: length of a trajectory in units of the prior widths, about a quarter of
-            a period. Default 1.6. Those of half a period end near the mirror image of their start.
+            a period. Default 1.6. Trajectories of half a period end near the mirror image of their
+            start.
 
     Raises:
         ValueError: for units that are not linear, fewer channels than inputs of a patch, and an odd

@@ -5,10 +5,10 @@
     w_c ~ N(0, weight_variance/S),  a_ic ~ N(0, readout_variance/(N C)),
 
 with N patches of dimension S, sampled at temperature T. Every patch has a read-out of its own on
-channels that all patches share. The input has d = N S dimensions. The weights of one channel have
-the action of a neuron in a two-layer network of S inputs and C units, with a read-out variance that
-is smaller by a factor N and with one copy of every mode for each patch (Seroussi, Naveh, Ringel
-2023).
+channels that all patches share. The input has d = N S dimensions. The action of the weights of one
+channel is that of a neuron in a two-layer network with S inputs and C units. The read-out variance
+of this network is smaller by a factor N, and it has one copy of every mode for each patch
+(Seroussi, Naveh, Ringel 2023).
 """
 
 import jax.numpy as jnp
@@ -95,10 +95,11 @@ class PatchNetwork(AdaptiveNetwork):
 
     @property
     def critical_examples(self) -> Float[Array, ""]:
-        """P_c = T sqrt(S C N / (readout_variance weight_variance)), beyond which a large linear
-        network learns.
+        """Number of examples P_c = T sqrt(S C N / (readout_variance weight_variance)) above which a
+        large network of linear units learns.
 
-        Its learnability is max(0, 1 - P_c/P). With S, N and C in proportion P_c grows as d^(3/4).
+        The learnability of this network is max(0, 1 - P_c/P). With S, N and C in proportion P_c
+        grows as d^(3/4).
         """
         product = (
             self.patch_dim

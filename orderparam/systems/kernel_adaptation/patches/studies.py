@@ -45,8 +45,8 @@ def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
         lambda data: data["n_train"] / critical[data.attrs["facets"]["input_dim"]],
     )
     growing = {"part": "growing"}
-    # The unlearned kernel acts as a ridge: its trace s v adds to T, and P_c grows by
-    # 1 + s v / T = 2.
+    # The part of the kernel that is not learned acts as a ridge: its trace s v adds to T, so that
+    # P_c is multiplied by 1 + s v / T = 2.
     limit = curve(lambda x: np.maximum(0, 1 - 2 / x))
     adapted = growing | {"label": _EFFECTIVE}
     return [

@@ -1,6 +1,7 @@
-"""Densities of the hidden weights of two layers along the target.
+"""Panels that draw the densities of the hidden weights of two-layer networks along the target.
 
-Functions draw them, because theories have different nodes, and some are Gaussian.
+They are drawn by functions of their own, because the theories give these densities at different
+nodes, and some theories give only the variance of a Gaussian.
 """
 
 from typing import Any

@@ -1,10 +1,10 @@
-"""Number of examples needed to learn a component of the target: n ~ d if the weights adapt, n ~ d^k
-with a fixed kernel.
+"""Number of examples that are needed to learn a component of the target: n ~ d if the weights
+adapt, and n ~ d^k with a fixed kernel.
 
 At fixed temperature and variances, with N ~ d neurons and n ~ d examples, the action of a neuron is
-d times a function that does not depend on d: the same shares of the target are learned at the same
-n/d. In a fixed kernel the component h_k has an eigenvalue ~ d^-k and needs n ~ d^k. Rubin,
-Seroussi, Ringel 2024; Rubin et al. 2025.
+d times a function that does not depend on d. The share of the target that is learned therefore
+depends on n/d alone. In a fixed kernel the component h_k has an eigenvalue ~ d^-k, so that n ~ d^k
+examples are needed. Rubin, Seroussi, Ringel 2024; Rubin et al. 2025.
 """
 
 from collections.abc import Callable, Sequence
@@ -213,7 +213,8 @@ def ridge_dual(
     temperature: float | Float[Array, ""],
     targets: Float[Array, "train"],
 ) -> tuple[Float[Array, "train"], Float[Array, ""]]:
-    """(K + T)^-1 y by one Cholesky factorisation, and the relative error of the equation."""
+    """Solution (K + T)^-1 y, from one Cholesky factorisation, and relative error of the
+    equation."""
     ridged = kernel + temperature * jnp.eye(kernel.shape[0])
     dual = jsl.cho_solve(jsl.cho_factor(ridged), targets)
     return dual, jnp.linalg.norm(ridged @ dual - targets) / jnp.linalg.norm(targets)
@@ -236,8 +237,8 @@ def sampled_hidden(
 ) -> SampledPatches:
     """The output on the modes of a sampled network of odd units on one random training set.
 
-    The read-out is integrated out exactly, which allows low temperatures: a network of one patch
-    is this two-layer network.
+    The read-out is integrated out exactly, which allows low temperatures. The sampler is that of
+    `sampled_patches`, because a network of one patch is this two-layer network.
     """
     network = PatchNetwork(
         system.input_dim,
@@ -329,8 +330,8 @@ def measured_threshold(
     dimension: float,
     power: float,
 ) -> MeasuredThreshold:
-    """The number of examples from runs with the given numbers of examples: the power law of the
-    share not learned through the two runs nearest to the threshold."""
+    """Number of examples at the threshold, from runs with the given numbers of examples. It follows
+    from the power law of the share not learned through the two runs nearest to the threshold."""
     ratios = np.asarray(sizes) / dimension**power
     learned = np.asarray([float(run.learnability[mode]) for run in runs])
     above = int(np.clip(np.searchsorted(learned, threshold), 1, len(ratios) - 1))

@@ -43,8 +43,8 @@ def training_set(system: TwoLayerNetwork, key: PRNGKeyArray) -> tuple[Array, Arr
 
 
 # ------------------------------------------------------------------------------------------------
-# The posterior of a two-layer network: the joint density of both layers for a sampler, and the
-# exact mean of the read-out given the hidden weights.
+# The posterior of a two-layer network: the joint density of the weights of both layers, which is
+# sampled, and the exact mean of the read-out given the hidden weights.
 
 
 class TwoLayerWeights(NamedTuple):
@@ -106,7 +106,8 @@ class TwoLayerPosterior(eqx.Module):
     def mode_outputs(
         self, u: Float[Array, "unit input"], a: Float[Array, "unit"]
     ) -> Float[Array, "mode"]:
-        """E_x f h_k on the modes of the theory, over the whole input distribution."""
+        """Components E_x f h_k of the output on the modes of the theory, averaged over the whole
+        input distribution."""
         w = self.layer.scale * u
         q = jnp.sum(w**2, axis=1)
         m = overlaps(self.layer.phi, self.layer.degrees, jnp.min(q), jnp.max(q))(w[:, 0], q)
@@ -148,7 +149,7 @@ def in_single(phi: Activation) -> Callable[[Array], Array]:
 
 Start = Literal["both", "prior", "informed"]
 EDGES = np.linspace(-2.5, 2.5, 82)  # edges of the bins of w . w_*
-FAR = 0.5  # |w . w_*| of a neuron that counts as `outside`
+FAR = 0.5  # neurons with a larger |w . w_*| count as `outside`
 
 
 class SampledTwoLayerNetwork(OnModes, FromChains):
@@ -159,13 +160,14 @@ class SampledTwoLayerNetwork(OnModes, FromChains):
 
     Fields:
         norm: <|w|^2>.
-        eigenvalues: of d <w w^T> / weight_variance, in decreasing order: all 1 without adaptation;
-            with adaptation one eigenvalue, along w_*, stands out.
+        eigenvalues: eigenvalues of d <w w^T> / weight_variance, in decreasing order. Without
+            adaptation all of them are 1; with adaptation one eigenvalue, along w_*, is larger than
+            the others.
         outside: probability of |w . w_*| > 1/2.
         bin_centre: centres of bins of equal width over (-2.5, 2.5).
         density: density of the weights along each direction in these bins.
         excess_kurtosis: excess kurtosis of the weights along each direction.
-        kurtosis_error: its standard error.
+        kurtosis_error: standard error of `excess_kurtosis`.
         p_value: p-value of the weights along each direction being Gaussian (see `gaussianity`).
         r_hat: largest R-hat of output, spread and outside over all chains, half of which start with
             every neuron along w_*.

@@ -1,4 +1,5 @@
-"""Theories of two layers whose kernel keeps its shape."""
+"""Theories of two-layer networks whose kernel keeps its shape: the infinitely wide network, and its
+kernel times one number."""
 
 import jax
 import jax.numpy as jnp
@@ -56,7 +57,8 @@ def eigenvalue_ratio(layer: HiddenLayer, kernel: Kernel) -> Float[Array, ""]:
 def regression(
     kernel: Float[Array, "mode mode"], y: Float[Array, "mode"], ridge: Float[Array, ""]
 ) -> tuple[Float[Array, "mode"], Float[Array, "mode"]]:
-    """The vector tau = (M + lambda)^{-1} y and the output f = M tau = y - lambda tau."""
+    """Residual vector tau = (M + lambda)^{-1} y and output f = M tau = y - lambda tau on the
+    modes."""
     tau = jnp.linalg.solve(kernel + ridge * jnp.eye(y.shape[0]), y)
     return tau, kernel @ tau
 
@@ -124,7 +126,8 @@ def kernel_scaling(system: AveragedNetwork, *, ridge_kind: FixedRidge = "bare") 
        f = Q M (\lambda + Q M)^{-1} y $$
 
     with N the `width`, M the kernel of `gaussian_process` and $\lambda$ the ridge; `kernel_scale`
-    is Q. The weights may grow but not turn. The lowest minimum is returned.
+    is Q. The weights may grow, but they do not turn towards the target. The lowest minimum is
+    returned.
 
     Args:
         ridge_kind: "bare" (default) is T/n; "effective" is the effective ridge of the modes without

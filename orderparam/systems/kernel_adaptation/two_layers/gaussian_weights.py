@@ -1,4 +1,4 @@
-"""Theory of two layers with Gaussian weights."""
+"""Theory of two-layer networks with Gaussian weights."""
 
 from typing import Literal
 
@@ -37,16 +37,16 @@ from orderparam.systems.kernel_adaptation.weights import (
 #     F/N = [a - log a - 1 + (d-1)(b - log b - 1)] / 2 + y^T (M(a, b) + lambda)^{-1} y / (2N),
 #     M = s E m m^T
 #
-# (Kullback-Leibler divergence from the prior per neuron, and the fit; F = y^T (M + lambda)^{-1} y /
-# 2 at the prior). F is not convex: there can be two minima, and a true first-order transition with
-# hysteresis inside this ansatz.
+# The first term is the Kullback-Leibler divergence from the prior for each neuron, the second the
+# fit; at the prior F = y^T (M + lambda)^{-1} y / 2. F is not convex. It can have two minima, so
+# that this ansatz has a first-order transition with hysteresis.
 #
 # Seroussi, Naveh, Ringel 2023, "Separation of scales and a thermodynamic description of feature
 # learning in some CNNs"; Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025.
 
 Branch = Literal["lowest", "uninformed", "informed"]
 _STARTS = 6
-# Nodes of |z|, z ~ N(0, 1): dense at 0, where units of large weights change sign
+# Nodes of |z|, z ~ N(0, 1). They are dense at 0, where units with large weights change sign.
 _U = np.linspace(0, 1, 81)
 _Z = 11 * np.sinh(5 * _U) / np.sinh(5)
 _W = np.where(_U > 0, 1.0, 0.5) * np.cosh(5 * _U) * np.exp(-(_Z**2) / 2)
@@ -159,7 +159,7 @@ def gaussian_weights(
     found, ridges, residuals, good = jax.vmap(minimum)(starts)
     actions = jax.vmap(action)(found, ridges)
     reached = jnp.sort(jnp.where(good, found[:, 0], jnp.inf))
-    # Starts that reach the same variance along w_* have found the same minimum.
+    # Two starts that end at the same variance along w_* have found the same minimum.
     different = good.any() + jnp.sum(jnp.isfinite(reached[1:]) & (jnp.diff(reached) > 1e-6))
     key = {"lowest": actions, "uninformed": found[:, 0], "informed": -found[:, 0]}[branch]
     best = jnp.argmin(jnp.where(good, key, jnp.inf))

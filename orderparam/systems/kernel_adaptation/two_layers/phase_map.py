@@ -1,4 +1,5 @@
-"""The plane of the phases of feature learning: the phase of a measured density, and drawing.
+"""The phases of feature learning: the phase of a density in theory and of a measured one, and the
+drawing of their plane.
 
 The phases of feature learning.
 """
@@ -17,7 +18,8 @@ from orderparam.plotting.measured import mean_and_error
 from orderparam.plotting.style import COLOURS, DASHES, ink
 from orderparam.systems.kernel_adaptation.two_layers.densities import OVERLAP
 
-# Phases of feature learning, read off the density of rho = w . w_*.
+# The phases of feature learning follow from the number and the place of the maxima of the density
+# of rho = w . w_*.
 #
 #     0  GFL:      one maximum, at rho = 0: all neurons adapt a little
 #     1  GMFL-I:   maxima at 0 and at +-rho*: most neurons stay near 0, a few have specialised
@@ -37,8 +39,8 @@ class Wells(Result):
     Fields:
         phase: 0 (GFL), one maximum, at rho = 0; 1 (GMFL-I), maxima at 0 and at +-rho*; 2 (GMFL-II),
             maxima at +-rho* alone.
-        well: rho*, the position of the highest maximum beyond the innermost one; in phase 2 that of
-            the innermost one, in phase 0 it is 0.
+        well: position rho* of the highest maximum beyond the innermost maximum; in phase 2 the
+            position of the innermost maximum, and 0 in phase 0.
         barrier_position: position of the minimum between the innermost maximum and rho*; 0 if there
             is none.
         side_weight: probability of |rho| beyond the barrier; 1 in phase 2, 0 in phase 0.
@@ -125,7 +127,7 @@ def measured_phase(density: Float[np.ndarray, "run bin"]) -> int:
     centre = (folded[:, :1] + 2 * folded[:, 1:2]) / 3  # one bin at 0, two at +-1
     pairs = folded[:, 2 : 2 + (folded.shape[1] - 2) // 2 * 2]
     p = np.concatenate([centre, pairs.reshape(len(pairs), -1, 2).mean(axis=2)], axis=1)
-    difference = p[:, None, :] - p[:, :, None]  # of a place from each other place
+    difference = p[:, None, :] - p[:, :, None]  # of each place from every other place
     error = difference.std(axis=0, ddof=1) / np.sqrt(len(p))
     rises = difference.mean(axis=0) > SIGNIFICANT * np.maximum(error, 1e-12)
     outward = np.triu(rises, 1)
@@ -190,13 +192,14 @@ def draw_phases(axes: Any, comparison: Comparison) -> None:
 
 
 def across_variance(data: xr.Dataset, p: Any) -> xr.DataArray:
-    """The variance of the weights orthogonal to w_*, over that of the prior."""
+    """Variance of the weights orthogonal to w_*, divided by its value at the prior."""
     d, v = p["input_dim"], p["weight_variance"]
     return (data["norm"] * d / v - data["spread"]) / (d - 1)
 
 
 def draw_cut(axes: Any, comparison: Comparison, part: str, shown: str) -> None:
-    """Draw the densities along the target at some points of a cut, the theory's and the measured.
+    """Draw the densities along the target at some points of a cut through the plane, of the theory
+    and of the sampled networks.
 
     Args:
         part: the facet of the cut.

@@ -28,11 +28,11 @@ from orderparam.systems.kernel_adaptation.weights import Plane, Tau
 #     F(c) = max_tau { tau . y - (lambda/2) |tau|^2 - N [c log Z_out + (1 - c) log Z_in + H(c)] },
 #     Z = E_prior [exp{ (s/2N) (tau . m)^2 }; side],      H(c) = -c log c - (1 - c) log(1 - c),
 #
-# is the largest of functions that are convex in c, and so convex: it has one minimum, at the
-# equilibrium of `adapted_weights`, also where the density of rho has several wells. Neurons in two
-# wells coexist in one network, and the networks themselves have one state. Its ends are the free
-# energies of the network without a specialised neuron (the metastable state before specialisation)
-# and of the network of specialised neurons alone. Derived here.
+# is a maximum of functions that are convex in c, and therefore F is convex. It has one minimum, at
+# the equilibrium of `adapted_weights`, also where the density of rho has several wells. Neurons in
+# two wells then coexist in one network, but the network itself has one state. F(0) is the free
+# energy of the network without a specialised neuron (the metastable state before specialisation),
+# and F(1) that of a network in which all neurons have specialised. Derived here.
 
 _SHARES = 21
 
@@ -61,7 +61,8 @@ class ShareFreeEnergy(Result):
 
 
 class _Shared(eqx.Module):
-    """Neurons of which given shares are on each side of the border, as a rule of integration."""
+    """Quadrature rule for the weights of neurons of which a share c is held outside the border and
+    the share 1 - c inside."""
 
     sides: tuple[Plane, ...]
     shares: Float[Array, "side"]
@@ -81,7 +82,7 @@ class _SharedDensity(eqx.Module):
 
     @property
     def derivatives(self) -> tuple[Array, Array, Array]:
-        """The function of tau in F, its gradient and its Hessian."""
+        """Function of tau that is maximised in F, with its gradient and its Hessian."""
         rule, shares = self.rule, self.rule.shares
         found = [side.density(self.tau).derivatives for side in rule.sides]
         value, output, curvature = (
@@ -141,7 +142,7 @@ def share_free_energy(
     layer = system.hidden
     lam, plane = effective(layer), Plane.of(layer)
     at_prior, one = jnp.zeros(len(layer.degrees)), jnp.ones(1)
-    # as for the density of a `Plane`, of which `minimal_tau` uses the layer and the derivatives
+    # `minimal_tau` needs only the layer and the derivatives of a density, as a `Plane` has them
     whole: Any = _Shared((plane,), one, jnp.zeros(1))
     balance = whole.density(minimal_tau(whole, lam, None, at_prior))
     far = jnp.abs(plane.rho) > border
@@ -184,18 +185,18 @@ def _with_measure(plane: Plane, log_measure: Float[Array, "node"]) -> Plane:
 
 
 # ------------------------------------------------------------------------------------------------
-# One neuron in the field of a network that has not specialised: whether it stays, and behind which
-# barrier.
+# One neuron in the field of a network that has not specialised: whether the neuron stays at the
+# centre, and which barrier it has to cross to specialise.
 
-# All neurons are held at |rho| < b. The residual tau that they leave is the field in which one
-# neuron, if it were free, would have the density p(rho); b is the first minimum of this density
-# from the centre. The free energy in the share of specialised neurons is convex
-# (`share_free_energy`): a network that has not specialised is metastable only because each of its
-# neurons has to cross log p(0) - log p(b), a barrier that does not grow with the number of neurons.
-# Derived here.
+# All neurons are held at |rho| < b. A free neuron in the field of the residual tau that these
+# neurons leave would have the density p(rho), and b is the first minimum of this density from the
+# centre. The free energy as a function of the share of specialised neurons is convex
+# (`share_free_energy`). A network that has not specialised is therefore metastable only because
+# each of its neurons has to cross the barrier log p(0) - log p(b), which does not grow with the
+# number of neurons. Derived here.
 
 STABLE, METASTABLE, UNSTABLE = 0, 1, 2
-_ROUNDS = 10  # of border and field in turn
+_ROUNDS = 10  # number of rounds in which border and field are updated in turn
 _SETTLED = 0.03  # relative change of the border in the last round; one node is 0.01 to 0.02
 
 
@@ -254,8 +255,8 @@ def unspecialised_network(system: TwoLayerNetwork | ScaledNetwork) -> Unspeciali
     with b the first minimum of p, the averages over weights that are held at $|\rho| < b$, and the
     effective ridge $\lambda$. The waiting time of a neuron grows as $p(0)/p(b)$.
 
-    The border is sought from the centre outwards, so that of several solutions the one nearest the
-    centre is found.
+    The border is sought from the centre outwards. If there are several solutions, the one nearest
+    to the centre is found.
 
     Accuracy: that of `adapted_weights`; the border to 3 %, which is one or two nodes of the
     integrals.
@@ -282,8 +283,8 @@ def unspecialised_network(system: TwoLayerNetwork | ScaledNetwork) -> Unspeciali
         found = _first_minimum(*free.density(tau).along[:2])[0]
         return (jnp.where(found > 0, found, border), border, tau), None
 
-    # from a border near the centre: a wider one lets neurons specialise, whose field hides the
-    # well of those that have not
+    # The search begins with a border near the centre. With a wider border some neurons specialise,
+    # and in their field the well at the centre disappears.
     start = 0.02 * layer.scale, layer.scale, jnp.zeros(len(layer.degrees))
     (border, before, near), _ = jax.lax.scan(again, start, None, length=_ROUNDS)
     rule, tau = held(border, near)

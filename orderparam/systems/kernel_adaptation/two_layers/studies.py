@@ -125,8 +125,8 @@ def staircase_mean_field(
     seeds: int = 4,
     draws: int = 120,
 ) -> Iterator[Curve]:
-    """Curves of a network in mean-field scaling, temperature = readout_variance = 100/N, in which
-    the theories of adapting weights are the same for all N."""
+    """Curves of a network in mean-field scaling, temperature = readout_variance = 100/N. In this
+    scaling the theories of adapting weights do not depend on N."""
     target = hermite_target({1: 1.0, 3: cubic})
     system = TwoLayerNetwork(
         input_dim, width, 100, temperature, target, readout_variance, weight_variance
@@ -240,7 +240,8 @@ def adaptation_phases(
     draws: int = 200,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """measured: values of t of the networks, at the smallest beta, which must come first."""
+    """Curves of theories for every beta and of networks at the smallest beta, which must come
+    first; `measured` are the values of t of the networks."""
     reduced = sorted({*np.geomspace(0.8, 24.0, points).tolist(), *measured})
     theory, sampler = (
         partial(adapted_weights, ridge_kind="effective"),

@@ -23,7 +23,8 @@ _DEGREES = (1, 3, 5, 7)
 
 
 def one_unit(saturation: float) -> dict[int, float]:
-    r"""Coefficients of $h_1, h_3, h_5, h_7$ in $\mathrm{erf}(\rho z)$, over that of $h_1$.
+    r"""Coefficients of $h_1, h_3, h_5, h_7$ in $\mathrm{erf}(\rho z)$, divided by the coefficient
+    of $h_1$.
 
     With x = `saturation` = $\rho^2/(1 + 2\rho^2)$, between 0 (linear) and 1/2 (a step), the
     coefficient of $h_k$ is $(-2x)^m (2m - 1)!! / \sqrt{k!}$ for k = 2 m + 1.
@@ -113,8 +114,8 @@ def complexity_change(
     draws: int = 400,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """measured: inputs of the sampled networks; kernel_measured: of the regressions, whose examples
-    grow as d^3."""
+    """Curves of theories and measurements; `measured` are the input dimensions of the sampled
+    networks, and `kernel_measured` those of the regressions, whose examples grow as d^3."""
     target = hermite_target(one_unit(saturation), normalised=True)
     system = TwoLayerNetwork(20, 100, 100, temperature, target, readout_variance, weight_variance)
     shared: dict[str, Any] = {"threshold": threshold, "units_per_input": units_per_input}

@@ -131,9 +131,10 @@ def feature_learning_phases(
     draws: int = 250,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """temperature, readout_variance: at chi = 1. strength: chi of the cut over examples; n_train:
-    examples of the cut over chi. draws: of a chain, more at large n/T. shown_*: points at which
-    densities are drawn."""
+    """Curves of the plane and of two cuts through it. `temperature` and `readout_variance` are the
+    values at chi = 1. `strength` is chi of the cut over examples, and `n_train` the number of
+    examples of the cut over chi. `draws` is the number of draws of a chain, which is larger at
+    large n/T. Densities are drawn at the points `shown_*`."""
     target = hermite_target({1: 1.0, 3: cubic})
     network = TwoLayerNetwork(
         input_dim, width, n_train, temperature, target, readout_variance, weight_variance
@@ -239,7 +240,8 @@ def cubic_sign(
 # ------------------------------------------------------------------------------------------------
 # The plane in which two layers adapt to their target.
 
-# Where the weights of a two-layer network adapt to its target, and where two states coexist.
+# The plane shows where the weights of a two-layer network adapt to its target, and where Gaussian
+# weights have two states.
 
 
 def _other_minimum(data: xr.Dataset) -> xr.DataArray:

@@ -45,16 +45,17 @@ from orderparam.systems.kernel_adaptation.weights import (
 #     p(w) ~ prior(w) exp{ (s/2N) (tau . m(w))^2 },
 #     M = s <m m^T>,   (M + lambda) tau = y,   f = y - lambda tau                              (1)
 #
-# with m_k(w) = E phi(w . x) h_k(z), s the read-out variance, lambda = T/n. The attraction is
-# proportional to the square of the part that is not yet learned, tau = (y - f)/lambda, and it is
-# the only term of order one in the mean-field scaling (the fluctuations of the output are smaller
-# by 1/chi). Equations (1) are the stationarity of a strictly convex function,
+# with m_k(w) = E phi(w . x) h_k(z), s the read-out variance, lambda = T/n. The attraction of the
+# weights to the target is proportional to the square of tau = (y - f)/lambda, the part of the
+# target that is not yet learned. In the mean-field scaling it is the only term of order one (the
+# fluctuations of the output are smaller by 1/chi). Equations (1) say that a strictly convex
+# function is stationary,
 #
 #     G(tau) = -tau . y + (lambda/2) |tau|^2 + N log E_prior exp{ (s/2N) (tau . m)^2 }
 #
-# (log-sum-exp of convex functions; derived for this package), so that the equilibrium is unique:
-# the first-order transition to specialised neurons shows in p(rho), as new wells and coexistence,
-# and not in several solutions.
+# (log-sum-exp of convex functions; derived for this package), so that the equilibrium is unique.
+# The transition to specialised neurons is seen in the density p(rho), which gets new wells in which
+# neurons coexist, and not in several solutions.
 #
 # The fluctuations of the output add (1/2) log det(1 + kernel/lambda) over all functions to the free
 # energy, which is concave in the kernel: (tau . m)^2 in (1) becomes
@@ -63,9 +64,9 @@ from orderparam.systems.kernel_adaptation.weights import (
 #
 # with p the power of phi(w . x) on the d - 1 linear functions orthogonal to w_*, lambda_perp = s
 # <p>/(d - 1) their eigenvalue, and r the power on all other functions, whose eigenvalues are taken
-# to be small. The log det lies below its tangent at any kernel, and with this tangent in its place
-# G is convex again. Repeating this lowers the free energy in every round (at given lambda), until
-# the minimum next to the prior is reached.
+# to be small. The log det lies below its tangent at any kernel, and if it is replaced by this
+# tangent G is convex again. Each round takes the tangent at the kernel of the round before, which
+# lowers the free energy (at given lambda), until the minimum next to the prior is reached.
 #
 # Rubin, Seroussi, Ringel 2024, "Grokking as a first order phase transition in two layer networks";
 # Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, "From kernels to
@@ -87,7 +88,7 @@ class AdaptedWeights(ModePrediction, Wells):
         action: G at its minimum, which is minus the free energy.
         norm: <|w|^2>.
         omitted: contribution of the weights to the first omitted mode (`next_degree`), divided by
-            |y|, for any value of the target's y_k there.
+            |y|. It does not depend on the target's coefficient y_k of this mode.
         specialised: N side_weight, the number of specialised neurons.
         overlap: nodes rho >= 0.
         log_density: logarithm of the (even) density with respect to rho at these nodes.
@@ -132,13 +133,13 @@ def adapted_weights(
        M = s \langle m m^T \rangle, \qquad (M + \lambda) \tau = y, \qquad f = y - \lambda \tau $$
 
     with $m_k(w) = E_x\, \phi(w \cdot x) h_k(w_* \cdot x)$, s the `readout_variance`, N the `width`
-    and $\lambda$ the ridge. These are the stationarity of the convex function
+    and $\lambda$ the ridge. These equations say that the convex function
 
     $$ G(\tau) = -\tau \cdot y + \frac{\lambda}{2} |\tau|^2
        + N \log E_{\mathrm{prior}} \exp\Big\{ \frac{s}{2N} (\tau \cdot m)^2 \Big\} $$
 
-    so that the solution is unique; the transition to specialised neurons shows in the density of
-    rho = w . w_* (`overlap`, `log_density`, `phase`).
+    is stationary, so that the solution is unique. The transition to specialised neurons is seen in
+    the density of rho = w . w_* (`overlap`, `log_density`, `phase`).
 
     Args:
         ridge_kind: "bare" (default) is T/n, "effective" the effective ridge of the modes without
@@ -205,7 +206,8 @@ def adapted_weights(
     squared, squared_norm = density.second_moments
     ratio = (lam if ridge_kind == "self-consistent" else kappa) / layer.ridge
 
-    # The density of rho is computed in the plane even if the solution was found with the angle.
+    # The density of rho is computed with the plane rule (rho, |w_perp|^2) even if the solution was
+    # found with the rule in the angle.
     in_plane = density if isinstance(density, PlaneDensity) else plane.density(tau, loops)
     overlap, log_density, folded = in_plane.along
     shape = wells(overlap, log_density, folded)

@@ -10,7 +10,7 @@ The parts, in the order in which they are best read:
     pool/               random subsets of a pool of real inputs, and finite networks that learn them
     renormalization.py  modes too small to be learned are integrated out (renormalisation)
     training/           noisy training of a finite network on one training set
-    given_kernel.py     the learning curve of a kernel matrix that a person supplies
+    given_kernel.py     the learning curve of a kernel matrix of your own
 """
 
 from typing import TYPE_CHECKING

@@ -1,5 +1,5 @@
-"""The learning curve of a kernel matrix that a person supplies, with the ridge that follows from
-the training error."""
+"""Predicted learning curve for a kernel matrix of your own. The ridge is found from the training
+error, or it is the ridge of smallest test error."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -19,7 +19,7 @@ _SMALLEST, _LARGEST = 1e-10, 1e6
 
 
 class KernelForecast(NamedTuple):
-    """Predicted errors of kernel regression on random training sets of a pool.
+    """Predicted errors of kernel regression on training sets that are drawn at random from a pool.
 
     ridge: ridge T that is added to the kernel matrix of a training set. train_error: mean square
     error on a training set of n_train examples. test_error: for each size of the training set, mean
@@ -42,7 +42,7 @@ def predict_given_kernel(
     sizes: Sequence[int] = (),
     train_error: float | None = None,
 ) -> KernelForecast:
-    """Errors of kernel regression on random training sets of a pool, by theory.
+    """Predicted errors of kernel regression on training sets that are drawn at random from a pool.
 
     Args:
         kernel: kernel matrix K of all examples of the pool.
@@ -87,7 +87,7 @@ def predict_given_kernel(
 
 
 def _smallest(error: Callable[[float], float], low: float, high: float) -> float:
-    """Ridge of the smallest error: the best point of a grid of ln(ridge), refined between its two
+    """Ridge of the smallest error. The best point of a grid in ln(ridge) is refined between its two
     neighbours."""
     grid = np.linspace(low, high, 33)
     best = int(np.argmin([error(u) for u in grid]))

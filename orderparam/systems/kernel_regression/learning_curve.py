@@ -24,7 +24,7 @@ class LearningCurve(Result):
         train_error: (1/P) sum (f - y_noisy)^2 over the P points of the training set.
         bias: E_x (E_D f - y)^2, the part of the population error that remains after averaging f
             over training sets D with noisy labels.
-        variance: E_x Var_D f, the other part of the population error, due to the choice of D.
+        variance: E_x Var_D f, the part of the population error that is due to the choice of D.
         posterior_variance: mean posterior variance of f over the population. The error of a single
             posterior sample (Gibbs error) exceeds that of the mean by this much.
         effective_ridge: P kappa, the ridge plus the posterior variance (see
@@ -103,7 +103,7 @@ def on_training_set(
 
 
 def solved(measured: Any, temperature: Float[Array, ""] | float) -> Any:
-    """The measurement, if K + T was positive definite.
+    """The measurement, unchanged; an error is raised if K + T was not positive definite.
 
     Raises:
         ValueError: where K + T is not positive definite. Under `vmap` over keys the measurement is
@@ -139,7 +139,7 @@ def clean_train_error(
     error: Float[Array, "*input"],
     noise: float | Float[Array, ""],
 ) -> Float[Array, "*input"]:
-    """Error at training points against targets without noise, s^2 error + (1 - s)^2 noise.
+    """Error s^2 error + (1 - s)^2 noise at training points, against targets without noise.
 
     The shrinkage is s = T/(T + V), with V the posterior variance at the point if it is not in the
     training set. At a training point f - y is s times the deviation of the predictor that is
@@ -153,6 +153,7 @@ def clean_train_error(
 def shrunk(
     shrinkage: Float[Array, "*input"], error: Float[Array, "*input"]
 ) -> Float[Array, "*input"]:
-    """shrinkage^2 times error; 0 where the shrinkage is 0, also if the error is infinite there."""
+    """Product shrinkage^2 error. It is 0 where the shrinkage is 0, also if the error is infinite
+    there."""
     inside = shrinkage > 0
     return jnp.where(inside, shrinkage**2 * jnp.where(inside, error, 0.0), 0.0)

@@ -57,7 +57,7 @@ def check_threshold(
     system: KernelRegression, threshold: float = 0.01, residual: str = "", **options: str
 ) -> None:
     """Raise an error for a threshold that is not between 0 and 1 (unless it is traced), and for a
-    theory of the remaining modes that takes another system.
+    theory of the remaining modes that is meant for another kind of system.
 
     Raises:
         ValueError: for such a threshold or theory.
@@ -86,8 +86,8 @@ def renormalization_group(
 
     with T the `temperature`, s the label `noise`, and the levels k ordered by falling eigenvalue:
     the first n are kept. An integrated mode adds its eigenvalue to the ridge and its target power
-    to the noise. The theory `residual` is then solved for the remaining modes. A level is kept or
-    integrated out as a whole.
+    to the noise. The theory `residual` is then solved for the remaining modes. The modes of a level
+    are kept together or integrated out together.
 
     Args:
         threshold: learnability below which a mode is integrated out, between 0 and 1. Default 0.01.
@@ -135,8 +135,8 @@ def renormalization_group(
 
 
 # ------------------------------------------------------------------------------------------------
-# Renormalisation with a ridge that depends on position, because the variance of the decimated modes
-# does.
+# Renormalisation with a ridge that depends on the position of the input, because the variance of
+# the modes that are integrated out depends on it.
 #
 # On inputs that are not Gaussian the variance of the decimated modes differs from point to point,
 # so they leave a ridge T(x), which reweighs the loss over the input space (Howard, Jefferson, Maiti
@@ -221,7 +221,7 @@ def local_renormalization(
     # The variance of the integrated modes at every point: the ridge that they leave there.
     local = vectors**2 @ jnp.where(kept, 0.0, size * eigenvalues)
     targets = system.columns
-    # The part of the target on the integrated modes, which no training set can teach.
+    # The part of the target on the integrated modes, which is not learned from any training set.
     missed = vectors @ (jnp.where(kept, 0.0, 1.0)[:, None] * (vectors.T @ targets))
     kernel = (vectors * jnp.where(kept, size * eigenvalues, 0.0)) @ vectors.T
     curve = site_dependent_cavity(system, decimate(system.spectrum, kept), kernel, local)

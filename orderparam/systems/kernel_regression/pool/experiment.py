@@ -1,5 +1,5 @@
-"""Measured regression on random subsets of a pool: as a Gaussian process, and with a finite
-network.
+"""Experiments on random subsets of a pool: Gaussian-process regression, and a finite network that
+is sampled from its posterior.
 """
 
 from typing import Any
@@ -149,10 +149,10 @@ def network_posterior(
 
     with $\Phi_W$ the features of the last hidden layer, y the labels and T the `temperature`. The
     posterior over functions is the same as if all weights were sampled at temperature T with weight
-    decay T / (prior variance). The read-out weights, which are integrated, are its stiffest
-    directions. At infinite width $K_W$ is the kernel of `gp_regression` and f is its posterior
-    mean; with the same key both experiments draw the same training set. Chains start from
-    independent draws of the prior.
+    decay T / (prior variance). The read-out weights, over which the integral is taken, are the
+    stiffest directions of this posterior. At infinite width $K_W$ is the kernel of `gp_regression`
+    and f is its posterior mean; with the same key both experiments draw the same training set.
+    Chains start from independent draws of the prior.
 
     Args:
         chains: number of independent chains, at least 2 for `r_hat`. Default 4.
@@ -218,8 +218,8 @@ def network_posterior(
     # The square of a mean over finitely many draws is too large by its sampling variance.
     squared = jnp.sum((mean["test"] - targets[test]) ** 2 - error["test"] ** 2, axis=1)
     residual = jnp.sum((mean["train"] - labels) ** 2 - jnp.nan_to_num(error["train"]) ** 2)
-    # Variance of the read-out's mean over the hidden weights; the variance of the read-out given
-    # them is added below.
+    # The variance over the hidden weights of the output's mean given these weights. The variance of
+    # the output given the hidden weights is added below.
     scatter = jnp.sum(jnp.var(drawn.observables["test"], axis=(0, 1)), axis=1)
     return NetworkCurve(
         test_error=jnp.mean(squared),

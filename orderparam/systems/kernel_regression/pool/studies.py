@@ -171,7 +171,8 @@ def gpr_binary_images(
 
 
 def _fitting(n_train: tuple[int, ...], images: int, task: str) -> tuple[int, ...]:
-    """The training-set sizes that leave images of the pool to test on; warns of the others."""
+    """Sizes of the training set that leave images of the pool to test on. A warning names the sizes
+    that are left out."""
     fitting = tuple(n for n in n_train if n < images)
     if left_out := sorted(set(n_train) - set(fitting)):
         warnings.warn(

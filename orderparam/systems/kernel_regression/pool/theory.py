@@ -70,7 +70,7 @@ def self_consistent_on_pool(system: PoolRegression) -> LearningCurve:
     )
     fraction = system.sampled_fraction
     infinite = effective_ridge(spectrum, n_train, temperature)
-    determined = infinite.threshold <= 0  # no ridge, and the data fix every mode: R = 0
+    determined = infinite.threshold <= 0  # without a ridge the data determine every mode, and R = 0
 
     def excess(log_ridge: Float[Array, ""], args: tuple) -> Float[Array, ""]:
         spectrum, n_train, temperature, fraction = args
@@ -233,10 +233,10 @@ def equivalent_kernel_on_pool(system: PoolRegression) -> PoolEquivalentKernelCur
 # Kernel regression on random subsets of a finite pool of real data: the error of every single
 # point.
 #
-# Every point of the pool is in the training set with probability p = P/M. Over the training sets
-# without a given point (the cavity), the prediction at this point is Gaussian, with a variance and
-# a bias that depend on the point. Derived for this package in the spirit of Malzahn and Opper
-# (2001); not in the cited papers in this form.
+# Every point of the pool is in the training set with probability p = P/M. Consider the training
+# sets that do not contain a given point (the cavity). Over these sets the prediction at the point
+# is Gaussian, with a variance and a bias that depend on the point. Derived for this package in the
+# spirit of Malzahn and Opper (2001); not in the cited papers in this form.
 
 
 class CavityCurve(LearningCurve):
@@ -275,8 +275,8 @@ def cavity(system: PoolRegression) -> CavityCurve:
     p and a homogeneous kernel this is `self_consistent`.
 
     Returns:
-        `CavityCurve`. `converged` is False, too, where the linear system has no solution e >= 0:
-            the error grows without bound.
+        `CavityCurve`. `converged` is False also where the linear system has no solution e >= 0,
+        because the error grows without bound there.
 
     Accuracy: the error is a few per cent too low at small T and P.
 
@@ -309,7 +309,7 @@ def site_dependent_cavity(
     point, T(x) = T + local(x). It is included in the error and the variance at a point.
 
     Args:
-        spectrum: of `kernel`, from which the iteration starts.
+        spectrum: spectrum of `kernel`, from which the iteration starts.
         kernel: the kernel matrix without its diagonal part.
         local: the diagonal part.
     """
@@ -351,8 +351,8 @@ def site_dependent_cavity(
     z = 1 - fraction * learnable / total
     # mean of f - y over the training sets without the point
     outside = -(scale / z)[:, None] * (g @ targets)
-    # A: which points are in the training set fluctuates, and this fluctuation times the error at a
-    # point changes the prediction at all other points.
+    # The matrix A: whether a point is in the training set is random, and this randomness times the
+    # error at the point changes the prediction at all other points.
     coupling = (g * scale[:, None] * scale / (z[:, None] * z * total)) ** 2
     coupling = coupling - jnp.diag(jnp.diag(coupling))
     error = jnp.linalg.solve(

@@ -25,7 +25,8 @@ from orderparam.systems.kernel_regression.spectrum.model import (
     KernelRegression,
 )
 
-VALID = 0.1  # a curve counts as valid if the first neglected order is below this, relative to 1
+# a curve counts as valid if the first neglected order, relative to 1, is below this value
+VALID = 0.1
 
 
 class EquivalentKernelCurve(LearningCurve):
@@ -91,7 +92,8 @@ def equivalent_kernel_corrected(
 
     Two thirds of the first term are in `bias`, because the examples of a product of kernels are all
     different: the learnability of mode k is larger by $L_k^2 (1 - L_k) / P$. One third is in
-    `variance`. The second term is the error with one example less.
+    `variance`. The second term in $E_{\mathrm{train}}$ turns E into the error with one example
+    less.
 
     Args:
         examples: "poisson" averages over their number, "fixed" takes exactly `n_train`. The
@@ -125,7 +127,8 @@ def _homogeneous(
     zeroth = jnp.sum(lost) + spectrum.tail_power
     mean_shift = small * (learned @ lost)
     between_sets = order * (spectrum.multiplicities @ learned**2) / n_train * (zeroth + noise)
-    # P independent examples scatter by the variance of one; a Poisson number adds its squared mean
+    # A sum over P independent examples has P times the variance of one term; a Poisson number of
+    # examples adds P times the squared mean of a term.
     squared_mean = fixed * (learned**2 @ lost) / n_train
     mean_shift = mean_shift - squared_mean
     between_sets = between_sets - squared_mean

@@ -40,8 +40,8 @@ def measured(
 
 
 def _in_proportion(system: SphereRegression) -> SphereRegression:
-    """The system with its ridge for every example, so that v/T falls as 1/n while the same share of
-    each mode is learned."""
+    """The system with a ridge that is proportional to the number n of examples. Then v/T falls as
+    1/n, and the learnability of every mode does not depend on n."""
     return system.with_(temperature=system.temperature * system.n_train)
 
 

@@ -1,5 +1,5 @@
-"""Measured ridge regression: on Gaussian features, on the sphere, and with a ridge that depends on
-the input.
+"""Experiments with ridge regression: on Gaussian features, on the sphere, and with a ridge that
+depends on the input.
 """
 
 import math
@@ -213,8 +213,8 @@ def _least_squares(
     noise: Float[Array, "train"],
     tail_power: Float[Array, ""],
 ) -> MeasuredLearningCurve:
-    """Regression in the limit T -> 0 of the samples without a ridge, if these determine all modes
-    of the kernel. The other samples have no influence on f then.
+    """Regression in the limit T -> 0 for the samples without a ridge, if these samples determine
+    all modes of the kernel. The samples with a ridge then have no influence on f.
 
     The discrepancy t = (y - f)/T of samples without a ridge is finite if they are fitted exactly,
     and follows from coefficients = Lambda Phi^T t.
@@ -374,7 +374,7 @@ def _on_sphere(
     eigenvalues, multiplicities = spectrum.eigenvalues, spectrum.multiplicities
     top, input_dim = eigenvalues.size - 1, directions.shape[1]
     amplitudes = jnp.sqrt(spectrum.target_power * multiplicities)
-    # y_l(X): the part of every degree of the target at the training points
+    # y_l(X), the part of degree l of the target at the training points, for every degree
     parts = amplitudes[:, None] * jnp.stack(
         list(zonal_polynomials(directions[:, 0], input_dim, top))
     )

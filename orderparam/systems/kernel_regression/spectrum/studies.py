@@ -176,7 +176,7 @@ def measured(
 def _at_ridge(system: KernelRegression, exponent: float | None) -> KernelRegression:
     """The system with the ridge T = n n^-exponent, which is 0 for an infinite exponent.
 
-    For exponent None, T minimises the self-consistent test error.
+    If `exponent` is None, T is the ridge of smallest test error in the self-consistent theory.
     """
     if exponent is None:
         return system.with_(temperature=optimal_temperature(system).temperature)
@@ -448,8 +448,9 @@ def patchy_ridge(
     n_train: tuple[int, ...] = (10, 20, 40, 80, 160),
     seeds: int = 1000,
 ) -> Iterator[Curve]:
-    """n_train: examples per copy. seeds: of the smallest system; larger ones fluctuate less and get
-    as many fewer."""
+    """Curves of theory and experiment; `n_train` is the number of examples per copy. `seeds` is the
+    number of runs of the smallest system. A system with m copies fluctuates less and has fewer runs
+    in proportion."""
     halves, extra = jnp.array([0.5, 0.5]), jnp.array([0.0, high - low])
     line = sorted({*np.geomspace(min(n_train), max(n_train), 60), *map(float, n_train)})
 

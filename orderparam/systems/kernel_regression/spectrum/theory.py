@@ -91,10 +91,10 @@ def from_ridge(system: KernelRegression, ridge: EffectiveRidge) -> LearningCurve
     """
     spectrum, n_train, noise = system.spectrum, system.n_train, system.noise
     bias = _bias(spectrum, ridge)
-    # Fluctuations between training sets multiply bias plus noise by 1/(1 - gamma).
+    # Because of fluctuations between training sets, bias plus noise is multiplied by 1/(1 - gamma).
     noisy = ratio(bias + noise, ridge.complement)
-    # `unused` is (T + tail)/kappa, the samples that are not used to learn modes. The ridge T alone
-    # shrinks the training error, by the factor T/(P kappa).
+    # `unused` is (T + tail)/kappa, the number of samples that are not used to learn modes. The
+    # ridge T alone shrinks the training error, by the factor T/(P kappa).
     tail = ratio(spectrum.tail, ridge.threshold)
     shrinkage = (ridge.unused - tail) / n_train
     dimension = spectrum.multiplicities @ ridge.learnability
@@ -223,8 +223,8 @@ def annealed(system: KernelRegression) -> LearningCurve:
         _, bias, posterior_variance = errors(jnp.exp(log_ridge), spectrum, n_train)
         return jnp.log(temperature + posterior_variance + bias + noise)
 
-    # The right-hand side increases with T_eff. Started above all solutions, the iteration therefore
-    # descends to the largest one.
+    # The right-hand side increases with T_eff. An iteration that starts above all solutions
+    # therefore descends to the largest one.
     start = jnp.log(temperature + spectrum.total + spectrum.total_power + noise)
     solution = fixed_point(
         enlarge, start, (spectrum, n_train, temperature, noise), tolerance=1e-13, max_steps=10_000

@@ -23,12 +23,12 @@ from orderparam.systems.kernel_regression.torus.model import TorusRegression
 #     sum_k (1 + |k|^2)^-p cos k.x = (1/Gamma(p)) int_0^inf dt t^(p-1) e^-t prod_j theta(x_j, t),
 #     theta(x, t) = sum_k e^(-t k^2) cos k x = sqrt(pi/t) sum_m e^(-(x - 2 pi m)^2 / 4t),
 #
-# so that no wave is left out and the cost does not grow with their number. The integral is a sum
-# over equidistant ln t. Inputs are drawn from the points of a fine grid of the torus, so that theta
-# is looked up.
+# so that no wave is left out and the cost does not grow with the number of waves. The integral is a
+# sum over equidistant values of ln t. Inputs are drawn from the points of a fine grid on the torus,
+# so that values of theta are taken from a table.
 
-_GRID = 8192  # points of a circle
-_STEP = 0.4  # of ln t
+_GRID = 8192  # grid points of each coordinate
+_STEP = 0.4  # distance of two nodes in ln t
 _LEFT_OUT = 1e-8  # share of the integral below the first and above the last t
 _LACKING = 1e-3  # share of the power that the waves of a system may lack
 _MOST = 2**27  # coordinates of the differences of all pairs of points; a gigabyte, held four times
@@ -38,8 +38,8 @@ class AveragedError(Result):
     """The error of regression on one set of inputs.
 
     Fields:
-        test_error: mean of (f(x) - y(x))^2 over test inputs, targets and label noise; the targets
-            it is compared with have no noise.
+        test_error: mean of (f(x) - y(x))^2 over test inputs, targets and label noise, with targets
+            y(x) without noise.
         converged: whether the test error is finite.
     """
 
@@ -48,7 +48,7 @@ class AveragedError(Result):
 
 
 def _fits(system: TorusRegression, *, tests: int = 256) -> None:
-    """Raises `ValueError` for more pairs of points than fit into memory."""
+    """Raise `ValueError` if the pairs of points do not fit into memory."""
     count, dim = float(system.n_train), float(system.input_dim)
     most = math.floor(math.sqrt(tests**2 + 2 * _MOST / dim) - tests)
     if count > most:

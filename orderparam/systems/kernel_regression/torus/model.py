@@ -1,5 +1,5 @@
 """Kernel regression on inputs that are uniform on a torus, with a kernel and a target of given
-smoothness: the problem in which the curse of dimensionality is usually stated.
+smoothness. The curse of dimensionality is usually stated for this problem.
 """
 
 from typing import Self
@@ -54,8 +54,8 @@ class TorusRegression(KernelRegression):
 
         Args:
             input_dim: input dimension d.
-            smoothness: s > 0 of the kernel.
-            target_smoothness: a > 0 of the target.
+            smoothness: smoothness s > 0 of the kernel.
+            target_smoothness: smoothness a > 0 of the target.
             n_train: number P of training samples.
             temperature: ridge T.
             noise: variance of the label noise. Default 0.

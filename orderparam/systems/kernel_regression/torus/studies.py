@@ -43,8 +43,8 @@ def _at_best_ridge(system: TorusRegression) -> TorusRegression:
 def draw_rates(axes: Any, comparison: Comparison) -> None:
     """Draw exponents of the error against the dimension of the kernel.
 
-    They are fitted to the measurements, to the theory at the numbers of examples of the
-    measurements, and to the theory at the largest numbers of examples.
+    The exponents are fitted to three curves: the measurements, the theory at the numbers of
+    examples of the measurements, and the theory at the largest numbers of examples.
     """
     p = comparison.parameters
     power = 2 * p["smoothness"]
@@ -86,7 +86,7 @@ def shift_and_colour(facets: dict[str, Any]) -> tuple[float, str]:
 
 
 def exponent_of_error(data: xr.Dataset) -> tuple[float, float]:
-    """The exponent of error ~ n^-exponent, and half its 95% interval, which is 0 for a theory."""
+    """Exponent in error ~ n^-exponent, and half of its 95% interval, which is 0 for a theory."""
     if "seed" in data.dims:
         mean, error = (values.values for values in estimate(data, "test_error"))
     else:
@@ -158,8 +158,9 @@ def curse_of_dimensionality(
     far_n_train: tuple[int, ...] = (4096, 16384),
     seeds: int = 16,
 ) -> Iterator[Curve]:
-    """cuts: largest length of a wave vector in 1, 2, ... dimensions, for measurements and their
-    theory; far_cuts: the same for the theory at the numbers of examples `far_n_train`."""
+    """Curves of theory and measurements in several dimensions. `cuts` are the largest lengths of a
+    wave vector in 1, 2, ... dimensions, for the measurements and their theory. `far_cuts` are these
+    lengths for the theory at the numbers of examples `far_n_train`."""
 
     def system(dim: int, relevant: int, cut: float) -> TorusRegression:
         return TorusRegression.from_smoothness(
@@ -267,8 +268,9 @@ def rates_in_eight_dimensions(
     tests: int = 256,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """cut: largest length of a wave vector in the theory. fitted_from: smallest number of examples
-    from which exponents are fitted."""
+    """Curves of theory and measurements in one to eight dimensions; `cut` is the largest length of
+    a wave vector in the theory, and `fitted_from` the smallest number of examples that enters the
+    fits."""
     line = sorted({*np.geomspace(min(n_train), max(n_train), 25).tolist(), *map(float, n_train)})
     measured = partial(all_waves_regression, tests=tests)
     for dim in input_dims:

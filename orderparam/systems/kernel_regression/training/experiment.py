@@ -1,5 +1,5 @@
-"""Networks of finite width sampled from the posterior by noisy training, and by Hamiltonian Monte
-Carlo, which has no discretisation error.
+"""Experiments: networks of finite width, sampled from their posterior by noisy training and by
+Hamiltonian Monte Carlo, which has no discretisation error.
 """
 
 from typing import Any
@@ -48,8 +48,8 @@ def langevin(
 
     $$ u \leftarrow u - dt\, \nabla U + \sqrt{2\, dt}\, \xi, \qquad U = L/T + |u|^2/2 $$
 
-    L is the loss, T the `temperature` and $\xi$ standard normal. u are the weights in units of
-    their prior standard deviation; in these units the equation of `NetworkTraining` has this form,
+    Here L is the loss, T the `temperature`, $\xi$ standard normal, and u the weights in units of
+    their prior standard deviation. In these units the equation of `NetworkTraining` has this form,
     with time in units of $1/\gamma$. The step is dt = `curvature_step` / A with A the
     `largest_curvature`. Chains start from independent draws of the prior. The slowest directions,
     which only the prior constrains, decorrelate in 1/dt steps.

@@ -1,5 +1,5 @@
-"""Noisy training of a finite network on one fixed training set. At infinite width it samples a
-Gaussian process.
+"""Noisy training of a finite network on one fixed training set. At infinite width this training
+samples a Gaussian process.
 
 Langevin training at temperature T with weight decay T / (prior variance) on the loss L = 1/2 sum_mu
 (f(x_mu) - y_mu)^2,
@@ -70,8 +70,8 @@ class FunctionPosterior(Result):
         mean: posterior mean of f at every test point.
         variance: posterior variance of f at every test point.
         covariance: posterior covariance of f at every pair of test points.
-        converged: of the Gaussian process: whether K + T could be factorised; of sampled networks:
-            whether the chains mixed.
+        converged: for the Gaussian process, whether K + T could be factorised; for sampled
+            networks, whether the chains mixed.
     """
 
     mean: Float[Array, "test"]

@@ -17,7 +17,7 @@ from orderparam.systems.kernel_regression.training.experiment import hamiltonian
 from orderparam.systems.kernel_regression.training.model import NetworkTraining
 from orderparam.systems.kernel_regression.training.theory import gaussian_process
 
-# of the membrane: half the length of the line, and the places of the data with their targets
+# the line on which the membrane is drawn: half its length, and the inputs and targets of the data
 REACH = 3.0
 PINNED = {-2.0: -0.8, -1.0: 0.5, 0.5: -0.3, 1.0: 0.6}
 PLACE = (

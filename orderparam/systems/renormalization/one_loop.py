@@ -5,8 +5,8 @@
 
 The scale l grows towards large lengths (magnet) or large modes (learning). sigma is the power of
 the kinetic term, k^sigma; eps is 2 sigma minus the dimension; a and b are the weights of the
-tadpole and of the bubble diagram; w is the background, the squared mean over the variance of the
-modes at the cutoff, which is zero for a magnet without a field.
+tadpole and of the bubble diagram; w is the background: the squared mean divided by the variance of
+the modes at the cutoff. It is zero for a magnet without a field.
 """
 
 from typing import NamedTuple
@@ -67,8 +67,8 @@ def fixed_point(loop: OneLoop) -> OneLoopFixedPoint:
     sigma, epsilon, tadpole, bubble = loop
     mass = -tadpole * epsilon / (bubble * sigma + tadpole * epsilon)
     quartic = epsilon * (1 + mass) ** 2 / bubble
-    # The matrix of slopes has the rows (dr/dr, dr/dg) and (dg/dr, dg/dg). Its eigenvalues need its
-    # diagonal and the product of the other two entries, which is 2 (a/b) eps^2.
+    # The matrix of slopes has the rows (dr/dr, dr/dg) and (dg/dr, dg/dg). Its eigenvalues depend on
+    # the diagonal and on the product of the other two entries, which is 2 (a/b) eps^2.
     first, last, mixed = (
         sigma - tadpole / bubble * epsilon,
         -epsilon,

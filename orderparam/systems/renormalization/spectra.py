@@ -1,4 +1,4 @@
-"""Checks of a system's spectrum, and the modes of a kernel over a pool, for all flows."""
+"""Checks of a system's spectrum, and the modes of a kernel over a pool, which all flows use."""
 
 from typing import Any
 
@@ -69,7 +69,8 @@ def pool_modes(
 
 
 def single_modes(system: Any, **_: Any) -> None:
-    """Raise `ValueError` unless every level is one mode: an experiment draws modes one by one."""
+    """Raise `ValueError` unless every level is one mode, because experiments draw modes one by
+    one."""
     if np.any(np.asarray(system.spectrum.multiplicities) != 1):
         raise ValueError(
             f"{type(system).__name__}.spectrum.multiplicities: must be 1 in every entry (modes are "

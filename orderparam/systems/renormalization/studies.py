@@ -26,10 +26,10 @@ from orderparam.systems.renormalization.magnet.model import SpinBlocks
 
 
 def learnabilities(runs: xr.Dataset, reach: float = 1.0, groups: int = 20) -> Collapse:
-    """Collapse L_k = F(k P^inverse_nu) of learnabilities; without a ridge inverse_nu = -1.
+    """Collapse of learnabilities, L_k = F(k P^inverse_nu); without a ridge inverse_nu = -1.
 
-    Modes k up to the largest P are used, averaged in groups of about equal width in ln k. The fit
-    uses modes below `reach` times the number of frozen modes, k_h ~ P.
+    The modes k up to the largest P are averaged in groups of about equal width in ln k. The fit
+    uses modes below `reach` times the number of frozen modes, which is proportional to P.
     """
     largest = min(runs.sizes["mode"], int(reach * float(runs["n_train"].max())))
     near = runs[["learnability"]].squeeze("temperature", drop=True)
@@ -51,14 +51,14 @@ def learnabilities(runs: xr.Dataset, reach: float = 1.0, groups: int = 20) -> Co
 
 
 def learning_curves(runs: xr.Dataset) -> Collapse:
-    """Collapse E = P^power F(T P^inverse_nu) of learning curves: power = -alpha and inverse_nu =
-    alpha for alpha = beta and no noise.
+    """Collapse of learning curves, E = P^power F(T P^inverse_nu); for alpha = beta and no noise
+    power = -alpha and inverse_nu = alpha.
     """
     return collapse(runs, x="temperature", y="test_error", size="n_train", critical=0.0, order=3)
 
 
 def magnetisations(runs: xr.Dataset) -> Collapse:
-    """Collapse <m^2> = L^power F((T - T_c) L^inverse_nu) of magnets: in two dimensions power = -2
+    """Collapse of magnets, <m^2> = L^power F((T - T_c) L^inverse_nu); in two dimensions power = -2
     beta/nu = -1/4, inverse_nu = 1 and T_c = 2.2692.
     """
     return collapse(
@@ -76,8 +76,9 @@ def draw_collapse(
     """Draw the points on their common curve, with one colour for each size, and state the exponents
     with their errors.
 
-    labels: "x" and "y" of the axes, "size" the symbol of the sizes, and the symbol of each fitted
-    number under its name; a symbol with a minus sign is shown with the opposite sign.
+    labels: the labels "x" and "y" of the axes, the symbol "size" of the sizes, and the symbol of
+    each fitted number under its name. If a symbol has a minus sign, the number is shown with the
+    opposite sign.
     """
     axes.set(xlabel=labels["x"], ylabel=labels["y"])
     try:

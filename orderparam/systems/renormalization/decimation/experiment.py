@@ -57,9 +57,9 @@ def regression(
 
     Args:
         keep: "all" (the default) keeps all modes, with ridge T. "local ridge" keeps the `cut`
-            largest modes, and the others, whose kernel is K_>, add K_>(x, x) to the ridge at the
-            point x. "uniform ridge" keeps the same modes and adds the mean of K_>(x, x) over
-            inputs.
+            largest modes; the other modes have the kernel K_>, and K_>(x, x) is added to the ridge
+            at each point x. "uniform ridge" keeps the same modes and adds the mean of K_>(x, x)
+            over inputs to the ridge at every point.
 
     Raises:
         ValueError: for a spectrum with several modes in a level.
@@ -89,7 +89,8 @@ def regression(
         target = jnp.sqrt(spectrum.target_power)
         feature_key, rest_key = jax.random.split(draw_key)
         features = jax.random.normal(feature_key, (count, target.size))
-        # The target outside of the resolved modes is never learned: it acts as label noise.
+        # The part of the target outside of the resolved modes is never learned and acts as label
+        # noise.
         labels = features @ target + jnp.sqrt(spectrum.tail_power) * jax.random.normal(
             rest_key, (count,)
         )
@@ -121,7 +122,7 @@ def _regress(
     ridge: Float[Array, ""],
 ) -> MeasuredRegression:
     lost = jnp.where(kept, 0.0, eigenvalues)
-    # K_>(x, x), or its mean over inputs, joins the ridge.
+    # K_>(x, x), or its mean over inputs, is added to the ridge.
     ridges = ridge + jnp.where(local, features**2 @ lost, jnp.sum(lost))
     weights = jnp.where(kept, eigenvalues, 0.0)
     conditioned = condition((features * weights) @ features.T + jnp.diag(ridges), labels, 0.0)

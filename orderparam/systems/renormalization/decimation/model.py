@@ -29,7 +29,8 @@ class DecimatedRegression(System):
 
     Raises:
         ValueError: for an eigenvalue that is not positive (such a mode has no fluctuations that
-        could be integrated out; its target belongs to `tail_power`), and for a cut beyond the
+            could be integrated out, and its target power must be given as `tail_power`), and for a
+            cut beyond the
         number of modes.
     """
 
@@ -74,15 +75,15 @@ class DecimatedPool(DecimatedRegression):
         temperature: Any,
         **fields: Any,
     ) -> Self:
-        """The pool with a given kernel matrix and given targets, made by one eigendecomposition
-        (see `spectra.pool_modes`).
+        """The pool with a given kernel matrix and given targets; its modes come from one
+        eigendecomposition (see `spectra.pool_modes`).
         """
         spectrum, features = pool_modes(kernel, targets)
         return cls(spectrum, n_train, temperature, features=features, targets=targets, **fields)
 
 
 # ------------------------------------------------------------------------------------------------
-# Pools of real images, and of points on a circle, to be decimated.
+# Pools of real images and of points on a circle, for which the decimation is studied.
 
 
 @lru_cache(maxsize=8)
@@ -121,8 +122,8 @@ def decimated_circle(
     sin kx and trace 1.
 
     The diagonal K_>(x, x) of the kernel that a cut removes is the same at all points, and K_>(x,
-    x') is not small. This is a counter-example to the local ridge, in a low input dimension. The
-    target is the sign of sin x + 0.6 sin(3 x + 1).
+    x') is not small. The circle is a counter-example, in a low input dimension, in which the local
+    ridge does not improve the prediction. The target is the sign of sin x + 0.6 sin(3 x + 1).
     """
     x = 2 * np.pi * np.arange(points) / points
     k = np.arange(1, points // 2)

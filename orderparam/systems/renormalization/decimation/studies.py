@@ -27,7 +27,8 @@ from orderparam.systems.renormalization.decimation.theory import (
 
 
 def _draw_ridges(axes: Any, comparison: Any) -> None:
-    """Draw the ridge of the remaining modes: to leading order, exactly, and by one sweep."""
+    """Draw the ridge of the remaining modes in three ways: to leading order, exact, and from the
+    single sweep."""
     handles: list[Line2D] = []
     looks = (
         ("flow", "ridge", "leading order", 1),
@@ -60,7 +61,7 @@ _CLOSURES = {
 
 
 def _draw_closures(axes: Any, comparison: Comparison) -> None:
-    """Draw the test error of every closure, and the two measurements."""
+    """Draw the test error of every closure and of the two measured regressions."""
     handles: list[Line2D] = []
     for number, (closure, (text, measured)) in enumerate(_CLOSURES.items(), start=3):
         colour = COLOURS[number]
@@ -207,14 +208,14 @@ _TASKS = ("mnist:3-vs-8", "mnist:4-vs-9", "cifar10:cat-vs-dog", "cifar10:airplan
     full={"pool": 6000, "n_train": (10, 30, 100, 300, 1000), "seeds": 20, "tasks": _TASKS},
     panels=_image_panels,
     caption=r"""
-        {activation} kernel on pools of up to {pool} images of two classes, $y$ = ±1, ridge $T$ =
-        {temperature}; $n$ training images; errors are taken over the whole pool. Top: all modes but
-        the $\Lambda$ largest are integrated out to leading order, and the remaining modes are
-        treated with their effective ridge; marks: regression with the $\Lambda$ largest modes and
-        the ridge to leading order of the others, on the same training sets for all $\Lambda$, so
-        that the marks of one $n$ deviate together; the last mark keeps all modes. Bottom:
-        $T(\Lambda)$, the ridge to leading order, divided by the effective ridge
-        $T_\mathrm{{eff}}$ of all modes; above 1 it is too large.
+        {activation} kernel on pools of up to {pool} images of two classes, $y$ = ±1, with ridge $T$
+        = {temperature} and $n$ training images; errors are averages over the whole pool. Top: in
+        the theory all modes but the $\Lambda$ largest are integrated out to leading order, and the
+        remaining modes are treated with their effective ridge. Marks: regression with the $\Lambda$
+        largest modes and the ridge that the other modes add to leading order; the last mark keeps
+        all modes. The training sets are the same for all $\Lambda$, so that the deviations of the
+        marks of one $n$ are correlated. Bottom: $T(\Lambda)$, the ridge to leading order, divided
+        by the effective ridge $T_\mathrm{{eff}}$ of all modes; values above 1 are too large.
     """,
 )
 def decimation_images(
@@ -226,7 +227,8 @@ def decimation_images(
     measured_cuts: tuple[int, ...] = (10, 40, 160, 480),
     seeds: int = 8,
 ) -> Iterator[Curve]:
-    """measured_cuts: modes left at which regression is measured, beside all of them."""
+    """measured_cuts: numbers of remaining modes at which regression is measured, in addition to all
+    modes."""
     for text in tasks:
         dataset, colon, task = text.partition(":")
         if not colon:
@@ -268,8 +270,8 @@ def decimation_images(
 
 
 def draw_added(axes: Any, comparison: Comparison, inputs: str) -> None:
-    """Draw the increase of the error by local and uniform ridges over that with all modes, on the
-    same training sets.
+    """Draw by how much a local and a uniform ridge increase the error of regression with all modes
+    on the same training sets.
     """
     measured = {
         data.attrs["facets"]["with"]: data["test_error"]

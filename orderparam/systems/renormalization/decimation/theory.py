@@ -1,5 +1,5 @@
-"""Ridge, noise and non-Gaussianity along the decimation, and the learning curve of the theory of
-the remaining modes.
+"""Ridge, noise and non-Gaussianity along the decimation, and the learning curve of the remaining
+modes.
 
 The remaining modes can be treated in three ways, the closures of `decimated`:
 
@@ -30,7 +30,7 @@ Closure = Literal["effective ridge", "equivalent kernel", "exact"]
 
 class DecimationFlow(Result):
     """Couplings along the flow. Levels are in decreasing order of eigenvalue; entry n of an array
-    is the coupling after all levels beyond n are integrated out.
+    is the value of a coupling after all levels beyond n are integrated out.
 
     Fields:
         mode_count: number of modes that remain.
@@ -44,7 +44,7 @@ class DecimationFlow(Result):
         learnability: L_n = lambda_n / (lambda_n + kappa) of the theory with all modes.
         bare_learnability: P lambda_n / (P lambda_n + T'), where T' includes level n among those
             integrated out. `decimated` chooses its cut by this number.
-        effective_ridge: P kappa, at which the exact ridge ends.
+        effective_ridge: P kappa, the value of the exact ridge when all modes are integrated out.
         threshold: kappa.
         frozen: number of modes with L > 1/2.
         residual: residual of the equation for kappa.
@@ -117,18 +117,19 @@ def decimation_flow(system: DecimatedRegression) -> DecimationFlow:
     r"""Ridge, noise and non-Gaussianity mode by mode, to leading order and exactly.
 
     With all modes, the self-consistent theory of kernel regression has the threshold $\kappa$ and
-    learnabilities $L_k = \lambda_k / (\lambda_k + \kappa)$, where $P = T/\kappa + \sum_k L_k$. A
-    mode that is integrated out to leading order adds its variance to the ridge and its target to
-    the noise,
+    learnabilities $L_k = \lambda_k / (\lambda_k + \kappa)$, where $P = T/\kappa + \sum_k L_k$. To
+    leading order, a mode that is integrated out adds its variance to the ridge and its target power
+    to the noise,
 
     $$ T'(n) = T + \sum_{k > n} \lambda_k , \qquad \sigma'^2(n) = \sigma^2 + \sum_{k > n} y_k^2 , $$
 
-    and exactly, with $E_\sigma$ the test error against noisy labels,
+    The exact flow is, with $E_\sigma$ the test error against noisy labels,
 
     $$ T^*(n) = T + \kappa \sum_{k > n} L_k , \qquad \sigma^{*2}(n) = \sigma^2 + \sum_{k > n} \Big[
        (1 - L_k)^2 y_k^2 + \frac{L_k^2}{P} E_\sigma \Big] . $$
 
-    The quartic term of the expanded likelihood is 3/4 of `non_gaussianity` times the quadratic one,
+    The ratio of the quartic to the quadratic term of the expanded likelihood is 3/4 of
+    `non_gaussianity`,
 
     $$ g(n) = \frac{\kappa \sum_{k \le n} L_k}{T^*(n)} . $$
 
@@ -142,7 +143,7 @@ def decimation_flow(system: DecimatedRegression) -> DecimationFlow:
     >>> np.round(flow.ridge, 4), round(float(flow.effective_ridge), 4)
     (Array([0.45, 0.2 , 0.1 ], dtype=float64), 0.1391)
     """
-    # The exact flow needs kappa and the errors at its end, with no mode integrated out.
+    # The exact flow depends on kappa and on the errors of the theory with all modes.
     left = traces(system.spectrum, system.n_train, system.temperature, system.noise)
     found, solved = couplings(system.spectrum, left, system.temperature, system.noise), left.solved
     order = jnp.argsort(-system.spectrum.eigenvalues)
@@ -175,9 +176,9 @@ def running_ridge(system: DecimatedRegression) -> RunningRidge:
     $$ T \leftarrow T + \frac{\lambda_k T}{T + P \lambda_k} . $$
 
     Accuracy: this is an approximation, because the variance of every mode is reduced according to
-    the ridge at that stage of the sweep and not the one at the end of the flow. The ridge stays
-    below the exact one and is wrong at small T; it is exact if the data do not determine the modes
-    that are integrated out ($P \lambda_k \ll T$).
+    the ridge at that stage of the sweep and not according to the ridge at the end of the flow. The
+    ridge stays below the exact one and is wrong at small T; it is exact if the data do not
+    determine the modes that are integrated out ($P \lambda_k \ll T$).
 
     Source: derived here.
 
@@ -222,9 +223,9 @@ def decimated(
     = T'/P$ and omits the denominator of $E$.
 
     Args:
-        threshold: number between 0 and 1. The modes before the first one whose bare learnability is
-            not above this number are kept (the search starts at the largest mode). None (the
-            default) keeps the `cut` largest modes of the system.
+        threshold: number between 0 and 1. The search starts at the largest mode and ends at the
+            first mode whose bare learnability is not above this number; the modes before it are
+            kept. None (the default) keeps the `cut` largest modes of the system.
         closure: treatment of the remaining modes, see above; "effective ridge" by default.
 
     Raises:
@@ -250,7 +251,7 @@ def decimated(
         else learnable(spectrum, n_train, system.temperature, threshold)
     )
     gone = jnp.where(kept, 0.0, 1.0)
-    # The contribution of an integrated mode to the ridge and to the noise of the others.
+    # What a mode that is integrated out adds to the ridge and to the noise of the others.
     if closure == "exact":
         left = traces(spectrum, n_train, system.temperature, system.noise)
         ridge = system.temperature + spectrum.tail + gone @ left.ridge
@@ -262,7 +263,7 @@ def decimated(
             + gone @ (spectrum.multiplicities * spectrum.eigenvalues)
         )
         noise = system.noise + spectrum.tail_power + gone @ spectrum.target_power
-    # The remaining modes alone, with the ridge and the noise that the others contribute.
+    # The theory of the remaining modes, with the ridge and the noise that the other modes add.
     alone = Spectrum(
         jnp.where(kept, spectrum.eigenvalues, 0.0),
         jnp.where(kept, spectrum.target_power, 0.0),
@@ -273,7 +274,7 @@ def decimated(
     kappa = ridge / n_train if classical else solved.threshold
     lost = (1 - learnability(alone.eigenvalues, kappa)) ** 2 @ alone.target_power
     noisy = lost + noise if classical else ratio(lost + noise, solved.complement)
-    # Only the exact couplings contain what the integrated modes have learned.
+    # Only the exact couplings contain what the modes that were integrated out have learned.
     learned = jnp.where(kept | (closure == "exact"), learnability(spectrum.eigenvalues, kappa), 0.0)
     return DecimatedCurve(
         mode_count=jnp.sum(jnp.where(kept, spectrum.multiplicities, 0.0)),

@@ -1,1 +1,2 @@
-"""The magnet: epsilon expansion, bond moving, flow of the potential, block spins."""
+"""The magnet near its transition: epsilon expansion, bond moving, flow of the potential, and block
+spins."""

@@ -31,8 +31,8 @@ _NEWTON = 12
 
 
 class MeasuredBlocks(Result):
-    """Couplings after 0, 1, ... levels of blocks, and moments of the magnetisation of the original
-    spins.
+    """Couplings between block spins after 0, 1, ... levels of blocks, and moments of the
+    magnetisation of the original spins.
 
     The couplings maximise the conditional probability of every spin given the others
     (pseudo-likelihood; Besag 1975). Errors are standard errors: a jackknife over replicas for the
@@ -45,8 +45,8 @@ class MeasuredBlocks(Result):
         diagonal_coupling_error: its standard error.
         square_coupling: K_3 of the four spins of a square.
         square_coupling_error: its standard error.
-        thermal_exponent: y_t = 1/nu, from the linear response of the last level to the level
-            before.
+        thermal_exponent: y_t = 1/nu, from the linear response of the last level to the level before
+            it.
         thermal_exponent_error: its standard error.
         absolute_magnetisation: <|m|> per site.
         absolute_magnetisation_error: its standard error.
@@ -71,7 +71,7 @@ class MeasuredBlocks(Result):
 
 
 class _Run(NamedTuple):
-    """Record of a run.
+    """What is recorded in a run.
 
     Fields:
         counts: histogram of the sign of a spin and of the values of the three sums around it.
@@ -97,9 +97,9 @@ def block_spins(
 ) -> MeasuredBlocks:
     r"""Couplings of an Ising magnet after each level of block spins, and its thermal exponent.
 
-    Spins are sampled at `temperature` by Swendsen-Wang sweeps, from all spins up. Each level
-    replaces every block of two by two spins by the sign of its majority, or by a random sign in
-    case of a tie. The couplings of every level maximise the pseudo-likelihood
+    Spins are sampled at `temperature` by Swendsen-Wang sweeps that start with all spins up. Each
+    level replaces every block of two by two spins by the sign of its majority, or by a random sign
+    in case of a tie. The couplings of every level maximise the pseudo-likelihood
 
     $$ \sum_i \ln \frac{1}{1 + e^{-2 s_i \sum_a K_a S_{a,i}}} , $$
 

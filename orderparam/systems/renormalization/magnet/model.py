@@ -14,9 +14,9 @@ class VectorMagnet(System):
     $$ S = \int \Big[ \tfrac12 \phi\, (-\partial^2)^{\sigma/2} \phi + \tfrac r2 \phi^2
        + \tfrac{u}{4!} (\phi^2)^2 \Big] $$
 
-    with $d$ = `dim`, $n$ = `components` and $\sigma$ = `kinetic`. $\sigma < 2$ stands for couplings
-    that fall with distance to the power $-(d + \sigma)$. Some sources write $u \phi^4$ without
-    $4!$: their u is u/24.
+    with $d$ = `dim`, $n$ = `components` and $\sigma$ = `kinetic`. For $\sigma < 2$ the couplings
+    fall as the distance to the power $-(d + \sigma)$. Some sources write $u \phi^4$ without $4!$;
+    the u of these sources is u/24.
     """
 
     dim: float = parameter("dimension d of space", above=0, maximum=6, default=3.0)

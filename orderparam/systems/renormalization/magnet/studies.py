@@ -1,5 +1,5 @@
-"""Studies of the magnet: exponents of every approximation, and block spins with measured
-couplings.
+"""Studies of the magnet: the exponents that each approximation gives, and measured couplings of
+block spins.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,8 @@ THEORIES = {
 
 
 def _draw_exponents(name: str, axes: Any, comparison: Comparison) -> None:
-    """Draw an exponent against the number of components, with the known values."""
+    """Draw an exponent of every approximation against the number of components, with the known
+    values."""
     for data in comparison.theories(part="components").values():
         number = list(THEORIES).index(data.attrs["label"])
         look = {"color": COLOURS[number], "linestyle": DASHES[number]}
@@ -103,13 +104,14 @@ def magnet_exponents(
 
 
 def _levels(data: xr.Dataset) -> xr.DataArray:
-    """Number of times that blocks of two by two spins were replaced by one."""
+    """Number of times that every block of two by two spins was replaced by one spin."""
     (dim,) = (name for name in ("step", "block_level") if name in data["neighbour_coupling"].dims)
     return xr.DataArray(np.arange(data.sizes[dim]), dims=dim)
 
 
 def _draw_plane(axes: Any, comparison: Any) -> None:
-    """Draw the couplings of neighbours and across the diagonal, joined from level to level."""
+    """Draw the coupling of neighbours against the coupling across the diagonal, with a line from
+    level to level."""
     for number, data in enumerate(comparison.experiments(part="flow").values()):
         start = data.attrs["facets"]["starting_coupling"]
         one = data.squeeze()

@@ -16,8 +16,8 @@ from orderparam.systems.renormalization.magnet.model import Bonds, VectorMagnet
 from orderparam.systems.renormalization.one_loop import OneLoop, fixed_point
 
 # ------------------------------------------------------------------------------------------------
-# Below the upper critical dimension: the epsilon expansion, and the one-loop flow of both
-# couplings.
+# The epsilon expansion below the upper critical dimension, and the one-loop flow of the mass and
+# the quartic coupling.
 
 SHELL = 1 / (8 * jnp.pi**2)  # K_4, the surface of the unit sphere in four dimensions over (2 pi)^4
 
@@ -106,9 +106,9 @@ def one_loop_point(system: VectorMagnet) -> OneLoopPoint:
     with $\epsilon = 2\sigma - d$, $\sigma$ = `kinetic`, $n$ = `components` and $d$ = `dim`.
 
     Accuracy: with the denominators kept, nu is less accurate than that of the series (for d = 3, n
-    = 1: 0.527 against 0.583 to first order; the exact value is 0.630). The flow serves to draw the
-    flow diagram of the couplings. For many components its fixed point is that of `spherical_point`
-    for learning.
+    = 1: 0.527 against 0.583 to first order; the exact value is 0.630). The flow is meant for the
+    flow diagram of the couplings. For many components its fixed point is the one that
+    `spherical_point` gives for learning.
 
     Source: Wilson, Fisher (1972).
 
@@ -147,7 +147,7 @@ class BondFlow(Result):
 
     Fields:
         neighbour_coupling: K after 0, 1, 2, ... steps.
-        length: b^step, the number of original lattice spacings in one renormalised spacing.
+        length: b^step, the length of a renormalised lattice spacing in units of the original one.
     """
 
     neighbour_coupling: Float[Array, "step"]
@@ -250,8 +250,8 @@ def scaled(
 
 
 # ------------------------------------------------------------------------------------------------
-# The flow of the whole potential, in which the gradient term does not flow: the local-potential
-# approximation, with the optimised regulator.
+# The local-potential approximation, in which the whole potential flows and the gradient term does
+# not, with the optimised regulator.
 #
 #     du/dt = -d u + (d - 2) rho u' + 1/(1 + u' + 2 rho u'') + (n - 1)/(1 + u')
 #
@@ -327,7 +327,7 @@ def local_potential(system: VectorMagnet, *, order: int = 28) -> LocalPotential:
             4.
 
     Accuracy: for d = 3, n = 1 order 28 gives nu of the approximation to 1e-10 and omega to 3e-9;
-    digits are lost as d falls towards 2. The approximation itself has eta = 0 and nu = 0.6496
+    digits are lost as d falls towards 2. In the approximation itself eta is 0 and nu is 0.6496
     (exact: 0.6300).
 
     Source: Litim (2001); Litim (2002) for its exponents.
@@ -367,8 +367,8 @@ Couplings = Float[Array, "order"]
 def _followed(
     start: Couplings, dims: Float[Array, "step"], components: Float[Array, "step"]
 ) -> tuple[Couplings, Bool[Array, ""], Float[Array, ""]]:
-    """The fixed point at the end of a path and whether all points of the path were found, each by
-    Newton steps from the one before.
+    """The fixed point at the end of a path, and whether all points of the path were found. Each is
+    found by Newton steps from the one before.
     """
 
     def moved(couplings: Couplings, place: tuple) -> Couplings:

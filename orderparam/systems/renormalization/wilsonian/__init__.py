@@ -1,1 +1,2 @@
-"""Regression with a loss that is not quadratic: functional flow, couplings, samples."""
+"""Regression with a loss that is not quadratic: functional flow, flow of the couplings, and sampled
+posteriors."""

@@ -12,14 +12,14 @@ from orderparam.systems.renormalization.wilsonian.model import (
     ScaleFreeRegression,
 )
 
-# The flow in rescaled couplings: after each shell k -> k e^l, and f is rescaled so that the kinetic
-# term stays the same.
+# The flow in rescaled couplings: after each shell is integrated out, k becomes k e^l, and f is
+# rescaled so that the kinetic term stays the same.
 #
 #     r = m lambda_Lambda,    g = m'(Q) lambda_Lambda^2 Lambda,    w = y_Lambda^2 / lambda_Lambda
 #
 # with the cutoff Lambda obey the one-loop flow (see `one_loop`) with sigma = 1 + alpha, eps = 1 + 2
-# alpha, a = b = 1 and dw/dl = (beta - alpha) w: a magnet in one dimension with long-range
-# couplings, in the limit of many components, and with a background. Derived here.
+# alpha, a = b = 1 and dw/dl = (beta - alpha) w (derived here). These are the equations of a
+# one-dimensional magnet of many components with long-range couplings and a background.
 
 
 class CouplingFlow(Result):
@@ -49,8 +49,10 @@ class ScalingInterval(Result):
         shift: m / rho - 1, the sum of the next two.
         fluctuation_shift: part of the shift due to fluctuations.
         background_shift: part of the shift due to the mean.
-        fluctuation_exponent: the first part falls as rho to minus this power, alpha / (1 + alpha).
-        background_exponent: the second part falls as rho to minus this power, beta / (1 + alpha).
+        fluctuation_exponent: alpha / (1 + alpha); `fluctuation_shift` falls as rho to minus this
+            power.
+        background_exponent: beta / (1 + alpha); `background_shift` falls as rho to minus this
+            power.
         fluctuation_dimension: alpha, scaling dimension of the interaction among fluctuations.
         background_dimension: beta, scaling dimension of the interaction with the mean.
         frozen: rho^(1/(1 + alpha)), the mode at which the flow ends.
@@ -72,7 +74,7 @@ class ScalingInterval(Result):
 class SphericalPoint(Result):
     """Fixed point of the couplings without background, r* < 0 < g*.
 
-    No flow of learning reaches it: there r starts positive and grows.
+    No flow of learning reaches this point, because r starts positive and grows.
 
     Fields:
         mass_coupling: r*.
@@ -133,7 +135,7 @@ def coupling_flow(system: ScaleFreeRegression, *, points: int = 200) -> Coupling
         return r, r * x, cutoff**-rate
 
     def field(state: dict, _: None) -> dict:
-        """In y = ln(m / rho) and x = g / r, which stay of order one while r grows by many
+        """The flow of y = ln(m / rho) and x = g / r, which stay of order one while r grows by many
         decades."""
         r, g, w = couplings(state["l"], state["y"], state["x"])
         drift, change = beta(r, g, loop, w)
@@ -172,11 +174,12 @@ def scaling_interval(system: ScaleFreeRegression) -> ScalingInterval:
        + \frac{\Gamma(2 - \beta/a)\, \Gamma(\beta/a)}{a}\, \rho^{-\beta/a} \Big] , \qquad
        a = 1 + \alpha . $$
 
-    The first term is `fluctuation_shift`, the second `background_shift`. The interaction grows
-    towards the large modes with dimension $\alpha$ through fluctuations and $\beta$ through the
-    mean: it has an interval of scaling dimensions. Both ends are positive (relevant), and the
-    interaction nevertheless vanishes at large $P$, because the data end the flow at the mode
-    $\rho^{1/a}$. The relative change of the error falls with the same powers.
+    The first term is `fluctuation_shift`, the second `background_shift`. Along the flow towards the
+    large modes the interaction among fluctuations grows with the scaling dimension $\alpha$, and
+    the interaction with the mean grows with $\beta$; these two are the ends of the scaling
+    interval. Both dimensions are positive, which means that the interaction is relevant. It
+    nevertheless vanishes at large $P$, because the data end the flow at the mode $\rho^{1/a}$. The
+    relative change of the error falls with the same powers.
 
     Source: derived here; the statement is that of Coppola, Helias, Ringel (2025).
 
@@ -212,8 +215,8 @@ def spherical_point(system: ScaleFreeRegression) -> SphericalPoint:
 
     $$ r^* = -\frac{1 + 2\alpha}{2 + 3\alpha} , \qquad g^* = (1 + 2\alpha)(1 + r^*)^2 $$
 
-    It is the fixed point of a magnet of many components with long-range couplings, $d = 1$ and
-    $\sigma = 1 + \alpha$.
+    A magnet of many components in dimension $d = 1$ with long-range couplings, $\sigma = 1 +
+    \alpha$, has the same fixed point.
 
     Source: derived here; the flow is that of Wilson, Fisher (1972).
 

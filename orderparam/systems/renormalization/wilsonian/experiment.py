@@ -61,8 +61,9 @@ def sampled_modes(
        + \frac{\rho}{2} \Big[ E_z\, \ell(\sqrt Q z) + 3 u Q^2 \Big] , \qquad
        Q = \sum_k (f_k - y_k)^2 + \text{const.} $$
 
-    This is the action whose modes the flow integrates out. The modes of the spectrum's tail are so
-    many that their sum does not fluctuate, and too small to be learned: they add a constant to $Q$.
+    This is the action whose modes the flow integrates out. The modes in the tail of the spectrum
+    are too small to be learned, and so many that the sum over them does not fluctuate. They add a
+    constant to $Q$.
 
     Args:
         chains: number of Markov chains; 16 by default.
@@ -216,7 +217,8 @@ def _sampled(
 ) -> SampledModes:
     """Observables of chains that start in the Gaussian posterior of the theory.
 
-    The widths of that posterior also scale the proposals; neither changes the law that is sampled.
+    The widths of that posterior also set the scale of the proposals. Neither choice changes the law
+    that is sampled.
     """
     theory = gap_equation(system)
     # In units of the widths of the theory all curvatures are of order one.
@@ -237,7 +239,8 @@ def _sampled(
     )
     mean = run.mean
     spread = jnp.mean((run.observables - mean) ** 2, axis=(0, 1))
-    # The sampling error of the means would count as an error of the predictor: subtract it.
+    # The sampling error of the means is subtracted, because it would count as an error of the
+    # predictor.
     scatter = jnp.sum(run.standard_error**2)
     bias = jnp.sum((mean - target) ** 2) - scatter + system.spectrum.tail_power
     fluctuation = jnp.sum(spread) + scatter + system.spectrum.tail

@@ -1,5 +1,5 @@
-"""How much a loss that is not quadratic changes the learning curve: an operator d^(2p) in the loss
-has a scaling dimension, which is the exponent of its correction.
+"""The change of the learning curve by a loss that is not quadratic. A term d^(2p) of the loss has a
+scaling dimension, which is the exponent of its correction.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ _SQUARE = EvenLoss("z**2")
 
 @dataclass(frozen=True)
 class HuberLoss(EvenLoss):
-    """Huber's loss: z^2 where |z| < 1, and 2|z| - 1 beyond. Its averages are in closed form,
-    because the second derivative jumps.
+    """Huber's loss: z^2 where |z| < 1, and 2|z| - 1 beyond. Its averages are given in closed form,
+    because its second derivative jumps and quadrature would be inaccurate.
 
     >>> round(float(HuberLoss().stiffness(jnp.asarray(0.25))), 6)
     0.9545
@@ -59,8 +59,8 @@ class LossCorrection(Result):
     Fields:
         correction: Q / Q_0 - 1.
         squared_deviation: Q, the mean squared deviation <(f - y)^2> with this loss.
-        square_deviation: Q_0, that of the square loss.
-        converged: whether both were found.
+        square_deviation: Q_0, the mean squared deviation with the square loss.
+        converged: whether both deviations were found.
     """
 
     correction: Float[Array, ""]
@@ -97,8 +97,9 @@ def loss_correction(system: InteractingRegression) -> LossCorrection:
 
     $$ \frac{Q}{Q_0} - 1 \sim \rho^{-(p - 1) s} : $$
 
-    dimensions of operators add. The first even term of a smooth loss beyond the square decides. The
-    loss of Huber has none, and its correction is exponentially small in $1/Q$.
+    the dimensions of operators add. The leading correction of a smooth loss comes from its first
+    even term beyond the square. Huber's loss has no such term, and its correction is exponentially
+    small in $1/Q$.
 
     Accuracy: 1e-10.
 
@@ -130,8 +131,8 @@ def measured_loss_correction(
 
     Args:
         examples: "drawn" (the default) samples the posterior of one training set
-            (`sampled_regression`); "averaged" that of the loss averaged over inputs
-            (`sampled_modes`), the limit of a high temperature at fixed P/T.
+            (`sampled_regression`). "averaged" samples the posterior with the loss averaged over
+            inputs (`sampled_modes`), which is the limit of a high temperature at fixed P/T.
         chains: number of Markov chains; 8 by default.
         warmup: steps of each chain before it is recorded; 200 by default.
         samples: recorded steps of each chain; 300 by default.
@@ -139,7 +140,7 @@ def measured_loss_correction(
     Raises:
         ValueError: for a spectrum with several modes in a level, or with a tail.
 
-    Accuracy: as that of `sampled_regression` and `sampled_modes`.
+    Accuracy: that of `sampled_regression` and `sampled_modes`.
 
     Source: derived here, in the setting of Coppola, Helias, Ringel (2025).
 

@@ -24,7 +24,8 @@ from orderparam.systems.renormalization.spectra import check_pool, check_positiv
 # ------------------------------------------------------------------------------------------------
 # Even losses of the deviation d = f - y, as formulas, and their averages over Gaussian deviations.
 
-_SMALLEST = 1e-300  # smallest squared deviation: the root has no finite slope at zero
+# Smallest squared deviation, because the slope of the square root is infinite at zero.
+_SMALLEST = 1e-300
 _PROBES = np.linspace(0.0, 6.0, 121)  # deviations at which a loss is checked
 
 
@@ -159,8 +160,9 @@ class InteractingPool(InteractingRegression):
         modes: int | None = None,
         **fields: Any,
     ) -> Self:
-        """The pool with a given kernel matrix, targets, and a prior on the largest `modes` (None:
-        all) of the kernel. The target outside of these modes cannot be learned.
+        """The pool with a given kernel matrix and given targets. The prior contains the largest
+        `modes` modes of the kernel (None: all); the part of the target outside of these modes
+        cannot be learned.
         """
         spectrum, features = pool_modes(kernel, targets, modes)
         return cls(spectrum, n_train, temperature, features=features, targets=targets, **fields)

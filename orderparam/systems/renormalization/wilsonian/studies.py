@@ -1,5 +1,5 @@
-"""Studies of a loss that is not quadratic: its flow, sampled posteriors, and the limit of large
-P."""
+"""Studies of regression with a loss that is not quadratic: the flow of the loss, sampled
+posteriors, and the limit of large P."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -40,7 +40,7 @@ from orderparam.systems.renormalization.wilsonian.theory import (
 
 
 def _draw_deviation_ratio(axes: Any, comparison: Any) -> None:
-    """Draw the squared deviation of sampled posteriors over that of the gap equation."""
+    """Draw the squared deviation of sampled posteriors divided by that of the gap equation."""
     (theory,) = comparison.theories(part="density").values()
     (runs,) = comparison.experiments(part="density").values()
     exact = theory["squared_deviation"].sel(n_train=runs["n_train"])
@@ -277,7 +277,7 @@ def _magnets(alpha: float) -> dict[str, VectorMagnet]:
 
 
 def _separatrix(loop: OneLoop, mass: float, quartic: float) -> list[np.ndarray]:
-    """Both branches, as (r, g), of the line of couplings that flow to the fixed point."""
+    """Both branches of the line of couplings (r, g) that flow to the fixed point."""
 
     def back(_: float, point: np.ndarray) -> np.ndarray:
         r, g = jnp.asarray(point)

@@ -39,8 +39,8 @@ def _size(data: xr.Dataset) -> xr.DataArray:
 
 
 def draw_temperatures(axes: Any, comparison: Comparison) -> None:
-    """Draw measured over predicted corrections at one density against the temperature; that of the
-    loss averaged over inputs belongs to an infinite temperature."""
+    """Draw the ratio of measured to predicted corrections at one density against the temperature.
+    The ratio for the loss averaged over inputs is drawn at infinite temperature."""
     found: dict[str, list[xr.DataArray]] = {}
     for data in comparison.experiments().values():
         facets = data.attrs["facets"]
@@ -111,10 +111,11 @@ def draw_temperatures(axes: Any, comparison: Comparison) -> None:
         Freehand(draw_temperatures, f"$P/T$ = {p['control']:g}"),
     ],
     caption=r"""
-        $Q$: mean squared deviation of the posterior, $Q_0$: that of the square loss on the same
-        examples with the same random numbers. $\lambda_k = y_k^2 = k^{{-2}}$. Terms $0.1\, d^4$ and
-        $0.1\, d^6$ beside $d^2$; $2\, \ln\, 2\cosh\, d$ begins with a quartic term, Huber's loss
-        has none. Middle: $T$ = {temperatures[1]:g}.
+        $Q$ is the mean squared deviation of the posterior, and $Q_0$ that of the square loss on the
+        same examples with the same random numbers; $\lambda_k = y_k^2 = k^{{-2}}$. Two losses have
+        the terms $0.1\, d^4$ and $0.1\, d^6$ in addition to $d^2$. The first term of $2\, \ln\,
+        2\cosh\, d$ beyond the square is quartic; Huber's loss has no such term. Middle: $T$ =
+        {temperatures[1]:g}.
     """,
 )
 def loss_dimensions(

@@ -1,5 +1,4 @@
-"""The flow of a loss that is not quadratic, as a function of Q and in terms of rescaled
-couplings."""
+"""The functional flow of a loss that is not quadratic, as a function of the squared deviation Q."""
 
 from typing import NamedTuple
 
@@ -28,22 +27,22 @@ from orderparam.systems.renormalization.wilsonian.model import (
 #
 #     W_{k-1}(Q) = W_k(Q) + (1/2) ln(1 + 2 lambda_k W_k') + y_k^2 W_k' / (1 + 2 lambda_k W_k'),
 #
-# which is a Wegner-Houghton equation. Its slope m = 2 W' is constant along characteristics (derived
+# which is a Wegner-Houghton equation. The slope m = 2 W' is constant along characteristics (derived
 # here):
 #
 #     m_c(Q) = m_0(Q + sum_{k > c} A_k(m_c(Q))),
 #     A_k(m) = lambda_k / (1 + lambda_k m) + y_k^2 / (1 + lambda_k m)^2.
 #
-# The replicated likelihood of Gaussian-process regression is m_0(Q) = P / (T + Q), and A_k is then
-# its first term alone.
+# The replicated likelihood of Gaussian-process regression has m_0(Q) = P / (T + Q), and then A_k
+# consists of its first term only.
 
 FieldTheory = InteractingRegression | ScaleFreeRegression
 
-_LOOKED_AT = 200  # number of masses at which changes of sign are looked for
+_LOOKED_AT = 200  # number of masses between which the code looks for changes of sign
 
 
 class FunctionalFlow(Result):
-    """Slope of the loss that the modes within the cut see.
+    """Slope of the effective loss of the modes within the cut.
 
     Fields:
         squared_deviation: Q of every point.
@@ -119,7 +118,8 @@ def bare_mass(
 def moved(
     system: FieldTheory | DecimatedRegression, gone: Float[Array, "level"], mass: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """Sum of A_k(m) over the levels that are integrated out and over the unresolved tail."""
+    """Sum of A_k(m) over the levels that are integrated out and over the tail that is not
+    resolved."""
     spectrum = system.spectrum
     variance = _variances(spectrum, mass)
     total = gone @ variance + spectrum.tail
@@ -141,8 +141,8 @@ def _transport(
 ) -> _Transport:
     """The root m at one Q.
 
-    The root lies between the extremes of m_0 on all values that Q + sum A_k can take. Where there
-    are several roots, `unique` is False and none is preferred.
+    The root lies between the extremes of m_0 on all values that Q + sum A_k can take. If there are
+    several roots, `unique` is False, and which of them is returned is arbitrary.
     """
     zero = jnp.zeros(())
     reach = square + moved(system, gone, zero) * jnp.concatenate(
@@ -195,10 +195,10 @@ def gap_equation(system: FieldTheory) -> Gap:
     spectrum = system.spectrum
     every = jnp.ones_like(spectrum.eigenvalues)
     found = _transport(system, every, jnp.zeros(()))
-    # the error with the interaction, and without it at the same rho
+    # the error with the interaction, and the error without it at the same rho
     bias, without = (_bias(spectrum, mass) for mass in (found.mass, system.density))
     learned = found.mass * spectrum.eigenvalues / (1 + found.mass * spectrum.eigenvalues)
-    # The modes of the tail are too small to be learned: they keep all of their variance.
+    # The modes of the tail are too small to be learned, so that they keep all of their variance.
     fluctuation = jnp.sum(_variances(spectrum, found.mass)) + spectrum.tail
     return Gap(
         mass=found.mass,
@@ -238,8 +238,8 @@ def characteristic_flow(
        A_k(m) = \frac{\lambda_k}{1 + m \lambda_k} + \frac{y_k^2}{(1 + m \lambda_k)^2} $$
 
     with $m_0(Q) = \rho\,[\frac12 E\, \ell''(\sqrt Q z) + 6 u Q]$. For a `DecimatedRegression`
-    $m_0(Q) = P / (T + Q)$ and $A_k$ is its first term alone, so that $m_\Lambda(Q) = P / (T^* + Q)$
-    with the exact ridge $T^*$ of `decimation_flow`.
+    $m_0(Q) = P / (T + Q)$ and $A_k$ consists of its first term only, so that $m_\Lambda(Q) = P /
+    (T^* + Q)$ with the exact ridge $T^*$ of `decimation_flow`.
 
     Args:
         points: number of values of Q, equally spaced from 0; 65 by default.

@@ -1,3 +1,3 @@
-"""Random features with a given number of examples and of features, and which of the two limits the
+"""Random features with given numbers of examples and of features, either of which may limit the
 error.
 """

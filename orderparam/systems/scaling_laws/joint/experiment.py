@@ -45,8 +45,8 @@ def drawn_regression(
     Raises:
         ValueError: for more than 100,000 modes.
 
-    Cost: memory for modes (P + N) numbers, and time proportional to the cube of the smaller of P
-    and N.
+    Cost: memory for (P + N) times the number of modes, and time proportional to the cube of the
+    smaller of P and N.
 
     Source: Defilippis, Loureiro, Misiakiewicz (2024).
 

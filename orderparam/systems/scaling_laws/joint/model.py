@@ -1,8 +1,8 @@
-"""Ridge regression on random features of a scale-free problem: the parameters.
+"""The systems of ridge regression on random features of a scale-free problem.
 
-Features and target are those of `orderparam.kernels.feature_equivalent`: eigenvalues k^-a, target
-powers k^-b, k = 1 ... M, P examples (`n_train`), N features (`width`), and the penalty ridge
-|weights|^2 added to the summed squared error.
+Features and target are defined as in `orderparam.kernels.feature_equivalent`: there are eigenvalues
+k^-a and target powers k^-b with k = 1 ... M, P examples (`n_train`) and N features (`width`), and
+the penalty ridge |weights|^2 is added to the summed squared error.
 """
 
 import abc

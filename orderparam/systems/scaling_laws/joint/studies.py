@@ -21,8 +21,8 @@ from orderparam.systems.scaling_laws.joint.theory import (
 
 
 def _draw_excess(part: str, name: str, limit: str, axes: Any, comparison: Comparison) -> None:
-    """Draw what a finite number adds to the error: theory, and measured error minus the theory's
-    limit of infinitely many."""
+    """Draw the excess of the error at a finite number of features or examples over the theory for
+    infinitely many, for the theory and for the measured error."""
     fixed, moving = {"width": ("n_train", "width"), "data": ("width", "n_train")}[part]
     theories = list(comparison.theories(part=part).values())
     first = {"width": len(theories), "data": 0}[part]  # colours of the panel above

@@ -1,11 +1,10 @@
-"""Error as a function of the numbers of examples P and features N: its exponents, the best ridge,
-and the best split of N + P.
+"""The error as a function of the numbers P of examples and N of features: its exponents, the best
+ridge, and the best split of N + P.
 
 The smaller of P and N decides how many modes are resolved: the threshold is nu ~ min(P, N)^-a, and
-the error falls as a power of that number. The larger one enters through fluctuations: the error
-differs from its limit by a term of order 1/P or 1/N, with P or N the larger number. These are the
-two resolution-limited and the two variance-limited regimes of Bahri, Dyer, Kaplan, Lee, Sharma
-(2024).
+the error falls as a power of that number. The larger number enters through fluctuations: the error
+differs from its limit by a term of order one over the larger number. These are the two
+resolution-limited and the two variance-limited regimes of Bahri, Dyer, Kaplan, Lee, Sharma (2024).
 """
 
 from typing import NamedTuple
@@ -41,8 +40,7 @@ class LimitExponents(NamedTuple):
         data: the error falls as P^-data for N >> P.
         width: the error falls as N^-width for P >> N.
         together: the error falls as N^-together along P ~ N at the best ridge.
-        variance: the difference of the error from its limit falls as the larger of N and P to minus
-            this power.
+        variance: the error minus its limit falls as the larger of N and P to minus this power.
     """
 
     data: float
@@ -56,8 +54,8 @@ def limit_exponents(spectral_decay: float, target_decay: float) -> LimitExponent
 
     The features span a random subspace. The target that they cannot represent, sum y^2 nu/(lambda +
     nu), saturates at nu ~ N^-a, while the bias of regression on examples is sum y^2 nu^2/(lambda +
-    nu)^2 and saturates at nu^2. (Bahri et al. 2024 have one exponent for both, that of b - 1 below
-    a.)
+    nu)^2 and saturates at nu^2. (Bahri et al. 2024 have one exponent for both, which holds for b -
+    1 < a.)
 
     Args:
         spectral_decay: a > 1, eigenvalues fall as k^-a.
@@ -95,9 +93,9 @@ class JointLaw(Result):
         variance: part of the error due to label noise.
         data_exponent: local exponent -d ln test_error / d ln P at the given ridge.
         width_exponent: local exponent -d ln test_error / d ln N at the given ridge.
-        above_infinite_width: test_error minus that for infinite N, at the same ridge.
-        above_infinite_data: test_error minus that for infinite P, where neither ridge nor noise
-            matters.
+        above_infinite_width: test_error minus the error for infinite N at the same ridge.
+        above_infinite_data: test_error minus the error for infinite P, which depends neither on the
+            ridge nor on the noise.
         residual: residual of the equation for the threshold.
         converged: whether it was solved and all derivatives are finite.
     """
@@ -170,8 +168,8 @@ def joint_law(system: ScaleFree) -> JointLaw:
 
 
 def unrepresented(spectrum: Spectrum, width: Scalar) -> Float[Array, ""]:
-    """Power of the target that N features cannot represent: sum y^2 nu/(lambda + nu), with sum
-    lambda/(lambda + nu) = N.
+    """Power of that part of the target which N features cannot represent: sum y^2 nu/(lambda + nu),
+    where sum lambda/(lambda + nu) = N.
     """
     solved = effective_ridge(spectrum, width, 0.0)
     return spectrum.target_power @ (1 - solved.learnability) + spectrum.tail_power
@@ -276,8 +274,8 @@ def best_split(system: ParameterBudget) -> BestSplit:
     It is minimised over both together, by a scan and Newton steps. The share and the ridge of the
     system are not used.
 
-    Source: the question is that of Maloney, Roberts, Sully (2022); the error is that of Defilippis,
-    Loureiro, Misiakiewicz (2024).
+    Source: Maloney, Roberts, Sully (2022) for the question; Defilippis, Loureiro, Misiakiewicz
+    (2024) for the error.
 
     >>> best = best_split(ParameterBudget(1000.0))
     >>> round(float(best.data_share), 4), round(float(best.test_error), 6)

@@ -1,1 +1,2 @@
-"""One-pass SGD on power-law random features: risk, best width at a given compute, schedules."""
+"""One-pass SGD on power-law random features: its risk, the best width at a given compute, and
+schedules of the learning rate."""

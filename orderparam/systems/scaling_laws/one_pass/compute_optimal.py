@@ -90,9 +90,9 @@ def frontier_exponents(system: ComputeFrontier) -> FrontierExponents:
     with $R$ of `deterministic_risk` at $10^{-1/2} f$, $f$ and $10^{1/2} f$. A scan over the widths
     with at least 30 steps is followed by three rounds in which the quartic polynomial through $\ln
     R$ at five values of $\ln d$ is minimised; the values lie four times closer in each round. The
-    number of inputs is a real number here: sums over inputs are continued between whole numbers.
-    `compute_optimal` answers the same question for infinitely many inputs and a given learning
-    rate.
+    number of inputs is treated as a real number, for which sums over inputs are interpolated
+    between whole numbers. `compute_optimal` answers the same question for infinitely many inputs
+    and a given learning rate.
 
     Accuracy: 1e-4 for the width and its exponent, 1e-6 for the risk.
 
@@ -167,9 +167,9 @@ class ComputeExponents(NamedTuple):
 def compute_exponents(spectral_exponent: float, target_exponent: float) -> ComputeExponents:
     r"""Limiting exponents of the compute-optimal width and risk, and the phase they belong to.
 
-    They follow from the balance of four terms of the risk at $r = t$ steps: the target that $d$
-    features cannot represent, the target not yet learned, its distortion by the features, and the
-    noise of SGD,
+    The exponents follow from the balance of four terms of the risk at $r = t$ steps: the part of
+    the target that $d$ features cannot represent, the part that is not yet learned, its distortion
+    by the features, and the noise of SGD,
 
     $$ d^{-2\alpha + \max(0, 1 - 2\beta)} , \quad
        (\gamma B r)^{-(2\alpha + 2\beta - 1)/(2\alpha)} , \quad

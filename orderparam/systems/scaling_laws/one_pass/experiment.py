@@ -1,5 +1,5 @@
-"""One-pass SGD on random features: the exact mean over samples, and single runs of the
-algorithm."""
+"""Experiments on one-pass SGD with drawn random features: the exact mean over samples, and single
+runs of the algorithm."""
 
 from collections.abc import Callable
 from functools import partial
@@ -129,10 +129,10 @@ def one_pass_sgd(system: OnePassFeatures, key: PRNGKeyArray) -> DrawnRisk:
 
     $$ \theta \leftarrow \theta - \gamma \sum_{i \le B} \phi_i\, (\phi_i \cdot \theta - y_i) $$
 
-    The risk is the exact population risk of the weights at each record. In the eigenbasis of $K$
-    the features of a sample are $\sqrt s\, \xi$ and its label is $\theta^* \cdot \phi +
-    \sqrt{R_0}\, \epsilon$ with independent normal $\xi$ and $\epsilon$. This is the law of the
-    original features and labels, at the cost of $d$ numbers for a sample.
+    The risk is the exact population risk of the weights at each recorded step. In the eigenbasis of
+    $K$ the features of a sample are $\sqrt s\, \xi$ and its label is $\theta^* \cdot \phi +
+    \sqrt{R_0}\, \epsilon$ with independent normal $\xi$ and $\epsilon$. Drawn in this way, features
+    and labels have their original law, at the cost of $d$ random numbers for each sample.
 
     Raises:
         ValueError: for a spectrum that is not resolved mode by mode, and for too many weights.
@@ -207,13 +207,13 @@ def recorded(
 
 
 # ------------------------------------------------------------------------------------------------
-# One-pass SGD with momentum and a learning rate that changes: the exact mean over samples, and
-# simulations.
+# One-pass SGD with momentum and a learning rate that changes in time: the exact mean over samples,
+# and single runs.
 #
 #     v <- momentum v - gamma_t sum_(i <= B) phi_i (phi_i.theta - y_i),    theta <- theta + v
 #
-# In the eigenbasis of K the second moments of x = theta - theta* and v close, mode by mode, for
-# Gaussian inputs and any gamma_t:
+# For Gaussian inputs and any gamma_t the second moments of x = theta - theta* and v obey closed
+# equations for each mode in the eigenbasis of K:
 #
 #     E v'^2 = mu^2 V - 2 mu gamma B s Y + gamma^2 [B s R + B (B + 1) s^2 X],
 #     E x v' = mu Y - gamma B s X,
@@ -222,7 +222,8 @@ def recorded(
 # with X = E x^2, Y = E x v, V = E v^2 (derived here; without momentum it is the recursion of
 # Paquette et al. 2024). There is no closed form in t: a curve costs as many steps of the recursion
 # as SGD makes, with d numbers in each. The features are drawn. At small learning rates momentum
-# acts as the constant rate gamma/(1 - mu), for which `deterministic_risk` needs no draw.
+# acts as the constant learning rate gamma/(1 - mu), for which `deterministic_risk` gives the risk
+# without drawn features.
 
 Schedule = Literal["constant", "power", "linear", "cosine"]
 
@@ -230,9 +231,9 @@ Schedule = Literal["constant", "power", "linear", "cosine"]
 class ScheduledSGD(System):
     r"""One-pass SGD of `features` with momentum and a learning rate that changes with the step t.
 
-    The learning rate is that of `features` times a factor, with $T$ the horizon: "constant": 1;
-    "power": $(1 + t/\text{period})^{-\text{decay}}$; "linear": $1 - t/T$; "cosine": $(1 + \cos(\pi
-    t/T))/2$. Every factor is multiplied by $\min(1, (t + 1)/\text{warmup})$.
+    The learning rate is that of `features` times a factor, which is, with $T$ the horizon, for
+    "constant": 1; "power": $(1 + t/\text{period})^{-\text{decay}}$; "linear": $1 - t/T$; "cosine":
+    $(1 + \cos(\pi t/T))/2$. Every factor is multiplied by $\min(1, (t + 1)/\text{warmup})$.
     """
 
     features: OnePassFeatures = part("the features, the target, and SGD without what stands below")
@@ -256,11 +257,12 @@ class ScheduledSGD(System):
 
 @experiment
 def scheduled_mean(system: ScheduledSGD, key: PRNGKeyArray) -> DrawnRisk:
-    r"""Mean risk of SGD with momentum and a schedule over all streams of samples, for one draw.
+    r"""Mean risk over all streams of samples of SGD with momentum and a schedule, for one draw of
+    the features.
 
     The second moments $X = E x^2$, $Y = E x v$, $V = E v^2$ of $x = \theta - \theta^*$ and the
-    velocity $v$ close mode by mode: with $\mu$ = `momentum`, $\gamma$ the learning rate of the step
-    and $R = R_0 + \sum s X$,
+    velocity $v$ obey closed equations for each mode. With $\mu$ = `momentum`, $\gamma$ the learning
+    rate of the step and $R = R_0 + \sum s X$,
 
     $$ X' = X + 2 (\mu Y - \gamma B s X) + V' , \qquad Y' = \mu Y - \gamma B s X + V' , $$
 
@@ -292,7 +294,8 @@ def scheduled_mean(system: ScheduledSGD, key: PRNGKeyArray) -> DrawnRisk:
 
 @experiment
 def scheduled_sgd(system: ScheduledSGD, key: PRNGKeyArray) -> DrawnRisk:
-    r"""Risk of SGD with momentum and a schedule on one stream of fresh samples, for one draw.
+    r"""Risk of SGD with momentum and a schedule on one stream of fresh samples, for one draw of the
+    features.
 
     $$ v \leftarrow \mu v - \gamma_t \sum_{i \le B} \phi_i\, (\phi_i \cdot \theta - y_i) , \qquad
        \theta \leftarrow \theta + v $$
@@ -305,8 +308,8 @@ def scheduled_sgd(system: ScheduledSGD, key: PRNGKeyArray) -> DrawnRisk:
 
     Cost: O(d B) for each step.
 
-    Source: derived here, as the stream whose mean is `scheduled_mean`; the features are those of
-    Paquette, Paquette, Xiao, Pennington (2024).
+    Source: derived here, as the process whose mean is `scheduled_mean`; Paquette, Paquette, Xiao,
+    Pennington (2024) for the features.
 
     >>> from orderparam.systems.scaling_laws import PowerLawFeatures
     >>> plain = PowerLawFeatures(1.0, 0.3, 40, width=10, learning_rate=0.03, horizon=100, records=3)

@@ -1,5 +1,5 @@
-"""The figure of the risk at a given compute: the lower envelope over widths, and the best width,
-from the computes at which one width takes over from the next."""
+"""The figure of the risk at a given compute: the lowest risk over all widths, and the best width,
+which follows from the computes at which the risks of two widths are equal."""
 
 import itertools
 from typing import Any
@@ -17,8 +17,8 @@ def takeover(
     smaller: tuple[np.ndarray, np.ndarray], larger: tuple[np.ndarray, np.ndarray]
 ) -> float:
     """The largest compute at which the risks (compute, risk) of two widths are equal; beyond it the
-    larger width has the smaller risk. Interpolated linearly in logarithms, and NaN where there is
-    none.
+    larger width has the smaller risk. The risks are interpolated linearly in logarithms. The result
+    is NaN if the risks are equal nowhere.
     """
     (f, one), (g, other) = (np.log(np.asarray(curve, float)) for curve in (smaller, larger))
     grid = np.linspace(max(f[0], g[0]), min(f[-1], g[-1]), 2001)
@@ -32,8 +32,8 @@ def takeover(
 
 
 def measured_takeover(smaller: xr.Dataset, larger: xr.Dataset) -> tuple[float, float]:
-    """`takeover` of the mean risks of two widths, and the standard error of its logarithm: by
-    leaving out one draw after another."""
+    """`takeover` of the mean risks of two widths, and the jackknife standard error of its logarithm
+    over the draws."""
     risks = [data["risk"].squeeze(drop=True).transpose("seed", ...) for data in (smaller, larger)]
     computes = [
         data["compute"].squeeze(drop=True).isel(seed=0).values for data in (smaller, larger)
@@ -50,7 +50,7 @@ def measured_takeover(smaller: xr.Dataset, larger: xr.Dataset) -> tuple[float, f
 
 
 def _theories(comparison: Comparison, phase: str) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """Width -> compute and risk at large width."""
+    """Compute and risk in the theory of large width, for each width."""
     return {
         int(data.attrs["facets"]["width"]): (
             data["compute"].values.ravel(),
@@ -61,7 +61,7 @@ def _theories(comparison: Comparison, phase: str) -> dict[int, tuple[np.ndarray,
 
 
 def _experiments(comparison: Comparison, phase: str, label: str) -> dict[int, xr.Dataset]:
-    """Width -> runs."""
+    """The runs of each width."""
     return {
         int(data.attrs["facets"]["width"]): data
         for data in comparison.experiments(phase=phase).values()
@@ -95,7 +95,7 @@ def draw_risks(phase: str, place: tuple[float, float], axes: Any, comparison: Co
     power = compute_exponents(*place).risk
     middle = np.sqrt(
         low * high
-    )  # from there on the dotted line falls as it should at large compute
+    )  # the dotted line starts here and has the slope of the limit of large compute
     start = 0.5 * np.interp(middle, grid, lowest)
     ends = middle * np.array([0.1, 10.0])
     axes.plot(ends, start * (ends / middle) ** -power, ":", color=ink(), linewidth=1)
@@ -122,5 +122,5 @@ def draw_best_widths(axes: Any, comparison: Comparison) -> None:
         axes.plot([], [], MARKERS[number], label=phase, **handle)
     axes.legend(loc="upper left", fontsize=8, frameon=False, title="phase")
     axes.set(xlabel="compute $f=NBt$", ylabel="best width $N^*$")
-    if np.isfinite(axes.dataLim.get_points()).all():  # a single width takes over from none
+    if np.isfinite(axes.dataLim.get_points()).all():  # a single width has no takeover
         axes.set(xscale="log", yscale="log")

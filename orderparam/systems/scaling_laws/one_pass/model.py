@@ -1,8 +1,8 @@
-"""Parameters of least squares with power-law random features in which every sample is used once.
+"""The systems of least squares with power-law random features, in which every sample is used once.
 
 Inputs have v coordinates x_j = sqrt(lambda_j) z_j with z standard normal, the target is y = sum_j
 b_j x_j, and the features are phi = W^T x with W of shape (v, d) and independent entries N(0, 1/d).
-From theta = 0, each step takes B fresh samples,
+SGD starts at theta = 0, and each step takes B fresh samples,
 
     theta <- theta - learning_rate sum_(i <= B) phi_i (phi_i.theta - y_i),
 
@@ -66,7 +66,7 @@ class OnePassFeatures(System):
     def modes(self) -> tuple[Float[Array, "mode"], Float[Array, "mode"]]:
         """Eigenvalue lambda and target power lambda b^2 of every mode, for an experiment.
 
-        Raises `ValueError` where modes are not resolved one by one, or are too many.
+        Raises `ValueError` if the modes are not resolved one by one, or if there are too many.
         """
         spectrum = self.spectrum
         if np.any(np.asarray(spectrum.multiplicities) != 1) or float(spectrum.tail) != 0:
@@ -140,8 +140,8 @@ class PowerLawFeatures(OnePassFeatures):
 
 
 class SpectralStream(OnePassFeatures):
-    """Inputs with any spectrum, of real data for example: `Spectrum.from_pool(inputs @ inputs.T,
-    targets)`.
+    """Inputs with any spectrum, for example that of real data: `Spectrum.from_pool(inputs @
+    inputs.T, targets)`.
     """
 
     input_spectrum: Spectrum = part(

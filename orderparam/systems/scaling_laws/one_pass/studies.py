@@ -69,7 +69,8 @@ _AXES = {name: rf"phase {name}: $\alpha={a:g}$, $\beta={b:g}$" for name, (a, b) 
 
 
 def _draw_boundaries(axes: Any) -> list[tuple[str, float, float]]:
-    """Draw the boundaries of the phases in (alpha, beta); return their names with their places."""
+    """Draw the boundaries of the phases in the plane (alpha, beta); return the names of the phases
+    and the places of the names."""
     alpha, beta = np.meshgrid(np.linspace(0.02, 1.2, 119), np.linspace(0.01, 1.4, 140))
     phase = np.full(alpha.shape, -1)
     exists = 2 * (alpha + beta) > 1
@@ -87,7 +88,8 @@ def _draw_boundaries(axes: Any) -> list[tuple[str, float, float]]:
 
 
 def _draw_distance(name: str, axes: Any, comparison: Comparison) -> None:
-    """Draw the exponent at the given compute over that of the phase, minus 1, over the plane."""
+    """Draw, over the plane, the relative difference of the exponent at the given compute from its
+    limit."""
     field = name.removesuffix("_exponent")
     data = list(comparison.theories().values())
     alphas = np.unique(np.concatenate([one["spectral_exponent"].values for one in data]))
@@ -110,8 +112,8 @@ def _draw_distance(name: str, axes: Any, comparison: Comparison) -> None:
 
 
 def _edges(centres: np.ndarray, boundaries: tuple[float, ...]) -> np.ndarray:
-    """The edges of tiles about the centres: half way between them, or at a boundary of phases that
-    is between them."""
+    """The edges of the tiles around the centres. An edge is half way between two centres, or at a
+    boundary of phases if one lies between them."""
     inner = (centres[1:] + centres[:-1]) / 2
     for boundary in boundaries:
         between = (centres[:-1] < boundary) & (boundary < centres[1:])
@@ -290,7 +292,8 @@ _ARMS = {"1/sqrt(t)": r"$\propto t^{-1/2}$", "cosine": "cosine to 0"}
 
 
 def _draw_ratio(phase: str, axes: Any, comparison: Comparison) -> None:
-    """Draw the risk over that of a constant rate with the same features, exact over samples."""
+    """Draw the risk, averaged exactly over samples, divided by the risk of a constant learning rate
+    with the same features."""
     runs = {
         data.attrs["facets"]["arm"]: data
         for data in comparison.experiments(phase=phase).values()

@@ -4,7 +4,7 @@ drawing features or samples.
 For given features, the mean over samples obeys c_j(t+1) = h_j c_j(t) + gamma^2 B s_j R(t), with s_j
 the eigenvalues of K = W^T D W, h = 1 - 2 gamma B s + gamma^2 B (B + 1) s^2 and R = R_0 + sum_j s_j
 c_j (Paquette, Paquette, Xiao, Pennington 2024). The generating function sum_t R(t) e^(-p t) depends
-on the features through two resolvents of K alone, at the two roots s_1, s_2 of e^p = h(s). The
+on the features only through two resolvents of K, at the two roots s_1, s_2 of e^p = h(s). The
 resolvents concentrate at large width, and inverting the transform gives R(t). The closed generating
 function and its inversion are derived here.
 """
@@ -64,8 +64,8 @@ def target_resolvent(spectrum: Spectrum, w: Number, m: Number) -> Number:
 def companion(
     spectrum: Spectrum, width: Float[Array, ""] | float, z: Complex[Array, ""]
 ) -> Complex[Array, ""]:
-    """The w that belongs to a complex z, followed from infinity along the ray to z by Newton
-    steps.
+    """The w that belongs to a complex z, found by Newton steps that follow it from infinity along
+    the ray to z.
     """
 
     def slope(w: Number) -> Number:
@@ -135,7 +135,7 @@ def above_edge(
     z: Float[Array, ""] | float,
     edge: Float[Array, ""],
 ) -> Float[Array, ""]:
-    """The w > edge that belongs to a real z above the spectrum; the edge where no such w exists."""
+    """The w > edge that belongs to a real z above the spectrum, or the edge if no such w exists."""
 
     def excess(log_gap: Float[Array, ""], args: tuple) -> Float[Array, ""]:
         spectrum, width, z, edge = args
@@ -247,7 +247,7 @@ def risk_at(
 ) -> Float[Array, ""]:
     """The risk R at one step t = 0, 1, 2, ..."""
     early = step < EARLY
-    # Half of the circle: the other half is its complex conjugate.
+    # Half of the circle is enough, because the other half gives the complex conjugate.
     points = _SHRINK ** (1 / _CIRCLE) * np.exp(
         2j * np.pi * (np.arange(_CIRCLE // 2) + 0.5) / _CIRCLE
     )
@@ -265,11 +265,11 @@ def late_risk(
 ) -> Float[Array, ""]:
     """The risk R at a step t >= 30, a smooth function of t.
 
-    The derivative of the transform with respect to p is inverted, which is the transform of
-    -t R(t). Where R falls faster than 1/t, the transform of R itself tends to sum_t R(t) at small
-    p, and R(t) at large t would be lost in its rounding error.
+    What is inverted is the derivative of the transform with respect to p, which is the transform of
+    -t R(t). If R falls faster than 1/t, the transform of R itself tends to sum_t R(t) at small p,
+    and R(t) at large t would be lost in the rounding error of this sum.
     """
-    # Half of the contour: the other half is its complex conjugate.
+    # Half of the contour is enough, because the other half gives the complex conjugate.
     theta = np.pi * (2 * np.arange(_TALBOT // 2) + 1) / _TALBOT
     contour = _TALBOT * (-0.4814 + 0.6122 * theta / np.tan(0.6407 * theta) + 0.2645j * theta)
     slope = _TALBOT * (

@@ -1,1 +1,2 @@
-"""Real images as scale-free data: power laws of spectra and targets, and the learning exponents."""
+"""Real images as scale-free data: power laws of their spectra and targets, and the exponents of
+learning curves that follow."""

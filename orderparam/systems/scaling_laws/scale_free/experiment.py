@@ -1,4 +1,5 @@
-"""Kernel regression on the pool itself, and on Gaussian data with the same spectrum and target."""
+"""Kernel regression on training sets from the pool itself, and on Gaussian data with the spectrum
+and target of the pool."""
 
 from functools import partial
 
@@ -58,9 +59,10 @@ def gaussian_clone(system: ScaleFreeData, key: PRNGKeyArray) -> LearnedClone:
     r"""Error of kernel regression on Gaussian data with the spectrum and the target powers of the
     pool.
 
-    Each example has independent normal features $z_k$ of the pool's eigenvalues, and the target is
-    linear in them with the pool's power on each. Gaussian features have the same law in every
-    basis. In the basis of the pool's examples no eigendecomposition is needed:
+    Each example has independent normal features $z_k$, whose variances are the eigenvalues of the
+    pool. The target is linear in the features, with the target power of the pool on each. Gaussian
+    features have the same law in every basis, and in the basis of the pool's examples no
+    eigendecomposition is needed:
 
     $$ k(z, z') = \frac{z \cdot K z'}{M} , \qquad y(z) = \frac{z \cdot y}{\sqrt M} . $$
 

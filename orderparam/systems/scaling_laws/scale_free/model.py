@@ -22,7 +22,7 @@ class ScaleFreeData(System):
 
     Raises:
         ValueError: for a matrix that is not a kernel matrix, for targets that do not fit it, and
-        for an `n_train` that leaves no example of the pool for testing.
+            for an `n_train` that leaves no example of the pool for testing.
     """
 
     gram: Float[Array, "pool pool"] = parameter("kernel matrix K of the pool")
@@ -51,8 +51,7 @@ class ScaleFreeData(System):
         kernel: Literal["linear", "erf", "relu"] = "relu",
         **fields: Any,
     ) -> Self:
-        """A pool that is a random part of a data set, or of a file that `orderparam.data.load`
-        reads.
+        """A pool of random examples of a data set, or of a file that `orderparam.data.load` reads.
 
         Each column is centred and every row scaled to the length sqrt(d). `task`: see
         `orderparam.data.apply_task`. `kernel`: "linear" is x.x'/d; "relu" and "erf" are the kernels

@@ -21,7 +21,8 @@ _MARKS = {"full spectrum": "+", "real data": "o", "Gaussian clone": "s"}
 
 
 def draw_law(name: str, axes: Any, comparison: Comparison) -> None:
-    """Draw eigenvalues or target tails, and the fitted power law over the ranks of the fit."""
+    """Draw eigenvalues or tails of the target, and the fitted power law over the ranks to which it
+    was fitted."""
     for number, fit in enumerate(comparison.theories(part="spectrum").values()):
         one = fit.squeeze()
         rank, values = one["rank"].values, one[name].values
@@ -63,7 +64,7 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
         for lower, data in enumerate(comparison.curves(part="error", data=name).values()):
             x = np.asarray(data["n_train"].values, float)
             pool = comparison.parameters["pool"]
-            # the error on the rest of a pool, of which the training set is a part
+            # the error on those examples of a pool that are not in the training set
             outside = pool / (pool - data["n_train"])
             y = data["test_error"] if "test_error" in data else data["population_error"] * outside
             if "seed" in y.dims:

@@ -27,9 +27,9 @@ from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 #     its rank k/n = 1 - [t - (a - 1) sin t sin(t/a)/sin(c t)]/pi.
 #
 # Their ratio to k^-a depends on k/n alone and is near one up to k ~ n/5 (derived here). Eigenvalues
-# are divided by it before any exponent is fitted. Errors come from half-samples of the examples:
-# neighbouring eigenvalues are not independent, so that the residuals of a fit do not determine its
-# error.
+# are divided by this ratio before any exponent is fitted. Errors of exponents come from
+# half-samples of the examples, because neighbouring eigenvalues are not independent and the
+# residuals of a fit do not determine its error.
 #
 # A target of power j^(-1 - b) on the population's modes has, on those of the sample, the
 # power  (1/pi) |Im sum_j j^(-1-b) / (s + j^-a)| dx = r^(b/a - 1) sin(u t)/sin(u pi) dx / a, u = 1 -
@@ -108,10 +108,10 @@ def local_exponents(log_rank: np.ndarray, log_value: np.ndarray) -> np.ndarray:
 def corrected(rank: np.ndarray, values: np.ndarray, examples: int | None) -> np.ndarray:
     """Population eigenvalues at given ranks, from the eigenvalues of a sample.
 
-    The values are divided by `sample_ratio` at the local exponent, which is that of a parabola
-    fitted to the logarithms of the result (slopes between neighbours would be unstable).
-    `examples`: n, or None if there are fewer features than examples, so that no correction is
-    needed.
+    The values are divided by `sample_ratio` at the local exponent. This exponent is the slope of a
+    parabola that is fitted to the logarithms of the result, because slopes between neighbours would
+    be unstable. `examples` is n, or None if there are fewer features than examples, so that no
+    correction is needed.
     """
     if examples is None:
         return values
@@ -168,7 +168,7 @@ def widest(rank: np.ndarray, values: np.ndarray, tolerance: float) -> PowerLaw:
 
 @dataclass(frozen=True)
 class Shapes:
-    """Root mean square deviations of ln value, over all ranks, from three fitted shapes.
+    """Root mean square deviations of ln value from three fitted shapes, over all ranks.
 
     Fields:
         power: A k^-a.
@@ -209,9 +209,9 @@ _RESOLVED = 1e-12  # fraction of the largest eigenvalue
 class ScaleFreeFit(Result):
     """Eigenvalues and target tails of a pool at some ranks, and the exponents fitted to them.
 
-    An error is the root mean square difference of an exponent from its values on half-samples of
-    the pool. Half-samples differ by chance, and also where the correction for the size is
-    inaccurate.
+    The error of an exponent is the root mean square of its differences from the values on
+    half-samples of the pool. These values differ by chance, and also because the correction for the
+    size of the sample is not exact.
 
     Fields:
         rank: ranks at which laws are fitted.
@@ -229,10 +229,12 @@ class ScaleFreeFit(Result):
         learning_exponent_error: its error.
         first: first rank of the window of spectral_exponent.
         last: last rank of that window.
-        power_law: whether such a window exists; otherwise the best window of two octaves is used.
+        power_law: whether there is a window in which the deviation is below the tolerance;
+            otherwise the best window of two octaves is used.
         power_deviation: root mean square deviation of ln lambda over all ranks from A k^-a.
-        cutoff_deviation: the same from A k^-a e^(-k/c).
-        lognormal_deviation: the same from the quantiles of a log-normal law.
+        cutoff_deviation: root mean square deviation of ln lambda from A k^-a e^(-k/c).
+        lognormal_deviation: root mean square deviation of ln lambda from the quantiles of a
+            log-normal law.
     """
 
     rank: Float[Array, "rank"]
@@ -362,8 +364,8 @@ def tail_exponent(
 
     The logarithms are fitted by least squares. The sum over the modes is in closed form (Hurwitz's
     zeta function) and is multiplied by `tail_ratio`. `examples`: n, or None if there are fewer
-    features than examples, so that no correction is needed. A tail that falls faster than 2
-    `exponent`, where the ratio is not known, is given that exponent; beyond it the learning
+    features than examples, so that no correction is needed. For a tail that falls faster than 2
+    `exponent`, where the ratio is not known, the result is 2 `exponent`; for larger b the learning
     exponent does not depend on b.
     """
 
@@ -388,7 +390,8 @@ def _modes(gram: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 class SpectralLearningCurve(Result):
-    """Errors of kernel regression on a pool, from its full spectrum (mean squares, no factor 1/2).
+    """Errors of kernel regression on a pool, predicted from its full spectrum (mean squares, no
+    factor 1/2).
 
     Fields:
         test_error: error over the examples of the pool that are not learned.
@@ -409,14 +412,14 @@ class SpectralLearningCurve(Result):
 def spectral_curve(system: ScaleFreeData) -> SpectralLearningCurve:
     r"""Learning curve of kernel regression from all eigenvalues and target powers of the pool.
 
-    No law is fitted to the spectrum. With the threshold $\kappa$ of $P = \text{ridge}/\kappa +
-    \sum_k L_k$ and $L_k = \lambda_k / (\lambda_k + \kappa)$,
+    No power law is fitted to the spectrum. The threshold $\kappa$ solves $P = \text{ridge}/\kappa +
+    \sum_k L_k$ with $L_k = \lambda_k / (\lambda_k + \kappa)$, and
 
     $$ \text{population\_error} = \frac{\sum_k y_k^2 (1 - L_k)^2}{1 - \sum_k L_k^2 / P} , \qquad
        \text{test\_error} = \frac{\text{population\_error}}{1 - P/M} , $$
 
-    because the $P$ of the $M$ examples that are in the training set have no error (exactly so
-    without a ridge).
+    because $P$ of the $M$ examples are in the training set and have no error (without a ridge
+    exactly none).
 
     Accuracy: the theory assumes that the modes of the pool are Gaussian features; on real images
     errors are a few per cent.

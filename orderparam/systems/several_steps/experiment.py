@@ -1,4 +1,4 @@
-"""Measured giant gradient steps of a first layer of finite width and input dimension."""
+"""Experiments on giant gradient steps of a first layer of finite width and input dimension."""
 
 import equinox as eqx
 import jax
@@ -32,7 +32,7 @@ class LayerRun(Result):
 
     Fields:
         test_error: error of the read-out on new inputs, E (f* - f)^2 without label noise.
-        overlap: M, projections of the neurons' weights on the teacher's directions.
+        overlap: M, the projections of the neurons' weights on the teacher's directions.
         self_overlap: Q = W W^T.
     """
 
@@ -106,18 +106,18 @@ def square_loss_steps(
 def layer_steps(system: GiantLayer, key: PRNGKeyArray, *, fresh: int = 16_000) -> LayerRun:
     r"""Overlaps of a layer that takes giant steps, and the error of a read-out on fresh examples.
 
-    Every step sees a fresh batch of n = `sample_ratio` * `input_dim` examples. After each step a
-    read-out with a constant is fitted by least squares to `fresh` new examples, and its error is
-    measured on the same number of further ones. Inputs are Gaussian, so that only the fields of
-    these examples are drawn: their covariance is given exactly by the weights.
+    Every step uses a fresh batch of n = `sample_ratio` * `input_dim` examples. After each step a
+    read-out with a constant term is fitted by least squares to `fresh` new examples, and its error
+    is measured on the same number of further examples. Of these examples only the fields are drawn:
+    because inputs are Gaussian, the weights determine the covariance of the fields exactly.
 
     Args:
-        fresh: number of examples to which the read-out is fitted, and of those on which it is
-            tested.
+        fresh: number of examples to which the read-out is fitted, and also number of examples on
+            which it is tested.
 
     Raises:
         ValueError: if `input_dim` is not a whole number or is smaller than neurons + directions, or
-        if there are fewer than two fresh examples for each neuron.
+            if there are fewer than two fresh examples for each neuron.
 
     Source: Dandi, Krzakala, Loureiro, Pesce, Stephan (2023).
 
@@ -203,7 +203,8 @@ def _layer(
 ) -> LayerRun:
     teacher, neurons = system.teacher, len(system.step)
     directions = teacher.dimension
-    # The first axes are the teacher's directions; the next ones are the neurons' initial weights.
+    # The first axes are the teacher's directions, and the next axes are the neurons' initial
+    # weights.
     rows = jnp.eye(neurons, dimension, k=directions)
 
     def readout_error(rows: Array, key: PRNGKeyArray) -> Array:
@@ -260,7 +261,7 @@ def _batch_keys(key: PRNGKeyArray, steps: int, reuse: bool) -> PRNGKeyArray:
 def _observed(
     rows: Float[Array, "neuron input"], directions: int, excess: Array | float = 0.0
 ) -> StepPath:
-    """Means over neurons, with `excess` subtracted from the overlaps."""
+    """The averages over neurons; `excess` is subtracted from the overlaps."""
     power = jnp.sum(rows**2, axis=1)
     inside = rows[:, :directions]
     rest = power - jnp.sum(inside**2, axis=1)

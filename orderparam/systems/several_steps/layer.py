@@ -7,8 +7,9 @@ examples gives, exactly as d grows,
 
     M <- M + D_z,        Q <- Q + D_h + D_h^T + D Omega^-1 D^T + N/alpha.
 
-All neurons share the batch, whose fluctuation N/alpha makes them parallel. On the square loss they
-also interact through the residual. The matrices contain both effects.
+All neurons share the batch, and its fluctuation N/alpha makes their weights parallel. On the square
+loss the neurons also interact through the residual. The equations of the matrices Q and M contain
+both effects.
 """
 
 from typing import Any
@@ -25,7 +26,7 @@ from orderparam.systems.several_steps.model import GiantLayer
 
 # Gauss-Hermite nodes in each direction of a target: exact for polynomials of degree up to 19
 _NODES = 20
-# moments below this share of the target's power count as zero
+# moments smaller than this share of the target's power count as zero
 _NOTHING = 1e-10
 
 
@@ -53,7 +54,8 @@ class LayerPath(Result):
 
 
 class HiddenPower(Result):
-    """The part of a target that lies outside the directions that giant steps reveal.
+    """The power of that part of a target which depends on directions that giant steps do not
+    reveal.
 
     Fields:
         bound: mean of Var(f* | P_U z), the part of the target that no read-out of finitely many
@@ -90,10 +92,10 @@ def layer_error(
     $$ M \leftarrow M + D_z, \qquad Q \leftarrow Q + D_h + D_h^T + D\, \Omega^{-1} D^T +
        \frac{1}{\alpha} E[g g^T] $$
 
-    from M = 0, Q = 1. The test error is that of the least-squares regression of the target on a
-    constant and the features $\sigma(h_j + b_j)$ under $N(0, \Omega)$, which is the read-out fitted
-    to many fresh examples for each neuron. Averages are means over whitened samples, which are the
-    same at all steps.
+    from M = 0, Q = 1. The test error is the error of the least-squares regression of the target on
+    a constant and the features $\sigma(h_j + b_j)$ under $N(0, \Omega)$. This regression is the
+    limit of a read-out that is fitted to many fresh examples for each neuron. Averages are means
+    over whitened samples, and the samples are the same at all steps.
 
     Args:
         samples: number of samples of the fields in each run.
@@ -103,7 +105,8 @@ def layer_error(
     Raises:
         ValueError: for too few samples, or a single run.
 
-    Accuracy: statistical, given by the fields of uncertainty; means of $y^2$ have heavy tails.
+    Accuracy: statistical, given by the fields that end in `_uncertainty`. The averages over samples
+    contain $y^2$, whose distribution has heavy tails.
 
     Source: derived here; the picture is that of Dandi, Krzakala, Loureiro, Pesce, Stephan (2023).
 
@@ -136,7 +139,8 @@ def hidden_power(system: GiantLayer) -> HiddenPower:
     r"""Lower bound on the error after giant steps: the variance of the target given the directions
     that the steps reveal.
 
-    Fresh batches reveal directions as a staircase: with U the span known after t steps,
+    Fresh batches reveal directions one after another, as on a staircase. With $U_t$ the span of the
+    directions that are known after t steps,
 
     $$ U_{t+1} = U_t + \mathrm{span}\, \{ v \perp U_t : E[f^*\, v \cdot z \mid P_{U_t} z] \ne 0 \},
        \qquad E(t) \ge E\, \mathrm{Var}(f^* \mid P_{U_t} z) $$
@@ -145,9 +149,10 @@ def hidden_power(system: GiantLayer) -> HiddenPower:
     with d, the read-out also fits the part of the target that is linear in the hidden directions,
     and the bound is `nonlinear_bound`.
 
-    Accuracy: rounding for polynomials of degree up to 19, else what 20 Gauss-Hermite nodes in each
-    direction give. The bound assumes that neurons learn every direction that the staircase allows,
-    which requires non-zero derivatives of the activation at their biases; this is not checked.
+    Accuracy: rounding for polynomials of degree up to 19; for other targets that of 20
+    Gauss-Hermite nodes in each direction. The bound assumes that neurons learn every direction that
+    the staircase allows, which requires non-zero derivatives of the activation at their biases;
+    this is not checked.
 
     Source: Dandi, Krzakala, Loureiro, Pesce, Stephan (2023), theorem on several steps.
 
@@ -159,12 +164,13 @@ def hidden_power(system: GiantLayer) -> HiddenPower:
     nodes, weights = hermite_product(_NODES, directions)
     axis = (_NODES,) * directions  # one axis for each direction
     grid, mass = nodes.reshape(*axis, directions), weights.reshape(axis)
-    axes, spanned = np.eye(directions), 0  # rows: first a basis of U, then one of its complement
+    # Rows: first a basis of U, then a basis of its complement.
+    axes, spanned = np.eye(directions), 0
     bounds, nonlinear, revealed = [], [], []
     for _ in range(system.steps + 1):
         values = np.asarray(system.teacher(grid @ axes))
-        # Conditional means given the coordinates in U: of f, and of f times each coordinate of the
-        # complement of U.
+        # The conditional means, given the coordinates in U, of f and of f times each coordinate of
+        # the complement of U.
         across = tuple(range(spanned, directions))
         given = mass.sum(axis=across)
         inside = (mass * values).sum(axis=across) / given

@@ -1,15 +1,15 @@
-"""The systems: several giant gradient steps of a first layer.
+"""The systems of several giant gradient steps of a first layer.
 
-Inputs x ~ N(0, I_d), labels y = g(z) + sqrt(noise) N(0, 1) with z the projections of x on r
-orthonormal teacher directions. Rows w of the first layer start uniform on the unit sphere and take
-steps on batches of n = sample_ratio d examples,
+Inputs are x ~ N(0, I_d), and labels are y = g(z) + sqrt(noise) N(0, 1) with z the projections of x
+on r orthonormal teacher directions. The rows w of the first layer start uniformly on the unit
+sphere and take steps on batches of n = sample_ratio d examples,
 
     w <- w + step (1/n) sum_mu y_mu sigma'(w.x_mu + bias) x_mu,
 
-which is gradient descent on the correlation loss -y f. (It stands for the square loss as long as
-the network's output is small compared with the label.) With a read-out f = a.sigma(W x + bias)/p
+which is gradient descent on the correlation loss -y f. (The square loss has the same steps as long
+as the network's output is small compared with the label.) With a read-out f = a.sigma(W x + bias)/p
 and learning rate eta for the mean loss, step = eta a_j / p: a neuron with a negative read-out has a
-negative step. In the square loss (y - f)^2/2 the label is replaced by y - f.
+negative step. For the square loss (y - f)^2/2 the residual y - f takes the place of the label.
 """
 
 from typing import Literal
@@ -28,7 +28,8 @@ _LARGEST_DIMENSION = 3
 
 
 class SeveralSteps(System):
-    """`steps` giant steps of a first layer, on a batch of sample_ratio * input_dim examples each.
+    """A first layer that takes `steps` giant steps, each on a batch of sample_ratio * input_dim
+    examples.
 
     target: formula in z1, z2, z3 (or z), see `orderparam.gaussian.target`. A target of one
         direction may have kinks; a target of several directions must be smooth. activation: any

@@ -22,12 +22,12 @@ from orderparam.systems.several_steps.model import GiantLayer, SeveralSteps
 from orderparam.systems.several_steps.theory import first_moments, fresh_batches, reused_batch
 
 # ------------------------------------------------------------------------------------------------
-# A panel that is drawn by a function of its own: the directions of the neurons.
+# The function that draws the panels with the directions of the neurons.
 
 
 def draw_directions(target: str, axes: Any, comparison: Comparison) -> None:
-    """Cosines of every neuron with the two directions, and the one direction that a single step
-    could find."""
+    """Draw the cosines of every neuron with the two directions, and the one direction that a single
+    step could find."""
     (data,) = comparison.curves(target=target).values()
     first, _ = first_moments(SeveralSteps(target=target))
     axes.plot(
@@ -91,11 +91,12 @@ _PLANE = ("2*z1 + z1**2/2 + z2/2", "(z1 + z1**2 + z2 - z2**2)/2")
     ],
     caption=r"""
         Fresh batches of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}. From left to right:
-        relu, step 3; erf with bias 1, step 2; relu with bias 0.5, step 2. Top row: correlation
-        loss; exact recursion for $d\to\infty$, and means over {neurons} neurons and {repeats} draws
-        of the batches in each run. Bottom row: square loss, neurons with read-outs $\pm 1$ (no
-        theory); $1/d$ is the value of a random direction, and a direction that is not learned yet
-        falls below it while the neurons grow along others.
+        relu with step 3; erf with bias 1 and step 2; relu with bias 0.5 and step 2. Top row:
+        correlation loss; lines are the exact recursion for $d\to\infty$, marks are means over
+        {neurons} neurons and {repeats} draws of the batches in each run. Bottom row: networks of
+        neurons with read-outs $\pm 1$ on the square loss, for which there is no theory. A random
+        direction has the value $1/d$; the value of a direction that is not learned yet falls below
+        $1/d$ while the neurons grow along other directions.
     """,
     seconds=(60, 1800),
     observables=("overlap",),
@@ -145,9 +146,9 @@ def giant_steps_staircase(
     ],
     caption=r"""
         $y = \mathrm{{He}}_3(z)/\sqrt{{6}}$ (information exponent 3), {activation} neurons,
-        correlation loss, batches of $n$ = {sample_ratio} $d$. Theory: exact for $d\to\infty$; fresh
-        batches learn nothing of such a target in a finite number of steps. Each run averages
-        {neurons} neurons and {repeats} draws of the batches.
+        correlation loss, batches of $n$ = {sample_ratio} $d$. The theory is exact for $d\to\infty$;
+        on fresh batches nothing of such a target is learned in a finite number of steps. Each run
+        averages {neurons} neurons and {repeats} draws of the batches.
     """,
     seconds=(70, 1500),
     observables=("overlap",),
@@ -194,10 +195,11 @@ def giant_steps_batch_reuse(
         Freehand(partial(draw_directions, target), f"$y = {tex(target)}$") for target in _PLANE
     ],
     caption=r"""
-        Two-layer network of {neurons} relu neurons with read-outs $\pm 1$, square loss, step
-        {step}, fresh batches of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}. Dots: the
-        neurons of one of {seeds} runs. Line: the direction $\mathrm{{E}}[y z]$, the only one that a
-        single step finds. Below: mean squared cosines with standard errors.
+        A two-layer network of {neurons} relu neurons with read-outs $\pm 1$ takes steps of size
+        {step} on the square loss, on fresh batches of $n$ = {sample_ratio} $d$ examples with $d$ =
+        {input_dim}. Dots: the neurons of one of {seeds} runs. Line: the direction $\mathrm{{E}}[y
+        z]$, the only one that a single step finds. Below: mean squared cosines with standard
+        errors.
     """,
     seconds=(20, 900),
     observables=("cosine_squared",),
@@ -246,11 +248,11 @@ def _error_or_bound(data: xr.Dataset) -> xr.DataArray:
     ],
     columns=3,
     caption=r"""
-        {neurons} erf neurons with biases from -1.5 to 1.5 and steps $\pm 1$, $\pm 2$, fresh batches
-        of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}; after each step a read-out is
-        fitted to many fresh examples. Lines: recursion for $d\to\infty$, whose averages are
-        sampled; marks: networks. The lower bound holds for any read-out of finitely many neurons:
-        it is the mean variance of the target given the directions revealed so far.
+        {neurons} erf neurons with biases from -1.5 to 1.5 take steps $\pm 1$ and $\pm 2$ on fresh
+        batches of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}. After each step a read-out
+        is fitted to many fresh examples. Lines: recursion for $d\to\infty$, whose averages are
+        sampled; marks: networks. The lower bound is the mean variance of the target given the
+        directions that are revealed so far. It holds for any read-out of finitely many neurons.
     """,
     seconds=(90, 600),
     observables=("test_error",),

@@ -8,9 +8,9 @@ examples,
     o2 <- o2 (1 + step E[y sigma''(h)])^2 + (step^2 / sample_ratio) E[y^2 sigma'(h)^2],
     M = 0, o2 = 1 at the start.
 
-Derived for this package from the conditional law of a Gaussian batch given its fields; the picture
-(which directions are learned at which step) is that of Dandi, Krzakala, Loureiro, Pesce, Stephan
-2023 (arXiv:2305.18270).
+The recursion is derived here, from the conditional law of a Gaussian batch given its fields. Which
+directions are learned at which step was found by Dandi, Krzakala, Loureiro, Pesce, Stephan 2023
+(arXiv:2305.18270).
 
 If the same batch is used twice, the field of an example contains the example's own label after the
 first step,
@@ -20,8 +20,9 @@ first step,
     v = step^2 E[y^2] E[sigma'^2] / sample_ratio,
     M2 = M1 + step E[y z sigma'(h1 + bias)],
 
-so that sigma'(h1) is no longer a function of M1.z alone and a direction of any information exponent
-may grow: Dandi, Troiani, Arnaboldi, Pesce, Zdeborova, Krzakala 2024 (arXiv:2402.03220).
+so that sigma'(h1) is no longer a function of M1.z alone, and the overlap with a direction of any
+information exponent may grow (Dandi, Troiani, Arnaboldi, Pesce, Zdeborova, Krzakala 2024,
+arXiv:2402.03220).
 """
 
 from typing import NamedTuple
@@ -47,7 +48,8 @@ class StepPath(Result):
 
     Fields:
         overlap: projection M_k of the neuron's weights w on each direction of the teacher.
-        orthogonal: squared norm of the part of w that is orthogonal to all of them, |w|^2 - |M|^2.
+        orthogonal: squared norm |w|^2 - |M|^2 of the part of w that is orthogonal to all directions
+            of the teacher.
         cosine_squared: M_k^2 / |w|^2.
     """
 
@@ -78,8 +80,8 @@ class _Slopes(NamedTuple):
 
 @theory
 def fresh_batches(system: SeveralSteps) -> StepPath:
-    r"""Overlaps after each of `steps` giant steps, every one on a fresh batch, as the input
-    dimension grows.
+    r"""Overlaps after each of `steps` giant steps on fresh batches, in the limit of large input
+    dimension.
 
     With $M$ the projections of $w$ on the teacher's directions, $o^2$ the squared norm of the part
     of $w$ orthogonal to them, $h = M \cdot z + o G + b$ (b is `bias`), step size $s$ (`step`),
@@ -128,7 +130,8 @@ def _one_direction(system: SeveralSteps) -> None:
 
 @theory(check=_one_direction)
 def reused_batch(system: SeveralSteps) -> ReusePath:
-    r"""Overlaps after one and two giant steps on the same batch, as the input dimension grows.
+    r"""Overlaps after one and two giant steps on the same batch, in the limit of large input
+    dimension.
 
     After the first step the field of an example contains its own label,
 
@@ -171,7 +174,8 @@ def reused_batch(system: SeveralSteps) -> ReusePath:
         slopes = _slopes(
             system.activation, stretch * h0 + first * z + own * label + system.bias, variance
         )
-        # The Gaussian label noise enters both the label and the field: integrate it by parts.
+        # The Gaussian label noise enters both the label and the field, and is averaged through
+        # integration by parts.
         return total + mass * jnp.sum(
             weight * z * (label * slopes.mean + system.noise * own * slopes.derivative)
         ), None
@@ -237,13 +241,13 @@ def _slopes(activation: Activation, centre: Float[Array, "*node"], variance: Sca
 
 
 def _bends(activation: Activation) -> tuple[float, ...]:
-    """The places where sigma' has a kink or an extremum; every saturating activation saturates
-    around the origin."""
+    """The places where sigma' has a kink or an extremum. Every saturating activation changes its
+    slope around the origin."""
     return tuple(dict.fromkeys((0.0, *activation.kinks)))
 
 
 def _cleared(overlap: Float[Array, "*entry"]) -> Float[Array, "*entry"]:
-    """Replaces entries that are zero up to rounding by zeros."""
+    """The overlaps, with entries that are zero up to rounding replaced by zeros."""
     return jnp.where(jnp.abs(overlap) < 1e-14, 0.0, overlap)
 
 

@@ -1,4 +1,5 @@
-r"""Dynamical mean-field theory in one causal sweep, with sampled examples.
+r"""Solution of the equations of dynamical mean-field theory in one causal sweep, with sampled
+examples.
 
 As $d \to \infty$ one example and one weight obey, with p x p matrices R (response), C (correlation)
 and $\Gamma$,
@@ -14,12 +15,12 @@ batch, 0 otherwise), Gamma(t,r) = alpha E[dg_t/dzeta_r] is a total derivative an
 h*^T] - sum_s Gamma(t,s) M_s. Every quantity of a step depends on those of earlier steps only, so
 that nothing is iterated.
 
-The equation of the weights is linear. The weights are kept as coefficients on an orthonormal basis
-of Gaussian directions: the teacher's direction, that of the start, one for each new slope g_t
-(found by Gram-Schmidt over the sampled examples) and one for each Langevin step. Sampled fields
-zeta are the same coefficients times sampled components of an example, so that the covariances are
-positive by construction. The components are whitened over the samples, so that every average is
-exact for linear slopes.
+The equation of the weights is linear. The weights are represented by their coefficients on an
+orthonormal basis of Gaussian directions: the direction of the teacher, the direction of the start,
+one direction for each new slope g_t (found by Gram-Schmidt over the sampled examples) and one for
+each Langevin step. The field zeta of a sampled example is the sum of these coefficients times the
+components of the example, so that the covariances are positive by construction. The components are
+whitened over the samples, so that every average is exact for linear slopes.
 """
 
 from typing import Any, NamedTuple
@@ -30,8 +31,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.systems.reused_data.model import LearningTask
 
-# A new slope whose part outside the span of the earlier slopes is below this share of the slope
-# counts as a combination of the earlier ones.
+# If the part of a new slope outside the span of the earlier slopes is smaller than this share of
+# the slope, the slope counts as a combination of the earlier ones.
 _NEGLIGIBLE = 1e-10
 # Number of steps in a block in which the responses of an example are summed, as products of
 # matrices.
@@ -76,8 +77,8 @@ def start_rows(overlap: Array, self_overlap: Array) -> Float[Array, "student axi
     across = self_overlap - overlap @ overlap.T
     if len(across) > 1:
         return jnp.concatenate([overlap, jnp.linalg.cholesky(across)], axis=1)
-    # The derivative of the root is set to 0 where its argument is 0: the student starts on the
-    # teacher's axis there.
+    # Where the argument of the root is 0, the student starts on the teacher's axis, and the
+    # derivative of the root is set to 0.
     safe = jnp.where(across > 0, across, 1.0)
     return jnp.concatenate([overlap, jnp.where(across > 0, jnp.sqrt(safe), 0.0)], axis=1)
 
@@ -97,7 +98,7 @@ def causal_sweep(
     alpha, rate = system.sample_ratio, system.learning_rate
     kept = 1 - rate * system.weight_decay + system.momentum
     times = -(-(steps + 1) // _BLOCK) * _BLOCK
-    first = teachers + students  # where the directions of the slopes begin
+    first = teachers + students  # index of the first direction of a slope
     total = students * steps
 
     beginning = jnp.zeros((students, len(drawn.basis)))
@@ -117,9 +118,9 @@ def causal_sweep(
         field = zeta + seen
         train_loss = jnp.mean(problem.loss(field, label))
 
-        # The batch of a step is independent of all that came before it. Averages that are linear in
-        # g_t are therefore taken over the slopes of all examples, which has less scatter; the field
-        # of the example and u_t contain the slope of the batch.
+        # The batch of a step is independent of everything before it. Averages that are linear in
+        # g_t are therefore taken over the slopes of all examples, which have less scatter. The
+        # field of an example and u_t contain the slope only if the example is in the batch.
         share = system.batch_fraction
         mask = (drawn.masks[jnp.minimum(t, steps - 1)] < share) / share
         whole, bend = _slope_and_bend(problem, field, label)
@@ -196,7 +197,7 @@ def _total_derivatives(response: Array, bends: Array, bend: Array, t: Array) -> 
 
         X_r = sum_{r<s<=t} X_s R(s,r) J_r,
 
-    for a block of times r at once; the later blocks contribute by one product of matrices.
+    for a block of times r at once. The contribution of the later blocks is one product of matrices.
     """
     times, students, _, samples = bends.shape
     # X, with its second index next to the time: (time, student, first student, sample)
@@ -229,8 +230,8 @@ def _total_derivatives(response: Array, bends: Array, bend: Array, t: Array) -> 
 
 
 def _extend(frame: Array, slope: Array, place: Array) -> tuple[Array, Array]:
-    """The frame extended by the directions of the new slopes, and the coefficients of these slopes
-    on it.
+    """The orthonormal frame, extended by the directions of the new slopes, and the coefficients of
+    these slopes on the frame.
 
     Gram-Schmidt is applied twice, against rounding, with the mean over samples as the inner
     product; a slope in the span of earlier ones adds no direction.

@@ -1,4 +1,5 @@
-"""Experiments of training on re-used data: students of finite dimension on drawn examples."""
+"""Experiments on training on re-used data: students of finite dimension that are trained on drawn
+examples."""
 
 import equinox as eqx
 import jax
@@ -16,10 +17,10 @@ from orderparam.systems.reused_data.theory import ReusedCommitteePath, ReusedPat
 def trained_student(system: ReusedData, key: PRNGKeyArray) -> ReusedPath:
     r"""Overlaps and errors of one student along training on one drawn set of examples.
 
-    There are n = `sample_ratio` * `input_dim` examples, rounded. The teacher and the start lie in
-    the plane of the first two axes and have exactly the overlaps of the system; because inputs are
-    isotropic, this is no restriction. The test error is the exact average over Gaussian inputs at
-    the measured overlaps.
+    There are n = `sample_ratio` * `input_dim` examples, rounded. The teacher and the weights at the
+    start lie in the plane of the first two axes and have exactly the overlaps of the system. This
+    is no restriction, because inputs are isotropic. The test error is the exact average over
+    Gaussian inputs at the measured overlaps.
 
     Raises:
         ValueError: if `input_dim` is not a whole number.
@@ -44,7 +45,8 @@ def trained_student(system: ReusedData, key: PRNGKeyArray) -> ReusedPath:
 def trained_committee(system: ReusedCommittee, key: PRNGKeyArray) -> ReusedCommitteePath:
     r"""Overlaps and errors of one committee along training on one drawn set of examples.
 
-    Training is that of `trained_student`; teachers and starts lie on the first p + r axes.
+    Training is the same as in `trained_student`. The weights of the teachers, and of the students
+    at the start, lie in the space of the first p + r axes.
 
     Raises:
         ValueError: if `input_dim` is not a whole number, or below the number of teachers plus that

@@ -1,10 +1,10 @@
-"""Training on re-used data: the systems.
+"""The systems of training on re-used data, and their tasks.
 
 A student trains for many steps on one set of examples. From the second step on its weights depend
 on every example that it sees again, so that its field on such an example is no longer Gaussian.
 
-The part of a task that enters the dynamics: its labels, the slope of its loss, and its
-errors.
+A task enters the dynamics through its labels, the slope of its loss, and its errors
+(`LearningTask`).
 """
 
 from collections.abc import Callable
@@ -21,7 +21,8 @@ from orderparam.losses import Logistic, SmoothHinge, Square
 
 
 class LearningTask(NamedTuple):
-    """A task on fields whose first axis is the component and whose other axes are examples.
+    """A task as functions of fields; the first axis of a field is the component, the other axes are
+    examples.
 
     Fields:
         teachers: number r of components of the teacher's field.
@@ -45,7 +46,8 @@ Task = Literal["regression", "logistic", "hinge", "phase retrieval"]
 
 
 class ReusedData(System):
-    r"""A student of one direction that trains on one set of examples, whole or in mini-batches.
+    r"""A student of one direction that trains on one set of examples, with all of them in every
+    step or in mini-batches.
 
     There are $n = \alpha d$ inputs $x_\mu \sim N(0, 1_d)$ (`sample_ratio` $\alpha$). The teacher's
     field is $h^*_\mu = w^* \cdot x_\mu / \sqrt d + \sqrt\Delta\, \xi_\mu$ with $|w^*|^2 = d$
@@ -55,10 +57,10 @@ class ReusedData(System):
        \sum_\mu s_{\mu t}\, \ell'(h_\mu, y_\mu)\, x_\mu \right] + \sqrt{2 \eta T}\, \xi_t, \qquad
        w_{-1} = w_0 $$
 
-    where in every step each example is in the batch with probability b (`batch_fraction`), and then
-    has $s_{\mu t} = 1/b$; otherwise $s_{\mu t} = 0$. This is the gradient of the loss summed over
-    examples; the corresponding learning rate for the mean over examples is $\alpha\eta$. As $\eta
-    \to 0$ the stationary law of Langevin steps is $\exp(-L/T)$, $L = \sum_\mu \ell + \lambda
+    where $s_{\mu t} = 1/b$ if example $\mu$ is in the batch of step t, which has the probability b
+    (`batch_fraction`), and $s_{\mu t} = 0$ otherwise. The loss is summed over examples; for the
+    mean over examples the corresponding learning rate is $\alpha\eta$. As $\eta \to 0$ the
+    stationary law of Langevin steps is $\exp(-L/T)$, $L = \sum_\mu \ell + \lambda
     |w|^2/2$.
 
     Tasks, with the loss $\ell(h, y)$: "regression" $y = h^*$, $(h - y)^2/2$; "logistic" $y =
@@ -67,7 +69,7 @@ class ReusedData(System):
     $(h^2 - y)^2 / (4 (1 + y))$.
 
     Raises:
-        ValueError: if no weights have the overlaps of the start: m^2 > q.
+        ValueError: for m^2 > q at the start, because no weights have such overlaps.
     """
 
     sample_ratio: float = parameter("examples per dimension alpha = n/d", above=0)
@@ -157,7 +159,8 @@ def _angle_error(m: Array, q: Array) -> Array:
 
 
 class ReusedCommittee(System):
-    r"""A committee of erf units that trains on the labels of another one, on one set of examples.
+    r"""A committee of erf units that trains on one set of examples with the labels of another
+    committee.
 
     The student's fields $h_\mu = W x_\mu / \sqrt d$ have p components, the teacher's $h^*_\mu = W^*
     x_\mu/\sqrt d$ have r components, with orthogonal $w^*_a$ of norm $\sqrt d$. Outputs and labels
@@ -166,7 +169,7 @@ class ReusedCommittee(System):
     $$ f = \sum_{i=1}^p \mathrm{erf}(h_i/\sqrt2), \qquad y = \sum_{a=1}^r
        \mathrm{erf}(h^*_a/\sqrt2) + c\, h^*_1 h^*_2 + \sqrt\Delta\, \xi $$
 
-    with c = `product`, $\Delta$ = `noise` and the loss $(f - y)^2/2$; steps are those of
+    with c = `product`, $\Delta$ = `noise` and the loss $(f - y)^2/2$; the steps are the same as in
     `ReusedData`. No committee without biases can fit the product, which is even in the input.
 
     Raises:

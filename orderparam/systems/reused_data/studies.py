@@ -68,12 +68,13 @@ _TASKS = {
         ),
     ],
     caption=r"""
-        One set of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}, of which a step uses all or
-        a random fifth. Regression: mean squared error, labels with noise 0.1; logistic and hinge
-        loss (rounded over 0.5): share of wrong signs. Lines are for $d \to \infty$: in closed form
-        for regression, otherwise averages over {samples} sampled examples in each of {runs} runs,
-        whose standard errors are not drawn but enter the comparison. Marks: students trained on
-        drawn examples.
+        There is one set of $n$ = {sample_ratio} $d$ examples with $d$ = {input_dim}, and a step
+        uses all of them or a random fifth. The test error is the mean squared error for regression
+        (labels with noise 0.1), and the share of wrong signs for logistic and hinge loss (rounded
+        over 0.5). Lines are the theory of $d \to \infty$, in closed form for regression. For the
+        other losses they are averages over {samples} sampled examples in each of {runs} runs; their
+        standard errors are not drawn but enter the comparison. Marks: students trained on drawn
+        examples.
     """,
     seconds=(90, 600),
     observables=("test_error", "overlap", "train_loss"),
@@ -125,9 +126,10 @@ def sgd_reused_data(
     ],
     caption=r"""
         Linear regression on $n$ = {sample_ratio} $d$ examples with label noise {noise} and ridge
-        {weight_decay}, $d$ = {input_dim}: test error after {steps} steps at three learning rates
-        $\eta$ of the summed loss (colours). Every step draws its batch from these examples anew.
-        Lines: closed form for $d\to\infty$. Marks: students trained on drawn examples.
+        {weight_decay}; $d$ = {input_dim}. Shown is the test error after {steps} steps at three
+        learning rates $\eta$ of the summed loss (colours). Every step draws its batch from these
+        examples anew. Lines: closed form for $d\to\infty$. Marks: students trained on drawn
+        examples.
     """,
     seconds=(60, 600),
     observables=("test_error",),
@@ -170,12 +172,12 @@ def batch_size_noise(
     ],
     columns=2,
     caption=r"""
-        Two erf units learn two erf units and {product} times the product of the teachers, $n$ =
-        {sample_ratio} $d$ examples, all seen in every step, $d$ = {input_dim}, learning rate
-        {learning_rate} on the summed loss. Overlaps of each student (panels) with both teachers
-        (colours). Lines: theory for $d\to\infty$, averaged over {samples} sampled examples in each
-        of {runs} runs; its standard errors are not drawn but enter the comparison. Marks:
-        committees on drawn examples.
+        Two erf units learn the sum of two erf units and {product} times the product of the two
+        teachers' fields, from $n$ = {sample_ratio} $d$ examples, all of which are used in every
+        step; $d$ = {input_dim}, and the learning rate on the summed loss is {learning_rate}. Each
+        panel shows the overlaps of one student with both teachers (colours). Lines: theory for
+        $d\to\infty$, averaged over {samples} sampled examples in each of {runs} runs; its standard
+        errors are not drawn but enter the comparison. Marks: committees on drawn examples.
     """,
     seconds=(90, 600),
     observables=("overlap", "self_overlap", "test_error"),
@@ -223,12 +225,13 @@ def committee_reused_data(
     ],
     columns=2,
     caption=r"""
-        Labels $h^{{*2}}$, loss $(h^2 - y)^2/(4(1 + y))$, $n = \alpha d$ examples ($\alpha$ in
-        colours), all of them in every step, $d$ = {input_dim}, learning rate {learning_rate} on the
-        summed loss, without and with momentum {momentum}, from the overlap {teacher_overlap} with
-        the teacher and norm 1. Lines: theory for $d\to\infty$, averaged over {samples} sampled
-        examples in each of {runs} runs; its standard errors are not drawn but enter the comparison.
-        Marks: students on drawn examples. $h$, $h^*$: outputs of student and teacher.
+        The labels are $y = h^{{*2}}$ and the loss is $(h^2 - y)^2/(4(1 + y))$. All $n = \alpha d$
+        examples ($\alpha$ in colours) are used in every step, $d$ = {input_dim}, and the learning
+        rate on the summed loss is {learning_rate}, without and with momentum {momentum}. The
+        student starts with the overlap {teacher_overlap} with the teacher and norm 1. Lines: theory
+        for $d\to\infty$, averaged over {samples} sampled examples in each of {runs} runs; its
+        standard errors are not drawn but enter the comparison. Marks: students on drawn examples.
+        $h$, $h^*$: outputs of student and teacher.
     """,
     seconds=(90, 600),
     observables=("overlap", "self_overlap", "train_loss"),

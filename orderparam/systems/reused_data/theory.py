@@ -2,8 +2,8 @@
 
 As $d \\to \\infty$ the overlaps after any number of steps are deterministic, and one example and
 one weight obey the coupled equations of `causal.py`. They are derived here with the Gaussian cavity
-method. For the square loss they close in matrices over the steps; otherwise the average over
-examples is sampled.
+method. For the square loss they are closed equations of matrices whose indices are the steps; for
+other losses the average over examples is sampled.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from orderparam.systems.reused_data.causal import Path, causal_sweep, directions
 from orderparam.systems.reused_data.model import ReusedCommittee, ReusedData
 
 Series = Float[Array, "time"]
-# |w|^2/d from which a path counts as diverging
+# a path counts as diverging if |w|^2/d reaches this value
 _DIVERGED = 1e6
 
 
@@ -170,8 +170,8 @@ def closed_dynamics(system: ReusedData) -> ClosedPath:
     Raises:
         ValueError: for another task than regression.
 
-    Accuracy: rounding, 1e-12, in the limit of large d at a fixed number of steps. Where training is
-    unstable, the path diverges as training does.
+    Accuracy: rounding, 1e-12, in the limit of large d at a fixed number of steps. If training is
+    unstable, the path of the theory diverges as well.
 
     Cost: of order steps^3.
 
@@ -251,9 +251,9 @@ def sampled_dynamics(
     $$ \Gamma(t, s) = \alpha E \frac{d g_t}{d \zeta_s}, \qquad E\, u_t u_s = \alpha E\, g_t g_s,
        \qquad G_t = \alpha E[g_t h^*] - \sum_s \Gamma(t, s) M_s $$
 
-    One causal sweep solves them: averages over examples are means over samples, and the linear
-    equation of the weights is solved exactly. All random numbers are drawn before the sweep, so
-    that results are smooth in the parameters of the system, except in `batch_fraction`, and in
+    One causal sweep solves these equations: averages over examples are means over samples, and the
+    linear equation of the weights is solved exactly. All random numbers are drawn before the sweep,
+    so that results are smooth in the parameters of the system, except in `batch_fraction`, and in
     `noise` where labels are signs.
 
     Args:
@@ -268,8 +268,8 @@ def sampled_dynamics(
     (samples * runs)^(-1/2), and a bias of order 1/samples. For regression with whole batches the
     result is exact to 1e-9.
 
-    Cost: of order samples * runs * steps^3. A forward derivative costs as much; a reverse one needs
-    memory for samples * runs * steps^2 numbers.
+    Cost: of order samples * runs * steps^3. A derivative in forward mode costs as much; a
+    derivative in reverse mode needs memory for samples * runs * steps^2 numbers.
 
     Source: derived here; equations of Mignacco, Krzakala, Urbani, Zdeborová (2020), Celentano,
     Cheng, Montanari (2021) and Gerbelot et al. (2022).
@@ -366,7 +366,8 @@ def _summary(series: dict[str, Array]) -> dict[str, Array]:
 def _standard_error(values: Float[Array, "run *dims"]) -> Float[Array, "*dims"]:
     runs = len(values)
     square = jnp.sum((values - jnp.mean(values, axis=0)) ** 2, axis=0) / (runs - 1) / runs
-    # The start is the same in every run: its standard error is 0, and so is the derivative.
+    # The start is the same in every run, so that its standard error and the derivative of this
+    # error are 0.
     return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
 
 

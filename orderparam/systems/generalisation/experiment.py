@@ -81,11 +81,11 @@ def sampled_students(
     r"""Mean error of random students without a training error, or the error of their majority vote.
 
     The students are drawn by hit-and-run sampling. A chain starts at the student of largest margin.
-    Each step draws a random great circle through the student and moves to a random point of the
-    part of it on which no example is misclassified. The first quarter of the steps is discarded,
-    and of the rest every tenth student is used. There are two chains for every data set. If m and
-    m' are the means of the normalised students of the two chains, the majority vote of infinitely
-    many students has the overlap
+    Each step draws a random great circle through the student, and moves the student to a random
+    point of the part of this circle on which no example is misclassified. The first quarter of the
+    steps is discarded, and every tenth student of the other steps is used. There are two chains for
+    every data set. If m and m' are the means of the normalised students of the two chains, the
+    majority vote of infinitely many students has the overlap
 
     $$ R = \frac{(m + m') \cdot w_0}{2 \sqrt{m \cdot m'}} $$
 

@@ -39,8 +39,8 @@ class PerceptronLearning(System):
 
 
 class ImageClassifier(System):
-    r"""A network with two hidden relu layers that classifies pictures; the first `n_train` are for
-    training, the others for testing.
+    r"""A network with two hidden relu layers that classifies pictures. It is trained on the first
+    `n_train` of them and tested on the others.
 
     $$ \Delta w \leftarrow \mu\, \Delta w - \eta\, (\nabla \ell + \gamma w), \qquad
        w \leftarrow w + \Delta w $$

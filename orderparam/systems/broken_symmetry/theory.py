@@ -1,5 +1,6 @@
 r"""Parisi's solution of the Sherrington-Kirkpatrick model with one or several steps of symmetry
-breaking, the replica-symmetric solution, and the line at which the latter becomes unstable.
+breaking, the replica-symmetric solution, and the line at which the replica-symmetric solution
+becomes unstable.
 """
 
 import jax

@@ -109,7 +109,7 @@ class InformationTransition(Result):
     Fields:
         information: n/d above which the examples determine the weights, because perfect recovery
             has a larger free entropy than the state with equal estimates. Message passing stays in
-            the latter state. NaN if the units specialise at a smaller n/d.
+            the state with equal estimates. NaN if the units specialise at a smaller n/d.
         specialisation_ratio: n/d at which the units specialise.
         algorithmic: n/d at which the specialised state ends and message passing recovers the
             weights; inf if the state with equal estimates is stable at every n/d.

@@ -209,5 +209,5 @@ def _classes(frequency: Array, points: Any) -> Array:
 
 
 def _of_class(values: Array, place: Array) -> Array:
-    """For every wave, the sum of the values over its class."""
+    """Sum of the values over the class of each wave."""
     return jax.ops.segment_sum(values, place, len(values) + 1)[place]

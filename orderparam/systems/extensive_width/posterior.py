@@ -360,7 +360,8 @@ class CollectivePosterior(FromChains):
     Fields:
         overlap: mean of w_i . w_i^0 / |w_i^0|^2 after matching, in decreasing order of |v_i|.
         quadratic_overlap: overlap of the fluctuating part of S = sum_a v_a w_a w_a^T / sqrt(k d)
-            with that of the teacher, over the latter's square.
+            with the fluctuating part of the teacher's S, divided by the squared norm of the
+            teacher's part.
         error: half of the Gibbs error, which is the error of the posterior mean (Nishimori
             identity).
         posterior_mean_error: (<f_W> - f^0)^2 with the average over all draws.

@@ -186,7 +186,7 @@ def walled_posterior(
         leapfrog_steps: leapfrog steps of a trajectory. Default 8.
 
     Raises:
-        ValueError: for less than 3 weights or sweeps, or sizes that are not integers.
+        ValueError: for fewer than 3 weights or sweeps, or sizes that are not integers.
 
     Accuracy: statistical; the integral over the weights is accurate to fourth order in their
     spacing.
@@ -303,7 +303,7 @@ def exchanged_posterior(
         leapfrog_steps: leapfrog steps of a trajectory. Default 8.
 
     Raises:
-        ValueError: for less than 3 weights or sweeps, or sizes that are not integers.
+        ValueError: for fewer than 3 weights or sweeps, or sizes that are not integers.
 
     Accuracy: statistical; see `start_difference`.
 

@@ -36,8 +36,8 @@ _NEWTON = 3
 
 
 def _scanned(problem: LevelEquation) -> Float[Array, "level"]:
-    """Levels from the first kink on, which depend neither on the noise nor on the number of
-    samples."""
+    """The levels of the scan, from the first kink on. They depend neither on the noise nor on the
+    number of samples."""
     kinks = problem.kinks
     present = jnp.sum(problem.features.log_power > -1e3)
     first, last = kinks[0], kinks[present - 1]
@@ -62,7 +62,8 @@ def _between_kinks(
 def _neighbours(
     level: Float[Array, "level"], at: Float[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """The next lower and the next higher of sorted levels, some of which may be equal."""
+    """The next lower and the next higher level of each of the sorted levels, some of which may be
+    equal."""
     below, above = (
         jnp.searchsorted(level, at, side="left") - 1,
         jnp.searchsorted(level, at, side="right"),
@@ -233,8 +234,8 @@ def _zoom(problem: LevelEquation, low: Array, high: Array, steps: int) -> tuple[
 def _around(
     problem: LevelEquation, number: Array, low: Float[Array, ""], high: Float[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, ""], Array]:
-    """The part of [low, high] between the kinks of a number of features, widened to those where F
-    does not change sign."""
+    """The part of [low, high] between the kinks of a number of features. An end at which F does not
+    have the sign that a bracket needs is moved to the kink."""
     bottom, top = problem.between(number)
     low, high = jnp.clip(low, bottom, top), jnp.clip(high, bottom, top)
     low = jnp.where(problem.excess(low, number) < 0, low, bottom)

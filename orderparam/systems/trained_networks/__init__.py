@@ -1,5 +1,5 @@
-"""Trained networks: order parameters of networks that were trained on data, with their nulls and
-intervals, beside the theory of infinite width."""
+"""Trained networks: order parameters of networks that were trained on data, compared with the
+theory of infinite width and with the values that chance gives."""
 
 from typing import TYPE_CHECKING
 

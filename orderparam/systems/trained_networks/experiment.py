@@ -1,4 +1,5 @@
-"""Trained networks: networks that are trained, and looked at with `orderparam.observables`."""
+"""Experiments on trained networks: networks are trained and their order parameters are measured
+with `orderparam.observables`."""
 
 from typing import Any
 
@@ -31,16 +32,18 @@ class NetworkOrderParameters(Result):
     Fields:
         test_error: mean squared error on the test inputs.
         train_error: mean squared error on the training set.
-        lazy_to_rich: distance from the linearised network at the same training error, over what
-            that has learned (`observables.lazy_to_rich`); 0 at the start.
+        lazy_to_rich: distance from the linearised network at the same training error, divided by
+            the norm of what the linearised network has learned (`observables.lazy_to_rich`); 0 at
+            the start.
         kernel_drift: relative change of the tangent kernel (`observables.kernel_drift`).
-        shape_drift: 1 - similarity of the tangent kernel to that of the start.
-        alignment: of each hidden layer with the targets, of this network as it is.
-        wide_alignment: of infinitely many neurons, of which those of the layer are a sample; NaN
-            where it is not determined.
-        similarity: of each hidden layer to itself at the start.
-        outliers: singular values of the weights into each hidden layer that noise does not explain,
-            at 1 % false alarms, at the last level.
+        shape_drift: 1 minus the similarity of the tangent kernel to the tangent kernel at the
+            start.
+        alignment: alignment of each hidden layer with the targets, as it is in this network.
+        wide_alignment: unbiased estimate of the alignment of infinitely many neurons, of which the
+            neurons of the layer are a sample; NaN where it is not determined.
+        similarity: similarity of each hidden layer to itself at the start.
+        outliers: number of singular values of the weights into each hidden layer, at the last
+            level, that noise does not explain (with a probability of 1 % of a false alarm).
         converged: whether the training error reached all levels.
     """
 
@@ -58,10 +61,10 @@ class NetworkOrderParameters(Result):
 
 @experiment
 def inspected_network(system: InspectedTraining, key: PRNGKeyArray) -> NetworkOrderParameters:
-    r"""One network of the prior, trained by gradient descent on all its parameters and inspected at
-    each level.
+    r"""Order parameters of one network that is drawn from the prior and trained by gradient descent
+    on all its parameters, measured at each level.
 
-    Source: the scaling of the output is that of Chizat, Oyallon and Bach (2019).
+    Source: Chizat, Oyallon, Bach (2019) for the scaling of the output.
 
     >>> import jax
     >>> from orderparam.networks.fully_connected import fully_connected
@@ -80,7 +83,7 @@ def inspected_network(system: InspectedTraining, key: PRNGKeyArray) -> NetworkOr
     if system.below():
         kernel = tangent_kernel(model, start, x)
         across = tangent_kernel(model, start, fresh, x)
-        # along the largest eigenvalue of K / gamma^2 a step takes away this part of the residual
+        # the part of the residual that a step removes along the largest eigenvalue of K / gamma^2
         step = float(system.learning_rate) * gamma**2 / np.linalg.eigvalsh(kernel)[-1]
     before = _layers(network, start, x)
     layers = [[_of_layer(one, one, y) for one in before]]
@@ -124,7 +127,8 @@ def inspected_network(system: InspectedTraining, key: PRNGKeyArray) -> NetworkOr
 
 
 def _of_layer(before: np.ndarray, now: np.ndarray, y: np.ndarray) -> tuple[float, ...]:
-    """Alignment, that of many neurons, similarity to the start."""
+    """Alignment of a layer, its estimate for infinitely many neurons, and its similarity to the
+    start."""
     return (
         alignment(now, y, estimand="examples", draws=0).value,
         alignment(now, y, draws=0).value,

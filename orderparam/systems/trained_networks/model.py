@@ -1,5 +1,5 @@
-"""Trained networks: a network that learns a training set by gradient descent, and is looked at when
-its training error has fallen to given levels."""
+"""The system of trained networks: a network that learns a training set by gradient descent and is
+inspected when its training error has fallen to given levels."""
 
 from itertools import pairwise
 
@@ -14,16 +14,17 @@ from orderparam.networks.layer import Layer
 class InspectedTraining(System):
     r"""A network of any architecture that learns a training set by gradient descent.
 
-    $f(x) = [g_\theta(x) - g_{\theta_0}(x)] / (\gamma \sqrt N)$, where g is the network in ntk
-    scaling, N the number of units (channels) of its last hidden layer, and $\gamma$ the `richness`:
-    small is lazy, of order 1 is rich. All parameters are trained on
-    $\frac1n \sum_\mu (y_\mu - f_\mu)^2$ with the learning rate that changes the outputs by
-    `learning_rate` times the residual along the largest eigenvalue of the tangent kernel at the
-    start. The network is looked at when the training error is 1 (the start) and when it has first
-    fallen to each of the `levels` below 1, in units of the mean of $y^2$.
+    The output is $f(x) = [g_\theta(x) - g_{\theta_0}(x)] / (\gamma \sqrt N)$, where g is the
+    network in ntk scaling, N the number of units (channels) of its last hidden layer, and $\gamma$
+    the `richness`: training is lazy for small $\gamma$ and rich for $\gamma$ of order 1. All
+    parameters are trained on $\frac1n \sum_\mu (y_\mu - f_\mu)^2$. The learning rate is such that a
+    step changes the outputs by `learning_rate` times the residual along the largest eigenvalue of
+    the tangent kernel at the start. The network is inspected at the start, where the training error
+    is 1 in units of the mean of $y^2$, and when it has first fallen to each of the `levels` below
+    1.
 
-    Raises `ValueError` for an architecture that is not in ntk scaling or has no hidden layer, for
-    levels that do not fall from at most 1 to above 0.
+    Raises `ValueError` for an architecture that is not in ntk scaling or has no hidden layer, and
+    for levels that do not decrease or do not lie above 0 and at most at 1.
     """
 
     inputs: Float[Array, "train *input"] = parameter("training inputs")
@@ -62,7 +63,7 @@ class InspectedTraining(System):
             )
 
     def below(self) -> tuple[float, ...]:
-        """The levels that are reached by training."""
+        """The levels below 1, which are reached by training."""
         return tuple(level for level in self.levels if level < 1)
 
     def network(self) -> Architecture:

@@ -16,7 +16,7 @@ from orderparam.systems.trained_networks.model import InspectedTraining
 from orderparam.systems.trained_networks.theory import infinite_width, permuted_targets
 
 WHEN = {0: "start", 1: "early", 2: "late"}
-TRAINED = {0: "early", 1: "late"}  # without the start
+TRAINED = {0: "early", 1: "late"}  # index of a level -> its name; the start is left out
 LAYER = (
     "hidden layer",
     lambda data: xr.DataArray(
@@ -27,15 +27,16 @@ SOURCE = "Chizat, Oyallon, Bach 2019 (arXiv:1812.07956)"
 
 
 def split(name: str, task: str, n_train: int, n_test: int) -> tuple[np.ndarray, ...]:
-    """Images that are centred and normalised, and targets: training and test, the same in every
-    run."""
+    """Training and test images, centred and normalised, with their targets. They are the same in
+    every run."""
     x, y = image_task(name, task, n_train + n_test)
     y = np.asarray(y, float).reshape(-1)
     return x[:n_train], y[:n_train], x[n_train:], y[n_train:]
 
 
 def coarse(images: np.ndarray, factor: int = 4) -> np.ndarray:
-    """Colour images (examples, side, side, 3) of 32 x 32 pixels, averaged over squares."""
+    """Colour images of 32 x 32 pixels, averaged over squares of `factor` x `factor` pixels:
+    (examples, side, side, 3)."""
     side = 32 // factor
     blocks = images.reshape(len(images), side, factor, side, factor, 3).mean(axis=(2, 4))
     return blocks / np.sqrt(np.mean(blocks**2, axis=(1, 2, 3), keepdims=True))
@@ -46,7 +47,7 @@ def dense(depth: int) -> Architecture:
 
 
 def small_convolutional(channels: int) -> Architecture:
-    """Two layers of 3 x 3 filters at every second pixel."""
+    """A network of two convolutional layers with 3 x 3 filters at every second pixel."""
     return convolutional(
         2, channels, 3, "erf_scaled", strides=2, weight_variance=1.5, readout_variance=1.0
     )
@@ -95,16 +96,17 @@ def small_convolutional(channels: int) -> Architecture:
     ],
     columns=3,
     caption=r"""
-        Even against odd digits, {n_train} training and {n_test} test images: networks of {width}
-        erf units in each of 1 or {depth} hidden layers, and of {control} units at some richnesses
-        as a control, $f = (g - g_0)/(\gamma \sqrt{{N}})$ with $g$ the network, $g_0$ the same at
-        its start and $N$ its units, gradient descent until the training error is 0.5 (early) and
-        0.1 (late) of that of the start; {seeds} networks at each point. $\Lambda = |f - f_{{lin}}|
-        / |f_{{lin}}|$ on the test images, with $f_{{lin}}$ the network linearised at its start and
-        trained until it has the same training error: lazy below 0.1 and rich above 0.3 (dotted).
-        $U$: the similarity (CKA) of the tangent kernel to that of the start. Exponents with 95 %
-        intervals are of power laws through the points with $\gamma \leq 0.1$. Infinite width has 0
-        in the first two rows.
+        Even against odd digits, with {n_train} training and {n_test} test images. Networks have
+        {width} erf units in each of 1 or {depth} hidden layers and, as a control at some values of
+        the richness $\gamma$, {control} units. The output is $f = (g - g_0)/(\gamma \sqrt{{N}})$
+        with $g$ the network, $g_0$ the network at its start and $N$ its number of units. Gradient
+        descent ends when the training error is 0.5 (early) or 0.1 (late) of that at the start;
+        {seeds} networks at each point. First row: $\Lambda = |f - f_{{lin}}| / |f_{{lin}}|$ on the
+        test images, with $f_{{lin}}$ the network that is linearised at its start and trained to the
+        same training error; networks are lazy below 0.1 and rich above 0.3 (dotted). $U$ is the
+        similarity (CKA) of the tangent kernel to that at the start. Exponents with 95 % intervals
+        are those of power laws that are fitted to the points with $\gamma \leq 0.1$. At infinite
+        width the first two rows are 0.
     """,
     seconds=(60, 2400),
     observables=("lazy_to_rich", "shape_drift", "test_error"),
@@ -186,12 +188,13 @@ def networks_lazy_to_rich(
     ],
     columns=2,
     caption=r"""
-        Networks of {depth} hidden layers of {width} erf units, even against odd digits of MNIST,
-        and two convolutional layers of {channels} channels with 3 x 3 filters at every second
-        pixel, airplanes against frogs of CIFAR-10 on 8 x 8 pixels; {n_train} training images,
-        gradient descent until the training error is 0.5 (early) and 0.1 (late) of that of the
-        start. Lazy: richness {lazy}, rich: {rich}. Marks: {seeds} networks, alignment without the
-        bias of few examples and of few neurons. Lines: infinite width. Grey: what one in a hundred
+        Networks of {depth} hidden layers of {width} erf units learn even against odd digits of
+        MNIST, and networks of two convolutional layers of {channels} channels, with 3 x 3 filters
+        at every second pixel, learn airplanes against frogs of CIFAR-10 on 8 x 8 pixels. There are
+        {n_train} training images, and gradient descent ends when the training error is 0.5 (early)
+        or 0.1 (late) of that at the start. The richness is {lazy} for lazy and {rich} for rich
+        networks. Marks: {seeds} networks; their alignment is corrected for the bias of few examples
+        and of few neurons. Lines: infinite width. Grey: the alignment that one in a hundred
         permutations of the targets exceeds.
     """,
     seconds=(60, 2400),
@@ -248,10 +251,11 @@ def networks_layers(
     ],
     columns=2,
     caption=r"""
-        Even against odd digits, {n_train} images: alignment of each hidden layer with the target at
-        the start, in networks of {depth} hidden layers of N erf units; {seeds} networks at each
-        point. Lines: infinite width. Left: without the bias of few examples. Right: without that of
-        few neurons, too; what remains in deeper layers is that of the layers before.
+        Alignment of each hidden layer with the target at the start, for even against odd digits and
+        {n_train} images. Networks have {depth} hidden layers of N erf units; {seeds} networks at
+        each point. Lines: infinite width. Left: corrected for the bias of few examples. Right:
+        corrected also for the bias of few neurons in the layer; the bias that remains in deeper
+        layers is due to few neurons in the layers before.
     """,
     seconds=(30, 1200),
     observables=("alignment", "wide_alignment"),

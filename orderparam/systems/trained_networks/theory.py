@@ -1,4 +1,5 @@
-"""Trained networks: what infinite width says of every observable, and what chance alone gives."""
+"""Theory of trained networks: the value of every observable at infinite width, and the alignment
+that chance alone gives."""
 
 import equinox as eqx
 import jax
@@ -22,15 +23,17 @@ class WideOrderParameters(Result):
 
     Fields:
         test_error: mean squared error on the test inputs.
-        train_error: mean squared error on the training set, that of the level.
-        lazy_to_rich: distance from the linearised network, over what that has learned: 0.
+        train_error: mean squared error on the training set, which is that of the level.
+        lazy_to_rich: relative distance from the linearised network: 0.
         kernel_drift: relative change of the tangent kernel: 0.
-        shape_drift: 1 - similarity of the tangent kernel to that of the start: 0.
-        alignment: of the kernel of each hidden layer with the targets, without the bias of few
-            examples.
-        wide_alignment: the same number, which networks estimate without the bias of few neurons.
-        similarity: of each hidden layer to itself at the start: 1.
-        outliers: of the weights into each hidden layer: 0.
+        shape_drift: 1 minus the similarity of the tangent kernel to the tangent kernel at the
+            start: 0.
+        alignment: alignment of the kernel of each hidden layer with the targets, without the bias
+            of few examples.
+        wide_alignment: the same value as `alignment`; networks estimate it without the bias of few
+            neurons.
+        similarity: similarity of each hidden layer to itself at the start: 1.
+        outliers: number of outliers of the weights into each hidden layer: 0.
         converged: whether the training time of every level was found.
     """
 
@@ -47,7 +50,7 @@ class WideOrderParameters(Result):
 
 
 class ChanceAlignment(Result):
-    """What alignment chance gives.
+    """Alignment that chance gives.
 
     Fields:
         wide_alignment: alignment of each hidden layer that one in a hundred permutations of the
@@ -59,17 +62,18 @@ class ChanceAlignment(Result):
 
 @theory
 def infinite_width(system: InspectedTraining) -> WideOrderParameters:
-    r"""All observables of the infinitely wide network at fixed learning rate in ntk scaling: lazy.
+    r"""All observables of the infinitely wide network in ntk scaling, which is lazy.
 
-    Hidden layers keep the kernel $K_l$ of the start, so that their alignment is that of $K_l$,
-    with h as in `orderparam.observables.similarity`,
+    Hidden layers keep the kernel $K_l$ of the start. Their alignment with the targets is, with h as
+    in `orderparam.observables.similarity`,
 
     $$ A_l = \frac{h(K_l, y y^T)}{\sqrt{h(K_l, K_l)\, h(y y^T, y y^T)}} $$
 
-    and the outputs follow the tangent kernel, $f = \Theta_{*S} \Theta_{SS}^{-1} (1 - e^{-t
+    The outputs follow the tangent kernel, $f = \Theta_{*S} \Theta_{SS}^{-1} (1 - e^{-t
     \Theta_{SS}}) y$, with the time t at which the training error is that of the level.
 
-    Accuracy: 1e-8 in the kernels; gradient flow, where networks take steps.
+    Accuracy: 1e-8 in the kernels. The theory describes gradient flow, while networks take steps of
+    finite size.
 
     Source: Lee et al. 2018 (kernels); Jacot et al. 2018, Lee et al. 2019 (training); the estimator
         h: Song et al. 2012.
@@ -113,7 +117,7 @@ def permuted_targets(
         draws: number of permutations.
         seed: seed of the random permutations.
 
-    Accuracy: that of a quantile of `draws` permutations, 3 % with 2000 of them.
+    Accuracy: that of a quantile of `draws` permutations, which is 3 % for 2000 permutations.
 
     Source: the permutation test of Fisher 1935; the mean over permutations is 0.
 
@@ -135,7 +139,7 @@ def permuted_targets(
 
 
 def _kernels(system: InspectedTraining) -> list[Matrix]:
-    """The kernel of each hidden layer, positions summed, on the training inputs."""
+    """The kernel of each hidden layer on the training inputs, summed over positions."""
     found = []
     for layers in hidden(system.architecture):
         network = Serial(layers)
@@ -152,7 +156,7 @@ def _alignment(kernel: Matrix, targets: Float[Array, "example"]) -> Float[Array,
 
 
 def _flow(system: InspectedTraining) -> tuple[Float[Array, "level test"], Float[Array, ""]]:
-    """Outputs of the tangent kernel's flow at the start and at each level."""
+    """Outputs of gradient flow with the tangent kernel, at the start and at each level."""
     start = jnp.zeros((1, len(system.test_inputs)))
     if not system.below():
         return start, jnp.ones(())

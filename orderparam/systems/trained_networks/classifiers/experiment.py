@@ -15,7 +15,7 @@ from orderparam.systems.trained_networks.classifiers.theory import (
     classifier_errors,
 )
 
-_POWER_STEPS = 30  # of the iteration for the largest eigenvalue of the tangent kernel
+_POWER_STEPS = 30  # steps of the power iteration for the largest eigenvalue of the tangent kernel
 
 
 @experiment
@@ -23,10 +23,11 @@ def trained_classifier(system: ImageArchitecture, key: PRNGKeyArray) -> Classifi
     r"""Errors of one network drawn from the prior and trained by gradient descent on all its
     parameters.
 
-    Steps are `learning_rate` over the largest eigenvalue of the network's tangent kernel at the
-    start, until the training error is `level` times that of the start.
+    The step size is `learning_rate` divided by the largest eigenvalue of the network's tangent
+    kernel at the start. Training ends when the training error is `level` times that of the start.
 
-    Source: the experiment of Lee et al. (2019) and Novak et al. (2019), in full batches.
+    Source: the experiment of Lee et al. (2019) and Novak et al. (2019), with all examples in every
+    step.
 
     >>> import jax
     >>> import numpy as np
@@ -61,7 +62,7 @@ def _trained(system: ImageArchitecture, network: Architecture, start: Any) -> Cl
         theta, count, _ = state
         slope, squared = jax.grad(loss, has_aux=True)(theta)
         following = jax.tree.map(lambda w, g: w - step * g, theta, slope)
-        # the error before this step: training ends one step after the level is reached
+        # the error before this step, so that training ends one step after the level is reached
         return following, count + 1, squared
 
     def goes_on(state: Any) -> Array:

@@ -24,10 +24,10 @@ class ImageArchitecture(System):
     parameters are trained on $\frac12 \sum_\mu |y_\mu - f_\mu|^2$, from $f = 0$ until the training
     error is `level` times that of the start. The families of architectures:
 
-    - "convolutional": filters of 3 x 3 pixels at every second pixel, then 3 x 3 at every pixel, and
-      a read-out of every pixel;
-    - "locally connected": the same without shared weights, which has the same infinitely wide
-      limit (Novak et al. 2019);
+    - "convolutional": filters of 3 x 3 pixels at every second pixel, then filters of 3 x 3 pixels
+      at every pixel, and a read-out of every pixel;
+    - "locally connected": the same layers without shared weights, which have the same limit of
+      infinite width (Novak et al. 2019);
     - "pooled": the convolutional layers with a read-out of the mean over pixels;
     - "fully connected": two dense layers.
 
@@ -94,7 +94,7 @@ class ImageArchitecture(System):
 def architecture(
     family: Family, channels: int, outputs: int, weight_variance: float, phi: Activation
 ) -> Architecture:
-    """A network of two hidden layers of one of the families, in ntk scaling."""
+    """The network of two hidden layers of the given family, in ntk scaling."""
     read_out = Dense(outputs, weight_variance=1.0)
     if family == "fully connected":
         units = [Dense(channels, weight_variance=weight_variance) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Classifiers of images: networks of finite width and their kernels."""
+"""Study of classifiers of images: networks of finite width, and the kernels of infinite width."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -20,8 +20,8 @@ FAMILIES: tuple[Family, ...] = (
 
 
 def classified_images(data: str, n_train: int, n_test: int) -> tuple[np.ndarray, ...]:
-    """Images of 8 x 8 pixels, centred and normalised, and one-hot targets of mean zero: training
-    and test, the same in every run."""
+    """Training and test images of 8 x 8 pixels, centred and normalised, with one-hot targets of
+    mean zero. They are the same in every run."""
     x, y = image_task(data, "one-hot-zero-mean", n_train + n_test)
     if data == "cifar10":
         images = x.reshape(-1, 8, 4, 8, 4, 3).mean(axis=(2, 4))
@@ -44,14 +44,15 @@ def classified_images(data: str, n_train: int, n_test: int) -> tuple[np.ndarray,
     ],
     columns=3,
     caption=r"""
-        Ten classes of {data} on 8 x 8 pixels, {n_train} training and {n_test} test images. Two
-        hidden layers of $N$ relu units or channels: dense; 3 x 3 filters at every second and then
-        at every pixel, without shared weights (locally connected) and with them (convolutional),
-        and a read-out of every pixel. Networks: gradient descent on all weights until the training
-        error is {level} of that of the start, outputs minus those of the start, {seeds} networks a
-        point. Lines: infinite width, gradient flow of the tangent kernel (NTK) and posterior mean
-        of the Gaussian process (NNGP) at the temperature of the same training error; the same for
-        locally connected and convolutional networks.
+        Ten classes of {data} on 8 x 8 pixels, with {n_train} training and {n_test} test images. The
+        networks have two hidden layers of $N$ relu units or channels: dense layers, or filters of 3
+        x 3 pixels, at every second pixel in the first layer and at every pixel in the second, with
+        a read-out of every pixel. Filters have the same weights at all pixels (convolutional) or
+        not (locally connected). Marks: {seeds} networks at each point, trained on all weights by
+        gradient descent until the training error is {level} of that at the start, with the outputs
+        at the start subtracted. Lines: infinite width, by gradient flow of the tangent kernel
+        (NTK), and by the posterior mean of the Gaussian process (NNGP) at the temperature of the
+        same training error. They are the same for locally connected and convolutional networks.
     """,
     seconds=(90, 7200),
     observables=("test_error", "accuracy"),
@@ -73,7 +74,8 @@ def image_architectures(
     seeds: int = 4,
 ) -> Iterator[Curve]:
     images = classified_images(data, n_train, n_test)
-    ends = {"channels": (min(channels), max(channels))}  # on which infinite width does not depend
+    # Infinite width does not depend on the channels.
+    ends = {"channels": (min(channels), max(channels))}
     for family in FAMILIES:
         system = ImageArchitecture(*images, family=family, level=level)
         facets = {"family": family}

@@ -1,4 +1,4 @@
-"""Classifiers of images: what the kernels of infinite width predict."""
+"""Theory of classifiers of images: the predictions of the kernels of infinite width."""
 
 from typing import Literal
 
@@ -14,11 +14,12 @@ _LONG = 60.0  # logarithm of the longest time and of the largest ridge, in units
 
 
 class ClassifierErrors(Result):
-    """What a classifier has learned when its training error has fallen to the level.
+    """Errors of a classifier when its training error has fallen to the level.
 
     Fields:
         test_error: mean of |f - y|^2 over the test images, summed over the classes.
-        accuracy: share of the test images whose largest output is that of their class.
+        accuracy: share of the test images for which the largest output is the output of their
+            class.
         train_error: mean of |f - y|^2 over the training images, summed over the classes.
         converged: whether the level was reached.
     """
@@ -56,16 +57,17 @@ def wide_classifier(
     $$ f(x) = k(x)^T V\, \mathrm{diag}\Big(\frac{1 - r(\lambda)}{\lambda}\Big) V^T y, \qquad
        r = e^{-\lambda t} \ \text{(ntk)}, \qquad r = \frac{T}{\lambda + T} \ \text{(nngp)} $$
 
-    The tangent kernel gives gradient flow for the time t, the NNGP kernel the posterior mean at
-    the temperature T; t or T is the one at which the training error is that of the `level`.
-    `channels` is not used.
+    The tangent kernel gives the outputs of gradient flow after the time t, and the NNGP kernel the
+    posterior mean at the temperature T. The time or the temperature is such that the training error
+    is at the `level`. `channels` is not used.
 
     Args:
         kernel: "ntk" (default) or "nngp".
 
-    Accuracy: 1e-8 for the kernel that is used; gradient flow, where networks take steps.
+    Accuracy: 1e-8 for the given kernel. The theory describes gradient flow, while networks take
+    steps of finite size.
 
-    Cost: a kernel between all images, for "pooled" at all pairs of pixels.
+    Cost: the kernel of all pairs of images; for "pooled", of all pairs of their pixels.
 
     Source: Jacot et al. (2018); Lee et al. (2019); Novak et al. (2019).
 
@@ -90,7 +92,7 @@ def wide_classifier(
     share = jnp.sum(projected**2, axis=1) / jnp.sum(projected**2)
 
     def left(log_strength: Array) -> Array:
-        """The part of each mode that is not learned; strength is the time, or 1/T."""
+        """The part of each mode that is not learned; the strength is the time t, or 1/T."""
         strength = jnp.exp(log_strength)
         if kernel == "ntk":
             return jnp.exp(-strength * relative)

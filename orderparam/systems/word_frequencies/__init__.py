@@ -1,5 +1,5 @@
-"""Frequencies of words: the law of Zipf and Mandelbrot over ranks, how its fits depend on the
-window and the method, and how a vocabulary grows.
+"""Frequencies of words: the law of Zipf and Mandelbrot, how its fits depend on the window of ranks
+and on the method, and how a vocabulary grows.
 
     import jax
     from orderparam.data.text import documentation, numbered_words

@@ -1,4 +1,4 @@
-"""Experiments of word frequencies: words drawn from a law, and a text that is read."""
+"""Experiments on word frequencies: words that are drawn from a law, and words of a text."""
 
 from typing import NamedTuple
 
@@ -37,16 +37,20 @@ def refitted_law(
     ranks: Basis = "counts",
     cut: Basis = "counts",
 ) -> RankFit:
-    """The law fitted to drawn words, by default to types that are ranked and cut by their counts.
+    """The law fitted to drawn words; by default types are ranked, and selected for the fit, by
+    their counts.
 
-    A type that is drawn often by chance moves up in rank and across the cut, which distorts the
-    tail. The ranks and the cut of the law, which a person does not know, are controls.
+    A type that is drawn often by chance moves up in rank and may enter the fit, which distorts the
+    tail. As controls, the ranks and the selection can follow the law, which is unknown for a real
+    text.
 
     Args:
         method: "likelihood" or "squares", see `fitted`.
-        least: as many first ranks are fitted as there are types with this count or a larger one.
+        least: the number of ranks that are fitted is the number of types with this count or a
+            larger one.
         ranks: "counts" ranks the types by their counts, "law" by their probabilities.
-        cut: "counts" compares `least` with the counts, "law" with their means.
+        cut: "counts" compares `least` with the counts, "law" compares it with the means of the
+            counts.
 
     Source: derived here.
 
@@ -83,8 +87,8 @@ def read_vocabulary(system: ReadText, key: PRNGKeyArray) -> Vocabulary:
 def fitted_text(system: ReadText, key: PRNGKeyArray, *, method: Method = "likelihood") -> RankFit:
     """The law fitted to the `window` most frequent words of a text whose documents are resampled.
 
-    As many documents as the text has are drawn with replacement (bootstrap): the scatter over keys
-    is the standard error of the fit.
+    As many documents as the text has are drawn with replacement (bootstrap), so that the scatter
+    over keys is the standard error of the fit.
 
     Args:
         method: "likelihood" or "squares", see `fitted`.
@@ -164,8 +168,8 @@ def fitted(counts: Float[Array, "rank"], window: Scalar, method: Method) -> Fitt
     Let f be the shares of the counts in the window. The method "likelihood" minimises the
     divergence $\sum_r f_r \ln(f_r/p_r)$. The method "squares" minimises the mean square of $\ln f_r
     - \ln p_r$ over the ranks with a count, up to a free additive constant and with the weight 1/r,
-    so that every octave of ranks has the same weight. `divergence` is that of the fitted law for
-    both methods.
+    so that every octave of ranks has the same weight. For both methods `divergence` is the
+    divergence at the fitted law.
     """
     ranks = jnp.arange(1, len(counts) + 1, dtype=float)
     counted = counts > 0

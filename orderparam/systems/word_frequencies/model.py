@@ -1,4 +1,4 @@
-"""Frequencies of words: a law over ranks, and a text of documents."""
+"""The systems of word frequencies: a law over ranks, and a text of documents."""
 
 from typing import Literal
 

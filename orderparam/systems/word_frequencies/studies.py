@@ -53,10 +53,11 @@ def installed_text(packages: tuple[str, ...]) -> ReadText:
     ],
     columns=3,
     caption=r"""
-        The law $(r + b)^{{-a}}$ fitted to the most frequent words of the documentation of
+        The law $(r + b)^{{-a}}$ is fitted to the most frequent words of the documentation of
         {packages}. Each of {seeds} runs draws as many documents as there are, with replacement;
-        bars are the standard errors of the mean over runs. Right: divergence of Kullback and
-        Leibler. If the law held, $a$ and $b$ would be the same in every window.
+        bars are the standard errors of the mean over runs. Right: Kullback-Leibler divergence of
+        the counts from the fitted law. If the law held, $a$ and $b$ would be the same in every
+        window.
     """,
     seconds=(60, 300),
     observables=("exponent", "offset"),
@@ -90,9 +91,9 @@ def words_window(
     caption=r"""
         Words are drawn from $(r + b)^{{-a}}$ with $a$ = {exponent}, $b$ = {offset} over {types}
         types, and the law is fitted by likelihood to the first ranks, as many as there are types
-        with ten counts or more. Types are ranked by their counts or by the law, and those of ten
-        are found from the counts or from their means in the law. Lines: the law itself. Marks:
-        means over {seeds} runs.
+        with ten counts or more. Types are ranked by their counts or by the law, and the types with
+        ten counts are selected by the counts or by the means of the counts in the law. Lines: the
+        values of the law. Marks: means over {seeds} runs.
     """,
     seconds=(30, 120),
     observables=("exponent", "offset"),
@@ -153,8 +154,8 @@ def words_refitted(
     ],
     columns=2,
     caption=r"""
-        Left: documentation of {packages}, with the documents in a random order in each of {seeds}
-        runs (marks), and the exact mean when all of its words are shuffled (line). Right: words
+        Left: the documentation of {packages}. Its documents are read in a random order in each of
+        {seeds} runs (marks); the line is the exact mean when all words are shuffled. Right: words
         drawn from $(r + b)^{{-a}}$, $a$ = 1.05, $b$ = 2.7, over 20,000 types (marks) and the exact
         mean (line).
     """,

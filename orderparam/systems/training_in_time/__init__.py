@@ -1,5 +1,5 @@
-"""Learning in time: when to stop training, and how closely a wide network follows its frozen
-kernel."""
+"""Learning in time: when training should stop, and how closely a wide network follows the kernel
+that it has at the start."""
 
 from typing import TYPE_CHECKING
 

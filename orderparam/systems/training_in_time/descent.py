@@ -52,9 +52,9 @@ def spectral_descent_error(system: SpectralDescent) -> SpectralDescentError:
        E^\mathrm{train}_k = E \big| S^{1/2} (r_k w_0 - f_k \theta) \big|^2 + \frac{\Delta}{n}\,
        E\, \mathrm{tr}\, (1 - S g_k)^2 $$
 
-    where the last trace is over the n examples. Every polynomial of S is a contour integral
-    of the resolvent of S around its spectrum, whose equivalent for many features and examples is
-    known; in the first average it is a double integral.
+    where the last trace is over the n examples. Every polynomial of S is a contour integral of the
+    resolvent of S around its spectrum, and the deterministic equivalent of this resolvent is known
+    for many features and examples. The first average is a double integral.
 
     Accuracy: 1e-12 where training is stable and for momentum up to 0.9; `residual` bounds it.
     With momentum near 1, or where training diverges, the polynomials become too large outside the
@@ -62,8 +62,8 @@ def spectral_descent_error(system: SpectralDescent) -> SpectralDescentError:
 
     Cost: with M = 32 + 20 sqrt(steps), of order M^2 * (levels + steps).
 
-    Source: derived here. For isotropic features it is `descent_error`, and for small learning rates
-    `gradient_flow_error`.
+    Source: derived here. For isotropic features the result equals that of `descent_error`, and for
+    small learning rates that of `gradient_flow_error`.
 
     >>> from orderparam.kernels.spectrum import Spectrum
     >>> system = SpectralDescent(Spectrum([1.0, 0.1], [0.5, 0.5], [20, 80]), n_train=60, steps=10)
@@ -105,12 +105,12 @@ def spectral_descent_error(system: SpectralDescent) -> SpectralDescentError:
 def _error_of_contour(
     system: SpectralDescent, around: Contour, left: Steps, grown: Steps
 ) -> Scalar:
-    """Largest error of the contour integrals, for the polynomials that the errors are made of.
+    """Largest error of the contour integrals of those polynomials that enter the errors.
 
     Polynomials of S are compared with their values at eigenvalues between 0 and the upper edge.
-    Those of the weights are of order 1 where training is stable, so that their errors are absolute;
-    that of the noise is compared with its largest value. Double integrals lose digits by rounding
-    in proportion to the square of what is summed.
+    The polynomials of the weights are of order 1 where training is stable, so that their absolute
+    error is taken; the error of the polynomial of the noise is divided by its largest value. The
+    rounding error of double integrals is proportional to the square of the summed terms.
     """
     z, probes = around.nodes, jnp.linspace(0, 1, _PROBES)
     probes = probes * upper_edge(system.spectrum, system.n_train)
@@ -137,12 +137,13 @@ class PoolError(Result):
         test_error: mean square of f - (1 - 2p) y over the pool, after these numbers of steps.
         best_step: the recorded number of steps with the smallest error.
         cost_of_training_on: error after the last step divided by the smallest error.
-        residual: that of `SpectralDescent` in the theory; 0 in experiments.
+        residual: in the theory, the residual of `spectral_descent_error`; 0 in experiments.
         converged: whether all errors are finite, and in the theory whether the residual is below
             1e-6.
 
-    In an experiment `best_step` and `cost_of_training_on` are those of one run. Their means over
-    runs differ a little from those of the mean error, which the theory gives.
+    In an experiment `best_step` and `cost_of_training_on` are computed from the errors of one run,
+    and in the theory from the mean error. Their means over runs therefore differ a little from the
+    theory.
     """
 
     step: Float[Array, "record"]
@@ -162,8 +163,8 @@ def pool_error(system: PoolDescent) -> PoolError:
     target power $(1 - 2p)^2 (u_k \cdot y)^2/N$, label noise $4 p (1 - p)$ and the learning rate n
     $\eta$. `width` is not used.
 
-    Accuracy: the eigenvectors are taken as Gaussian features. On images of digits the error is
-    within a few per cent of the measured one up to the best step, and too low or too high long
+    Accuracy: the eigenvectors are assumed to be Gaussian features. On images of digits the error is
+    within a few per cent of the measured error up to the best step, and too low or too high long
     after it.
 
     Cost: one eigendecomposition of an N x N matrix.
@@ -178,7 +179,7 @@ def pool_error(system: PoolDescent) -> PoolError:
     """
     size = len(system.labels)
     sigma, modes = jnp.linalg.eigh(system.architecture.kernel(system.inputs).ntk / size)
-    # eigenvalues that are 0 up to rounding are not learned in any time
+    # modes whose eigenvalues are 0 up to rounding are never learned
     sigma = jnp.maximum(sigma, 1e-14 * sigma[-1])
     mean = 1 - 2 * system.flipped
     power = (mean * (modes.T @ system.labels)) ** 2 / size
@@ -197,7 +198,8 @@ def pool_error(system: PoolDescent) -> PoolError:
 def stopped(
     system: PoolDescent, errors: Float[Array, "record"], residual: Scalar | float = 0.0
 ) -> PoolError:
-    """The best of the recorded numbers of steps, and what training on costs."""
+    """The best of the recorded numbers of steps, and the factor by which training to the last step
+    increases the error."""
     best, step = (
         jnp.argmin(jnp.where(jnp.isnan(errors), jnp.inf, errors)),
         jnp.asarray(system.recorded, float),

@@ -1,4 +1,4 @@
-"""Experiments of learning in time: regression on random training sets, and trained networks of
+"""Experiments on learning in time: regression on random training sets, and trained networks of
 finite width."""
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ class FlowErrors(Result):
 
 
 class DescentPath(Result):
-    """Errors of one network along gradient descent, and how far its tangent kernel moved.
+    """Errors of one network along gradient descent, and the change of its tangent kernel.
 
     Fields:
         test_error: mean squared error on the test inputs after 0, 1, ... steps.
@@ -98,8 +98,7 @@ def drawn_descent(system: IsotropicTraining, key: PRNGKeyArray) -> DescentError:
 def trained_network(system: NetworkDescent, key: PRNGKeyArray) -> DescentPath:
     r"""Errors of one network of finite width, drawn from the prior and trained by gradient descent.
 
-    Every step is taken on all trained parameters of the network; momentum is that of the heavy
-    ball.
+    Every step changes all trained parameters of the network; momentum is that of the heavy ball.
 
     Source: the experiment of Lee et al. (2019).
 
@@ -162,9 +161,9 @@ def drawn_pool_network(system: PoolDescent, key: PRNGKeyArray) -> PoolError:
 def drawn_pool_kernel(system: PoolDescent, key: PRNGKeyArray) -> PoolError:
     r"""Errors of an infinitely wide network along training on drawn examples of the pool.
 
-    The examples are those of `drawn_pool_network` with the same key; the steps of the frozen
-    tangent kernel are computed in its eigenbasis. This separates the width from the average over
-    examples.
+    The examples are the same as in `drawn_pool_network` with the same key, and the steps of the
+    frozen tangent kernel are computed in its eigenbasis. A comparison of both separates the effect
+    of the width from the average over examples.
 
     Raises:
         ValueError: if `n_train` is not a whole number.
@@ -184,7 +183,7 @@ def drawn_pool_kernel(system: PoolDescent, key: PRNGKeyArray) -> PoolError:
 def _drawn_labels(
     system: PoolDescent, key: PRNGKeyArray, examples: int
 ) -> tuple[Int[Array, "train"], Float[Array, "train"]]:
-    """Rows of the drawn examples, and their labels, some of them flipped."""
+    """Row indices of the drawn examples, and their labels, some of which are flipped."""
     row_key, flip_key = jax.random.split(key)
     rows = jax.random.randint(row_key, (examples,), 0, len(system.labels))
     wrong = jax.random.bernoulli(flip_key, system.flipped, (examples,))
@@ -231,8 +230,8 @@ def _freeze_on_drawn(system: PoolDescent, key: PRNGKeyArray, examples: int) -> P
 
 
 def _antisymmetric(architecture: Architecture, weights: Any, inputs: Array) -> Array:
-    """f = (f_1 - f_2)/sqrt(2) for two copies: with equal weights f is zero, and has the tangent
-    kernel of one copy."""
+    """The function f = (f_1 - f_2)/sqrt(2) of two copies of a network. With equal weights f is
+    zero, and its tangent kernel is that of one copy."""
     first, second = (architecture.apply(one, inputs)[:, 0] for one in weights)
     return (first - second) / jnp.sqrt(2.0)
 
@@ -248,7 +247,7 @@ class DrawnFeatures(NamedTuple):
 
 
 def _whole(system: FeatureTraining | SpectralDescent) -> tuple[int, tuple[int, ...]]:
-    """The number of examples and those of the modes in the levels, which must be whole."""
+    """The number of examples and the numbers of modes in the levels, which must all be whole."""
     counts = [float(count) for count in system.spectrum.multiplicities]
     if any(count != round(count) for count in counts):
         raise ValueError("spectrum.multiplicities: must be whole numbers, to draw features")

@@ -1,4 +1,4 @@
-"""Learning in time: the systems.
+"""The systems of learning in time.
 
 Two questions are asked about a wide network that trains on a fixed training set. What is its error
 on new inputs after a training time, averaged over training sets? And how much does a network of
@@ -53,7 +53,7 @@ class FeatureTraining(System):
 
 
 def _all_levels(system: str, spectrum: Spectrum) -> None:
-    """Refuses a spectrum with modes that have no dynamics."""
+    """Raise `ValueError` for a spectrum with modes that have no dynamics."""
     if _any(spectrum.tail > 0) or _any(spectrum.tail_power > 0):
         raise ValueError(
             f"{system}.spectrum has a tail: give all modes as levels, to train them "
@@ -127,8 +127,9 @@ class SpectralDescent(System):
 
 
 def _one_output(system: str, architecture: Architecture, inputs: Array) -> None:
-    """Refuses an architecture in a scaling other than "ntk", whose rates depend on the width, and
-    one of several outputs, for which there are no targets."""
+    """Raise `ValueError` for an architecture in another scaling than "ntk", whose learning rates
+    depend on the width, and for an architecture of several outputs, for which there are no
+    targets."""
     if architecture.scaling != "ntk":
         raise ValueError(
             f"{system}.architecture has scaling {architecture.scaling!r}: must be 'ntk'"
@@ -149,9 +150,9 @@ class NetworkDescent(System):
     the heavy ball is $\theta_{k+1} = \theta_k - \eta \nabla L + \beta (\theta_k - \theta_{k-1})$ on
     the trained parameters in the scaling of the architecture.
 
-    An antisymmetric start takes two copies of the network with the same weights, $f = (f_1 -
-    f_2)/\sqrt2$: the function is zero at the start and the tangent kernel is that of one copy.
-    `ValueError` is raised for shapes that do not fit.
+    With an antisymmetric start the function is $f = (f_1 - f_2)/\sqrt2$ of two copies of the
+    network with the same weights. It is zero at the start, and its tangent kernel is that of one
+    copy. `ValueError` is raised for shapes that do not fit.
     """
 
     inputs: Float[Array, "train input"] = parameter("training inputs")
@@ -187,12 +188,13 @@ class PoolDescent(System):
     r"""A network that learns examples drawn from a pool, with a share of the labels flipped.
 
     The n training examples are drawn from the N rows of the pool with replacement. A label y = -1
-    or 1 is flipped with probability p = `flipped`. The label has the mean (1 - 2p) y and the
-    variance 4 p (1 - p) around it; test errors are mean squares of f - (1 - 2p) y over the whole
-    pool, and errors against the noisy labels are larger by this variance.
+    or 1 is flipped with probability p = `flipped`. The label then has the mean (1 - 2p) y and the
+    variance 4 p (1 - p). Test errors are means of [f - (1 - 2p) y]^2 over the whole pool; errors
+    against the noisy labels are larger by the variance.
 
     Training is plain gradient descent on $\frac12 \sum_\mu (f(x_\mu) - y_\mu)^2$ from an
-    antisymmetric start, f = 0; errors are recorded at `records` numbers of steps with equal ratios.
+    antisymmetric start, f = 0; errors are recorded at `records` numbers of steps, whose ratios are
+    equal.
 
     `ValueError` is raised for labels other than -1 and 1.
     """

@@ -15,20 +15,23 @@ EXAMPLES, SHARE, GRID = 1500, 0.8, 97
 
 @dataclass(frozen=True)
 class BestStop:
-    """Held-out errors at all times of gradient flow and at all ridges, and the best time and ridge.
+    """Held-out errors of gradient flow at all times and of all ridges, and the best time and the
+    best ridge.
 
-    Errors are mean squares on held-out examples, summed over the columns of the target. Pairs are
-    (value, standard error); the standard errors account for examples that several splits share.
+    Errors are mean squares on held-out examples, summed over the columns of the target. Pairs of
+    numbers are a value and its standard error, which accounts for examples that several splits
+    share.
 
     times, flow_error: training times for the mean loss, and the error at each, averaged over
         splits.
     ridges, ridge_error: ridges for the mean loss, and the error with each, averaged over splits.
-    time, earliest, latest: the best time, and the first and last of the times around it whose error
-        is larger by at most a standard error of the difference.
+    time, earliest, latest: the best time, and the ends of the interval around it in which the error
+        exceeds the smallest error by at most one standard error of the difference.
     steps: number of steps of plain gradient descent up to the best time, at the learning rate
         1/(largest eigenvalue).
     stopped, ridged, ended: error at the best time, error with the best ridge, and error after
-        training to the end. The time and the ridge for a split are chosen on the other splits.
+        training to the end. The time and the ridge of a split are those that are best on the other
+        splits.
     gain: (error with the best ridge - error at the best time) / error with the best ridge.
     inside: whether the best time lies inside the range searched. If not, the error is smallest at
         an end of the range.
@@ -69,8 +72,8 @@ def when_to_stop(
     $$ V\, \mathrm{diag}\Big( \frac{1 - e^{-s t}}{s} \Big) V^T \frac{X^T y}{n}, \qquad
        V\, \mathrm{diag}\Big( \frac{1}{s + \lambda} \Big) V^T \frac{X^T y}{n} $$
 
-    so that no step is taken. A wide network with a frozen tangent kernel is a linear model on the
-    features of that kernel.
+    so that no steps have to be computed. A wide network with a frozen tangent kernel is a linear
+    model on the features of that kernel.
 
     Args:
         features: (example, feature) matrix. At most 1500 examples are used, chosen at random.
@@ -183,11 +186,12 @@ def _best_stop(
     splits: int,
     seed: int,
 ) -> BestStop:
-    """The comparison of `when_to_stop`, for held-out errors of any model that is linear in its
+    """The result of `when_to_stop` from the held-out errors of any model that is linear in its
     weights.
 
     errors_of: function that returns the held-out errors. Its arguments are an order of the rows,
-        how many of the first rows are trained on, the times and the ridges.
+        the number of rows at the beginning of this order that are used for training, the times and
+        the ridges.
     largest_rate: function of some rows that returns the largest eigenvalue of their covariance.
     """
     if splits < 3:
@@ -205,8 +209,8 @@ def _best_stop(
     flow, ridge, end = errors[:, :GRID], errors[:, GRID:-1], errors[:, -1]
 
     stopped, ridged = (_chosen_on_the_others(each) for each in (flow, ridge))
-    # Splits share examples and are not independent: to 1/splits the ratio of held-out to training
-    # examples is added, in the variance of the mean (Nadeau, Bengio 2003).
+    # Splits share examples and are not independent. In the variance of the mean the factor 1/splits
+    # is therefore increased by the ratio of held-out to training examples (Nadeau, Bengio 2003).
     share = 1 / splits + (len(chosen) - n_train) / n_train
 
     def estimate(values: np.ndarray) -> tuple[float, float]:
@@ -216,7 +220,7 @@ def _best_stop(
     best = int(np.argmin(mean))
     beyond = flow - flow[:, [best]]
     as_good = beyond.mean(axis=0) <= np.sqrt(beyond.var(axis=0, ddof=1) * share)
-    # the times around the best one that are as good without a gap
+    # the times around the best time, without a gap, that are as good as the best
     worse = np.flatnonzero(~as_good)
     first = worse[worse < best].max(initial=-1) + 1
     last = worse[worse > best].min(initial=GRID) - 1
@@ -247,7 +251,7 @@ def _errors(
     times: np.ndarray,
     ridges: np.ndarray,
 ) -> np.ndarray:
-    """Held-out errors at all times, with all ridges, and trained to the end."""
+    """Held-out errors at all times, with all ridges, and after training to the end."""
     train, test = order[:n_train], order[n_train:]
     middle, level = x[train].mean(axis=0), y[train].mean(axis=0)
     left, scale, right = np.linalg.svd((x[train] - middle) / np.sqrt(n_train), full_matrices=False)

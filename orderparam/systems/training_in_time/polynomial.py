@@ -4,8 +4,8 @@ A polynomial p of S is a contour integral of the resolvent of S around the spect
 
     p(S) = sum_j c_j (p(z_j)/z_j) Q(-z_j),        Q(ell) = ell (S + ell)^{-1},
 
-whose deterministic equivalent is that of `resolvent.py`. The contour is an ellipse with foci at 0
-and at the upper edge of the spectrum of S; the trapezoidal rule on it converges exponentially.
+where Q has the deterministic equivalent of `resolvent.py`. The contour is an ellipse with foci at 0
+and at the upper edge of the spectrum of S, on which the trapezoidal rule converges exponentially.
 """
 
 from typing import Any, NamedTuple
@@ -20,10 +20,10 @@ from orderparam.systems.training_in_time.resolvent import threshold
 
 Scalar = Float[Array, ""]
 
-# ln of the factor by which the rule is more accurate than the values of the polynomial are large
+# logarithm of the largest value of the polynomial on the contour divided by the error of the rule
 _DIGITS = 40.0
 _HALVINGS = 80
-# The equations for kappa are followed over this number of ellipses, from a large radius.
+# Number of ellipses along which the solutions for kappa are followed, from a large radius on.
 _ELLIPSES, _LARGE = 48, 1e4
 
 
@@ -65,7 +65,7 @@ def upper_edge(spectrum: Spectrum, n_train: Any) -> Scalar:
 
 
 def contour(spectrum: Spectrum, n_train: Any, steps: int) -> Contour:
-    """The contour for polynomials that `steps` stable steps of gradient descent make.
+    """The contour for the polynomials of up to `steps` stable steps of gradient descent.
 
     With more steps the ellipse is thinner, because a polynomial of degree k grows as
     exp(k times the squared thickness) outside the spectrum.

@@ -3,8 +3,8 @@ exponentials.
 
     kappa (1 - (1/n) sum_k sigma_k/(sigma_k + kappa)) = ell,        q_k = kappa/(sigma_k + kappa)
 
-is the deterministic equivalent of ell (S + ell)^{-1} for the covariance S of n examples. Functions
-of time of S are sums over resolvents at ell = z/t (`orderparam.solve.contour`).
+gives the deterministic equivalent q_k of ell (S + ell)^{-1} for the covariance S of n examples.
+Exponentials of S t are sums over resolvents at ell = z/t (`orderparam.solve.contour`).
 """
 
 from typing import Any
@@ -35,8 +35,8 @@ def threshold(
     ridges, and the largest relative residual.
 
     At a large ridge kappa = ridge + (1/n) sum m sigma. From there the modulus of the ridge is
-    decreased by constant factors at fixed phase, or the ridge follows the points of `way`, of which
-    the first is large; Newton steps are taken at each point.
+    decreased by constant factors at fixed phase, or the ridge follows the points of `way`, the
+    first of which is large. Newton steps solve the equation at each point.
     """
     sigma, many = spectrum.eigenvalues, spectrum.multiplicities
 
@@ -65,8 +65,8 @@ def threshold(
     for _ in range(_POLISH):
         kappa, _ = down(kappa, frozen[0])
     residual = jnp.max(jnp.abs(excess(kappa, *frozen)[0]) / (size + jnp.abs(kappa)))
-    # Two more Newton steps are differentiated, those before are not: the first step makes first
-    # derivatives exact, the second makes second derivatives exact.
+    # Only the last two Newton steps are differentiated: the first of them makes first derivatives
+    # exact, the second makes second derivatives exact.
     for _ in range(2):
         value, slope = excess(kappa, ridge, numbers)
         kappa = kappa - value / slope
@@ -82,7 +82,7 @@ def quadratic(
 ) -> Scalar:
     """The sum over pairs of nodes of c_i c_j (sum_k power_k q_ki q_kj)/(1 - G_ij), with G_ij =
     (1/n) sum_k m_k (1 - q_ki)(1 - q_kj). Only one half of the contour is given, and the weights in
-    the coefficients c are doubled in return."""
+    the coefficients c are doubled to account for the other half."""
 
     def pairs(other: Complex[Array, "node level"]) -> Complex[Array, "node node"]:
         shared = ((1 - left) * spectrum.multiplicities) @ (1 - other).T / n_train

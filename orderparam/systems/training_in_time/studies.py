@@ -291,8 +291,8 @@ def momentum_in_time(
 
 
 def _digits(dataset: str, task: str, n_train: int, n_test: int) -> tuple[Any, ...]:
-    """Training and test images, normalised, with their targets: the first images after a shuffle
-    that is the same in every run.
+    """Normalised training and test images with their targets. They are the first images after a
+    shuffle that is the same in every run.
     """
     pool, targets = apply_task(load(dataset), task)
     pool = normalise(centre(pool))

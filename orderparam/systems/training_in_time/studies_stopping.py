@@ -1,4 +1,4 @@
-"""The named figure of when to stop networks on images with flipped labels."""
+"""The study of when to stop the training of networks on images with flipped labels."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -48,13 +48,14 @@ _OF_SHARE: Mapping[str, Any] = {
     ],
     columns=3,
     caption=r"""
-        {dataset}, {task}: {n_train} images drawn from all, each label flipped with probability $p$;
-        {activation} networks with one hidden layer, gradient descent from $f = 0$ with learning
-        rate {learning_rate} on the summed loss. Test error: mean square of $f - (1 - 2p) y$ over
-        all images. Left: infinite width, $p$ in colours. Lines: averaged over the drawn examples,
-        with the eigenvectors of the tangent kernel taken as Gaussian. Centre and right: the best
-        step of each run and the error after {steps} steps, for infinite width, wide networks
-        ({width} units) and narrow ones ({narrow}).
+        {n_train} images are drawn from {dataset} ({task}), and each label is flipped with
+        probability $p$. {activation} networks with one hidden layer are trained by gradient descent
+        from $f = 0$, with learning rate {learning_rate} on the summed loss. The test error is the
+        mean of $[f - (1 - 2p) y]^2$ over all images. Left: infinite width, $p$ in colours. Lines:
+        theory averaged over the drawn examples, in which the eigenvectors of the tangent kernel are
+        assumed to be Gaussian. Centre and right: the best step of each run and the error after
+        {steps} steps, for infinite width, wide networks ({width} units) and narrow networks
+        ({narrow} units).
     """,
     seconds=(90, 600),
     observables=("test_error", "best_step", "cost_of_training_on"),

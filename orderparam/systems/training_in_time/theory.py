@@ -35,8 +35,8 @@ class TrainingError(Result):
     Fields:
         test_error: E (f(x) - theta.x)^2 on new inputs, without label noise: bias + variance +
             start.
-        bias: error that remains without label noise and from zero weights, with its fluctuation
-            over training sets.
+        bias: error without label noise and with zero weights at the start, averaged over training
+            sets.
         variance: part of the error that the label noise causes.
         start: part of the error that is due to the weights at the start.
         residual: largest relative error of the equations for kappa.
@@ -76,7 +76,7 @@ class StoppingTime(Result):
         ridge_error: test error with the best ridge.
         cost_of_stopping: test_error / ridge_error.
         end_error: test error after an infinite time without a ridge.
-        residual: largest slope of the logarithm of the error at the two minima.
+        residual: largest slope of the logarithm of the error at the two minima that were found.
         converged: whether both minima lie inside the range that was searched.
     """
 
@@ -114,8 +114,8 @@ def gradient_flow_error(system: FeatureTraining) -> TrainingError:
        \frac{\sum_k \sigma_k \theta_k^2\, q_{ki} q_{kj}}{1 - G_{ij}}, \qquad
        a_j = \frac{w_j (1 + \lambda t/z_j)}{t \ell_j} $$
 
-    and the part due to the start is the same sum with $w_j/(t\ell_j)$ in place of $a_j$ and the
-    power of $w_0$ in place of that of the target. The variance is linear in the noise $\Delta$ and
+    and the part `start` is the same sum with $w_j/(t\ell_j)$ in place of $a_j$ and the power of
+    $w_0$ in place of the power of the target. The variance is linear in the noise $\Delta$ and
     contains single resolvents only, at the times t and 2t: $\frac{\Delta}{n} (2t [F_1(t) - F_1(2t)]
     - \lambda t^2 [4 F_2(2t) - 2 F_2(t)])$ with $F_m(s) = \mathrm{Re} \sum_j \frac{w_j}{z_j^m}
     \frac{1}{s\ell_j} \sum_k \sigma_k q_k(\ell_j)$ and $\ell_j = z_j/s + \lambda$.
@@ -129,7 +129,7 @@ def gradient_flow_error(system: FeatureTraining) -> TrainingError:
 
     Cost: some hundred sums over the levels for each of 12 nodes.
 
-    Source: derived here; the static equations are those of Simon et al. (2021).
+    Source: derived here; Simon et al. (2021) for the equations at infinite time.
 
     >>> from orderparam.kernels.spectra import power_law
     >>> spectrum = power_law(1.2, 0.5, 400, infinite=False)
@@ -148,7 +148,7 @@ def gradient_flow_error(system: FeatureTraining) -> TrainingError:
     initial = system.start * spectrum.eigenvalues * spectrum.multiplicities
     start = quadratic(from_start, left, initial, spectrum, system.n_train)
 
-    # The part of the noise: single resolvents at the two times t and 2 t.
+    # The part due to the noise contains single resolvents at the two times t and 2 t.
     once = _noise_sums(system, time, threshold, ridge)
     other = z / (2 * time) + decay
     double, residual_double = complex_threshold(spectrum, system.n_train, other)
@@ -229,7 +229,7 @@ def gradient_flow_train_error(system: FeatureTraining) -> TrainError:
     noise = 1 + many @ (squared - 1) / system.n_train
     residual = jnp.maximum(residual, residual_2)
     converged = (residual < 1e-10) & solved.converged
-    # by rounding, an error that is zero may come out negative
+    # rounding may make an error of zero negative
     return TrainError(
         train_error=jnp.maximum(signal + system.noise * noise, 0.0),
         residual=residual,
@@ -242,7 +242,7 @@ def stopping_time(system: FeatureTraining) -> StoppingTime:
     r"""The time at which gradient flow has its smallest test error, and the best ridge for
     comparison.
 
-    Two errors are minimised, each by a scan and then by the root of the slope: that of
+    Two errors are minimised, each by a scan and a search for the root of the slope: the error of
     `gradient_flow_error` over $\ln t$, and the error of ridge regression after full training,
 
     $$ E(\lambda) = \frac{\sum_k \sigma_k\theta_k^2 q_k^2 + \Delta G}{1 - G}, \qquad
@@ -299,9 +299,9 @@ def descent_error(system: IsotropicTraining) -> DescentError:
     r"""Errors after every step of gradient descent with momentum, averaged over training sets.
 
     For isotropic inputs the error is an integral over the Marchenko-Pastur law $\rho$ of $S = X^T
-    X/n$ with aspect ratio $\psi = d/n$. This holds for any residual polynomial $r_k$; that of the
-    heavy ball is $r_{k+1} = r_k - \eta (s + \lambda) r_k + \beta (r_k - r_{k-1})$. The test error
-    is
+    X/n$ with aspect ratio $\psi = d/n$. This holds for any residual polynomial $r_k$; the
+    polynomial of the heavy ball is $r_{k+1} = r_k - \eta (s + \lambda) r_k + \beta (r_k -
+    r_{k-1})$. The test error is
 
     $$ E_k = \int \rho(ds)\, [f^2 + \Delta \psi s g^2], \qquad
        g = \frac{1 - r_k}{s + \lambda}, \quad f = 1 - s g $$
@@ -309,8 +309,8 @@ def descent_error(system: IsotropicTraining) -> DescentError:
     and the training error is $\int \rho(ds) s f^2 + \Delta [1 - 2\psi \int s g + \psi \int s^2
     g^2]$.
 
-    Accuracy: 1e-10. Beyond the stable range, at $\eta (s + \lambda) \ge 2 (1 + \beta)$, the errors
-    diverge as those of training do.
+    Accuracy: 1e-10. Beyond the stable range, at $\eta (s + \lambda) \ge 2 (1 + \beta)$, training
+    diverges, and so do the errors of the theory.
 
     Source: derived here; the errors equal those of the dynamical mean-field equations of ridge
     regression.
@@ -326,8 +326,8 @@ def descent_error(system: IsotropicTraining) -> DescentError:
     safe = jnp.where(rate > 0, rate, 1.0)
 
     def errors(left: Array) -> tuple[Scalar, Scalar]:
-        # Modes with s = 0 have rate 0 without weight decay. Their g may be anything, because g
-        # enters with a factor s.
+        # Modes with s = 0 have rate 0 without weight decay. Their g is arbitrary, because g enters
+        # with a factor s.
         step = jnp.where(rate > 0, (1 - left) / safe, 0.0)
         unlearned = 1 - s * step
         test = mass @ (unlearned**2 + system.noise * aspect * s * step**2)
@@ -439,8 +439,8 @@ def _ridge_error(system: FeatureTraining, ridge: Any) -> Scalar:
 def _minimum(
     function: Any, system: FeatureTraining, low: Scalar, high: Scalar
 ) -> tuple[Scalar, Scalar, Scalar, Bool[Array, ""]]:
-    """The minimum of the function next to the lowest of 64 scanned points: its place, its value,
-    the slope there, and whether it lies inside the range.
+    """The minimum of a function next to the lowest of 64 scanned points: the argument, the value,
+    the slope there, and whether the minimum lies inside the range.
     """
     grid = jax.lax.stop_gradient(jnp.linspace(low, high, 64))
     best = jnp.argmin(jax.lax.map(lambda u: function(u, system), grid, batch_size=8))

@@ -1,5 +1,5 @@
-"""In-context learning: linear attention that solves new tasks from their context, or remembers its
-training tasks."""
+"""In-context learning: a layer of linear attention that solves new tasks from the examples in their
+context, or that remembers its training tasks."""
 
 from typing import TYPE_CHECKING
 

@@ -80,9 +80,9 @@ def quadratic_regression(system: LinearAttention, key: PRNGKeyArray) -> TrainedE
     r"""Errors of linear attention with a fixed value vector, trained to the minimum of its loss.
 
     Tasks and sequences are drawn, and $\Gamma$ is found by ridge regression on the features $x
-    \otimes \tilde h$. Given a task, $h$ and $s$ are drawn from their exact joint law, which needs d
-    + 2 random numbers for each sequence instead of a whole context. Test errors are exact averages
-    over contexts and queries, and over the law of fresh tasks or the k drawn tasks.
+    \otimes \tilde h$. Given the task, $h$ and $s$ are drawn from their exact joint law. This needs
+    d + 2 random numbers for each sequence, and no context has to be drawn. Test errors are exact
+    averages over contexts and queries, and over the law of fresh tasks or the k drawn tasks.
 
     Returns:
         Errors at dimension `input_dim`, with `context_ratio`, `task_ratio` and `sample_ratio`
@@ -109,9 +109,9 @@ def extrapolated_regression(system: LinearAttention, key: PRNGKeyArray) -> Train
     r"""Errors of `quadratic_regression`, extrapolated to infinite dimension.
 
     The layer is trained once at d = `input_dim`, twice at 3 d/4 and four times at d/2. The mean
-    errors are fitted by $a + b/d$ with the numbers of trainings as weights, and a is returned. The
-    scatter of a over keys is that of a fitted parameter, so that single values may lie below the
-    noise variance, which is the smallest possible error.
+    errors are fitted by $a + b/d$ with the numbers of trainings as weights, and a is returned.
+    Because a is a fitted parameter it scatters from key to key, and single values may lie below the
+    noise variance, the smallest possible error.
 
     Returns:
         The fitted errors for infinite d. The remaining finite-size correction is of order 1/d^2.
@@ -143,13 +143,14 @@ def extrapolated_regression(system: LinearAttention, key: PRNGKeyArray) -> Train
 def trained_attention(system: LinearAttention, key: PRNGKeyArray) -> TrainedAttention:
     r"""Errors of a whole layer of linear attention, trained by L-BFGS from small weights.
 
-    Tokens $Z_i = (\sqrt d x_i, y_i)$; the layer predicts $v^T (Z^T Z/l) M x$, and both the values
-    $v$ (d+1 numbers) and the product of keys and queries $M$ ((d+1) x d numbers) are trained on
+    The tokens are $Z_i = (\sqrt d x_i, y_i)$, and the layer predicts $v^T (Z^T Z/l) M x$. Both the
+    value vector $v$ (d+1 numbers) and the product of keys and queries $M$ ((d+1) x d numbers) are
+    trained. The loss is
 
     $$ \sum_\mu (y - \hat y)^2 + \frac nd \frac\lambda d |v|^2 |M|^2 $$
 
-    which does not change under $v \to c v$, $M \to M/c$. With a vector $v$ that picks the label
-    alone, this is `quadratic_regression`. The loss is not convex: small layers have minima in which
+    which does not change under $v \to c v$, $M \to M/c$. If $v$ has only its label component, this
+    is the loss of `quadratic_regression`. The loss is not convex: small layers have minima in which
     the label component of $v$ is small. The layer is therefore trained twice, from small random
     weights and from a value vector along the label, and the lower of the two minima is kept. Test
     errors are averages over 4,000 new contexts and exact averages over queries.
@@ -291,8 +292,8 @@ def _regression(system: LinearAttention, key: PRNGKeyArray) -> TrainedErrors:
     task_key, data_key = jax.random.split(key)
     tasks, assigned = _draw_tasks(system, task_key)
     test_context, test_noise = _test_context(system, dimension)
-    # With infinitely many training tasks the average over tasks is that over their known law; with
-    # k tasks it is the mean over these.
+    # With infinitely many training tasks the errors are averaged over the known law of tasks; with
+    # k training tasks they are averaged over these tasks.
     seen = (
         fresh_moments(variances, test_noise, test_context)
         if count is None
@@ -362,7 +363,7 @@ def drawn_summaries(
 def _contexts(
     key: PRNGKeyArray, tasks: Float[Array, "sequence input"], noise: Any, context: int
 ) -> Float[Array, "sequence token token"]:
-    """Z^T Z/l of one drawn context of every task, tokens (sqrt(d) x, y)."""
+    """Matrix Z^T Z/l of one random context of every task, where Z are the tokens (sqrt(d) x, y)."""
     sequences, dimension = tasks.shape
 
     def one(key: PRNGKeyArray, task: Array) -> Array:

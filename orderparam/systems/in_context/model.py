@@ -1,4 +1,4 @@
-"""In-context learning: the systems.
+"""Systems of in-context learning: a layer of linear attention that is trained on regression tasks.
 
 A layer of linear attention sees a context of examples of a linear regression and predicts one more
 label. It was trained on many contexts, each about one of k tasks. Does it learn to solve any task
@@ -19,7 +19,8 @@ class LinearAttention(System):
     A sequence holds $l = \alpha d$ examples $(x_i, y_i)$ and a query $x$: inputs $x \sim N(0,
     1_d/d)$, labels $y = x \cdot w + \epsilon$ with $\epsilon \sim N(0, \rho)$, for the query too.
     Training takes $n = \tau d^2$ sequences, each about one of $k = \kappa d$ tasks $w_j$, drawn
-    from the sphere $|w|^2 = d$. With a value vector that picks the label the layer predicts
+    from the sphere $|w|^2 = d$. If the value vector has only its label component, the layer
+    predicts
 
     $$ \hat y = x^T \Gamma \tilde h, \qquad \tilde h = (h, s), \qquad h = \frac dl \sum_i y_i x_i,
        \qquad s = \frac1l \sum_i y_i^2 $$
@@ -28,8 +29,8 @@ class LinearAttention(System):
     |\Gamma|^2$; a ridge of 0 is the limit of small ridges.
 
     Conventions: all errors are mean squares against noisy labels, without a factor 1/2, so that
-    $\rho$ is the smallest error and $1 + \rho$ that of the prediction 0. An infinite `task_ratio`
-    means that every sequence has its own task.
+    $\rho$ is the smallest possible error, and the prediction 0 has the error $1 + \rho$. An
+    infinite `task_ratio` means that every sequence has its own task.
     """
 
     context_ratio: float = parameter("examples in a context over dimension, l/d", above=0)

@@ -3,10 +3,10 @@ test distribution.
 
 The layer is ridge regression on the d^2 quadratic features x (x) h. Their covariance is $(1/d)\, 1
 \otimes B$ with B = R + x. Here R = (1/k) sum_j w_j w_j^T is the second moment of the training
-tasks, and x = (tr R/d + rho)/alpha is the variance that the finite length of a context adds. Two
-equations of the same form remain. The first, for the sequences, gives the effective ridge nu. The
-second, for the tasks, gives the effective ridge theta, which turns traces of (R + y)^{-1} at y = x
-+ nu into sums over the covariance C of the tasks.
+tasks, and x = (tr R/d + rho)/alpha is the variance that the finite length of a context adds. The
+theory has two equations of the same form. The equation for the sequences gives the effective ridge
+nu. The equation for the tasks gives the effective ridge theta, with which traces of (R + y)^{-1} at
+y = x + nu become sums over the eigenvalues of the covariance C of the tasks.
 """
 
 from typing import Any
@@ -196,19 +196,20 @@ def _directions(variances: Array, weight: Any = 1.0) -> Spectrum:
 
 
 def _tasks(variances: Array, per_task: Any, argument: Any) -> Any:
-    """The effective ridge theta of the tasks and the sums that depend on it: that of a spectrum
-    with multiplicities 1/kappa and one sample."""
+    """Effective ridge theta of the tasks, and the sums that depend on it. It is the effective ridge
+    of a spectrum with multiplicities 1/kappa for one sample."""
     return effective_ridge(_directions(variances, per_task), 1.0, argument)
 
 
 def _sequences(
     system: LinearAttention, variances: Array, blur: Scalar
 ) -> tuple[Scalar, Scalar, Scalar, Bool[Array, ""]]:
-    """nu, lambda/nu, the residual of the equation 1 = lambda/nu + df1(nu)/tau, and whether it was
-    solved."""
+    """Effective ridge nu, ratio lambda/nu, residual of the equation 1 = lambda/nu + df1(nu)/tau,
+    and whether this equation was solved."""
     ridge, per_sample, per_task = system.ridge, 1 / system.sample_ratio, 1 / system.task_ratio
     determined = (ridge <= 0) & (per_sample <= 1)
-    # where nu = 0 is known, an equation with ridge 1 is solved instead and not used
+    # Where nu = 0 is known, an equation with ridge 1 is solved in place of the true one, and its
+    # solution is not used.
     solved_ridge = jnp.where(determined, 1.0, ridge)
 
     def excess(log_nu: Scalar, args: tuple) -> Scalar:
@@ -222,8 +223,8 @@ def _sequences(
     lower = jnp.log(jnp.maximum(solved_ridge, blur * (per_sample - 1)))
     upper = jnp.log(solved_ridge + per_sample * (jnp.mean(variances) + blur))
     root = decreasing_root(excess, lower - 1e-6, upper + 1e-6, args)
-    # Without a ridge and with enough sequences nu is 0. The expression is the first order in the
-    # ridge, so that its derivative by the ridge is right.
+    # Without a ridge and with enough sequences nu is 0. The expression here is nu to first order in
+    # the ridge, so that its derivative with respect to the ridge is correct.
     spare = jnp.where(determined & (per_sample < 1), 1 - per_sample, 1.0)
     nu = jnp.where(determined, ridge / spare, jnp.exp(root.value))
     left = 1 - _tasks(variances, per_task, blur + nu).learnability
@@ -242,7 +243,7 @@ def _sequences(
 #     E h = w,    E s = v,    E h h^T = (1 + 1/l) w w^T + (d/l) v 1,
 #     E h s = (1 + 2/l) v w,    E s^2 = (1 + 2/l) v^2.
 #
-# The last one is (1 + rho)^2 (1 + 2/l) for |w|^2 = d, not 1 + rho^2 (derived here).
+# For |w|^2 = d the last moment is (1 + rho)^2 (1 + 2/l), not 1 + rho^2 (derived here).
 
 
 class TaskMoments(eqx.Module):
@@ -266,7 +267,7 @@ def mean_error(gamma: Float[Array, "input feature"], law: TaskMoments) -> Float[
 
 @eqx.filter_jit
 def moments_of(tasks: Float[Array, "task input"], noise: Any, context: Any) -> TaskMoments:
-    """Moments of given tasks with equal weights."""
+    """Moments of the given tasks, which have equal weights."""
     dimension = tasks.shape[1]
     variance = jnp.sum(tasks**2, axis=1) / dimension + noise
     return _moments(
@@ -291,7 +292,8 @@ def fresh_moments(variances: Float[Array, "input"], noise: Any, context: Any) ->
 
 
 def _moments(second: Array, mixed: Array, variance: Any, square: Any, context: Any) -> TaskMoments:
-    """The moments from `second` E w w^T, `mixed` E v w, `variance` E v and `square` E v^2."""
+    """`TaskMoments` from the averages `second` = E w w^T, `mixed` = E v w, `variance` = E v and
+    `square` = E v^2 over the tasks."""
     dimension = len(second)
     more = 1 + 2 / context
     hh = (1 + 1 / context) * second + dimension / context * variance * jnp.eye(dimension)

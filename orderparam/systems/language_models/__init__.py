@@ -1,5 +1,5 @@
-"""Language models of the next byte: small recurrent networks and transformers that are trained on a
-text, and counts of contexts.
+"""Language models that predict the next byte of a text: small recurrent networks and transformers
+that are trained on the text, and counts of contexts.
 
     import jax
     from orderparam.data.text import documentation, numbered_bytes

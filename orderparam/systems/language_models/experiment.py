@@ -27,13 +27,13 @@ _heads = Need(
 
 @experiment(needs={"width": _heads})
 def trained_language_model(system: LanguageTraining, key: PRNGKeyArray) -> LanguageLoss:
-    """Loss of a network that is trained on a text, at other documents.
+    """Test loss, on other documents, of a network that is trained on a text.
 
-    Of the windows of the text number $s i + o$, modulo their number, is read at place i, with
-    random s and o: each once in a pass, in the same order in each. Gradients are cut at the
-    norm 1; the rate of Adam (0.9, 0.99) rises over the first tenth of the steps, at most 50, and
-    falls to zero as a cosine. Numbers are of 32 bits. A run whose loss is not finite counts as not
-    converged.
+    A pass reads every window of the text once, and all passes read the windows in the same order:
+    the i-th window read has the number $s i + o$ modulo the number of windows, with random s and o.
+    Gradients are clipped at the norm 1. The learning rate of Adam (0.9, 0.99) rises over the first
+    tenth of the steps, but over at most 50 steps, and then falls to zero as a cosine. The network
+    is trained in single precision. A run whose loss is not finite counts as not converged.
 
     Source: Kaplan et al. (2020) for the setting.
 
@@ -45,7 +45,8 @@ def trained_language_model(system: LanguageTraining, key: PRNGKeyArray) -> Langu
     width, context = system.size("width"), system.context
     windows = max(1, (system.size("n_train") - 1) // context)
     start_key, order_key = jax.random.split(key)
-    # i -> stride i + offset modulo the number of windows visits each once in a pass
+    # the map i -> stride i + offset, modulo the number of windows, visits every window once in a
+    # pass
     stride, offset = (int(n) % windows for n in jax.random.bits(order_key, (2,)))
     while gcd(stride, windows) != 1:
         stride += 1
@@ -81,8 +82,8 @@ class _Form(NamedTuple):
 def _run(
     key: Array, text: Array, test_text: Array, numbers: Array, rate: Array, form: _Form
 ) -> Array:
-    """The mean test loss at each position after training; the number of steps is no part of the
-    compiled program."""
+    """Mean test loss at each position of a window after training. The number of steps is an
+    argument of the compiled program, so that one program serves all numbers of steps."""
     context = form.context
     layout = parts(form.family, form.width, form.symbols, context)
     spread, factors = spreads(layout), rates(layout, form.parametrisation, form.width)
@@ -114,7 +115,7 @@ def _run(
     def together(some: Array) -> Array:
         return losses(weights, gathered_windows(test_text, some, context))
 
-    # the last group is filled up by windows that are not counted
+    # the last group of windows is filled up with windows that are not counted
     groups = jnp.pad(tested, (0, -len(tested) % _TESTED)).reshape(-1, _TESTED)
     found = jax.lax.map(together, groups).reshape(-1, context)[: len(tested)]
     return found.mean(0).astype(float)

@@ -20,15 +20,17 @@ class LanguageTraining(System):
 
     Both families read windows of `context` bytes and give the logarithms of the probabilities of
     the next byte at each position. The "lstm" has one layer of w cells. The "transformer" has two
-    blocks of causal attention, with heads of eight units, and of a hidden layer of 4 w units; its
-    values are normalised before each block, and positions are learned.
+    blocks, each of which consists of causal attention with heads of eight units and of a hidden
+    layer with 4 w units. Its values are normalised before attention and hidden layer, and the
+    embedding of positions is learned.
 
     The loss is the mean of $-\ln p$ in nats. Adam makes `epochs` passes over the first `n_train`
     bytes of the text. In the parametrisation "mean-field" the learning rate of all matrices between
-    units, and of the read-out, is `learning_rate` * 16 / w; in "standard" it is the same for all
-    weights. At w = 16 both are the same network. The read-out starts at zero in both.
+    units, and of the read-out, is `learning_rate` * 16 / w. In the parametrisation "standard" all
+    weights have the same learning rate. At w = 16 the two parametrisations agree. The read-out
+    starts at zero in both of them.
 
-    `orderparam.data.text.numbered_bytes` makes both texts from a corpus.
+    `orderparam.data.text.numbered_bytes` makes the training text and the test text from a corpus.
 
     Source: Hochreiter and Schmidhuber (1997); Vaswani et al. (2017); Yang et al. (2022) for the
     rates.
@@ -91,5 +93,6 @@ class LanguageTraining(System):
 
     @property
     def operations(self) -> Float[Array, ""]:
-        """The estimate 6 N of floating-point operations for each byte, times the bytes read."""
+        """Estimated number of floating-point operations of training: 6 N for each byte, times the
+        number of bytes that are read."""
         return 6 * self.parameters * self.steps * self.batch * self.context

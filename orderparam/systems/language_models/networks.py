@@ -1,4 +1,4 @@
-"""The two families of networks: their weights at the start, and the logits that they give."""
+"""The two families of networks: their weights at the start of training, and their logits."""
 
 import math
 from collections.abc import Mapping
@@ -25,8 +25,8 @@ class Part(NamedTuple):
 
 
 def parts(family: Family, width: int, symbols: int, context: int) -> dict[str, Part]:
-    """The arrays of weights, with the variance 1/(number of inputs); the read-out starts at
-    zero."""
+    """Arrays of weights of a network. At the start entries have the variance 1/(number of inputs),
+    and the read-out is zero."""
 
     def matrix(inputs: int, outputs: int, *, blocks: int = 0, depth: int = 1) -> Part:
         shape = (blocks, inputs, outputs) if blocks else (inputs, outputs)
@@ -64,7 +64,7 @@ def rates(layout: Mapping[str, Part], scaling: Scaling, width: int) -> Float[np.
 
 
 def arrays(layout: Mapping[str, Part], weights: Float[Array, "weight"]) -> Weights:
-    """All weights, which lie one behind another, as arrays by name."""
+    """Arrays of weights by name, cut out of one vector that contains all weights."""
     ends = np.cumsum([math.prod(part.shape) for part in layout.values()])
     pieces = jnp.split(weights, ends[:-1])
     return {name: piece.reshape(layout[name].shape) for name, piece in zip(layout, pieces)}
@@ -94,7 +94,8 @@ def _normalised(values: Array) -> Array:
 
 
 def _block(values: Array, block: Weights) -> tuple[Array, None]:
-    """The values after causal attention, with heads of `HEAD` units, and a hidden layer."""
+    """Values after one block of a transformer: causal attention with heads of `HEAD` units, and a
+    hidden layer."""
     windows, length, width = values.shape
     split = (windows, length, 3, width // HEAD, HEAD)
     read = (_normalised(values) @ block["attention"]).reshape(split)
@@ -115,7 +116,7 @@ def _recurrent(weights: Weights, values: Array) -> Array:
         cell, output = state
         gates = into + output @ weights["recurrent"]
         enter, forget, leave, new = jnp.split(gates, 4, -1)
-        # a forget gate that starts open keeps the gradient along the sequence
+        # a forget gate that is open at the start keeps gradients from vanishing along the sequence
         cell = jax.nn.sigmoid(forget + 1) * cell + jax.nn.sigmoid(enter) * jnp.tanh(new)
         output = jax.nn.sigmoid(leave) * jnp.tanh(cell)
         return (cell, output), output

@@ -25,13 +25,14 @@ RATES: dict[Family, float] = {"transformer": 0.03, "lstm": 0.1}
 
 @cache
 def installed_text(packages: tuple[str, ...], test_bytes: int) -> LanguageTraining:
-    """The documentation of installed packages, divided between its files."""
+    """Training and test text from the documentation of installed packages. No source file
+    contributes to both."""
     text, test_text, alphabet = numbered_bytes(documentation(packages), test_bytes=test_bytes)
     return LanguageTraining(text, test_text, len(alphabet))
 
 
 class MeasuredLosses(NamedTuple):
-    """The mean losses of one family and the law through them, or None where no law can be
+    """Mean losses of one family of networks, and the law that fits them, or None if no law can be
     fitted."""
 
     parameters: np.ndarray
@@ -42,7 +43,8 @@ class MeasuredLosses(NamedTuple):
 
 
 def measured_losses(comparison: Comparison, family: str) -> MeasuredLosses:
-    """The mean losses of one family, with the law that fits them better, additive or Kaplan's."""
+    """Mean losses of one family of networks, with the better fit of two laws: the additive one and
+    Kaplan's."""
     (runs,) = comparison.experiments(family=family).values()
     loss, error = estimate(runs, "test_loss")
     size = runs["parameters"].isel(seed=0).broadcast_like(loss)
@@ -114,7 +116,8 @@ def draw_compute(axes: Any, comparison: Comparison) -> None:
 
 
 def in_octaves(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Middle positions, means over runs, and their errors in the octaves 1, 2, 3-4, 5-8 .."""
+    """Losses averaged over the octaves of positions 1, 2, 3-4, 5-8 ..: middle positions, means over
+    runs, and their standard errors."""
     last = values.shape[1]
     ends = np.unique(np.minimum(2 ** np.arange(np.ceil(np.log2(last)) + 1), last)).astype(int)
     parts = np.split(np.arange(last), ends[:-1])

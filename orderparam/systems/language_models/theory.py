@@ -1,4 +1,4 @@
-"""Predictions of the next byte by counts of contexts, without a network."""
+"""Prediction of the next byte from counts of contexts, without a network."""
 
 from typing import Any
 
@@ -18,9 +18,11 @@ class LanguageLoss(Result):
 
     Fields:
         test_loss: mean of -ln p over the bytes of the test windows.
-        position_loss: the same at each position of a window, after 1, 2 .. bytes of context.
+        position_loss: mean of -ln p at each position of a window, that is, after 1, 2 .. bytes of
+            context.
         parameters: number N of parameters without embedding and positions.
-        operations: the estimate 6 N times bytes read of floating-point operations.
+        operations: estimated number of floating-point operations, 6 N times the number of bytes
+            read.
         converged: whether the loss is finite.
     """
 
@@ -39,13 +41,13 @@ def gathered_windows(
 
 
 def whole_windows(text: Int[Array, "byte"], context: int) -> Int[Array, "window"]:
-    """Where the windows of a text begin that do not overlap and have a byte after them."""
+    """First positions of windows of a text that do not overlap and are followed by a byte."""
     return jnp.arange(0, len(text) - context, context)
 
 
 @theory(needs={"order": between(0, 6)})  # 256^7 numbers of contexts fit into 64 bits
 def counted_contexts(system: LanguageTraining, *, order: int = 4) -> LanguageLoss:
-    r"""Loss of the prediction by counts of the last bytes, from none to `order` of them.
+    r"""Loss of the prediction from counts of the last bytes, in contexts of 0 to `order` bytes.
 
     With $n(h c)$ the number of times that the byte c follows the bytes h in the first `n_train`
     bytes, and $T(h)$ the number of different bytes that follow h,
@@ -53,8 +55,8 @@ def counted_contexts(system: LanguageTraining, *, order: int = 4) -> LanguageLos
     $$ p(c | h) = \frac{n(h c) + T(h)\, p(c | h')}{n(h) + T(h)} , $$
 
     where $h'$ is h without its first byte, and the prediction without any context has the constant
-    1/symbols in place of $p(c | h')$. A context that never occurred leaves the shorter one. At
-    position p of a window the context has at most p bytes.
+    1/symbols in place of $p(c | h')$. If a context never occurred, the prediction is that of the
+    shorter context. At position p of a window the context has at most p bytes.
 
     Args:
         order: largest number of bytes of a context, at most 6. Default 4.
@@ -95,7 +97,8 @@ def counted_contexts(system: LanguageTraining, *, order: int = 4) -> LanguageLos
 def _counts(
     text: Array, n_train: Any, windows: Array, length: int, symbols: int
 ) -> tuple[Array, Array, Array]:
-    """n(h c), n(h) and T(h) at each position of each window, for contexts of `length` bytes."""
+    """Counts n(h c), n(h) and T(h) at each position of each window, for contexts of `length`
+    bytes."""
     powers = symbols ** jnp.arange(length, -1, -1)
     places = len(text) - length
     codes = sum(text[i : i + places] * powers[i] for i in range(length + 1))

@@ -1,5 +1,5 @@
-"""Learning from models: students that learn from a teacher's labels, generations of models trained
-on the labels of earlier ones, and covariate shift."""
+"""Learning from models: students that learn from a teacher's labels, generations of models that are
+trained on the labels of earlier generations, and covariate shift."""
 
 from typing import TYPE_CHECKING
 

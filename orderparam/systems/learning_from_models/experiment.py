@@ -13,7 +13,7 @@ from orderparam.core.verb import experiment
 from orderparam.systems.learning_from_models.model import ModelChain, PoolChain, ShiftedPool
 from orderparam.systems.learning_from_models.theory import best_labels
 
-SMALL = 1e-8  # ridge / trace of the Gram matrix above which a Cholesky factor is safe
+SMALL = 1e-8  # a Cholesky factor is safe if ridge / trace of the Gram matrix is above this value
 
 
 class DrawnGenerations(Result):
@@ -22,7 +22,7 @@ class DrawnGenerations(Result):
     Fields:
         test_error: exact error of every generation against the truth without noise, under the law
             of tests.
-        final_error: that of the last generation.
+        final_error: exact error of the last generation.
     """
 
     test_error: Float[Array, "generation"]
@@ -93,7 +93,7 @@ def drawn_generations(system: ModelChain, key: PRNGKeyArray) -> DrawnGenerations
 
 @experiment
 def drawn_labels(system: ModelChain, key: PRNGKeyArray) -> DrawnLabels:
-    r"""Errors of ridge regressions with true, best and masked labels, on the same Gaussian inputs.
+    r"""Errors of ridge regressions with true, best and masked labels on one set of Gaussian inputs.
 
     The weights are linear in the labels, $b = X^T (X X^T + T)^{-1} (X b_\mathrm{labels} +
     \sqrt{s}\, \xi)$; the surrogates $b_\mathrm{labels}$ are those of `best_labels`. All

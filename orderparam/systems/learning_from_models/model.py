@@ -1,4 +1,5 @@
-"""Learning from models: the systems.
+"""Systems of learning from models: chains of ridge regressions, and one regression under other test
+laws.
 
 A model is trained on labels that another model made. The other model may be larger (distillation),
 smaller (weak-to-strong generalisation), or an earlier generation of the same model. How much of the
@@ -18,8 +19,8 @@ from orderparam.kernels.spectrum import Spectrum
 
 
 class ModelChain(System):
-    r"""A chain of ridge regressions: the first learns the truth, each later one learns the one
-    before it.
+    r"""A chain of ridge regressions. The first regression learns the truth, and each later one
+    learns from the labels of the regression before it.
 
     Features are $x \sim N(0, \mathrm{diag}(\lambda_k))$. In a generation with n examples and ridge
     $T$ the weights are $b = X^T (X X^T + T)^{-1} y$. The first generation (the teacher) sees $y =
@@ -29,8 +30,9 @@ class ModelChain(System):
 
     Conventions: `spectrum.target_power` is $\lambda_k \beta_k^2$, summed over a level; the ridge T
     is added to the Gram matrix, as in kernel regression. Errors are mean squared deviations from
-    the noiseless truth, without a factor 1/2. Test inputs may have other variances of the features,
-    `test_eigenvalues`: a covariate shift. Spectra with a tail or with eigenvalues of 0 are refused.
+    the noiseless truth, without a factor 1/2. In tests the features may have other variances,
+    `test_eigenvalues`, which is a covariate shift. Spectra with a tail or with eigenvalues of 0 are
+    refused.
     """
 
     spectrum: Spectrum = part("covariance of the features, with the truth's power on it")
@@ -144,15 +146,15 @@ class PoolChain(ModelChain):
 
 
 class ShiftedPool(PoolChain):
-    r"""Kernel regression on inputs drawn with replacement from a pool, tested on other inputs or on
-    the pool's with other weights.
+    r"""Kernel regression on inputs drawn with replacement from a pool, tested on other inputs, or
+    on the inputs of the pool with other weights.
 
-    A test law is a distribution $w_q$ over new inputs $q$. The new inputs may be other images, with
-    noise for example, or the images of the pool in another balance of classes. The features of
-    `PoolChain` are extended to them by $x_k(q) = \sum_i K(q, i)\, x_{ik} / (M \lambda_k)$, which
-    gives the same predictions as the kernel. `from_kernels` builds the system from kernel matrices.
-    Only the first generation of the chain is trained; `generations`, `truth_share` and
-    `test_eigenvalues` are not used.
+    A test law is a distribution $w_q$ over new inputs $q$. The new inputs may be other images, for
+    example images with noise, or the images of the pool with another balance of classes. The
+    features of `PoolChain` are extended to them by $x_k(q) = \sum_i K(q, i)\, x_{ik} / (M
+    \lambda_k)$, which gives the same predictions as the kernel. `from_kernels` builds the system
+    from kernel matrices. Only the first generation of the chain is trained; `generations`,
+    `truth_share` and `test_eigenvalues` are not used.
     """
 
     new_features: Float[Array, "new level"] = parameter("features of the new inputs", kw_only=True)

@@ -227,7 +227,8 @@ LAST = ("error against the truth", lambda data: data["test_error"].isel(generati
 def _along(
     system: ModelChain, name: str, marks: Sequence[float], seeds: int, facets: Mapping[str, Any]
 ) -> Iterator[Curve]:
-    """The theory as a line along a field, and drawn data at the marks."""
+    """Curves over one field of the system: the theory as a line, and experiments at the values
+    `marks`."""
     line, few = {name: np.geomspace(marks[0], marks[-1], 41)}, {name: marks}
     yield Curve("theory", generation_errors, system, line, facets=facets)
     yield Curve(

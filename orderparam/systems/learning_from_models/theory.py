@@ -1,4 +1,4 @@
-r"""Learning from models: a recursion for every mode.
+r"""Theory of learning from models: a recursion over the generations for every mode.
 
 The weight on mode k has a mean and a variance over the data of all earlier generations. A ridge
 regression on fresh Gaussian inputs multiplies the mean by the learnability L and adds to the
@@ -24,7 +24,7 @@ class GenerationErrors(Result):
     Fields:
         test_error: error of every generation against the truth without noise, under the law of
             tests.
-        final_error: that of the last generation.
+        final_error: error of the last generation.
         bias: the part of the error due to the mean of the weights.
         variance: the part of the error due to the scatter of the weights over training sets.
         residual: largest relative error of the equations for kappa.
@@ -46,7 +46,7 @@ class ShiftedErrors(Result):
         test_error: error against the targets of the new inputs, which have no noise, under every
             law.
         bias: the part of the error due to the mean of the predictions.
-        variance: the part of the error due to their scatter over training sets.
+        variance: the part of the error due to the scatter of the predictions over training sets.
         residual: relative error of the equation for kappa.
         converged: whether the equation for kappa was solved.
     """
@@ -85,10 +85,10 @@ class BestLabels(Result):
         truth_error: error with the labels of the truth.
         optimal_error: error with the best labels that are linear in the features.
         mask_error: error with the truth's labels on the best set of modes only.
-        kept: number of modes in that set.
-        threshold: a mode is kept when its learnability exceeds it.
-        gain: label weight over true weight of every level, of the best labels.
-        error_by_kept: error when the first 0, 1, ... levels of the spectrum are kept.
+        kept: number of modes in the best set.
+        threshold: learnability above which a mode belongs to the best set.
+        gain: weight of the best labels divided by the true weight, for every level.
+        error_by_kept: error with labels that contain the truth on the first 0, 1, ... levels only.
         residual: relative error of the equation for kappa.
         converged: whether the equation for kappa was solved.
     """
@@ -110,10 +110,10 @@ def generation_errors(system: ModelChain) -> GenerationErrors:
     sets.
 
     Let the labels of a generation have, on mode k, weights of mean $m_k$ and variance $v_k$, and
-    noise of variance $\sigma^2$. They are $\beta_k$, 0 and $s_1$ in the first generation; a later
-    one sees the mixture $\omega \beta + (1 - \omega) m$, $(1 - \omega)^2 v$ and $\omega^2 s_1 + (1
-    - \omega)^2 s$. With n examples, ridge T and $n = \frac T\kappa + \sum_k
-    \frac{\lambda_k}{\lambda_k + \kappa}$,
+    noise of variance $\sigma^2$. In the first generation these are $\beta_k$, 0 and $s_1$. In a
+    later generation they are those of the mixture, $\omega \beta + (1 - \omega) m$, $(1 - \omega)^2
+    v$ and $\omega^2 s_1 + (1 - \omega)^2 s$. With n examples, ridge T and $n = \frac T\kappa +
+    \sum_k \frac{\lambda_k}{\lambda_k + \kappa}$,
 
     $$ L = \frac{\lambda}{\lambda + \kappa}, \qquad \gamma = \frac1n \sum_k L_k^2, \qquad
        E = \frac{\sum_k \lambda_k (1 - L_k)^2 (m_k^2 + v_k) + \sigma^2}{1 - \gamma} $$
@@ -212,14 +212,14 @@ def shifted_errors(system: ShiftedPool) -> ShiftedErrors:
 
 @theory
 def best_mixing(system: ModelChain) -> BestMixing:
-    r"""The weight of true labels in a mixture with a teacher's labels at which a student errs
-    least.
+    r"""Weight of true labels, in a mixture with a teacher's labels, at which the error of a student
+    is smallest.
 
     The error of the second generation (`generation_errors`) is a quadratic function of the weight
     $\omega$ of true labels, because its bias, its variance and the noise $\omega^2 s_1 + (1 -
-    \omega)^2 s$ are. The minimum follows from the errors at three weights. Weights above 1
-    extrapolate away from the teacher, weights below 0 away from the truth. `truth_share` and
-    `generations` are not used.
+    \omega)^2 s$ are quadratic in $\omega$. The minimum follows from the errors at three weights.
+    Weights above 1 extrapolate away from the teacher, weights below 0 away from the truth.
+    `truth_share` and `generations` are not used.
 
     Accuracy: 1e-9 relative to the errors.
 
@@ -272,8 +272,8 @@ def best_labels(system: ModelChain) -> BestLabels:
 
     and the best subset of modes on which to keep the truth's weights is $(1 - L_k)^2 < 1 - \gamma$.
     Modes that are hardly learned act as noise: the best labels reduce the weight of modes with $L_k
-    < \gamma$ and exaggerate that of all others. The teacher's numbers, `truth_share`, `generations`
-    and test variances are not used.
+    < \gamma$ and exaggerate the weight of all other modes. The fields of the teacher,
+    `truth_share`, `generations` and the test variances are not used.
 
     Accuracy: that of `generation_errors`.
 
@@ -319,8 +319,8 @@ def best_labels(system: ModelChain) -> BestLabels:
     )
 
 
-# Means are stored as m/beta, one number for each level; variances as lambda v of one mode of the
-# level.
+# Means are stored as m/beta, one number for each level. Variances are stored as lambda v of one
+# mode of the level.
 
 
 def _start(system: ModelChain) -> tuple[Array, Array]:
@@ -331,8 +331,8 @@ def _start(system: ModelChain) -> tuple[Array, Array]:
 def _solved(
     system: ModelChain,
 ) -> tuple[EffectiveRidge, EffectiveRidge, Scalar, Bool[Array, ""]]:
-    """The effective ridges of the first and of later generations, with the residual and the flag of
-    both."""
+    """Effective ridges of the first and of the later generations, the larger residual of both
+    equations, and whether both were solved."""
     first = effective_ridge(system.spectrum, *system.teacher[:2])
     later = effective_ridge(system.spectrum, system.n_train, system.ridge)
     residual = jnp.maximum(first.residual, later.residual)
@@ -359,7 +359,7 @@ def _learn(
 
 
 def _parts(system: ModelChain, mean: Array, scatter: Array) -> tuple[Scalar, Scalar]:
-    """Bias and variance relative to the truth, under the law of test inputs."""
+    """Bias and variance of the error against the truth, under the law of test inputs."""
     spectrum, shift = system.spectrum, system.test_ratio
     bias = jnp.sum(shift * spectrum.target_power * (1 - mean) ** 2)
     return bias, jnp.sum(shift * spectrum.multiplicities * scatter)

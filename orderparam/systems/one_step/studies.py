@@ -73,21 +73,21 @@ def _beside(x: str, name: str, facet: str) -> Panel:
     ],
     caption=(
         r"$y = \tanh\,\theta\cdot x$ and $\mathrm{{sign}}\,\theta\cdot x$; networks "
-        r"$a\cdot\tanh(Wx)/\sqrt{{p}}$; one step of effective size {step} on the first layer ($a^0 "
-        r"= 1$), then ridge regression of $a$ (ridge {ridge}) on $n$ = {sample_ratio} $d$ fresh "
-        r"examples; $p$ = {width_ratio} $d$; measured at $d$ = {input_dim}. Below: the theory for "
-        r"the given first layer of each network."
+        r"$a\cdot\tanh(Wx)/\sqrt{{p}}$; one step of effective size {step} on the first layer "
+        r"($a^0 = 1$), then ridge regression of $a$ (ridge {ridge}) on $n$ = {sample_ratio} $d$ "
+        r"fresh examples; $p$ = {width_ratio} $d$; measured at $d$ = {input_dim}. Below: measured "
+        r"errors divided by the theory for the given first layer of each network."
     ),
     seconds=(30, 6000),
     observables=("test_error", "train_error", "spike_overlap", "effective_share"),
     explained=(
-        "The closed theory assumes an isotropic bulk after the step. Small batches: at n_B = d "
-        "measured errors are 2 to 6 % above it at every size from d = 125 to 1000, and the "
-        "theory of the given layers agrees with them within 1.2(5) %. Large batches, n_B = 64 "
-        "d: measured errors for tanh labels, where the theory is 0.008, are above it by "
+        "The closed theory assumes an isotropic bulk after the step. With small batches, n_B = d, "
+        "measured errors are 2 to 6 % above this theory at every size from d = 125 to 1000, and "
+        "the theory of the given layers agrees with them within 1.2(5) %. With large batches, n_B "
+        "= 64 d, measured errors for tanh labels, for which the theory is 0.008, are above it by "
         "21.5(8), 9.8(6), 5.7(7) and 2.4(7) % at d = 125, 250, 500 and 1000, a correction of "
-        "finite dimension in proportion to 1/d; those for sign labels are below it by 0.8(6) "
-        "and 0.4(6) % at 250 and 500."
+        "finite dimension in proportion to 1/d; those for sign labels are below it by 0.8(6) and "
+        "0.4(6) % at 250 and 500."
     ),
     gallery={"seeds": 16},
     full={
@@ -148,18 +148,19 @@ def one_step_batch_size(
         r"$\Phi$: tanh features ($p$ = {width_ratio} $d$) of $n$ = {sample_ratio} $d$ Gaussian "
         r"inputs $x$ of dimension $d$ = {input_dim}; one step of size {step} on {batch_ratio} $d$ "
         r"labels $\mathrm{{sign}}\,\theta\cdot x$ with a fixed $\theta$. Theory: features with "
-        r"isotropic fluctuations, averaged over bins on the left. Right: the end of the bulk; "
-        r"dotted: its edge. After the step the features' mean adds one eigenvalue far outside, "
-        r"drawn with its weight $1/p$ (dashed: theory; mark: measured). Bins that hold an edge "
-        r"average over it; at finite $d$ the largest eigenvalue of the bulk lies inside."
+        r"isotropic fluctuations, averaged over bins on the left. Right: the upper end of the "
+        r"bulk, with its edge (dotted). After the step the features' mean adds one eigenvalue far "
+        r"outside, drawn with its weight $1/p$ (dashed: theory; mark: measured). In a bin that "
+        r"contains an edge the density is averaged over both of its sides; at finite $d$ the "
+        r"largest eigenvalue of the bulk lies below the edge."
     ),
     seconds=(10, 1200),
     observables=("edge", "mean_eigenvalue"),
     explained=(
         "The largest of finitely many eigenvalues lies below the edge of the bulk in infinite "
-        "dimension. Control: by 4.0(4) % with 250 inputs and 2.9(3) % with 500 before the step, "
-        "3.7(9) and 2.8(5) % after it (the law of largest eigenvalues says a factor of 1.6); the "
-        "eigenvalue of the mean agrees within 0.6(5) %."
+        "dimension. Control: it lies 4.0(4) % below with 250 inputs and 2.9(3) % below with 500 "
+        "before the step, and 3.7(9) and 2.8(5) % below after it (the law of largest eigenvalues "
+        "predicts a ratio of 1.6); the eigenvalue of the mean agrees within 0.6(5) %."
     ),
     gallery={"seeds": 16},
     full={"input_dim": 2000, "seeds": 10, "bins": 60},
@@ -202,9 +203,10 @@ def one_step_spectrum(
     ],
     caption=(
         r"$y = \mathrm{{sign}}\,\theta\cdot x$; networks $a\cdot\tanh(Wx)/\sqrt{{p}}$, $p$ = "
-        r"{width_ratio} $d$; one step of effective size {step} on {batch_ratio} $d$ examples, then "
-        r"$a$ is trained with the loss and ridge {ridge} added to the summed loss; measured at $d$ "
-        r"= {input_dim}. Below: the theory for the given first layer of each network."
+        r"{width_ratio} $d$; one step of effective size {step} on {batch_ratio} $d$ examples, "
+        r"then $a$ is trained with the loss and ridge {ridge} added to the summed loss; measured "
+        r"at $d$ = {input_dim}. Below: measured errors divided by the theory for the given first "
+        r"layer of each network."
     ),
     seconds=(55, 4000),
     observables=("classification_error", "train_loss", "teacher_overlap"),

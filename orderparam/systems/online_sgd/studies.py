@@ -66,10 +66,11 @@ from orderparam.systems.online_sgd.theory import overlap_flow
         )
     ],
     caption=(
-        r"Student of {width} and teacher of {teacher_width} units, activation erf$(x/\sqrt{{2}})$, "
-        r"learning rate = width; colours: variance of the label noise. Network and exact Markov "
-        r"chain of the overlaps at $d$ = {dim}; long flow: $d \to \infty$. Runs leave the plateau "
-        r"at random times, which scatter more at smaller $d$."
+        r"Student of {width} and teacher of {teacher_width} units, activation "
+        r"erf$(x/\sqrt{{2}})$, learning rate = width; colours: variance of the label noise. The "
+        r"network and the exact Markov chain of the overlaps have $d$ = {dim}; the flow, drawn to "
+        r"longer times, is that of $d \to \infty$. Runs leave the plateau at random times, which "
+        r"scatter more at smaller $d$."
     ),
 )
 def sgd_saad_solla(

@@ -31,8 +31,8 @@ AIUDI = "Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025"
 
 LOSSES = ("test_error", "test_bias", "test_variance", "train_error")
 CHAINS = (
-    "Sampled: Hamiltonian Monte Carlo, {seeds} runs of 4 chains, half from the prior, half from "
-    "the bottom of the energy."
+    "Sampled: Hamiltonian Monte Carlo, {seeds} runs of 4 chains, half from the prior, half from a "
+    "minimum of the energy."
 )
 
 
@@ -392,8 +392,8 @@ def order_parameter(data: xr.Dataset) -> xr.DataArray:
         phases_panel("width", "temperature", log="xy", order="order parameter $Q$", centre=1.0)
     ],
     caption="{data}, $P$ = {n_train}, one hidden layer of erf units; colour: the order parameter "
-    "$Q$, the factor of the kernel, which is 1 on the line; the two colours have scales of their "
-    "own. Theory alone.",
+    "$Q$, the factor of the kernel, which is 1 on the line; each of the two colours has its own "
+    "scale. Nothing is measured.",
 )
 def finite_width_plane(
     data: str = "digits", n_train: int = 40, resolution: int = 16

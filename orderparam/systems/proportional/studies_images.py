@@ -61,9 +61,9 @@ def architectures(
         Even against odd {data} of 8 x 8 pixels, $P$ = {n_train}, $T$ = {temperature}, one layer of
         erf units on patches of side {mask} at every second pixel, unit prior variances, {n_test}
         test images. Pooled: the read-out sees the mean over patches. Infinite width: the Gaussian
-        process of each kernel; the locally connected network has that of the convolutional one.
-        Sampled: Hamiltonian Monte Carlo, {seeds} runs of {chains} chains, half from the prior, half
-        from a minimum of the energy.
+        process of each kernel; the locally connected network has the Gaussian process of the
+        convolutional one. Sampled: Hamiltonian Monte Carlo, {seeds} runs of {chains} chains, half
+        from the prior, half from a minimum of the energy.
     """,
     seconds=(90, 3600),
     observables=LOSSES,

@@ -130,9 +130,9 @@ def one_bit_estimation(
     ),
     explained=(
         "Below weak recovery the theory is zero, but an estimate of finite d keeps a cosine with "
-        "the weights. All points beyond are there. Control at 0.3 samples per input with 64 "
-        "problems: the eigenvector's mean cosine is 0.198(12) at d = 250 and 0.115(9) at d = 1000, "
-        "that of message passing 0.168(12) and 0.118(10)."
+        "the weights. All points beyond three standard errors lie there. Control at 0.3 samples "
+        "per input with 64 problems: the eigenvector's mean cosine is 0.198(12) at d = 250 and "
+        "0.115(9) at d = 1000, that of message passing 0.168(12) and 0.118(10)."
     ),
 )
 def phase_retrieval(
@@ -242,12 +242,12 @@ def draw_thresholds(axes: Any, comparison: Comparison) -> None:
         ),
     ],
     caption=r"""
-        $y = w\cdot x$ without noise. Lines: sample ratios from which on the weights are determined,
-        and found by message passing or by the smallest l1 norm. Circles: message passing on drawn
-        problems, $d$ = {plane_dim}; the darker a circle, the more runs found the weights (black:
-        all, white: none); the l1 norm is not measured. Right: density {density}, $d$ = {input_dim};
-        errors below $10^{{-8}}$ are drawn there. Just above its threshold message passing does not
-        converge in some runs.
+        $y = w\cdot x$ without noise. Lines: sample ratios above which the weights are determined,
+        found by message passing, or found by the smallest l1 norm. Circles: message passing on
+        drawn problems, $d$ = {plane_dim}; the darker a circle, the more runs found the weights
+        (black: all, white: none); the l1 norm is not measured. Right: density {density}, $d$ =
+        {input_dim}; errors below $10^{{-8}}$ are drawn there. Just above its threshold message
+        passing does not converge in some runs.
     """,
     gallery={
         "sample_ratios": (0.1, 0.2, 0.28, 0.32, 0.34, 0.37, 0.38, 0.4, 0.5),
@@ -340,9 +340,9 @@ def draw_errors_on_phases(axes: Any, comparison: Comparison) -> None:
     caption=r"""
         Weights of which a share $\rho$ is Gaussian and the others are zero, $n$ projections $w\cdot
         x$ without noise. Colour: error of message passing after any number of steps in theory;
-        circles: mean error of the runs that converged, of {seeds} with $d$ = {input_dim}. From the
-        black line on message passing finds the weights; from the orange one on, $\alpha = \rho$,
-        they are determined, and message passing that starts at the weights stays there.
+        circles: mean error of the runs that converged, of {seeds} with $d$ = {input_dim}. Above the
+        black line message passing finds the weights. Above the orange line, $\alpha = \rho$, the
+        weights are determined, and message passing that starts at the weights stays there.
     """,
 )
 def compressed_sensing_plane(

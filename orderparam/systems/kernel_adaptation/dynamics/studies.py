@@ -148,10 +148,11 @@ def draw_selections(axes: Any, comparison: Comparison) -> None:
     "2024, arXiv 2310.06110",
     panels=[Freehand(draw) for draw in (draw_errors, draw_component, draw_specialised)],
     caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_2(w_*\\cdot "
-    "x)$; Langevin dynamics with weight decay and one learning rate, $T$ = {temperature}, variance "
-    "of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = 1. In one unit of time the weight decay of "
-    "the read-out alone would act. Means of {seeds} runs; bands are standard errors. Dotted: the "
-    "theory of the equilibrium, averaged over data, which is too high where $n$ is a few $d$.",
+    "x)$; Langevin dynamics with weight decay and one learning rate, $T$ = {temperature}, "
+    "variance of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = 1. One unit of time is the "
+    "relaxation time of the read-out under its weight decay alone. Means of {seeds} runs; bands "
+    "are standard errors. Dotted: the theory of the equilibrium, averaged over data, which is too "
+    "high where $n$ is a few $d$.",
     seconds=(50, 3600),
     observables=("output",),
     full={

@@ -80,10 +80,10 @@ def _transition_panels(p: Mapping[str, Any]) -> list[Panel]:
     columns=2,
     caption="Linear units, $N = 10a$ patches of $S = 50a$ inputs, $C = 1000a$ channels, $d = "
     "500a^2$; temperature and read-out variance $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = 1; target "
-    "linear in every patch. All theories are averaged over data. $P_c$ is that of the ridge $T/P$. "
-    "The effective ridge is twice as large in large networks, as the trace of what is not learned "
-    "adds to $T$: dotted, their limit $1 - 2P_c/P$. Networks are sampled at the smallest size "
-    "alone, where $P_c$ is not small against $d$.",
+    "linear in every patch. All theories are averaged over data. $P_c$ is that of the ridge "
+    "$T/P$. In large networks the effective ridge is twice as large, because the trace of the "
+    "part that is not learned adds to $T$; dotted: the learnability $1 - 2P_c/P$ in this limit. "
+    "Networks are sampled at the smallest size alone, where $P_c$ is not small against $d$.",
     seconds=(60, 900),
     observables=("total_learnability", "eigenvalue_ratio"),
     gallery={"seeds": 16},
@@ -207,8 +207,8 @@ def patches_erf(
         Linear units, $N$ patches of {patch_dim} inputs, {channels} channels, target linear in every
         patch; temperature $T$ and read-out variance both $1/\chi$, $\chi$ = {chi}, $E|w|^2$ = 1;
         $P = n$. Theories averaged over data. Learnability: share of the target that is learned.
-        Ratio: eigenvalue of the network's kernel along the target over that across it, 1 without
-        adaptation. Sampled: Hamiltonian Monte Carlo, {seeds} training sets.
+        Ratio: eigenvalue of the network's kernel along the target divided by that orthogonal to it,
+        1 without adaptation. Sampled: Hamiltonian Monte Carlo, {seeds} training sets.
     """,
     seconds=(60, 900),
     observables=("total_learnability", "eigenvalue_ratio"),

@@ -63,9 +63,10 @@ _STAIRCASE_CAPTION = (
     panels=[_LEARNABILITY, Freehand(draw_densities, "largest $n$")],
     caption=_STAIRCASE_CAPTION,
     explained=(
-        "The theories are averaged over data. Control at n = 200, where the points beyond are: "
-        "Gaussian weights solved on the same 16 training sets lie 8(4) and 15(6) % below their "
-        "average over data in h_1 and h_3, and the network 1.9(2) and 3(2) % above them."
+        "The theories are averaged over data. Control at n = 200, where the points beyond three "
+        "standard errors lie: Gaussian weights solved on the same 16 training sets lie 8(4) and "
+        "15(6) % below their average over data in h_1 and h_3, and the network 1.9(2) and 3(2) % "
+        "above them."
     ),
     seconds=(120, 1800),
     observables=("output",),

@@ -239,12 +239,12 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
     columns=3,
     caption=(
         "Regression on the torus in $d$ dimensions with $n$ examples, label noise {noise} and a "
-        "ridge equal to it; kernel and target of smoothness $a$ = {smoothness:g}. Errors are exact "
-        "averages over targets and noise, for {seeds} sets of inputs. Middle: the curve of $d$ = 1 "
-        "is that of a learner who knows on which coordinate the target depends. Right: exponents "
-        "between {fitted_from} and 1024 examples, measured (circles) and of the theory (dashes); "
-        "pink: it depends on all coordinates, yellow: on the first one alone; dotted: the rate for "
-        "$n \\to \\infty$, which is not reached from six dimensions on."
+        "ridge equal to it; kernel and target of smoothness $a$ = {smoothness:g}. Errors are "
+        "exact averages over targets and noise, for {seeds} sets of inputs. Middle: the curve of "
+        "$d$ = 1 is that of a learner who knows on which coordinate the target depends. Right: "
+        "exponents between {fitted_from} and 1024 examples, measured (circles) and of the theory "
+        "(dashes); pink: the target depends on all coordinates, yellow: on the first one alone; "
+        "dotted: the rate for $n \\to \\infty$, which is not reached from six dimensions on."
     ),
     explained=(
         "Waves on a torus are not Gaussian features: in three and four dimensions, with 16 sets of "

@@ -34,11 +34,6 @@ from orderparam.learning_curves.result import Forecast
 from orderparam.running.threads import one_blas_thread
 
 SMALLEST = 1e-12  # measured errors below it, such as 0, are taken for it
-# A network's error on further rows is larger than a sample says, the more so the more it scatters
-# from sample to sample: rare large errors did not occur in it, and ridge and kernel were chosen on
-# it. Mean of log(later error/forecast) over the variance of the forecast, 1.2(3): of 391 points on
-# 150 tuning tables of `benchmarks/forecast_calibration.py`.
-LUCK = 1.2
 FEW_ROWS = 3  # with half of the variance of the target; of 40 rows of a Gaussian target 5 have it
 
 
@@ -240,28 +235,18 @@ def _one(
                 f"{name} learned up to {int(sizes[-1])} of the {count} rows: a fit with more takes "
                 f"longer than {LONGEST:g} s"
             )
-    never_rises = estimator is not None or not network.chosen  # the best ridge, not a given one
-    beyond = grid >= sizes[-1]
-
-    def curve(log_error: Float[np.ndarray, "size"]) -> xr.Dataset:
-        falling = log_error.copy()
-        if never_rises:
-            falling[beyond] = np.minimum.accumulate(falling[beyond])
-        return _predicted(grid, falling, law, measured)
-
     log_error = np.log(mean[-1]) + law.log_change
-    predicted = curve(log_error)
-    rates = {}
+    never_rises = estimator is not None or not network.chosen  # the best ridge, not a given one
+    if never_rises:
+        beyond = grid >= sizes[-1]
+        log_error[beyond] = np.minimum.accumulate(log_error[beyond])
+    predicted = _predicted(grid, log_error, law, measured)
     if problem.classes:
-        rates = (
+        predicted = predicted.assign(
             class_measures(predicted, measured.curve, measured.absolute_scatter, sizes, mean)
             if estimator is None
             else class_measures_alike(predicted, measured.curve, float(mean[-1]), count)
         )
-    if estimator is None:
-        luck = measured.scatter**2 + np.where(beyond, law.spread, 0.0) ** 2
-        predicted = curve(log_error + LUCK * luck)
-    predicted = predicted.assign(rates)
     if never_rises:
         predicted = _never_rising(predicted, float(sizes[-1]))
     return Forecast(

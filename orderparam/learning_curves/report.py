@@ -48,23 +48,15 @@ def draw_forecast(result: "Forecast") -> Any:
         else ""
     )
     ridge = f"Ridge {result.ridge:.3g}. " if result.estimator is None else ""
-    last = float(measured["n_train"][-1])
-    more = result.at(last)[0] / result.leave_one_out - 1
-    luck = (
-        f"Predictions are for further rows: {more:.0%} more than measured on yours, where rare "
-        "large errors are missing. "
-        if more >= 0.005
-        else ""
-    )
     with house_style():
         figure = figure_of(
             labelled(shown),
             panels,
             title=f"{result.problem.name}, {result.learner}",
             caption=f"{ridge}Twice the data: {gain:.0%} less error ({least:.0%} to {most:.0%}). "
-            f"{words} {luck}The last measured point is {_last(result)}.",
+            f"{words} The last measured point is {_last(result)}.",
         )
-        ahead = data.sel(n_train=slice(last, None))
+        ahead = data.sel(n_train=slice(float(measured["n_train"][-1]), None))
         for axes, (_, lower, upper) in zip(figure.axes, bands):
             axes.fill_between(
                 ahead["n_train"],

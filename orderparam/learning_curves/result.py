@@ -29,9 +29,7 @@ class Forecast:
         given), spread (standard deviation of its log), absolute_spread, absolute_upper (the same in
         the units of the target, whose variance is known no better than the data tell),
         effective_dimension (of the kernel);
-        for classes error_rate, log_loss with `_lower` and `_upper`. Errors of a network are those
-        expected on further rows, larger than the measured ones by LUCK variances of the forecast
-        (`orderparam.learning_curves.forecast`).
+        for classes error_rate, log_loss with `_lower` and `_upper`.
     measured: held-out error of random subsets, over (n_train, seed). problem: the data as they were
     learned. learner: what learned, in words. estimator: the estimator that did, None for the
     network of infinite width `arch` with `ridge` added to its Gram matrix. leave_one_out: the last

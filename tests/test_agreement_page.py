@@ -22,6 +22,7 @@ sys.path.insert(0, str(DOCS))
 record = importlib.import_module("_site.record")
 state_of = importlib.import_module("_site.state")
 page = importlib.import_module("agreement")
+carry_records = importlib.import_module("carry_records")
 
 
 def shown(finished):
@@ -311,3 +312,14 @@ def test_a_picture_keeps_its_legend(tmp_path):
         return tall / width
 
     assert height(True) > height(False) + 0.05
+
+
+def test_a_change_of_equal_numbers_carries_the_records_that_were_up_to_date(tmp_path):
+    for name, state in {"moved": "aaaaaaaa", "stale": "99999999", "same": "cccccccc"}.items():
+        text = json.dumps({"study": name, "state": state, "size": "gallery"}, indent=1)
+        (tmp_path / f"{name}.json").write_text(text + "\n")
+    before = {"moved": "aaaaaaaa", "stale": "bbbbbbbb", "same": "cccccccc"}
+    after = {"moved": "dddddddd", "stale": "eeeeeeee", "same": "cccccccc", "new": "ffffffff"}
+    assert carry_records.carry(tmp_path, before, after) == ["moved"]
+    kept = {path.stem: json.loads(path.read_text())["state"] for path in tmp_path.iterdir()}
+    assert kept == {"moved": "dddddddd", "stale": "99999999", "same": "cccccccc"}

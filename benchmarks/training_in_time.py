@@ -16,13 +16,13 @@ from rich.table import Table
 from timing import best_of
 
 from orderparam.kernels.spectrum import Spectrum
+from orderparam.solve.contour import NODES, WEIGHTS
 from orderparam.systems.training_in_time import (
     FeatureTraining,
     drawn_flow,
     gradient_flow_error,
     stopping_time,
 )
-from orderparam.systems.training_in_time.resolvent import NODES, WEIGHTS
 
 MODES, EXAMPLES, NOISE = 1000, 750, 0.2
 TIMES = np.geomspace(0.1, 1e4, 64)

@@ -141,9 +141,9 @@ class Architecture(Record):
         """K(x, x') and Theta(x, x') of the infinitely wide network; x2=None means x1 against
         itself, exactly symmetric.
 
-        row_batch: the matrix is computed in square tiles of this many rows, which bounds the memory
-        for temporaries; None picks a size that keeps each temporary within a few tens of megabytes,
-        pairs of pixels included.
+        row_batch: the matrix is computed in tiles of at most this many rows, which bounds the
+        memory for temporaries; None picks a size that keeps each temporary within a few tens of
+        megabytes, pairs of pixels included.
 
         In "standard" scaling Theta depends on the widths, which must then be given (see
         `orderparam.kernels.nngp.affine`). Where the derivative of an activation is not a function
@@ -171,7 +171,8 @@ class Architecture(Record):
 
     def variance(self, x: Float[Array, "example *input"]) -> Float[Array, "example"]:
         """K(x, x) of each input, at a cost that grows with the number of inputs, not with its
-        square. Raises the errors of `kernel` for inputs that do not fit."""
+        square. All inputs are treated at once: pooled convolutional networks need memory for all
+        pairs of pixels of each. Raises the errors of `kernel` for inputs that do not fit."""
         return _variances(_traceable(self), _input("x", x))
 
     def _matrices(

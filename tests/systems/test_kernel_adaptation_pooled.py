@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from orderparam.systems.kernel_adaptation import PooledClassifier, pooled_layers
+from orderparam.systems.kernel_adaptation import (
+    PooledClassifier,
+    pooled_layers,
+    pruned_pooled_classifier,
+)
 from orderparam.systems.kernel_adaptation.pooled.experiment import _laws, excess_kurtosis
 from orderparam.systems.kernel_adaptation.pooled.model import convolved, drawn_layers, output
 
@@ -63,3 +67,11 @@ def test_the_output_starts_at_zero():
 def test_images_of_another_shape_are_refused():
     with pytest.raises(ValueError, match="multiple of 4"):
         POOLED.with_(inputs=np.ones((2, 6, 6, 1)), test_inputs=np.ones((2, 6, 6, 1)))
+
+
+def test_keeping_every_direction_changes_nothing():
+    found = pruned_pooled_classifier(POOLED, jax.random.key(0), steps=20)
+    for field in ("accuracy", "random_accuracy", "magnitude_accuracy"):
+        np.testing.assert_allclose(getattr(found, field)[:, -1], found.full_accuracy)
+    np.testing.assert_allclose(found.trace[:, -1], 1.0, rtol=1e-6)
+    np.testing.assert_allclose(np.sum(found.eigenvalues, axis=1), 1.0, rtol=1e-6)

@@ -99,8 +99,8 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
 @study(
     "bayes-error-collapse",
     title=(
-        "In theory the error is the effective width over the number "
-        "of examples times a factor of 1 to 6, in two power laws"
+        "In theory error/(noise + error) is the learned features' share of the examples, "
+        "d k_c/n, times a factor that falls to 1 where all features are learned"
     ),
     source=SOURCE,
     seconds=(70, 3000),
@@ -120,7 +120,10 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
             facet="decay",
             by="input_dim",
             log="xy",
-            reference=[slope(lambda decay: 1 / (2 * decay) - 1, r"$n^{1/2\beta-1}$")],
+            reference=[
+                slope(lambda decay: 1 / (2 * decay) - 1, r"$n^{1/2\beta-1}$", (0.2, 3e-5)),
+                slope(-1.0, "$n^{-1}$", (1000.0, 1e-4)),
+            ],
         ),
         Panel(
             ("$k_c/k$", _resolved),
@@ -132,10 +135,12 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
         ),
     ],
     caption=r"""
-        $k = d/2$, $\Delta$ = {noise}, tanh$(2z)$. Bottom row: $k_c/k$ = 1 where all features are
-        learned; dotted: the constant for $k_c \ll k \to \infty$. The curves that collapse are
-        theories. Measured ($d$ = {measured_dim}, $\beta$ = {measured_decay}): {seeds} data sets,
-        $k_c$ as measured; Adam: {epochs} epochs.
+        $k = d/2$ features with read-outs $\propto i^{{-\beta}}$, $\Delta$ = {noise}, tanh$(2z)$;
+        $k_c$: number of learned features, an integer (teeth; flat at the top left: none is
+        learned). Bottom row: dotted: the constant for $k_c \ll k \to \infty$. The curves that
+        collapse are theories. Measured ($d$ = {measured_dim}, $\beta$ = {measured_decay}): {seeds}
+        data sets; $k_c$ is the number of features that chains or students have found. Adam:
+        {epochs} epochs.
     """,
     explained=(
         "The points that differ most are those of Adam, whose error is 3.9, 3.0 and 2.5 times the "

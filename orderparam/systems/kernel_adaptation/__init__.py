@@ -83,6 +83,10 @@ if TYPE_CHECKING:
         pooled_layers,
     )
     from orderparam.systems.kernel_adaptation.pooled.model import PooledClassifier
+    from orderparam.systems.kernel_adaptation.pooled.pruning import (
+        PrunedPooled,
+        pruned_pooled_classifier,
+    )
     from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
         ExamplesNeeded,
         MeasuredExamplesNeeded,

@@ -106,7 +106,7 @@ def gaussianity(
         estimate(jnp.asarray(np.stack(recorded, axis=-1))).standard_error
     )
     variances = np.sum(_LEVELS * (1 - _LEVELS)), max(float(np.sum(np.square(errors))), 1e-300)
-    effective = min(float(variances[0] / variances[1]), float(x.size))
+    effective = max(1.0, min(float(variances[0] / variances[1]), float(x.size)))
     root = math.sqrt(effective)
     scaled = distance * (root + 0.12 + 0.11 / root)
     p_value = (

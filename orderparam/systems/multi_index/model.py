@@ -1,9 +1,6 @@
 """The systems: a target of a few directions, a neuron that finds these directions by SGD, and a
 parity with a hint. The module also reads targets from text, and has the quadrature for targets that
-are not smooth.
-
-Targets as fields of systems, and quadrature for targets that need not be smooth.
-"""
+are not smooth."""
 
 import functools
 import itertools

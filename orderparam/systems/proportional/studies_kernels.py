@@ -1,8 +1,5 @@
 """Studies of the kernels that a network of finite width learns: its local order parameters, and the
-similarity of hidden kernel and labels.
-
-Matrices of the studies of finite width, drawn as images.
-"""
+similarity of hidden kernel and labels. Matrices are drawn as images."""
 
 from collections.abc import Iterator
 from functools import partial

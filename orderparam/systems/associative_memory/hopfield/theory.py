@@ -1,5 +1,4 @@
-"""Replica-symmetric theory of the Hopfield model with one condensed pattern: its states, and the
-lines of its phase diagram.
+"""Replica-symmetric theory of the Hopfield model with one condensed pattern: its states.
 
 The field h of a spin along the condensed pattern has the law N(m, sigma^2). Its mean m is the
 overlap with the condensed pattern, and its variance sigma^2 = alpha r is the crosstalk of all other

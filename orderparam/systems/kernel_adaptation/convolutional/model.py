@@ -11,6 +11,7 @@ channels in both layers. All patches share w, and all groups share W.
 
 import math
 
+import jax
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -33,7 +34,7 @@ class ConvolutionalOnData(AdaptiveNetwork):
     the first axis of a patch.
 
     Raises:
-        ValueError: unless patches are a multiple of groups.
+        ValueError: unless patches are a multiple of groups, and for a teacher of zeros.
 
     Source: Seroussi, Naveh, Ringel (2023).
 
@@ -62,6 +63,8 @@ class ConvolutionalOnData(AdaptiveNetwork):
             raise ValueError(
                 f"ConvolutionalOnData.teacher has {groups} groups: must divide {patches} patches"
             )
+        if not isinstance(self.teacher, jax.core.Tracer) and not np.any(self.teacher):
+            raise ValueError("ConvolutionalOnData.teacher is zero: it must name a direction")
 
     @property
     def groups(self) -> int:

@@ -105,13 +105,15 @@ def draw_kurtosis(axes: Any, comparison: Comparison) -> None:
     ],
     columns=2,
     caption="Two convolutions of $C$ {activation} channels and a read-out: filters on patches of "
-    "{patch_dim} inputs that do not overlap, second filters on {group} patches each, {groups} "
-    "such groups; {seeds} runs on one training set of $n$ = {n_train} Gaussian inputs. The "
-    "teacher is the same network with one channel. $T = {temperature}/\\chi$, read-out variance "
-    "$1/\\chi$, $\\chi$ = {chi}. Variances of filters are divided by their prior value, variances "
-    "of pre-activations of the second layer by their mean at infinite width. Open points and "
-    "grey: before training. Densities are shifted; blue lines: Gaussian layers, grey lines: "
-    "infinite width.",
+    "{patch_dim} inputs that do not overlap, second filters on {group} patches each, {groups} such "
+    "groups; {seeds} runs on one training set of $n$ = {n_train} Gaussian inputs. The teacher is "
+    "the same network with one channel. $T = {temperature}/\\chi$, read-out variance $1/\\chi$, "
+    "$\\chi$ = {chi}. Variances of filters are divided by their prior value, those of "
+    "pre-activations of the second layer by their mean at infinite width. Teacher: the direction "
+    "of the teacher's filters, or of its pre-activations; random: a random one. Learnability: "
+    "projection of the mean output on the target. Open points and grey: before training; there "
+    "thin lines join marks. Densities are shifted by four decades; blue lines: Gaussian layers, "
+    "grey lines: infinite width.",
     seconds=(60, 900),
     observables=("total_learnability", "variance"),
     explained=(

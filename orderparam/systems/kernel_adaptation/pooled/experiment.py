@@ -144,14 +144,15 @@ def pooled_layers(
                 for a, b in zip(start.filters, end.filters)
             ]
         ),
-        test_accuracy=_accuracy(system, end, system.test_inputs, system.test_targets),
-        train_accuracy=_accuracy(system, end, system.inputs, system.targets),
+        test_accuracy=accuracy_of(system, end, system.test_inputs, system.test_targets),
+        train_accuracy=accuracy_of(system, end, system.inputs, system.targets),
         train_error=error,
         converged=error < FITTED,
     )
 
 
-def _accuracy(system: PooledClassifier, layers: Layers, x: Array, y: Array) -> Float[Array, ""]:
+def accuracy_of(system: PooledClassifier, layers: Layers, x: Array, y: Array) -> Float[Array, ""]:
+    """The fraction of images that the network classifies correctly."""
     f = output(layers, jnp.asarray(x, jnp.float32), jnp.asarray(system.chi, jnp.float32))
     return jnp.mean(jnp.argmax(f, axis=1) == jnp.argmax(y, axis=1))
 

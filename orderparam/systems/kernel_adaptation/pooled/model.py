@@ -39,7 +39,9 @@ class PooledClassifier(System):
     wide networks are the same for all `chi`.
 
     Raises:
-        ValueError: unless images are square with a side that is a multiple of 4.
+        ValueError: unless images are square with a side that is a multiple of 4, and of one shape
+            for training and test; for fewer than 4 channels, of which no kurtosis is known; and for
+            a class without training examples.
 
     Source: Seroussi, Naveh, Ringel (2023); Simonyan, Zisserman (2015).
 
@@ -52,7 +54,7 @@ class PooledClassifier(System):
     targets: Float[Array, "train class"] = parameter("their one-hot targets")
     test_inputs: Float[Array, "test *image"] = parameter("test images")
     test_targets: Float[Array, "test class"] = parameter("their one-hot targets")
-    channels: float = parameter("channels C of each layer", minimum=1, integer=True, default=16)
+    channels: float = parameter("channels C of each layer", minimum=4, integer=True, default=16)
     chi: float = parameter(
         "strength of adaptation: read-out variance 1/chi, temperature T/chi", above=0, default=1.0
     )
@@ -65,6 +67,14 @@ class PooledClassifier(System):
                 f"PooledClassifier.inputs has shape {shape}: must be (train, side, side, colour) "
                 "with a side that is a multiple of 4"
             )
+        if self.test_inputs.shape[1:] != shape[1:]:
+            raise ValueError(
+                f"PooledClassifier.test_inputs has images of shape {self.test_inputs.shape[1:]}: "
+                f"must be {shape[1:]}, that of the training images"
+            )
+        traced = isinstance(self.targets, jax.core.Tracer)
+        if not traced and not np.all(np.any(self.targets, axis=0)):
+            raise ValueError("PooledClassifier.targets has a class without training examples")
 
 
 class Layers(NamedTuple):

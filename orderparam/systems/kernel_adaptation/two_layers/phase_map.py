@@ -1,8 +1,5 @@
 """The phases of feature learning: the phase of a density in theory and of a measured one, and the
-drawing of their plane.
-
-The phases of feature learning.
-"""
+drawing of their plane."""
 
 from typing import Any
 

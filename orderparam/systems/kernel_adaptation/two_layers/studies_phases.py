@@ -238,8 +238,6 @@ def cubic_sign(
 
 
 # ------------------------------------------------------------------------------------------------
-# The plane in which two layers adapt to their target.
-
 # The plane shows where the weights of a two-layer network adapt to its target, and where Gaussian
 # weights have two states.
 

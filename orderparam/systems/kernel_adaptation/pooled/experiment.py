@@ -19,8 +19,8 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.systems.kernel_adaptation.pooled.model import (
-    Layers,
     PooledClassifier,
+    PooledWeights,
     convolved,
     drawn_layers,
     output,
@@ -151,14 +151,16 @@ def pooled_layers(
     )
 
 
-def accuracy_of(system: PooledClassifier, layers: Layers, x: Array, y: Array) -> Float[Array, ""]:
+def accuracy_of(
+    system: PooledClassifier, layers: PooledWeights, x: Array, y: Array
+) -> Float[Array, ""]:
     """The fraction of images that the network classifies correctly."""
     f = output(layers, jnp.asarray(x, jnp.float32), jnp.asarray(system.chi, jnp.float32))
     return jnp.mean(jnp.argmax(f, axis=1) == jnp.argmax(y, axis=1))
 
 
 @eqx.filter_jit
-def _laws(system: PooledClassifier, layers: Layers, key: PRNGKeyArray) -> LayerLaws:
+def _laws(system: PooledClassifier, layers: PooledWeights, key: PRNGKeyArray) -> LayerLaws:
     x = jnp.asarray(system.inputs, jnp.float32)
     classes = jnp.asarray(system.targets / jnp.linalg.norm(system.targets, axis=0), jnp.float32)
     edges = jnp.linspace(-REACH, REACH, BINS + 1)

@@ -77,7 +77,7 @@ class PooledClassifier(System):
             raise ValueError("PooledClassifier.targets has a class without training examples")
 
 
-class Layers(NamedTuple):
+class PooledWeights(NamedTuple):
     """Weights in units of the prior."""
 
     filters: tuple[Float[Array, "fan_in channel"], ...]
@@ -121,7 +121,7 @@ def passed_on(
 
 
 def output(
-    layers: Layers, x: Float[Array, "example *image"], chi: float | Array
+    layers: PooledWeights, x: Float[Array, "example *image"], chi: float | Array
 ) -> Float[Array, "example class"]:
     """The output f of the network."""
     for number, filters in enumerate(layers.filters):
@@ -130,18 +130,18 @@ def output(
 
 
 def read(
-    layers: Layers, last: Float[Array, "example row column channel"], chi: float | Array
+    layers: PooledWeights, last: Float[Array, "example row column channel"], chi: float | Array
 ) -> Float[Array, "example class"]:
     """The output f from the activations of the last layer."""
     return last.mean(axis=(1, 2)) @ layers.readout / jnp.sqrt(chi * last.shape[-1])
 
 
-def drawn_layers(system: PooledClassifier, key: PRNGKeyArray) -> Layers:
+def drawn_layers(system: PooledClassifier, key: PRNGKeyArray) -> PooledWeights:
     """Weights of the prior in single precision, with a read-out of zero."""
     channels, colours = system.size("channels"), system.inputs.shape[-1]
     fans = [WINDOW**2 * below for below in (colours, *[channels] * (CONVOLUTIONS - 1))]
     keys = jax.random.split(key, CONVOLUTIONS)
-    return Layers(
+    return PooledWeights(
         tuple(jax.random.normal(own, (fan, channels), jnp.float32) for own, fan in zip(keys, fans)),
         jnp.zeros((channels, system.targets.shape[1]), jnp.float32),
     )
@@ -149,8 +149,8 @@ def drawn_layers(system: PooledClassifier, key: PRNGKeyArray) -> Layers:
 
 @eqx.filter_jit
 def trained_layers(
-    system: PooledClassifier, start: Layers, steps: int, rate: float
-) -> tuple[Layers, Float[Array, ""]]:
+    system: PooledClassifier, start: PooledWeights, steps: int, rate: float
+) -> tuple[PooledWeights, Float[Array, ""]]:
     """The weights after `steps` of Adam on |f - y|^2 chi / (2T) plus weight decay towards the
     start, and the squared error on the training set over that of the start.
 
@@ -161,14 +161,14 @@ def trained_layers(
     x, y, chi, temperature = (jnp.asarray(numbers, jnp.float32) for numbers in single)
     optimiser = optax.adam(optax.cosine_decay_schedule(rate, steps))
 
-    def energy(layers: Layers) -> Array:
+    def energy(layers: PooledWeights) -> Array:
         moved = jax.tree.map(lambda b, a: jnp.sum((b - a) ** 2) / 2, layers, start)
         misfit = jnp.sum((output(layers, x, chi) - y) ** 2)
         return misfit * chi / (2 * temperature) + sum(jax.tree.leaves(moved))
 
     def body(
-        carry: tuple[Layers, optax.OptState], _: None
-    ) -> tuple[tuple[Layers, optax.OptState], None]:
+        carry: tuple[PooledWeights, optax.OptState], _: None
+    ) -> tuple[tuple[PooledWeights, optax.OptState], None]:
         layers, state = carry
         updates, state = optimiser.update(jax.grad(energy)(layers), state)
         return (optax.apply_updates(layers, updates), state), None

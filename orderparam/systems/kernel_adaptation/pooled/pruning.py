@@ -12,8 +12,8 @@ from orderparam.systems.kernel_adaptation.pooled.experiment import FITTED, accur
 from orderparam.systems.kernel_adaptation.pooled.model import (
     CONVOLUTIONS,
     WINDOW,
-    Layers,
     PooledClassifier,
+    PooledWeights,
     convolved,
     drawn_layers,
     passed_on,
@@ -109,7 +109,9 @@ def pruned_pooled_classifier(
     )
 
 
-def _up_to(layers: Layers, number: int, x: Array) -> Float[Array, "example row column channel"]:
+def _up_to(
+    layers: PooledWeights, number: int, x: Array
+) -> Float[Array, "example row column channel"]:
     """What the layer above layer `number` sees."""
     x = jnp.asarray(x, jnp.float32)
     for below in range(number + 1):
@@ -119,7 +121,11 @@ def _up_to(layers: Layers, number: int, x: Array) -> Float[Array, "example row c
 
 @eqx.filter_jit
 def _pruned(
-    system: PooledClassifier, layers: Layers, number: int, ranks: tuple[int, ...], key: PRNGKeyArray
+    system: PooledClassifier,
+    layers: PooledWeights,
+    number: int,
+    ranks: tuple[int, ...],
+    key: PRNGKeyArray,
 ) -> dict[str, Array]:
     train, test = (_up_to(layers, number, x) for x in (system.inputs, system.test_inputs))
     channels = train.shape[-1]

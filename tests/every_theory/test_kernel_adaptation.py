@@ -11,7 +11,7 @@ from orderparam.systems.kernel_adaptation import (
     ScaledNetwork,
     TwoLayerNetwork,
     hermite_target,
-    taught,
+    teacher_data,
 )
 
 RNG = np.random.default_rng(0)
@@ -24,7 +24,7 @@ SYSTEMS = [
     PatchNetwork(20.0, 4.0, 10.0, 100.0, 0.1, hermite_target({1: 1.0})),
     NetworkOnData(*DATA, 20.0, 0.1),
     DeepNetworkOnData(*DATA, 20.0, 0.1),
-    ConvolutionalOnData(*taught(5, 3, groups=2, group=2, patch_dim=3), 20.0, 0.1),
+    ConvolutionalOnData(*teacher_data(5, 3, groups=2, group=2, patch_dim=3), 20.0, 0.1),
 ]
 # few draws, long enough to say that they converged
 LENGTHS = {"particles": 40, "warmup": 50, "samples": 250}

@@ -9,12 +9,12 @@ from orderparam.systems.kernel_adaptation import (
     ConvolutionalOnData,
     convolutional_gaussian_layers,
     convolutional_gaussian_process,
-    taught,
+    teacher_data,
 )
 from orderparam.systems.kernel_adaptation.convolutional.experiment import ConvolutionalPosterior
 from orderparam.systems.kernel_adaptation.convolutional.theory import directions, wide_scale
 
-TAUGHT = taught(6, 5, groups=2, group=3, patch_dim=4)
+TAUGHT = teacher_data(6, 5, groups=2, group=3, patch_dim=4)
 SYSTEM = ConvolutionalOnData(*TAUGHT, 5, 0.2, 0.7, 1.3, 1.9)
 
 
@@ -68,7 +68,7 @@ def test_the_teacher_is_the_network_with_one_channel():
 
 
 def test_the_gradient_vanishes_and_filters_turn_to_the_teacher():
-    system = ConvolutionalOnData(*taught(20, 5, groups=2, group=2, patch_dim=4), 20, 0.1)
+    system = ConvolutionalOnData(*teacher_data(20, 5, groups=2, group=2, patch_dim=4), 20, 0.1)
     adapted, wide = convolutional_gaussian_layers(system), convolutional_gaussian_process(system)
     assert bool(adapted.converged)
     assert float(adapted.variance[0]) > 1.05

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from orderparam.systems.kernel_adaptation.convolutional.model import (
         ConvolutionalOnData,
-        taught,
+        teacher_data,
     )
     from orderparam.systems.kernel_adaptation.convolutional.theory import (
         ConvolutionalPrediction,

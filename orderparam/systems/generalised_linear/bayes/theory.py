@@ -243,8 +243,8 @@ def _solution(
     )
     ratio = float(precision / information)
     free = prior + (ratio if alpha is None else alpha) * labels
-    known = bool(error <= 1.001 * _DETERMINED * float(system.prior.power))
-    return ratio, float(overlap), float(free), known
+    determined = bool(error <= 1.001 * _DETERMINED * float(system.prior.power))
+    return ratio, float(overlap), float(free), determined
 
 
 @theory(traced=False)

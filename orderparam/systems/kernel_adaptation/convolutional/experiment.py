@@ -162,8 +162,8 @@ def sampled_convolutional_network(
     Source: Seroussi, Naveh, Ringel (2023).
 
     >>> import jax
-    >>> from orderparam.systems.kernel_adaptation import taught
-    >>> data = ConvolutionalOnData(*taught(5, 3, groups=2, group=2, patch_dim=3), 4, 0.5)
+    >>> from orderparam.systems.kernel_adaptation import teacher_data
+    >>> data = ConvolutionalOnData(*teacher_data(5, 3, groups=2, group=2, patch_dim=3), 4, 0.5)
     >>> found = sampled_convolutional_network(data, jax.random.key(0), warmup=50, samples=40)
     >>> found.variance.shape, found.density.shape
     ((4,), (4, 31))

@@ -38,7 +38,7 @@ class ConvolutionalOnData(AdaptiveNetwork):
 
     Source: Seroussi, Naveh, Ringel (2023).
 
-    >>> ConvolutionalOnData(*taught(5, 3, groups=2, group=2, patch_dim=3), 8, 0.1).groups
+    >>> ConvolutionalOnData(*teacher_data(5, 3, groups=2, group=2, patch_dim=3), 8, 0.1).groups
     2
     """
 
@@ -72,7 +72,7 @@ class ConvolutionalOnData(AdaptiveNetwork):
         return self.teacher.shape[1]
 
 
-def taught(
+def teacher_data(
     n_train: int, n_test: int, *, groups: int, group: int, patch_dim: int
 ) -> tuple[np.ndarray, ...]:
     """The arrays of a `ConvolutionalOnData`: Gaussian inputs and the labels of a teacher with one

@@ -14,7 +14,10 @@ from orderparam.systems.kernel_adaptation.convolutional.experiment import (
     DIRECTIONS,
     sampled_convolutional_network,
 )
-from orderparam.systems.kernel_adaptation.convolutional.model import ConvolutionalOnData, taught
+from orderparam.systems.kernel_adaptation.convolutional.model import (
+    ConvolutionalOnData,
+    teacher_data,
+)
 from orderparam.systems.kernel_adaptation.convolutional.theory import (
     convolutional_gaussian_layers,
     convolutional_gaussian_process,
@@ -141,7 +144,7 @@ def convolutional_preactivations(
 ) -> Iterator[Curve]:
     """Curves of two theories and of sampled networks; `groups` is the number of groups, each of
     `group` patches."""
-    data = taught(n_train, 300, groups=groups, group=group, patch_dim=patch_dim)
+    data = teacher_data(n_train, 300, groups=groups, group=group, patch_dim=patch_dim)
     system = ConvolutionalOnData(
         *data,
         channels=24,

@@ -60,8 +60,8 @@ def convolutional_gaussian_process(system: ConvolutionalOnData) -> Convolutional
 
     Source: Novak et al. (2019).
 
-    >>> from orderparam.systems.kernel_adaptation import taught
-    >>> data = ConvolutionalOnData(*taught(5, 3, groups=2, group=2, patch_dim=3), 8, 0.1)
+    >>> from orderparam.systems.kernel_adaptation import teacher_data
+    >>> data = ConvolutionalOnData(*teacher_data(5, 3, groups=2, group=2, patch_dim=3), 8, 0.1)
     >>> np.asarray(convolutional_gaussian_process(data).variance)[:2].round(6).tolist()
     [1.0, 1.0]
     """
@@ -88,8 +88,8 @@ def convolutional_gaussian_layers(system: ConvolutionalOnData) -> ConvolutionalP
 
     Source: Seroussi, Naveh, Ringel (2023).
 
-    >>> from orderparam.systems.kernel_adaptation import taught
-    >>> data = ConvolutionalOnData(*taught(5, 3, groups=2, group=2, patch_dim=3), 8, 0.1)
+    >>> from orderparam.systems.kernel_adaptation import teacher_data
+    >>> data = ConvolutionalOnData(*teacher_data(5, 3, groups=2, group=2, patch_dim=3), 8, 0.1)
     >>> bool(convolutional_gaussian_layers(data).variance[0] > 1)
     True
     """

@@ -4,11 +4,11 @@ latent kernel, without retraining."""
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
-from orderparam.systems.kernel_adaptation.pooled.experiment import FITTED, accuracy_of
+from orderparam.systems.kernel_adaptation.pooled.experiment import accuracy_of
 from orderparam.systems.kernel_adaptation.pooled.model import (
     CONVOLUTIONS,
     WINDOW,
@@ -42,7 +42,6 @@ class PrunedPooled(Result):
         full_accuracy: accuracy of the whole network on the test set.
         train_accuracy: accuracy of the whole network on its training set.
         train_error: squared error on the training set over that of the start.
-        converged: whether `train_error` is below 0.3.
     """
 
     rank: Float[Array, "kept"]
@@ -56,7 +55,6 @@ class PrunedPooled(Result):
     full_accuracy: Float[Array, ""]
     train_accuracy: Float[Array, ""]
     train_error: Float[Array, ""]
-    converged: Bool[Array, ""]
 
 
 @experiment
@@ -105,7 +103,6 @@ def pruned_pooled_classifier(
         full_accuracy=accuracy_of(system, end, system.test_inputs, system.test_targets),
         train_accuracy=accuracy_of(system, end, system.inputs, system.targets),
         train_error=error,
-        converged=error < FITTED,
     )
 
 

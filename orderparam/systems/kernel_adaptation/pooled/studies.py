@@ -160,8 +160,8 @@ def draw_pruned(axes: Any, comparison: Comparison, layer: int) -> None:
 
 @study(
     "pooled-pruning",
-    title="A pooled network of five layers keeps its accuracy on the leading directions of its "
-    "latent kernels",
+    title="The leading directions of a latent kernel keep a pooled network's accuracy, in the "
+    "first layer half of them all of it, where channels and random directions lose it",
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383; Simonyan, Zisserman 2015",
     panels=[
         *(Freehand(partial(draw_pruned, layer=layer)) for layer in range(CONVOLUTIONS)),
@@ -171,7 +171,7 @@ def draw_pruned(axes: Any, comparison: Comparison, layer: int) -> None:
             by="layer",
             log="xy",
             ylabel="latent eigenvalue / trace",
-            text=LAYERS,
+            text=dict(enumerate(LAYERS.values())),
         ),
         Panel(
             "rank",
@@ -180,7 +180,7 @@ def draw_pruned(axes: Any, comparison: Comparison, layer: int) -> None:
             log="x",
             xlabel="directions kept $k$",
             ylabel="learnability of the labels",
-            text=LAYERS,
+            text=dict(enumerate(LAYERS.values())),
             reference=[horizontal(0)],
         ),
     ],

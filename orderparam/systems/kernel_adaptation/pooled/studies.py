@@ -194,6 +194,11 @@ def draw_pruned(axes: Any, comparison: Comparison, layer: int) -> None:
     "leading directions of the layer.",
     seconds=(60, 900),
     observables=(),
+    explained=(
+        "With 16 of 24 leading directions the accuracy is .323(4), .313(3), .302(3) and .298(5) in "
+        "layers 1 to 4, of .325(4) of the whole network; with 16 random ones .187 to .150, with 16 "
+        "channels .223 to .166. The networks classify 90 % of their training set."
+    ),
     gallery={"n_train": 512, "channels": 24, "n_test": 1000, "seeds": 16},
     full={"n_train": 2000, "channels": 64, "steps": 2000, "seeds": 16},
 )

@@ -1,5 +1,6 @@
 """Convolutional networks of three layers that learn a teacher."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from orderparam.systems.kernel_adaptation import (
     ConvolutionalOnData,
     convolutional_gaussian_layers,
     convolutional_gaussian_process,
+    sampled_convolutional_network,
     teacher_data,
 )
 from orderparam.systems.kernel_adaptation.convolutional.experiment import ConvolutionalPosterior
@@ -65,6 +67,19 @@ def test_the_teacher_is_the_network_with_one_channel():
     np.testing.assert_allclose(hidden, expected, rtol=1e-12)
     raw = special.erf(expected).sum(axis=1)
     np.testing.assert_allclose(y / y[0], raw / raw[0], rtol=1e-12)
+
+
+def test_networks_before_training_have_the_variances_of_the_process_in_their_order():
+    """A network of any number of channels has them in the mean; 512 networks of 20 channels."""
+    system = ConvolutionalOnData(
+        *teacher_data(20, 5, groups=2, group=2, patch_dim=4), 20, 1e6, hidden_variance=1.5
+    )
+    process = convolutional_gaussian_process(system)
+    found = sampled_convolutional_network(system, jax.random.key(0), samples=150)
+    np.testing.assert_allclose(found.variance_before, process.variance, rtol=0.08)
+    assert float(process.variance[2]) > 1.5  # the teacher's direction is told from the random one
+    # at this temperature the posterior is the prior
+    np.testing.assert_allclose(found.variance, process.variance, rtol=0.1)
 
 
 def test_the_gradient_vanishes_and_filters_turn_to_the_teacher():

@@ -12,7 +12,12 @@ from orderparam.systems.kernel_adaptation import (
     pruned_pooled_classifier,
 )
 from orderparam.systems.kernel_adaptation.pooled.experiment import _laws, excess_kurtosis
-from orderparam.systems.kernel_adaptation.pooled.model import convolved, drawn_layers, output
+from orderparam.systems.kernel_adaptation.pooled.model import (
+    convolved,
+    drawn_layers,
+    output,
+    trained_layers,
+)
 
 RANDOM = np.random.default_rng(0)
 IMAGES = RANDOM.standard_normal((12, 8, 8, 2))
@@ -75,3 +80,52 @@ def test_keeping_every_direction_changes_nothing():
         np.testing.assert_allclose(getattr(found, field)[:, -1], found.full_accuracy)
     np.testing.assert_allclose(found.trace[:, -1], 1.0, rtol=1e-6)
     np.testing.assert_allclose(np.sum(found.eigenvalues, axis=1), 1.0, rtol=1e-6)
+
+
+def test_kernel_distances_and_movement_are_those_of_the_formulas():
+    """The first layer, by sums over all pixels and windows."""
+    system = POOLED.with_(channels=5)
+    draw_key = jax.random.split(jax.random.key(3))[0]
+    start = drawn_layers(system, draw_key)
+    end, _ = trained_layers(system, start, 20, 0.02)
+    found = pooled_layers(system, jax.random.key(3), steps=20)
+    padded = np.pad(IMAGES, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    seen = np.array(
+        [
+            [padded[:, i + row, j + column] for row in range(3) for column in range(3)]
+            for i in range(8)
+            for j in range(8)
+        ]
+    )  # (pixel, place in the window, example, colour)
+    predicted = np.einsum("pwmc,pwnc->mn", seen, seen) / (64 * 9 * 2)
+    for filters, distance in (
+        (start.filters[0], found.kernel_distance_before[0]),
+        (end.filters[0], found.kernel_distance[0]),
+    ):
+        h = np.einsum("pwmc,wck->pmk", seen, np.asarray(filters).reshape(9, 2, 5)) / np.sqrt(18)
+        learned = np.einsum("pmk,pnk->mn", h, h) / (64 * 5)
+        exact = np.linalg.norm(learned - predicted) / np.linalg.norm(predicted)
+        np.testing.assert_allclose(distance, exact, rtol=1e-5)
+    for number, (one, other) in enumerate(zip(start.filters, end.filters)):
+        exact = np.linalg.norm(other - one) / np.linalg.norm(one)
+        np.testing.assert_allclose(found.moved[number], exact, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"test_inputs": IMAGES[:, :4, :4]}, "test_inputs has images of shape"),
+        (
+            {"targets": np.eye(4)[np.arange(12) % 3], "test_targets": np.eye(4)[np.arange(6) % 4]},
+            "a class without training examples",
+        ),
+        ({"channels": 3}, "channels = 3"),
+        ({"temperature": float("nan")}, "temperature"),
+        ({"chi": 10**400}, "chi"),
+        ({"inputs": "text"}, "inputs"),
+        ({"inputs": np.empty((0, 8, 8, 2))}, "inputs"),
+    ],
+)
+def test_what_is_no_classifier_is_refused_by_name(changed, words):
+    with pytest.raises(ValueError, match=words):
+        POOLED.with_(**changed)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from orderparam.core.needs import at_least
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.kernels.readout import condition_readout, log_evidence
@@ -134,7 +135,7 @@ class SampledConvolutional(FromChains, Result):
     density_before: Float[Array, "direction bin"]
 
 
-@experiment
+@experiment(needs={"samples": at_least(4)})  # a kurtosis and its error
 def sampled_convolutional_network(
     system: ConvolutionalOnData,
     key: PRNGKeyArray,
@@ -156,6 +157,9 @@ def sampled_convolutional_network(
         warmup: steps of a chain that tune the step size and are discarded. Default 150.
         samples: draws of every chain. Default 150.
         leapfrog_steps: leapfrog steps of a trajectory. Default 12.
+
+    Raises:
+        ValueError: for fewer than 4 draws.
 
     Accuracy: statistical; see `r_hat` and `effective_samples`.
 

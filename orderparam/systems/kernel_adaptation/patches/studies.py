@@ -1,6 +1,6 @@
 """The studies of convolutional networks on patches."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -172,15 +172,28 @@ def patches_erf(
     system = PatchNetwork(
         patch_dim, 1, channels, 100, 1.0, hermite_target({1: 1.0, 3: cubic})
     ).scaling(chi)
+    sampler = partial(sampled_patches, samples=draws, warmup=120)
+    yield from _theories_and_network(system, sampler, 11, patches, n_train, seeds)
+
+
+def _theories_and_network(
+    system: PatchNetwork,
+    sampler: Callable[..., Any],
+    points: int,
+    patches: tuple[int, ...],
+    n_train: tuple[int, ...],
+    seeds: int,
+) -> Iterator[Curve]:
+    """Averaged theories on a grid of `points` training sets, with both ridges and without
+    adaptation, and sampled networks at the sizes `n_train`."""
     grid = {
         "patches": patches,
-        "n_train": np.geomspace(min(n_train) / 2, 4 * max(n_train), 11).tolist(),
+        "n_train": np.geomspace(min(n_train) / 2, 4 * max(n_train), points).tolist(),
     }
     consistent, wide = (
         partial(theory, ridge_kind="self-consistent")
         for theory in (adapted_weights, gaussian_process)
     )
-    sampler = partial(sampled_patches, samples=draws, warmup=120)
     yield Curve("adapted weights, effective ridge", consistent, system, grid)
     yield Curve("adapted weights, ridge $T/P$", adapted_weights, system, grid)
     yield Curve("infinitely wide (GP), effective ridge", wide, system, grid)
@@ -241,21 +254,8 @@ def patches_linear(
     system = PatchNetwork(
         patch_dim, 1, channels, 100, 1.0, hermite_target({1: 1.0}), activation="linear"
     ).scaling(chi)
-    grid = {
-        "patches": patches,
-        "n_train": np.geomspace(min(n_train) / 2, 4 * max(n_train), 13).tolist(),
-    }
-    consistent, wide = (
-        partial(theory, ridge_kind="self-consistent")
-        for theory in (adapted_weights, gaussian_process)
-    )
     sampler = partial(sampled_linear_patches, samples=draws, warmup=200)
-    yield Curve("adapted weights, effective ridge", consistent, system, grid)
-    yield Curve("adapted weights, ridge $T/P$", adapted_weights, system, grid)
-    yield Curve("infinitely wide (GP), effective ridge", wide, system, grid)
-    yield Curve(
-        "sampled network", sampler, system, {"patches": patches, "n_train": n_train}, seeds=seeds
-    )
+    yield from _theories_and_network(system, sampler, 13, patches, n_train, seeds)
 
 
 # ------------------------------------------------------------------------------------------------

@@ -99,8 +99,8 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
 @study(
     "bayes-error-collapse",
     title=(
-        "In theory error/(noise + error) is the learned features' share of the examples, "
-        "d k_c/n, times a factor that falls to 1 where all features are learned"
+        "In theory error/(noise + error) is d k_c/n times a factor of k_c/k and beta alone, "
+        "once some features are learned; it falls to 1 where all are"
     ),
     source=SOURCE,
     seconds=(70, 3000),
@@ -138,9 +138,9 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
         $k = d/2$ features with read-outs $\propto i^{{-\beta}}$, $\Delta$ = {noise}, tanh$(2z)$;
         $k_c$: number of learned features, an integer (teeth; flat at the top left: none is
         learned). Bottom row: dotted: the constant for $k_c \ll k \to \infty$. The curves that
-        collapse are theories. Measured ($d$ = {measured_dim}, $\beta$ = {measured_decay}): {seeds}
-        data sets; $k_c$ is the number of features that chains or students have found. Adam:
-        {epochs} epochs.
+        collapse, for $k_c \gg 1$, are theories. Measured ($d$ = {measured_dim}, $\beta$ =
+        {measured_decay}): {seeds} data sets; $k_c$ is the number of features that chains or
+        students have found. Adam: {epochs} epochs; no theory predicts its error.
     """,
     explained=(
         "The points that differ most are those of Adam, whose error is 3.9, 3.0 and 2.5 times the "

@@ -292,7 +292,7 @@ def student_width(
         "input_dim": 100,
         "width": 50,
         "learning": (1.0, 2.0, 4.0, 8.0),
-        "refining": (12.0, 20.0, 32.0),
+        "refining": (12.0, 17.0, 24.0),
         "fractions": (0.7, 0.5),
         "epochs": 2000,
         "seeds": 16,
@@ -340,21 +340,22 @@ def student_scaling(
     seeds: int = 4,
 ) -> Iterator[Curve]:
     """learning, refining: n / d^2 at which the theory has learned some and all features. fractions:
-    widths over k_c."""
+    widths over k_c. Students narrower than the teacher are trained at the former only, because k_c
+    is the full width where all features are learned, and a narrower student cannot represent
+    them."""
     teacher = HierarchicalTeacher(input_dim, width, decay, noise)
     student = WidthLimitedStudent(teacher, width)
     ns, partly = (per_ratio(ratios, input_dim) for ratios in ((*learning, *refining), learning))
     fine = samples(min(ns) / 2, 2 * max(ns), 120)
-    wide, every = partial(adam_student, epochs=epochs), {"teacher.n_train": ns}
+    trained: Any = {"epochs": epochs, "precision": "single"}
+    wide, every = partial(adam_student, **trained), {"teacher.n_train": ns}
     grid = {"teacher.n_train": sorted({*fine, *ns})}
     yield Curve("Bayes-optimal", compressed, student, grid)
-    yield Curve(FULL, wide, student, every, seeds, batch_seeds=True)
+    yield Curve(FULL, wide, student, every, seeds)
     for fraction in (1.0, *fractions):
         label = AT_EFFECTIVE if fraction == 1.0 else f"Adam, width ${fraction:g}\\, k_c$"
-        trained = partial(adam_at_effective_width, fraction=fraction, epochs=epochs)
-        # where all features are learned, k_c is the full width
-        over = {"teacher.n_train": partly} if fraction == 1.0 else every
-        yield Curve(label, trained, student, over, seeds, batch_seeds=True)
+        narrow = partial(adam_at_effective_width, fraction=fraction, **trained)
+        yield Curve(label, narrow, student, {"teacher.n_train": partly}, seeds)
 
 
 @study(

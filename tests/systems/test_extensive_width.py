@@ -330,6 +330,17 @@ def test_trained_student_learns_the_strongest_features():
     assert float(trained.error) > float(bound)
 
 
+def test_a_student_trained_in_single_precision_has_the_same_error():
+    teacher = HierarchicalTeacher(input_dim=20, width=10, decay=1.0, noise=0.01, n_train=1600)
+    student = WidthLimitedStudent(teacher, 5)
+    single, double = (
+        float(adam_student(student, jax.random.key(0), epochs=200, precision=each).error)
+        for each in ("single", "double")
+    )
+    assert single == pytest.approx(double, rel=1e-3)
+    assert single != double
+
+
 def test_refusals():
     with pytest.raises(ValueError, match=r"width = 0"):
         HierarchicalTeacher(10, 0, 1.0, 0.1)

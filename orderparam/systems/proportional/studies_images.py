@@ -15,7 +15,6 @@ from orderparam.systems.proportional.model import (
     flat,
     image_data,
 )
-from orderparam.systems.proportional.studies import LOSSES
 from orderparam.systems.proportional.theory import finite_width, infinite_width
 
 _AXIS = (
@@ -50,23 +49,35 @@ def architectures(
 
 @study(
     "finite-width-images",
-    title="On digits sharing weights decides what a finite number of channels changes",
+    title="On digits a finite number of channels lowers the test error of a convolutional network "
+    "with pooling, and of no network without it",
     source="Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025; Novak et al. 2019",
     panels=[
         Panel(_AXIS, "test_error", by="architecture", log="x", ylabel="test error"),
         Panel(_AXIS, "test_error", by="architecture", log="x", ratio_to="infinite width"),
+        Panel(_AXIS, "accuracy", by="architecture", log="x", ylabel="test accuracy"),
     ],
-    columns=2,
+    columns=3,
     caption="""
         Even against odd {data} of 8 x 8 pixels, $P$ = {n_train}, $T$ = {temperature}, one layer of
         erf units on patches of side {mask} at every second pixel, unit prior variances, {n_test}
-        test images. Pooled: the read-out sees the mean over patches. Infinite width: the Gaussian
-        process of each kernel; the locally connected network has the Gaussian process of the
-        convolutional one. Sampled: Hamiltonian Monte Carlo, {seeds} runs of {chains} chains, half
-        from the prior, half from a minimum of the energy.
+        test images. Test error: squared error in the mean over the posterior, with the variance of
+        the output. Accuracy: that of the mean output. Pooled: the read-out sees the mean over
+        patches. Infinite width: the Gaussian process of each kernel; the locally connected network
+        has the Gaussian process of the convolutional one. Finite width: theory of many channels at
+        fixed $P/N_c$, on the same images. Sampled: Hamiltonian Monte Carlo, {seeds} runs of
+        {chains} chains, half from the prior, half from a minimum of the energy.
     """,
     seconds=(90, 3600),
-    observables=LOSSES,
+    observables=("test_error", "accuracy"),
+    explained=(
+        "The theory is the limit of many channels at fixed P/N. With 6, 12 and 24 channels test "
+        "errors lie 1.6(1), 0.9(1) and 0.4(1) % above it without weight sharing, 0.8(1), 0.3(1) "
+        "and 0.0(1) % for the convolutional network without pooling, -1.4(1), 0.7(1) and 0.9(2) % "
+        "for the dense one, and 22.3(4), 17.5(2) and 13.2(1) % with pooling, where the theory "
+        "enlarges the kernel 13-fold at 6 channels. Against infinite width the test error is 21 to "
+        "24 % smaller with pooling, and 1.3 to 8.5 % larger in the other networks."
+    ),
     gallery={
         "n_train": 60,
         "n_test": 300,

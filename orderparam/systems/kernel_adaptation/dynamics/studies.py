@@ -110,7 +110,8 @@ def draw_specialised(axes: Any, comparison: Comparison) -> None:
         DASHES[1],
     )
     _level(axes, neurons_outside(theory, comparison.parameters["width"]).item(), "theory", ink())
-    _over_time(axes, ylabel=f"neurons with $|w\\cdot w_*| > {FAR:g}$", ylim=(0, None))
+    above = 1.4 * axes.get_ylim()[1]  # room for the legend
+    _over_time(axes, ylabel=f"neurons with $|w\\cdot w_*| > {FAR:g}$", ylim=(0, above))
 
 
 def draw_selections(axes: Any, comparison: Comparison) -> None:
@@ -155,6 +156,7 @@ def draw_selections(axes: Any, comparison: Comparison) -> None:
     "high where $n$ is a few $d$.",
     seconds=(50, 3600),
     observables=("output",),
+    gallery={"duration": 30.0, "seeds": 16},
     full={
         "input_dim": 40,
         "width": 600,

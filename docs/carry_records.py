@@ -1,12 +1,13 @@
-"""Gives the records in docs/gallery the state of this checkout's code, after a change that leaves
-all numbers equal.
+"""Gives the records in docs/gallery the state and the captions of this checkout's code, after a
+change that leaves all numbers equal.
 
     python docs/carry_records.py BEFORE
 
 BEFORE is a checkout of the commit before the change. A record that was up to date there keeps its
 measurements and takes the new state; others are left alone. This is for changes that are known to
 leave numbers equal but for rounding, as two versions of a library do: a function that moves or is
-renamed, a sum in another order. The commit says how that is known.
+renamed, a sum in another order. The commit says how that is known. A record whose caption was that
+of the code before takes the new caption; its figure shows no caption and stays.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -22,21 +24,26 @@ sys.path.insert(0, str(HERE))
 from _site.state import source_state  # noqa: E402
 
 from orderparam.comparison import studies  # noqa: E402
+from orderparam.plotting.captions import filled  # noqa: E402
 
 
-def states() -> dict[str, str]:
-    """The state of every study of the package that Python finds first."""
+def words() -> dict[str, dict[str, str]]:
+    """The state and the caption, not yet formatted, of every study of the package that Python finds
+    first."""
     return {
-        name: source_state(study.build.__module__, study.build.__name__)
+        name: {
+            "state": source_state(study.build.__module__, study.build.__name__),
+            "caption": study.caption,
+        }
         for name, study in studies().items()
         if study.build.__module__.startswith("orderparam.")
     }
 
 
-def states_of(checkout: Path) -> dict[str, str]:
-    """The states of the studies of another checkout, found by a process of its own."""
+def words_of(checkout: Path) -> dict[str, dict[str, str]]:
+    """The states and captions of the studies of another checkout, found by a process of its own."""
     found = subprocess.run(
-        [sys.executable, __file__, "--states"],
+        [sys.executable, __file__, "--words"],
         env=os.environ | {"PYTHONPATH": str(checkout)},
         stdout=subprocess.PIPE,
         text=True,
@@ -45,30 +52,50 @@ def states_of(checkout: Path) -> dict[str, str]:
     return dict(json.loads(found.stdout))
 
 
-def carry(gallery: Path, before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """Write the new states into the records that were up to date before; the names of these."""
+def carry(
+    gallery: Path, before: dict[str, dict[str, str]], after: dict[str, dict[str, str]]
+) -> list[str]:
+    """Write new states into the records that were up to date before, and new captions into those
+    with the caption of before; the names of the records that were changed."""
     carried = []
-    for name, state in after.items():
+    for name, new in after.items():
         path = gallery / f"{name}.json"
-        old = f' "state": "{before.get(name)}"'
-        if before.get(name) == state or not path.is_file() or old not in path.read_text():
+        if name not in before or not path.is_file():
             continue
-        path.write_text(path.read_text().replace(old, f' "state": "{state}"'))
-        carried.append(name)
+        text = path.read_text(encoding="utf-8")
+        shown, old = json.loads(text), before[name]
+        lines = {"state": (old["state"], new["state"])}
+        was, now = (_caption(one["caption"], shown["parameters"]) for one in (old, new))
+        if was is not None and now is not None and shown["caption"].startswith(was):
+            lines["caption"] = shown["caption"], now + shown["caption"].removeprefix(was)
+        for field, (was, now) in lines.items():
+            was, now = (f' "{field}": {json.dumps(one, ensure_ascii=False)}' for one in (was, now))
+            text = text.replace(was, now)
+        if text != path.read_text(encoding="utf-8"):
+            path.write_text(text, encoding="utf-8")
+            carried.append(name)
     return carried
+
+
+def _caption(template: str, parameters: dict[str, Any]) -> str | None:
+    """The caption with the values of the parameters; None of a record of other parameters."""
+    try:
+        return " ".join(filled(template, parameters).split())
+    except KeyError:
+        return None
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("before", type=Path, nargs="?", help="checkout before the change")
-    parser.add_argument("--states", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--words", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.states:
-        print(json.dumps(states()))
+    if arguments.words:
+        print(json.dumps(words()))
         return
     if arguments.before is None or not (arguments.before / "orderparam").is_dir():
         parser.error(f"{arguments.before} is not a checkout of this package")
-    for name in carry(HERE / "gallery", states_of(arguments.before), states()):
+    for name in carry(HERE / "gallery", words_of(arguments.before), words()):
         print(name)
 
 

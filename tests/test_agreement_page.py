@@ -316,10 +316,22 @@ def test_a_picture_keeps_its_legend(tmp_path):
 
 def test_a_change_of_equal_numbers_carries_the_records_that_were_up_to_date(tmp_path):
     for name, state in {"moved": "aaaaaaaa", "stale": "99999999", "same": "cccccccc"}.items():
-        text = json.dumps({"study": name, "state": state, "size": "gallery"}, indent=1)
+        shown = {"study": name, "state": state, "caption": "$d$ = 3. Marks: means."}
+        text = json.dumps({**shown, "parameters": {"dim": 3}}, indent=1)
         (tmp_path / f"{name}.json").write_text(text + "\n")
+
+    def codes(states, caption):
+        return {name: {"state": state, "caption": caption} for name, state in states.items()}
+
     before = {"moved": "aaaaaaaa", "stale": "bbbbbbbb", "same": "cccccccc"}
     after = {"moved": "dddddddd", "stale": "eeeeeeee", "same": "cccccccc", "new": "ffffffff"}
-    assert carry_records.carry(tmp_path, before, after) == ["moved"]
-    kept = {path.stem: json.loads(path.read_text())["state"] for path in tmp_path.iterdir()}
-    assert kept == {"moved": "dddddddd", "stale": "99999999", "same": "cccccccc"}
+    old, new = codes(before, "$d$ = {dim}."), codes(after, "$d$ = {dim}.")
+    assert carry_records.carry(tmp_path, old, new) == ["moved"]
+
+    def kept(field):
+        return {path.stem: json.loads(path.read_text())[field] for path in tmp_path.iterdir()}
+
+    assert kept("state") == {"moved": "dddddddd", "stale": "99999999", "same": "cccccccc"}
+    again = {**new, "same": {"state": "cccccccc", "caption": "Dimension {dim}."}}
+    assert carry_records.carry(tmp_path, new, again) == ["same"]
+    assert kept("caption")["same"] == "Dimension 3. Marks: means."

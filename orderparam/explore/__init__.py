@@ -23,7 +23,7 @@ In the order of reading:
     figures.py     the figures of the table as they come with the package, and small pictures of
                    them
     formulas.py    text with formulas as HTML
-    take_away.py   what is drawn, as files
+    take_away.py   what is drawn, as Python, as commands and as files
     slider.py      one number
     upload.py      a file from the browser
     controls.py    sliders and menus of one system
@@ -31,8 +31,9 @@ In the order of reading:
     choose.py      what stands on them: systems and studies
     gallery.py     the studies
     your_data.py   the forecast of a person's own rows
+    figure_tab.py  the figure of one system with its controls
     style.py       how the page looks
-    app.py         the page
+    app.py         the page: its tabs, and how it opens and shows a state
     origins.py     other names that it answers to, as they are given
     gate.py        which requests reach it
     server.py      who may open it

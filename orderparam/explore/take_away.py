@@ -1,12 +1,62 @@
-"""The figure of a page as files: its numbers as CSV, and a drawing by matplotlib in the house
-style."""
+"""What a person takes away from the page: the figure as Python, as commands, and as files, which
+are its numbers as CSV and a drawing by matplotlib in the house style."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import panel as pn
 import xarray as xr
 
 from orderparam.explore.curves import COURSE, CurveLook, spoken
+from orderparam.explore.state import PageState
+from orderparam.explore.written import Unwritten
+
+_WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
+
+
+class TakeAway:
+    """The texts to be copied and the buttons that save files. file: returns the figure as a file of
+    the kind "png", "pdf" or "csv"."""
+
+    def __init__(self, file: Callable[[str], Any]) -> None:
+        self.python = pn.widgets.TextAreaInput(name="as Python", rows=8, disabled=True, **_WIDE)
+        self.command = pn.widgets.TextAreaInput(name="as commands", rows=4, disabled=True, **_WIDE)
+        copies = []
+        for words, source in (("Copy as Python", self.python), ("Copy as command", self.command)):
+            button = pn.widgets.Button(name=words, width=140)
+            button.js_on_click(
+                args={"source": source}, code="navigator.clipboard.writeText(source.value)"
+            )
+            copies.append(button)
+        files = [
+            pn.widgets.FileDownload(
+                label=kind.upper(),
+                callback=lambda kind=kind: file(kind),
+                filename=f"orderparam.{kind}",
+                button_type="default",
+                width=80,
+            )
+            for kind in ("png", "pdf", "csv")
+        ]
+        self.view = pn.Column(
+            pn.FlexBox(*copies, *files, **_WIDE), self.python, self.command, **_WIDE
+        )
+
+    def write(self, state: PageState) -> None:
+        """Writes a state as Python and as commands."""
+        try:
+            self.python.value = state.python()
+        except Unwritten as error:
+            self.python.value = f"# {error}"
+        try:
+            self.command.value = "\n".join(state.commands())
+        except Unwritten:
+            study = state.opening.study
+            self.command.value = (
+                f"# this system holds arrays of the study {study}, which words cannot say: take "
+                "the Python above"
+            )
 
 
 def table(curves: Mapping[str, xr.Dataset], measured: xr.Dataset | None, x: str) -> str:

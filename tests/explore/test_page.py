@@ -42,19 +42,19 @@ class Visitor:
 
     def drawn(self):
         state = self.page.state
-        curves = self.page._curves
+        curves = self.page.figure._curves
         evaluated = {name for name, one in curves.items() if not one.stored}
         return (
             not self.waiting
             and set(state.theories) <= evaluated
-            and self.page._latest.since is None
+            and self.page.figure._latest.since is None
         )
 
     def slider(self, name):
-        return self.page.knobs._sliders[name]
+        return self.page.figure.knobs._sliders[name]
 
     def lines(self):
-        (figure,) = self.page._figures
+        (figure,) = self.page.figure._figures
         return [source.data["ys"] for source in figure._lines.values() if len(source.data["ys"])]
 
 
@@ -82,11 +82,11 @@ def test_a_start_is_seen_at_once_with_its_marks_and_leaves_them_with_its_numbers
     from orderparam.explore.figures import stored_figures
 
     visitor, name = Visitor(folder), "spins.MeanFieldMagnet"
-    (figure,) = visitor.page._figures
+    (figure,) = visitor.page.figure._figures
     visitor.page.tick()
     kept = stored_figures()[name]
     assert figure._marks.data["y"].tolist() == kept.mean[0].tolist()
-    assert "kept with this version" in visitor.page.here.agreement.object
+    assert "kept with this version" in visitor.page.figure.here.agreement.object
     live = figure._lines["spins.mean_field"].data["ys"][0]
     # what is stored is what is evaluated
     assert max(abs(live - kept.curves["spins.mean_field"][0])) < 1e-3
@@ -144,7 +144,7 @@ def test_another_system_with_other_numbers_of_points_and_runs_replaces_the_first
     one = visitor.page.state
     other = opened("spins.RegularPotts").with_(measured=one.measured + 1, seeds=one.seeds + 1)
     visitor.page.change(other)
-    visitor.until(lambda: visitor.page.here.points.value == other.measured)
+    visitor.until(lambda: visitor.page.figure.here.points.value == other.measured)
     assert visitor.page.state.system == "spins.RegularPotts"
     assert (visitor.page.state.measured, visitor.page.state.seeds) == (other.measured, other.seeds)
 
@@ -162,7 +162,7 @@ def test_a_click_in_the_plane_moves_both_numbers(visitor):
 
 @pytest.mark.parametrize("kind", ["png", "pdf", "csv"])
 def test_what_is_seen_is_a_file(visitor, kind):
-    content = visitor.page._file(kind).read()
+    content = visitor.page.figure.file(kind).read()
     begin = {"png": b"\x89PNG", "pdf": b"%PDF", "csv": "curve,temperature"}[kind]
     assert content.startswith(begin)
     if kind == "csv":

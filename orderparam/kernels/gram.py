@@ -17,7 +17,8 @@ def checked_gram(
     """Kernel matrix and targets, (example,) or with `outputs` also (example, outputs), in float64.
 
     name: that of the matrix in messages. Raises `ValueError` for shapes that do not fit, for
-    entries that are not real numbers, for NaN or infinity, and for a matrix that is not symmetric.
+    entries that are not real numbers or are too large for their type, for NaN or infinity, and for
+    a matrix that is not symmetric.
     Traced values are not checked.
     """
     gram, labels = _real(name, kernel), _real("targets", targets)
@@ -53,6 +54,11 @@ def _largest(array: Array) -> float:
 def _real(name: str, value: ArrayLike) -> Array:
     try:
         array = jnp.asarray(value)
+    except OverflowError as error:
+        raise ValueError(
+            f"{name} has an entry that is too large: integers must be below 2^63, and larger "
+            "numbers must be floats"
+        ) from error
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} = {value!r}: must be an array of numbers") from error
     if array.dtype.kind not in "iuf":

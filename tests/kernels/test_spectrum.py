@@ -104,6 +104,9 @@ def test_bad_spectra_are_refused(arguments, message):
         ),
         (np.diag([1.0, np.nan]), np.ones(2), "kernel contains NaN or infinity"),
         (np.eye(2), np.array([1.0, np.inf]), "targets contains NaN or infinity"),
+        ([[10**400, 0], [0, 1]], np.ones(2), "kernel has an entry that is too large: integers"),
+        ([[10**5000, 0.5], [0.5, 1]], np.ones(2), "kernel has an entry that is too large"),
+        (np.eye(2), [2**63, 1], r"targets has an entry that is too large: .* below 2\^63"),
     ],
 )
 def test_bad_pools_are_refused(kernel, targets, message):

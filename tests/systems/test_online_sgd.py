@@ -20,13 +20,16 @@ from orderparam.systems.online_sgd import (
     overlap_chain,
     overlap_flow,
     phase_flow,
+    plateau,
     region,
     residual_risk,
+    steady_state,
     time_exponent,
     trained_network,
 )
 from orderparam.systems.online_sgd.averages import four_points, signal_power
 from orderparam.systems.online_sgd.experiment import lower_root
+from orderparam.systems.online_sgd.model import check_continuous
 from orderparam.systems.online_sgd.theory import Order, problem, risk_of, velocity
 
 
@@ -389,3 +392,23 @@ def test_experiments_refuse_what_they_cannot_run():
         overlap_flow(CommitteeSGD(), terms="none")
     with pytest.raises(ValueError, match="clock"):
         PhasePoint(clock="sand")
+
+
+@pytest.mark.parametrize(
+    "which", ["sign", "step", activation(jnp.round, kinks=[-0.5, 0.5], name="round")]
+)
+@pytest.mark.parametrize("theory", [overlap_flow, plateau, steady_state, asymptotic_error])
+def test_an_activation_with_jumps_is_refused_by_name(theory, which):
+    """Its derivative is zero wherever SGD looks, but its Gaussian averages contain the jumps."""
+    system = CommitteeSGD(width=2, activation=which)
+    name = which if isinstance(which, str) else which.name
+    with pytest.raises(ValueError, match=f"CommitteeSGD.activation = {name}: must be continuous"):
+        theory(system)
+
+
+def test_kinks_and_fast_growth_are_no_jumps():
+    """Quadratic units have a flow at small learning rates; at large ones they diverge."""
+    for which in ("relu", "abs", "leaky_relu(0.1)"):
+        check_continuous(CommitteeSGD(activation=which))
+    slow = CommitteeSGD(width=2, activation="quadratic", learning_rate=0.2, horizon=20.0, records=3)
+    assert overlap_flow(slow).converged

@@ -13,6 +13,7 @@ from orderparam.core.result import Result
 from orderparam.core.system import Record, System, is_number, parameter, part, structure
 from orderparam.gaussian import Activation, activation, activation_names
 from orderparam.gaussian.draws import unit
+from orderparam.gaussian.generalised import Generalised
 from orderparam.sampling.recording import geometric_steps
 
 # ------------------------------------------------------------------------------------------------
@@ -229,6 +230,20 @@ class CommitteeSGD(System):
     def sample_ratio(self) -> Float[Array, "record"]:
         """Samples per dimension, n / d, at the records."""
         return self.steps() * self.batch_size / self.input_dim
+
+
+def check_continuous(system: CommitteeSGD) -> None:
+    """Raise `ValueError` for activations with jumps.
+
+    At a jump the derivative has a delta function. The averages over Gaussian fields contain it, but
+    no step of SGD ever does, so that the flow is not the limit of SGD.
+    """
+    sigma = system.activation
+    if Generalised(sigma, sigma.kinks).derivative().deltas:
+        raise ValueError(
+            f"CommitteeSGD.activation = {sigma.name}: must be continuous (no gradient step sees a "
+            "jump, while the averages of the theory do)"
+        )
 
 
 class OverlapDynamics(Result):

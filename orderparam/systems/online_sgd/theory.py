@@ -19,6 +19,7 @@ from orderparam.systems.online_sgd import averages
 from orderparam.systems.online_sgd.model import (
     CommitteeSGD,
     OverlapDynamics,
+    check_continuous,
 )
 
 # ------------------------------------------------------------------------------------------------
@@ -195,11 +196,13 @@ _MOST = 10**8  # largest number of four-point averages in one evaluation of the 
 _FAR = 1e9  # decay rate given to readouts that are not trained, so that they count as stable
 
 
-def _affordable(system: CommitteeSGD, **_: object) -> None:
-    """Raise `ValueError` for widths at which the noise term takes most of a second to evaluate.
+def _solvable(system: CommitteeSGD, **_: object) -> None:
+    """Raise `ValueError` for activations with jumps, and for widths at which the noise term takes
+    most of a second to evaluate.
 
     The noise term is a sum over two units of the student and two units of both networks.
     """
+    check_continuous(system)
     if system.repeats == 1 and (system.width * (system.width + system.teacher_width)) ** 2 > _MOST:
         raise ValueError(
             f"CommitteeSGD.width = {system.width}: (width (width + teacher_width))^2 must be <= "
@@ -207,7 +210,7 @@ def _affordable(system: CommitteeSGD, **_: object) -> None:
         )
 
 
-@theory(check=_affordable)
+@theory(check=_solvable)
 def overlap_flow(
     system: CommitteeSGD, *, terms: Terms = "both", stiff: bool = False
 ) -> OverlapDynamics:
@@ -235,13 +238,16 @@ def overlap_flow(
         stiff: whether implicit steps are taken (False by default), for horizons above 1e4.
 
     Raises:
-        ValueError: for widths whose noise term is too expensive.
+        ValueError: for activations with jumps, such as sign and step, and for widths whose noise
+            term is too expensive.
 
     Accuracy: A is exact for every activation of the catalogue. N is exact for erf, good to 1e-9 for
     piecewise linear activations and to 1e-6 for smooth ones (at variances up to 2). For activations
     with other kinks, and for repeated samples (where this concerns all terms), the averages come
     from fixed quasi-random fields with a relative error of a few 1e-3. The tolerance of the
-    solver's steps is 1e-9, or 1e-7 where N is not exact.
+    solver's steps is 1e-9, or 1e-7 where N is not exact. For activations that grow faster than
+    linearly (quadratic, cubic, exp) the noise term makes Q diverge at a finite time if the learning
+    rate is too large: the values are then NaN from that time on, and `converged` is False.
 
     Cost: (width (width + teacher_width))^2 averages in a step. For activations other than erf and
     piecewise linear ones these are integrals over two fields: with the default parameters swish,
@@ -296,7 +302,7 @@ class Plateau(Result):
     converged: Bool[Array, ""]
 
 
-@theory(check=_affordable)
+@theory(check=_solvable)
 def plateau(system: CommitteeSGD, *, slope: float = 0.5) -> Plateau:
     r"""Entry and exit of the first plateau of the risk, located along the flow of `overlap_flow`.
 
@@ -311,7 +317,8 @@ def plateau(system: CommitteeSGD, *, slope: float = 0.5) -> Plateau:
             default.
 
     Raises:
-        ValueError: for widths whose noise term is too expensive.
+        ValueError: for activations with jumps, such as sign and step, and for widths whose noise
+            term is too expensive.
 
     Source: Saad, Solla (1995) for the flow; the definition of the ends is that of this package.
 
@@ -373,7 +380,7 @@ class SteadyState(Result):
     converged: Bool[Array, ""]
 
 
-@theory(check=_affordable)
+@theory(check=_solvable)
 def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
     r"""Fixed point that the flow of `overlap_flow` reaches, and its stability.
 
@@ -391,7 +398,8 @@ def steady_state(system: CommitteeSGD, *, stiff: bool = False) -> SteadyState:
         stiff: whether the flow up to the horizon takes implicit steps; False by default.
 
     Raises:
-        ValueError: for widths whose noise term is too expensive.
+        ValueError: for activations with jumps, such as sign and step, and for widths whose noise
+            term is too expensive.
 
     Accuracy: 1e-10 in the right-hand side of the flow. With more student than teacher units the
     fixed points are nearly a continuum: student units that share a teacher unit separate at almost

@@ -8,9 +8,7 @@ from jaxtyping import Array, Bool, Float
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
 from orderparam.gaussian import expectation
-from orderparam.systems.online_sgd.model import (
-    CommitteeSGD,
-)
+from orderparam.systems.online_sgd.model import CommitteeSGD, check_continuous
 
 # The residual error due to weak label noise follows in closed form from linear response.
 
@@ -35,9 +33,10 @@ class AsymptoticError(Result):
 
 
 def _matched(system: CommitteeSGD) -> None:
-    """Raise `ValueError` unless every teacher unit can have the same number of student units, which
-    share the readout of the teacher unit in equal parts.
+    """Raise `ValueError` for activations with jumps, and unless every teacher unit can have the
+    same number of student units, which share the readout of the teacher unit in equal parts.
     """
+    check_continuous(system)
     copies, left = divmod(system.width, system.teacher_width)
     if left:
         raise ValueError(
@@ -72,7 +71,8 @@ def asymptotic_error(system: CommitteeSGD) -> AsymptoticError:
     (c `batch_size`), because the flow pulls only their mean back to the teacher.
 
     Raises:
-        ValueError: for a student that does not have c units for every teacher unit in this way.
+        ValueError: for activations with jumps, and for a student that does not have c units for
+            every teacher unit in this way.
 
     Accuracy: first order in the noise.
 
